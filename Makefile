@@ -1,0 +1,78 @@
+# make demo    train a GPT on eight virtual devices under a plan the planner found
+# make test    everything: style, lit, pytest
+# Each sets the machine up first (system packages, virtual environment, build); a second run finds all of it done.
+
+VENV      := .venv
+BUILD     := build
+BIN       := $(CURDIR)/$(VENV)/bin
+JOBS      ?= $(shell nproc)
+MLIR_DIR  ?=
+export MLIR_DIR
+
+# Debian's MLIR unless MLIR_DIR says otherwise; its tools (FileCheck, clang) lie beside it.
+MLIR_CMAKE := $(or $(MLIR_DIR),/usr/lib/llvm-22/lib/cmake/mlir)
+LLVM_BIN   := $(abspath $(MLIR_CMAKE)/../../../bin)
+RUN        := PATH="$(BIN):$(LLVM_BIN):$$PATH"
+
+# XLA's CPU client aborts when launches of many virtual devices outrun its thread pool; four threads a device suffice.
+DEVICES := PJRT_NPROC=32 XLA_FLAGS="--xla_force_host_platform_device_count=8 $(XLA_FLAGS)" JAX_PLATFORMS=cpu
+
+SYSTEM_STAMP := .setup/system
+VENV_STAMP   := $(VENV)/.packages
+CMAKE_STAMP  := $(BUILD)/build.ninja
+
+.PHONY: all demo test test-quick style lit pytest bench format build setup wheel clean
+
+all: build
+
+setup: $(SYSTEM_STAMP) $(VENV_STAMP)
+
+$(SYSTEM_STAMP): requirements/apt.txt scripts/install_system_packages.sh
+	@scripts/install_system_packages.sh $<
+	@mkdir -p $(@D) && touch $@
+
+$(VENV_STAMP): $(wildcard requirements/*.txt) scripts/make_venv.sh | $(SYSTEM_STAMP)
+	@echo "installing Python packages into $(VENV)"
+	@scripts/make_venv.sh $(VENV)
+	@touch $@
+
+$(CMAKE_STAMP): | $(SYSTEM_STAMP) $(VENV_STAMP)
+	$(RUN) cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DMLIR_DIR=$(MLIR_CMAKE) \
+	  -DCMAKE_C_COMPILER=$(LLVM_BIN)/clang -DCMAKE_CXX_COMPILER=$(LLVM_BIN)/clang++ \
+	  -DPython_EXECUTABLE=$(BIN)/python -DPython3_EXECUTABLE=$(BIN)/python -DSTABLEHLO_ALPA_INPLACE=ON
+
+build: $(SYSTEM_STAMP) $(VENV_STAMP) $(CMAKE_STAMP)
+	@$(RUN) ninja -C $(BUILD) -j $(JOBS)
+
+demo: build
+	@$(DEVICES) $(BIN)/python examples/gpt_char.py
+
+test: style lit pytest
+
+test-quick: build style lit
+	@$(DEVICES) $(BIN)/python -m pytest -q -m "not slow" tests/py
+
+style: $(VENV_STAMP)
+	@$(RUN) pre-commit run --all-files --show-diff-on-failure
+
+lit: build
+	@$(RUN) lit -s $(BUILD)/tests/lit
+
+pytest: build lit style
+	@$(DEVICES) $(BIN)/python -m pytest -q tests/py
+
+bench: build
+	@for script in communication planning overhead; do \
+	  $(DEVICES) $(BIN)/python benchmarks/$$script.py $(BENCH_FLAGS) || exit 1; echo; \
+	done
+
+format: $(VENV_STAMP)
+	@$(BIN)/ruff check -q --fix . || true
+	@$(BIN)/ruff format -q .
+	@git ls-files '*.cpp' '*.h' | xargs -r $(LLVM_BIN)/clang-format -i
+
+wheel: build
+	@$(RUN) CC=$(LLVM_BIN)/clang CXX=$(LLVM_BIN)/clang++ $(BIN)/python -m pip wheel . --no-deps --no-build-isolation -w dist
+
+clean:
+	rm -rf $(BUILD) dist .setup .mypy_cache .ruff_cache .pytest_cache .hypothesis stablehlo_alpa/_core*.so
