@@ -1,0 +1,108 @@
+"""A train step with everything it is called with, and the optimisers the models share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+
+class TrainState(NamedTuple):
+    """What a step carries: parameters, optimiser state, and non-trained statistics (or ``()``)."""
+
+    params: Any
+    opt_state: Any
+    statistics: Any = ()
+
+
+@dataclass(frozen=True)
+class TrainCase:
+    """One train step of one model, as a user would write it.
+
+    Attributes:
+        name: model and optimiser, for test ids.
+        step: ``step(state, batch, rng) -> (state, metrics)``; metrics has ``"loss"`` (f32[]), and
+            ``"gradients"`` when the case was made with ``with_gradients=True``.
+        state: the first state.
+        batch: pytree of arrays whose dimension 0 is the batch.
+        rng: uint32[2], a raw JAX key.
+    """
+
+    name: str
+    step: Callable[..., Any]
+    state: TrainState
+    batch: Any
+    rng: jax.Array
+
+    @property
+    def args(self) -> tuple[Any, Any, jax.Array]:
+        """The arguments of the first step."""
+        return self.state, self.batch, self.rng
+
+
+LossFunction = Callable[[Any, Any, Any, jax.Array], tuple[jax.Array, Any]]
+
+
+def make_optimizer(name: str) -> optax.GradientTransformation:
+    """The optimisers of the suite: ``adam`` (clipped by global norm), ``sgd``, ``adafactor``."""
+    match name:
+        case "adam":
+            return optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))
+        case "sgd":
+            return optax.sgd(1e-2, momentum=0.9)
+        case "adafactor":
+            return optax.adafactor(1e-3, min_dim_size_to_factor=8)
+    raise ValueError(f"optimizer is '{name}', must be one of adam, sgd, adafactor")
+
+
+def make_case(
+    name: str,
+    loss_fn: LossFunction,
+    params: Any,
+    batch: Any,
+    *,
+    optimizer: str,
+    statistics: Any = (),
+    with_gradients: bool = False,
+) -> TrainCase:
+    """A train step around ``loss_fn(params, statistics, batch, rng) -> (loss, statistics)``."""
+    transform = make_optimizer(optimizer)
+
+    def step(state: TrainState, batch: Any, rng: jax.Array) -> tuple[TrainState, dict[str, Any]]:
+        (loss, new_statistics), gradients = jax.value_and_grad(loss_fn, has_aux=True)(
+            state.params, state.statistics, batch, rng
+        )
+        updates, opt_state = transform.update(gradients, state.opt_state, state.params)
+        params = optax.apply_updates(state.params, updates)
+        metrics = {"loss": loss}
+        if with_gradients:
+            metrics["gradients"] = gradients
+        return TrainState(params, opt_state, new_statistics), metrics
+
+    state = TrainState(params, transform.init(params), statistics)
+    return TrainCase(f"{name}-{optimizer}", step, state, batch, jax.random.PRNGKey(7))
+
+
+def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
+    """Mean cross entropy f32[] of logits [..., classes] and labels int[...]."""
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits.astype(jnp.float32), labels)
+    return losses.mean()
+
+
+def random_tokens(seed: int, batch: int, length: int, vocabulary: int) -> dict[str, jax.Array]:
+    """A batch of random tokens: ``tokens`` and ``targets``, both int32[batch, length]."""
+    text = jax.random.randint(jax.random.PRNGKey(seed), (batch, length + 1), 0, vocabulary)
+    return {"tokens": text[:, :-1], "targets": text[:, 1:]}
+
+
+def random_images(
+    seed: int, batch: int, size: int, channels: int, classes: int
+) -> dict[str, jax.Array]:
+    """Random images f32[batch, size, size, channels] and ``labels`` int32[batch]."""
+    key = jax.random.PRNGKey(seed)
+    return {
+        "images": jax.random.normal(key, (batch, size, size, channels)),
+        "labels": jax.random.randint(key, (batch,), 0, classes),
+    }

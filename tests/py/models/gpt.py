@@ -1,0 +1,143 @@
+"""A decoder-only transformer in flax linen, dropout included; layers unrolled or scanned."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from models.case import TrainCase, cross_entropy, make_case, random_tokens
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """Sizes of a GPT.
+
+    Attributes:
+        is_scanned: the layers are one ``lax.scan`` over stacked parameters.
+        dtype: of activations; parameters are f32.
+    """
+
+    layers: int = 2
+    hidden: int = 64
+    heads: int = 4
+    vocabulary: int = 128
+    length: int = 32
+    dropout: float = 0.1
+    is_scanned: bool = False
+    dtype: Any = jnp.float32
+
+
+class Attention(nn.Module):
+    """Causal self-attention."""
+
+    config: GPTConfig
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Maps [batch, length, hidden] to the same."""
+        config = self.config
+        shape = (config.heads, config.hidden // config.heads)
+        query = nn.DenseGeneral(shape, dtype=config.dtype, name="query")(x)
+        key = nn.DenseGeneral(shape, dtype=config.dtype, name="key")(x)
+        value = nn.DenseGeneral(shape, dtype=config.dtype, name="value")(x)
+        scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / jnp.sqrt(shape[1]).astype(config.dtype)
+        mask = jnp.tril(jnp.ones((x.shape[1], x.shape[1]), bool))
+        scores = jnp.where(mask, scores.astype(jnp.float32), -1e9)
+        weights = nn.Dropout(config.dropout, deterministic=False)(jax.nn.softmax(scores))
+        mixed = jnp.einsum("bhqk,bkhd->bqhd", weights.astype(config.dtype), value)
+        return nn.DenseGeneral(config.hidden, axis=(-2, -1), dtype=config.dtype, name="out")(mixed)
+
+
+class Block(nn.Module):
+    """Attention and a feed-forward network, each behind a layer norm, with residuals."""
+
+    config: GPTConfig
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Maps [batch, length, hidden] to the same."""
+        config = self.config
+        dropout = nn.Dropout(config.dropout, deterministic=False)
+        y = nn.LayerNorm(dtype=config.dtype, name="norm_attention")(x)
+        x = x + dropout(Attention(config, name="attention")(y))
+        y = nn.LayerNorm(dtype=config.dtype, name="norm_mlp")(x)
+        y = nn.gelu(nn.Dense(4 * config.hidden, dtype=config.dtype, name="up")(y))
+        y = nn.Dense(config.hidden, dtype=config.dtype, name="down")(y)
+        return x + dropout(y)
+
+
+class ScanBody(nn.Module):
+    """One block, shaped as the body of ``nn.scan``."""
+
+    config: GPTConfig
+
+    @nn.compact
+    def __call__(self, x: jax.Array, _: None) -> tuple[jax.Array, None]:
+        """Maps the carried [batch, length, hidden] to the same."""
+        return Block(self.config, name="block")(x), None
+
+
+class GPT(nn.Module):
+    """Logits of the next token."""
+
+    config: GPTConfig
+
+    @nn.compact
+    def __call__(self, tokens: jax.Array) -> jax.Array:
+        """Maps int32[batch, length] to [batch, length, vocabulary]."""
+        config = self.config
+        embed = nn.Embed(config.vocabulary, config.hidden, dtype=config.dtype, name="embed")
+        position = self.param(
+            "position", nn.initializers.normal(0.02), (config.length, config.hidden)
+        )
+        x = embed(tokens) + position.astype(config.dtype)
+        x = nn.Dropout(config.dropout, deterministic=False)(x)
+        if config.is_scanned:
+            layers = nn.scan(
+                ScanBody,
+                variable_axes={"params": 0},
+                split_rngs={"params": True, "dropout": True},
+                length=config.layers,
+            )
+            x, _ = layers(config, name="layers")(x, None)
+        else:
+            for layer in range(config.layers):
+                x = Block(config, name=f"layer_{layer}")(x)
+        return embed.attend(nn.LayerNorm(dtype=config.dtype, name="norm")(x))
+
+
+def make(
+    *,
+    batch: int = 8,
+    layers: int = 2,
+    hidden: int = 64,
+    heads: int = 4,
+    vocabulary: int = 128,
+    length: int = 32,
+    dropout: float = 0.1,
+    is_scanned: bool = False,
+    dtype: Any = jnp.float32,
+    optimizer: str = "adam",
+    with_gradients: bool = False,
+) -> TrainCase:
+    """Next-token prediction on random tokens."""
+    config = GPTConfig(layers, hidden, heads, vocabulary, length, dropout, is_scanned, dtype)
+    model = GPT(config)
+    data = random_tokens(0, batch, length, vocabulary)
+    key = jax.random.PRNGKey(0)
+    params = jax.jit(model.init)({"params": key, "dropout": key}, data["tokens"])
+
+    def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
+        logits = model.apply(params, batch["tokens"], rngs={"dropout": rng})
+        return cross_entropy(logits, batch["targets"]), statistics
+
+    return make_case(
+        "gpt_scan" if is_scanned else "gpt",
+        loss_fn,
+        params,
+        data,
+        optimizer=optimizer,
+        with_gradients=with_gradients,
+    )

@@ -1,0 +1,79 @@
+"""A wide residual network with batch norm in flax linen."""
+
+from typing import Any
+
+import jax
+from flax import linen as nn
+
+from models.case import TrainCase, cross_entropy, make_case, random_images
+
+
+class ResidualBlock(nn.Module):
+    """Two 3x3 convolutions, each behind batch norm and ReLU, with a residual."""
+
+    channels: int
+    stride: int
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Maps [batch, height, width, inputs] to [batch, height/stride, width/stride, channels]."""
+        y = nn.relu(nn.BatchNorm(use_running_average=False)(x))
+        if self.stride != 1 or x.shape[-1] != self.channels:
+            x = nn.Conv(self.channels, (1, 1), self.stride, use_bias=False)(y)
+        y = nn.Conv(self.channels, (3, 3), self.stride, use_bias=False)(y)
+        y = nn.relu(nn.BatchNorm(use_running_average=False)(y))
+        return x + nn.Conv(self.channels, (3, 3), use_bias=False)(y)
+
+
+class WideResNet(nn.Module):
+    """Groups of residual blocks, each group but the first halving the image."""
+
+    groups: int
+    blocks: int
+    channels: int
+    classes: int
+
+    @nn.compact
+    def __call__(self, images: jax.Array) -> jax.Array:
+        """Maps [batch, height, width, 3] to logits [batch, classes]."""
+        x = nn.Conv(self.channels, (3, 3), use_bias=False)(images)
+        x = nn.max_pool(x, (2, 2), (2, 2))
+        for group in range(self.groups):
+            for block in range(self.blocks):
+                stride = 2 if group > 0 and block == 0 else 1
+                x = ResidualBlock(self.channels * 2**group, stride)(x)
+        x = nn.relu(nn.BatchNorm(use_running_average=False)(x))
+        return nn.Dense(self.classes)(x.mean(axis=(1, 2)))
+
+
+def make(
+    *,
+    batch: int = 16,
+    size: int = 16,
+    groups: int = 2,
+    blocks: int = 1,
+    channels: int = 16,
+    classes: int = 10,
+    optimizer: str = "sgd",
+    with_gradients: bool = False,
+) -> TrainCase:
+    """Classification of random images; running statistics are part of the state."""
+    model = WideResNet(groups, blocks, channels, classes)
+    data = random_images(2, batch, size, 3, classes)
+    variables = jax.jit(model.init)(jax.random.PRNGKey(0), data["images"])
+
+    def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
+        logits, updated = model.apply(
+            {"params": params, "batch_stats": statistics}, batch["images"], mutable=["batch_stats"]
+        )
+        return cross_entropy(logits, batch["labels"]), updated["batch_stats"]
+
+    return make_case(
+        "wide_resnet",
+        loss_fn,
+        variables["params"],
+        data,
+        optimizer=optimizer,
+        statistics=variables["batch_stats"],
+        with_gradients=with_gradients,
+    )
