@@ -1,0 +1,255 @@
+//===- Alpa.cpp - The sharding dialect ------------------------------------===//
+
+#include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/Sharding.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::alpa;
+
+#include "dialects/alpa/AlpaDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/alpa/AlpaAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/alpa/AlpaOps.cpp.inc"
+
+void AlpaDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/alpa/AlpaAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/alpa/AlpaOps.cpp.inc"
+      >();
+}
+
+/// `alpa.operands` and `alpa.results` hold one sharding per value, each of the
+/// value's rank; on a mesh, each divides its shape.
+static LogicalResult verifyShardings(Operation *op, NamedAttribute attr,
+                                     ValueRange values) {
+  auto shardings = dyn_cast<ArrayAttr>(attr.getValue());
+  if (!shardings || shardings.size() != values.size()) {
+    return op->emitOpError() << "'" << attr.getName().getValue()
+                             << "' needs one sharding per value, "
+                             << values.size() << " in all";
+  }
+  MeshAttr mesh = getMesh(op);
+  for (auto [index, entry, value] : llvm::enumerate(shardings, values)) {
+    auto sharding = dyn_cast<ShardingAttr>(entry);
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!sharding) {
+      return op->emitOpError() << "'" << attr.getName().getValue()
+                               << "' entry " << index << " is no sharding";
+    }
+    if (!type) {
+      continue;
+    }
+    if (sharding.getRank() != type.getRank()) {
+      return op->emitOpError()
+             << "'" << attr.getName().getValue() << "' entry " << index
+             << " has rank " << sharding.getRank() << ", its value has rank "
+             << type.getRank();
+    }
+    if (!mesh || !type.hasStaticShape()) {
+      continue;
+    }
+    if (sharding.getAxes().size() > mesh.getNumAxes()) {
+      return op->emitOpError()
+             << "'" << attr.getName().getValue() << "' entry " << index
+             << " uses mesh axis " << sharding.getAxes().size() - 1
+             << ", the mesh has " << mesh.getNumAxes() << " axes";
+    }
+    if (!divides(getRow(sharding, mesh.getNumAxes()), type.getShape(),
+                 mesh.getSizes())) {
+      return op->emitOpError()
+             << "'" << attr.getName().getValue() << "' entry " << index << " "
+             << sharding << " does not divide " << type << " on " << mesh;
+    }
+  }
+  return success();
+}
+
+LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attr) {
+  StringRef name = attr.getName().getValue();
+  if (name == kOperandsAttrName) {
+    return verifyShardings(op, attr, op->getOperands());
+  }
+  if (name == kResultsAttrName) {
+    return verifyShardings(op, attr, op->getResults());
+  }
+  if (name == kMeshAttrName && !isa<MeshAttr>(attr.getValue())) {
+    return op->emitOpError() << "'" << kMeshAttrName << "' must be a mesh";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// MeshAttr
+//===----------------------------------------------------------------------===//
+
+int64_t MeshAttr::getNumDevices() const {
+  int64_t devices = 1;
+  for (int64_t size : getSizes()) {
+    devices *= size;
+  }
+  return devices;
+}
+
+Attribute MeshAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringAttr> names;
+  SmallVector<int64_t> sizes;
+  auto parseAxis = [&]() -> ParseResult {
+    std::string name;
+    int64_t size = 0;
+    if (parser.parseString(&name) || parser.parseEqual() ||
+        parser.parseInteger(size)) {
+      return failure();
+    }
+    names.push_back(StringAttr::get(parser.getContext(), name));
+    sizes.push_back(size);
+    return success();
+  };
+  if (parser.parseLess() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseAxis) ||
+      parser.parseGreater()) {
+    return {};
+  }
+  return parser.getChecked<MeshAttr>(parser.getContext(), names, sizes);
+}
+
+void MeshAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  llvm::interleaveComma(llvm::zip(getNames(), getSizes()), printer,
+                        [&](auto axis) {
+                          printer << std::get<0>(axis) << "="
+                                  << std::get<1>(axis);
+                        });
+  printer << "]>";
+}
+
+LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<StringAttr> names,
+                               ArrayRef<int64_t> sizes) {
+  // C1
+  if (names.empty() || names.size() > 8) {
+    return emitError() << "a mesh has 1 to 8 axes, not " << names.size();
+  }
+  // C2, C3
+  llvm::SmallSet<StringRef, 4> seen;
+  int64_t devices = 1;
+  for (auto [name, size] : llvm::zip(names, sizes)) {
+    if (name.empty() || !seen.insert(name.getValue()).second) {
+      return emitError() << "mesh axis name \"" << name.getValue()
+                         << "\" is empty or used twice";
+    }
+    if (size <= 0) {
+      return emitError() << "mesh axis \"" << name.getValue()
+                         << "\" must have a positive size, not " << size;
+    }
+    if (size > (int64_t(1) << 20) / devices) {
+      return emitError() << "a mesh has at most 1048576 devices";
+    }
+    devices *= size;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ShardingAttr
+//===----------------------------------------------------------------------===//
+
+/// Reads `S0R`, `RS01P2`. Returns false on anything else.
+static bool parseNotation(StringRef text, unsigned &rank,
+                          SmallVectorImpl<int8_t> &axes) {
+  rank = 0;
+  int8_t place = kReplicated;
+  bool inPartial = false;
+  unsigned digits = 0;
+  unsigned last = 0;
+  for (char c : text) {
+    bool opensAxes = c == 'S' || c == 'P';
+    if (opensAxes || c == 'R') {
+      if (inPartial || (place != kReplicated && digits == 0)) {
+        return false;
+      }
+      inPartial = c == 'P';
+      place = c == 'R' ? kReplicated : inPartial ? kPartial : int8_t(rank);
+      rank += inPartial ? 0 : 1;
+      digits = 0;
+      if (rank > 100) {
+        return false;
+      }
+      continue;
+    }
+    if (c < '0' || c > '7' || place == kReplicated) {
+      return false;
+    }
+    unsigned axis = c - '0';
+    if (digits++ > 0 && axis <= last) {
+      return false;
+    }
+    last = axis;
+    if (axes.size() <= axis) {
+      axes.resize(axis + 1, kReplicated);
+    }
+    if (axes[axis] != kReplicated) {
+      return false;
+    }
+    axes[axis] = place;
+  }
+  return place == kReplicated || digits > 0;
+}
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess()) {
+    return {};
+  }
+  StringRef text;
+  SMLoc loc = parser.getCurrentLocation();
+  (void)parser.parseOptionalKeyword(&text);
+  unsigned rank = 0;
+  SmallVector<int8_t> axes;
+  if (!parseNotation(text, rank, axes)) {
+    parser.emitError(loc) << "expected a sharding such as S0R, RS01 or RRP1 "
+                             "with each axis once and ascending, not '"
+                          << text << "'";
+    return {};
+  }
+  if (parser.parseGreater()) {
+    return {};
+  }
+  return ShardingAttr::get(parser.getContext(), rank, axes);
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printer << "<" << toString(getAxes(), getRank()) << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// ReshardOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReshardOp::verify() {
+  // C1
+  int64_t rank = getType().getRank();
+  for (ShardingAttr sharding : {getSource(), getTarget()}) {
+    if (sharding.getRank() != rank) {
+      return emitOpError() << "sharding " << sharding << " has rank "
+                           << sharding.getRank() << ", the operand has rank "
+                           << rank;
+    }
+  }
+  return success();
+}
+
+OpFoldResult ReshardOp::fold(FoldAdaptor) {
+  return getSource() == getTarget() ? OpFoldResult(getOperand())
+                                    : OpFoldResult();
+}

@@ -1,0 +1,38 @@
+//===- Alpa.h - The sharding dialect ----------------------------*- C++ -*-===//
+
+#ifndef DIALECTS_ALPA_ALPA_H
+#define DIALECTS_ALPA_ALPA_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/alpa/AlpaDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/alpa/AlpaAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/alpa/AlpaOps.h.inc"
+
+namespace mlir::alpa {
+
+/// Names of the discardable attributes; see the description of the dialect.
+inline constexpr llvm::StringLiteral kMeshAttrName = "alpa.mesh";
+inline constexpr llvm::StringLiteral kShardingAttrName = "alpa.sharding";
+inline constexpr llvm::StringLiteral kOperandsAttrName = "alpa.operands";
+inline constexpr llvm::StringLiteral kResultsAttrName = "alpa.results";
+inline constexpr llvm::StringLiteral kAliasAttrName = "alpa.alias";
+inline constexpr llvm::StringLiteral kRoleAttrName = "alpa.role";
+inline constexpr llvm::StringLiteral kFollowsAttrName = "alpa.follows";
+inline constexpr llvm::StringLiteral kTripCountAttrName = "alpa.trip_count";
+
+} // namespace mlir::alpa
+
+#endif // DIALECTS_ALPA_ALPA_H

@@ -1,0 +1,138 @@
+//===- Alpa.td - The sharding dialect -----------------------*- tablegen -*-===//
+
+#ifndef DIALECTS_ALPA_ALPA_TD
+#define DIALECTS_ALPA_ALPA_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Alpa_Dialect : Dialect {
+  let name = "alpa";
+  let cppNamespace = "::mlir::alpa";
+  let summary = "Device meshes, shardings and resharding of tensors";
+  let description = [{
+    A planned module keeps its global types. What the planner decided stands in
+    discardable attributes:
+
+    - `alpa.mesh` on the module: the logical device mesh;
+    - `alpa.sharding` on arguments and results of the entry function;
+    - `alpa.operands` and `alpa.results` on operators: one sharding per operand
+      (as the operator needs it) and per result (as the operator makes it);
+    - `alpa.alias` on an argument: the result that is its value in the next step;
+    - `alpa.role`, `alpa.follows`: what operator merging found;
+    - `alpa.trip_count` on loops.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+class Alpa_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Alpa_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Alpa_MeshAttr : Alpa_Attr<"Mesh", "mesh"> {
+  let summary = "Logical device mesh: named axes with sizes";
+  let description = [{
+    Devices are numbered row-major: the last axis varies fastest.
+
+    Example: `#alpa.mesh<["x"=2, "y"=4]>`
+
+    **Constraints:**
+    - (C1) there are 1 to 8 axes;
+    - (C2) axis names are unique and not empty;
+    - (C3) axis sizes are positive.
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"::mlir::StringAttr">:$names,
+    ArrayRefParameter<"int64_t">:$sizes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    unsigned getNumAxes() const { return getSizes().size(); }
+    int64_t getNumDevices() const;
+  }];
+}
+
+def Alpa_ShardingAttr : Alpa_Attr<"Sharding", "sharding"> {
+  let summary = "How a tensor lies on the mesh, in the paper's notation";
+  let description = [{
+    Per dimension `R` (not split) or `S` with the numbers of the mesh axes that
+    split it, major to minor; then `P` with the axes over which the value is a
+    partial sum (Shardy: unreduced). After Zheng et al., OSDI 2022, section 4.1;
+    `P` is an addition.
+
+    Examples: `#alpa.sharding<S0R>`, `#alpa.sharding<RS01>`,
+    `#alpa.sharding<RRP1>`, and `#alpa.sharding<>` for a replicated scalar.
+
+    **Constraints:**
+    - (C1) an axis is used at most once;
+    - (C2) the axes of one dimension ascend: the lower axis is the major one.
+  }];
+  let parameters = (ins
+    "unsigned":$rank,
+    ArrayRefParameter<"int8_t">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The dimension that `axis` splits, `kReplicated` or `kPartial`.
+    int8_t getDim(unsigned axis) const {
+      return axis < getAxes().size() ? getAxes()[axis] : int8_t(-1);
+    }
+    bool isReplicated() const { return getAxes().empty(); }
+    bool hasPartial() const { return ::llvm::is_contained(getAxes(), int8_t(-2)); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+class Alpa_Op<string opMnemonic, list<Trait> traits = []>
+    : Op<Alpa_Dialect, opMnemonic, traits>;
+
+def Alpa_ResolveOp : Alpa_Op<"resolve", [Pure, SameOperandsAndResultType]> {
+  let summary = "A place where a partial value may be reduced";
+  let description = [{
+    The identity. Operator merging puts it behind operators whose result can be
+    a partial sum and is used by operators that need the sum itself; it has
+    strategies of its own, so that the planner chooses between an all-reduce and
+    a reduce-scatter there, once for all uses.
+
+    Example: `%1 = alpa.resolve %0 : tensor<8x4xf32>`
+  }];
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+
+def Alpa_ReshardOp : Alpa_Op<"reshard", [Pure, SameOperandsAndResultType]> {
+  let summary = "Changes how a tensor lies on the mesh";
+  let description = [{
+    Types are global and equal; only the placement changes. Lowered to the
+    cheapest sequence of collectives.
+
+    Example:
+    ```mlir
+    %1 = alpa.reshard %0 from <S0R> to <RS0> : tensor<8x4xf32>
+    ```
+
+    **Constraints:**
+    - (C1) both shardings have the rank of the operand.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, Alpa_ShardingAttr:$source,
+                       Alpa_ShardingAttr:$target);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $operand `from` $source `to` $target attr-dict `:` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+#endif // DIALECTS_ALPA_ALPA_TD

@@ -1,0 +1,160 @@
+//===- ShardingRule.h - An operator as a loop nest --------------*- C++ -*-===//
+//
+// The one thing an operator supplies to be planned and lowered: its loops
+// (factors), which of them make up every dimension of its operands and
+// results, and of what kind each loop is. Strategies, shardings, communication
+// volumes, local shapes and the SPMD form all follow from it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_ALPA_SHARDINGRULE_H
+#define DIALECTS_ALPA_SHARDINGRULE_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace mlir::alpa {
+
+/// What happens when a mesh axis splits the loop of a factor.
+enum class FactorKind {
+  /// Iterations are independent: every device computes its block.
+  Parallel,
+  /// Iterations are combined: results are partial and have to be reduced.
+  Reduction,
+  /// The loop needs all its iterations on one device: it is never split.
+  Replicated,
+};
+
+/// How the iterations of a `Reduction` factor are combined. `Sum` leaves a
+/// partial value that may be reduced later; every other kind is reduced by an
+/// all-reduce right behind the operator.
+enum class ReductionKind { Sum, Product, Max, Min, And, Or };
+
+/// One loop of the nest; `size` is its global trip count.
+struct Factor {
+  int64_t size;
+  FactorKind kind;
+  ReductionKind reduction = ReductionKind::Sum;
+};
+
+/// The factors that make up one dimension, major to minor. The product of
+/// their sizes is the size of the dimension; an empty list is a dimension of
+/// size one or one that is the same on every device.
+using DimFactors = SmallVector<unsigned, 1>;
+
+/// One entry per dimension of a tensor.
+using TensorFactors = SmallVector<DimFactors, 4>;
+
+/// The loop nest of an operator.
+///
+/// For `dot_general` of A[b,m,k] and B[b,k,n]:
+///   factors  = {b: parallel, m: parallel, n: parallel, k: reduction(sum)}
+///   operands = {[b],[m],[k]}, {[b],[k],[n]};  results = {[b],[m],[n]}
+struct ShardingRule {
+  SmallVector<Factor, 6> factors;
+  SmallVector<TensorFactors, 3> operands;
+  SmallVector<TensorFactors, 2> results;
+
+  /// Operands that hold a share of the sum themselves when a `Sum` factor is
+  /// split: the input of a scatter-add. They have to arrive partial.
+  SmallVector<unsigned, 1> accumulators;
+
+  /// Sets of operands in which the operator is linear: if all operands of one
+  /// set are partial sums over an axis (and the others are not), then so is the
+  /// result. add: {{0, 1}}; multiply: {{0}, {1}}; negate: {{0}}.
+  SmallVector<SmallVector<unsigned, 2>, 2> linearOperands;
+
+  /// Floating-point operations of the whole, unsplit operator.
+  double flops = 0;
+
+  /// Operands and results that are only touched in places (the table of a
+  /// gather, the operand of an update): they do not count as memory traffic.
+  SmallVector<unsigned, 1> untouchedOperands;
+  SmallVector<unsigned, 1> untouchedResults;
+
+  unsigned addFactor(int64_t size, FactorKind kind,
+                     ReductionKind reduction = ReductionKind::Sum);
+
+  /// A rule in which every dimension is a factor of its own that is never
+  /// split: what an operator without a rule gets.
+  static ShardingRule replicated(Operation *op);
+
+  /// One parallel factor per dimension of the result, shared by all operands of
+  /// the same shape; operands of rank 0 are replicated.
+  static ShardingRule pointwise(Operation *op);
+
+  /// Fails with a reason when sizes and indices do not fit `op`.
+  LogicalResult verify(Operation *op) const;
+};
+
+/// How an operator takes part in operator merging (Alpa, section 4.2).
+enum class OperatorRole {
+  /// Has strategies of its own (dot, convolution, gather, scatter, sort ...).
+  Leader,
+  /// Cheap: follows its deepest operand (elementwise, transpose, reduce ...).
+  Follower,
+  /// Costs nothing to make again where it is needed, in the sharding in which
+  /// it is needed (constant, iota, broadcast).
+  Rematerialized,
+};
+
+/// Everything a rule needs to write the form of its operator for one device.
+class LocalContext {
+public:
+  /// Emits the scalar `tensor<elementType>` that holds
+  /// (linear index of this device along `axes`) * `blockSize`.
+  using OffsetEmitter =
+      function_ref<Value(ArrayRef<unsigned> axes, int64_t blockSize,
+                         Type elementType)>;
+
+  LocalContext(OpBuilder &builder, const ShardingRule &rule,
+               ArrayRef<SmallVector<unsigned, 2>> factorAxes,
+               ArrayRef<int64_t> factorShards, ValueRange operands,
+               TypeRange resultTypes, OffsetEmitter emitOffset)
+      : builder(builder), rule(rule), factorAxes(factorAxes),
+        factorShards(factorShards), operands(operands),
+        resultTypes(resultTypes), emitOffset(emitOffset) {}
+
+  OpBuilder &getBuilder() { return builder; }
+  const ShardingRule &getRule() const { return rule; }
+
+  /// Local operands and result types of the operator.
+  ValueRange getOperands() const { return operands; }
+  TypeRange getResultTypes() const { return resultTypes; }
+
+  /// Mesh axes that split the factor, major to minor.
+  ArrayRef<unsigned> getAxes(unsigned factor) const {
+    return factorAxes[factor];
+  }
+  /// In how many blocks the factor is split; 1 if it is not.
+  int64_t getNumShards(unsigned factor) const { return factorShards[factor]; }
+  /// Trip count of the factor on one device.
+  int64_t getLocalSize(unsigned factor) const {
+    return rule.factors[factor].size / factorShards[factor];
+  }
+  /// First iteration of the factor on this device, a `tensor<elementType>`.
+  Value getOffset(unsigned factor, Type elementType) {
+    return emitOffset(getAxes(factor), getLocalSize(factor), elementType);
+  }
+
+private:
+  OpBuilder &builder;
+  const ShardingRule &rule;
+  ArrayRef<SmallVector<unsigned, 2>> factorAxes;
+  ArrayRef<int64_t> factorShards;
+  ValueRange operands;
+  TypeRange resultTypes;
+  OffsetEmitter emitOffset;
+};
+
+/// The same operator on local operands with local result types, regions and
+/// attributes copied: right whenever no attribute names a size that is split.
+SmallVector<Value> cloneLocal(Operation *op, LocalContext &context);
+
+} // namespace mlir::alpa
+
+#include "dialects/alpa/ShardingRuleInterface.h.inc"
+
+#endif // DIALECTS_ALPA_SHARDINGRULE_H

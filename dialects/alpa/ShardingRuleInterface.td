@@ -1,0 +1,39 @@
+//===- ShardingRuleInterface.td - Loop nests of operators ---*- tablegen -*-===//
+
+#ifndef DIALECTS_ALPA_SHARDINGRULEINTERFACE_TD
+#define DIALECTS_ALPA_SHARDINGRULEINTERFACE_TD
+
+include "mlir/IR/OpBase.td"
+
+def Alpa_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
+  let cppNamespace = "::mlir::alpa";
+  let description = [{
+    What an operator says about itself so that it can be planned and lowered:
+    its loop nest. Attach it to operators of any dialect with an external model.
+    An operator without it is replicated, which is always correct.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      The operator as a loop nest. Must not fail: an instance that cannot be
+      split returns `ShardingRule::replicated`.
+    }], "::mlir::alpa::ShardingRule", "getShardingRule", (ins)>,
+    InterfaceMethod<[{
+      How the operator takes part in operator merging.
+    }], "::mlir::alpa::OperatorRole", "getOperatorRole", (ins),
+      /*methodBody=*/"",
+      /*defaultImplementation=*/"return ::mlir::alpa::OperatorRole::Leader;">,
+    InterfaceMethod<[{
+      Writes the operator for one device at the insertion point of the context's
+      builder and returns its local results. The default clones the operator
+      with local types; override it where an attribute names a size that may be
+      split, or where the device's position matters.
+    }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "localize",
+      (ins "::mlir::alpa::LocalContext &":$context),
+      /*methodBody=*/"",
+      /*defaultImplementation=*/[{
+        return ::mlir::alpa::cloneLocal($_op.getOperation(), context);
+      }]>,
+  ];
+}
+
+#endif // DIALECTS_ALPA_SHARDINGRULEINTERFACE_TD
