@@ -1,0 +1,132 @@
+"""Prices a strategy graph on a mesh, and counts the bytes that a solution moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.cost.collective import CollectiveKind, collective_seconds
+from stablehlo_alpa.cost.strategy_graph import Float, StrategyGraph
+from stablehlo_alpa.errors import MeshError
+
+
+@dataclass(frozen=True, eq=False)
+class PricedGraph:
+    """A strategy graph in seconds.
+
+    Attributes:
+        graph: the graph priced.
+        plan_s: float64[P] seconds of each reshard plan.
+        compute_s: float64[S] roofline seconds of each strategy.
+        communication_s: float64[S] seconds of each strategy's own collectives.
+        edges: (u, v) with u < v -> float64[strategies of u, strategies of v] resharding seconds,
+            all edges between the two nodes added, in both directions.
+    """
+
+    graph: StrategyGraph
+    plan_s: Float
+    compute_s: Float
+    communication_s: Float
+    edges: dict[tuple[int, int], Float]
+
+    def node_s(self) -> Float:
+        """float64[S] compute plus communication seconds of each strategy."""
+        return self.compute_s + self.communication_s
+
+    def split(self, choice: npt.ArrayLike) -> tuple[float, float, float]:
+        """Seconds of a choice (int[N]): compute, communication, resharding."""
+        choice = np.asarray(choice, np.int64)
+        rows = self.graph.node_offset[:-1] + choice
+        reshard = sum(float(m[choice[u], choice[v]]) for (u, v), m in self.edges.items())
+        return float(self.compute_s[rows].sum()), float(self.communication_s[rows].sum()), reshard
+
+
+def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> PricedGraph:
+    """Turns the volumes of a graph into seconds.
+
+    A strategy takes ``max(FLOPs / rate(dtype), bytes / memory bandwidth)`` plus the plans of its
+    unary terms; an edge entry is its weight times the seconds of its plan.
+
+    Raises:
+        MeshError: the graph was made for another mesh.
+        CostError: an element type or a collective that the model does not know.
+    """
+    if tuple(graph.mesh_shape) != mesh.shape:
+        raise MeshError(
+            f"strategy graph was made for mesh {tuple(graph.mesh_shape)}, asked to price it on "
+            f"{mesh.shape}"
+        )
+    steps = collective_seconds(graph.step_kind, graph.step_axes, graph.step_bytes, mesh, device)
+    running = np.concatenate([[0.0], np.cumsum(steps)])
+    plan_s = np.diff(running[graph.plan_offset])
+    # Plans have few steps: summing each alone keeps equal plans equal to the last bit.
+    for p in np.flatnonzero(np.diff(graph.plan_offset)):
+        plan_s[p] = steps[graph.plan_offset[p] : graph.plan_offset[p + 1]].sum()
+
+    rates = np.array([device.rate(dtype) for dtype in graph.node_dtype])
+    rates = np.repeat(rates, graph.num_strategies)
+    compute = np.maximum(
+        graph.strategy_flops / rates, graph.strategy_bytes / device.memory_bandwidth
+    )
+    communication = np.zeros(len(compute))
+    for i, node in enumerate(graph.unary_node):
+        plans = graph.unary_plan[graph.unary_offset[i] : graph.unary_offset[i + 1]]
+        communication[graph.span(node)] += graph.unary_weight[i] * plan_s[plans]
+
+    edges: dict[tuple[int, int], Float] = {}
+    counts = graph.num_strategies
+    for i, (src, dst) in enumerate(
+        zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True)
+    ):
+        plans = graph.edge_plan[graph.edge_offset[i] : graph.edge_offset[i + 1]]
+        matrix = graph.edge_weight[i] * plan_s[plans].reshape(counts[src], counts[dst])
+        key = (src, dst) if src < dst else (dst, src)
+        matrix = matrix if src < dst else matrix.T
+        edges[key] = edges[key] + matrix if key in edges else matrix
+    return PricedGraph(graph, plan_s, compute, communication, edges)
+
+
+@dataclass(frozen=True)
+class Volume:
+    """Collectives of one kind over one set of axes.
+
+    Attributes:
+        payload_bytes: sum of payload bytes per device and step (see `cost.collective`).
+        count: how many are run per step.
+    """
+
+    payload_bytes: float
+    count: float
+
+
+def volumes(
+    graph: StrategyGraph, choice: npt.ArrayLike
+) -> dict[tuple[CollectiveKind, int], Volume]:
+    """Bytes that a choice moves, per collective kind and mask of mesh axes.
+
+    Args:
+        graph: the strategy graph.
+        choice: int[N] chosen strategy of each node.
+
+    Returns:
+        ``(kind, axes mask)`` -> volume, sorted; local steps are not among them.
+    """
+    choice = np.asarray(choice, np.int64)
+    plans = [graph.unary_plan[graph.unary_offset[:-1] + choice[graph.unary_node]]]
+    columns = graph.num_strategies[graph.edge_dst]
+    entry = choice[graph.edge_src] * columns + choice[graph.edge_dst]
+    plans.append(graph.edge_plan[graph.edge_offset[:-1] + entry])
+    weights = np.concatenate([graph.unary_weight, graph.edge_weight])
+    total: dict[tuple[CollectiveKind, int], tuple[float, float]] = {}
+    for plan, weight in zip(np.concatenate(plans), weights, strict=True):
+        for step in range(graph.plan_offset[plan], graph.plan_offset[plan + 1]):
+            kind = CollectiveKind(int(graph.step_kind[step]))
+            if kind is CollectiveKind.LOCAL:
+                continue
+            key = (kind, int(graph.step_axes[step]))
+            moved, count = total.get(key, (0.0, 0.0))
+            total[key] = (moved + weight * graph.step_bytes[step], count + weight)
+    return {key: Volume(float(b), float(c)) for key, (b, c) in sorted(total.items())}

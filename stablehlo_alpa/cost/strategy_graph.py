@@ -1,0 +1,228 @@
+"""The strategy graph: every operator's strategies and what they would move, in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stablehlo_alpa.errors import InfeasibleError, ShardingError
+
+Int = npt.NDArray[np.int64]
+Float = npt.NDArray[np.float64]
+Bool = npt.NDArray[np.bool_]
+
+_INTS = (
+    "mesh_shape node_offset plan_offset step_kind step_axes unary_node unary_offset unary_plan "
+    "edge_src edge_dst edge_offset edge_plan value_node value_start value_end value_offset"
+).split()
+_FLOATS = ("strategy_flops strategy_bytes step_bytes unary_weight edge_weight value_bytes").split()
+_NAMES = "mesh_axes node_name node_op node_dtype strategy_label value_name".split()
+
+
+@dataclass(frozen=True, eq=False)
+class StrategyGraph:
+    """N operators with S strategies in all on a mesh of K axes.
+
+    Attributes:
+        mesh_axes, mesh_shape: axis names, int64[K].
+        node_name, node_op, node_dtype: N strings each.
+        node_offset: int64[N + 1]; the strategies of node i are ``node_offset[i]:node_offset[i+1]``.
+        strategy_flops, strategy_bytes: float64[S] FLOPs and bytes of memory traffic per device and
+            step.
+        strategy_label: S strings.
+        plan_offset: int64[P + 1] into the steps; plan 0 is empty.
+        step_kind, step_axes, step_bytes: [T] collective kind, mask of axes, payload bytes.
+        unary_node, unary_weight, unary_offset, unary_plan: communication of a strategy itself.
+        edge_src, edge_dst, edge_weight, edge_offset, edge_plan: resharding between two nodes,
+            plans row-major [strategies of src, strategies of dst].
+        value_node, value_start, value_end, value_name, value_offset, value_bytes: tensors, live
+            on the program points ``start..end`` inclusive, with bytes per strategy of the node.
+        num_points: program points.
+        allowed: bool[S], strategies that may be chosen.
+        input_node, input_specs, input_alias, input_is_parameter, input_name, output_node,
+            output_specs, remarks: what the caller needs to pin and to print; see the compiler.
+    """
+
+    mesh_axes: tuple[str, ...]
+    mesh_shape: Int
+    node_name: tuple[str, ...]
+    node_op: tuple[str, ...]
+    node_dtype: tuple[str, ...]
+    node_offset: Int
+    strategy_flops: Float
+    strategy_bytes: Float
+    strategy_label: tuple[str, ...]
+    plan_offset: Int
+    step_kind: Int
+    step_axes: Int
+    step_bytes: Float
+    unary_node: Int
+    unary_weight: Float
+    unary_offset: Int
+    unary_plan: Int
+    edge_src: Int
+    edge_dst: Int
+    edge_weight: Float
+    edge_offset: Int
+    edge_plan: Int
+    value_node: Int
+    value_start: Int
+    value_end: Int
+    value_name: tuple[str, ...]
+    value_offset: Int
+    value_bytes: Float
+    num_points: int
+    allowed: Bool
+    input_node: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    input_specs: tuple[Any, ...] = ()
+    input_alias: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    input_is_parameter: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
+    input_name: tuple[str, ...] = ()
+    output_node: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    output_specs: tuple[Any, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> StrategyGraph:
+        """Takes the compiler's arrays, checking shapes, ranges and finiteness.
+
+        Raises:
+            ShardingError: an array is missing, or does not fit the others.
+        """
+        needed = [*_INTS, *_FLOATS, *_NAMES, "num_points"]
+        missing = [k for k in needed if k not in arrays]
+        if missing:
+            raise ShardingError(f"strategy graph lacks {missing}")
+        data: dict[str, Any] = {k: np.array(arrays[k], np.int64).reshape(-1) for k in _INTS}
+        data |= {k: np.array(arrays[k], np.float64).reshape(-1) for k in _FLOATS}
+        data |= {k: tuple(arrays[k]) for k in _NAMES}
+        data["num_points"] = int(arrays["num_points"])
+        data["allowed"] = np.ones(len(data["strategy_label"]), np.bool_)
+        for key in ("input_node", "input_alias", "output_node"):
+            data[key] = np.array(arrays.get(key, []), np.int64).reshape(-1)
+        data["input_is_parameter"] = np.array(
+            arrays.get("input_is_parameter", []), np.bool_
+        ).reshape(-1)
+        for key in ("input_specs", "input_name", "output_specs", "remarks"):
+            data[key] = tuple(arrays.get(key, ()))
+        graph = cls(**data)
+        graph._check()
+        return graph
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return len(self.node_name)
+
+    @property
+    def num_strategies(self) -> Int:
+        """int64[N] strategies of each node."""
+        return np.diff(self.node_offset)
+
+    def span(self, node: int) -> slice:
+        """Rows of the strategies of ``node``."""
+        return slice(int(self.node_offset[node]), int(self.node_offset[node + 1]))
+
+    def restrict(self, masks: Mapping[int, npt.ArrayLike]) -> StrategyGraph:
+        """The graph with only some strategies allowed.
+
+        Args:
+            masks: node -> bool[strategies of the node], and-ed with what is allowed already.
+
+        Raises:
+            ShardingError: a mask does not fit its node.
+            InfeasibleError: no strategy of a node is left.
+        """
+        allowed = self.allowed.copy()
+        for node, mask in masks.items():
+            if not 0 <= node < self.num_nodes:
+                raise ShardingError(f"restricted node {node} is outside 0..{self.num_nodes - 1}")
+            rows = self.span(node)
+            mask = np.asarray(mask, np.bool_)
+            if mask.shape != (rows.stop - rows.start,):
+                raise ShardingError(
+                    f"mask of operator {self.node_name[node]!r} must have shape "
+                    f"({rows.stop - rows.start},), got {mask.shape}"
+                )
+            allowed[rows] &= mask
+            if not allowed[rows].any():
+                raise InfeasibleError(
+                    f"operator {self.node_name[node]!r} is pinned to a sharding that none of its "
+                    f"{len(mask)} strategies has"
+                )
+        return replace(self, allowed=allowed)
+
+    def _check(self) -> None:
+        n, s = len(self.node_name), len(self.strategy_label)
+
+        def same(size: int, *keys: str) -> None:
+            for key in keys:
+                if len(getattr(self, key)) != size:
+                    raise ShardingError(
+                        f"strategy graph: {key} must have {size} entries, got "
+                        f"{len(getattr(self, key))}"
+                    )
+
+        def index(key: str, bound: int) -> None:
+            array = getattr(self, key)
+            if array.size and (array.min() < 0 or array.max() >= bound):
+                bad = array[(array < 0) | (array >= bound)][0]
+                raise ShardingError(f"strategy graph: {key} holds {bad}, outside 0..{bound - 1}")
+
+        def offsets(key: str, sizes: Int, total: int) -> None:
+            expected = np.concatenate([[0], np.cumsum(sizes)])
+            if not np.array_equal(getattr(self, key), expected):
+                raise ShardingError(f"strategy graph: {key} does not match the strategy counts")
+            if expected[-1] != total:
+                raise ShardingError(
+                    f"strategy graph: {key} ends at {expected[-1]}, its data has {total} entries"
+                )
+
+        def monotone(key: str, total: int) -> None:
+            array = getattr(self, key)
+            if not array.size or array[0] or array[-1] != total or (np.diff(array) < 0).any():
+                raise ShardingError(f"strategy graph: {key} must rise from 0 to {total}")
+
+        same(len(self.mesh_axes), "mesh_shape")
+        same(n, "node_op", "node_dtype")
+        same(n + 1, "node_offset")
+        monotone("node_offset", s)
+        empty = np.flatnonzero(self.num_strategies == 0)
+        if empty.size:
+            raise ShardingError(f"operator {self.node_name[empty[0]]!r} has no strategy")
+        if len(set(self.node_name)) != n:
+            raise ShardingError("strategy graph: node_name must be unique")
+        same(s, "strategy_flops", "strategy_bytes", "allowed")
+        steps, plans = len(self.step_kind), len(self.plan_offset) - 1
+        same(steps, "step_axes", "step_bytes")
+        monotone("plan_offset", steps)
+        if plans and self.plan_offset[1] != 0:
+            raise ShardingError("strategy graph: plan 0 must be empty")
+        counts = self.num_strategies
+        index("unary_node", n)
+        same(len(self.unary_node), "unary_weight")
+        offsets("unary_offset", counts[self.unary_node], len(self.unary_plan))
+        index("edge_src", n)
+        same(len(self.edge_src), "edge_dst", "edge_weight")
+        index("edge_dst", n)
+        if (self.edge_src == self.edge_dst).any():
+            raise ShardingError("strategy graph: an edge joins a node with itself")
+        sizes = counts[self.edge_src] * counts[self.edge_dst]
+        offsets("edge_offset", sizes, len(self.edge_plan))
+        index("unary_plan", plans)
+        index("edge_plan", plans)
+        index("value_node", n)
+        same(len(self.value_node), "value_start", "value_end", "value_name")
+        index("value_start", self.num_points)
+        index("value_end", self.num_points)
+        if (self.value_end < self.value_start).any():
+            raise ShardingError("strategy graph: a value ends before it starts")
+        offsets("value_offset", counts[self.value_node], len(self.value_bytes))
+        for key in _FLOATS:
+            array = getattr(self, key)
+            if not (np.isfinite(array) & (array >= 0)).all():
+                raise ShardingError(f"strategy graph: {key} must be finite and >= 0")

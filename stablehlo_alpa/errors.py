@@ -1,0 +1,58 @@
+"""Exceptions that a user of the package can cause or meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class StablehloAlpaError(Exception):
+    """Base of every exception of the package."""
+
+
+class TraceError(StablehloAlpaError):
+    """A function could not be traced to StableHLO, or its arguments do not fit it."""
+
+
+class CompileError(StablehloAlpaError):
+    """A pass refused a module; the message holds its diagnostics."""
+
+
+class MeshError(StablehloAlpaError, ValueError):
+    """A mesh or a device description is not valid, or does not fit the devices."""
+
+
+class ShardingError(StablehloAlpaError, ValueError):
+    """A sharding is not valid for its tensor and mesh."""
+
+
+class CostError(StablehloAlpaError, ValueError):
+    """A cost was asked for that the model does not know (nothing is silently free)."""
+
+
+class InfeasibleError(StablehloAlpaError):
+    """No plan satisfies the constraints.
+
+    Attributes:
+        needed_bytes: least memory budget per device that some plan meets, when the budget is at
+            fault. Bytes.
+        budget_bytes: the budget asked for. Bytes.
+        largest: ``(tensor name, bytes)`` of the largest tensors live at the worst program point
+            of the plan that needs the least memory, largest first.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        needed_bytes: float | None = None,
+        budget_bytes: float | None = None,
+        largest: Sequence[tuple[str, float]] = (),
+    ) -> None:
+        super().__init__(message)
+        self.needed_bytes = needed_bytes
+        self.budget_bytes = budget_bytes
+        self.largest = tuple(largest)
+
+
+class SolverError(StablehloAlpaError):
+    """The solver failed, or its answer does not agree with the programme it was given."""
