@@ -54,9 +54,9 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
         MeshError: the graph was made for another mesh.
         CostError: an element type or a collective that the model does not know.
     """
-    if tuple(graph.mesh_shape) != mesh.shape:
+    if tuple(graph.mesh_shape.tolist()) != mesh.shape:
         raise MeshError(
-            f"strategy graph was made for mesh {tuple(graph.mesh_shape)}, asked to price it on "
+            f"strategy graph was made for mesh {tuple(graph.mesh_shape.tolist())}, asked to price it on "
             f"{mesh.shape}"
         )
     steps = collective_seconds(graph.step_kind, graph.step_axes, graph.step_bytes, mesh, device)

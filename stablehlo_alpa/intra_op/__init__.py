@@ -1,0 +1,17 @@
+"""Intra-operator planning: one strategy per operator, by integer linear programming."""
+
+from stablehlo_alpa.cost.strategy_graph import StrategyGraph
+from stablehlo_alpa.intra_op.explain import Explanation, explain
+from stablehlo_alpa.intra_op.ilp import solve
+from stablehlo_alpa.intra_op.memory import MemoryModel
+from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
+
+__all__ = [
+    "Explanation",
+    "MemoryModel",
+    "Solution",
+    "SolveOptions",
+    "StrategyGraph",
+    "explain",
+    "solve",
+]

@@ -1,0 +1,155 @@
+"""Why an operator got its strategy."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+import numpy as np
+
+from stablehlo_alpa.cost import PricedGraph
+from stablehlo_alpa.errors import ShardingError
+from stablehlo_alpa.intra_op.solution import Solution
+
+
+@dataclass(frozen=True)
+class StrategyCost:
+    """One strategy, its neighbours as they are chosen.
+
+    Attributes:
+        label: the strategy.
+        compute_s, communication_s, reshard_s: seconds per step.
+        memory_bytes: sum of the operator's tensors. Bytes per device.
+        is_chosen, is_allowed: chosen by the plan; allowed by the pins.
+    """
+
+    label: str
+    compute_s: float
+    communication_s: float
+    reshard_s: float
+    memory_bytes: float
+    is_chosen: bool
+    is_allowed: bool
+
+    @property
+    def total_s(self) -> float:
+        """Seconds in all."""
+        return self.compute_s + self.communication_s + self.reshard_s
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The strategies of an operator, cheapest first, and the reason for the chosen one."""
+
+    name: str
+    op: str
+    strategies: tuple[StrategyCost, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        chosen = next(s for s in self.strategies if s.is_chosen)
+        head = ("", "strategy", "compute ms", "comm ms", "reshard ms", "memory MB", "vs chosen ms")
+        rows = [head]
+        for s in self.strategies:
+            numbers = (1e3 * s.compute_s, 1e3 * s.communication_s, 1e3 * s.reshard_s)
+            rows.append(
+                (
+                    "*" if s.is_chosen else " " if s.is_allowed else "x",
+                    s.label,
+                    *(f"{n:.4g}" for n in numbers),
+                    f"{s.memory_bytes / 1e6:.4g}",
+                    f"{1e3 * (s.total_s - chosen.total_s):+.4g}",
+                )
+            )
+        widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
+        lines = [f"{self.name} ({self.op})"]
+        for r in rows:
+            cells = [
+                c.ljust(w) if i < 2 else c.rjust(w)
+                for i, (c, w) in enumerate(zip(r, widths, strict=True))
+            ]
+            lines.append("  ".join(cells).rstrip())
+        lines.append("* chosen, x ruled out by a pinned sharding")
+        return "\n".join([*lines, self.reason])
+
+
+def explain(priced: PricedGraph, solution: Solution, name: str) -> Explanation:
+    """Lists the strategies of an operator with what each would cost now.
+
+    Args:
+        priced: the graph that was solved, in seconds.
+        solution: its solution.
+        name: name of the operator, or a part of it that no other operator has.
+
+    Raises:
+        ShardingError: no operator, or more than one, has the name; the closest are listed.
+    """
+    graph = priced.graph
+    node = _find(graph.node_name, name)
+    rows = graph.span(node)
+    choice = solution.choice.astype(np.int64)
+    reshard = np.zeros(rows.stop - rows.start)
+    for (u, v), matrix in priced.edges.items():
+        if u == node:
+            reshard += matrix[:, choice[v]]
+        elif v == node:
+            reshard += matrix[choice[u], :]
+    memory = np.zeros(len(reshard))
+    for v in np.flatnonzero(graph.value_node == node):
+        memory += graph.value_bytes[graph.value_offset[v] : graph.value_offset[v + 1]]
+    costs = [
+        StrategyCost(
+            graph.strategy_label[rows.start + i],
+            float(priced.compute_s[rows.start + i]),
+            float(priced.communication_s[rows.start + i]),
+            float(reshard[i]),
+            float(memory[i]),
+            i == choice[node],
+            bool(graph.allowed[rows.start + i]),
+        )
+        for i in range(len(reshard))
+    ]
+    reason = _reason(costs, int(choice[node]))
+    costs.sort(key=lambda s: (s.total_s, not s.is_chosen))
+    return Explanation(graph.node_name[node], graph.node_op[node], tuple(costs), reason)
+
+
+def _find(names: tuple[str, ...], name: str) -> int:
+    if name in names:
+        return names.index(name)
+    hits = [i for i, n in enumerate(names) if name in n]
+    if len(hits) == 1:
+        return hits[0]
+    if hits:
+        listed = ", ".join(names[i] for i in hits[:8])
+        raise ShardingError(f"name {name!r} is part of {len(hits)} operators: {listed}")
+    close = difflib.get_close_matches(name, names, n=5, cutoff=0.0)
+    raise ShardingError(f"no operator is named {name!r}, the closest are: {', '.join(close)}")
+
+
+def _reason(costs: list[StrategyCost], index: int) -> str:
+    chosen = costs[index]
+    allowed = [s for s in costs if s.is_allowed]
+    if len(allowed) == 1:
+        pinned = len(costs) > 1
+        return "it is the only strategy" + (" that the pinned shardings allow" if pinned else "")
+    others = [s for s in allowed if s is not chosen]
+    rival = min(others, key=lambda s: s.total_s)
+    delta = rival.total_s - chosen.total_s
+    parts = (
+        ("compute", rival.compute_s - chosen.compute_s),
+        ("its own collectives", rival.communication_s - chosen.communication_s),
+        ("resharding with its neighbours", rival.reshard_s - chosen.reshard_s),
+    )
+    what, _ = max(parts, key=lambda p: p[1] if delta >= 0 else -p[1])
+    if delta > 1e-12 * max(chosen.total_s, 1e-30):
+        return (
+            f"{chosen.label} won: the next best, {rival.label}, costs {1e3 * delta:.4g} ms more "
+            f"per step, most of it for {what}"
+        )
+    if delta >= -1e-9 * max(chosen.total_s, 1e-30):
+        return f"{chosen.label} ties with {rival.label}: either is optimal"
+    return (
+        f"{rival.label} would be {-1e3 * delta:.4g} ms cheaper here ({what}), but the plan would "
+        f"break the memory budget or was cut short by the time limit"
+    )

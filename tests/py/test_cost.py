@@ -1,0 +1,114 @@
+"""Collective and roofline costs against hand values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import CPU, cpu_mesh, random_arrays
+
+from stablehlo_alpa.cluster import (
+    PRESETS,
+    ClusterSpec,
+    Link,
+    LogicalMesh,
+    logical_mesh_shapes,
+    preset_for,
+)
+from stablehlo_alpa.cost import CollectiveKind, StrategyGraph, collective_seconds, price, volumes
+from stablehlo_alpa.errors import CostError, MeshError
+
+MESH = LogicalMesh(("x", "y"), (2, 4), (Link(3.0, 10.0), Link(1.0, 20.0)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "axes", "seconds"),
+    [
+        (CollectiveKind.ALL_REDUCE, 1, 3 + 2 * (1 / 2) * 80 / 10),
+        (CollectiveKind.ALL_REDUCE, 2, 1 + 2 * (3 / 4) * 80 / 20),
+        (CollectiveKind.ALL_REDUCE, 3, 3 + 2 * (7 / 8) * 80 / 10),
+        (CollectiveKind.ALL_GATHER, 2, 1 + (3 / 4) * 80 / 20),
+        (CollectiveKind.REDUCE_SCATTER, 2, 1 + (3 / 4) * 80 / 20),
+        (CollectiveKind.ALL_TO_ALL, 1, 3 + (1 / 2) * 80 / 10),
+        (CollectiveKind.COLLECTIVE_PERMUTE, 2, 1 + 80 / 20),
+        (CollectiveKind.LOCAL, 1, 80 / CPU.memory_bandwidth),
+    ],
+)
+def test_collective_seconds(kind: CollectiveKind, axes: int, seconds: float) -> None:
+    assert collective_seconds(kind, axes, 80.0, MESH, CPU)[0] == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("kind", "axes", "payload"), [(6, 1, 1.0), (0, 4, 1.0), (0, 0, 1.0), (1, 1, -1.0)]
+)
+def test_unknown_collectives_are_refused(kind: int, axes: int, payload: float) -> None:
+    with pytest.raises(CostError):
+        collective_seconds(kind, axes, payload, MESH, CPU)
+
+
+def test_price_and_volumes_of_a_choice() -> None:
+    arrays = random_arrays(11)
+    graph = StrategyGraph.from_arrays(arrays)
+    priced = price(graph, cpu_mesh(), CPU)
+    choice = np.zeros(graph.num_nodes, int)
+    moved: dict[tuple[int, int], float] = {}
+    seconds = 0.0
+    plans = [
+        (w, p)
+        for kind in ("unary", "edge")
+        for w, p in zip(
+            arrays[f"{kind}_weight"],
+            arrays[f"{kind}_plan"][arrays[f"{kind}_offset"][:-1]],
+            strict=True,
+        )
+    ]
+    for weight, plan in plans:
+        for t in range(arrays["plan_offset"][plan], arrays["plan_offset"][plan + 1]):
+            kind, axes = int(arrays["step_kind"][t]), int(arrays["step_axes"][t])
+            size = arrays["step_bytes"][t]
+            seconds += weight * collective_seconds(kind, axes, size, cpu_mesh(), CPU)[0]
+            if kind != CollectiveKind.LOCAL:
+                moved[kind, axes] = moved.get((kind, axes), 0.0) + weight * size
+    compute, communication, reshard = priced.split(choice)
+    assert communication + reshard == pytest.approx(seconds)
+    rows = graph.node_offset[:-1]
+    roof = np.maximum(
+        graph.strategy_flops[rows] / 100e9, graph.strategy_bytes[rows] / CPU.memory_bandwidth
+    )
+    assert compute == pytest.approx(roof.sum())
+    found = {(int(k), a): v.payload_bytes for (k, a), v in volumes(graph, choice).items()}
+    assert found == pytest.approx(moved)
+
+
+def test_price_refuses_another_mesh() -> None:
+    graph = StrategyGraph.from_arrays(random_arrays(0))
+    with pytest.raises(MeshError, match=r"\(2, 4\)"):
+        price(graph, cpu_mesh((4, 2)), CPU)
+
+
+def test_logical_mesh_shapes() -> None:
+    assert logical_mesh_shapes(1) == [(1,)]
+    assert logical_mesh_shapes(8) == [(8,), (2, 4)]
+    assert logical_mesh_shapes(16, num_hosts=2) == [(16,), (2, 8), (4, 4), (8, 2)]
+
+
+def test_axis_links_share_the_network() -> None:
+    device = preset_for("Tesla V100-SXM2-16GB")
+    mesh = ClusterSpec(device, 2, 8).logical_mesh((2, 8))
+    assert mesh.links[0].bandwidth == pytest.approx(25e9 / 8 / 8)
+    assert mesh.links[1] == device.intra_host
+    flat = ClusterSpec(device, 2, 8).logical_mesh((16,))
+    assert flat.links[0].bandwidth == pytest.approx(25e9 / 8)
+    with pytest.raises(MeshError, match="16 devices"):
+        ClusterSpec(device, 2, 8).logical_mesh((2, 4))
+
+
+def test_presets() -> None:
+    assert preset_for("NVIDIA H200").name == "h200-141gb"
+    assert preset_for("cpu").name == "cpu"
+    with pytest.raises(MeshError, match="abacus"):
+        preset_for("abacus")
+    for device in PRESETS.values():
+        for dtype in ("f32", "bf16", "f64", "i32", "ui8", "si4", "i1", "f8E4M3FN", "complex<f32>"):
+            assert device.rate(dtype) > 0
+        with pytest.raises(CostError):
+            device.rate("q7")

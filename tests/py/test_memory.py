@@ -1,0 +1,50 @@
+"""Memory budgets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import brute_force, random_priced
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.intra_op import MemoryModel, SolveOptions, solve
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**31), st.floats(-0.2, 1.1), st.booleans())
+def test_budget_equals_brute_force(seed: int, share: float, ties: bool) -> None:
+    priced = random_priced(seed, nodes=5, ties=ties)
+    free = solve(priced)
+    least = brute_force(priced)[1]
+    budget = least + share * (free.memory_peak_bytes - least) if share >= 0 else 0.8 * least
+    best = brute_force(priced, budget)[0]
+    if not np.isfinite(best):
+        with pytest.raises(InfeasibleError) as error:
+            solve(priced, SolveOptions(memory_budget=budget))
+        assert error.value.needed_bytes == pytest.approx(least, rel=1e-6)
+        assert error.value.budget_bytes == budget
+        assert error.value.largest
+        return
+    solution = solve(priced, SolveOptions(memory_budget=budget))
+    assert solution.memory_peak_bytes <= budget * (1 + 1e-5)
+    assert solution.objective_s == pytest.approx(best, rel=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**31))
+def test_maximal_points_hold_the_peak(seed: int) -> None:
+    graph = random_priced(seed, values=6, points=9).graph
+    memory = MemoryModel.of(graph)
+    choice = np.zeros(graph.num_nodes, int)
+    by_hand = [
+        sum(b for b, live in zip(memory.value_bytes(choice), memory.live(p), strict=True) if live)
+        for p in range(graph.num_points)
+    ]
+    assert memory.usage(choice) == pytest.approx(by_hand, abs=1e-3)
+    assert memory.peak(choice)[0] == pytest.approx(max(by_hand))
+    rows = memory.rows(memory.points)
+    one_hot = np.zeros(len(graph.strategy_label))
+    one_hot[graph.node_offset[:-1]] = 1
+    assert (rows @ one_hot).max() == pytest.approx(max(by_hand))
