@@ -1,6 +1,7 @@
 """A decoder-only transformer in flax linen, dropout included; layers unrolled or scanned."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -39,9 +40,10 @@ class Attention(nn.Module):
         """Maps [batch, length, hidden] to the same."""
         config = self.config
         shape = (config.heads, config.hidden // config.heads)
-        query = nn.DenseGeneral(shape, dtype=config.dtype, name="query")(x)
-        key = nn.DenseGeneral(shape, dtype=config.dtype, name="key")(x)
-        value = nn.DenseGeneral(shape, dtype=config.dtype, name="value")(x)
+        # Without biases: the softmax does not see that of the keys, so that its gradient would be
+        # rounding noise, and that of the values loses its digits in bf16.
+        project = partial(nn.DenseGeneral, shape, dtype=config.dtype, use_bias=False)
+        query, key, value = (project(name=name)(x) for name in ("query", "key", "value"))
         scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / jnp.sqrt(shape[1]).astype(config.dtype)
         mask = jnp.tril(jnp.ones((x.shape[1], x.shape[1]), bool))
         scores = jnp.where(mask, scores.astype(jnp.float32), -1e9)

@@ -21,7 +21,16 @@ class MixerBlock(eqx.Module):
         key_patches, key_channels = jax.random.split(key)
         self.norm_patches = eqx.nn.LayerNorm((hidden, patches))
         self.norm_channels = eqx.nn.LayerNorm((hidden, patches))
-        self.patches = eqx.nn.MLP(patches, patches, 2 * patches, 1, jax.nn.gelu, key=key_patches)
+        # A last bias per patch almost vanishes in the norms; its gradient would be rounding noise.
+        self.patches = eqx.nn.MLP(
+            patches,
+            patches,
+            2 * patches,
+            1,
+            jax.nn.gelu,
+            use_final_bias=False,
+            key=key_patches,
+        )
         self.channels = eqx.nn.MLP(hidden, hidden, 4 * hidden, 1, jax.nn.gelu, key=key_channels)
 
     def __call__(self, x: jax.Array) -> jax.Array:

@@ -14,7 +14,10 @@ class Encoder(nnx.Module):
 
     def __init__(self, hidden: int, heads: int, *, rngs: nnx.Rngs):
         self.norm_attention = nnx.LayerNorm(hidden, rngs=rngs)
-        self.attention = nnx.MultiHeadAttention(heads, hidden, decode=False, rngs=rngs)
+        # The softmax does not see a bias of the keys: its gradient would be rounding noise.
+        self.attention = nnx.MultiHeadAttention(
+            heads, hidden, use_bias=False, decode=False, rngs=rngs
+        )
         self.norm_mlp = nnx.LayerNorm(hidden, rngs=rngs)
         self.up = nnx.Linear(hidden, 4 * hidden, rngs=rngs)
         self.down = nnx.Linear(4 * hidden, hidden, rngs=rngs)
