@@ -56,8 +56,8 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
     """
     if tuple(graph.mesh_shape.tolist()) != mesh.shape:
         raise MeshError(
-            f"strategy graph was made for mesh {tuple(graph.mesh_shape.tolist())}, asked to price it on "
-            f"{mesh.shape}"
+            f"strategy graph was made for mesh {tuple(graph.mesh_shape.tolist())}, "
+            f"asked to price it on {mesh.shape}"
         )
     steps = collective_seconds(graph.step_kind, graph.step_axes, graph.step_bytes, mesh, device)
     running = np.concatenate([[0.0], np.cumsum(steps)])

@@ -49,7 +49,7 @@ class Explanation:
     def __str__(self) -> str:
         chosen = next(s for s in self.strategies if s.is_chosen)
         head = ("", "strategy", "compute ms", "comm ms", "reshard ms", "memory MB", "vs chosen ms")
-        rows = [head]
+        rows: list[tuple[str, ...]] = [head]
         for s in self.strategies:
             numbers = (1e3 * s.compute_s, 1e3 * s.communication_s, 1e3 * s.reshard_s)
             rows.append(
@@ -95,7 +95,7 @@ def explain(priced: PricedGraph, solution: Solution, name: str) -> Explanation:
         elif v == node:
             reshard += matrix[choice[u], :]
     memory = np.zeros(len(reshard))
-    for v in np.flatnonzero(graph.value_node == node):
+    for v in np.flatnonzero(graph.value_node == node).tolist():
         memory += graph.value_bytes[graph.value_offset[v] : graph.value_offset[v + 1]]
     costs = [
         StrategyCost(

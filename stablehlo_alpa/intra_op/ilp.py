@@ -109,7 +109,7 @@ def _solve_within(
     priced: PricedGraph, memory: MemoryModel, options: SolveOptions, deadline: float
 ) -> tuple[Int, float, bool, str]:
     """Solves under the budget by cutting planes: rows (C4) are added while one is violated."""
-    graph, budget = priced.graph, options.memory_budget
+    budget = options.memory_budget
     assert budget is not None
     lean, needed = _least_memory(priced, memory, options, deadline)
     if not _fits(memory, lean, budget):
@@ -244,7 +244,8 @@ def _solve_core(
                 fixed[priced.graph.node_offset[i] + domain[0]] = 1.0
         unit = max(budget, 1.0)
         rows = full[:, programme.strategy] / unit
-        limit = (budget - full @ fixed) / unit
+        # Half of the slack that `_fits` grants: rounding must not cut off a plan that fits exactly.
+        limit = (budget - full @ fixed) / unit + _TOLERANCE / 2
 
     # Milliseconds, or finer when every cost is small: HiGHS's tolerances are absolute.
     scale = max(1e3, 1.0 / max(float(programme.cost.max()), 1e-30))

@@ -42,7 +42,7 @@ class MemoryModel:
         """float64[V] bytes of each value under a choice (int[N])."""
         g = self.graph
         rows = g.value_offset[:-1] + np.asarray(choice, np.int64)[g.value_node]
-        return g.value_bytes[rows]
+        return np.asarray(g.value_bytes[rows], np.float64)
 
     def usage(self, choice: npt.ArrayLike) -> Float:
         """float64[num_points] live bytes at each point."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stablehlo_alpa.cost import PricedGraph
-from stablehlo_alpa.cost.strategy_graph import Float, Int
+from stablehlo_alpa.cost.strategy_graph import Bool, Float, Int
 
 # Relative to the largest cost: differences below it are rounding, so ties.
 _TIE = 1e-13
@@ -54,9 +54,9 @@ def reduce(priced: PricedGraph, value_bytes: list[Float] | None = None) -> Core:
     domains, unary = [], []
     for i in range(graph.num_nodes):
         rows = graph.span(i)
-        keep = np.flatnonzero(graph.allowed[rows])
-        domains.append(keep)
-        unary.append(cost[rows][keep])
+        legal = np.flatnonzero(graph.allowed[rows])
+        domains.append(legal)
+        unary.append(cost[rows][legal])
     core = Core(domains, unary, {}, 0.0, [set() for _ in domains])
     largest = max((float(u.max()) for u in unary), default=0.0)
     for (u, v), matrix in priced.edges.items():
@@ -109,7 +109,7 @@ def _normalise(core: Core, u: int, v: int, tolerance: float) -> None:
         core.pairs[u, v] = matrix
 
 
-def _undominated(core: Core, node: int, sizes: Float | None, tolerance: float) -> np.ndarray:
+def _undominated(core: Core, node: int, sizes: Float | None, tolerance: float) -> Bool:
     cost = core.unary[node]
     k = len(cost)
     if k == 1:
@@ -125,7 +125,7 @@ def _undominated(core: Core, node: int, sizes: Float | None, tolerance: float) -
     np.fill_diagonal(worse, False)
     index = np.arange(k)
     beaten = worse & (~worse.T | (index[None, :] < index[:, None]))
-    keep = ~beaten.any(axis=1)
+    keep: Bool = np.logical_not(np.asarray(beaten.any(axis=1), np.bool_))
     if not keep.any():
         keep[np.argmin(cost)] = True
     return keep
