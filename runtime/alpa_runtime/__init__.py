@@ -1,0 +1,21 @@
+"""Executes plans: per-device programs on meshes of devices.
+
+This package needs jax and numpy only. It never imports the compiler (``stablehlo_alpa``), so a plan
+made on one machine runs on another that has nothing of the compiler installed.
+"""
+
+from alpa_runtime.cpu_pool import ensure_cpu_pool
+from alpa_runtime.errors import InputError, ProgramError, RuntimeMeshError
+from alpa_runtime.executable import Executable, compile_spmd
+from alpa_runtime.program import SpmdProgram, ValueSpec
+
+__all__ = [
+    "Executable",
+    "InputError",
+    "ProgramError",
+    "RuntimeMeshError",
+    "SpmdProgram",
+    "ValueSpec",
+    "compile_spmd",
+    "ensure_cpu_pool",
+]

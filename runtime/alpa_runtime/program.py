@@ -1,0 +1,142 @@
+"""A per-device program and the global values that go in and come out, as plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+
+import numpy as np
+from jax.sharding import PartitionSpec
+
+from alpa_runtime.errors import ProgramError
+
+DimSharding = tuple[tuple[str, ...], ...]
+"""Per tensor dimension the mesh axes that split it, major first; () leaves it whole."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ValueSpec:
+    """One input or output: what it is globally, and how the mesh holds it.
+
+    Attributes:
+        shape: global shape of the array that the program sees. For PRNG keys this is the shape of
+            the key data, whose last dimensions are those of one key.
+        dtype: numpy-style name of the element type, e.g. ``"float32"`` or ``"bfloat16"``.
+        axes: per dimension the mesh axes that split it, major first.
+        key_impl: name of the PRNG implementation when the value is an array of typed keys.
+        is_weak: whether the value has a weak type (it came from a Python scalar).
+        name: what messages call the value.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    axes: DimSharding
+    key_impl: str | None = None
+    is_weak: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.axes) != len(self.shape):
+            raise ProgramError(
+                f"{self.name or 'value'}: the sharding names {len(self.axes)} dimensions, "
+                f"the shape {self.shape} has {len(self.shape)}"
+            )
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The sharding as jax writes it, without trailing ``None``."""
+        entries: list[str | tuple[str, ...] | None] = [
+            None if not axes else axes[0] if len(axes) == 1 else axes for axes in self.axes
+        ]
+        while entries and entries[-1] is None:
+            entries.pop()
+        return PartitionSpec(*entries)
+
+    def local_shape(self, mesh: dict[str, int]) -> tuple[int, ...]:
+        """The shape that one device of ``mesh`` (axis name to size) holds."""
+        seen: set[str] = set()
+        local = []
+        for dimension, (size, axes) in enumerate(zip(self.shape, self.axes, strict=True)):
+            for axis in axes:
+                if axis not in mesh:
+                    raise ProgramError(
+                        f"{self.name or 'value'}: dimension {dimension} is split on axis "
+                        f"{axis!r}, the mesh has {list(mesh)}"
+                    )
+                if axis in seen:
+                    raise ProgramError(
+                        f"{self.name or 'value'}: axis {axis!r} splits more than one dimension"
+                    )
+                seen.add(axis)
+            parts = math.prod(mesh[axis] for axis in axes)
+            if size % parts:
+                raise ProgramError(
+                    f"{self.name or 'value'}: dimension {dimension} of size {size} does not "
+                    f"divide into {parts} parts (axes {', '.join(axes)})"
+                )
+            local.append(size // parts)
+        return tuple(local)
+
+
+@dataclasses.dataclass(frozen=True)
+class SpmdProgram:
+    """The program that every device of one mesh runs.
+
+    Attributes:
+        text: StableHLO (or CHLO) module in the local view: the function ``main`` takes and returns
+            what one device holds, and communicates through explicit collectives whose replica
+            groups are positions in the flattened mesh (``channel_handle`` and
+            ``use_global_device_ids`` set).
+        mesh: axis names and sizes, the first axis being the outermost in the order of devices.
+        inputs: one entry per argument of ``main``.
+        outputs: one entry per result of ``main``.
+        donated: inputs whose buffers the program may overwrite.
+        name: what profiles and messages call the program.
+    """
+
+    text: str
+    mesh: tuple[tuple[str, int], ...]
+    inputs: tuple[ValueSpec, ...]
+    outputs: tuple[ValueSpec, ...]
+    donated: tuple[int, ...] = ()
+    name: str = "program"
+
+    def __post_init__(self) -> None:
+        names = [axis for axis, _ in self.mesh]
+        if len(set(names)) != len(names):
+            raise ProgramError(f"{self.name}: mesh axes {names} are not distinct")
+        for axis, size in self.mesh:
+            if size < 1:
+                raise ProgramError(f"{self.name}: mesh axis {axis!r} has size {size}, at least 1")
+        for index in self.donated:
+            if not 0 <= index < len(self.inputs):
+                raise ProgramError(
+                    f"{self.name}: donated input {index} is out of range, "
+                    f"there are {len(self.inputs)} inputs"
+                )
+        for value in (*self.inputs, *self.outputs):
+            value.local_shape(self.mesh_sizes)
+
+    @property
+    def mesh_sizes(self) -> dict[str, int]:
+        """Mesh axis name to size."""
+        return dict(self.mesh)
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices the mesh has."""
+        return math.prod(size for _, size in self.mesh)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that decides what is compiled."""
+        described = dataclasses.replace(self, text="")
+        content = repr(described).encode() + b"\0" + self.text.encode()
+        return hashlib.sha256(content).hexdigest()
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """The dtype called ``name``, with jax's extended floating-point types."""
+    # jax registers its extension types (bfloat16, float8 ...) with numpy at import.
+    return np.dtype(name)
