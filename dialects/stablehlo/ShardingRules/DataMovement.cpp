@@ -1,0 +1,230 @@
+//===- DataMovement.cpp - Rules of shape changing operators ---------------===//
+//
+// broadcast_in_dim, reshape, transpose, reverse, concatenate and pad.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
+#include "dialects/stablehlo/ShardingRules/ShardingRules.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+using alpa::DimFactors;
+using alpa::OperatorRole;
+using alpa::ShardingRule;
+
+namespace {
+
+void addLinear(RuleBuilder &builder, Operation *op,
+               SmallVector<unsigned, 2> operands) {
+  if (isSummable(op->getResult(0).getType())) {
+    builder.getRule().linearOperands.push_back(std::move(operands));
+  }
+}
+
+struct BroadcastInDimRule : RuleModel<BroadcastInDimRule, BroadcastInDimOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto broadcast = cast<BroadcastInDimOp>(op);
+    RuleBuilder builder(op);
+    SmallVector<bool> isShared(builder.getResultRank(0), false);
+    for (auto [dim, target] :
+         llvm::enumerate(broadcast.getBroadcastDimensions())) {
+      if (builder.getOperandSize(0, dim) != 1 &&
+          target >= 0 && target < builder.getResultRank(0)) {
+        builder.share(0, dim, 0, target);
+        isShared[target] = true;
+      }
+    }
+    for (auto [dim, shared] : llvm::enumerate(isShared)) {
+      if (!shared) {
+        builder.appendResult(0, dim,
+                             builder.addParallel(builder.getResultSize(0, dim)));
+      }
+    }
+    addLinear(builder, op, {0});
+    return builder.finish();
+  }
+  OperatorRole getOperatorRole(Operation *) const {
+    return OperatorRole::Rematerialized;
+  }
+};
+
+/// Splits and merges dimensions into the loops that both sides have in common,
+/// major to minor: [6, 4] -> [2, 12] has the loops 2, 3, 4. Where the sizes do
+/// not divide, [6, 4] -> [4, 6], the major common divisor is a loop and what is
+/// minor to it, up to the next place where both sides are at the same element,
+/// is replicated.
+struct ReshapeRule : RuleModel<ReshapeRule, ReshapeOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    RuleBuilder builder(op);
+    addLinear(builder, op, {0});
+    Side source{builder.getOperandRank(0)}, target{builder.getResultRank(0)};
+    auto sourceSize = [&](int64_t d) { return builder.getOperandSize(0, d); };
+    auto targetSize = [&](int64_t d) { return builder.getResultSize(0, d); };
+    while (source.advance(sourceSize) && target.advance(targetSize)) {
+      int64_t common = std::gcd(source.rest, target.rest);
+      if (common > 1) {
+        DimFactors factors = builder.addParallel(common);
+        builder.appendOperand(0, source.dim, factors);
+        builder.appendResult(0, target.dim, factors);
+        source.take(common);
+        target.take(common);
+        continue;
+      }
+      // Nothing in common: replicate until both sides meet again.
+      do {
+        Side &behind = source.done <= target.done ? source : target;
+        bool isSource = &behind == &source;
+        bool hasMore = isSource ? source.advance(sourceSize)
+                                : target.advance(targetSize);
+        if (!hasMore) {
+          builder.invalidate();
+          return builder.finish();
+        }
+        DimFactors factors = builder.addReplicated(behind.rest);
+        if (isSource) {
+          builder.appendOperand(0, source.dim, factors);
+        } else {
+          builder.appendResult(0, target.dim, factors);
+        }
+        behind.take(behind.rest);
+      } while (source.done != target.done);
+    }
+    return builder.finish();
+  }
+  OperatorRole getOperatorRole(Operation *) const {
+    return OperatorRole::Follower;
+  }
+
+private:
+  /// How far one side has been read.
+  struct Side {
+    explicit Side(int64_t rank) : rank(rank) {}
+    int64_t rank;
+    int64_t dim = -1;
+    /// Iterations of `dim` that no factor covers yet.
+    int64_t rest = 1;
+    /// Product of all factors so far.
+    int64_t done = 1;
+
+    /// Moves to the next dimension with iterations left, if there is one.
+    template <typename GetSize> bool advance(GetSize getSize) {
+      while (rest == 1) {
+        if (++dim >= rank) {
+          return false;
+        }
+        rest = getSize(dim);
+      }
+      return rest > 1;
+    }
+    void take(int64_t size) {
+      rest /= size;
+      done *= size;
+    }
+  };
+};
+
+struct TransposeRule : RuleModel<TransposeRule, TransposeOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    RuleBuilder builder(op);
+    for (auto [dim, source] :
+         llvm::enumerate(cast<TransposeOp>(op).getPermutation())) {
+      builder.share(0, source, 0, dim);
+    }
+    addLinear(builder, op, {0});
+    return builder.finish();
+  }
+  OperatorRole getOperatorRole(Operation *) const {
+    return OperatorRole::Follower;
+  }
+};
+
+struct ReverseRule : RuleModel<ReverseRule, ReverseOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    RuleBuilder builder(op);
+    ArrayRef<int64_t> reversed = cast<ReverseOp>(op).getDimensions();
+    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
+      if (!llvm::is_contained(reversed, dim)) {
+        builder.share(0, dim, 0, dim);
+      }
+    }
+    addLinear(builder, op, {0});
+    return builder.finish();
+  }
+  OperatorRole getOperatorRole(Operation *op) const {
+    return getRoleOf(getShardingRule(op));
+  }
+};
+
+struct ConcatenateRule : RuleModel<ConcatenateRule, ConcatenateOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    RuleBuilder builder(op);
+    int64_t joined = cast<ConcatenateOp>(op).getDimension();
+    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
+      if (dim == joined) {
+        continue;
+      }
+      DimFactors factors = builder.addParallel(builder.getResultSize(0, dim));
+      builder.appendResult(0, dim, factors);
+      for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+        builder.appendOperand(i, dim, factors);
+      }
+    }
+    SmallVector<unsigned, 2> all, nonZero;
+    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+      all.push_back(i);
+      if (!isKnownZero(op->getOperand(i))) {
+        nonZero.push_back(i);
+      }
+    }
+    addLinear(builder, op, all);
+    if (!nonZero.empty() && nonZero.size() < all.size()) {
+      addLinear(builder, op, nonZero);
+    }
+    return builder.finish();
+  }
+  OperatorRole getOperatorRole(Operation *op) const {
+    return getRoleOf(getShardingRule(op));
+  }
+};
+
+struct PadRule : RuleModel<PadRule, PadOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto pad = cast<PadOp>(op);
+    RuleBuilder builder(op);
+    auto isZero = [](ArrayRef<int64_t> values, int64_t dim) {
+      return dim < static_cast<int64_t>(values.size()) && values[dim] == 0;
+    };
+    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
+      if (isZero(pad.getEdgePaddingLow(), dim) &&
+          isZero(pad.getEdgePaddingHigh(), dim) &&
+          isZero(pad.getInteriorPadding(), dim)) {
+        builder.share(0, dim, 0, dim);
+      }
+    }
+    // A padding value is in the result once, not once per device.
+    addLinear(builder, op, {0, 1});
+    if (isKnownZero(pad.getPaddingValue())) {
+      addLinear(builder, op, {0});
+    }
+    return builder.finish();
+  }
+  OperatorRole getOperatorRole(Operation *op) const {
+    return getRoleOf(getShardingRule(op));
+  }
+};
+
+} // namespace
+
+void stablehlo::attachDataMovementRules(MLIRContext &context) {
+  BroadcastInDimOp::attachInterface<BroadcastInDimRule>(context);
+  ReshapeOp::attachInterface<ReshapeRule>(context);
+  TransposeOp::attachInterface<TransposeRule>(context);
+  ReverseOp::attachInterface<ReverseRule>(context);
+  ConcatenateOp::attachInterface<ConcatenateRule>(context);
+  PadOp::attachInterface<PadRule>(context);
+}

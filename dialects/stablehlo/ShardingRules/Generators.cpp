@@ -1,0 +1,116 @@
+//===- Generators.cpp - Rules of operators that make values ---------------===//
+//
+// iota, constant and the random number generators.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
+#include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+using alpa::DimFactors;
+using alpa::LocalContext;
+using alpa::OperatorRole;
+using alpa::ShardingRule;
+
+namespace {
+
+ShardingRule getParallelRule(Operation *op) {
+  RuleBuilder builder(op);
+  for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
+    builder.appendResult(0, dim,
+                         builder.addParallel(builder.getResultSize(0, dim)));
+  }
+  return builder.finish();
+}
+
+struct IotaRule : RuleModel<IotaRule, IotaOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    return getParallelRule(op);
+  }
+  OperatorRole getOperatorRole(Operation *) const {
+    return OperatorRole::Rematerialized;
+  }
+
+  /// Counts from the first element of the block, in integers, so that small
+  /// floating-point types round once as the whole iota does.
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    auto iota = cast<IotaOp>(op);
+    const ShardingRule &rule = context.getRule();
+    auto dim = static_cast<int64_t>(iota.getIotaDimension());
+    if (dim >= static_cast<int64_t>(rule.results[0].size()) ||
+        rule.results[0][dim].empty() ||
+        context.getNumShards(rule.results[0][dim].front()) == 1) {
+      return alpa::cloneLocal(op, context);
+    }
+    unsigned factor = rule.results[0][dim].front();
+    OpBuilder &builder = context.getBuilder();
+    LocalEmitter emit(context, op->getLoc());
+    auto type = cast<RankedTensorType>(context.getResultTypes().front());
+    auto integer = dyn_cast<IntegerType>(type.getElementType());
+    bool isWide = (integer && integer.getWidth() > 32) ||
+                  rule.factors[factor].size >
+                      std::numeric_limits<int32_t>::max();
+    Type indexType = builder.getIntegerType(isWide ? 64 : 32);
+    auto countType = RankedTensorType::get(type.getShape(), indexType);
+    Value count = IotaOp::create(builder, op->getLoc(), countType,
+                                 builder.getI64IntegerAttr(dim))
+                      .getResult();
+    Value first =
+        emit.broadcast(context.getOffset(factor, indexType), countType, -1);
+    return SmallVector<Value>{emit.convert(
+        emit.binary<AddOp>(count, first), type.getElementType())};
+  }
+};
+
+struct ConstantRule : RuleModel<ConstantRule, ConstantOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    return getSplat(op) ? getParallelRule(op) : ShardingRule::replicated(op);
+  }
+  OperatorRole getOperatorRole(Operation *) const {
+    return OperatorRole::Rematerialized;
+  }
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    DenseElementsAttr splat = getSplat(op);
+    Type type = context.getResultTypes().front();
+    if (!splat || splat.getType() == type) {
+      return alpa::cloneLocal(op, context);
+    }
+    return SmallVector<Value>{
+        ConstantOp::create(context.getBuilder(), op->getLoc(), type,
+                           splat.resizeSplat(cast<ShapedType>(type)))
+            .getResult()};
+  }
+
+private:
+  /// The value if all elements are equal, else null.
+  static DenseElementsAttr getSplat(Operation *op) {
+    auto elements = dyn_cast<DenseElementsAttr>(cast<ConstantOp>(op).getValue());
+    return elements && !elements.empty() && elements.isSplat()
+               ? elements
+               : DenseElementsAttr();
+  }
+};
+
+/// Every device draws all numbers: the algorithm counts along the whole tensor.
+template <typename Op> struct RandomRule : RuleModel<RandomRule<Op>, Op> {
+  ShardingRule getShardingRule(Operation *op) const {
+    return ShardingRule::replicated(op);
+  }
+};
+
+} // namespace
+
+void stablehlo::attachGeneratorRules(MLIRContext &context) {
+  IotaOp::attachInterface<IotaRule>(context);
+  ConstantOp::attachInterface<ConstantRule>(context);
+  RngOp::attachInterface<RandomRule<RngOp>>(context);
+  RngBitGeneratorOp::attachInterface<RandomRule<RngBitGeneratorOp>>(context);
+}

@@ -1,0 +1,120 @@
+//===- Reduction.cpp - Rule of reduce -------------------------------------===//
+
+#include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
+#include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
+#include "dialects/stablehlo/ShardingRules/ShardingRules.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+using alpa::DimFactors;
+using alpa::FactorKind;
+using alpa::LocalContext;
+using alpa::OperatorRole;
+using alpa::ReductionKind;
+using alpa::ShardingRule;
+
+namespace {
+
+/// The monoid over which the reduced dimensions may be split; none for several
+/// operands (argmax), for other bodies, and for sums that cannot be held as
+/// shares.
+std::optional<ReductionKind> getSplitKind(ReduceOp reduce) {
+  if (reduce.getInputs().size() != 1 || reduce->getNumResults() != 1) {
+    return std::nullopt;
+  }
+  std::optional<ReductionKind> kind = getReductionKind(reduce.getBody());
+  bool isArithmetic =
+      kind == ReductionKind::Sum || kind == ReductionKind::Product;
+  if (isArithmetic && !isSummable(reduce->getResult(0).getType())) {
+    return std::nullopt;
+  }
+  return kind;
+}
+
+struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto reduce = cast<ReduceOp>(op);
+    ArrayRef<int64_t> reduced = reduce.getDimensions();
+    unsigned numInputs = reduce.getInputs().size();
+    std::optional<ReductionKind> kind = getSplitKind(reduce);
+    RuleBuilder builder(op);
+    int64_t resultDim = 0;
+    for (int64_t dim = 0; dim < builder.getOperandRank(0); ++dim) {
+      int64_t size = builder.getOperandSize(0, dim);
+      DimFactors factors;
+      if (llvm::is_contained(reduced, dim)) {
+        factors = kind ? builder.addFactor(size, FactorKind::Reduction, *kind)
+                       : builder.addReplicated(size);
+      } else {
+        factors = builder.addParallel(size);
+        for (unsigned i = 0; i < op->getNumResults(); ++i) {
+          builder.appendResult(i, resultDim, factors);
+        }
+        ++resultDim;
+      }
+      for (unsigned i = 0; i < numInputs; ++i) {
+        builder.appendOperand(i, dim, factors);
+      }
+    }
+    ShardingRule &rule = builder.getRule();
+    if (numInputs > 0) {
+      rule.flops = numInputs * getNumElements(op->getOperand(0));
+    }
+    // A sum of shares is a share, if the initial value is not added by each.
+    if (kind == ReductionKind::Sum) {
+      rule.linearOperands.push_back({0, 1});
+      if (isKnownZero(op->getOperand(1))) {
+        rule.linearOperands.push_back({0});
+      }
+    }
+    return builder.finish();
+  }
+
+  OperatorRole getOperatorRole(Operation *) const {
+    return OperatorRole::Follower;
+  }
+
+  /// Every device would start from the initial value; where combining it twice
+  /// changes the result, only the first block of the reduced loops does.
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    SmallVector<Value> results = alpa::cloneLocal(op, context);
+    std::optional<ReductionKind> kind = getSplitKind(cast<ReduceOp>(op));
+    if (kind != ReductionKind::Sum && kind != ReductionKind::Product) {
+      return results;
+    }
+    int64_t neutral = kind == ReductionKind::Sum ? 0 : 1;
+    if (getKnownSplat(op->getOperand(1)) == static_cast<double>(neutral)) {
+      return results;
+    }
+    OpBuilder::InsertionGuard guard(context.getBuilder());
+    Operation *local = results.front().getDefiningOp();
+    context.getBuilder().setInsertionPoint(local);
+    LocalEmitter emit(context, op->getLoc());
+    auto indexType =
+        RankedTensorType::get({}, context.getBuilder().getI32Type());
+    Value init = context.getOperands()[1];
+    auto initType = cast<RankedTensorType>(init.getType());
+    const ShardingRule &rule = context.getRule();
+    for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.kind == FactorKind::Reduction &&
+          context.getNumShards(index) > 1) {
+        Value isFirst = emit.compare(
+            context.getOffset(index, indexType.getElementType()),
+            emit.splat(indexType, 0), ComparisonDirection::EQ);
+        init = emit.select(isFirst, init, emit.splat(initType, neutral));
+      }
+    }
+    local->setOperand(1, init);
+    return results;
+  }
+};
+
+} // namespace
+
+void stablehlo::attachReductionRules(MLIRContext &context) {
+  ReduceOp::attachInterface<ReduceRule>(context);
+}

@@ -1,0 +1,295 @@
+//===- RuleBuilder.cpp - Writing sharding rules ---------------------------===//
+
+#include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
+#include "dialects/stablehlo/ShardingRules/ShardingRules.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+using alpa::DimFactors;
+using alpa::FactorKind;
+using alpa::OperatorRole;
+using alpa::ReductionKind;
+using alpa::ShardingRule;
+using alpa::TensorFactors;
+
+/// Tokens and other values that are no tensors have no dimensions; a dynamic or
+/// empty dimension has no loop that could be split.
+static bool isSplittable(Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  if (!shaped) {
+    return true;
+  }
+  return isa<RankedTensorType>(type) && shaped.hasStaticShape() &&
+         !llvm::is_contained(shaped.getShape(), 0);
+}
+
+static int64_t getRankOf(Type type) {
+  auto ranked = dyn_cast<RankedTensorType>(type);
+  return ranked ? ranked.getRank() : 0;
+}
+
+static bool hasDim(Type type, int64_t dim) {
+  return dim >= 0 && dim < getRankOf(type);
+}
+
+RuleBuilder::RuleBuilder(Operation *op) : op(op) {
+  for (Type type : op->getOperandTypes()) {
+    isValid &= isSplittable(type);
+    rule.operands.emplace_back(getRankOf(type));
+  }
+  for (Type type : op->getResultTypes()) {
+    isValid &= isSplittable(type);
+    rule.results.emplace_back(getRankOf(type));
+  }
+}
+
+int64_t RuleBuilder::getOperandRank(unsigned operand) const {
+  return operand < op->getNumOperands()
+             ? getRankOf(op->getOperand(operand).getType())
+             : 0;
+}
+
+int64_t RuleBuilder::getResultRank(unsigned result) const {
+  return result < op->getNumResults() ? getRankOf(op->getResult(result).getType())
+                                      : 0;
+}
+
+int64_t RuleBuilder::getOperandSize(unsigned operand, int64_t dim) {
+  if (operand >= op->getNumOperands() ||
+      !hasDim(op->getOperand(operand).getType(), dim)) {
+    invalidate();
+    return 1;
+  }
+  return cast<RankedTensorType>(op->getOperand(operand).getType())
+      .getDimSize(dim);
+}
+
+int64_t RuleBuilder::getResultSize(unsigned result, int64_t dim) {
+  if (result >= op->getNumResults() ||
+      !hasDim(op->getResult(result).getType(), dim)) {
+    invalidate();
+    return 1;
+  }
+  return cast<RankedTensorType>(op->getResult(result).getType())
+      .getDimSize(dim);
+}
+
+DimFactors RuleBuilder::addFactor(int64_t size, FactorKind kind,
+                                  ReductionKind reduction) {
+  if (size == 1) {
+    return {};
+  }
+  if (size < 1) {
+    invalidate();
+    return {};
+  }
+  DimFactors factors;
+  factors.push_back(rule.addFactor(size, kind, reduction));
+  return factors;
+}
+
+void RuleBuilder::appendOperand(unsigned operand, int64_t dim,
+                                ArrayRef<unsigned> factors) {
+  if (operand >= op->getNumOperands() ||
+      !hasDim(op->getOperand(operand).getType(), dim)) {
+    invalidate();
+    return;
+  }
+  llvm::append_range(rule.operands[operand][dim], factors);
+}
+
+void RuleBuilder::appendResult(unsigned result, int64_t dim,
+                               ArrayRef<unsigned> factors) {
+  if (result >= op->getNumResults() ||
+      !hasDim(op->getResult(result).getType(), dim)) {
+    invalidate();
+    return;
+  }
+  llvm::append_range(rule.results[result][dim], factors);
+}
+
+void RuleBuilder::share(unsigned operand, int64_t operandDim, unsigned result,
+                        int64_t resultDim) {
+  DimFactors factors = addParallel(getOperandSize(operand, operandDim));
+  appendOperand(operand, operandDim, factors);
+  appendResult(result, resultDim, factors);
+}
+
+void RuleBuilder::replicateRest(TensorFactors &tensor, Type type) {
+  for (auto [dim, factors] : llvm::enumerate(tensor)) {
+    if (factors.empty()) {
+      factors = addReplicated(cast<RankedTensorType>(type).getDimSize(dim));
+    }
+  }
+}
+
+bool RuleBuilder::fits(const TensorFactors &tensor, Type type) const {
+  for (auto [dim, factors] : llvm::enumerate(tensor)) {
+    int64_t size = 1;
+    for (unsigned factor : factors) {
+      size *= rule.factors[factor].size;
+    }
+    if (size != cast<RankedTensorType>(type).getDimSize(dim)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+ShardingRule RuleBuilder::finish() {
+  if (isValid) {
+    for (auto [tensor, type] :
+         llvm::zip_equal(rule.operands, op->getOperandTypes())) {
+      replicateRest(tensor, type);
+    }
+    for (auto [tensor, type] :
+         llvm::zip_equal(rule.results, op->getResultTypes())) {
+      replicateRest(tensor, type);
+    }
+    auto check = [&](auto pair) {
+      return fits(std::get<0>(pair), std::get<1>(pair));
+    };
+    isValid =
+        llvm::all_of(llvm::zip(rule.operands, op->getOperandTypes()), check) &&
+        llvm::all_of(llvm::zip(rule.results, op->getResultTypes()), check);
+  }
+  if (isValid) {
+    return std::move(rule);
+  }
+  ShardingRule replicated = ShardingRule::replicated(op);
+  replicated.flops = rule.flops;
+  replicated.untouchedOperands = rule.untouchedOperands;
+  replicated.untouchedResults = rule.untouchedResults;
+  return replicated;
+}
+
+bool stablehlo::hasReplicatedFactor(const ShardingRule &rule) {
+  return llvm::any_of(rule.factors, [](const alpa::Factor &factor) {
+    return factor.kind == FactorKind::Replicated && factor.size > 1;
+  });
+}
+
+OperatorRole stablehlo::getRoleOf(const ShardingRule &rule) {
+  return hasReplicatedFactor(rule) ? OperatorRole::Leader
+                                   : OperatorRole::Follower;
+}
+
+bool stablehlo::isSummable(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (auto complexType = dyn_cast<ComplexType>(element)) {
+    element = complexType.getElementType();
+  }
+  if (isa<FloatType>(element)) {
+    return element.getIntOrFloatBitWidth() >= 16;
+  }
+  auto integer = dyn_cast<IntegerType>(element);
+  return integer && integer.getWidth() >= 8;
+}
+
+double stablehlo::getNumElements(Type type) {
+  auto ranked = dyn_cast<RankedTensorType>(type);
+  if (!ranked || !ranked.hasStaticShape()) {
+    return 0;
+  }
+  double count = 1;
+  for (int64_t size : ranked.getShape()) {
+    count *= static_cast<double>(size);
+  }
+  return count;
+}
+
+double stablehlo::getNumElements(Value value) {
+  return getNumElements(value.getType());
+}
+
+static std::optional<double> getNumber(Attribute attr) {
+  if (auto number = dyn_cast<FloatAttr>(attr)) {
+    return number.getValueAsDouble();
+  }
+  if (auto number = dyn_cast<IntegerAttr>(attr)) {
+    return number.getValue().isZero()
+               ? 0.0
+               : (number.getValue().isOne()
+                      ? std::optional<double>(1.0)
+                      : std::nullopt);
+  }
+  if (auto parts = dyn_cast<ArrayAttr>(attr)) {
+    // A complex number is known when its imaginary part is zero.
+    if (parts.size() == 2 && getNumber(parts[1]) == 0.0) {
+      return getNumber(parts[0]);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<double> stablehlo::getKnownSplat(Value value) {
+  // Deeper chains are folded by canonicalisation.
+  constexpr int maxDepth = 8;
+  for (int depth = 0; depth < maxDepth; ++depth) {
+    Operation *op = value.getDefiningOp();
+    if (!op) {
+      return std::nullopt;
+    }
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
+      if (!elements || elements.empty() || !elements.isSplat()) {
+        return std::nullopt;
+      }
+      return getNumber(elements.getSplatValue<Attribute>());
+    }
+    if (!isa<BroadcastInDimOp, ReshapeOp, TransposeOp, ConvertOp>(op) ||
+        op->getNumOperands() != 1) {
+      return std::nullopt;
+    }
+    value = op->getOperand(0);
+  }
+  return std::nullopt;
+}
+
+bool stablehlo::isKnownZero(Value value) { return getKnownSplat(value) == 0.0; }
+
+std::optional<ReductionKind> stablehlo::getReductionKind(Region &body) {
+  if (!body.hasOneBlock()) {
+    return std::nullopt;
+  }
+  Block &block = body.front();
+  if (block.getNumArguments() != 2 || block.getOperations().size() != 2) {
+    return std::nullopt;
+  }
+  Operation &combine = block.front();
+  Operation &terminator = block.back();
+  if (combine.getNumOperands() != 2 || combine.getNumResults() != 1 ||
+      terminator.getNumOperands() != 1 ||
+      terminator.getOperand(0) != combine.getResult(0)) {
+    return std::nullopt;
+  }
+  Value first = combine.getOperand(0), second = combine.getOperand(1);
+  Value left = block.getArgument(0), right = block.getArgument(1);
+  if (!(first == left && second == right) &&
+      !(first == right && second == left)) {
+    return std::nullopt;
+  }
+  // On booleans + is "or" and * is "and", as in StableHLO's semantics.
+  bool isBoolean =
+      getElementTypeOrSelf(combine.getResult(0).getType()).isInteger(1);
+  return llvm::TypeSwitch<Operation *, std::optional<ReductionKind>>(&combine)
+      .Case<AddOp>([&](auto) {
+        return isBoolean ? ReductionKind::Or : ReductionKind::Sum;
+      })
+      .Case<MulOp>([&](auto) {
+        return isBoolean ? ReductionKind::And : ReductionKind::Product;
+      })
+      .Case<MaxOp>([&](auto) {
+        return isBoolean ? ReductionKind::Or : ReductionKind::Max;
+      })
+      .Case<MinOp>([&](auto) {
+        return isBoolean ? ReductionKind::And : ReductionKind::Min;
+      })
+      .Case<AndOp>([&](auto) { return ReductionKind::And; })
+      .Case<OrOp>([&](auto) { return ReductionKind::Or; })
+      .Default([](auto) { return std::nullopt; });
+}

@@ -1,0 +1,143 @@
+//===- Slices.cpp - Rules of slices and updates of slices -----------------===//
+//
+// Dimensions that are taken whole are parallel, all others replicated.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
+#include "dialects/stablehlo/ShardingRules/ShardingRules.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+using alpa::DimFactors;
+using alpa::LocalContext;
+using alpa::OperatorRole;
+using alpa::ShardingRule;
+
+namespace {
+
+ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+/// The given sizes, with those that were the whole dimension replaced by the
+/// size of the dimension on one device.
+SmallVector<int64_t> getLocalSizes(ArrayRef<int64_t> sizes, Value global,
+                                   Value local) {
+  SmallVector<int64_t> result(sizes);
+  ArrayRef<int64_t> globalShape = getShape(global);
+  ArrayRef<int64_t> localShape = getShape(local);
+  for (size_t dim = 0; dim < std::min(result.size(), globalShape.size());
+       ++dim) {
+    if (result[dim] == globalShape[dim]) {
+      result[dim] = localShape[dim];
+    }
+  }
+  return result;
+}
+
+struct SliceRule : RuleModel<SliceRule, SliceOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto slice = cast<SliceOp>(op);
+    RuleBuilder builder(op);
+    int64_t rank = builder.getResultRank(0);
+    auto hasRank = [&](ArrayRef<int64_t> values) {
+      return static_cast<int64_t>(values.size()) == rank;
+    };
+    if (!hasRank(slice.getStartIndices()) ||
+        !hasRank(slice.getLimitIndices()) || !hasRank(slice.getStrides())) {
+      builder.invalidate();
+      rank = 0;
+    }
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      // The start is 0 and the stride 1 when nothing is left out.
+      if (builder.getOperandSize(0, dim) == builder.getResultSize(0, dim)) {
+        builder.share(0, dim, 0, dim);
+      }
+    }
+    if (isSummable(slice.getResult().getType())) {
+      builder.getRule().linearOperands.push_back({0});
+    }
+    return builder.finish();
+  }
+  OperatorRole getOperatorRole(Operation *op) const {
+    return getRoleOf(getShardingRule(op));
+  }
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    SmallVector<Value> results = alpa::cloneLocal(op, context);
+    auto slice = cast<SliceOp>(results.front().getDefiningOp());
+    slice.setLimitIndices(getLocalSizes(cast<SliceOp>(op).getLimitIndices(),
+                                        op->getOperand(0),
+                                        context.getOperands().front()));
+    return results;
+  }
+};
+
+struct DynamicSliceRule : RuleModel<DynamicSliceRule, DynamicSliceOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    RuleBuilder builder(op);
+    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
+      if (builder.getOperandSize(0, dim) == builder.getResultSize(0, dim)) {
+        builder.share(0, dim, 0, dim);
+      }
+    }
+    builder.getRule().untouchedOperands.push_back(0);
+    if (isSummable(op->getResult(0).getType())) {
+      builder.getRule().linearOperands.push_back({0});
+    }
+    return builder.finish();
+  }
+  /// The start index of a dimension that is taken whole is clamped to 0, on one
+  /// device as on all.
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    SmallVector<Value> results = alpa::cloneLocal(op, context);
+    auto slice = cast<DynamicSliceOp>(results.front().getDefiningOp());
+    slice.setSliceSizes(getLocalSizes(cast<DynamicSliceOp>(op).getSliceSizes(),
+                                      op->getOperand(0),
+                                      context.getOperands().front()));
+    return results;
+  }
+};
+
+struct DynamicUpdateSliceRule
+    : RuleModel<DynamicUpdateSliceRule, DynamicUpdateSliceOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    RuleBuilder builder(op);
+    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
+      int64_t size = builder.getResultSize(0, dim);
+      bool isWhole = builder.getOperandSize(1, dim) == size;
+      DimFactors factors =
+          isWhole ? builder.addParallel(size) : builder.addReplicated(size);
+      builder.appendOperand(0, dim, factors);
+      builder.appendResult(0, dim, factors);
+      if (isWhole) {
+        builder.appendOperand(1, dim, factors);
+      }
+    }
+    ShardingRule &rule = builder.getRule();
+    rule.untouchedOperands.push_back(0);
+    rule.untouchedResults.push_back(0);
+    if (isSummable(op->getResult(0).getType())) {
+      rule.linearOperands.push_back({0, 1});
+      if (op->getNumOperands() > 1 && isKnownZero(op->getOperand(0))) {
+        rule.linearOperands.push_back({1});
+      }
+      if (op->getNumOperands() > 1 && isKnownZero(op->getOperand(1))) {
+        rule.linearOperands.push_back({0});
+      }
+    }
+    return builder.finish();
+  }
+};
+
+} // namespace
+
+void stablehlo::attachSliceRules(MLIRContext &context) {
+  SliceOp::attachInterface<SliceRule>(context);
+  DynamicSliceOp::attachInterface<DynamicSliceRule>(context);
+  DynamicUpdateSliceOp::attachInterface<DynamicUpdateSliceRule>(context);
+}
