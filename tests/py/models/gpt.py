@@ -17,6 +17,8 @@ class GPTConfig:
 
     Attributes:
         is_scanned: the layers are one ``lax.scan`` over stacked parameters.
+        has_bias: dense layers and norms add a bias. Its gradient, a sum over all tokens, keeps too
+            few digits in bf16 for a comparison.
         dtype: of activations; parameters are f32.
     """
 
@@ -27,6 +29,7 @@ class GPTConfig:
     length: int = 32
     dropout: float = 0.1
     is_scanned: bool = False
+    has_bias: bool = True
     dtype: Any = jnp.float32
 
 
@@ -49,7 +52,8 @@ class Attention(nn.Module):
         scores = jnp.where(mask, scores.astype(jnp.float32), -1e9)
         weights = nn.Dropout(config.dropout, deterministic=False)(jax.nn.softmax(scores))
         mixed = jnp.einsum("bhqk,bkhd->bqhd", weights.astype(config.dtype), value)
-        return nn.DenseGeneral(config.hidden, axis=(-2, -1), dtype=config.dtype, name="out")(mixed)
+        options = {"use_bias": config.has_bias, "dtype": config.dtype}
+        return nn.DenseGeneral(config.hidden, axis=(-2, -1), name="out", **options)(mixed)
 
 
 class Block(nn.Module):
@@ -62,11 +66,12 @@ class Block(nn.Module):
         """Maps [batch, length, hidden] to the same."""
         config = self.config
         dropout = nn.Dropout(config.dropout, deterministic=False)
-        y = nn.LayerNorm(dtype=config.dtype, name="norm_attention")(x)
+        options = {"use_bias": config.has_bias, "dtype": config.dtype}
+        y = nn.LayerNorm(name="norm_attention", **options)(x)
         x = x + dropout(Attention(config, name="attention")(y))
-        y = nn.LayerNorm(dtype=config.dtype, name="norm_mlp")(x)
-        y = nn.gelu(nn.Dense(4 * config.hidden, dtype=config.dtype, name="up")(y))
-        y = nn.Dense(config.hidden, dtype=config.dtype, name="down")(y)
+        y = nn.LayerNorm(name="norm_mlp", **options)(x)
+        y = nn.gelu(nn.Dense(4 * config.hidden, name="up", **options)(y))
+        y = nn.Dense(config.hidden, name="down", **options)(y)
         return x + dropout(y)
 
 
@@ -107,7 +112,9 @@ class GPT(nn.Module):
         else:
             for layer in range(config.layers):
                 x = Block(config, name=f"layer_{layer}")(x)
-        return embed.attend(nn.LayerNorm(dtype=config.dtype, name="norm")(x))
+        return embed.attend(
+            nn.LayerNorm(use_bias=config.has_bias, dtype=config.dtype, name="norm")(x)
+        )
 
 
 def make(
@@ -120,12 +127,15 @@ def make(
     length: int = 32,
     dropout: float = 0.1,
     is_scanned: bool = False,
+    has_bias: bool = True,
     dtype: Any = jnp.float32,
     optimizer: str = "adam",
     with_gradients: bool = False,
 ) -> TrainCase:
     """Next-token prediction on random tokens."""
-    config = GPTConfig(layers, hidden, heads, vocabulary, length, dropout, is_scanned, dtype)
+    config = GPTConfig(
+        layers, hidden, heads, vocabulary, length, dropout, is_scanned, has_bias, dtype
+    )
     model = GPT(config)
     data = random_tokens(0, batch, length, vocabulary)
     key = jax.random.PRNGKey(0)
