@@ -48,3 +48,11 @@ def test_maximal_points_hold_the_peak(seed: int) -> None:
     one_hot = np.zeros(len(graph.strategy_label))
     one_hot[graph.node_offset[:-1]] = 1
     assert (rows @ one_hot).max() == pytest.approx(max(by_hand))
+
+
+def test_tied_costs_under_a_budget_that_branches() -> None:
+    priced = random_priced(44, nodes=6, strategies=(3, 4), edges=25, ties=True)
+    priced.compute_s[:] *= 0.05
+    best = brute_force(priced, 5.3e6)[0]
+    solution = solve(priced, SolveOptions(memory_budget=5.3e6))
+    assert solution.objective_s == pytest.approx(best, rel=1e-6)
