@@ -56,7 +56,7 @@ style: $(VENV_STAMP)
 	@$(RUN) pre-commit run --all-files --show-diff-on-failure
 
 lit: build
-	@$(RUN) lit -s $(BUILD)/tests/lit
+	@$(RUN) lit -s tests/lit --param build=$(BUILD) --param llvm=$(LLVM_BIN)
 
 pytest: build lit style
 	@$(DEVICES) $(BIN)/python -m pytest -q tests/py

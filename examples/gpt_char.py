@@ -94,16 +94,6 @@ def batches(text: np.ndarray, seed: int) -> Iterator[np.ndarray]:
         yield np.stack([text[start : start + LENGTH + 1] for start in starts])
 
 
-def print_communication(plan: Any) -> None:
-    """One line for every kind of collective and mesh axes: how many, and bytes per device."""
-    print("collectives per step and device")
-    total = 0.0
-    for row in plan.communication():
-        total += row.bytes
-        print(f"  {row.kind:18} over {'x'.join(row.axes):8} {row.count:6.0f}  {row.bytes:14,.0f} B")
-    print(f"  {'total':42} {total:14,.0f} B")
-
-
 def main() -> None:
     """Plans, trains under both, and prints the losses side by side."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -143,9 +133,10 @@ def main() -> None:
     start = time.perf_counter()
     plan = parallel_step.plan(jax.eval_shape(make_state, key), first, key)
     print(f"planned in {time.perf_counter() - start:.1f} s\n")
-    print(plan)
-    print()
-    print_communication(plan)
+    print(plan.table(limit=12))
+    rows = plan.communication()
+    count, size = sum(row.count for row in rows), sum(row.bytes for row in rows)
+    print(f"communication {count:,.0f} collectives, {size:,.0f} bytes per device and step")
 
     plain_step = jax.jit(train_step, donate_argnums=(0,))
     plain_state = jax.jit(make_state)(key)

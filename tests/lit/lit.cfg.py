@@ -1,0 +1,25 @@
+# Run from the repository root: lit tests/lit [--param build=FOLDER] [--param llvm=FOLDER]
+
+import os
+
+import lit.formats
+
+# lit hands these two over as globals.
+config = globals()["config"]
+lit_config = globals()["lit_config"]
+
+root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+build = os.path.join(root, lit_config.params.get("build", "build"))
+llvm = lit_config.params.get("llvm", "/usr/lib/llvm-22/bin")
+
+config.name = "stablehlo_alpa"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(build, "tests", "lit")
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(build, "bin"), llvm, config.environment.get("PATH", "")]
+)
+config.substitutions.append(("%build", build))
+config.substitutions.append(("%plugin", os.path.join(build, "lib", "AlpaPlugin.so")))
