@@ -1,0 +1,25 @@
+//===- ChloOps.h - the CHLO dialect -----------------------------*- C++ -*-===//
+
+#ifndef STABLEHLO_DIALECT_CHLO_OPS_H
+#define STABLEHLO_DIALECT_CHLO_OPS_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "stablehlo/dialect/ChloDialect.h.inc"
+#include "stablehlo/dialect/ChloEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "stablehlo/dialect/ChloAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "stablehlo/dialect/ChloOps.h.inc"
+
+#endif // STABLEHLO_DIALECT_CHLO_OPS_H

@@ -1,0 +1,59 @@
+//===- StablehloCollectives.td - communication between devices ------------===//
+
+#ifndef STABLEHLO_DIALECT_COLLECTIVES
+#define STABLEHLO_DIALECT_COLLECTIVES
+
+include "stablehlo/dialect/StablehloBase.td"
+
+// Printed in the generic form, as upstream does.
+
+def HLO_AllGatherOp : HLO_Op<"all_gather", [Pure]> {
+  let arguments = (ins Variadic<HLO_Tensor>:$operands, I64Attr:$all_gather_dim,
+    I64ElementsAttr:$replica_groups, HLO_OptionalChannel:$channel_handle,
+    UnitAttr:$use_global_device_ids);
+  let results = (outs Variadic<HLO_Tensor>);
+}
+
+def HLO_AllReduceOp : HLO_RegionOp<"all_reduce"> {
+  let arguments = (ins Variadic<HLO_Tensor>:$operands, I64ElementsAttr:$replica_groups,
+    HLO_OptionalChannel:$channel_handle, UnitAttr:$use_global_device_ids);
+  let results = (outs Variadic<HLO_Tensor>);
+  let regions = (region SizedRegion<1>:$computation);
+}
+
+def HLO_ReduceScatterOp : HLO_RegionOp<"reduce_scatter"> {
+  let arguments = (ins HLO_Tensor:$operand, I64Attr:$scatter_dimension,
+    I64ElementsAttr:$replica_groups, HLO_OptionalChannel:$channel_handle,
+    UnitAttr:$use_global_device_ids);
+  let results = (outs HLO_Tensor:$result);
+  let regions = (region SizedRegion<1>:$computation);
+}
+
+def HLO_AllToAllOp : HLO_Op<"all_to_all", [Pure]> {
+  let arguments = (ins Variadic<HLO_Tensor>:$operands, I64Attr:$split_dimension,
+    I64Attr:$concat_dimension, I64Attr:$split_count, I64ElementsAttr:$replica_groups,
+    HLO_OptionalChannel:$channel_handle);
+  let results = (outs Variadic<HLO_Tensor>);
+}
+
+def HLO_CollectivePermuteOp : HLO_Op<"collective_permute", [Pure, SameOperandsAndResultType]> {
+  let arguments = (ins HLO_Tensor:$operand, I64ElementsAttr:$source_target_pairs,
+    HLO_OptionalChannel:$channel_handle);
+  let results = (outs HLO_Tensor:$result);
+}
+
+def HLO_CollectiveBroadcastOp
+    : HLO_Op<"collective_broadcast", [Pure, SameOperandsAndResultType]> {
+  let arguments = (ins HLO_Tensor:$operand, I64ElementsAttr:$replica_groups,
+    HLO_OptionalChannel:$channel_handle);
+  let results = (outs HLO_Tensor:$result);
+}
+
+class HLO_DeviceIndex<string mnemonic> : HLO_Op<mnemonic, [Pure]> {
+  let results = (outs RankedTensorOf<[UI32]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+def HLO_PartitionIdOp : HLO_DeviceIndex<"partition_id">;
+def HLO_ReplicaIdOp : HLO_DeviceIndex<"replica_id">;
+
+#endif // STABLEHLO_DIALECT_COLLECTIVES

@@ -1,0 +1,50 @@
+//===- StablehloControlFlow.td - regions that run or not ------------------===//
+
+#ifndef STABLEHLO_DIALECT_CONTROL_FLOW
+#define STABLEHLO_DIALECT_CONTROL_FLOW
+
+include "stablehlo/dialect/StablehloBase.td"
+
+def HLO_ReturnOp : HLO_Op<"return", [Pure, Terminator, ReturnLike]> {
+  let arguments = (ins Variadic<AnyType>:$results);
+  let assemblyFormat = "$results attr-dict (`:` type($results)^)?";
+  let builders = [OpBuilder<(ins), [{ }]>];
+}
+
+def HLO_WhileOp : HLO_RegionOp<"while", [OpAsmOpInterface]> {
+  let arguments = (ins Variadic<HLO_TensorOrToken>:$operand);
+  let results = (outs Variadic<HLO_TensorOrToken>);
+  let regions = (region SizedRegion<1>:$cond, SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    void getAsmBlockArgumentNames(::mlir::Region &region,
+                                  ::mlir::OpAsmSetValueNameFn setNameFn);
+  }];
+}
+
+def HLO_CaseOp : HLO_RegionOp<"case"> {
+  let arguments = (ins HLO_I32Scalar:$index);
+  let results = (outs Variadic<HLO_TensorOrToken>);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$branches);
+}
+
+def HLO_IfOp : HLO_RegionOp<"if"> {
+  let arguments = (ins HLO_PredScalar:$pred);
+  let results = (outs Variadic<HLO_TensorOrToken>);
+  let regions = (region SizedRegion<1>:$true_branch, SizedRegion<1>:$false_branch);
+}
+
+def HLO_AfterAllOp : HLO_Op<"after_all", [Pure]> {
+  let arguments = (ins Variadic<StableHLO_Token>:$inputs);
+  let results = (outs StableHLO_Token:$result);
+  let assemblyFormat = [{
+    $inputs attr-dict `:` custom<VariadicSameOperandsAndResultType>(ref($inputs), type($inputs), type($result))
+  }];
+}
+
+def HLO_CreateTokenOp : HLO_Op<"create_token", [Pure]> {
+  let results = (outs StableHLO_Token:$output);
+  let assemblyFormat = "attr-dict `:` type($output)";
+}
+
+#endif // STABLEHLO_DIALECT_CONTROL_FLOW

@@ -1,0 +1,20 @@
+//===- Elementwise.cpp - registration and behaviour of a family of operations ---===//
+
+#include "stablehlo/dialect/AssemblyFormat.h"
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+
+#define GET_OP_CLASSES
+#include "stablehlo/dialect/StablehloElementwise.cpp.inc"
+
+void StablehloDialect::registerElementwiseOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "stablehlo/dialect/StablehloElementwise.cpp.inc"
+      >();
+}
+
+OpFoldResult ConvertOp::fold(FoldAdaptor) {
+  return getOperand().getType() == getType() ? OpFoldResult(getOperand()) : OpFoldResult();
+}
