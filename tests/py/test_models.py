@@ -48,7 +48,7 @@ SLOW = [
     Run("gpt", (2, 4), {"optimizer": "adafactor", "layers": 1}),
     Run("gpt", (2, 4), {"optimizer": "sgd", "layers": 1}),
     Run("gpt", (2, 4), ODD_GPT),
-    Run("gpt", (2, 4), {"dtype": jnp.bfloat16}),
+    Run("gpt", (2, 4), {"dtype": jnp.bfloat16, "has_bias": False}),
     Run("gpt", (2, 4), {"is_scanned": True}),
     Run("gpt", (1, 8), {"is_scanned": True}),
     Run("moe", (1, 8)),
@@ -72,9 +72,9 @@ def relative_error(actual: Any, expected: Any) -> float:
 
 
 def assert_trees_close(actual: Any, expected: Any, bound: float, what: str) -> None:
-    actual_leaves, actual_tree = jax.tree_util.tree_flatten_with_path(actual)
-    expected_leaves, expected_tree = jax.tree_util.tree_flatten_with_path(expected)
-    assert actual_tree == expected_tree
+    actual_leaves = jax.tree_util.tree_leaves_with_path(actual)
+    expected_leaves = jax.tree_util.tree_leaves_with_path(expected)
+    assert [path for path, _ in actual_leaves] == [path for path, _ in expected_leaves]
     wrong = []
     for (path, a), (_, e) in zip(actual_leaves, expected_leaves, strict=True):
         assert a.shape == e.shape
