@@ -1,0 +1,61 @@
+//===- FactorMapping.h - Between factors and tensor dimensions --*- C++ -*-===//
+//
+// A strategy assigns every mesh axis to a factor of an operator's loop nest.
+// These functions translate such assignments to shardings of the operands and
+// results, and back.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CPP_ANALYSIS_FACTORMAPPING_H
+#define CPP_ANALYSIS_FACTORMAPPING_H
+
+#include "dialects/alpa/Sharding.h"
+#include "dialects/alpa/ShardingRule.h"
+#include <optional>
+
+namespace mlir::alpa {
+
+/// The axis splits no factor: every device does the same along it.
+inline constexpr int kNoFactor = -1;
+/// `kLinearSet - j`: the operands of `linearOperands[j]` are partial over the
+/// axis, and so is the result.
+inline constexpr int kLinearSet = -2;
+
+/// One entry per mesh axis: a factor, or one of the above.
+using FactorRow = SmallVector<int, 4>;
+
+/// Shardings of all operands and results under one assignment.
+struct OperatorRows {
+  SmallVector<ShardingRow, 3> operands;
+  SmallVector<ShardingRow, 2> results;
+};
+
+/// Shardings that follow from an assignment; none if a tensor's blocks would
+/// not be contiguous (a minor factor of a dimension split before its major
+/// ones) or a factor is not divisible.
+std::optional<OperatorRows> getOperatorRows(const ShardingRule &rule,
+                                            ArrayRef<int> factorRow,
+                                            ArrayRef<int64_t> meshShape);
+
+/// The assignment that a tensor's sharding implies. Axes that fit no factor
+/// become `kNoFactor`. `linearSet` is the entry for partial axes.
+FactorRow getFactorRow(const ShardingRule &rule, const TensorFactors &tensor,
+                       ShardingRowRef row, ArrayRef<int64_t> meshShape,
+                       int linearSet);
+
+/// Every valid assignment. `linearSets` lists the entries of
+/// `rule.linearOperands` that may be used.
+SmallVector<FactorRow> enumerateFactorRows(const ShardingRule &rule,
+                                           ArrayRef<int64_t> meshShape,
+                                           ArrayRef<unsigned> linearSets);
+
+/// Index of the entry of `rule.linearOperands` that is just {operand}, or -1.
+int findLinearSet(const ShardingRule &rule, unsigned operand);
+
+/// True if every factor of size > 1 of the operator is one of `tensor`'s and
+/// none has to be replicated: following this tensor loses no strategy.
+bool coversRule(const ShardingRule &rule, const TensorFactors &tensor);
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_FACTORMAPPING_H

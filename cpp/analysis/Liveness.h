@@ -1,0 +1,31 @@
+//===- Liveness.h - Memory of a per-device module ---------------*- C++ -*-===//
+
+#ifndef CPP_ANALYSIS_LIVENESS_H
+#define CPP_ANALYSIS_LIVENESS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+#include <vector>
+
+namespace mlir::alpa {
+
+struct LiveTensor {
+  std::string name;
+  double bytes;
+};
+
+/// Peak memory of a lowered module under the order of its operators. Values
+/// that XLA does not materialize (constants, iotas, broadcasts) do not count;
+/// arguments that are not donated live throughout.
+struct MemoryProfile {
+  double peakBytes = 0;
+  /// What is live at the peak, largest first.
+  std::vector<LiveTensor> live;
+};
+
+FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
+                                          ArrayRef<int64_t> donatedArguments);
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_LIVENESS_H

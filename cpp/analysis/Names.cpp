@@ -1,0 +1,38 @@
+//===- Names.cpp - Readable names from locations --------------------------===//
+
+#include "cpp/analysis/StrategyGraph.h"
+
+namespace mlir::alpa {
+
+/// The outermost name that a location carries; empty if it has none.
+static std::string getScope(Location location) {
+  if (auto name = dyn_cast<NameLoc>(location)) {
+    return name.getName().str();
+  }
+  if (auto call = dyn_cast<CallSiteLoc>(location)) {
+    std::string caller = getScope(call.getCaller());
+    std::string callee = getScope(call.getCallee());
+    if (caller.empty() || callee.empty()) {
+      return caller.empty() ? callee : caller;
+    }
+    // The callee's own scope starts with its function; the last part names the
+    // operator.
+    return caller + "/" + StringRef(callee).rsplit('/').second.str();
+  }
+  if (auto fused = dyn_cast<FusedLoc>(location)) {
+    for (Location part : fused.getLocations()) {
+      std::string name = getScope(part);
+      if (!name.empty()) {
+        return name;
+      }
+    }
+  }
+  return {};
+}
+
+std::string getReadableName(Operation *op) {
+  std::string scope = getScope(op->getLoc());
+  return scope.empty() ? op->getName().getStringRef().str() : scope;
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,341 @@
+//===- OperatorMerging.cpp - Light operators follow -----------------------===//
+
+#include "cpp/analysis/OperatorMerging.h"
+
+#include "cpp/analysis/FactorMapping.h"
+#include "cpp/analysis/TripCount.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+bool isTiny(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return !tensor || !tensor.hasStaticShape() ||
+         tensor.getNumElements() <= kTinyElements;
+}
+
+/// How much smaller than its operand a reduced result may be and still stay
+/// partial. Heuristic.
+static constexpr int64_t kDelayRatio = 16;
+
+bool delaysReduction(Operation *op) {
+  auto operand = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  return operand && result && operand.hasStaticShape() &&
+         result.hasStaticShape() && !isTiny(result) &&
+         result.getNumElements() >= operand.getNumElements() / kDelayRatio;
+}
+
+namespace {
+
+/// Longest chain of cheap operators on constants that is made again per use.
+constexpr unsigned kMaxRematerializedChain = 4;
+
+struct ValueState {
+  enum Kind { Replicated, Rematerialized, Placed };
+  Kind kind = Replicated;
+  /// Operators on the longest way from an argument (placed), or from the
+  /// constant (rematerialized).
+  unsigned depth = 0;
+  /// The value can be a partial sum.
+  bool pending = false;
+};
+
+class Merging {
+public:
+  LogicalResult run(func::FuncOp function) {
+    for (Value argument : function.getArguments()) {
+      states[argument] = getPlaced(argument, 0);
+    }
+    return visit(function.getBody().front());
+  }
+
+private:
+  static ValueState getPlaced(Value value, unsigned depth,
+                              bool pending = false) {
+    if (isTiny(value.getType()) && !pending) {
+      return {ValueState::Replicated, depth, false};
+    }
+    return {ValueState::Placed, depth, pending};
+  }
+
+  void setRole(Operation *op, StringRef role) {
+    op->setAttr(kRoleAttrName, StringAttr::get(op->getContext(), role));
+  }
+
+  LogicalResult visit(Block &block) {
+    // Operators are inserted while walking, always before the current one.
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (failed(visit(&op))) {
+        return failure();
+      }
+    }
+    return success();
+  }
+
+  LogicalResult visit(Operation *op) {
+    if (op->hasTrait<OpTrait::IsTerminator>()) {
+      resolveShared(op);
+      return success();
+    }
+    if (isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op)) {
+      return visitControlFlow(op);
+    }
+    auto rule = dyn_cast<ShardingRuleOpInterface>(op);
+    bool allTiny = llvm::all_of(op->getOperandTypes(), isTiny) &&
+                   llvm::all_of(op->getResultTypes(), isTiny);
+    if (!rule || allTiny) {
+      if (!rule && !allTiny) {
+        op->emitRemark() << "'" << op->getName()
+                         << "' has no sharding rule and is replicated";
+      }
+      return replicate(op);
+    }
+    ShardingRule nest = rule.getShardingRule();
+    if (failed(nest.verify(op))) {
+      return failure();
+    }
+    switch (rule.getOperatorRole()) {
+    case OperatorRole::Rematerialized:
+      return visitRematerialized(op, nest);
+    case OperatorRole::Follower:
+      return visitFollower(op, nest);
+    case OperatorRole::Leader:
+      return lead(op, nest);
+    }
+    llvm_unreachable("unknown role");
+  }
+
+  LogicalResult visitControlFlow(Operation *op) {
+    resolveShared(op);
+    if (auto loop = dyn_cast<stablehlo::WhileOp>(op)) {
+      if (std::optional<int64_t> trips = getTripCount(loop)) {
+        op->setAttr(kTripCountAttrName,
+                    IntegerAttr::get(IntegerType::get(op->getContext(), 64),
+                                     *trips));
+      } else {
+        op->emitRemark() << "trip count of this loop is not known; its costs "
+                            "are counted once";
+      }
+    }
+    unsigned depth = getDepth(op);
+    for (Region &region : op->getRegions()) {
+      for (Block &block : region) {
+        for (BlockArgument argument : block.getArguments()) {
+          states[argument] = getPlaced(argument, depth);
+        }
+        if (failed(visit(block))) {
+          return failure();
+        }
+      }
+    }
+    for (Value result : op->getResults()) {
+      states[result] = getPlaced(result, depth + 1);
+    }
+    return success();
+  }
+
+  LogicalResult replicate(Operation *op) {
+    resolveShared(op);
+    setRole(op, kReplicatedRole);
+    for (Value result : op->getResults()) {
+      states[result] = {ValueState::Replicated, getDepth(op), false};
+    }
+    return success();
+  }
+
+  LogicalResult visitRematerialized(Operation *op, const ShardingRule &rule) {
+    bool isSplittable = llvm::all_of(rule.factors, [](const Factor &factor) {
+      return factor.size == 1 || factor.kind != FactorKind::Replicated;
+    });
+    if (!isSplittable || isTiny(op->getResult(0).getType())) {
+      return op->getNumOperands() == 0 || isTiny(op->getOperand(0).getType())
+                 ? replicate(op)
+                 : lead(op, rule);
+    }
+    resolveAll(op);
+    setRole(op, kRematerializedRole);
+    unsigned chain = 0;
+    for (Value operand : op->getOperands()) {
+      const ValueState &state = states[operand];
+      chain = std::max(chain, state.kind == ValueState::Rematerialized
+                                  ? state.depth + 1
+                                  : 0);
+    }
+    for (Value result : op->getResults()) {
+      states[result] = {ValueState::Rematerialized, chain, false};
+    }
+    return success();
+  }
+
+  /// Cheap operators on constants, iotas and their like are made again too.
+  bool canRematerialize(Operation *op, const ShardingRule &rule) {
+    if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
+        isTiny(op->getResult(0).getType()) ||
+        !coversRule(rule, rule.results.front())) {
+      return false;
+    }
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      const ValueState &state = states[operand];
+      return (state.kind == ValueState::Rematerialized &&
+              state.depth < kMaxRematerializedChain &&
+              isClosed(operand)) ||
+             state.kind == ValueState::Replicated;
+    });
+  }
+
+  /// True if the value is made from constants and replicated values alone.
+  bool isClosed(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || states[value].kind != ValueState::Rematerialized) {
+      return states[value].kind == ValueState::Replicated;
+    }
+    return llvm::all_of(op->getOperands(),
+                        [&](Value operand) { return isClosed(operand); });
+  }
+
+  LogicalResult visitFollower(Operation *op, const ShardingRule &rule) {
+    if (canRematerialize(op, rule)) {
+      setRole(op, kRematerializedRole);
+      unsigned chain = 0;
+      for (Value operand : op->getOperands()) {
+        chain = std::max(chain, states[operand].depth + 1);
+      }
+      states[op->getResult(0)] = {ValueState::Rematerialized, chain, false};
+      return success();
+    }
+    SmallVector<unsigned> pending;
+    bool onlyPendingPlaced = true;
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      const ValueState &state = states[operand];
+      if (state.pending) {
+        pending.push_back(index);
+      } else if (state.kind == ValueState::Placed) {
+        onlyPendingPlaced = false;
+      }
+    }
+    if (!pending.empty()) {
+      bool unshared = llvm::all_of(pending, [&](unsigned index) {
+        return op->getOperand(index).hasOneUse();
+      });
+      // add(a, b) of two sums is a sum over the same axes.
+      if (unshared && pending.size() > 1 &&
+          llvm::any_of(rule.linearOperands,
+                       [&](ArrayRef<unsigned> set) {
+                         return set == ArrayRef(pending);
+                       })) {
+        return lead(op, rule);
+      }
+      if (unshared && pending.size() == 1 && onlyPendingPlaced &&
+          findLinearSet(rule, pending.front()) >= 0 &&
+          coversRule(rule, rule.operands[pending.front()])) {
+        return follow(op, rule, pending.front());
+      }
+      resolveAll(op);
+    }
+    int deepest = -1;
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      const ValueState &state = states[operand];
+      if (state.kind == ValueState::Placed &&
+          coversRule(rule, rule.operands[index]) &&
+          (deepest < 0 ||
+           state.depth > states[op->getOperand(deepest)].depth)) {
+        deepest = static_cast<int>(index);
+      }
+    }
+    return deepest < 0 ? lead(op, rule)
+                       : follow(op, rule, static_cast<unsigned>(deepest));
+  }
+
+  LogicalResult follow(Operation *op, const ShardingRule &rule,
+                       unsigned operand) {
+    setRole(op, kFollowerRole);
+    op->setAttr(kFollowsAttrName,
+                IntegerAttr::get(IntegerType::get(op->getContext(), 64),
+                                 operand));
+    bool pending = states[op->getOperand(operand)].pending ||
+                   (hasSum(rule) && delaysReduction(op));
+    setResults(op, pending);
+    return success();
+  }
+
+  LogicalResult lead(Operation *op, const ShardingRule &rule) {
+    resolveShared(op);
+    setRole(op, kLeaderRole);
+    bool pending = hasSum(rule);
+    for (ArrayRef<unsigned> set : rule.linearOperands) {
+      pending |= llvm::all_of(set, [&](unsigned index) {
+        return states[op->getOperand(index)].pending;
+      });
+    }
+    setResults(op, pending);
+    return success();
+  }
+
+  static bool hasSum(const ShardingRule &rule) {
+    return llvm::any_of(rule.factors, [](const Factor &factor) {
+      return factor.size > 1 && factor.kind == FactorKind::Reduction &&
+             factor.reduction == ReductionKind::Sum;
+    });
+  }
+
+  void setResults(Operation *op, bool pending) {
+    unsigned depth = getDepth(op) + 1;
+    for (Value result : op->getResults()) {
+      states[result] = {ValueState::Placed, depth, pending};
+    }
+  }
+
+  unsigned getDepth(Operation *op) {
+    unsigned depth = 0;
+    for (Value operand : op->getOperands()) {
+      if (states[operand].kind == ValueState::Placed) {
+        depth = std::max(depth, states[operand].depth);
+      }
+    }
+    return depth;
+  }
+
+  /// A partial sum with several users is resolved once for all of them.
+  void resolveShared(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      if (states[operand].pending && !operand.hasOneUse()) {
+        resolve(operand);
+      }
+    }
+  }
+
+  void resolveAll(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      if (states[operand].pending) {
+        resolve(operand);
+      }
+    }
+  }
+
+  /// before: %1 = dot(...)            after: %1 = dot(...)
+  ///         use %1                          %2 = alpa.resolve %1
+  ///                                         use %2
+  void resolve(Value value) {
+    if (!isa<RankedTensorType>(value.getType())) {
+      return;
+    }
+    OpBuilder builder(value.getContext());
+    builder.setInsertionPointAfterValue(value);
+    auto resolved = ResolveOp::create(builder, value.getLoc(), value);
+    value.replaceAllUsesExcept(resolved.getResult(), resolved);
+    setRole(resolved, kLeaderRole);
+    states[resolved.getResult()] =
+        getPlaced(resolved.getResult(), states[value].depth + 1);
+  }
+
+  DenseMap<Value, ValueState> states;
+};
+
+} // namespace
+
+LogicalResult mergeOperators(func::FuncOp function) {
+  return Merging().run(function);
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,338 @@
+//===- ReshardPlanner.cpp - From one sharding to another ------------------===//
+
+#include "cpp/analysis/ReshardPlanner.h"
+
+#include <functional>
+#include <queue>
+
+namespace mlir::alpa {
+
+Placement getPlacement(ShardingRowRef row, unsigned rank) {
+  Placement placement;
+  placement.dims.resize(rank);
+  for (auto [axis, dim] : llvm::enumerate(row)) {
+    if (dim >= 0) {
+      placement.dims[dim].push_back(static_cast<uint8_t>(axis));
+    } else if (dim == kPartial) {
+      placement.partial |= 1u << axis;
+    }
+  }
+  return placement;
+}
+
+namespace {
+
+/// Distance added per step, in elements: of two plans that move the same, the
+/// one with fewer collectives wins.
+constexpr double kStepPenalty = 1e-3;
+/// Relative distance of a step that stays on the device.
+constexpr double kLocalWeight = 1e-6;
+
+class Search {
+public:
+  Search(ArrayRef<int64_t> shape, ArrayRef<int64_t> meshShape,
+         const Placement &target)
+      : shape(shape), meshShape(meshShape), target(target),
+        targetDim(meshShape.size(), kReplicated) {
+    for (auto [dim, axes] : llvm::enumerate(target.dims)) {
+      for (uint8_t axis : axes) {
+        targetDim[axis] = static_cast<int8_t>(dim);
+      }
+    }
+    for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
+      if (target.partial >> axis & 1) {
+        targetDim[axis] = kPartial;
+      }
+    }
+  }
+
+  /// All steps out of `state` that may lie on a cheapest way to the target.
+  std::vector<ReshardStep> expand(const Placement &state) const {
+    std::vector<ReshardStep> steps;
+    reducePartial(state, steps);
+    moveSplit(state, steps);
+    splitMore(state, steps);
+    permute(state, steps);
+    return steps;
+  }
+
+private:
+  int64_t getShards(const Placement &state, unsigned dim) const {
+    int64_t shards = 1;
+    for (uint8_t axis : state.dims[dim]) {
+      shards *= meshShape[axis];
+    }
+    return shards;
+  }
+
+  double getLocalElements(const Placement &state) const {
+    double elements = 1;
+    for (auto [dim, size] : llvm::enumerate(shape)) {
+      elements *= static_cast<double>(size / getShards(state, dim));
+    }
+    return elements;
+  }
+
+  bool canSplit(const Placement &state, unsigned dim,
+                ArrayRef<unsigned> axes) const {
+    int64_t shards = getShards(state, dim);
+    for (unsigned axis : axes) {
+      shards *= meshShape[axis];
+    }
+    return shape[dim] % shards == 0;
+  }
+
+  ReshardStep makeStep(CollectiveKind kind, ArrayRef<unsigned> axes,
+                       const Placement &state, Placement after, int fromDim,
+                       int toDim) const {
+    ReshardStep step;
+    step.kind = kind;
+    step.axes.assign(axes.begin(), axes.end());
+    step.fromDim = fromDim;
+    step.toDim = toDim;
+    step.before = state;
+    step.elements = getLocalElements(
+        kind == CollectiveKind::AllGather ? after : state);
+    step.after = std::move(after);
+    return step;
+  }
+
+  void reducePartial(const Placement &state,
+                     std::vector<ReshardStep> &steps) const {
+    uint32_t open = state.partial & ~target.partial;
+    for (uint32_t subset = open; subset; subset = (subset - 1) & open) {
+      SmallVector<unsigned, 2> axes;
+      for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
+        if (subset >> axis & 1) {
+          axes.push_back(axis);
+        }
+      }
+      Placement reduced = state;
+      reduced.partial &= ~subset;
+      steps.push_back(makeStep(CollectiveKind::AllReduce, axes, state, reduced,
+                               -1, -1));
+      int8_t dim = targetDim[axes.front()];
+      bool sameDim = llvm::all_of(
+          axes, [&](unsigned axis) { return targetDim[axis] == dim; });
+      if (dim >= 0 && sameDim && canSplit(state, dim, axes)) {
+        reduced.dims[dim].append(axes.begin(), axes.end());
+        steps.push_back(makeStep(CollectiveKind::ReduceScatter, axes, state,
+                                 reduced, -1, dim));
+      }
+    }
+  }
+
+  void moveSplit(const Placement &state,
+                 std::vector<ReshardStep> &steps) const {
+    for (unsigned dim = 0; dim < state.dims.size(); ++dim) {
+      const auto &axesOfDim = state.dims[dim];
+      if (axesOfDim == target.dims[dim]) {
+        continue;
+      }
+      for (size_t keep = 0; keep < axesOfDim.size(); ++keep) {
+        SmallVector<unsigned, 2> suffix(axesOfDim.begin() + keep,
+                                        axesOfDim.end());
+        Placement without = state;
+        without.dims[dim].truncate(keep);
+        steps.push_back(makeStep(CollectiveKind::AllGather, suffix, state,
+                                 without, static_cast<int>(dim), -1));
+        int8_t to = targetDim[suffix.front()];
+        bool sameTarget = llvm::all_of(
+            suffix, [&](unsigned axis) { return targetDim[axis] == to; });
+        if (!sameTarget || to == static_cast<int8_t>(dim)) {
+          continue;
+        }
+        if (to >= 0 && canSplit(state, to, suffix)) {
+          Placement moved = without;
+          moved.dims[to].append(suffix.begin(), suffix.end());
+          steps.push_back(makeStep(CollectiveKind::AllToAll, suffix, state,
+                                   moved, static_cast<int>(dim), to));
+        }
+        if (to == kPartial) {
+          Placement placed = without;
+          for (unsigned axis : suffix) {
+            placed.partial |= 1u << axis;
+          }
+          steps.push_back(makeStep(CollectiveKind::Local, suffix, state, placed,
+                                   static_cast<int>(dim), -1));
+        }
+      }
+    }
+  }
+
+  void splitMore(const Placement &state,
+                 std::vector<ReshardStep> &steps) const {
+    uint32_t used = state.partial;
+    for (const auto &axes : state.dims) {
+      for (uint8_t axis : axes) {
+        used |= 1u << axis;
+      }
+    }
+    for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
+      int8_t dim = targetDim[axis];
+      if ((used >> axis & 1) || dim == kReplicated) {
+        continue;
+      }
+      Placement after = state;
+      if (dim == kPartial) {
+        after.partial |= 1u << axis;
+      } else if (canSplit(state, dim, axis)) {
+        after.dims[dim].push_back(static_cast<uint8_t>(axis));
+      } else {
+        continue;
+      }
+      steps.push_back(makeStep(CollectiveKind::Local, axis, state, after, -1,
+                               dim == kPartial ? -1 : dim));
+    }
+  }
+
+  /// Blocks of the same shape change places: to the target, or within the
+  /// dimensions so that their axes ascend.
+  void permute(const Placement &state,
+               std::vector<ReshardStep> &steps) const {
+    Placement ascending = state;
+    for (auto &axes : ascending.dims) {
+      llvm::sort(axes);
+    }
+    for (const Placement &goal : {target, ascending}) {
+      if (goal == state || goal.partial != state.partial) {
+        continue;
+      }
+      bool sameBlocks = true;
+      uint32_t moved = 0;
+      for (unsigned dim = 0; dim < state.dims.size(); ++dim) {
+        sameBlocks &= getShards(state, dim) == getShards(goal, dim);
+        if (state.dims[dim] != goal.dims[dim]) {
+          for (uint8_t axis : state.dims[dim]) {
+            moved |= 1u << axis;
+          }
+          for (uint8_t axis : goal.dims[dim]) {
+            moved |= 1u << axis;
+          }
+        }
+      }
+      if (sameBlocks) {
+        SmallVector<unsigned, 2> axes;
+        for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
+          if (moved >> axis & 1) {
+            axes.push_back(axis);
+          }
+        }
+        steps.push_back(makeStep(CollectiveKind::CollectivePermute, axes, state,
+                                 goal, -1, -1));
+      }
+    }
+  }
+
+  ArrayRef<int64_t> shape;
+  ArrayRef<int64_t> meshShape;
+  const Placement &target;
+  SmallVector<int8_t, 4> targetDim;
+};
+
+std::string getKey(const Placement &state) {
+  std::string key(1, static_cast<char>(state.partial + 1));
+  for (const auto &axes : state.dims) {
+    for (uint8_t axis : axes) {
+      key += static_cast<char>('0' + axis);
+    }
+    key += ',';
+  }
+  return key;
+}
+
+} // namespace
+
+double ReshardPlanner::getMovedElements(const ReshardStep &step) const {
+  double n = 1;
+  for (unsigned axis : step.axes) {
+    n *= static_cast<double>(meshShape[axis]);
+  }
+  double ring = (n - 1) / n * step.elements;
+  switch (step.kind) {
+  case CollectiveKind::AllReduce:
+    return 2 * ring + kStepPenalty;
+  case CollectiveKind::AllGather:
+  case CollectiveKind::ReduceScatter:
+  case CollectiveKind::AllToAll:
+    return ring + kStepPenalty;
+  case CollectiveKind::CollectivePermute:
+    return step.elements + kStepPenalty;
+  case CollectiveKind::Local:
+    return kLocalWeight * step.elements + kLocalWeight;
+  }
+  llvm_unreachable("unknown collective");
+}
+
+ReshardPlan ReshardPlanner::search(ArrayRef<int64_t> shape,
+                                   const Placement &from,
+                                   const Placement &to) const {
+  struct Visit {
+    double distance;
+    std::string previous;
+    ReshardStep step;
+    bool done = false;
+  };
+  Search search(shape, meshShape, to);
+  llvm::StringMap<Visit> visits;
+  llvm::StringMap<Placement> states;
+  using Entry = std::pair<double, std::string>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  std::string start = getKey(from);
+  std::string goal = getKey(to);
+  visits[start].distance = 0;
+  states[start] = from;
+  queue.push({0, start});
+  while (!queue.empty()) {
+    auto [distance, key] = queue.top();
+    queue.pop();
+    if (visits[key].done) {
+      continue;
+    }
+    visits[key].done = true;
+    if (key == goal) {
+      break;
+    }
+    Placement state = states[key];
+    for (ReshardStep &step : search.expand(state)) {
+      std::string next = getKey(step.after);
+      double total = distance + getMovedElements(step);
+      auto [it, isNew] = visits.try_emplace(next);
+      if (isNew || (!it->second.done && total < it->second.distance)) {
+        states[next] = step.after;
+        it->second.distance = total;
+        it->second.previous = key;
+        it->second.step = std::move(step);
+        queue.push({total, next});
+      }
+    }
+  }
+  // Gathering everything and slicing again always leads to the target, so the
+  // goal has been reached.
+  ReshardPlan plan;
+  for (std::string key = goal; key != start; key = visits[key].previous) {
+    plan.push_back(visits[key].step);
+  }
+  std::reverse(plan.begin(), plan.end());
+  return plan;
+}
+
+const ReshardPlan &ReshardPlanner::getPlan(ArrayRef<int64_t> shape,
+                                           ShardingRowRef from,
+                                           ShardingRowRef to) {
+  std::string key(reinterpret_cast<const char *>(shape.data()),
+                  shape.size() * sizeof(int64_t));
+  key.append(reinterpret_cast<const char *>(from.data()), from.size());
+  key.append(reinterpret_cast<const char *>(to.data()), to.size());
+  auto it = cache.find(key);
+  if (it != cache.end()) {
+    return it->second;
+  }
+  unsigned rank = shape.size();
+  ReshardPlan plan =
+      from == to ? ReshardPlan()
+                 : search(shape, getPlacement(from, rank), getPlacement(to, rank));
+  return cache.try_emplace(key, std::move(plan)).first->second;
+}
+
+} // namespace mlir::alpa

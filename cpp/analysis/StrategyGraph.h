@@ -1,0 +1,124 @@
+//===- StrategyGraph.h - What the planner chooses from ----------*- C++ -*-===//
+//
+// The optimisation problem of the Alpa paper's Eq. 1 in flat arrays: nodes with
+// strategies, edges with a reshard plan per pair of strategies. Volumes only:
+// seconds are put on them outside the compiler.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CPP_ANALYSIS_STRATEGYGRAPH_H
+#define CPP_ANALYSIS_STRATEGYGRAPH_H
+
+#include "cpp/analysis/ReshardPlanner.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <string>
+#include <vector>
+
+namespace mlir::alpa {
+
+/// One sharding row per strategy of a node.
+struct SpecTable {
+  unsigned numRows = 0;
+  /// [numRows][numAxes]
+  std::vector<int8_t> entries;
+};
+
+/// An operator, or a group around its leader, with its strategies.
+struct StrategyNode {
+  std::string name;
+  std::string op;
+  /// Element type in which the floating-point operations run.
+  std::string dtype = "f32";
+  unsigned numStrategies = 0;
+  /// Per strategy, per device and step.
+  std::vector<double> flops, bytes;
+  std::vector<std::string> labels;
+};
+
+/// Reshards that a node pays for itself: one plan per strategy.
+struct UnaryTerm {
+  int node;
+  double weight;
+  std::vector<int32_t> plans;
+};
+
+/// Reshards between two nodes: plans[i * numStrategies(target) + j].
+struct StrategyEdge {
+  int source, target;
+  double weight;
+  std::vector<int32_t> plans;
+};
+
+/// A tensor that occupies memory between two program points, inclusive.
+struct LiveValue {
+  int node;
+  int start, end;
+  std::string name;
+  /// Local bytes per strategy of the node.
+  std::vector<double> bytes;
+};
+
+/// One collective of an interned reshard plan.
+struct VolumeStep {
+  CollectiveKind kind;
+  uint32_t axes;
+  double bytes;
+};
+
+/// Where a value lives in the graph; node -1: the same on every device.
+struct ValuePlacement {
+  int node = -1;
+  int table = -1;
+};
+
+/// Shardings of an operator's operands and results under its node's choice.
+/// Table -1 is replicated.
+struct OperatorPlacement {
+  int node = -1;
+  SmallVector<int, 3> operandTables;
+  SmallVector<int, 2> resultTables;
+};
+
+struct StrategyGraph {
+  SmallVector<std::string> meshAxes;
+  SmallVector<int64_t> meshShape;
+  std::vector<StrategyNode> nodes;
+  std::vector<UnaryTerm> unaryTerms;
+  std::vector<StrategyEdge> edges;
+  std::vector<LiveValue> values;
+  int numPoints = 0;
+  /// Interned plans; plan 0 moves nothing.
+  std::vector<std::vector<VolumeStep>> plans;
+
+  struct Boundary {
+    std::string name;
+    ValuePlacement placement;
+    /// Arguments: the result that is the next step's value, or -1.
+    int alias = -1;
+    /// Arguments: an operator with FLOPs, or a gather, is reached from it.
+    bool isParameter = false;
+  };
+  std::vector<Boundary> inputs, outputs;
+
+  std::vector<SpecTable> tables;
+
+  /// For writing a solution back; keys are of the module the graph was made
+  /// from.
+  DenseMap<Value, ValuePlacement> valuePlacements;
+  DenseMap<Operation *, OperatorPlacement> operatorPlacements;
+
+  /// The row of a table under the choice of its node.
+  ShardingRow getRow(int node, int table, ArrayRef<int64_t> choices) const;
+};
+
+/// Enumerates the strategies of a module whose operators have roles (see
+/// OperatorMerging.h). Fails with a diagnostic on a module without roles.
+FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
+                                            MeshAttr mesh);
+
+/// A readable name from an operator's location: its name scope and kind.
+std::string getReadableName(Operation *op);
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_STRATEGYGRAPH_H

@@ -1,0 +1,478 @@
+//===- StrategyGraphBuilder.cpp - Strategies of a module ------------------===//
+
+#include "cpp/analysis/StrategyGraphBuilder.h"
+
+#include "cpp/analysis/OperatorMerging.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh)
+    : function(function), mesh(mesh), meshShape(mesh.getSizes()),
+      numAxes(mesh.getNumAxes()), planner(mesh.getSizes()) {
+  graph.meshShape = meshShape;
+  for (StringAttr name : mesh.getNames()) {
+    graph.meshAxes.push_back(name.str());
+  }
+  internPlan({});
+}
+
+FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
+  function.walk([&](Operation *op) { points[op] = graph.numPoints++; });
+  for (BlockArgument argument : function.getArguments()) {
+    std::string name = "argument " + std::to_string(argument.getArgNumber());
+    ValuePlacement placement = placeFreely(argument, name, "input");
+    graph.valuePlacements[argument] = placement;
+    StrategyGraph::Boundary input{name, placement, -1, false};
+    if (auto alias = function.getArgAttrOfType<IntegerAttr>(
+            argument.getArgNumber(), kAliasAttrName)) {
+      input.alias = static_cast<int>(alias.getInt());
+    }
+    graph.inputs.push_back(std::move(input));
+  }
+  if (failed(visit(function.getBody().front(), 1))) {
+    return failure();
+  }
+  finishFunction(function.getBody().front().getTerminator());
+  recordLiveRanges();
+  recordParameters();
+  return std::move(graph);
+}
+
+LogicalResult StrategyGraphBuilder::visit(Block &block, double weight) {
+  for (Operation &op : block.without_terminator()) {
+    if (failed(visit(&op, weight))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult StrategyGraphBuilder::visit(Operation *op, double weight) {
+  if (isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op)) {
+    return visitRegions(op, weight);
+  }
+  auto role = op->getAttrOfType<StringAttr>(kRoleAttrName);
+  if (!role) {
+    return op->emitOpError()
+           << "has no '" << kRoleAttrName
+           << "': run alpa-merge-operators before planning";
+  }
+  if (role.getValue() == kReplicatedRole) {
+    visitReplicated(op, weight);
+    return success();
+  }
+  if (!isa<ShardingRuleOpInterface>(op)) {
+    return op->emitOpError() << "has the role " << role
+                             << " but no sharding rule";
+  }
+  if (role.getValue() == kLeaderRole) {
+    visitLeader(op, weight);
+  } else if (role.getValue() == kFollowerRole) {
+    auto follows = op->getAttrOfType<IntegerAttr>(kFollowsAttrName);
+    if (!follows || follows.getInt() < 0 ||
+        follows.getInt() >= op->getNumOperands() ||
+        graph.valuePlacements.lookup(op->getOperand(follows.getInt())).node <
+            0) {
+      return op->emitOpError() << "'" << kFollowsAttrName
+                               << "' names no operand that can be followed";
+    }
+    visitFollower(op, weight);
+  } else if (role.getValue() != kRematerializedRole) {
+    return op->emitOpError() << "has the unknown role " << role;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+/// Carried values of a loop, and results of a branch, keep one sharding each.
+LogicalResult StrategyGraphBuilder::visitRegions(Operation *op, double weight) {
+  bool isLoop = isa<stablehlo::WhileOp>(op);
+  std::string name = getReadableName(op);
+  SmallVector<ValuePlacement> carried;
+  for (Value result : op->getResults()) {
+    carried.push_back(
+        placeFreely(result, name, isLoop ? "carry" : "branch result"));
+    graph.valuePlacements[result] = carried.back();
+  }
+  double regionWeight = weight / op->getNumRegions();
+  if (isLoop) {
+    auto trips = op->getAttrOfType<IntegerAttr>(kTripCountAttrName);
+    regionWeight = weight * (trips ? static_cast<double>(trips.getInt()) : 1);
+  }
+  auto join = [&](ValueRange values, double joinWeight) {
+    for (auto [value, place] : llvm::zip(values, carried)) {
+      if (place.node < 0) {
+        requireReplicated(value, joinWeight);
+      } else {
+        connect(value, place.node, place.table, joinWeight);
+      }
+    }
+  };
+  if (isLoop) {
+    join(op->getOperands(), weight);
+  } else {
+    for (Value operand : op->getOperands()) {
+      requireReplicated(operand, weight);
+    }
+  }
+  for (Region &region : op->getRegions()) {
+    for (Block &block : region) {
+      for (auto [argument, place] : llvm::zip(block.getArguments(), carried)) {
+        graph.valuePlacements[argument] = place;
+      }
+      if (failed(visit(block, regionWeight))) {
+        return failure();
+      }
+      Operation *terminator = block.getTerminator();
+      if (isLoop && &region == &op->getRegion(0)) {
+        for (Value condition : terminator->getOperands()) {
+          requireReplicated(condition, regionWeight);
+        }
+      } else {
+        join(terminator->getOperands(), regionWeight);
+      }
+    }
+  }
+  return success();
+}
+
+void StrategyGraphBuilder::finishFunction(Operation *terminator) {
+  DenseMap<int, int> inputOfOutput;
+  for (auto [index, input] : llvm::enumerate(graph.inputs)) {
+    if (input.alias >= 0) {
+      inputOfOutput[input.alias] = static_cast<int>(index);
+    }
+  }
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    Value value = operand.get();
+    int index = static_cast<int>(operand.getOperandNumber());
+    std::string name = "result " + std::to_string(index);
+    ValuePlacement place;
+    if (auto it = inputOfOutput.find(index); it != inputOfOutput.end()) {
+      place = graph.inputs[it->second].placement;
+    } else {
+      ValuePlacement made = graph.valuePlacements.lookup(value);
+      place = made.node >= 0 && !canBePartial(value)
+                  ? made
+                  : placeFreely(value, name, "output");
+    }
+    if (place.node < 0) {
+      requireReplicated(value, 1);
+    } else {
+      connect(value, place.node, place.table, 1);
+    }
+    graph.outputs.push_back({name, place, -1, false});
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+bool StrategyGraphBuilder::canBePartial(Value value) const {
+  ValuePlacement place = graph.valuePlacements.lookup(value);
+  return place.node >= 0 &&
+         llvm::is_contained(graph.tables[place.table].entries, kPartial);
+}
+
+void StrategyGraphBuilder::visitReplicated(Operation *op, double weight) {
+  for (Value operand : op->getOperands()) {
+    requireReplicated(operand, weight);
+  }
+  OperatorPlacement placement;
+  placement.operandTables.assign(op->getNumOperands(), -1);
+  placement.resultTables.assign(op->getNumResults(), -1);
+  graph.operatorPlacements[op] = placement;
+  for (Value result : op->getResults()) {
+    graph.valuePlacements[result] = {};
+  }
+}
+
+void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
+  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  SmallVector<unsigned> linearSets;
+  for (auto [index, set] : llvm::enumerate(rule.linearOperands)) {
+    if (llvm::all_of(set, [&](unsigned operand) {
+          return canBePartial(op->getOperand(operand));
+        })) {
+      linearSets.push_back(index);
+    }
+  }
+  SmallVector<FactorRow> factorRows;
+  SmallVector<OperatorRows> rows;
+  llvm::StringSet<> seen;
+  for (FactorRow &candidate : enumerateFactorRows(rule, meshShape, linearSets)) {
+    std::optional<OperatorRows> shardings =
+        getOperatorRows(rule, candidate, meshShape);
+    if (!shardings) {
+      continue;
+    }
+    std::string key;
+    for (const auto &list : {ArrayRef<ShardingRow>(shardings->operands),
+                             ArrayRef<ShardingRow>(shardings->results)}) {
+      for (const ShardingRow &row : list) {
+        key.append(row.begin(), row.end());
+      }
+    }
+    if (seen.insert(key).second) {
+      factorRows.push_back(candidate);
+      rows.push_back(std::move(*shardings));
+    }
+  }
+  int node = addNode(getReadableName(op), op->getName().getStringRef(),
+                     rows.size());
+  for (auto [index, shardings] : llvm::enumerate(rows)) {
+    std::string label;
+    auto append = [&](ArrayRef<ShardingRow> list, auto types) {
+      for (auto [position, row, type] : llvm::enumerate(list, types)) {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        label += (position == 0 ? "" : ",") +
+                 toString(row, tensor ? tensor.getRank() : 0);
+      }
+    };
+    append(shardings.operands, op->getOperandTypes());
+    label += "->";
+    append(shardings.results, op->getResultTypes());
+    graph.nodes[node].labels[index] = label;
+  }
+  placeOperator(op, node, rule, factorRows, rows, weight);
+}
+
+void StrategyGraphBuilder::visitFollower(Operation *op, double weight) {
+  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  unsigned followed =
+      op->getAttrOfType<IntegerAttr>(kFollowsAttrName).getInt();
+  ValuePlacement place = graph.valuePlacements.lookup(op->getOperand(followed));
+  int set = findLinearSet(rule, followed);
+  int linearSet = set < 0 ? kNoFactor : kLinearSet - set;
+  SmallVector<FactorRow> factorRows;
+  SmallVector<OperatorRows> rows;
+  for (unsigned row = 0; row < graph.tables[place.table].numRows; ++row) {
+    FactorRow factorRow = getFactorRow(rule, rule.operands[followed],
+                                       getRow(place.table, row), meshShape,
+                                       linearSet);
+    std::optional<OperatorRows> shardings =
+        getOperatorRows(rule, factorRow, meshShape);
+    // An axis that does not fit all tensors is given up, the last one first.
+    for (unsigned axis = numAxes; !shardings && axis-- > 0;) {
+      factorRow[axis] = kNoFactor;
+      shardings = getOperatorRows(rule, factorRow, meshShape);
+    }
+    factorRows.push_back(factorRow);
+    rows.push_back(std::move(*shardings));
+  }
+  placeOperator(op, place.node, rule, factorRows, rows, weight);
+}
+
+void StrategyGraphBuilder::placeOperator(Operation *op, int node,
+                                         const ShardingRule &rule,
+                                         ArrayRef<FactorRow> factorRows,
+                                         ArrayRef<OperatorRows> rows,
+                                         double weight) {
+  OperatorPlacement placement;
+  placement.node = node;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    Table table;
+    for (const OperatorRows &shardings : rows) {
+      table.push_back(shardings.operands[index]);
+    }
+    placement.operandTables.push_back(internTable(table));
+    connect(operand, node, placement.operandTables.back(), weight);
+  }
+  bool isLeader = op->getAttrOfType<StringAttr>(kRoleAttrName).getValue() ==
+                  kLeaderRole;
+  bool sumsAtOnce = !isLeader && !delaysReduction(op);
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    Table made, handedOn;
+    for (auto [factorRow, shardings] : llvm::zip(factorRows, rows)) {
+      made.push_back(shardings.results[index]);
+      handedOn.push_back(shardings.results[index]);
+      for (unsigned axis = 0; sumsAtOnce && axis < numAxes; ++axis) {
+        if (factorRow[axis] >= 0 && handedOn.back()[axis] == kPartial) {
+          handedOn.back()[axis] = kReplicated;
+        }
+      }
+    }
+    placement.resultTables.push_back(internTable(made));
+    graph.valuePlacements[result] = {node, placement.resultTables.back()};
+    graph.operatorPlacements[op] = placement;
+    int table = internTable(handedOn);
+    if (table != placement.resultTables.back()) {
+      connect(result, node, table, weight);
+      graph.valuePlacements[result] = {node, table};
+    }
+  }
+  graph.operatorPlacements[op] = placement;
+  addOperatorCosts(op, node, rule, factorRows, rows, weight);
+}
+
+static std::string getElementName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream stream(name);
+  getElementTypeOrSelf(type).print(stream);
+  return name;
+}
+
+void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
+                                            const ShardingRule &rule,
+                                            ArrayRef<FactorRow> factorRows,
+                                            ArrayRef<OperatorRows> rows,
+                                            double weight) {
+  StrategyNode &target = graph.nodes[node];
+  bool isLeader = op->getAttrOfType<StringAttr>(kRoleAttrName).getValue() ==
+                  kLeaderRole;
+  if (rule.flops > 0) {
+    target.dtype = getElementName(op->getOperand(0).getType());
+  }
+  auto getBytes = [&](Type type, ShardingRowRef row) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape()) {
+      return 0.0;
+    }
+    return getElementBytes(tensor.getElementType()) *
+           static_cast<double>(tensor.getNumElements()) /
+           static_cast<double>(getNumShards(row, meshShape));
+  };
+  UnaryTerm reduction{node, weight, {}};
+  bool reduces = false;
+  for (auto [index, factorRow, shardings] :
+       llvm::enumerate(factorRows, rows)) {
+    double shards = 1;
+    uint32_t combined = 0;
+    for (auto [axis, entry] : llvm::enumerate(factorRow)) {
+      if (entry < 0) {
+        continue;
+      }
+      shards *= static_cast<double>(meshShape[axis]);
+      const Factor &factor = rule.factors[entry];
+      if (factor.kind == FactorKind::Reduction &&
+          factor.reduction != ReductionKind::Sum) {
+        combined |= 1u << axis;
+      }
+    }
+    target.flops[index] += weight * rule.flops / shards;
+    for (auto [position, result] : llvm::enumerate(op->getResults())) {
+      if (!llvm::is_contained(rule.untouchedResults, position)) {
+        target.bytes[index] +=
+            weight * getBytes(result.getType(), shardings.results[position]);
+      }
+    }
+    // Followers are fused into their neighbours: only what they write counts
+    // (heuristic); a leader reads its operands from memory.
+    for (auto [position, operand] : llvm::enumerate(op->getOperands())) {
+      if (isLeader && graph.valuePlacements.contains(operand) &&
+          !llvm::is_contained(rule.untouchedOperands, position)) {
+        target.bytes[index] +=
+            weight * getBytes(operand.getType(), shardings.operands[position]);
+      }
+    }
+    int32_t plan = 0;
+    if (combined != 0) {
+      double bytes = 0;
+      for (auto [position, result] : llvm::enumerate(op->getResults())) {
+        bytes += getBytes(result.getType(), shardings.results[position]);
+      }
+      plan = internPlan({{CollectiveKind::AllReduce, combined, bytes}});
+      reduces = true;
+    }
+    reduction.plans.push_back(plan);
+  }
+  if (reduces) {
+    graph.unaryTerms.push_back(std::move(reduction));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Memory and data flow
+//===----------------------------------------------------------------------===//
+
+void StrategyGraphBuilder::recordLiveRanges() {
+  Operation *end = function.getBody().front().getTerminator();
+  auto record = [&](Value value, int start, bool isHeld) {
+    auto place = graph.valuePlacements.find(value);
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (place == graph.valuePlacements.end() || place->second.node < 0 ||
+        !type) {
+      return;
+    }
+    LiveValue live{place->second.node, start, start, "", {}};
+    for (Operation *user : value.getUsers()) {
+      live.end = std::max(live.end, points.lookup(user));
+      // What a loop uses lives as long as the loop.
+      for (Operation *around = user->getParentOp();
+           around && around != function &&
+           !around->isAncestor(value.getParentRegion()->getParentOp());
+           around = around->getParentOp()) {
+        Operation *next = around->getNextNode();
+        live.end = std::max(live.end, next ? points.lookup(next)
+                                           : points.lookup(around));
+      }
+      if (user == end) {
+        live.end = graph.numPoints - 1;
+      }
+    }
+    if (isHeld) {
+      live.end = graph.numPoints - 1;
+    }
+    double bytes = getElementBytes(type.getElementType()) *
+                   static_cast<double>(type.getNumElements());
+    const SpecTable &table = graph.tables[place->second.table];
+    for (unsigned row = 0; row < table.numRows; ++row) {
+      live.bytes.push_back(
+          bytes / static_cast<double>(
+                      getNumShards(getRow(place->second.table, row), meshShape)));
+    }
+    Operation *maker = value.getDefiningOp();
+    live.name = maker ? getReadableName(maker)
+                      : graph.nodes[place->second.node].name;
+    graph.values.push_back(std::move(live));
+  };
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    bool isDonated =
+        function.getArgAttr(index, "tf.aliasing_output") != nullptr ||
+        function.getArgAttr(index, "jax.buffer_donor") != nullptr;
+    record(argument, 0, !isDonated);
+  }
+  function.walk([&](Operation *op) {
+    // Arguments of a loop's regions share the memory of its operands.
+    for (Value result : op->getResults()) {
+      record(result, points.lookup(op), false);
+    }
+  });
+}
+
+/// Walks backwards: a value from which an operator with FLOPs (or a table
+/// look-up) is reached makes the arguments behind it parameters.
+void StrategyGraphBuilder::recordParameters() {
+  llvm::DenseSet<Value> reaching;
+  Block &block = function.getBody().front();
+  for (Operation &op : llvm::reverse(block)) {
+    bool reaches = llvm::any_of(op.getResults(), [&](Value result) {
+      return reaching.contains(result);
+    });
+    op.walk([&](Operation *inner) {
+      if (auto rule = dyn_cast<ShardingRuleOpInterface>(inner)) {
+        reaches |= isa<stablehlo::GatherOp>(inner) ||
+                   rule.getShardingRule().flops > 0;
+      }
+    });
+    if (reaches) {
+      reaching.insert(op.operand_begin(), op.operand_end());
+    }
+  }
+  for (auto [index, argument] : llvm::enumerate(block.getArguments())) {
+    graph.inputs[index].isParameter = reaching.contains(argument);
+  }
+}
+
+FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
+                                            MeshAttr mesh) {
+  return StrategyGraphBuilder(function, mesh).build();
+}
+
+} // namespace mlir::alpa

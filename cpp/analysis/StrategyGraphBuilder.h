@@ -1,0 +1,86 @@
+//===- StrategyGraphBuilder.h - Strategies of a module ----------*- C++ -*-===//
+//
+// Walks a module once, in order, and gives every value a place in the graph.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CPP_ANALYSIS_STRATEGYGRAPHBUILDER_H
+#define CPP_ANALYSIS_STRATEGYGRAPHBUILDER_H
+
+#include "cpp/analysis/FactorMapping.h"
+#include "cpp/analysis/StrategyGraph.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringSet.h"
+#include <map>
+#include <tuple>
+
+namespace mlir::alpa {
+
+class StrategyGraphBuilder {
+public:
+  StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh);
+
+  FailureOr<StrategyGraph> build();
+
+private:
+  using Table = std::vector<ShardingRow>;
+
+  // Tables, nodes and plans.
+  int internTable(const Table &rows);
+  int internReplicated(unsigned numRows);
+  ShardingRowRef getRow(int table, unsigned row) const;
+  int addNode(StringRef name, StringRef op, unsigned numStrategies);
+  std::string makeUnique(std::string name);
+  int32_t internPlan(std::vector<VolumeStep> steps);
+  int32_t getReshardPlan(RankedTensorType type, ShardingRowRef from,
+                         ShardingRowRef to);
+  ArrayRef<int32_t> getReshardPlans(int fromTable, int toTable,
+                                    RankedTensorType type);
+
+  // Joins.
+  void connect(Value value, int node, int table, double weight);
+  void connectRematerialized(Operation *op, int node, int table, double weight);
+  void requireReplicated(Value value, double weight);
+  /// A node with every sharding of `value`'s shape.
+  ValuePlacement placeFreely(Value value, StringRef name, StringRef op);
+
+  // The walk.
+  LogicalResult visit(Block &block, double weight);
+  LogicalResult visit(Operation *op, double weight);
+  LogicalResult visitRegions(Operation *op, double weight);
+  void visitLeader(Operation *op, double weight);
+  void visitFollower(Operation *op, double weight);
+  void visitReplicated(Operation *op, double weight);
+  void finishFunction(Operation *terminator);
+
+  /// Records the tables of one operator, its costs and its joins.
+  void placeOperator(Operation *op, int node, const ShardingRule &rule,
+                     ArrayRef<FactorRow> factorRows,
+                     ArrayRef<OperatorRows> rows, double weight);
+  void addOperatorCosts(Operation *op, int node, const ShardingRule &rule,
+                        ArrayRef<FactorRow> factorRows,
+                        ArrayRef<OperatorRows> rows, double weight);
+  bool canBePartial(Value value) const;
+
+  // Memory and data flow.
+  void recordLiveRanges();
+  void recordParameters();
+
+  func::FuncOp function;
+  MeshAttr mesh;
+  SmallVector<int64_t> meshShape;
+  unsigned numAxes;
+  ReshardPlanner planner;
+  StrategyGraph graph;
+
+  std::map<std::string, int> tableIds;
+  std::map<std::string, int32_t> planIds;
+  std::map<std::tuple<int, int, const void *>, std::vector<int32_t>> planTables;
+  std::map<std::tuple<const void *, int, int>, bool> joined;
+  llvm::StringMap<unsigned> nameCounts;
+  DenseMap<Operation *, int> points;
+};
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_STRATEGYGRAPHBUILDER_H

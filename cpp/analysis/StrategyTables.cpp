@@ -1,0 +1,219 @@
+//===- StrategyTables.cpp - Interned tables, plans and joins --------------===//
+
+#include "cpp/analysis/OperatorMerging.h"
+#include "cpp/analysis/StrategyGraphBuilder.h"
+
+namespace mlir::alpa {
+
+ShardingRow StrategyGraph::getRow(int node, int table,
+                                  ArrayRef<int64_t> choices) const {
+  unsigned numAxes = meshShape.size();
+  if (node < 0 || table < 0) {
+    return ShardingRow(numAxes, kReplicated);
+  }
+  const int8_t *first =
+      tables[table].entries.data() + choices[node] * numAxes;
+  return ShardingRow(first, first + numAxes);
+}
+
+int StrategyGraphBuilder::internTable(const Table &rows) {
+  SpecTable table;
+  table.numRows = rows.size();
+  for (const ShardingRow &row : rows) {
+    table.entries.insert(table.entries.end(), row.begin(), row.end());
+  }
+  std::string key(table.entries.begin(), table.entries.end());
+  auto [it, isNew] = tableIds.try_emplace(
+      key, static_cast<int>(graph.tables.size()));
+  if (isNew) {
+    graph.tables.push_back(std::move(table));
+  }
+  return it->second;
+}
+
+int StrategyGraphBuilder::internReplicated(unsigned numRows) {
+  return internTable(Table(numRows, ShardingRow(numAxes, kReplicated)));
+}
+
+ShardingRowRef StrategyGraphBuilder::getRow(int table, unsigned row) const {
+  return ArrayRef(graph.tables[table].entries).slice(row * numAxes, numAxes);
+}
+
+std::string StrategyGraphBuilder::makeUnique(std::string name) {
+  unsigned count = nameCounts[name]++;
+  return count == 0 ? name : name + "#" + std::to_string(count + 1);
+}
+
+int StrategyGraphBuilder::addNode(StringRef name, StringRef op,
+                                  unsigned numStrategies) {
+  StrategyNode node;
+  node.name = makeUnique(name.str());
+  node.op = op.str();
+  node.numStrategies = numStrategies;
+  node.flops.resize(numStrategies);
+  node.bytes.resize(numStrategies);
+  node.labels.resize(numStrategies);
+  graph.nodes.push_back(std::move(node));
+  return graph.nodes.size() - 1;
+}
+
+int32_t StrategyGraphBuilder::internPlan(std::vector<VolumeStep> steps) {
+  std::string key;
+  for (const VolumeStep &step : steps) {
+    key.append(reinterpret_cast<const char *>(&step.kind), sizeof(step.kind));
+    key.append(reinterpret_cast<const char *>(&step.axes), sizeof(step.axes));
+    key.append(reinterpret_cast<const char *>(&step.bytes),
+               sizeof(step.bytes));
+  }
+  auto [it, isNew] =
+      planIds.try_emplace(key, static_cast<int32_t>(graph.plans.size()));
+  if (isNew) {
+    graph.plans.push_back(std::move(steps));
+  }
+  return it->second;
+}
+
+int32_t StrategyGraphBuilder::getReshardPlan(RankedTensorType type,
+                                             ShardingRowRef from,
+                                             ShardingRowRef to) {
+  if (from == to) {
+    return 0;
+  }
+  double elementBytes = getElementBytes(type.getElementType());
+  std::vector<VolumeStep> steps;
+  for (const ReshardStep &step : planner.getPlan(type.getShape(), from, to)) {
+    steps.push_back(
+        {step.kind, step.getAxesMask(), step.elements * elementBytes});
+  }
+  return internPlan(std::move(steps));
+}
+
+ArrayRef<int32_t> StrategyGraphBuilder::getReshardPlans(int fromTable,
+                                                        int toTable,
+                                                        RankedTensorType type) {
+  auto key = std::make_tuple(fromTable, toTable, type.getAsOpaquePointer());
+  auto it = planTables.find(key);
+  if (it != planTables.end()) {
+    return it->second;
+  }
+  std::vector<int32_t> plans;
+  for (unsigned from = 0; from < graph.tables[fromTable].numRows; ++from) {
+    for (unsigned to = 0; to < graph.tables[toTable].numRows; ++to) {
+      plans.push_back(getReshardPlan(type, getRow(fromTable, from),
+                                     getRow(toTable, to)));
+    }
+  }
+  return planTables.try_emplace(key, std::move(plans)).first->second;
+}
+
+void StrategyGraphBuilder::connect(Value value, int node, int table,
+                                   double weight) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.hasStaticShape()) {
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (op && !graph.operatorPlacements.contains(op) &&
+      !graph.valuePlacements.contains(value)) {
+    connectRematerialized(op, node, table, weight);
+    return;
+  }
+  ValuePlacement from = graph.valuePlacements.lookup(value);
+  // Splitting what every device has costs nothing.
+  if (from.node < 0) {
+    return;
+  }
+  // Several uses of a value in the same sharding share one reshard.
+  if (!joined
+           .try_emplace(std::make_tuple(value.getAsOpaquePointer(), node, table),
+                        true)
+           .second) {
+    return;
+  }
+  if (from.node == node) {
+    UnaryTerm term{node, weight, {}};
+    bool moves = false;
+    for (unsigned row = 0; row < graph.tables[table].numRows; ++row) {
+      term.plans.push_back(getReshardPlan(type, getRow(from.table, row),
+                                          getRow(table, row)));
+      moves |= term.plans.back() != 0;
+    }
+    if (moves) {
+      graph.unaryTerms.push_back(std::move(term));
+    }
+    return;
+  }
+  ArrayRef<int32_t> plans = getReshardPlans(from.table, table, type);
+  graph.edges.push_back({from.node, node, weight, plans.vec()});
+}
+
+/// A rematerialized operator is made in the sharding in which it is needed; its
+/// operands are needed in the sharding that this implies.
+void StrategyGraphBuilder::connectRematerialized(Operation *op, int node,
+                                                 int table, double weight) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!interface || op->getNumOperands() == 0) {
+    return;
+  }
+  ShardingRule rule = interface.getShardingRule();
+  SmallVector<Table, 2> operandTables(op->getNumOperands());
+  for (unsigned row = 0; row < graph.tables[table].numRows; ++row) {
+    std::optional<OperatorRows> rows =
+        getOperatorRows(rule,
+                        getFactorRow(rule, rule.results[0], getRow(table, row),
+                                     meshShape, kNoFactor),
+                        meshShape);
+    for (auto [index, operandTable] : llvm::enumerate(operandTables)) {
+      operandTable.push_back(rows ? rows->operands[index]
+                                  : ShardingRow(numAxes, kReplicated));
+    }
+  }
+  for (auto [operand, operandTable] :
+       llvm::zip(op->getOperands(), operandTables)) {
+    connect(operand, node, internTable(operandTable), weight);
+  }
+}
+
+void StrategyGraphBuilder::requireReplicated(Value value, double weight) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  ValuePlacement from = graph.valuePlacements.lookup(value);
+  if (!type || from.node < 0) {
+    if (Operation *op = value.getDefiningOp();
+        op && !graph.valuePlacements.contains(value)) {
+      for (Value operand : op->getOperands()) {
+        requireReplicated(operand, weight);
+      }
+    }
+    return;
+  }
+  if (!joined
+           .try_emplace(std::make_tuple(value.getAsOpaquePointer(), -1, -1),
+                        true)
+           .second) {
+    return;
+  }
+  UnaryTerm term{from.node, weight, {}};
+  ShardingRow replicated(numAxes, kReplicated);
+  for (unsigned row = 0; row < graph.tables[from.table].numRows; ++row) {
+    term.plans.push_back(
+        getReshardPlan(type, getRow(from.table, row), replicated));
+  }
+  graph.unaryTerms.push_back(std::move(term));
+}
+
+ValuePlacement StrategyGraphBuilder::placeFreely(Value value, StringRef name,
+                                                 StringRef op) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (isTiny(value.getType())) {
+    return {};
+  }
+  SmallVector<ShardingRow> rows =
+      enumerateShardings(type.getShape(), meshShape);
+  int node = addNode(name, op, rows.size());
+  for (auto [index, row] : llvm::enumerate(rows)) {
+    graph.nodes[node].labels[index] = toString(row, type.getRank());
+  }
+  return {node, internTable(Table(rows.begin(), rows.end()))};
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,144 @@
+//===- Passes.td - Passes of the planner ---------------------*- tablegen -*-===//
+
+#ifndef PASSES_PASSES_TD
+#define PASSES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
+  let summary = "Prepares a StableHLO module for planning";
+  let description = [{
+    The module must have one public function; calls have been inlined. Checks
+    that it can be planned: static shapes, no manual (already partitioned)
+    computation. Notes on the arguments which result is their next-step value.
+
+    Fails on dynamic shapes and on operators that are already partitioned.
+
+    before, with `aliases=0:1`:
+    ```mlir
+    func.func @main(%arg0: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>)
+    ```
+    after:
+    ```mlir
+    func.func @main(%arg0: tensor<8xf32> {alpa.alias = 1}) -> ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"aliases", "aliases", "std::string",
+               "argument:result pairs, the result being the argument's value "
+               "in the next step">,
+  ];
+}
+
+def MergeOperators : Pass<"alpa-merge-operators", "::mlir::ModuleOp"> {
+  let summary = "Lets light operators follow their deepest operand";
+  let description = [{
+    Section 4.2 of the Alpa paper. Writes `alpa.role` on every operator:
+    `leader` (has strategies), `follower` with `alpa.follows` (the operand whose
+    sharding it takes), `rematerialized` (made again wherever it is needed) or
+    `replicated`; inserts `alpa.resolve` where a partial sum has to be reduced
+    once for several uses; writes `alpa.trip_count` on counted loops.
+
+    A remark names every operator without a sharding rule.
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def EnumerateStrategies : Pass<"alpa-enumerate-strategies", "::mlir::ModuleOp"> {
+  let summary = "Shows the strategies of every node of the graph";
+  let description = [{
+    Input: a module with roles. Builds the strategy graph for the mesh and
+    emits one remark per node with its strategies, `operands->results` in the
+    paper's notation. The planner reads the same graph as arrays.
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"mesh", "mesh", "std::string", "mesh axes, name:size">,
+  ];
+}
+
+def ApplyStrategies : Pass<"alpa-apply-strategies", "::mlir::ModuleOp"> {
+  let summary = "Writes the chosen shardings";
+  let description = [{
+    Input: a module with roles; `solution` has one strategy index per node, in
+    the order of `alpa-enumerate-strategies`. Writes `alpa.mesh`,
+    `alpa.operands`, `alpa.results` and `alpa.sharding`; makes rematerialized
+    operators once per sharding in which they are needed.
+
+    Fails if the solution does not fit the graph.
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"mesh", "mesh", "std::string", "mesh axes, name:size">,
+    ListOption<"solution", "solution", "int64_t",
+               "index of the chosen strategy of every node">,
+  ];
+}
+
+def InsertReshards : Pass<"alpa-insert-reshards", "::mlir::ModuleOp"> {
+  let summary = "Inserts `alpa.reshard` where producer and consumer differ";
+  let description = [{
+    before:
+    ```mlir
+    %0 = stablehlo.dot_general ... {alpa.results = [#alpa.sharding<RRP1>]}
+    %1 = stablehlo.tanh %0 {alpa.operands = [#alpa.sharding<RS1>]}
+    ```
+    after:
+    ```mlir
+    %1 = alpa.reshard %0 from <RRP1> to <RS1>
+    %2 = stablehlo.tanh %1
+    ```
+    Uses of one value in one sharding share a reshard.
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def OptimizeCollectives : Pass<"alpa-optimize-collectives", "::mlir::ModuleOp"> {
+  let summary = "Starts reshards from where less has to be moved";
+  let description = [{
+    Where a value is resharded twice, the second reshard starts from the result
+    of the first if that moves less: after an all-reduce a slice is free, after
+    a reduce-scatter an all-gather is half an all-reduce.
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def LowerToSpmd : Pass<"alpa-lower-to-spmd", "::mlir::ModuleOp"> {
+  let summary = "Writes the module for one device";
+  let description = [{
+    Input: a module with shardings and reshards. Output: local shapes, explicit
+    StableHLO collectives with replica groups in mesh order, nothing of the
+    `alpa` dialect.
+
+    before, on `#alpa.mesh<["x"=2]>`:
+    ```mlir
+    %1 = alpa.reshard %0 from <S0R> to <RR> : tensor<8x4xf32>
+    ```
+    after:
+    ```mlir
+    %1 = "stablehlo.all_gather"(%0) <{all_gather_dim = 0, ...}>
+        : (tensor<4x4xf32>) -> tensor<8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+}
+
+def VerifySpmd : Pass<"alpa-verify-spmd", "::mlir::ModuleOp"> {
+  let summary = "Proves that nothing of the alpa dialect is left";
+  let description = [{
+    Fails on operators of the dialect and on discardable attributes `alpa.*`.
+  }];
+}
+
+def PrintShardingRules : Pass<"alpa-print-sharding-rules", "::mlir::ModuleOp"> {
+  let summary = "Shows the loop nest of every operator";
+  let description = [{
+    Emits a remark per operator with its sharding rule: the factors of each
+    dimension of its operands and results, the size and kind of each factor,
+    and the operator's role in merging.
+  }];
+}
+
+#endif // PASSES_PASSES_TD
