@@ -20,6 +20,7 @@ def HLO_WhileOp : HLO_RegionOp<"while", [OpAsmOpInterface]> {
     void getAsmBlockArgumentNames(::mlir::Region &region,
                                   ::mlir::OpAsmSetValueNameFn setNameFn);
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_CaseOp : HLO_RegionOp<"case"> {

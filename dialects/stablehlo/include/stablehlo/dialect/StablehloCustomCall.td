@@ -21,7 +21,8 @@ def HLO_CustomCallOp : HLO_Op<"custom_call",
     OptionalAttr<AnyAttrOf<[StrAttr, DictionaryAttr]>>:$backend_config,
     DefaultValuedOptionalAttr<HLO_CustomCallApiVersion,
       "::mlir::stablehlo::CustomCallApiVersion::API_VERSION_ORIGINAL">:$api_version,
-    OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "array of symbols">>:$called_computations,
+    DefaultValuedOptionalAttr<
+      TypedArrayAttrBase<FlatSymbolRefAttr, "array of symbols">, "{}">:$called_computations,
     OptionalAttr<ArrayAttr>:$operand_layouts, OptionalAttr<ArrayAttr>:$result_layouts,
     OptionalAttr<TypedArrayAttrBase<HLO_OutputOperandAlias, "array of output operand aliases">>
       :$output_operand_aliases);

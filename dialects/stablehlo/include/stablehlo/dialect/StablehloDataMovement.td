@@ -21,6 +21,7 @@ def HLO_IotaOp : HLO_Op<"iota", [Pure]> {
 
 def HLO_ReshapeOp : HLO_UnaryFunctional<"reshape"> {
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 def HLO_BitcastConvertOp : HLO_UnaryFunctional<"bitcast_convert"> {
 }
@@ -32,6 +33,7 @@ def HLO_TransposeOp : HLO_Op<"transpose", [Pure]> {
     $operand `,` `dims` `=` $permutation attr-dict `:` functional-type(operands, results)
   }];
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def HLO_BroadcastOp : HLO_Op<"broadcast", [Pure]> {
@@ -50,6 +52,7 @@ def HLO_BroadcastInDimOp : HLO_Op<"broadcast_in_dim", [Pure]> {
     functional-type(operands, results)
   }];
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def HLO_ConcatenateOp : HLO_Op<"concatenate", [Pure]> {
@@ -76,6 +79,7 @@ def HLO_SliceOp : HLO_Op<"slice", [Pure]> {
     functional-type(operands, results)
   }];
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def HLO_DynamicSliceOp : HLO_Op<"dynamic_slice", [Pure]> {

@@ -26,6 +26,7 @@ def HLO_DotGeneralOp : HLO_Op<"dot_general", [Pure]> {
     custom<DotParameters>($dot_dimension_numbers, $precision_config, $algorithm)
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_ConvolutionOp : HLO_Op<"convolution", [Pure]> {

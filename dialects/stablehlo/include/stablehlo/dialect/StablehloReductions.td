@@ -11,6 +11,7 @@ def HLO_ReduceOp : HLO_RegionOp<"reduce", [SameVariadicOperandSize]> {
   let results = (outs Variadic<HLO_Tensor>);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 def HLO_ReduceWindowOp : HLO_RegionOp<"reduce_window", [SameVariadicOperandSize]> {
