@@ -10,6 +10,7 @@
 
 #include "dialects/alpa/ShardingRule.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
 #include <optional>
 
 namespace mlir::stablehlo {
