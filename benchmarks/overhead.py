@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax.sharding import NamedSharding, PartitionSpec
 from models import gpt, mlp
 
 import stablehlo_alpa
@@ -70,13 +69,7 @@ def eight_device_dispatch(rounds: int) -> report.Row:
     method = stablehlo_alpa.ShardParallel(mesh_shape=(2, 4))
     parallel = stablehlo_alpa.parallelize(case.step, method=method)
     results = parallel(*case.args)
-    mesh = jax.tree.leaves(results)[0].sharding.mesh
-    specs, _ = parallel.plan(*case.args).input_shardings
-    shardings = jax.tree.map(
-        lambda spec: NamedSharding(mesh, spec),
-        specs,
-        is_leaf=lambda leaf: isinstance(leaf, PartitionSpec),
-    )
+    shardings, _ = parallel.compile(*case.args).input_shardings
     args = jax.device_put(case.args, shardings)
     plain = jax.jit(
         case.step,

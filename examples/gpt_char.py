@@ -140,7 +140,7 @@ def main() -> None:
 
     plain_step = jax.jit(train_step, donate_argnums=(0,))
     plain_state = jax.jit(make_state)(key)
-    parallel_state = parallel_step.create_state(make_state, key)
+    parallel_state = parallel_step.create_state(make_state, key, batch=(first, key))
     print("\n step     planned       plain jax.jit   difference")
     for index in range(options.steps):
         batch = first if index == 0 else next(data)
