@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,6 +45,12 @@ def compared(
     """A row whose ratio to a reference value must be at most ``bar``."""
     ratio = value / reference if reference else (1.0 if value == 0 else float("inf"))
     return Row(metric, value, unit, against, ratio, bar, ratio <= bar)
+
+
+def equal(metric: str, value: float, unit: str, *, against: str, reference: float) -> Row:
+    """A row whose value must be that of the reference, neither more nor less."""
+    row = compared(metric, value, unit, against=against, reference=reference, bar=1.0)
+    return replace(row, holds=value == reference)
 
 
 def limited(metric: str, value: float, unit: str, *, bar: float) -> Row:
