@@ -6,13 +6,12 @@ multi-process meshes and the fast dispatch are jax's own.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.local_call import LocalModule
@@ -31,14 +30,18 @@ class Executable:
     def __init__(self, program: SpmdProgram, mesh: Mesh):
         self.program = program
         self.mesh = mesh
-        self.in_shardings = tuple(_logical_sharding(mesh, value) for value in program.inputs)
-        self.out_shardings = tuple(_logical_sharding(mesh, value) for value in program.outputs)
+        self.in_shardings = tuple(
+            NamedSharding(mesh, value.logical_spec) for value in program.inputs
+        )
+        self.out_shardings = tuple(
+            NamedSharding(mesh, value.logical_spec) for value in program.outputs
+        )
         self._avals = tuple(
             _logical_aval(value, sharding)
             for value, sharding in zip(program.inputs, self.in_shardings, strict=True)
         )
         self._compiled: jax.stages.Compiled | None = None
-        self._array_type: type = jax.Array
+        self._array_type: type[Any] = jax.Array
         # Arrays that come with another sharding make jax refuse the call. As long as none did, the
         # arguments go to it unseen; afterwards each is looked at first.
         self._must_place = False
@@ -159,31 +162,12 @@ def compile_spmd(program: SpmdProgram, devices: Sequence[jax.Device] | Mesh) -> 
     return Executable(program, Mesh(flat.reshape(shape), names))
 
 
-def _key_rank(value: ValueSpec) -> int:
-    """How many trailing dimensions of the key data belong to one key."""
-    if value.key_impl is None:
-        return 0
-    return len(_one_key(value.key_impl).shape)
-
-
-@functools.cache
-def _one_key(impl: str) -> Any:
-    return jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl)))
-
-
-def _logical_sharding(mesh: Mesh, value: ValueSpec) -> NamedSharding:
-    spec = value.spec
-    rank = len(value.shape) - _key_rank(value)
-    return NamedSharding(mesh, PartitionSpec(*tuple(spec)[:rank]))
-
-
 def _logical_aval(value: ValueSpec, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
     """The aval that the caller passes: keys are typed, not raw data."""
     if value.key_impl is None:
         return jax.ShapeDtypeStruct(value.shape, numpy_dtype(value.dtype), weak_type=value.is_weak)
     key = jax.eval_shape(lambda: jax.random.key(0, impl=value.key_impl))
-    shape = value.shape[: len(value.shape) - _key_rank(value)]
-    return jax.ShapeDtypeStruct(shape, key.dtype, sharding=sharding)
+    return jax.ShapeDtypeStruct(value.logical_shape, key.dtype, sharding=sharding)
 
 
 def _deleted(program: SpmdProgram, args: Sequence[Any]) -> InputError:

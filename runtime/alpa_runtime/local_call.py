@@ -82,7 +82,8 @@ def _lower(ctx: Any, *args: Any, module: LocalModule) -> list[Any]:
     symbols = ir.SymbolTable(parsed.operation)
     if "main" not in symbols:
         raise ProgramError(f"{module.name}: the text has no function main")
-    callee = ir.FunctionType(symbols["main"].type)
+    main: Any = symbols["main"]
+    callee = main.type
     results = [mlir.aval_to_ir_type(ctx.module_context, aval) for aval in ctx.avals_out]
     _check_type(module, "argument", callee.inputs, [arg.type for arg in args])
     _check_type(module, "result", callee.results, results)

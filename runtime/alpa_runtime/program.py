@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import math
 
+import jax
 import numpy as np
 from jax.sharding import PartitionSpec
 
@@ -52,6 +54,18 @@ class ValueSpec:
         while entries and entries[-1] is None:
             entries.pop()
         return PartitionSpec(*entries)
+
+    @property
+    def logical_spec(self) -> PartitionSpec:
+        """The sharding of the array that the caller sees, in which a key is one element."""
+        return PartitionSpec(*tuple(self.spec)[: len(self.logical_shape)])
+
+    @property
+    def logical_shape(self) -> tuple[int, ...]:
+        """The shape that the caller sees, in which a key is one element."""
+        if self.key_impl is None:
+            return self.shape
+        return self.shape[: len(self.shape) - len(_key_words(self.key_impl))]
 
     def local_shape(self, mesh: dict[str, int]) -> tuple[int, ...]:
         """The shape that one device of ``mesh`` (axis name to size) holds."""
@@ -134,6 +148,13 @@ class SpmdProgram:
         described = dataclasses.replace(self, text="")
         content = repr(described).encode() + b"\0" + self.text.encode()
         return hashlib.sha256(content).hexdigest()
+
+
+@functools.cache
+def _key_words(impl: str) -> tuple[int, ...]:
+    """Shape of the data of one PRNG key."""
+    data = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl)))
+    return tuple(data.shape)
 
 
 def numpy_dtype(name: str) -> np.dtype:

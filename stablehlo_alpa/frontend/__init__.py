@@ -1,6 +1,6 @@
 """From a JAX function to StableHLO text and what the text does not say."""
 
 from stablehlo_alpa.frontend.state import state_pairs
-from stablehlo_alpa.frontend.trace import TracedProgram, TracedValue, trace
+from stablehlo_alpa.frontend.trace import TracedProgram, TracedValue, abstract, trace
 
-__all__ = ["TracedProgram", "TracedValue", "state_pairs", "trace"]
+__all__ = ["TracedProgram", "TracedValue", "abstract", "state_pairs", "trace"]

@@ -1,0 +1,107 @@
+"""Automatic parallelisation of JAX functions and StableHLO programs.
+
+>>> import stablehlo_alpa
+>>> @stablehlo_alpa.parallelize
+... def train_step(state, batch): ...
+
+Names are imported when they are first used: the solver takes longer to import than jax.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stablehlo_alpa.api import (
+        Compiled,
+        DataParallel,
+        FollowParallel,
+        Lowered,
+        ManualSharding,
+        Method,
+        Parallelized,
+        ShardParallel,
+        Zero2Parallel,
+        Zero3Parallel,
+        parallelize,
+    )
+    from stablehlo_alpa.cluster import PRESETS, ClusterSpec, DeviceSpec, LogicalMesh
+    from stablehlo_alpa.errors import (
+        CompileError,
+        CostError,
+        InfeasibleError,
+        MeshError,
+        ShardingError,
+        SolverError,
+        StablehloAlpaError,
+        TraceError,
+    )
+    from stablehlo_alpa.planning import Collective, Plan
+
+_MODULES = {
+    "stablehlo_alpa.api": (
+        "Compiled",
+        "DataParallel",
+        "FollowParallel",
+        "Lowered",
+        "ManualSharding",
+        "Method",
+        "Parallelized",
+        "ShardParallel",
+        "Zero2Parallel",
+        "Zero3Parallel",
+        "parallelize",
+    ),
+    "stablehlo_alpa.cluster": ("PRESETS", "ClusterSpec", "DeviceSpec", "LogicalMesh"),
+    "stablehlo_alpa.errors": (
+        "CompileError",
+        "CostError",
+        "InfeasibleError",
+        "MeshError",
+        "ShardingError",
+        "SolverError",
+        "StablehloAlpaError",
+        "TraceError",
+    ),
+    "stablehlo_alpa.planning": ("Collective", "Plan"),
+}
+
+__all__ = [
+    "PRESETS",
+    "ClusterSpec",
+    "Collective",
+    "CompileError",
+    "Compiled",
+    "CostError",
+    "DataParallel",
+    "DeviceSpec",
+    "FollowParallel",
+    "InfeasibleError",
+    "LogicalMesh",
+    "Lowered",
+    "ManualSharding",
+    "MeshError",
+    "Method",
+    "Parallelized",
+    "Plan",
+    "ShardParallel",
+    "ShardingError",
+    "SolverError",
+    "StablehloAlpaError",
+    "TraceError",
+    "Zero2Parallel",
+    "Zero3Parallel",
+    "parallelize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,295 @@
+"""How a function is to be parallelised: frozen descriptions, validated when made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+from stablehlo_alpa.api.sizes import parse_bytes
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, logical_mesh_shapes, preset_for
+from stablehlo_alpa.cost import StrategyGraph
+from stablehlo_alpa.errors import MeshError, ShardingError
+from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.planning.pins import Mask, combine, input_rows, pin_mask
+
+
+@dataclass(frozen=True)
+class Method:
+    """What every method has in common.
+
+    Attributes:
+        mesh_shape: sizes of the mesh axes; None leaves the choice to the method.
+        memory_budget: bytes per device that live tensors may take, a number or text such as
+            ``"10GiB"``; None for the memory of the device.
+        device: a device preset (``"h100-80gb"``) or description to plan for; None for the devices
+            that are there.
+        time_limit_s: seconds the solver may take for one mesh shape.
+    """
+
+    mesh_shape: tuple[int, ...] | None = None
+    memory_budget: float | str | None = None
+    device: str | DeviceSpec | None = None
+    time_limit_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.mesh_shape is not None:
+            shape = tuple(int(size) for size in self.mesh_shape)
+            if not shape or any(size < 1 for size in shape):
+                raise MeshError(f"mesh_shape has at least one axis, all sizes >= 1, got {shape}")
+            object.__setattr__(self, "mesh_shape", shape)
+        if self.memory_budget is not None:
+            object.__setattr__(self, "memory_budget", parse_bytes(self.memory_budget))
+        if not self.time_limit_s > 0:
+            raise ValueError(f"time_limit_s must be > 0, got {self.time_limit_s}")
+        if self.device is not None:
+            object.__setattr__(self, "device", _device(self.device))
+
+    @property
+    def axis_names(self) -> tuple[str, ...] | None:
+        """Names of the mesh axes, None for the usual ones."""
+        return None
+
+    def mesh_shapes(self, num_devices: int, num_hosts: int) -> tuple[tuple[int, ...], ...]:
+        """The mesh shapes to try."""
+        if self.mesh_shape is not None:
+            return (self.mesh_shape,)
+        return tuple(logical_mesh_shapes(num_devices, num_hosts))
+
+    def pins(
+        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
+    ) -> Mapping[int, Mask]:
+        """Strategies that the method prescribes, per node of the graph."""
+        return {}
+
+    def bind(self, flat: Sequence[Any]) -> Method:
+        """The method for these flat inputs; only one that follows its inputs changes."""
+        return self
+
+
+@dataclass(frozen=True)
+class ShardParallel(Method):
+    """The ILP chooses everything; all logical mesh shapes are tried unless one is given."""
+
+
+@dataclass(frozen=True)
+class DataParallel(Method):
+    """Batches are split over all devices, everything else is replicated."""
+
+    def mesh_shapes(self, num_devices: int, num_hosts: int) -> tuple[tuple[int, ...], ...]:
+        """One axis, unless a shape is given."""
+        return (self.mesh_shape or (num_devices,),)
+
+    def pins(
+        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
+    ) -> Mapping[int, Mask]:
+        """Batches split on dimension 0, state as the method says, the rest replicated."""
+        masks: dict[int, Mask] = {}
+        batch_spec = PartitionSpec(mesh.axis_names)
+        for index, value in enumerate(program.inputs):
+            node = int(graph.input_node[index])
+            if index in program.batch and value.shape:
+                combine(masks, node, pin_mask(program, graph, mesh, index, batch_spec))
+            elif self._splits(program, graph, index):
+                combine(masks, node, _split_mask(graph, index))
+            else:
+                combine(masks, node, pin_mask(program, graph, mesh, index, PartitionSpec()))
+        return masks
+
+    def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:
+        """Whether input ``index`` has to be split although it is no batch."""
+        return False
+
+
+@dataclass(frozen=True)
+class Zero2Parallel(DataParallel):
+    """Data parallelism whose optimiser state is split wherever a dimension divides."""
+
+    def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:
+        return index in program.aliases and not bool(graph.input_is_parameter[index])
+
+
+@dataclass(frozen=True)
+class Zero3Parallel(DataParallel):
+    """Data parallelism whose optimiser state and parameters are split."""
+
+    def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:
+        return index in program.aliases or bool(graph.input_is_parameter[index])
+
+
+@dataclass(frozen=True)
+class ManualSharding(Method):
+    """Some inputs are pinned, the ILP does the rest.
+
+    Attributes:
+        in_specs: argument number -> pytree prefix of ``PartitionSpec`` (None leaves a part to the
+            ILP, ``PartitionSpec()`` replicates it), or name of an input or of a part of an
+            argument, as error messages spell it (``"state.params"``) -> one ``PartitionSpec``.
+        names: names of the mesh axes; x, y, z when not given.
+    """
+
+    in_specs: Mapping[int | str, Any] = field(default_factory=dict, hash=False)
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key, spec in self.in_specs.items():
+            if not isinstance(key, int | str):
+                raise ShardingError(f"in_specs has key {key!r}, must be a number or a name")
+            if isinstance(key, str) and not isinstance(spec, PartitionSpec):
+                raise ShardingError(f"in_specs[{key!r}] is {spec!r}, must be a PartitionSpec")
+        if self.names is not None:
+            object.__setattr__(self, "names", tuple(self.names))
+            if self.mesh_shape is None or len(self.names) != len(self.mesh_shape):
+                raise MeshError(
+                    f"names {self.names} and mesh_shape {self.mesh_shape} must have as many axes"
+                )
+
+    @property
+    def axis_names(self) -> tuple[str, ...] | None:
+        """As given."""
+        return self.names
+
+    def pins(
+        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
+    ) -> Mapping[int, Mask]:
+        """The inputs named in ``in_specs``."""
+        masks: dict[int, Mask] = {}
+        for key, spec in self.in_specs.items():
+            specs = (
+                _by_name(program, key, spec)
+                if isinstance(key, str)
+                else _by_argument(program, key, spec)
+            )
+            for index, one in specs.items():
+                mask = pin_mask(program, graph, mesh, index, one)
+                combine(masks, int(graph.input_node[index]), mask)
+        return masks
+
+
+@dataclass(frozen=True)
+class FollowParallel(Method):
+    """Inputs keep the shardings that the arrays of the first call have.
+
+    Attributes:
+        flat_specs: per flat input its sharding, None for arrays that have none; filled in from the
+            arrays of the call.
+        names: names of the axes of their mesh.
+    """
+
+    flat_specs: tuple[PartitionSpec | None, ...] = ()
+    names: tuple[str, ...] | None = None
+
+    @property
+    def axis_names(self) -> tuple[str, ...] | None:
+        """Those of the mesh of the inputs."""
+        return self.names
+
+    def mesh_shapes(self, num_devices: int, num_hosts: int) -> tuple[tuple[int, ...], ...]:
+        """The mesh of the inputs."""
+        return (self.mesh_shape or (num_devices,),)
+
+    def bind(self, flat: Sequence[Any]) -> Method:
+        """Reads mesh and shardings off the inputs."""
+        shardings = [getattr(leaf, "sharding", None) for leaf in flat]
+        named = [s for s in shardings if isinstance(s, NamedSharding)]
+        if not named:
+            raise ShardingError(
+                "no input of a function that follows its inputs has a NamedSharding, pass arrays "
+                "(or ShapeDtypeStructs) that are sharded already"
+            )
+        mesh = named[0].mesh
+        for other in named:
+            if other.mesh.shape != mesh.shape:
+                raise MeshError(
+                    f"inputs lie on different meshes: {dict(mesh.shape)} and "
+                    f"{dict(other.mesh.shape)}"
+                )
+        specs = tuple(s.spec if isinstance(s, NamedSharding) else None for s in shardings)
+        return FollowParallel(
+            mesh_shape=tuple(mesh.shape.values()),
+            memory_budget=self.memory_budget,
+            device=self.device,
+            time_limit_s=self.time_limit_s,
+            flat_specs=specs,
+            names=tuple(mesh.axis_names),
+        )
+
+    def pins(
+        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
+    ) -> Mapping[int, Mask]:
+        """Every input that came with a sharding."""
+        masks: dict[int, Mask] = {}
+        for index, spec in enumerate(self.flat_specs):
+            if spec is not None:
+                mask = pin_mask(program, graph, mesh, index, spec)
+                combine(masks, int(graph.input_node[index]), mask)
+        return masks
+
+
+def _device(device: str | DeviceSpec) -> DeviceSpec:
+    return device if isinstance(device, DeviceSpec) else preset_for(device)
+
+
+def _split_mask(graph: StrategyGraph, index: int) -> Mask | None:
+    """Strategies that split an input most finely; None when it cannot be split."""
+    rows = input_rows(graph, index)
+    if rows is None:
+        return None
+    sizes = np.asarray(graph.mesh_shape)
+    parts = np.where(rows >= 0, sizes[None, :], 1).prod(axis=1)
+    mask: Mask = parts == parts.max()
+    return mask
+
+
+def _by_name(program: TracedProgram, name: str, spec: PartitionSpec) -> dict[int, PartitionSpec]:
+    found = {
+        index: spec
+        for index, value in enumerate(program.inputs)
+        if value.name == name or (value.name.startswith(name) and value.name[len(name)] in ".[")
+    }
+    if not found:
+        raise ShardingError(
+            f"in_specs names {name!r}, inputs of {program.name} are "
+            + ", ".join(value.name for value in program.inputs[:8])
+            + (", ..." if len(program.inputs) > 8 else "")
+        )
+    return found
+
+
+def _by_argument(program: TracedProgram, argnum: int, spec: Any) -> dict[int, PartitionSpec]:
+    """Broadcasts a pytree prefix of specs over the leaves of an argument."""
+    leaves = [i for i, number in enumerate(program.input_argnum) if number == argnum]
+    if not leaves:
+        raise ShardingError(
+            f"in_specs names argument {argnum}, {program.name} has no array in that position"
+        )
+    arguments = jax.tree.unflatten(program.in_tree, range(len(program.inputs)))[0]
+    argument = next(a for a in arguments if leaves[0] in jax.tree.leaves(a))
+
+    def is_spec(node: Any) -> bool:
+        return node is None or isinstance(node, PartitionSpec)
+
+    found: dict[int, PartitionSpec] = {}
+
+    def spread(one: PartitionSpec | None, part: Any) -> None:
+        if one is not None:
+            found.update(dict.fromkeys(jax.tree.leaves(part), one))
+
+    try:
+        jax.tree.map(spread, spec, argument, is_leaf=is_spec)
+    except ValueError as error:
+        raise ShardingError(
+            f"in_specs[{argnum}] is no prefix of the argument of {program.name}: {error}"
+        ) from error
+    return found
+
+
+def mesh_size(shape: Sequence[int]) -> int:
+    """Devices of a mesh shape."""
+    return math.prod(shape)

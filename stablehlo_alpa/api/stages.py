@@ -1,0 +1,134 @@
+"""Stages of a parallelised function, as in ``jax.stages``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from alpa_runtime import Executable, InputError, compile_spmd
+from jax.sharding import NamedSharding
+
+from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.planning import Plan
+
+
+class Lowered:
+    """A planned function that is not compiled yet.
+
+    Attributes:
+        plan: the plan.
+    """
+
+    def __init__(self, plan: Plan, devices: Sequence[jax.Device]):
+        self.plan = plan
+        self._devices = devices
+
+    def as_text(self, stage: str = "local") -> str:
+        """The module at a stage: ``traced``, ``merged``, ``planned`` or ``local``."""
+        return self.plan.module_text(stage)
+
+    def compile(self) -> Compiled:
+        """Compiles for the devices.
+
+        Raises:
+            MeshError: there are not as many devices as the plan is for.
+        """
+        needed = self.plan.mesh.num_devices
+        if len(self._devices) != needed:
+            raise MeshError(
+                f"the plan of {self.plan.program.name} is for {needed} devices, "
+                f"{len(self._devices)} are given"
+            )
+        compiled = Compiled(self.plan, compile_spmd(self.plan.spmd, self._devices))
+        compiled.executable.compile()
+        return compiled
+
+
+class Compiled:
+    """A function on its devices. Call it as the function, without its static arguments.
+
+    Attributes:
+        plan: the plan it follows.
+        executable: the program on the mesh.
+    """
+
+    def __init__(self, plan: Plan, executable: Executable):
+        self.plan = plan
+        self.executable = executable
+        # Only scalars change their weak type from call to call (0.1, then an array).
+        self._scalars = tuple(
+            (i, value.is_weak) for i, value in enumerate(plan.program.inputs) if not value.shape
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs one step."""
+        flat, tree = jax.tree.flatten((args, kwargs))
+        if tree != self.plan.program.in_tree:
+            raise InputError(
+                f"{self.plan.program.name} was compiled for arguments {self.plan.program.in_tree}, "
+                f"called with {tree}"
+            )
+        return self.call_flat(flat)
+
+    def call_flat(self, flat: Sequence[Any]) -> Any:
+        """Runs one step on the flat inputs."""
+        return self.plan.program.out_tree.unflatten(self.executable(*flat))
+
+    def takes(self, flat: Sequence[Any], tree: Any) -> bool:
+        """Whether a call has the structure and the weak types that this was compiled for.
+
+        Shapes and dtypes are left to the executable, which refuses others.
+        """
+        if tree != self.plan.program.in_tree:
+            return False
+        for index, is_weak in self._scalars:
+            leaf = flat[index]
+            kind = type(leaf)
+            weak = kind in _PYTHON_SCALARS or (
+                kind not in _NUMPY_TYPES and bool(getattr(leaf, "weak_type", False))
+            )
+            if weak != is_weak:
+                return False
+        return True
+
+    @property
+    def mesh(self) -> jax.sharding.Mesh:
+        """The devices as a mesh."""
+        return self.executable.mesh
+
+    @property
+    def input_shardings(self) -> Any:
+        """``(args, kwargs)`` of ``NamedSharding``, without the static arguments."""
+        return jax.tree.unflatten(self.plan.program.in_tree, self.executable.in_shardings)
+
+    @property
+    def output_shardings(self) -> Any:
+        """``NamedSharding`` in the structure of the result."""
+        return jax.tree.unflatten(self.plan.program.out_tree, self.executable.out_shardings)
+
+    def argument_shardings(self, argnum: int) -> list[NamedSharding]:
+        """Shardings of the leaves of one positional argument."""
+        return [
+            sharding
+            for sharding, number in zip(
+                self.executable.in_shardings, self.plan.program.input_argnum, strict=True
+            )
+            if number == argnum
+        ]
+
+    def as_text(self) -> str:
+        """The optimised program of the backend."""
+        return self.executable.compile().as_text() or ""
+
+    def cost_analysis(self) -> Any:
+        """The backend's estimate of costs."""
+        return self.executable.compile().cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """The backend's account of memory per device."""
+        return self.executable.compile().memory_analysis()
+
+
+_PYTHON_SCALARS = frozenset({int, float, complex})
+_NUMPY_TYPES = frozenset({bool})

@@ -1,0 +1,196 @@
+"""Plans a traced program: every logical mesh is priced and solved, the fastest plan is lowered."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from alpa_runtime import SpmdProgram, ValueSpec
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+import stablehlo_alpa._core as _core
+from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
+from stablehlo_alpa.cost import PricedGraph, StrategyGraph, price
+from stablehlo_alpa.errors import (
+    CompileError,
+    InfeasibleError,
+    MeshError,
+    ShardingError,
+    StablehloAlpaError,
+)
+from stablehlo_alpa.frontend import TracedProgram, TracedValue
+from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
+from stablehlo_alpa.planning.pins import Pins, no_pins
+from stablehlo_alpa.planning.plan import Plan
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What a plan is looked for under.
+
+    Attributes:
+        cluster: the devices.
+        mesh_shapes: logical mesh shapes to try.
+        axis_names: names of the mesh axes; x, y, z when None.
+        solve: budget and limits of the ILP.
+        pins: strategies prescribed.
+    """
+
+    cluster: ClusterSpec
+    mesh_shapes: tuple[tuple[int, ...], ...]
+    axis_names: tuple[str, ...] | None = None
+    solve: SolveOptions = field(default_factory=SolveOptions)
+    pins: Pins = no_pins
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    mesh: LogicalMesh
+    priced: PricedGraph
+    solution: Solution
+
+
+def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
+    """Finds the fastest plan among the mesh shapes.
+
+    Raises:
+        CompileError: a pass refused the program.
+        InfeasibleError: no mesh shape has a plan within the memory budget.
+        ShardingError: the pins fit no mesh shape.
+    """
+    with _progress() as say:
+        say(f"{program.name}: merging operators")
+        importing = f"alpa-import{{aliases={program.alias_option}}}"
+        merged, remarks = _run(
+            program.text, f"builtin.module({importing},alpa-merge-operators)", program.name
+        )
+        best = _search(program, merged, options, say)
+        say(f"{program.name}: lowering to {'x'.join(map(str, best.mesh.shape))}")
+        return _lower(program, merged, best, options, remarks)
+
+
+def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Any) -> _Candidate:
+    found: list[_Candidate] = []
+    refused: list[StablehloAlpaError] = []
+    for shape in options.mesh_shapes:
+        say(f"{program.name}: mesh {'x'.join(map(str, shape))}: strategies")
+        try:
+            mesh = options.cluster.logical_mesh(shape, options.axis_names)
+            graph = StrategyGraph.from_arrays(_strategy_graph(merged, mesh, program.name))
+            if len(graph.input_node) != len(program.inputs):
+                raise CompileError(
+                    f"{program.name}: the compiler sees {len(graph.input_node)} inputs, "
+                    f"the function has {len(program.inputs)}"
+                )
+            pinned = options.pins(program, graph, mesh)
+            priced = price(
+                graph.restrict(pinned) if pinned else graph, mesh, options.cluster.device
+            )
+            say(f"{program.name}: mesh {'x'.join(map(str, shape))}: {graph.num_nodes} operators")
+            found.append(_Candidate(mesh, priced, solve(priced, options.solve)))
+        except (InfeasibleError, ShardingError, MeshError) as error:
+            logger.info("mesh %s: %s", shape, error)
+            refused.append(error)
+    if found:
+        return min(found, key=lambda candidate: candidate.solution.objective_s)
+    if not refused:
+        raise MeshError(f"{program.name}: there is no mesh shape to plan for")
+    short = [e for e in refused if isinstance(e, InfeasibleError) and e.needed_bytes is not None]
+    if short:
+        raise min(short, key=lambda error: error.needed_bytes or 0.0)
+    raise refused[0]
+
+
+def _strategy_graph(text: str, mesh: LogicalMesh, name: str) -> dict[str, Any]:
+    try:
+        return _core.strategy_graph(text, mesh.axes)
+    except _core.CompilerError as error:
+        raise CompileError(f"{name}: strategies: {error}") from error
+
+
+def _run(text: str, pipeline: str, name: str) -> tuple[str, list[str]]:
+    try:
+        result, remarks = _core.run_pipeline(text, pipeline)
+    except _core.CompilerError as error:
+        raise CompileError(f"{name}: {error}") from error
+    return result, list(remarks)
+
+
+def _lower(
+    program: TracedProgram,
+    merged: str,
+    best: _Candidate,
+    options: PlanOptions,
+    remarks: Sequence[str],
+) -> Plan:
+    choice = ",".join(str(int(strategy)) for strategy in best.solution.choice)
+    applying = f"alpa-apply-strategies{{mesh={best.mesh.pass_option} solution={choice}}}"
+    planned, more = _run(
+        merged,
+        f"builtin.module({applying},alpa-insert-reshards,alpa-optimize-collectives)",
+        program.name,
+    )
+    local, last = _run(
+        planned,
+        "builtin.module(alpa-lower-to-spmd,alpa-verify-spmd,canonicalize,cse)",
+        program.name,
+    )
+    signature = _core.signature(planned)
+    spmd = SpmdProgram(
+        text=local,
+        mesh=tuple(best.mesh.axes),
+        inputs=_specs(program.inputs, signature["input_specs"]),
+        outputs=_specs(program.outputs, signature["output_specs"]),
+        donated=program.donated,
+        name=program.name if program.name.isidentifier() else "program",
+    )
+    return Plan(
+        program=program,
+        spmd=spmd,
+        mesh=best.mesh,
+        cluster=options.cluster,
+        priced=best.priced,
+        solution=best.solution,
+        stages={
+            "traced": program.text,
+            "merged": merged,
+            "planned": planned,
+            "local": local,
+        },
+        volumes=_core.communication(planned),
+        memory=_core.memory(local),
+        remarks=tuple(dict.fromkeys([*remarks, *best.priced.graph.remarks, *more, *last])),
+    )
+
+
+def _specs(values: Sequence[TracedValue], specs: Sequence[Any]) -> tuple[ValueSpec, ...]:
+    return tuple(
+        ValueSpec(
+            shape=value.shape,
+            dtype=value.dtype,
+            axes=tuple(tuple(axes) for axes in dims),
+            key_impl=value.key_impl,
+            is_weak=value.is_weak,
+            name=value.name,
+        )
+        for value, dims in zip(values, specs, strict=True)
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """Shows what is being done and for how long, when somebody watches."""
+    if not sys.stderr.isatty():
+        yield logger.debug
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("planning", total=None)
+        yield lambda text: progress.update(task, description=text)
