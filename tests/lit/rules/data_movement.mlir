@@ -13,7 +13,7 @@ func.func @reshape_merges_and_splits(%a: tensor<4x6x8xf32>) -> tensor<24x2x4xf32
 }
 
 func.func @reshape_shares_a_divisor(%a: tensor<6x4x5xf32>) -> tensor<4x6x5xf32> {
-  // expected-remark @below {{([(a c), e, f]) -> ([(a b), d, f]) {a=2, b=2:replicated, c=3:replicated, d=6:replicated, e=4:replicated, f=5} follower linear(0)}}
+  // expected-remark @below {{([(a b), e, f]) -> ([(a c), d, f]) {a=2, b=3:replicated, c=2:replicated, d=6:replicated, e=4:replicated, f=5} follower linear(0)}}
   %0 = stablehlo.reshape %a : (tensor<6x4x5xf32>) -> tensor<4x6x5xf32>
   return %0 : tensor<4x6x5xf32>
 }
