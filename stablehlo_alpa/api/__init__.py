@@ -1,5 +1,6 @@
 """The front door: ``parallelize`` and the methods it takes."""
 
+from stablehlo_alpa.api.decorator import parallelize
 from stablehlo_alpa.api.methods import (
     DataParallel,
     FollowParallel,
@@ -9,7 +10,6 @@ from stablehlo_alpa.api.methods import (
     Zero2Parallel,
     Zero3Parallel,
 )
-from stablehlo_alpa.api.decorator import parallelize
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.stages import Compiled, Lowered
 

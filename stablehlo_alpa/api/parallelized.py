@@ -42,6 +42,9 @@ class Parallelized:
     values of static arguments.
     """
 
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
     def __init__(self, fun: Callable[..., Any], settings: Settings):
         functools.update_wrapper(self, fun)
         self._fun = fun
@@ -72,7 +75,8 @@ class Parallelized:
         """Plans without compiling or touching devices.
 
         Args:
-            *args, **kwargs: arguments of the function; ``jax.ShapeDtypeStruct`` will do.
+            *args: positional arguments of the function; ``jax.ShapeDtypeStruct`` will do.
+            **kwargs: its keyword arguments.
         """
         return self._plan(args, kwargs)[1]
 
@@ -239,8 +243,6 @@ class Parallelized:
             avals.append((tuple(aval.shape), aval.dtype, bool(aval.weak_type)))
         follow = getattr(bound, "flat_specs", ())
         return tree, tuple(avals), static, follow
-
-    __name__: str
 
 
 def _positions(argnums: Sequence[int], num_args: int) -> tuple[int, ...]:

@@ -93,7 +93,8 @@ def trace(
 
     Args:
         fun: function of pytrees.
-        args, kwargs: arrays, scalars or ``jax.ShapeDtypeStruct`` in the leaves.
+        args: positional arguments: arrays, scalars or ``jax.ShapeDtypeStruct`` in the leaves.
+        kwargs: keyword arguments, likewise.
         static_argnums: positions of arguments that are compile-time constants.
         donate_argnums: positions of arguments whose buffers may be overwritten.
         batch_argnums: positions of arguments that hold a batch; when empty, every argument that is

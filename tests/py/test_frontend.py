@@ -1,0 +1,173 @@
+"""Tracing: text, names, state pairs, and what is refused."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, PartitionSpec
+
+from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend import TracedProgram, trace
+
+Struct = jax.ShapeDtypeStruct
+VECTOR = Struct((8,), jnp.float32)
+
+
+class State(NamedTuple):
+    """Parameters and momentum."""
+
+    params: dict[str, Any]
+    moments: dict[str, Any]
+    step: Any
+
+
+PARAMS = {"w": Struct((8, 16), jnp.float32)}
+STATE = State(PARAMS, PARAMS, 0)
+
+
+def train_step(state, batch, key, scale=1.0):
+    def loss(params):
+        return jnp.sum((batch["x"] @ params["w"]) ** 2) * scale + jax.random.uniform(key)
+
+    value, grads = jax.value_and_grad(loss)(state.params)
+    params = jax.tree.map(lambda p, g: p - 0.1 * g, state.params, grads)
+    return State(params, grads, state.step + 1), {"loss": value, "x": batch["x"]}
+
+
+def traced(**more: Any) -> TracedProgram:
+    args = (STATE, {"x": Struct((4, 8), jnp.float32)}, jax.random.key(0))
+    return trace(train_step, args, {"scale": 2.0}, **more)
+
+
+def test_inputs_and_outputs_are_named_by_their_path():
+    program = traced()
+    assert [value.name for value in program.inputs] == [
+        "state.params['w']",
+        "state.moments['w']",
+        "state.step",
+        "batch['x']",
+        "key",
+        "scale",
+    ]
+    assert program.outputs[0].name == "result[0].params['w']"
+    assert program.input_argnum == (0, 0, 0, 1, 2, -1)
+
+
+def test_keys_and_weak_types_are_recorded():
+    program = traced()
+    key = program.inputs[4]
+    assert (key.shape, key.dtype, key.key_impl) == ((2,), "uint32", "threefry2x32")
+    assert [value.is_weak for value in program.inputs] == [False, False, True, False, False, True]
+    assert program.outputs[2].is_weak
+
+
+def test_text_is_generic_and_carries_locations():
+    program = traced()
+    assert '"func.func"' in program.text
+    assert "stablehlo.dot_general" in program.text
+    assert "state.params['w']" in program.text
+    assert "train_step" in program.text
+
+
+def test_state_is_paired_with_its_next_value():
+    program = traced()
+    assert program.aliases == {0: 0, 1: 1, 2: 2}
+    assert program.alias_option == "0:0,1:1,2:2"
+
+
+def test_batch_is_what_is_neither_state_nor_key_nor_scalar():
+    assert traced().batch == {3}
+    assert traced(batch_argnums=(2,)).batch == {4}
+
+
+def test_donation_covers_every_leaf_of_the_argument():
+    assert traced(donate_argnums=(0,)).donated == (0, 1, 2)
+
+
+def test_a_prediction_shaped_like_the_batch_is_no_state():
+    program = trace(lambda w, x: x @ w, (Struct((8, 8), "f4"), Struct((4, 8), "f4")), {})
+    assert program.aliases == {}
+    assert program.batch == {0, 1}
+    donated = trace(
+        lambda w, x: x @ w,
+        (Struct((8, 8), "f4"), Struct((4, 8), "f4")),
+        {},
+        donate_argnums=(1,),
+    )
+    assert donated.aliases == {1: 0}
+
+
+def test_each_output_is_paired_once():
+    program = trace(lambda a, b: ({"w": a["w"] + 1}, {"w": b["w"] + 1}), (PARAMS, PARAMS), {})
+    assert program.aliases == {0: 0, 1: 1}
+
+
+def test_unused_arguments_and_static_arguments_keep_the_numbering():
+    program = trace(lambda a, n, b, c: b * n, (VECTOR, 3, VECTOR, VECTOR), {}, static_argnums=(1,))
+    assert [value.name for value in program.inputs] == ["a", "b", "c"]
+    assert program.input_argnum == (0, 2, 3)
+    assert "%arg2" in program.text
+
+
+def test_variadic_arguments_are_numbered():
+    def add(first, *rest):
+        return first + rest[0] + rest[1]
+
+    program = trace(add, (VECTOR, VECTOR, VECTOR), {})
+    assert [value.name for value in program.inputs] == ["first", "rest[0]", "rest[1]"]
+
+
+def test_tracing_touches_no_arrays():
+    a = trace(lambda x: x + 1, (Struct((1 << 40,), "f4"),), {})
+    assert a.inputs[0].shape == (1 << 40,)
+
+
+def _pure_callback(x):
+    return jax.pure_callback(np.sin, Struct(x.shape, x.dtype), x)
+
+
+def _print(x):
+    jax.debug.print("{}", x)
+    return x
+
+
+def _inside_scan(x):
+    return jax.lax.scan(lambda c, _: (_pure_callback(c), None), x, None, length=2)[0]
+
+
+def _by_hand(x):
+    mesh = Mesh(np.array(jax.devices()), "x")
+    spec = PartitionSpec("x")
+    return jax.shard_map(lambda v: v * 2, mesh=mesh, in_specs=spec, out_specs=spec)(x)
+
+
+@pytest.mark.parametrize(
+    ("fun", "message"),
+    [
+        (_pure_callback, r"calls back into Python \(pure_callback"),
+        (_print, "calls back into Python"),
+        (_inside_scan, "calls back into Python"),
+        (_by_hand, "contains a shard_map"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(fun, message):
+    with pytest.raises(TraceError, match=message):
+        trace(fun, (VECTOR,), {})
+
+
+def test_functions_without_arrays_are_refused():
+    with pytest.raises(TraceError, match="has no array arguments"):
+        trace(lambda: 1.0, (), {})
+    with pytest.raises(TraceError, match="has no array arguments"):
+        trace(lambda n: n, (3,), {}, static_argnums=(0,))
+    with pytest.raises(TraceError, match="is no array"):
+        trace(lambda x: x, ("text",), {})
+
+
+def test_dynamic_shapes_are_refused():
+    (size,) = jax.export.symbolic_shape("b")
+    with pytest.raises(TraceError, match="dimension 0 of argument x of <lambda> is b"):
+        trace(lambda x: x, (Struct((size, 3), "f4"),), {})
