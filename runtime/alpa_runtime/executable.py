@@ -79,7 +79,8 @@ class Executable:
             compiled = self.compile()
         # jaxlib 0.10.2 crashes the process when a deleted array reaches several CPU devices.
         array = self._array_type
-        if any([type(arg) is array and arg.is_deleted() for arg in args]):
+        # A list costs half of a generator here, on the path of every call.
+        if any([type(arg) is array and arg.is_deleted() for arg in args]):  # noqa: C419
             raise _deleted(self.program, args)
         if self._must_place:
             return compiled(*self.place(args))
