@@ -164,8 +164,8 @@ struct ConvolutionRule : RuleModel<ConvolutionRule, ConvolutionOp> {
     auto groups = static_cast<int64_t>(global.getFeatureGroupCount() *
                                        global.getBatchGroupCount());
     const DimFactors &features =
-        context.getRule()
-            .results[0][global.getDimensionNumbers().getOutputFeatureDimension()];
+        context.getRule().results[0][global.getDimensionNumbers()
+                                         .getOutputFeatureDimension()];
     if (groups == 1 || features.empty() ||
         context.getRule().factors[features.front()].size != groups) {
       return results;
@@ -246,8 +246,8 @@ struct RaggedDotRule : RuleModel<RaggedDotRule, chlo::RaggedDotOp> {
     // A ragged contraction visits every contracted index once, in its group.
     double outputs = getNumElements(op->getResult(0));
     if (isRaggedContraction && builder.getResultRank(0) > 0) {
-      outputs /= static_cast<double>(std::max<int64_t>(
-          1, builder.getResultSize(0, 0)));
+      outputs /= static_cast<double>(
+          std::max<int64_t>(1, builder.getResultSize(0, 0)));
     }
     builder.getRule().flops = 2 * outputs * contractedSize;
     addBilinear(builder, op);

@@ -22,9 +22,9 @@ namespace {
 
 bool isPointwise(CustomCallOp call) {
   return llvm::StringSwitch<bool>(call.getCallTargetName())
-      .Cases({"mhlo.acos", "mhlo.acosh", "mhlo.asin", "mhlo.asinh",
-              "mhlo.atan", "mhlo.atanh", "mhlo.cosh", "mhlo.erf", "mhlo.erfc",
-              "mhlo.sinh", "mhlo.tan"},
+      .Cases({"mhlo.acos", "mhlo.acosh", "mhlo.asin", "mhlo.asinh", "mhlo.atan",
+              "mhlo.atanh", "mhlo.cosh", "mhlo.erf", "mhlo.erfc", "mhlo.sinh",
+              "mhlo.tan"},
              true)
       .Default(false);
 }

@@ -33,16 +33,16 @@ struct BroadcastInDimRule : RuleModel<BroadcastInDimRule, BroadcastInDimOp> {
     SmallVector<bool> isShared(builder.getResultRank(0), false);
     for (auto [dim, target] :
          llvm::enumerate(broadcast.getBroadcastDimensions())) {
-      if (builder.getOperandSize(0, dim) != 1 &&
-          target >= 0 && target < builder.getResultRank(0)) {
+      if (builder.getOperandSize(0, dim) != 1 && target >= 0 &&
+          target < builder.getResultRank(0)) {
         builder.share(0, dim, 0, target);
         isShared[target] = true;
       }
     }
     for (auto [dim, shared] : llvm::enumerate(isShared)) {
       if (!shared) {
-        builder.appendResult(0, dim,
-                             builder.addParallel(builder.getResultSize(0, dim)));
+        builder.appendResult(
+            0, dim, builder.addParallel(builder.getResultSize(0, dim)));
       }
     }
     addLinear(builder, op, {0});
@@ -79,8 +79,8 @@ struct ReshapeRule : RuleModel<ReshapeRule, ReshapeOp> {
       do {
         Side &behind = source.done <= target.done ? source : target;
         bool isSource = &behind == &source;
-        bool hasMore = isSource ? source.advance(sourceSize)
-                                : target.advance(targetSize);
+        bool hasMore =
+            isSource ? source.advance(sourceSize) : target.advance(targetSize);
         if (!hasMore) {
           builder.invalidate();
           return builder.finish();

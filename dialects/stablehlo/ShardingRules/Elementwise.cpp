@@ -67,8 +67,7 @@ void addLinearOperands(Operation *op, ShardingRule &rule) {
       .Default([](Operation *) {});
 }
 
-template <typename Op>
-struct PointwiseRule : RuleModel<PointwiseRule<Op>, Op> {
+template <typename Op> struct PointwiseRule : RuleModel<PointwiseRule<Op>, Op> {
   ShardingRule getShardingRule(Operation *op) const {
     // The builder knows the instances that cannot be split.
     RuleBuilder probe(op);
@@ -125,14 +124,14 @@ template <typename... Ops> void attachPointwise(MLIRContext &context) {
 } // namespace
 
 void stablehlo::attachElementwiseRules(MLIRContext &context) {
-  attachPointwise<
-      AbsOp, AddOp, AndOp, Atan2Op, CbrtOp, CeilOp, ClampOp, ClzOp, CompareOp,
-      ComplexOp, ConvertOp, CosineOp, DivOp, ExpOp, Expm1Op, FloorOp, ImagOp,
-      IsFiniteOp, Log1pOp, LogOp, LogisticOp, MaxOp, MinOp, MulOp, NegOp, NotOp,
-      OrOp, PopulationCountOp, PowOp, RealOp, ReducePrecisionOp, RemOp,
-      RoundNearestEvenOp, RoundOp, RsqrtOp, SelectOp, ShiftLeftOp,
-      ShiftRightArithmeticOp, ShiftRightLogicalOp, SignOp, SineOp, SqrtOp,
-      SubtractOp, TanOp, TanhOp, XorOp>(context);
+  attachPointwise<AbsOp, AddOp, AndOp, Atan2Op, CbrtOp, CeilOp, ClampOp, ClzOp,
+                  CompareOp, ComplexOp, ConvertOp, CosineOp, DivOp, ExpOp,
+                  Expm1Op, FloorOp, ImagOp, IsFiniteOp, Log1pOp, LogOp,
+                  LogisticOp, MaxOp, MinOp, MulOp, NegOp, NotOp, OrOp,
+                  PopulationCountOp, PowOp, RealOp, ReducePrecisionOp, RemOp,
+                  RoundNearestEvenOp, RoundOp, RsqrtOp, SelectOp, ShiftLeftOp,
+                  ShiftRightArithmeticOp, ShiftRightLogicalOp, SignOp, SineOp,
+                  SqrtOp, SubtractOp, TanOp, TanhOp, XorOp>(context);
   BitcastConvertOp::attachInterface<BitcastConvertRule>(context);
   OptimizationBarrierOp::attachInterface<OptimizationBarrierRule>(context);
 }

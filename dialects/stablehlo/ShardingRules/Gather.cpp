@@ -143,10 +143,10 @@ struct GatherRule : RuleModel<GatherRule, GatherOp> {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(local);
     LocalEmitter emit(context, op->getLoc());
-    Value indices = emit.toSignedIndices(
-        context.getOperands()[1],
-        *std::max_element(globalType.getShape().begin(),
-                          globalType.getShape().end()));
+    Value indices =
+        emit.toSignedIndices(context.getOperands()[1],
+                             *std::max_element(globalType.getShape().begin(),
+                                               globalType.getShape().end()));
     auto indicesType = getTensorType(indices);
     int64_t vectorDim = dims.getIndexVectorDim();
     indices = clampToTable(gather, indices, emit);
@@ -176,8 +176,8 @@ struct GatherRule : RuleModel<GatherRule, GatherOp> {
             RankedTensorType::get(resultType.getShape(), builder.getI1Type()),
             mask, builder.getDenseI64ArrayAttr(getBatchDims(gather)))
             .getResult();
-    return SmallVector<Value>{emit.select(wideMask, local.getResult(),
-                                          emit.splat(resultType, 0))};
+    return SmallVector<Value>{
+        emit.select(wideMask, local.getResult(), emit.splat(resultType, 0))};
   }
 
 private:
@@ -214,8 +214,8 @@ private:
             ? emit.splat(type, limits[0])
             : emit.broadcast(emit.vector(limits, type.getElementType()), type,
                              gather.getDimensionNumbers().getIndexVectorDim());
-    return emit.binary<MinOp>(
-        emit.binary<MaxOp>(indices, emit.splat(type, 0)), limit);
+    return emit.binary<MinOp>(emit.binary<MaxOp>(indices, emit.splat(type, 0)),
+                              limit);
   }
 
   /// One component of the index vectors, shaped like the batch.

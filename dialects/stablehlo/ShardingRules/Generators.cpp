@@ -54,9 +54,9 @@ struct IotaRule : RuleModel<IotaRule, IotaOp> {
     LocalEmitter emit(context, op->getLoc());
     auto type = cast<RankedTensorType>(context.getResultTypes().front());
     auto integer = dyn_cast<IntegerType>(type.getElementType());
-    bool isWide = (integer && integer.getWidth() > 32) ||
-                  rule.factors[factor].size >
-                      std::numeric_limits<int32_t>::max();
+    bool isWide =
+        (integer && integer.getWidth() > 32) ||
+        rule.factors[factor].size > std::numeric_limits<int32_t>::max();
     Type indexType = builder.getIntegerType(isWide ? 64 : 32);
     auto countType = RankedTensorType::get(type.getShape(), indexType);
     Value count = IotaOp::create(builder, op->getLoc(), countType,
@@ -64,8 +64,8 @@ struct IotaRule : RuleModel<IotaRule, IotaOp> {
                       .getResult();
     Value first =
         emit.broadcast(context.getOffset(factor, indexType), countType, -1);
-    return SmallVector<Value>{emit.convert(
-        emit.binary<AddOp>(count, first), type.getElementType())};
+    return SmallVector<Value>{
+        emit.convert(emit.binary<AddOp>(count, first), type.getElementType())};
   }
 };
 
@@ -92,7 +92,8 @@ struct ConstantRule : RuleModel<ConstantRule, ConstantOp> {
 private:
   /// The value if all elements are equal, else null.
   static DenseElementsAttr getSplat(Operation *op) {
-    auto elements = dyn_cast<DenseElementsAttr>(cast<ConstantOp>(op).getValue());
+    auto elements =
+        dyn_cast<DenseElementsAttr>(cast<ConstantOp>(op).getValue());
     return elements && !elements.empty() && elements.isSplat()
                ? elements
                : DenseElementsAttr();

@@ -17,8 +17,8 @@ struct FftRule : RuleModel<FftRule, FftOp> {
   ShardingRule getShardingRule(Operation *op) const {
     ArrayRef<int64_t> lengths = cast<FftOp>(op).getFftLength();
     RuleBuilder builder(op);
-    int64_t numBatch = builder.getOperandRank(0) -
-                       static_cast<int64_t>(lengths.size());
+    int64_t numBatch =
+        builder.getOperandRank(0) - static_cast<int64_t>(lengths.size());
     for (int64_t dim = 0; dim < numBatch; ++dim) {
       builder.share(0, dim, 0, dim);
     }

@@ -27,8 +27,8 @@ Value LocalEmitter::splat(RankedTensorType type, int64_t value) {
 }
 
 Value LocalEmitter::vector(ArrayRef<int64_t> values, Type elementType) {
-  auto type = RankedTensorType::get({static_cast<int64_t>(values.size())},
-                                    elementType);
+  auto type =
+      RankedTensorType::get({static_cast<int64_t>(values.size())}, elementType);
   auto numbers = llvm::map_to_vector(values, [&](int64_t value) -> Attribute {
     return builder.getIntegerAttr(elementType, value);
   });
@@ -138,12 +138,12 @@ Value LocalEmitter::indexOffsets(RankedTensorType indices,
   auto oneType = RankedTensorType::get({1}, element);
   SmallVector<Value> components;
   for (int64_t factor : factors) {
-    components.push_back(
-        isSplit(factor) ? reshape(context.getOffset(factor, element), {1})
-                        : splat(oneType, 0));
+    components.push_back(isSplit(factor)
+                             ? reshape(context.getOffset(factor, element), {1})
+                             : splat(oneType, 0));
   }
-  auto vectorType = RankedTensorType::get(
-      {static_cast<int64_t>(factors.size())}, element);
+  auto vectorType =
+      RankedTensorType::get({static_cast<int64_t>(factors.size())}, element);
   Value offsets = ConcatenateOp::create(builder, loc, vectorType, components,
                                         builder.getI64IntegerAttr(0))
                       .getResult();

@@ -102,9 +102,9 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
     for (auto [index, factor] : llvm::enumerate(rule.factors)) {
       if (factor.kind == FactorKind::Reduction &&
           context.getNumShards(index) > 1) {
-        Value isFirst = emit.compare(
-            context.getOffset(index, indexType.getElementType()),
-            emit.splat(indexType, 0), ComparisonDirection::EQ);
+        Value isFirst =
+            emit.compare(context.getOffset(index, indexType.getElementType()),
+                         emit.splat(indexType, 0), ComparisonDirection::EQ);
         init = emit.select(isFirst, init, emit.splat(initType, neutral));
       }
     }

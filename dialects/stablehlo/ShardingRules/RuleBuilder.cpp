@@ -54,8 +54,9 @@ int64_t RuleBuilder::getOperandRank(unsigned operand) const {
 }
 
 int64_t RuleBuilder::getResultRank(unsigned result) const {
-  return result < op->getNumResults() ? getRankOf(op->getResult(result).getType())
-                                      : 0;
+  return result < op->getNumResults()
+             ? getRankOf(op->getResult(result).getType())
+             : 0;
 }
 
 int64_t RuleBuilder::getOperandSize(unsigned operand, int64_t dim) {
@@ -213,9 +214,8 @@ static std::optional<double> getNumber(Attribute attr) {
   if (auto number = dyn_cast<IntegerAttr>(attr)) {
     return number.getValue().isZero()
                ? 0.0
-               : (number.getValue().isOne()
-                      ? std::optional<double>(1.0)
-                      : std::nullopt);
+               : (number.getValue().isOne() ? std::optional<double>(1.0)
+                                            : std::nullopt);
   }
   if (auto parts = dyn_cast<ArrayAttr>(attr)) {
     // A complex number is known when its imaginary part is zero.

@@ -45,8 +45,7 @@ public:
   }
 
   /// Appends factors, major to minor, to those of a dimension.
-  void appendOperand(unsigned operand, int64_t dim,
-                     ArrayRef<unsigned> factors);
+  void appendOperand(unsigned operand, int64_t dim, ArrayRef<unsigned> factors);
   void appendResult(unsigned result, int64_t dim, ArrayRef<unsigned> factors);
 
   /// A parallel factor shared by a dimension of an operand and of a result.

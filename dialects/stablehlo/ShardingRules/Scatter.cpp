@@ -33,8 +33,7 @@ RankedTensorType getTensorType(Value value) {
 bool isAddition(ScatterOp scatter) {
   return scatter.getInputs().size() == 1 && scatter->getNumResults() == 1 &&
          isSummable(scatter->getResult(0).getType()) &&
-         getReductionKind(scatter.getUpdateComputation()) ==
-             ReductionKind::Sum;
+         getReductionKind(scatter.getUpdateComputation()) == ReductionKind::Sum;
 }
 
 /// Whether the body replaces the old element by the update.
@@ -130,10 +129,10 @@ struct ScatterRule : RuleModel<ScatterRule, ScatterOp> {
     builder.setInsertionPoint(local);
     LocalEmitter emit(context, op->getLoc());
     unsigned numInputs = scatter.getInputs().size();
-    Value indices = emit.toSignedIndices(
-        context.getOperands()[numInputs],
-        *std::max_element(globalType.getShape().begin(),
-                          globalType.getShape().end()));
+    Value indices =
+        emit.toSignedIndices(context.getOperands()[numInputs],
+                             *std::max_element(globalType.getShape().begin(),
+                                               globalType.getShape().end()));
     indices = emit.binary<SubtractOp>(
         indices, emit.indexOffsets(getTensorType(indices),
                                    dims.getIndexVectorDim(), factors));

@@ -39,9 +39,8 @@ struct SortRule : RuleModel<SortRule, SortOp> {
       }
     }
     if (op->getNumResults() > 0) {
-      builder.getRule().flops =
-          getSortFlops(getNumElements(op->getResult(0)),
-                       builder.getOperandSize(0, sorted));
+      builder.getRule().flops = getSortFlops(getNumElements(op->getResult(0)),
+                                             builder.getOperandSize(0, sorted));
     }
     return builder.finish();
   }
@@ -58,9 +57,8 @@ struct TopKRule : RuleModel<TopKRule, chlo::TopKOp> {
         builder.appendResult(i, dim, factors);
       }
     }
-    builder.getRule().flops =
-        getSortFlops(getNumElements(op->getOperand(0)),
-                     builder.getOperandSize(0, rank - 1));
+    builder.getRule().flops = getSortFlops(getNumElements(op->getOperand(0)),
+                                           builder.getOperandSize(0, rank - 1));
     return builder.finish();
   }
 };

@@ -25,8 +25,8 @@ using OptionalSizes = std::optional<ArrayRef<int64_t>>;
 
 /// Whether an optional per-dimension attribute has its default of 1 at `dim`.
 bool isOne(OptionalSizes values, int64_t dim) {
-  return !values || (dim < static_cast<int64_t>(values->size()) &&
-                     (*values)[dim] == 1);
+  return !values ||
+         (dim < static_cast<int64_t>(values->size()) && (*values)[dim] == 1);
 }
 
 bool isUnpadded(std::optional<DenseIntElementsAttr> padding, int64_t dim) {
