@@ -3,6 +3,7 @@
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "passes/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace mlir::alpa {
 

@@ -4,18 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
-#include "stablehlo/dialect/ChloOps.h"
-#include "stablehlo/dialect/StablehloOps.h"
+#include "passes/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<mlir::func::FuncDialect, mlir::stablehlo::StablehloDialect,
-                  mlir::chlo::ChloDialect>();
-  mlir::func::registerInlinerExtension(registry);
+  mlir::alpa::registerAlpaDialects(registry);
+  mlir::alpa::registerAlpaPasses();
+  mlir::alpa::registerAlpaPipelines();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "stablehlo_alpa optimizer driver\n", registry));

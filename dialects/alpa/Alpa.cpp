@@ -233,6 +233,18 @@ void ShardingAttr::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
+// ResolveOp
+//===----------------------------------------------------------------------===//
+
+ShardingRule ResolveOp::getShardingRule() {
+  return ShardingRule::pointwise(*this);
+}
+
+FailureOr<SmallVector<Value>> ResolveOp::localize(LocalContext &context) {
+  return llvm::to_vector(context.getOperands());
+}
+
+//===----------------------------------------------------------------------===//
 // ReshardOp
 //===----------------------------------------------------------------------===//
 

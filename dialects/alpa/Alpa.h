@@ -3,6 +3,7 @@
 #ifndef DIALECTS_ALPA_ALPA_H
 #define DIALECTS_ALPA_ALPA_H
 
+#include "dialects/alpa/ShardingRule.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"

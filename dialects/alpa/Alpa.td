@@ -5,6 +5,7 @@
 
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
+include "dialects/alpa/ShardingRuleInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -96,7 +97,9 @@ def Alpa_ShardingAttr : Alpa_Attr<"Sharding", "sharding"> {
 class Alpa_Op<string opMnemonic, list<Trait> traits = []>
     : Op<Alpa_Dialect, opMnemonic, traits>;
 
-def Alpa_ResolveOp : Alpa_Op<"resolve", [Pure, SameOperandsAndResultType]> {
+def Alpa_ResolveOp : Alpa_Op<"resolve", [
+    Pure, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<Alpa_ShardingRuleOpInterface, ["localize"]>]> {
   let summary = "A place where a partial value may be reduced";
   let description = [{
     The identity. Operator merging puts it behind operators whose result can be

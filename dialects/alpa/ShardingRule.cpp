@@ -115,6 +115,8 @@ SmallVector<Value> cloneLocal(Operation *op, LocalContext &context) {
   IRMapping mapping;
   mapping.map(op->getOperands(), context.getOperands());
   Operation *local = builder.clone(*op, mapping);
+  // One value may be used twice with two shardings.
+  local->setOperands(context.getOperands());
   for (auto [result, type] :
        llvm::zip(local->getResults(), context.getResultTypes())) {
     result.setType(type);

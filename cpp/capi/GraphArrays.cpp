@@ -1,0 +1,139 @@
+//===- GraphArrays.cpp - Strategy graphs as flat arrays -------------------===//
+
+#include "cpp/capi/GraphArrays.h"
+
+namespace mlir::alpa {
+
+static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
+  std::vector<std::string> names, ops, dtypes, labels;
+  std::vector<int64_t> offsets = {0};
+  std::vector<double> flops, bytes;
+  for (const StrategyNode &node : graph.nodes) {
+    names.push_back(node.name);
+    ops.push_back(node.op);
+    dtypes.push_back(node.dtype);
+    offsets.push_back(offsets.back() + node.numStrategies);
+    flops.insert(flops.end(), node.flops.begin(), node.flops.end());
+    bytes.insert(bytes.end(), node.bytes.begin(), node.bytes.end());
+    labels.insert(labels.end(), node.labels.begin(), node.labels.end());
+  }
+  result.addList("node_name", std::move(names));
+  result.addList("node_op", std::move(ops));
+  result.addList("node_dtype", std::move(dtypes));
+  result.addList("strategy_label", std::move(labels));
+  result.addArray("node_offset", offsets);
+  result.addArray("strategy_flops", flops);
+  result.addArray("strategy_bytes", bytes);
+}
+
+static void addPlans(const StrategyGraph &graph, AlpaResult &result) {
+  std::vector<int64_t> offsets = {0};
+  std::vector<int8_t> kinds;
+  std::vector<int32_t> axes;
+  std::vector<double> bytes;
+  for (const std::vector<VolumeStep> &plan : graph.plans) {
+    for (const VolumeStep &step : plan) {
+      kinds.push_back(static_cast<int8_t>(step.kind));
+      axes.push_back(static_cast<int32_t>(step.axes));
+      bytes.push_back(step.bytes);
+    }
+    offsets.push_back(kinds.size());
+  }
+  result.addArray("plan_offset", offsets);
+  result.addArray("step_kind", kinds);
+  result.addArray("step_axes", axes);
+  result.addArray("step_bytes", bytes);
+}
+
+static void addTerms(const StrategyGraph &graph, AlpaResult &result) {
+  std::vector<int32_t> nodes, sources, targets, unaryPlans, edgePlans;
+  std::vector<double> unaryWeights, edgeWeights;
+  std::vector<int64_t> unaryOffsets = {0}, edgeOffsets = {0};
+  for (const UnaryTerm &term : graph.unaryTerms) {
+    nodes.push_back(term.node);
+    unaryWeights.push_back(term.weight);
+    unaryPlans.insert(unaryPlans.end(), term.plans.begin(), term.plans.end());
+    unaryOffsets.push_back(unaryPlans.size());
+  }
+  for (const StrategyEdge &edge : graph.edges) {
+    sources.push_back(edge.source);
+    targets.push_back(edge.target);
+    edgeWeights.push_back(edge.weight);
+    edgePlans.insert(edgePlans.end(), edge.plans.begin(), edge.plans.end());
+    edgeOffsets.push_back(edgePlans.size());
+  }
+  result.addArray("unary_node", nodes);
+  result.addArray("unary_weight", unaryWeights);
+  result.addArray("unary_offset", unaryOffsets);
+  result.addArray("unary_plan", unaryPlans);
+  result.addArray("edge_src", sources);
+  result.addArray("edge_dst", targets);
+  result.addArray("edge_weight", edgeWeights);
+  result.addArray("edge_offset", edgeOffsets);
+  result.addArray("edge_plan", edgePlans);
+}
+
+static void addValues(const StrategyGraph &graph, AlpaResult &result) {
+  std::vector<int32_t> nodes, starts, ends;
+  std::vector<int64_t> offsets = {0};
+  std::vector<double> bytes;
+  std::vector<std::string> names;
+  for (const LiveValue &value : graph.values) {
+    nodes.push_back(value.node);
+    starts.push_back(value.start);
+    ends.push_back(value.end);
+    names.push_back(value.name);
+    bytes.insert(bytes.end(), value.bytes.begin(), value.bytes.end());
+    offsets.push_back(bytes.size());
+  }
+  result.addArray("value_node", nodes);
+  result.addArray("value_start", starts);
+  result.addArray("value_end", ends);
+  result.addArray("value_offset", offsets);
+  result.addArray("value_bytes", bytes);
+  result.addList("value_name", std::move(names));
+  result.addArray("num_points", std::vector<int64_t>{graph.numPoints});
+}
+
+/// Sharding rows of the boundary values: "<prefix>_spec" of [rows, axes] with
+/// "<prefix>_spec_offset" per value; a replicated value has no rows.
+static void addBoundary(const StrategyGraph &graph,
+                        const std::vector<StrategyGraph::Boundary> &values,
+                        const std::string &prefix, AlpaResult &result) {
+  std::vector<int32_t> nodes, aliases;
+  std::vector<int8_t> specs, parameters;
+  std::vector<int64_t> offsets = {0};
+  std::vector<std::string> names;
+  for (const StrategyGraph::Boundary &value : values) {
+    nodes.push_back(value.placement.node);
+    aliases.push_back(value.alias);
+    parameters.push_back(value.isParameter ? 1 : 0);
+    names.push_back(value.name);
+    if (value.placement.node >= 0) {
+      const SpecTable &table = graph.tables[value.placement.table];
+      specs.insert(specs.end(), table.entries.begin(), table.entries.end());
+    }
+    offsets.push_back(specs.size() / graph.meshShape.size());
+  }
+  result.addArray(prefix + "_node", nodes);
+  result.addArray(prefix + "_spec", specs, graph.meshShape.size());
+  result.addArray(prefix + "_spec_offset", offsets);
+  result.addArray(prefix + "_alias", aliases);
+  result.addArray(prefix + "_is_parameter", parameters);
+  result.addList(prefix + "_name", std::move(names));
+}
+
+void addGraphArrays(const StrategyGraph &graph, AlpaResult &result) {
+  result.addList("mesh_axes", std::vector<std::string>(graph.meshAxes.begin(),
+                                                       graph.meshAxes.end()));
+  result.addArray("mesh_shape", std::vector<int64_t>(graph.meshShape.begin(),
+                                                     graph.meshShape.end()));
+  addNodes(graph, result);
+  addPlans(graph, result);
+  addTerms(graph, result);
+  addValues(graph, result);
+  addBoundary(graph, graph.inputs, "input", result);
+  addBoundary(graph, graph.outputs, "output", result);
+}
+
+} // namespace mlir::alpa

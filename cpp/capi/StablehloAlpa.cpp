@@ -1,0 +1,277 @@
+//===- StablehloAlpa.cpp - C interface of the compiler --------------------===//
+
+#include "cpp/capi/StablehloAlpa.h"
+
+#include "cpp/analysis/Communication.h"
+#include "cpp/analysis/Entry.h"
+#include "cpp/analysis/Liveness.h"
+#include "cpp/capi/GraphArrays.h"
+#include "cpp/capi/Result.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+#include "llvm/Support/raw_ostream.h"
+#include <mutex>
+
+using namespace mlir;
+using namespace mlir::alpa;
+
+namespace {
+
+StringRef toRef(AlpaStringRef text) { return {text.data, text.length}; }
+AlpaStringRef toRef(const std::string &text) {
+  return {text.data(), text.size()};
+}
+
+/// Passes are looked up by name in a registry of the process.
+void registerPassesOnce() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    registerAlpaPasses();
+    registerAlpaPipelines();
+    registerTransformsPasses();
+  });
+}
+
+/// A context with a parsed module whose diagnostics go to a result.
+class Session {
+public:
+  Session(AlpaResult &result, AlpaStringRef text) : result(result) {
+    registerPassesOnce();
+    DialectRegistry registry;
+    registerAlpaDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    context.allowUnregisteredDialects();
+    context.getDiagEngine().registerHandler(
+        [this](Diagnostic &diagnostic) { record(diagnostic); });
+    module = parseSourceString<ModuleOp>(toRef(text), ParserConfig(&context),
+                                         "module");
+    if (!module) {
+      fail("the module does not parse");
+    }
+  }
+
+  bool hasModule() const { return static_cast<bool>(module); }
+  ModuleOp getModule() { return *module; }
+  MLIRContext &getContext() { return context; }
+  std::vector<std::string> takeRemarks() { return std::move(remarks); }
+
+  void fail(StringRef reason) {
+    result.failed = true;
+    result.error = errors.empty() ? reason.str() : errors;
+  }
+
+private:
+  void record(Diagnostic &diagnostic) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    bool hasLocation = !isa<UnknownLoc>(diagnostic.getLocation());
+    if (hasLocation) {
+      stream << diagnostic.getLocation() << ": ";
+    }
+    stream << diagnostic;
+    // Notes only repeat the printed operator.
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+      errors += (errors.empty() ? "" : "\n") + text;
+    } else {
+      remarks.push_back(text);
+    }
+  }
+
+  AlpaResult &result;
+  MLIRContext context{MLIRContext::Threading::DISABLED};
+  OwningOpRef<ModuleOp> module;
+  std::string errors;
+  std::vector<std::string> remarks;
+};
+
+} // namespace
+
+void alpaResultDestroy(AlpaResult *result) { delete result; }
+bool alpaResultHasFailed(const AlpaResult *result) { return result->failed; }
+AlpaStringRef alpaResultGetError(const AlpaResult *result) {
+  return toRef(result->error);
+}
+size_t alpaResultGetNumArrays(const AlpaResult *result) {
+  return result->arrays.size();
+}
+AlpaArrayRef alpaResultGetArray(const AlpaResult *result, size_t index) {
+  const AlpaResult::Array &array = result->arrays[index];
+  return {toRef(array.name), array.type, array.data.data(), array.rows,
+          array.columns};
+}
+size_t alpaResultGetNumStringLists(const AlpaResult *result) {
+  return result->lists.size();
+}
+AlpaStringRef alpaResultGetStringListName(const AlpaResult *result,
+                                          size_t list) {
+  return toRef(result->lists[list].name);
+}
+size_t alpaResultGetStringListSize(const AlpaResult *result, size_t list) {
+  return result->lists[list].strings.size();
+}
+AlpaStringRef alpaResultGetString(const AlpaResult *result, size_t list,
+                                  size_t index) {
+  return toRef(result->lists[list].strings[index]);
+}
+
+AlpaResult *alpaRunPipeline(AlpaStringRef text, AlpaStringRef pipeline,
+                            bool printGeneric, bool printLocations) {
+  auto *result = new AlpaResult();
+  Session session(*result, text);
+  if (!session.hasModule()) {
+    return result;
+  }
+  std::string errors;
+  llvm::raw_string_ostream errorStream(errors);
+  FailureOr<OpPassManager> parsed =
+      parsePassPipeline(toRef(pipeline), errorStream);
+  if (failed(parsed)) {
+    session.fail("the pipeline does not parse: " + errors);
+    return result;
+  }
+  PassManager manager(&session.getContext(), parsed->getOpAnchorName());
+  static_cast<OpPassManager &>(manager) = std::move(*parsed);
+  if (failed(manager.run(session.getModule()))) {
+    session.fail("the pipeline failed");
+    return result;
+  }
+  OpPrintingFlags flags;
+  if (printGeneric) {
+    flags.printGenericOpForm();
+  }
+  if (printLocations) {
+    flags.enableDebugInfo();
+  }
+  std::string printed;
+  llvm::raw_string_ostream stream(printed);
+  session.getModule().print(stream, flags);
+  result->addList("text", {std::move(printed)});
+  result->addList("remarks", session.takeRemarks());
+  return result;
+}
+
+AlpaResult *alpaGetStrategyGraph(AlpaStringRef text,
+                                 const AlpaStringRef *axisNames,
+                                 const int64_t *axisSizes, size_t numAxes) {
+  auto *result = new AlpaResult();
+  Session session(*result, text);
+  if (!session.hasModule()) {
+    return result;
+  }
+  SmallVector<std::string> axes;
+  for (size_t axis = 0; axis < numAxes; ++axis) {
+    axes.push_back((toRef(axisNames[axis]) + ":" + Twine(axisSizes[axis])).str());
+  }
+  FailureOr<func::FuncOp> entry = getEntryFunction(session.getModule());
+  FailureOr<MeshAttr> mesh =
+      parseMesh(&session.getContext(), axes,
+                [&] { return session.getModule().emitError(); });
+  if (failed(entry) || failed(mesh)) {
+    session.fail("no strategies can be enumerated");
+    return result;
+  }
+  FailureOr<StrategyGraph> graph = buildStrategyGraph(*entry, *mesh);
+  if (failed(graph)) {
+    session.fail("no strategies can be enumerated");
+    return result;
+  }
+  addGraphArrays(*graph, *result);
+  result->addList("remarks", session.takeRemarks());
+  return result;
+}
+
+AlpaResult *alpaGetCommunication(AlpaStringRef text) {
+  auto *result = new AlpaResult();
+  Session session(*result, text);
+  if (!session.hasModule()) {
+    return result;
+  }
+  auto volumes = getCommunication(session.getModule());
+  if (failed(volumes)) {
+    session.fail("the module's communication cannot be counted");
+    return result;
+  }
+  std::vector<int8_t> kinds;
+  std::vector<int32_t> axes;
+  std::vector<double> bytes, counts;
+  std::vector<std::string> names;
+  for (const CollectiveVolume &volume : *volumes) {
+    kinds.push_back(static_cast<int8_t>(volume.kind));
+    axes.push_back(static_cast<int32_t>(volume.axes));
+    bytes.push_back(volume.bytes);
+    counts.push_back(volume.count);
+    names.push_back(volume.name);
+  }
+  result->addArray("kind", kinds);
+  result->addArray("axes", axes);
+  result->addArray("bytes", bytes);
+  result->addArray("count", counts);
+  result->addList("name", std::move(names));
+  return result;
+}
+
+AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
+                          size_t numDonated) {
+  auto *result = new AlpaResult();
+  Session session(*result, text);
+  if (!session.hasModule()) {
+    return result;
+  }
+  auto profile =
+      getMemoryProfile(session.getModule(), ArrayRef(donated, numDonated));
+  if (failed(profile)) {
+    session.fail("the module's memory cannot be counted");
+    return result;
+  }
+  std::vector<double> bytes;
+  std::vector<std::string> names;
+  for (const LiveTensor &tensor : profile->live) {
+    bytes.push_back(tensor.bytes);
+    names.push_back(tensor.name);
+  }
+  result->addArray("peak_bytes", std::vector<double>{profile->peakBytes});
+  result->addArray("bytes", bytes);
+  result->addList("name", std::move(names));
+  return result;
+}
+
+AlpaResult *alpaGetSignature(AlpaStringRef text) {
+  auto *result = new AlpaResult();
+  Session session(*result, text);
+  if (!session.hasModule()) {
+    return result;
+  }
+  FailureOr<func::FuncOp> entry = getEntryFunction(session.getModule());
+  MeshAttr mesh = getMesh(session.getModule());
+  if (failed(entry) || !mesh) {
+    session.fail("the module has not been planned");
+    return result;
+  }
+  std::vector<std::string> axes, inputs, outputs;
+  for (StringAttr name : mesh.getNames()) {
+    axes.push_back(name.str());
+  }
+  auto getNotation = [](ShardingAttr sharding) {
+    return sharding ? toString(sharding.getAxes(), sharding.getRank())
+                    : std::string();
+  };
+  for (unsigned index = 0; index < entry->getNumArguments(); ++index) {
+    inputs.push_back(getNotation(
+        entry->getArgAttrOfType<ShardingAttr>(index, kShardingAttrName)));
+  }
+  for (unsigned index = 0; index < entry->getNumResults(); ++index) {
+    outputs.push_back(getNotation(
+        entry->getResultAttrOfType<ShardingAttr>(index, kShardingAttrName)));
+  }
+  result->addArray("mesh_shape", std::vector<int64_t>(mesh.getSizes().begin(),
+                                                      mesh.getSizes().end()));
+  result->addList("mesh_axes", std::move(axes));
+  result->addList("inputs", std::move(inputs));
+  result->addList("outputs", std::move(outputs));
+  return result;
+}

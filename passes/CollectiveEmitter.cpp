@@ -1,0 +1,359 @@
+//===- CollectiveEmitter.cpp - Collectives of StableHLO -------------------===//
+
+#include "passes/CollectiveEmitter.h"
+
+#include "stablehlo/dialect/StablehloOps.h"
+#include <map>
+
+namespace mlir::alpa {
+
+Operation *CollectiveEmitter::create(StringRef name, ValueRange operands,
+                                     TypeRange results,
+                                     ArrayRef<NamedAttribute> attributes,
+                                     Location loc,
+                                     std::unique_ptr<Region> body) {
+  OperationState state(loc, name, operands, results, attributes);
+  if (body) {
+    state.addRegion(std::move(body));
+  }
+  return builder.create(state);
+}
+
+NamedAttribute CollectiveEmitter::getI64(StringRef name, int64_t value) {
+  return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+}
+
+NamedAttribute CollectiveEmitter::getChannel() {
+  // Type 1 is device to device.
+  return builder.getNamedAttr(
+      "channel_handle", stablehlo::ChannelHandleAttr::get(
+                            builder.getContext(), nextChannel++, 1));
+}
+
+NamedAttribute CollectiveEmitter::getGlobalIds() {
+  return builder.getNamedAttr("use_global_device_ids", builder.getUnitAttr());
+}
+
+int64_t CollectiveEmitter::getGroupSize(ArrayRef<unsigned> axes) const {
+  int64_t size = 1;
+  for (unsigned axis : axes) {
+    size *= meshShape[axis];
+  }
+  return size;
+}
+
+SmallVector<int64_t> CollectiveEmitter::getCoordinates(int64_t device) const {
+  SmallVector<int64_t> coordinates(meshShape.size());
+  for (unsigned axis = meshShape.size(); axis-- > 0;) {
+    coordinates[axis] = device % meshShape[axis];
+    device /= meshShape[axis];
+  }
+  return coordinates;
+}
+
+/// One row per group; within a row the devices in the order of their linear
+/// index along `axes`.
+NamedAttribute CollectiveEmitter::getReplicaGroups(ArrayRef<unsigned> axes) {
+  int64_t numDevices = mesh.getNumDevices();
+  int64_t groupSize = getGroupSize(axes);
+  std::map<SmallVector<int64_t>, SmallVector<int64_t>> groups;
+  for (int64_t device = 0; device < numDevices; ++device) {
+    SmallVector<int64_t> coordinates = getCoordinates(device);
+    int64_t position = 0;
+    for (unsigned axis : axes) {
+      position = position * meshShape[axis] + coordinates[axis];
+      coordinates[axis] = 0;
+    }
+    auto &group = groups[coordinates];
+    group.resize(groupSize);
+    group[position] = device;
+  }
+  SmallVector<int64_t> flat;
+  for (const auto &[key, group] : groups) {
+    llvm::append_range(flat, group);
+  }
+  auto type = RankedTensorType::get({numDevices / groupSize, groupSize},
+                                    builder.getI64Type());
+  return builder.getNamedAttr("replica_groups",
+                              DenseIntElementsAttr::get(type, flat));
+}
+
+static StringRef getCombinerName(ReductionKind kind, Type elementType) {
+  bool isBool = elementType.isInteger(1);
+  switch (kind) {
+  case ReductionKind::Sum:
+    return isBool ? "stablehlo.or" : "stablehlo.add";
+  case ReductionKind::Product:
+    return isBool ? "stablehlo.and" : "stablehlo.multiply";
+  case ReductionKind::Max:
+    return "stablehlo.maximum";
+  case ReductionKind::Min:
+    return "stablehlo.minimum";
+  case ReductionKind::And:
+    return "stablehlo.and";
+  case ReductionKind::Or:
+    return "stablehlo.or";
+  }
+  llvm_unreachable("unknown reduction");
+}
+
+std::unique_ptr<Region> CollectiveEmitter::makeCombiner(Type elementType,
+                                                        ReductionKind kind,
+                                                        Location loc) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto region = std::make_unique<Region>();
+  auto *block = new Block();
+  region->push_back(block);
+  Type scalar = RankedTensorType::get({}, elementType);
+  block->addArguments({scalar, scalar}, {loc, loc});
+  builder.setInsertionPointToEnd(block);
+  Operation *combined = create(getCombinerName(kind, elementType),
+                               block->getArguments(), scalar, {}, loc);
+  create("stablehlo.return", combined->getResults(), {}, {}, loc);
+  return region;
+}
+
+Value CollectiveEmitter::emitAllReduce(Value local, ArrayRef<unsigned> axes,
+                                       ReductionKind kind, Location loc) {
+  auto type = cast<RankedTensorType>(local.getType());
+  return create("stablehlo.all_reduce", local, type,
+                {getChannel(), getReplicaGroups(axes), getGlobalIds()}, loc,
+                makeCombiner(type.getElementType(), kind, loc))
+      ->getResult(0);
+}
+
+Value CollectiveEmitter::emitScalar(Type elementType, int64_t value,
+                                    Location loc) {
+  auto type = RankedTensorType::get({}, elementType);
+  Attribute element;
+  if (auto complex = dyn_cast<ComplexType>(elementType)) {
+    Attribute real = builder.getFloatAttr(complex.getElementType(),
+                                          static_cast<double>(value));
+    Attribute zero = builder.getFloatAttr(complex.getElementType(), 0.0);
+    element = builder.getArrayAttr({real, zero});
+    auto real64 = cast<FloatAttr>(real).getValue();
+    auto zero64 = cast<FloatAttr>(zero).getValue();
+    return create("stablehlo.constant", {}, type,
+                  builder.getNamedAttr(
+                      "value", DenseElementsAttr::get(
+                                   type, std::complex<APFloat>(real64, zero64))),
+                  loc)
+        ->getResult(0);
+  }
+  if (isa<FloatType>(elementType)) {
+    element = builder.getFloatAttr(elementType, static_cast<double>(value));
+  } else {
+    element = IntegerAttr::get(
+        elementType,
+        APInt(elementType.getIntOrFloatBitWidth(),
+              static_cast<uint64_t>(value), /*isSigned=*/false,
+              /*implicitTrunc=*/true));
+  }
+  return create("stablehlo.constant", {}, type,
+                builder.getNamedAttr("value",
+                                     DenseElementsAttr::get(type, element)),
+                loc)
+      ->getResult(0);
+}
+
+Value CollectiveEmitter::emitOffset(ArrayRef<unsigned> axes, int64_t blockSize,
+                                    Type elementType, Location loc) {
+  Type ui32 = IntegerType::get(builder.getContext(), 32, IntegerType::Unsigned);
+  auto idType = RankedTensorType::get({}, ui32);
+  auto binary = [&](StringRef name, Value left, int64_t right) {
+    return create(name, {left, emitScalar(ui32, right, loc)}, idType, {}, loc)
+        ->getResult(0);
+  };
+  Value device =
+      create("stablehlo.partition_id", {}, idType, {}, loc)->getResult(0);
+  Value index;
+  int64_t weight = blockSize;
+  for (unsigned axis : llvm::reverse(axes)) {
+    int64_t stride = 1;
+    for (unsigned minor = axis + 1; minor < meshShape.size(); ++minor) {
+      stride *= meshShape[minor];
+    }
+    Value coordinate =
+        stride == 1 ? device : binary("stablehlo.divide", device, stride);
+    coordinate = binary("stablehlo.remainder", coordinate, meshShape[axis]);
+    Value term = binary("stablehlo.multiply", coordinate, weight);
+    index = index ? create("stablehlo.add", {term, index}, idType, {}, loc)
+                        ->getResult(0)
+                  : term;
+    weight *= meshShape[axis];
+  }
+  if (!index) {
+    index = emitScalar(ui32, 0, loc);
+  }
+  if (elementType == ui32) {
+    return index;
+  }
+  return create("stablehlo.convert", index,
+                RankedTensorType::get({}, elementType), {}, loc)
+      ->getResult(0);
+}
+
+SmallVector<Value> CollectiveEmitter::emitStarts(RankedTensorType type, int dim,
+                                                 ArrayRef<unsigned> axes,
+                                                 int64_t blockSize,
+                                                 Location loc) {
+  Type i32 = builder.getI32Type();
+  SmallVector<Value> starts;
+  Value zero = emitScalar(i32, 0, loc);
+  for (int64_t position = 0; position < type.getRank(); ++position) {
+    starts.push_back(position == dim ? emitOffset(axes, blockSize, i32, loc)
+                                     : zero);
+  }
+  return starts;
+}
+
+Value CollectiveEmitter::emitSlice(const ReshardStep &step, Value local,
+                                   Location loc) {
+  auto type = cast<RankedTensorType>(local.getType());
+  SmallVector<int64_t> sizes(type.getShape());
+  sizes[step.toDim] /= getGroupSize(step.axes);
+  SmallVector<Value> operands = {local};
+  llvm::append_range(operands, emitStarts(type, step.toDim, step.axes,
+                                          sizes[step.toDim], loc));
+  return create("stablehlo.dynamic_slice", operands, type.clone(sizes),
+                builder.getNamedAttr("slice_sizes",
+                                     builder.getDenseI64ArrayAttr(sizes)),
+                loc)
+      ->getResult(0);
+}
+
+/// Position 0 of the axes keeps the value, the others hold zero: the sum over
+/// the axes is the value.
+Value CollectiveEmitter::emitMask(const ReshardStep &step, Value local,
+                                  Location loc) {
+  auto type = cast<RankedTensorType>(local.getType());
+  Type i32 = builder.getI32Type();
+  Value position = emitOffset(step.axes, 1, i32, loc);
+  auto equal = stablehlo::ComparisonDirectionAttr::get(
+      builder.getContext(), stablehlo::ComparisonDirection::EQ);
+  Value isFirst =
+      create("stablehlo.compare", {position, emitScalar(i32, 0, loc)},
+             RankedTensorType::get({}, builder.getI1Type()),
+             builder.getNamedAttr("comparison_direction", equal), loc)
+          ->getResult(0);
+  Value zero = emitScalar(type.getElementType(), 0, loc);
+  Value zeros = create("stablehlo.broadcast_in_dim", zero, type,
+                       builder.getNamedAttr("broadcast_dimensions",
+                                            builder.getDenseI64ArrayAttr({})),
+                       loc)
+                    ->getResult(0);
+  return create("stablehlo.select", {isFirst, local, zeros}, type, {}, loc)
+      ->getResult(0);
+}
+
+/// The blocks of the devices, each at its place among zeros.
+Value CollectiveEmitter::emitPlace(const ReshardStep &step, Value local,
+                                   Location loc) {
+  auto type = cast<RankedTensorType>(local.getType());
+  SmallVector<int64_t> sizes(type.getShape());
+  int64_t blockSize = sizes[step.fromDim];
+  sizes[step.fromDim] *= getGroupSize(step.axes);
+  RankedTensorType whole = type.clone(sizes);
+  Value zero = emitScalar(type.getElementType(), 0, loc);
+  Value zeros = create("stablehlo.broadcast_in_dim", zero, whole,
+                       builder.getNamedAttr("broadcast_dimensions",
+                                            builder.getDenseI64ArrayAttr({})),
+                       loc)
+                    ->getResult(0);
+  SmallVector<Value> operands = {zeros, local};
+  llvm::append_range(operands, emitStarts(whole, step.fromDim, step.axes,
+                                          blockSize, loc));
+  return create("stablehlo.dynamic_update_slice", operands, whole, {}, loc)
+      ->getResult(0);
+}
+
+Value CollectiveEmitter::emitPermute(const ReshardStep &step, Value local,
+                                     Location loc) {
+  // A device is named by its block, and by its position among the devices that
+  // hold the same block.
+  int64_t numDevices = mesh.getNumDevices();
+  auto getName = [&](const Placement &placement, int64_t device) {
+    SmallVector<int64_t> coordinates = getCoordinates(device);
+    SmallVector<int64_t> name;
+    uint32_t used = 0;
+    for (const auto &axes : placement.dims) {
+      int64_t block = 0;
+      for (uint8_t axis : axes) {
+        block = block * meshShape[axis] + coordinates[axis];
+        used |= 1u << axis;
+      }
+      name.push_back(block);
+    }
+    int64_t copy = 0;
+    for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
+      if (placement.partial >> axis & 1) {
+        name.push_back(coordinates[axis]);
+      } else if (!(used >> axis & 1)) {
+        copy = copy * meshShape[axis] + coordinates[axis];
+      }
+    }
+    name.push_back(copy);
+    return name;
+  };
+  std::map<SmallVector<int64_t>, int64_t> holders;
+  for (int64_t device = 0; device < numDevices; ++device) {
+    holders[getName(step.before, device)] = device;
+  }
+  SmallVector<int64_t> pairs;
+  for (int64_t device = 0; device < numDevices; ++device) {
+    pairs.push_back(holders.at(getName(step.after, device)));
+    pairs.push_back(device);
+  }
+  auto type =
+      RankedTensorType::get({numDevices, 2}, builder.getI64Type());
+  return create("stablehlo.collective_permute", local, local.getType(),
+                {getChannel(), builder.getNamedAttr(
+                                   "source_target_pairs",
+                                   DenseIntElementsAttr::get(type, pairs))},
+                loc)
+      ->getResult(0);
+}
+
+Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
+                              Location loc) {
+  auto type = cast<RankedTensorType>(local.getType());
+  int64_t groupSize = getGroupSize(step.axes);
+  SmallVector<int64_t> sizes(type.getShape());
+  switch (step.kind) {
+  case CollectiveKind::AllReduce:
+    return emitAllReduce(local, step.axes, ReductionKind::Sum, loc);
+  case CollectiveKind::AllGather:
+    sizes[step.fromDim] *= groupSize;
+    return create("stablehlo.all_gather", local, type.clone(sizes),
+                  {getI64("all_gather_dim", step.fromDim), getChannel(),
+                   getReplicaGroups(step.axes), getGlobalIds()},
+                  loc)
+        ->getResult(0);
+  case CollectiveKind::ReduceScatter:
+    sizes[step.toDim] /= groupSize;
+    return create("stablehlo.reduce_scatter", local, type.clone(sizes),
+                  {getChannel(), getReplicaGroups(step.axes),
+                   getI64("scatter_dimension", step.toDim), getGlobalIds()},
+                  loc,
+                  makeCombiner(type.getElementType(), ReductionKind::Sum, loc))
+        ->getResult(0);
+  case CollectiveKind::AllToAll:
+    sizes[step.toDim] /= groupSize;
+    sizes[step.fromDim] *= groupSize;
+    return create("stablehlo.all_to_all", local, type.clone(sizes),
+                  {getChannel(), getI64("concat_dimension", step.fromDim),
+                   getReplicaGroups(step.axes), getI64("split_count", groupSize),
+                   getI64("split_dimension", step.toDim)},
+                  loc)
+        ->getResult(0);
+  case CollectiveKind::CollectivePermute:
+    return emitPermute(step, local, loc);
+  case CollectiveKind::Local:
+    return step.toDim >= 0     ? emitSlice(step, local, loc)
+           : step.fromDim >= 0 ? emitPlace(step, local, loc)
+                               : emitMask(step, local, loc);
+  }
+  llvm_unreachable("unknown collective");
+}
+
+} // namespace mlir::alpa

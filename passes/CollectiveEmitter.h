@@ -1,0 +1,62 @@
+//===- CollectiveEmitter.h - Collectives of StableHLO -----------*- C++ -*-===//
+//
+// Writes the steps of a reshard plan as operators of the per-device program.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_COLLECTIVEEMITTER_H
+#define PASSES_COLLECTIVEEMITTER_H
+
+#include "cpp/analysis/ReshardPlanner.h"
+#include "dialects/alpa/ShardingRule.h"
+
+namespace mlir::alpa {
+
+class CollectiveEmitter {
+public:
+  CollectiveEmitter(OpBuilder &builder, MeshAttr mesh)
+      : builder(builder), mesh(mesh), meshShape(mesh.getSizes()) {}
+
+  /// Local value after `step`, from the local value before it.
+  Value emit(const ReshardStep &step, Value local, Location loc);
+
+  /// Combines local values over `axes`.
+  Value emitAllReduce(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
+                      Location loc);
+
+  /// The scalar tensor (linear index of this device along `axes`) * blockSize.
+  Value emitOffset(ArrayRef<unsigned> axes, int64_t blockSize, Type elementType,
+                   Location loc);
+
+private:
+  Operation *create(StringRef name, ValueRange operands, TypeRange results,
+                    ArrayRef<NamedAttribute> attributes, Location loc,
+                    std::unique_ptr<Region> body = nullptr);
+  Value emitScalar(Type elementType, int64_t value, Location loc);
+  std::unique_ptr<Region> makeCombiner(Type elementType, ReductionKind kind,
+                                       Location loc);
+  NamedAttribute getReplicaGroups(ArrayRef<unsigned> axes);
+  NamedAttribute getChannel();
+  NamedAttribute getGlobalIds();
+  NamedAttribute getI64(StringRef name, int64_t value);
+  Value emitSlice(const ReshardStep &step, Value local, Location loc);
+  Value emitMask(const ReshardStep &step, Value local, Location loc);
+  Value emitPlace(const ReshardStep &step, Value local, Location loc);
+  Value emitPermute(const ReshardStep &step, Value local, Location loc);
+  /// Starts of a slice: zero everywhere but in `dim`.
+  SmallVector<Value> emitStarts(RankedTensorType type, int dim,
+                                ArrayRef<unsigned> axes, int64_t blockSize,
+                                Location loc);
+  /// Position of a device along each mesh axis.
+  SmallVector<int64_t> getCoordinates(int64_t device) const;
+  int64_t getGroupSize(ArrayRef<unsigned> axes) const;
+
+  OpBuilder &builder;
+  MeshAttr mesh;
+  ArrayRef<int64_t> meshShape;
+  int64_t nextChannel = 1;
+};
+
+} // namespace mlir::alpa
+
+#endif // PASSES_COLLECTIVEEMITTER_H

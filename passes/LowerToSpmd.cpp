@@ -1,0 +1,273 @@
+//===- LowerToSpmd.cpp - The module for one device ------------------------===//
+
+#include "cpp/analysis/Entry.h"
+#include "cpp/analysis/OperatorShardings.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/CollectiveEmitter.h"
+#include "passes/Passes.h"
+
+namespace mlir::alpa {
+
+#define GEN_PASS_DEF_LOWERTOSPMD
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Rewrites the body of a planned function operator by operator.
+class SpmdLowering {
+public:
+  SpmdLowering(func::FuncOp entry, MeshAttr mesh)
+      : entry(entry), mesh(mesh), builder(entry.getContext()),
+        planner(mesh.getSizes()), emitter(builder, mesh) {}
+
+  LogicalResult run() {
+    Block &global = entry.getBody().front();
+    auto *local = new Block();
+    entry.getBody().push_back(local);
+    if (failed(addArguments(global, *local))) {
+      return failure();
+    }
+    builder.setInsertionPointToEnd(local);
+    if (failed(lower(global))) {
+      return failure();
+    }
+    // Nothing of the new block uses the old one any more.
+    global.dropAllReferences();
+    global.dropAllDefinedValueUses();
+    global.erase();
+    Operation *terminator = local->getTerminator();
+    entry.setFunctionType(FunctionType::get(entry.getContext(),
+                                            local->getArgumentTypes(),
+                                            terminator->getOperandTypes()));
+    // Donation and layout belong to the caller, which knows the global types.
+    entry.removeArgAttrsAttr();
+    entry.removeResAttrsAttr();
+    return success();
+  }
+
+private:
+  Type getLocal(Value value) {
+    return getLocalType(value.getType(), getSharding(value), mesh);
+  }
+
+  LogicalResult addArguments(Block &global, Block &local) {
+    for (BlockArgument argument : global.getArguments()) {
+      if (isa<RankedTensorType>(argument.getType()) &&
+          !getSharding(argument)) {
+        return emitError(argument.getLoc())
+               << "argument " << argument.getArgNumber()
+               << " has no sharding: run alpa-apply-strategies first";
+      }
+      mapping.map(argument,
+                  local.addArgument(getLocal(argument), argument.getLoc()));
+    }
+    return success();
+  }
+
+  LogicalResult lower(Block &block) {
+    for (Operation &op : block) {
+      if (failed(lower(&op))) {
+        return failure();
+      }
+    }
+    return success();
+  }
+
+  SmallVector<Value> getLocalOperands(Operation *op) {
+    return llvm::to_vector(llvm::map_range(
+        op->getOperands(), [&](Value value) { return mapping.lookup(value); }));
+  }
+
+  LogicalResult lower(Operation *op) {
+    if (auto reshard = dyn_cast<ReshardOp>(op)) {
+      lowerReshard(reshard);
+      return success();
+    }
+    if (isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op)) {
+      return lowerRegions(op);
+    }
+    if (op->hasTrait<OpTrait::IsTerminator>()) {
+      OperationState state(op->getLoc(), op->getName());
+      state.addOperands(getLocalOperands(op));
+      builder.create(state);
+      return success();
+    }
+    if (!op->hasAttr(kResultsAttrName) || !op->hasAttr(kOperandsAttrName)) {
+      return op->emitOpError()
+             << "has no shardings: run alpa-apply-strategies first";
+    }
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (isa<RankedTensorType>(operand.get().getType()) &&
+          getOperandSharding(operand) != getSharding(operand.get())) {
+        return op->emitOpError()
+               << "operand " << operand.getOperandNumber() << " arrives as "
+               << getSharding(operand.get()) << " and is needed as "
+               << getOperandSharding(operand)
+               << ": run alpa-insert-reshards first";
+      }
+    }
+    auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+    return interface ? lowerByRule(op, interface) : lowerReplicated(op);
+  }
+
+  void lowerReshard(ReshardOp reshard) {
+    unsigned numAxes = mesh.getNumAxes();
+    Value local = mapping.lookup(reshard.getOperand());
+    for (const ReshardStep &step : planner.getPlan(
+             reshard.getType().getShape(), getRow(reshard.getSource(), numAxes),
+             getRow(reshard.getTarget(), numAxes))) {
+      local = emitter.emit(step, local, reshard.getLoc());
+    }
+    mapping.map(reshard.getResult(), local);
+  }
+
+  LogicalResult lowerRegions(Operation *op) {
+    OperationState state(op->getLoc(), op->getName());
+    state.addOperands(getLocalOperands(op));
+    for (Value result : op->getResults()) {
+      state.addTypes(getLocal(result));
+    }
+    SmallVector<Region *> regions;
+    for (unsigned index = 0; index < op->getNumRegions(); ++index) {
+      regions.push_back(state.addRegion());
+    }
+    Operation *local = builder.create(state);
+    OpBuilder::InsertionGuard guard(builder);
+    for (auto [from, to] : llvm::zip(op->getRegions(), local->getRegions())) {
+      for (Block &block : from) {
+        auto *localBlock = new Block();
+        to.push_back(localBlock);
+        if (failed(addArguments(block, *localBlock))) {
+          return failure();
+        }
+        builder.setInsertionPointToEnd(localBlock);
+        if (failed(lower(block))) {
+          return failure();
+        }
+      }
+    }
+    mapping.map(op->getResults(), local->getResults());
+    return success();
+  }
+
+  LogicalResult lowerReplicated(Operation *op) {
+    for (Value result : op->getResults()) {
+      if (getLocal(result) != result.getType()) {
+        return op->emitOpError()
+               << "has no sharding rule and cannot be split as "
+               << getSharding(result);
+      }
+    }
+    Operation *local = builder.clone(*op, mapping);
+    removePlan(local);
+    return success();
+  }
+
+  LogicalResult lowerByRule(Operation *op, ShardingRuleOpInterface interface) {
+    ShardingRule rule = interface.getShardingRule();
+    FactorRow factorRow = getPlannedFactorRow(op, rule, mesh.getSizes());
+    SmallVector<SmallVector<unsigned, 2>> factorAxes(rule.factors.size());
+    SmallVector<int64_t> factorShards(rule.factors.size(), 1);
+    for (auto [axis, factor] : llvm::enumerate(factorRow)) {
+      if (factor >= 0) {
+        factorAxes[factor].push_back(axis);
+        factorShards[factor] *= mesh.getSizes()[axis];
+      }
+    }
+    SmallVector<Value> operands = getLocalOperands(op);
+    SmallVector<Type> resultTypes;
+    for (Value result : op->getResults()) {
+      resultTypes.push_back(getLocal(result));
+    }
+    auto emitOffset = [&](ArrayRef<unsigned> axes, int64_t blockSize,
+                          Type elementType) {
+      return emitter.emitOffset(axes, blockSize, elementType, op->getLoc());
+    };
+    LocalContext context(builder, rule, factorAxes, factorShards, operands,
+                         resultTypes, emitOffset);
+    FailureOr<SmallVector<Value>> results = interface.localize(context);
+    if (failed(results)) {
+      return op->emitOpError() << "could not be written for one device";
+    }
+    if (results->size() != op->getNumResults()) {
+      return op->emitOpError() << "was lowered to " << results->size()
+                               << " results instead of "
+                               << op->getNumResults();
+    }
+    for (auto [result, local, type] :
+         llvm::zip(op->getResults(), *results, resultTypes)) {
+      Value combined = combine(rule, factorAxes, local, op->getLoc());
+      if (combined.getType() != type) {
+        return op->emitOpError()
+               << "was lowered to " << combined.getType() << " instead of "
+               << type;
+      }
+      mapping.map(result, combined);
+      if (Operation *made = local.getDefiningOp()) {
+        removePlan(made);
+      }
+    }
+    return success();
+  }
+
+  /// Reductions other than sums are completed right behind their operator.
+  Value combine(const ShardingRule &rule,
+                ArrayRef<SmallVector<unsigned, 2>> factorAxes, Value local,
+                Location loc) {
+    for (ReductionKind kind :
+         {ReductionKind::Product, ReductionKind::Max, ReductionKind::Min,
+          ReductionKind::And, ReductionKind::Or}) {
+      SmallVector<unsigned, 2> axes;
+      for (auto [factor, axesOfFactor] : llvm::zip(rule.factors, factorAxes)) {
+        if (factor.kind == FactorKind::Reduction && factor.reduction == kind) {
+          axes.append(axesOfFactor);
+        }
+      }
+      if (!axes.empty()) {
+        llvm::sort(axes);
+        local = emitter.emitAllReduce(local, axes, kind, loc);
+      }
+    }
+    return local;
+  }
+
+  static void removePlan(Operation *op) {
+    for (StringRef name : {StringRef(kOperandsAttrName),
+                           StringRef(kResultsAttrName), StringRef(kRoleAttrName),
+                           StringRef(kFollowsAttrName)}) {
+      op->removeDiscardableAttr(name);
+    }
+    // A hint for XLA's partitioner, in terms of the global shapes.
+    op->removeDiscardableAttr("sdy.sharding_rule");
+  }
+
+  func::FuncOp entry;
+  MeshAttr mesh;
+  OpBuilder builder;
+  ReshardPlanner planner;
+  CollectiveEmitter emitter;
+  IRMapping mapping;
+};
+
+struct LowerToSpmd : impl::LowerToSpmdBase<LowerToSpmd> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<func::FuncOp> entry = getEntryFunction(module);
+    MeshAttr mesh = getMesh(module);
+    if (failed(entry)) {
+      return signalPassFailure();
+    }
+    if (!mesh) {
+      module.emitError() << "has no '" << kMeshAttrName
+                         << "': run alpa-apply-strategies first";
+      return signalPassFailure();
+    }
+    if (failed(SpmdLowering(*entry, mesh).run())) {
+      return signalPassFailure();
+    }
+    module->removeDiscardableAttr(kMeshAttrName);
+  }
+};
+
+} // namespace
+} // namespace mlir::alpa

@@ -1,0 +1,86 @@
+//===- Pipelines.cpp - The order of the passes ----------------------------===//
+
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "dialects/stablehlo/ShardingRules/ShardingRules.h"
+#include "passes/Passes.h"
+#include "stablehlo/dialect/ChloOps.h"
+
+namespace mlir::alpa {
+
+namespace {
+
+struct PreparePipelineOptions
+    : PassPipelineOptions<PreparePipelineOptions> {
+  ListOption<std::string> aliases{
+      *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
+};
+
+void buildPreparePipeline(OpPassManager &manager,
+                          const PreparePipelineOptions &options) {
+  // JAX puts library functions and loop bodies into private functions; an
+  // operator has one sharding only once every call has its own copy.
+  manager.addPass(createInlinerPass());
+  manager.addPass(createSymbolDCEPass());
+  // Equal constants and views become one value, so that they get one sharding.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  // Checks what is left, so that errors name operators the user can find.
+  ImportOptions importOptions;
+  importOptions.aliases.assign(options.aliases.begin(), options.aliases.end());
+  manager.addPass(createImport(importOptions));
+  manager.addPass(createMergeOperators());
+}
+
+struct PlanPipelineOptions : PassPipelineOptions<PlanPipelineOptions> {
+  ListOption<std::string> mesh{*this, "mesh",
+                               llvm::cl::desc("mesh axes, name:size")};
+  ListOption<int64_t> solution{
+      *this, "solution", llvm::cl::desc("chosen strategy of every node")};
+};
+
+void buildPlanPipeline(OpPassManager &manager,
+                       const PlanPipelineOptions &options) {
+  ApplyStrategiesOptions applyOptions;
+  applyOptions.mesh.assign(options.mesh.begin(), options.mesh.end());
+  applyOptions.solution.assign(options.solution.begin(),
+                               options.solution.end());
+  manager.addPass(createApplyStrategies(applyOptions));
+  manager.addPass(createInsertReshards());
+  // Needs the reshards of one value side by side, as the pass before left them.
+  manager.addPass(createOptimizeCollectives());
+}
+
+void buildSpmdPipeline(OpPassManager &manager) {
+  manager.addPass(createLowerToSpmd());
+  manager.addPass(createVerifySpmd());
+  // Device positions and zeros are emitted anew wherever they are needed.
+  manager.addPass(createCSEPass());
+  manager.addPass(createCanonicalizerPass());
+}
+
+} // namespace
+
+void registerAlpaPipelines() {
+  PassPipelineRegistration<PreparePipelineOptions>(
+      "alpa-prepare-pipeline", "From a traced module to operators with roles",
+      buildPreparePipeline);
+  PassPipelineRegistration<PlanPipelineOptions>(
+      "alpa-plan-pipeline", "From a solution to shardings and reshards",
+      buildPlanPipeline);
+  PassPipelineRegistration<>("alpa-spmd-pipeline",
+                             "From shardings to the module for one device",
+                             buildSpmdPipeline);
+}
+
+void registerAlpaDialects(DialectRegistry &registry) {
+  registry.insert<func::FuncDialect, AlpaDialect, stablehlo::StablehloDialect,
+                  chlo::ChloDialect>();
+  func::registerInlinerExtension(registry);
+  stablehlo::registerShardingRules(registry);
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,182 @@
+//===- core.cpp - stablehlo_alpa._core ------------------------------------===//
+//
+// Text, strings and numpy arrays; built on the C interface alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "cpp/capi/StablehloAlpa.h"
+
+#include <memory>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace py = pybind11;
+
+namespace {
+
+struct CompilerError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+using Result = std::unique_ptr<AlpaResult, decltype(&alpaResultDestroy)>;
+
+AlpaStringRef toRef(const std::string &text) {
+  return {text.data(), text.size()};
+}
+
+std::string toString(AlpaStringRef text) { return {text.data, text.length}; }
+
+/// Runs a call of the C interface without the interpreter's lock.
+template <typename Call> Result run(Call call) {
+  Result result(nullptr, alpaResultDestroy);
+  {
+    py::gil_scoped_release release;
+    result.reset(call());
+  }
+  if (alpaResultHasFailed(result.get())) {
+    throw CompilerError(toString(alpaResultGetError(result.get())));
+  }
+  return result;
+}
+
+template <typename T> py::array toNumpy(const AlpaArrayRef &array) {
+  std::vector<py::ssize_t> shape = {static_cast<py::ssize_t>(array.rows)};
+  if (array.columns != 0) {
+    shape.push_back(static_cast<py::ssize_t>(array.columns));
+  }
+  // Without a base object numpy copies.
+  return py::array_t<T>(shape, static_cast<const T *>(array.data));
+}
+
+py::array toNumpy(const AlpaArrayRef &array) {
+  switch (array.type) {
+  case ALPA_INT8:
+    return toNumpy<int8_t>(array);
+  case ALPA_INT32:
+    return toNumpy<int32_t>(array);
+  case ALPA_INT64:
+    return toNumpy<int64_t>(array);
+  case ALPA_FLOAT64:
+    return toNumpy<double>(array);
+  }
+  throw CompilerError("unknown array type");
+}
+
+py::list toList(const Result &result, size_t list) {
+  py::list strings;
+  for (size_t index = 0;
+       index < alpaResultGetStringListSize(result.get(), list); ++index) {
+    strings.append(toString(alpaResultGetString(result.get(), list, index)));
+  }
+  return strings;
+}
+
+py::dict toDict(const Result &result) {
+  py::dict dict;
+  for (size_t index = 0; index < alpaResultGetNumArrays(result.get());
+       ++index) {
+    AlpaArrayRef array = alpaResultGetArray(result.get(), index);
+    dict[py::str(toString(array.name))] = toNumpy(array);
+  }
+  for (size_t list = 0; list < alpaResultGetNumStringLists(result.get());
+       ++list) {
+    dict[py::str(toString(alpaResultGetStringListName(result.get(), list)))] =
+        toList(result, list);
+  }
+  return dict;
+}
+
+py::tuple runPipeline(const std::string &text, const std::string &pipeline,
+                      bool generic, bool locations) {
+  Result result = run([&] {
+    return alpaRunPipeline(toRef(text), toRef(pipeline), generic, locations);
+  });
+  return py::make_tuple(toList(result, 0)[0], toList(result, 1));
+}
+
+/// The rows of each boundary value, or None for a replicated one.
+py::list splitSpecs(const py::dict &dict, const char *specs,
+                    const char *offsets) {
+  auto rows = dict[specs].cast<py::array>();
+  auto bounds = dict[offsets].cast<std::vector<int64_t>>();
+  py::list values;
+  for (size_t index = 0; index + 1 < bounds.size(); ++index) {
+    if (bounds[index] == bounds[index + 1]) {
+      values.append(py::none());
+    } else {
+      values.append(rows[py::slice(bounds[index], bounds[index + 1], 1)]);
+    }
+  }
+  return values;
+}
+
+py::dict getStrategyGraph(
+    const std::string &text,
+    const std::vector<std::pair<std::string, int64_t>> &mesh) {
+  std::vector<AlpaStringRef> names;
+  std::vector<int64_t> sizes;
+  for (const auto &[name, size] : mesh) {
+    names.push_back(toRef(name));
+    sizes.push_back(size);
+  }
+  py::dict dict = toDict(run([&] {
+    return alpaGetStrategyGraph(toRef(text), names.data(), sizes.data(),
+                                names.size());
+  }));
+  for (std::string prefix : {"input", "output"}) {
+    std::string specs = prefix + "_spec";
+    std::string offsets = specs + "_offset";
+    dict[py::str(prefix + "_specs")] =
+        splitSpecs(dict, specs.c_str(), offsets.c_str());
+    dict.attr("pop")(specs);
+    dict.attr("pop")(offsets);
+  }
+  dict["input_is_parameter"] =
+      dict["input_is_parameter"].attr("astype")(py::dtype::of<bool>());
+  dict["num_points"] = dict["num_points"].attr("item")();
+  return dict;
+}
+
+py::dict getMemory(const std::string &text,
+                   const std::vector<int64_t> &donated) {
+  py::dict dict = toDict(run([&] {
+    return alpaGetMemory(toRef(text), donated.data(), donated.size());
+  }));
+  dict["peak_bytes"] = dict["peak_bytes"].attr("item")();
+  return dict;
+}
+
+} // namespace
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The compiler: passes on StableHLO text, strategy graphs as "
+                 "numpy arrays.";
+  py::register_exception<CompilerError>(module, "CompilerError",
+                                        PyExc_ValueError);
+  module.def("run_pipeline", &runPipeline, py::arg("text"), py::arg("pipeline"),
+             py::arg("generic") = true, py::arg("locations") = true,
+             "Runs a pass pipeline; returns the module's text and the remarks.");
+  module.def("strategy_graph", &getStrategyGraph, py::arg("text"),
+             py::arg("mesh"),
+             "The strategies of a module with roles on a mesh of (name, size) "
+             "axes, as a dict of arrays.");
+  module.def(
+      "communication",
+      [](const std::string &text) {
+        return toDict(run([&] { return alpaGetCommunication(toRef(text)); }));
+      },
+      py::arg("text"), "The collectives of a planned module.");
+  module.def("memory", &getMemory, py::arg("text"),
+             py::arg("donated") = std::vector<int64_t>(),
+             "Peak memory of a per-device module and what is live there.");
+  module.def(
+      "signature",
+      [](const std::string &text) {
+        return toDict(run([&] { return alpaGetSignature(toRef(text)); }));
+      },
+      py::arg("text"), "Mesh and boundary shardings of a planned module.");
+}
