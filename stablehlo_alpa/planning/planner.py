@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from alpa_runtime import SpmdProgram, ValueSpec
@@ -25,6 +25,7 @@ from stablehlo_alpa.errors import (
 )
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
+from stablehlo_alpa.planning.notation import parse_sharding
 from stablehlo_alpa.planning.pins import Pins, no_pins
 from stablehlo_alpa.planning.plan import Plan
 
@@ -67,10 +68,8 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
     """
     with _progress() as say:
         say(f"{program.name}: merging operators")
-        importing = f"alpa-import{{aliases={program.alias_option}}}"
-        merged, remarks = _run(
-            program.text, f"builtin.module({importing},alpa-merge-operators)", program.name
-        )
+        preparing = f"alpa-prepare-pipeline{{aliases={program.alias_option}}}"
+        merged, remarks = _run(program.text, f"builtin.module({preparing})", program.name)
         best = _search(program, merged, options, say)
         say(f"{program.name}: lowering to {'x'.join(map(str, best.mesh.shape))}")
         return _lower(program, merged, best, options, remarks)
@@ -89,6 +88,7 @@ def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Any)
                     f"{program.name}: the compiler sees {len(graph.input_node)} inputs, "
                     f"the function has {len(program.inputs)}"
                 )
+            graph = _name_inputs(graph, program)
             pinned = options.pins(program, graph, mesh)
             priced = price(
                 graph.restrict(pinned) if pinned else graph, mesh, options.cluster.device
@@ -106,6 +106,15 @@ def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Any)
     if short:
         raise min(short, key=lambda error: error.needed_bytes or 0.0)
     raise refused[0]
+
+
+def _name_inputs(graph: StrategyGraph, program: TracedProgram) -> StrategyGraph:
+    """The compiler counts arguments; the function's own names say more."""
+    names = list(graph.node_name)
+    for value, node in zip(program.inputs, graph.input_node.tolist(), strict=True):
+        if node >= 0:
+            names[node] = value.name
+    return replace(graph, node_name=tuple(names))
 
 
 def _strategy_graph(text: str, mesh: LogicalMesh, name: str) -> dict[str, Any]:
@@ -131,23 +140,16 @@ def _lower(
     remarks: Sequence[str],
 ) -> Plan:
     choice = ",".join(str(int(strategy)) for strategy in best.solution.choice)
-    applying = f"alpa-apply-strategies{{mesh={best.mesh.pass_option} solution={choice}}}"
-    planned, more = _run(
-        merged,
-        f"builtin.module({applying},alpa-insert-reshards,alpa-optimize-collectives)",
-        program.name,
-    )
-    local, last = _run(
-        planned,
-        "builtin.module(alpa-lower-to-spmd,alpa-verify-spmd,canonicalize,cse)",
-        program.name,
-    )
+    planning = f"alpa-plan-pipeline{{mesh={best.mesh.pass_option} solution={choice}}}"
+    planned, more = _run(merged, f"builtin.module({planning})", program.name)
+    local, last = _run(planned, "builtin.module(alpa-spmd-pipeline)", program.name)
     signature = _core.signature(planned)
+    axis_names = signature["mesh_axes"]
     spmd = SpmdProgram(
         text=local,
         mesh=tuple(best.mesh.axes),
-        inputs=_specs(program.inputs, signature["input_specs"]),
-        outputs=_specs(program.outputs, signature["output_specs"]),
+        inputs=_specs(program.inputs, signature["inputs"], axis_names),
+        outputs=_specs(program.outputs, signature["outputs"], axis_names),
         donated=program.donated,
         name=program.name if program.name.isidentifier() else "program",
     )
@@ -165,22 +167,24 @@ def _lower(
             "local": local,
         },
         volumes=_core.communication(planned),
-        memory=_core.memory(local),
+        memory=_core.memory(local, list(program.donated)),
         remarks=tuple(dict.fromkeys([*remarks, *best.priced.graph.remarks, *more, *last])),
     )
 
 
-def _specs(values: Sequence[TracedValue], specs: Sequence[Any]) -> tuple[ValueSpec, ...]:
+def _specs(
+    values: Sequence[TracedValue], shardings: Sequence[str], axis_names: Sequence[str]
+) -> tuple[ValueSpec, ...]:
     return tuple(
         ValueSpec(
             shape=value.shape,
             dtype=value.dtype,
-            axes=tuple(tuple(axes) for axes in dims),
+            axes=parse_sharding(sharding, axis_names),
             key_impl=value.key_impl,
             is_weak=value.is_weak,
             name=value.name,
         )
-        for value, dims in zip(values, specs, strict=True)
+        for value, sharding in zip(values, shardings, strict=True)
     )
 
 
