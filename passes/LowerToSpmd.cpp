@@ -35,6 +35,8 @@ public:
     global.dropAllReferences();
     global.dropAllDefinedValueUses();
     global.erase();
+    // Clones carry the plan of the operators that they are made from.
+    entry.walk(removePlan);
     Operation *terminator = local->getTerminator();
     entry.setFunctionType(FunctionType::get(entry.getContext(),
                                             local->getArgumentTypes(),
@@ -158,8 +160,7 @@ private:
                << getSharding(result);
       }
     }
-    Operation *local = builder.clone(*op, mapping);
-    removePlan(local);
+    builder.clone(*op, mapping);
     return success();
   }
 
@@ -203,9 +204,6 @@ private:
                << type;
       }
       mapping.map(result, combined);
-      if (Operation *made = local.getDefiningOp()) {
-        removePlan(made);
-      }
     }
     return success();
   }

@@ -4,8 +4,7 @@
 
 namespace mlir::alpa {
 
-/// The outermost name that a location carries; empty if it has none.
-static std::string getScope(Location location) {
+std::string getScope(Location location) {
   if (auto name = dyn_cast<NameLoc>(location)) {
     return name.getName().str();
   }

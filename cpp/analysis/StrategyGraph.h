@@ -116,6 +116,10 @@ struct StrategyGraph {
 FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
                                             MeshAttr mesh);
 
+/// The outermost name that a location carries, `jit(step)/layer_0/dot_general`;
+/// empty if it has none.
+std::string getScope(Location location);
+
 /// A readable name from an operator's location: its name scope and kind.
 std::string getReadableName(Operation *op);
 

@@ -5,6 +5,7 @@
 #include "cpp/analysis/Communication.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/Liveness.h"
+#include "cpp/analysis/StrategyGraph.h"
 #include "cpp/capi/GraphArrays.h"
 #include "cpp/capi/Result.h"
 #include "mlir/IR/Diagnostics.h"
@@ -69,9 +70,14 @@ private:
   void record(Diagnostic &diagnostic) {
     std::string text;
     llvm::raw_string_ostream stream(text);
-    bool hasLocation = !isa<UnknownLoc>(diagnostic.getLocation());
-    if (hasLocation) {
-      stream << diagnostic.getLocation() << ": ";
+    // Of a traced program's location, which is a whole Python stack, the name
+    // scope says where the operator is.
+    Location location = diagnostic.getLocation();
+    if (std::string scope = getScope(location); !scope.empty()) {
+      stream << scope << ": ";
+    } else if (auto file = dyn_cast<FileLineColLoc>(location)) {
+      stream << file.getFilename().getValue() << ":" << file.getLine() << ":"
+             << file.getColumn() << ": ";
     }
     stream << diagnostic;
     // Notes only repeat the printed operator.
