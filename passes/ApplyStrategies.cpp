@@ -158,8 +158,8 @@ private:
       return it->second;
     }
     ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
-    FactorRow factorRow = getFactorRow(rule, rule.results[0], row,
-                                       graph.meshShape, kNoFactor);
+    FactorRow factorRow =
+        getFactorRow(rule, rule.results[0], row, graph.meshShape, kNoFactor);
     std::optional<OperatorRows> rows =
         getOperatorRows(rule, factorRow, graph.meshShape);
     if (!rows) {
@@ -235,8 +235,8 @@ struct ApplyStrategies : impl::ApplyStrategiesBase<ApplyStrategies> {
   LogicalResult verifySolution(const StrategyGraph &graph) {
     if (solution.size() != graph.nodes.size()) {
       return getOperation().emitError()
-             << "solution has " << solution.size()
-             << " entries, the graph has " << graph.nodes.size() << " nodes";
+             << "solution has " << solution.size() << " entries, the graph has "
+             << graph.nodes.size() << " nodes";
     }
     for (size_t index = 0; index < graph.nodes.size(); ++index) {
       int64_t choice = solution[index];

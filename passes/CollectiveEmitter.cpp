@@ -26,8 +26,8 @@ NamedAttribute CollectiveEmitter::getI64(StringRef name, int64_t value) {
 NamedAttribute CollectiveEmitter::getChannel() {
   // Type 1 is device to device.
   return builder.getNamedAttr(
-      "channel_handle", stablehlo::ChannelHandleAttr::get(
-                            builder.getContext(), nextChannel++, 1));
+      "channel_handle", stablehlo::ChannelHandleAttr::get(builder.getContext(),
+                                                          nextChannel++, 1));
 }
 
 NamedAttribute CollectiveEmitter::getGlobalIds() {
@@ -134,9 +134,9 @@ Value CollectiveEmitter::emitScalar(Type elementType, int64_t value,
     auto real64 = cast<FloatAttr>(real).getValue();
     auto zero64 = cast<FloatAttr>(zero).getValue();
     return create("stablehlo.constant", {}, type,
-                  builder.getNamedAttr(
-                      "value", DenseElementsAttr::get(
-                                   type, std::complex<APFloat>(real64, zero64))),
+                  builder.getNamedAttr("value", DenseElementsAttr::get(
+                                                    type, std::complex<APFloat>(
+                                                              real64, zero64))),
                   loc)
         ->getResult(0);
   }
@@ -144,10 +144,9 @@ Value CollectiveEmitter::emitScalar(Type elementType, int64_t value,
     element = builder.getFloatAttr(elementType, static_cast<double>(value));
   } else {
     element = IntegerAttr::get(
-        elementType,
-        APInt(elementType.getIntOrFloatBitWidth(),
-              static_cast<uint64_t>(value), /*isSigned=*/false,
-              /*implicitTrunc=*/true));
+        elementType, APInt(elementType.getIntOrFloatBitWidth(),
+                           static_cast<uint64_t>(value), /*isSigned=*/false,
+                           /*implicitTrunc=*/true));
   }
   return create("stablehlo.constant", {}, type,
                 builder.getNamedAttr("value",
@@ -261,8 +260,8 @@ Value CollectiveEmitter::emitPlace(const ReshardStep &step, Value local,
                        loc)
                     ->getResult(0);
   SmallVector<Value> operands = {zeros, local};
-  llvm::append_range(operands, emitStarts(whole, step.fromDim, step.axes,
-                                          blockSize, loc));
+  llvm::append_range(
+      operands, emitStarts(whole, step.fromDim, step.axes, blockSize, loc));
   return create("stablehlo.dynamic_update_slice", operands, whole, {}, loc)
       ->getResult(0);
 }
@@ -304,12 +303,11 @@ Value CollectiveEmitter::emitPermute(const ReshardStep &step, Value local,
     pairs.push_back(holders.at(getName(step.after, device)));
     pairs.push_back(device);
   }
-  auto type =
-      RankedTensorType::get({numDevices, 2}, builder.getI64Type());
+  auto type = RankedTensorType::get({numDevices, 2}, builder.getI64Type());
   return create("stablehlo.collective_permute", local, local.getType(),
-                {getChannel(), builder.getNamedAttr(
-                                   "source_target_pairs",
-                                   DenseIntElementsAttr::get(type, pairs))},
+                {getChannel(),
+                 builder.getNamedAttr("source_target_pairs",
+                                      DenseIntElementsAttr::get(type, pairs))},
                 loc)
       ->getResult(0);
 }
@@ -342,7 +340,8 @@ Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
     sizes[step.fromDim] *= groupSize;
     return create("stablehlo.all_to_all", local, type.clone(sizes),
                   {getChannel(), getI64("concat_dimension", step.fromDim),
-                   getReplicaGroups(step.axes), getI64("split_count", groupSize),
+                   getReplicaGroups(step.axes),
+                   getI64("split_count", groupSize),
                    getI64("split_dimension", step.toDim)},
                   loc)
         ->getResult(0);

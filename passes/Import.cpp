@@ -79,12 +79,13 @@ struct Import : impl::ImportBase<Import> {
                << entry.getNumArguments() << " and " << entry.getNumResults();
       }
       if (entry.getArgumentTypes()[from] != entry.getResultTypes()[to]) {
-        return entry.emitOpError()
-               << "alias '" << pair << "' joins " << entry.getArgumentTypes()[from]
-               << " with " << entry.getResultTypes()[to];
+        return entry.emitOpError() << "alias '" << pair << "' joins "
+                                   << entry.getArgumentTypes()[from] << " with "
+                                   << entry.getResultTypes()[to];
       }
-      entry.setArgAttr(from, kAliasAttrName,
-                       IntegerAttr::get(IntegerType::get(&getContext(), 64), to));
+      entry.setArgAttr(
+          from, kAliasAttrName,
+          IntegerAttr::get(IntegerType::get(&getContext(), 64), to));
     }
     return success();
   }

@@ -37,9 +37,9 @@ struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
             if (source == target) {
               continue;
             }
-            Value &reshard = made[{op->getBlock(),
-                                   operand.get().getAsOpaquePointer(),
-                                   target.getAsOpaquePointer()}];
+            Value &reshard =
+                made[{op->getBlock(), operand.get().getAsOpaquePointer(),
+                      target.getAsOpaquePointer()}];
             if (!reshard) {
               OpBuilder builder(op);
               reshard = ReshardOp::create(builder, operand.get().getLoc(),

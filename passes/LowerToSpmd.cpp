@@ -54,8 +54,7 @@ private:
 
   LogicalResult addArguments(Block &global, Block &local) {
     for (BlockArgument argument : global.getArguments()) {
-      if (isa<RankedTensorType>(argument.getType()) &&
-          !getSharding(argument)) {
+      if (isa<RankedTensorType>(argument.getType()) && !getSharding(argument)) {
         return emitError(argument.getLoc())
                << "argument " << argument.getArgNumber()
                << " has no sharding: run alpa-apply-strategies first";
@@ -192,16 +191,14 @@ private:
     }
     if (results->size() != op->getNumResults()) {
       return op->emitOpError() << "was lowered to " << results->size()
-                               << " results instead of "
-                               << op->getNumResults();
+                               << " results instead of " << op->getNumResults();
     }
     for (auto [result, local, type] :
          llvm::zip(op->getResults(), *results, resultTypes)) {
       Value combined = combine(rule, factorAxes, local, op->getLoc());
       if (combined.getType() != type) {
-        return op->emitOpError()
-               << "was lowered to " << combined.getType() << " instead of "
-               << type;
+        return op->emitOpError() << "was lowered to " << combined.getType()
+                                 << " instead of " << type;
       }
       mapping.map(result, combined);
     }
@@ -230,9 +227,9 @@ private:
   }
 
   static void removePlan(Operation *op) {
-    for (StringRef name : {StringRef(kOperandsAttrName),
-                           StringRef(kResultsAttrName), StringRef(kRoleAttrName),
-                           StringRef(kFollowsAttrName)}) {
+    for (StringRef name :
+         {StringRef(kOperandsAttrName), StringRef(kResultsAttrName),
+          StringRef(kRoleAttrName), StringRef(kFollowsAttrName)}) {
       op->removeDiscardableAttr(name);
     }
     // A hint for XLA's partitioner, in terms of the global shapes.

@@ -20,8 +20,8 @@ struct OptimizeCollectives
       return signalPassFailure();
     }
     if (!mesh) {
-      getOperation().emitError()
-          << "has no '" << kMeshAttrName << "': run alpa-apply-strategies first";
+      getOperation().emitError() << "has no '" << kMeshAttrName
+                                 << "': run alpa-apply-strategies first";
       return signalPassFailure();
     }
     ReshardPlanner planner(mesh.getSizes());

@@ -1,11 +1,11 @@
 //===- Pipelines.cpp - The order of the passes ----------------------------===//
 
+#include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
-#include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "passes/Passes.h"
 #include "stablehlo/dialect/ChloOps.h"
 
@@ -13,8 +13,7 @@ namespace mlir::alpa {
 
 namespace {
 
-struct PreparePipelineOptions
-    : PassPipelineOptions<PreparePipelineOptions> {
+struct PreparePipelineOptions : PassPipelineOptions<PreparePipelineOptions> {
   ListOption<std::string> aliases{
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
 };
@@ -38,8 +37,8 @@ void buildPreparePipeline(OpPassManager &manager,
 struct PlanPipelineOptions : PassPipelineOptions<PlanPipelineOptions> {
   ListOption<std::string> mesh{*this, "mesh",
                                llvm::cl::desc("mesh axes, name:size")};
-  ListOption<int64_t> solution{
-      *this, "solution", llvm::cl::desc("chosen strategy of every node")};
+  ListOption<int64_t> solution{*this, "solution",
+                               llvm::cl::desc("chosen strategy of every node")};
 };
 
 void buildPlanPipeline(OpPassManager &manager,

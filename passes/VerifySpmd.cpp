@@ -43,8 +43,9 @@ struct VerifySpmd : impl::VerifySpmdBase<VerifySpmd> {
   LogicalResult verifyAttributes(Operation *op, Attributes &&attributes) {
     for (NamedAttribute attribute : attributes) {
       if (attribute.getName().getValue().starts_with("alpa.")) {
-        return op->emitOpError() << "attribute '" << attribute.getName().getValue()
-                                 << "' is left after lowering";
+        return op->emitOpError()
+               << "attribute '" << attribute.getName().getValue()
+               << "' is left after lowering";
       }
     }
     return success();

@@ -114,9 +114,9 @@ py::list splitSpecs(const py::dict &dict, const char *specs,
   return values;
 }
 
-py::dict getStrategyGraph(
-    const std::string &text,
-    const std::vector<std::pair<std::string, int64_t>> &mesh) {
+py::dict
+getStrategyGraph(const std::string &text,
+                 const std::vector<std::pair<std::string, int64_t>> &mesh) {
   std::vector<AlpaStringRef> names;
   std::vector<int64_t> sizes;
   for (const auto &[name, size] : mesh) {
@@ -157,9 +157,10 @@ PYBIND11_MODULE(_core, module) {
                  "numpy arrays.";
   py::register_exception<CompilerError>(module, "CompilerError",
                                         PyExc_ValueError);
-  module.def("run_pipeline", &runPipeline, py::arg("text"), py::arg("pipeline"),
-             py::arg("generic") = true, py::arg("locations") = true,
-             "Runs a pass pipeline; returns the module's text and the remarks.");
+  module.def(
+      "run_pipeline", &runPipeline, py::arg("text"), py::arg("pipeline"),
+      py::arg("generic") = true, py::arg("locations") = true,
+      "Runs a pass pipeline; returns the module's text and the remarks.");
   module.def("strategy_graph", &getStrategyGraph, py::arg("text"),
              py::arg("mesh"),
              "The strategies of a module with roles on a mesh of (name, size) "

@@ -26,8 +26,8 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
     return failure();
   }
   if (!mesh) {
-    return module.emitError() << "has no '" << kMeshAttrName
-                              << "': it has not been planned";
+    return module.emitError()
+           << "has no '" << kMeshAttrName << "': it has not been planned";
   }
   ReshardPlanner planner(mesh.getSizes());
   std::vector<CollectiveVolume> volumes;
@@ -39,9 +39,8 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
                type.getShape(), getRow(reshard.getSource(), mesh.getNumAxes()),
                getRow(reshard.getTarget(), mesh.getNumAxes()))) {
         if (step.kind != CollectiveKind::Local) {
-          volumes.push_back({getReadableName(op), step.kind,
-                             step.getAxesMask(), step.elements * elementBytes,
-                             getRunsPerStep(op)});
+          volumes.push_back({getReadableName(op), step.kind, step.getAxesMask(),
+                             step.elements * elementBytes, getRunsPerStep(op)});
         }
       }
       return;
@@ -67,12 +66,11 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
       auto type = cast<RankedTensorType>(result.getType());
       double shards = static_cast<double>(getNumShards(
           getRow(getSharding(result), mesh.getNumAxes()), mesh.getSizes()));
-      volumes.push_back({getReadableName(op), CollectiveKind::AllReduce,
-                         combined,
-                         getElementBytes(type.getElementType()) *
-                             static_cast<double>(type.getNumElements()) /
-                             shards,
-                         getRunsPerStep(op)});
+      volumes.push_back(
+          {getReadableName(op), CollectiveKind::AllReduce, combined,
+           getElementBytes(type.getElementType()) *
+               static_cast<double>(type.getNumElements()) / shards,
+           getRunsPerStep(op)});
     }
   });
   return volumes;

@@ -13,8 +13,8 @@ static double getBytes(Value value) {
   if (!type || !type.hasStaticShape()) {
     return 0;
   }
-  if (auto rule = dyn_cast_or_null<ShardingRuleOpInterface>(
-          value.getDefiningOp())) {
+  if (auto rule =
+          dyn_cast_or_null<ShardingRuleOpInterface>(value.getDefiningOp())) {
     if (rule.getOperatorRole() == OperatorRole::Rematerialized) {
       return 0;
     }

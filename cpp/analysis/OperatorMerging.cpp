@@ -110,9 +110,9 @@ private:
     resolveShared(op);
     if (auto loop = dyn_cast<stablehlo::WhileOp>(op)) {
       if (std::optional<int64_t> trips = getTripCount(loop)) {
-        op->setAttr(kTripCountAttrName,
-                    IntegerAttr::get(IntegerType::get(op->getContext(), 64),
-                                     *trips));
+        op->setAttr(
+            kTripCountAttrName,
+            IntegerAttr::get(IntegerType::get(op->getContext(), 64), *trips));
       } else {
         op->emitRemark() << "trip count of this loop is not known; its costs "
                             "are counted once";
@@ -178,8 +178,7 @@ private:
     return llvm::all_of(op->getOperands(), [&](Value operand) {
       const ValueState &state = states[operand];
       return (state.kind == ValueState::Rematerialized &&
-              state.depth < kMaxRematerializedChain &&
-              isClosed(operand)) ||
+              state.depth < kMaxRematerializedChain && isClosed(operand)) ||
              state.kind == ValueState::Replicated;
     });
   }
@@ -220,10 +219,9 @@ private:
       });
       // add(a, b) of two sums is a sum over the same axes.
       if (unshared && pending.size() > 1 &&
-          llvm::any_of(rule.linearOperands,
-                       [&](ArrayRef<unsigned> set) {
-                         return set == ArrayRef(pending);
-                       })) {
+          llvm::any_of(rule.linearOperands, [&](ArrayRef<unsigned> set) {
+            return set == ArrayRef(pending);
+          })) {
         return lead(op, rule);
       }
       if (unshared && pending.size() == 1 && onlyPendingPlaced &&
@@ -250,9 +248,9 @@ private:
   LogicalResult follow(Operation *op, const ShardingRule &rule,
                        unsigned operand) {
     setRole(op, kFollowerRole);
-    op->setAttr(kFollowsAttrName,
-                IntegerAttr::get(IntegerType::get(op->getContext(), 64),
-                                 operand));
+    op->setAttr(
+        kFollowsAttrName,
+        IntegerAttr::get(IntegerType::get(op->getContext(), 64), operand));
     bool pending = states[op->getOperand(operand)].pending ||
                    (hasSum(rule) && delaysReduction(op));
     setResults(op, pending);

@@ -22,8 +22,8 @@ inline FactorRow getPlannedFactorRow(Operation *op, const ShardingRule &rule,
           getFactorRow(rule, tensor, getRow(cast<ShardingAttr>(entry), numAxes),
                        meshShape, kNoFactor);
       for (unsigned axis = 0; axis < numAxes; ++axis) {
-        factorRow[axis] = factorRow[axis] == kNoFactor ? row[axis]
-                                                       : factorRow[axis];
+        factorRow[axis] =
+            factorRow[axis] == kNoFactor ? row[axis] : factorRow[axis];
       }
     }
   };

@@ -91,8 +91,8 @@ private:
     step.fromDim = fromDim;
     step.toDim = toDim;
     step.before = state;
-    step.elements = getLocalElements(
-        kind == CollectiveKind::AllGather ? after : state);
+    step.elements =
+        getLocalElements(kind == CollectiveKind::AllGather ? after : state);
     step.after = std::move(after);
     return step;
   }
@@ -109,8 +109,8 @@ private:
       }
       Placement reduced = state;
       reduced.partial &= ~subset;
-      steps.push_back(makeStep(CollectiveKind::AllReduce, axes, state, reduced,
-                               -1, -1));
+      steps.push_back(
+          makeStep(CollectiveKind::AllReduce, axes, state, reduced, -1, -1));
       int8_t dim = targetDim[axes.front()];
       bool sameDim = llvm::all_of(
           axes, [&](unsigned axis) { return targetDim[axis] == dim; });
@@ -188,8 +188,7 @@ private:
 
   /// Blocks of the same shape change places: to the target, or within the
   /// dimensions so that their axes ascend.
-  void permute(const Placement &state,
-               std::vector<ReshardStep> &steps) const {
+  void permute(const Placement &state, std::vector<ReshardStep> &steps) const {
     Placement ascending = state;
     for (auto &axes : ascending.dims) {
       llvm::sort(axes);
@@ -329,9 +328,9 @@ const ReshardPlan &ReshardPlanner::getPlan(ArrayRef<int64_t> shape,
     return it->second;
   }
   unsigned rank = shape.size();
-  ReshardPlan plan =
-      from == to ? ReshardPlan()
-                 : search(shape, getPlacement(from, rank), getPlacement(to, rank));
+  ReshardPlan plan = from == to ? ReshardPlan()
+                                : search(shape, getPlacement(from, rank),
+                                         getPlacement(to, rank));
   return cache.try_emplace(key, std::move(plan)).first->second;
 }
 

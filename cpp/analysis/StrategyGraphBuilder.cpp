@@ -54,17 +54,16 @@ LogicalResult StrategyGraphBuilder::visit(Operation *op, double weight) {
   }
   auto role = op->getAttrOfType<StringAttr>(kRoleAttrName);
   if (!role) {
-    return op->emitOpError()
-           << "has no '" << kRoleAttrName
-           << "': run alpa-merge-operators before planning";
+    return op->emitOpError() << "has no '" << kRoleAttrName
+                             << "': run alpa-merge-operators before planning";
   }
   if (role.getValue() == kReplicatedRole) {
     visitReplicated(op, weight);
     return success();
   }
   if (!isa<ShardingRuleOpInterface>(op)) {
-    return op->emitOpError() << "has the role " << role
-                             << " but no sharding rule";
+    return op->emitOpError()
+           << "has the role " << role << " but no sharding rule";
   }
   if (role.getValue() == kLeaderRole) {
     visitLeader(op, weight);
@@ -205,7 +204,8 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   SmallVector<FactorRow> factorRows;
   SmallVector<OperatorRows> rows;
   llvm::StringSet<> seen;
-  for (FactorRow &candidate : enumerateFactorRows(rule, meshShape, linearSets)) {
+  for (FactorRow &candidate :
+       enumerateFactorRows(rule, meshShape, linearSets)) {
     std::optional<OperatorRows> shardings =
         getOperatorRows(rule, candidate, meshShape);
     if (!shardings) {
@@ -223,8 +223,8 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
       rows.push_back(std::move(*shardings));
     }
   }
-  int node = addNode(getReadableName(op), op->getName().getStringRef(),
-                     rows.size());
+  int node =
+      addNode(getReadableName(op), op->getName().getStringRef(), rows.size());
   for (auto [index, shardings] : llvm::enumerate(rows)) {
     std::string label;
     auto append = [&](ArrayRef<ShardingRow> list, auto types) {
@@ -244,17 +244,16 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
 
 void StrategyGraphBuilder::visitFollower(Operation *op, double weight) {
   ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
-  unsigned followed =
-      op->getAttrOfType<IntegerAttr>(kFollowsAttrName).getInt();
+  unsigned followed = op->getAttrOfType<IntegerAttr>(kFollowsAttrName).getInt();
   ValuePlacement place = graph.valuePlacements.lookup(op->getOperand(followed));
   int set = findLinearSet(rule, followed);
   int linearSet = set < 0 ? kNoFactor : kLinearSet - set;
   SmallVector<FactorRow> factorRows;
   SmallVector<OperatorRows> rows;
   for (unsigned row = 0; row < graph.tables[place.table].numRows; ++row) {
-    FactorRow factorRow = getFactorRow(rule, rule.operands[followed],
-                                       getRow(place.table, row), meshShape,
-                                       linearSet);
+    FactorRow factorRow =
+        getFactorRow(rule, rule.operands[followed], getRow(place.table, row),
+                     meshShape, linearSet);
     std::optional<OperatorRows> shardings =
         getOperatorRows(rule, factorRow, meshShape);
     // An axis that does not fit all tensors is given up, the last one first.
@@ -283,8 +282,8 @@ void StrategyGraphBuilder::placeOperator(Operation *op, int node,
     placement.operandTables.push_back(internTable(table));
     connect(operand, node, placement.operandTables.back(), weight);
   }
-  bool isLeader = op->getAttrOfType<StringAttr>(kRoleAttrName).getValue() ==
-                  kLeaderRole;
+  bool isLeader =
+      op->getAttrOfType<StringAttr>(kRoleAttrName).getValue() == kLeaderRole;
   bool sumsAtOnce = !isLeader && !delaysReduction(op);
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     Table made, handedOn;
@@ -323,8 +322,8 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
                                             ArrayRef<OperatorRows> rows,
                                             double weight) {
   StrategyNode &target = graph.nodes[node];
-  bool isLeader = op->getAttrOfType<StringAttr>(kRoleAttrName).getValue() ==
-                  kLeaderRole;
+  bool isLeader =
+      op->getAttrOfType<StringAttr>(kRoleAttrName).getValue() == kLeaderRole;
   if (rule.flops > 0) {
     target.dtype = getElementName(op->getOperand(0).getType());
   }
@@ -339,8 +338,7 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
   };
   UnaryTerm reduction{node, weight, {}};
   bool reduces = false;
-  for (auto [index, factorRow, shardings] :
-       llvm::enumerate(factorRows, rows)) {
+  for (auto [index, factorRow, shardings] : llvm::enumerate(factorRows, rows)) {
     double shards = 1;
     uint32_t combined = 0;
     for (auto [axis, entry] : llvm::enumerate(factorRow)) {
@@ -408,8 +406,8 @@ void StrategyGraphBuilder::recordLiveRanges() {
            !around->isAncestor(value.getParentRegion()->getParentOp());
            around = around->getParentOp()) {
         Operation *next = around->getNextNode();
-        live.end = std::max(live.end, next ? points.lookup(next)
-                                           : points.lookup(around));
+        live.end = std::max(live.end,
+                            next ? points.lookup(next) : points.lookup(around));
       }
       if (user == end) {
         live.end = graph.numPoints - 1;
@@ -422,13 +420,13 @@ void StrategyGraphBuilder::recordLiveRanges() {
                    static_cast<double>(type.getNumElements());
     const SpecTable &table = graph.tables[place->second.table];
     for (unsigned row = 0; row < table.numRows; ++row) {
-      live.bytes.push_back(
-          bytes / static_cast<double>(
-                      getNumShards(getRow(place->second.table, row), meshShape)));
+      live.bytes.push_back(bytes /
+                           static_cast<double>(getNumShards(
+                               getRow(place->second.table, row), meshShape)));
     }
     Operation *maker = value.getDefiningOp();
-    live.name = maker ? getReadableName(maker)
-                      : graph.nodes[place->second.node].name;
+    live.name =
+        maker ? getReadableName(maker) : graph.nodes[place->second.node].name;
     graph.values.push_back(std::move(live));
   };
   for (BlockArgument argument : function.getArguments()) {
@@ -457,8 +455,8 @@ void StrategyGraphBuilder::recordParameters() {
     });
     op.walk([&](Operation *inner) {
       if (auto rule = dyn_cast<ShardingRuleOpInterface>(inner)) {
-        reaches |= isa<stablehlo::GatherOp>(inner) ||
-                   rule.getShardingRule().flops > 0;
+        reaches |=
+            isa<stablehlo::GatherOp>(inner) || rule.getShardingRule().flops > 0;
       }
     });
     if (reaches) {

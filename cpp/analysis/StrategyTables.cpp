@@ -11,8 +11,7 @@ ShardingRow StrategyGraph::getRow(int node, int table,
   if (node < 0 || table < 0) {
     return ShardingRow(numAxes, kReplicated);
   }
-  const int8_t *first =
-      tables[table].entries.data() + choices[node] * numAxes;
+  const int8_t *first = tables[table].entries.data() + choices[node] * numAxes;
   return ShardingRow(first, first + numAxes);
 }
 
@@ -23,8 +22,8 @@ int StrategyGraphBuilder::internTable(const Table &rows) {
     table.entries.insert(table.entries.end(), row.begin(), row.end());
   }
   std::string key(table.entries.begin(), table.entries.end());
-  auto [it, isNew] = tableIds.try_emplace(
-      key, static_cast<int>(graph.tables.size()));
+  auto [it, isNew] =
+      tableIds.try_emplace(key, static_cast<int>(graph.tables.size()));
   if (isNew) {
     graph.tables.push_back(std::move(table));
   }
@@ -62,8 +61,7 @@ int32_t StrategyGraphBuilder::internPlan(std::vector<VolumeStep> steps) {
   for (const VolumeStep &step : steps) {
     key.append(reinterpret_cast<const char *>(&step.kind), sizeof(step.kind));
     key.append(reinterpret_cast<const char *>(&step.axes), sizeof(step.axes));
-    key.append(reinterpret_cast<const char *>(&step.bytes),
-               sizeof(step.bytes));
+    key.append(reinterpret_cast<const char *>(&step.bytes), sizeof(step.bytes));
   }
   auto [it, isNew] =
       planIds.try_emplace(key, static_cast<int32_t>(graph.plans.size()));
@@ -99,8 +97,8 @@ ArrayRef<int32_t> StrategyGraphBuilder::getReshardPlans(int fromTable,
   std::vector<int32_t> plans;
   for (unsigned from = 0; from < graph.tables[fromTable].numRows; ++from) {
     for (unsigned to = 0; to < graph.tables[toTable].numRows; ++to) {
-      plans.push_back(getReshardPlan(type, getRow(fromTable, from),
-                                     getRow(toTable, to)));
+      plans.push_back(
+          getReshardPlan(type, getRow(fromTable, from), getRow(toTable, to)));
     }
   }
   return planTables.try_emplace(key, std::move(plans)).first->second;
@@ -125,8 +123,8 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
   }
   // Several uses of a value in the same sharding share one reshard.
   if (!joined
-           .try_emplace(std::make_tuple(value.getAsOpaquePointer(), node, table),
-                        true)
+           .try_emplace(
+               std::make_tuple(value.getAsOpaquePointer(), node, table), true)
            .second) {
     return;
   }
@@ -134,8 +132,8 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
     UnaryTerm term{node, weight, {}};
     bool moves = false;
     for (unsigned row = 0; row < graph.tables[table].numRows; ++row) {
-      term.plans.push_back(getReshardPlan(type, getRow(from.table, row),
-                                          getRow(table, row)));
+      term.plans.push_back(
+          getReshardPlan(type, getRow(from.table, row), getRow(table, row)));
       moves |= term.plans.back() != 0;
     }
     if (moves) {

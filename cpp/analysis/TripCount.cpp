@@ -40,8 +40,7 @@ std::optional<int64_t> getTripCount(stablehlo::WhileOp loop) {
   if (condition->getNumOperands() != 1) {
     return std::nullopt;
   }
-  auto compare =
-      condition->getOperand(0).getDefiningOp<stablehlo::CompareOp>();
+  auto compare = condition->getOperand(0).getDefiningOp<stablehlo::CompareOp>();
   if (!compare) {
     return std::nullopt;
   }

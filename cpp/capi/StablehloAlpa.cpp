@@ -171,12 +171,13 @@ AlpaResult *alpaGetStrategyGraph(AlpaStringRef text,
   }
   SmallVector<std::string> axes;
   for (size_t axis = 0; axis < numAxes; ++axis) {
-    axes.push_back((toRef(axisNames[axis]) + ":" + Twine(axisSizes[axis])).str());
+    axes.push_back(
+        (toRef(axisNames[axis]) + ":" + Twine(axisSizes[axis])).str());
   }
   FailureOr<func::FuncOp> entry = getEntryFunction(session.getModule());
-  FailureOr<MeshAttr> mesh =
-      parseMesh(&session.getContext(), axes,
-                [&] { return session.getModule().emitError(); });
+  FailureOr<MeshAttr> mesh = parseMesh(&session.getContext(), axes, [&] {
+    return session.getModule().emitError();
+  });
   if (failed(entry) || failed(mesh)) {
     session.fail("no strategies can be enumerated");
     return result;

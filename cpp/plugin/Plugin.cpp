@@ -9,8 +9,8 @@ static void registerPasses() {
   mlir::alpa::registerAlpaPipelines();
 }
 
-extern "C" LLVM_ATTRIBUTE_WEAK LLVM_ATTRIBUTE_VISIBILITY_DEFAULT
-    mlir::DialectPluginLibraryInfo
+extern "C" LLVM_ATTRIBUTE_WEAK
+    LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::DialectPluginLibraryInfo
     mlirGetDialectPluginInfo() {
   return {MLIR_PLUGIN_API_VERSION, "StablehloAlpa", "0.1",
           [](mlir::DialectRegistry *registry) {
@@ -18,8 +18,8 @@ extern "C" LLVM_ATTRIBUTE_WEAK LLVM_ATTRIBUTE_VISIBILITY_DEFAULT
           }};
 }
 
-extern "C" LLVM_ATTRIBUTE_WEAK LLVM_ATTRIBUTE_VISIBILITY_DEFAULT
-    mlir::PassPluginLibraryInfo
+extern "C" LLVM_ATTRIBUTE_WEAK
+    LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::PassPluginLibraryInfo
     mlirGetPassPluginInfo() {
   return {MLIR_PLUGIN_API_VERSION, "StablehloAlpa", "0.1", registerPasses};
 }

@@ -35,26 +35,25 @@ static LogicalResult verifyShardings(Operation *op, NamedAttribute attr,
                                      ValueRange values) {
   auto shardings = dyn_cast<ArrayAttr>(attr.getValue());
   if (!shardings || shardings.size() != values.size()) {
-    return op->emitOpError() << "'" << attr.getName().getValue()
-                             << "' needs one sharding per value, "
-                             << values.size() << " in all";
+    return op->emitOpError()
+           << "'" << attr.getName().getValue()
+           << "' needs one sharding per value, " << values.size() << " in all";
   }
   MeshAttr mesh = getMesh(op);
   for (auto [index, entry, value] : llvm::enumerate(shardings, values)) {
     auto sharding = dyn_cast<ShardingAttr>(entry);
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!sharding) {
-      return op->emitOpError() << "'" << attr.getName().getValue()
-                               << "' entry " << index << " is no sharding";
+      return op->emitOpError() << "'" << attr.getName().getValue() << "' entry "
+                               << index << " is no sharding";
     }
     if (!type) {
       continue;
     }
     if (sharding.getRank() != type.getRank()) {
-      return op->emitOpError()
-             << "'" << attr.getName().getValue() << "' entry " << index
-             << " has rank " << sharding.getRank() << ", its value has rank "
-             << type.getRank();
+      return op->emitOpError() << "'" << attr.getName().getValue() << "' entry "
+                               << index << " has rank " << sharding.getRank()
+                               << ", its value has rank " << type.getRank();
     }
     if (!mesh || !type.hasStaticShape()) {
       continue;
@@ -126,11 +125,10 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
 
 void MeshAttr::print(AsmPrinter &printer) const {
   printer << "<[";
-  llvm::interleaveComma(llvm::zip(getNames(), getSizes()), printer,
-                        [&](auto axis) {
-                          printer << std::get<0>(axis) << "="
-                                  << std::get<1>(axis);
-                        });
+  llvm::interleaveComma(
+      llvm::zip(getNames(), getSizes()), printer, [&](auto axis) {
+        printer << std::get<0>(axis) << "=" << std::get<1>(axis);
+      });
   printer << "]>";
 }
 

@@ -74,9 +74,9 @@ LogicalResult ShardingRule::verify(Operation *op) const {
   auto verifyTensors = [&](auto types, auto &tensors,
                            StringRef kind) -> LogicalResult {
     if (tensors.size() != llvm::range_size(types)) {
-      return op->emitOpError() << "sharding rule names " << tensors.size()
-                               << " " << kind << "s, the operator has "
-                               << llvm::range_size(types);
+      return op->emitOpError()
+             << "sharding rule names " << tensors.size() << " " << kind
+             << "s, the operator has " << llvm::range_size(types);
     }
     for (auto [index, type, dims] : llvm::enumerate(types, tensors)) {
       ArrayRef<int64_t> shape = getStaticShape(type);
@@ -89,9 +89,8 @@ LogicalResult ShardingRule::verify(Operation *op) const {
         int64_t product = 1;
         for (unsigned factor : dimFactors) {
           if (factor >= factors.size()) {
-            return op->emitOpError()
-                   << "sharding rule names factor " << factor << " of "
-                   << factors.size();
+            return op->emitOpError() << "sharding rule names factor " << factor
+                                     << " of " << factors.size();
           }
           product *= factors[factor].size;
         }

@@ -105,9 +105,8 @@ class LocalContext {
 public:
   /// Emits the scalar `tensor<elementType>` that holds
   /// (linear index of this device along `axes`) * `blockSize`.
-  using OffsetEmitter =
-      function_ref<Value(ArrayRef<unsigned> axes, int64_t blockSize,
-                         Type elementType)>;
+  using OffsetEmitter = function_ref<Value(
+      ArrayRef<unsigned> axes, int64_t blockSize, Type elementType)>;
 
   LocalContext(OpBuilder &builder, const ShardingRule &rule,
                ArrayRef<SmallVector<unsigned, 2>> factorAxes,

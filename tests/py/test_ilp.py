@@ -49,7 +49,7 @@ def test_the_same_graph_gives_the_same_choice() -> None:
 
 def test_empty_mask_names_the_operator() -> None:
     graph = StrategyGraph.from_arrays(random_arrays(0))
-    with pytest.raises(InfeasibleError, match="layer_1/dot.*pinned"):
+    with pytest.raises(InfeasibleError, match=r"layer_1/dot.*pinned"):
         graph.restrict({1: np.zeros(int(graph.num_strategies[1]), bool)})
 
 

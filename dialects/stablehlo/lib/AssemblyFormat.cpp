@@ -7,8 +7,9 @@ using namespace mlir::stablehlo;
 
 FailureOr<SmallVector<int64_t>> stablehlo::parseDims(AsmParser &parser) {
   SmallVector<int64_t> dims;
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                     [&] { return parser.parseInteger(dims.emplace_back()); })) {
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseInteger(dims.emplace_back());
+      })) {
     return failure();
   }
   return dims;
@@ -20,7 +21,8 @@ void stablehlo::printDims(AsmPrinter &printer, ArrayRef<int64_t> dims) {
   printer << ']';
 }
 
-ParseResult stablehlo::parseOneOrFunctionType(OpAsmParser &parser, ArrayRef<Type *> operands,
+ParseResult stablehlo::parseOneOrFunctionType(OpAsmParser &parser,
+                                              ArrayRef<Type *> operands,
                                               Type &result) {
   SMLoc loc = parser.getCurrentLocation();
   Type type;
@@ -35,11 +37,12 @@ ParseResult stablehlo::parseOneOrFunctionType(OpAsmParser &parser, ArrayRef<Type
     result = type;
     return success();
   }
-  if (function.getNumInputs() != operands.size() || function.getNumResults() != 1) {
-    return parser.emitError(loc) << "expected a function type of " << operands.size()
-                                 << " operand(s) and 1 result, but got "
-                                 << function.getNumInputs() << " and "
-                                 << function.getNumResults();
+  if (function.getNumInputs() != operands.size() ||
+      function.getNumResults() != 1) {
+    return parser.emitError(loc)
+           << "expected a function type of " << operands.size()
+           << " operand(s) and 1 result, but got " << function.getNumInputs()
+           << " and " << function.getNumResults();
   }
   for (auto [operand, input] : llvm::zip(operands, function.getInputs())) {
     *operand = input;
@@ -48,8 +51,8 @@ ParseResult stablehlo::parseOneOrFunctionType(OpAsmParser &parser, ArrayRef<Type
   return success();
 }
 
-void stablehlo::printOneOrFunctionType(OpAsmPrinter &printer, ArrayRef<Type> operands,
-                                       Type result) {
+void stablehlo::printOneOrFunctionType(OpAsmPrinter &printer,
+                                       ArrayRef<Type> operands, Type result) {
   if (llvm::all_of(operands, [&](Type type) { return type == result; })) {
     printer << result;
     return;
@@ -57,10 +60,9 @@ void stablehlo::printOneOrFunctionType(OpAsmPrinter &printer, ArrayRef<Type> ope
   printer.printFunctionalType(operands, TypeRange(result));
 }
 
-ParseResult stablehlo::parseVariadicSameOperandsAndResultType(OpAsmParser &parser,
-                                                              Operands &operands,
-                                                              SmallVectorImpl<Type> &types,
-                                                              Type &result) {
+ParseResult stablehlo::parseVariadicSameOperandsAndResultType(
+    OpAsmParser &parser, Operands &operands, SmallVectorImpl<Type> &types,
+    Type &result) {
   types.resize(operands.size());
   SmallVector<Type *> pointers;
   for (Type &type : types) {
@@ -69,8 +71,10 @@ ParseResult stablehlo::parseVariadicSameOperandsAndResultType(OpAsmParser &parse
   return parseOneOrFunctionType(parser, pointers, result);
 }
 
-void stablehlo::printVariadicSameOperandsAndResultType(OpAsmPrinter &printer, Operation *,
-                                                       OperandRange, TypeRange types,
+void stablehlo::printVariadicSameOperandsAndResultType(OpAsmPrinter &printer,
+                                                       Operation *,
+                                                       OperandRange,
+                                                       TypeRange types,
                                                        Type result) {
   printOneOrFunctionType(printer, llvm::to_vector(types), result);
 }
@@ -78,12 +82,13 @@ void stablehlo::printVariadicSameOperandsAndResultType(OpAsmPrinter &printer, Op
 /// The real counterpart of a tensor of complex numbers, or null.
 static Type realTypeOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  auto element = tensor ? dyn_cast<ComplexType>(tensor.getElementType()) : ComplexType();
+  auto element =
+      tensor ? dyn_cast<ComplexType>(tensor.getElementType()) : ComplexType();
   return element ? tensor.clone(element.getElementType()) : Type();
 }
 
-ParseResult stablehlo::parseComplexOpType(OpAsmParser &parser, Type &lhs, Type &rhs,
-                                          Type &result) {
+ParseResult stablehlo::parseComplexOpType(OpAsmParser &parser, Type &lhs,
+                                          Type &rhs, Type &result) {
   SMLoc loc = parser.getCurrentLocation();
   if (parseOneOrFunctionType(parser, {&lhs, &rhs}, result)) {
     return failure();
@@ -98,8 +103,8 @@ ParseResult stablehlo::parseComplexOpType(OpAsmParser &parser, Type &lhs, Type &
   return success();
 }
 
-void stablehlo::printComplexOpType(OpAsmPrinter &printer, Operation *, Type lhs, Type rhs,
-                                   Type result) {
+void stablehlo::printComplexOpType(OpAsmPrinter &printer, Operation *, Type lhs,
+                                   Type rhs, Type result) {
   if (lhs == rhs && lhs == realTypeOf(result)) {
     printer << result;
     return;
@@ -107,8 +112,9 @@ void stablehlo::printComplexOpType(OpAsmPrinter &printer, Operation *, Type lhs,
   printer.printFunctionalType(TypeRange({lhs, rhs}), TypeRange(result));
 }
 
-ParseResult stablehlo::parseSelectOpType(OpAsmParser &parser, Type &pred, Type &onTrue,
-                                         Type &onFalse, Type &result) {
+ParseResult stablehlo::parseSelectOpType(OpAsmParser &parser, Type &pred,
+                                         Type &onTrue, Type &onFalse,
+                                         Type &result) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<Type> types;
   if (parser.parseTypeList(types)) {
@@ -119,9 +125,12 @@ ParseResult stablehlo::parseSelectOpType(OpAsmParser &parser, Type &pred, Type &
     onTrue = onFalse = result = types[1];
     return success();
   }
-  auto function = types.size() == 1 ? dyn_cast<FunctionType>(types[0]) : FunctionType();
-  if (!function || function.getNumInputs() != 3 || function.getNumResults() != 1) {
-    return parser.emitError(loc, "expected two types or a function type of three operands");
+  auto function =
+      types.size() == 1 ? dyn_cast<FunctionType>(types[0]) : FunctionType();
+  if (!function || function.getNumInputs() != 3 ||
+      function.getNumResults() != 1) {
+    return parser.emitError(
+        loc, "expected two types or a function type of three operands");
   }
   pred = function.getInput(0);
   onTrue = function.getInput(1);
@@ -130,16 +139,18 @@ ParseResult stablehlo::parseSelectOpType(OpAsmParser &parser, Type &pred, Type &
   return success();
 }
 
-void stablehlo::printSelectOpType(OpAsmPrinter &printer, Operation *, Type pred, Type onTrue,
-                                  Type onFalse, Type result) {
+void stablehlo::printSelectOpType(OpAsmPrinter &printer, Operation *, Type pred,
+                                  Type onTrue, Type onFalse, Type result) {
   if (onTrue == result && onFalse == result) {
     printer << pred << ", " << result;
     return;
   }
-  printer.printFunctionalType(TypeRange({pred, onTrue, onFalse}), TypeRange(result));
+  printer.printFunctionalType(TypeRange({pred, onTrue, onFalse}),
+                              TypeRange(result));
 }
 
-ParseResult stablehlo::parsePairwiseOpType(OpAsmParser &parser, SmallVectorImpl<Type> &operands,
+ParseResult stablehlo::parsePairwiseOpType(OpAsmParser &parser,
+                                           SmallVectorImpl<Type> &operands,
                                            SmallVectorImpl<Type> &results) {
   if (parser.parseTypeList(operands)) {
     return failure();
@@ -148,8 +159,8 @@ ParseResult stablehlo::parsePairwiseOpType(OpAsmParser &parser, SmallVectorImpl<
   return success();
 }
 
-void stablehlo::printPairwiseOpType(OpAsmPrinter &printer, Operation *, TypeRange operands,
-                                    TypeRange) {
+void stablehlo::printPairwiseOpType(OpAsmPrinter &printer, Operation *,
+                                    TypeRange operands, TypeRange) {
   llvm::interleaveComma(operands, printer);
 }
 
@@ -168,7 +179,8 @@ ParseResult stablehlo::parseVariadicOperandWithAttribute(OpAsmParser &parser,
   }
 }
 
-void stablehlo::printVariadicOperandWithAttribute(OpAsmPrinter &printer, Operation *,
+void stablehlo::printVariadicOperandWithAttribute(OpAsmPrinter &printer,
+                                                  Operation *,
                                                   OperandRange operands) {
   llvm::interleaveComma(operands, printer);
   if (!operands.empty()) {
@@ -176,8 +188,10 @@ void stablehlo::printVariadicOperandWithAttribute(OpAsmPrinter &printer, Operati
   }
 }
 
-ParseResult stablehlo::parseSliceRanges(OpAsmParser &parser, DenseI64ArrayAttr &start,
-                                        DenseI64ArrayAttr &limit, DenseI64ArrayAttr &strides) {
+ParseResult stablehlo::parseSliceRanges(OpAsmParser &parser,
+                                        DenseI64ArrayAttr &start,
+                                        DenseI64ArrayAttr &limit,
+                                        DenseI64ArrayAttr &strides) {
   SmallVector<int64_t> starts, limits, steps;
   auto parseRange = [&]() -> ParseResult {
     if (parser.parseInteger(starts.emplace_back()) || parser.parseColon() ||
@@ -190,7 +204,8 @@ ParseResult stablehlo::parseSliceRanges(OpAsmParser &parser, DenseI64ArrayAttr &
     }
     return success();
   };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseRange)) {
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                     parseRange)) {
     return failure();
   }
   start = parser.getBuilder().getDenseI64ArrayAttr(starts);
@@ -199,21 +214,25 @@ ParseResult stablehlo::parseSliceRanges(OpAsmParser &parser, DenseI64ArrayAttr &
   return success();
 }
 
-void stablehlo::printSliceRanges(OpAsmPrinter &printer, Operation *, DenseI64ArrayAttr start,
-                                 DenseI64ArrayAttr limit, DenseI64ArrayAttr strides) {
+void stablehlo::printSliceRanges(OpAsmPrinter &printer, Operation *,
+                                 DenseI64ArrayAttr start,
+                                 DenseI64ArrayAttr limit,
+                                 DenseI64ArrayAttr strides) {
   printer << '[';
-  llvm::interleaveComma(llvm::zip(start.asArrayRef(), limit.asArrayRef(), strides.asArrayRef()),
-                        printer, [&](auto range) {
-                          auto [first, last, step] = range;
-                          printer << first << ':' << last;
-                          if (step != 1) {
-                            printer << ':' << step;
-                          }
-                        });
+  llvm::interleaveComma(
+      llvm::zip(start.asArrayRef(), limit.asArrayRef(), strides.asArrayRef()),
+      printer, [&](auto range) {
+        auto [first, last, step] = range;
+        printer << first << ':' << last;
+        if (step != 1) {
+          printer << ':' << step;
+        }
+      });
   printer << ']';
 }
 
-ParseResult stablehlo::parseExponentMantissa(OpAsmParser &parser, IntegerAttr &exponent,
+ParseResult stablehlo::parseExponentMantissa(OpAsmParser &parser,
+                                             IntegerAttr &exponent,
                                              IntegerAttr &mantissa) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef text;
@@ -223,27 +242,32 @@ ParseResult stablehlo::parseExponentMantissa(OpAsmParser &parser, IntegerAttr &e
   StringRef rest = text;
   int32_t exponentBits, mantissaBits;
   if (!rest.consume_front("e") || rest.consumeInteger(10, exponentBits) ||
-      !rest.consume_front("m") || rest.consumeInteger(10, mantissaBits) || !rest.empty()) {
-    return parser.emitError(loc) << "expected a format like e5m10, but got '" << text << "'";
+      !rest.consume_front("m") || rest.consumeInteger(10, mantissaBits) ||
+      !rest.empty()) {
+    return parser.emitError(loc)
+           << "expected a format like e5m10, but got '" << text << "'";
   }
   exponent = parser.getBuilder().getI32IntegerAttr(exponentBits);
   mantissa = parser.getBuilder().getI32IntegerAttr(mantissaBits);
   return success();
 }
 
-void stablehlo::printExponentMantissa(OpAsmPrinter &printer, Operation *, IntegerAttr exponent,
+void stablehlo::printExponentMantissa(OpAsmPrinter &printer, Operation *,
+                                      IntegerAttr exponent,
                                       IntegerAttr mantissa) {
   printer << 'e' << exponent.getInt() << 'm' << mantissa.getInt();
 }
 
-ParseResult stablehlo::parseComparisonType(OpAsmParser &parser, ComparisonTypeAttr &attr) {
+ParseResult stablehlo::parseComparisonType(OpAsmParser &parser,
+                                           ComparisonTypeAttr &attr) {
   if (failed(parser.parseOptionalComma())) {
     return success();
   }
   return parseEnumKeyword(parser, attr);
 }
 
-void stablehlo::printComparisonType(OpAsmPrinter &printer, Operation *, ComparisonTypeAttr attr) {
+void stablehlo::printComparisonType(OpAsmPrinter &printer, Operation *,
+                                    ComparisonTypeAttr attr) {
   if (attr) {
     printer << ", " << stringifyEnum(attr.getValue());
   }
@@ -260,14 +284,16 @@ static ParseResult parsePrecisions(OpAsmParser &parser, ArrayAttr &config) {
     return success();
   };
   if (parser.parseEqual() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parsePrecision)) {
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                     parsePrecision)) {
     return failure();
   }
   config = parser.getBuilder().getArrayAttr(precisions);
   return success();
 }
 
-ParseResult stablehlo::parsePrecisionConfig(OpAsmParser &parser, ArrayAttr &config) {
+ParseResult stablehlo::parsePrecisionConfig(OpAsmParser &parser,
+                                            ArrayAttr &config) {
   if (failed(parser.parseOptionalComma())) {
     return success();
   }
@@ -277,7 +303,8 @@ ParseResult stablehlo::parsePrecisionConfig(OpAsmParser &parser, ArrayAttr &conf
   return parsePrecisions(parser, config);
 }
 
-void stablehlo::printPrecisionConfig(OpAsmPrinter &printer, Operation *, ArrayAttr config) {
+void stablehlo::printPrecisionConfig(OpAsmPrinter &printer, Operation *,
+                                     ArrayAttr config) {
   if (!config) {
     return;
   }
@@ -306,8 +333,10 @@ static ParseResult parseDimsPair(OpAsmParser &parser, SmallVector<int64_t> &lhs,
   return success();
 }
 
-ParseResult stablehlo::parseDotParameters(OpAsmParser &parser, DotDimensionNumbersAttr &dims,
-                                          ArrayAttr &precision, DotAlgorithmAttr &algorithm) {
+ParseResult stablehlo::parseDotParameters(OpAsmParser &parser,
+                                          DotDimensionNumbersAttr &dims,
+                                          ArrayAttr &precision,
+                                          DotAlgorithmAttr &algorithm) {
   SmallVector<int64_t> lhsBatch, rhsBatch, lhsContract, rhsContract;
   if (succeeded(parser.parseOptionalKeyword("batching_dims"))) {
     if (parseDimsPair(parser, lhsBatch, rhsBatch) || parser.parseComma()) {
@@ -318,8 +347,8 @@ ParseResult stablehlo::parseDotParameters(OpAsmParser &parser, DotDimensionNumbe
       parseDimsPair(parser, lhsContract, rhsContract)) {
     return failure();
   }
-  dims = DotDimensionNumbersAttr::get(parser.getContext(), lhsBatch, rhsBatch, lhsContract,
-                                      rhsContract);
+  dims = DotDimensionNumbersAttr::get(parser.getContext(), lhsBatch, rhsBatch,
+                                      lhsContract, rhsContract);
   bool isComma = succeeded(parser.parseOptionalComma());
   if (isComma && succeeded(parser.parseOptionalKeyword("precision"))) {
     if (parsePrecisions(parser, precision)) {
@@ -331,16 +360,19 @@ ParseResult stablehlo::parseDotParameters(OpAsmParser &parser, DotDimensionNumbe
     if (parser.parseKeyword("algorithm") || parser.parseEqual()) {
       return failure();
     }
-    algorithm = dyn_cast_or_null<DotAlgorithmAttr>(DotAlgorithmAttr::parse(parser, Type()));
+    algorithm = dyn_cast_or_null<DotAlgorithmAttr>(
+        DotAlgorithmAttr::parse(parser, Type()));
     return success(static_cast<bool>(algorithm));
   }
   return success();
 }
 
 void stablehlo::printDotParameters(OpAsmPrinter &printer, Operation *op,
-                                   DotDimensionNumbersAttr dims, ArrayAttr precision,
+                                   DotDimensionNumbersAttr dims,
+                                   ArrayAttr precision,
                                    DotAlgorithmAttr algorithm) {
-  if (!dims.getLhsBatchingDimensions().empty() || !dims.getRhsBatchingDimensions().empty()) {
+  if (!dims.getLhsBatchingDimensions().empty() ||
+      !dims.getRhsBatchingDimensions().empty()) {
     printer << "batching_dims = ";
     printDims(printer, dims.getLhsBatchingDimensions());
     printer << " x ";
@@ -358,10 +390,12 @@ void stablehlo::printDotParameters(OpAsmPrinter &printer, Operation *op,
   }
 }
 
-ParseResult stablehlo::parseCustomCallTarget(OpAsmParser &parser, StringAttr &target) {
+ParseResult stablehlo::parseCustomCallTarget(OpAsmParser &parser,
+                                             StringAttr &target) {
   return parser.parseSymbolName(target);
 }
 
-void stablehlo::printCustomCallTarget(OpAsmPrinter &printer, Operation *, StringAttr target) {
+void stablehlo::printCustomCallTarget(OpAsmPrinter &printer, Operation *,
+                                      StringAttr target) {
   printer.printSymbolName(target.getValue());
 }

@@ -1,8 +1,8 @@
 //===- Attributes.cpp - attributes, enumerations and types ----------------===//
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "stablehlo/dialect/AssemblyFormat.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -29,19 +29,23 @@ void StablehloDialect::registerTypes() {
       >();
 }
 
-Attribute StablehloDialect::parseAttribute(DialectAsmParser &parser, Type type) const {
+Attribute StablehloDialect::parseAttribute(DialectAsmParser &parser,
+                                           Type type) const {
   StringRef mnemonic;
   Attribute attr;
-  OptionalParseResult result = generatedAttributeParser(parser, &mnemonic, type, attr);
+  OptionalParseResult result =
+      generatedAttributeParser(parser, &mnemonic, type, attr);
   if (result.has_value()) {
     return succeeded(*result) ? attr : Attribute();
   }
   // The text of an attribute without a definition is kept as it is.
   return OpaqueAttr::get(StringAttr::get(getContext(), getNamespace()),
-                         parser.getFullSymbolSpec(), type ? type : NoneType::get(getContext()));
+                         parser.getFullSymbolSpec(),
+                         type ? type : NoneType::get(getContext()));
 }
 
-void StablehloDialect::printAttribute(Attribute attr, DialectAsmPrinter &printer) const {
+void StablehloDialect::printAttribute(Attribute attr,
+                                      DialectAsmPrinter &printer) const {
   (void)generatedAttributePrinter(attr, printer);
 }
 
@@ -62,7 +66,8 @@ void StablehloDialect::printType(Type type, DialectAsmPrinter &printer) const {
 
 Attribute ConvDimensionNumbersAttr::parse(AsmParser &parser, Type) {
   ConvDimensionNumbersAttr attr;
-  if (parser.parseLess() || parseConvolutionDimensions(parser, attr) || parser.parseGreater()) {
+  if (parser.parseLess() || parseConvolutionDimensions(parser, attr) ||
+      parser.parseGreater()) {
     return {};
   }
   return attr;

@@ -2,11 +2,11 @@
 
 #include "stablehlo/dialect/ChloOps.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "stablehlo/dialect/AssemblyFormat.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::chlo;
@@ -24,9 +24,15 @@ namespace {
 /// Any operation may move into the place of a call.
 struct ChloInlinerInterface : public DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
-  bool isLegalToInline(Operation *, Operation *, bool) const final { return true; }
-  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final { return true; }
-  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
+  bool isLegalToInline(Operation *, Operation *, bool) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
 };
 } // namespace
 
@@ -48,19 +54,23 @@ void ChloDialect::registerAttributes() {
       >();
 }
 
-Attribute ChloDialect::parseAttribute(DialectAsmParser &parser, Type type) const {
+Attribute ChloDialect::parseAttribute(DialectAsmParser &parser,
+                                      Type type) const {
   StringRef mnemonic;
   Attribute attr;
-  OptionalParseResult result = generatedAttributeParser(parser, &mnemonic, type, attr);
+  OptionalParseResult result =
+      generatedAttributeParser(parser, &mnemonic, type, attr);
   if (result.has_value()) {
     return succeeded(*result) ? attr : Attribute();
   }
   // The text of an attribute without a definition is kept as it is.
   return OpaqueAttr::get(StringAttr::get(getContext(), getNamespace()),
-                         parser.getFullSymbolSpec(), type ? type : NoneType::get(getContext()));
+                         parser.getFullSymbolSpec(),
+                         type ? type : NoneType::get(getContext()));
 }
 
-void ChloDialect::printAttribute(Attribute attr, DialectAsmPrinter &printer) const {
+void ChloDialect::printAttribute(Attribute attr,
+                                 DialectAsmPrinter &printer) const {
   (void)generatedAttributePrinter(attr, printer);
 }
 
@@ -78,15 +88,17 @@ LogicalResult TopKOp::verify() {
     return emitOpError("needs an operand of rank at least 1, but got rank 0");
   }
   SmallVector<int64_t> expected(operand.getShape());
-  if (expected.back() != ShapedType::kDynamic && static_cast<int64_t>(getK()) > expected.back()) {
-    return emitOpError() << "k = " << getK() << " is more than the last dimension's size "
+  if (expected.back() != ShapedType::kDynamic &&
+      static_cast<int64_t>(getK()) > expected.back()) {
+    return emitOpError() << "k = " << getK()
+                         << " is more than the last dimension's size "
                          << expected.back();
   }
   expected.back() = static_cast<int64_t>(getK());
   for (RankedTensorType type : {values, indices}) {
     if (failed(mlir::verifyCompatibleShape(type.getShape(), expected))) {
-      return emitOpError() << "results must have the operand's shape with k = " << getK()
-                           << " last, but got " << type;
+      return emitOpError() << "results must have the operand's shape with k = "
+                           << getK() << " last, but got " << type;
     }
   }
   return success();
@@ -94,21 +106,26 @@ LogicalResult TopKOp::verify() {
 
 LogicalResult RaggedDotOp::verify() {
   RaggedDotDimensionNumbersAttr dims = getRaggedDotDimensionNumbers();
-  auto check = [&](ArrayRef<int64_t> list, Value operand, StringRef name) -> LogicalResult {
+  auto check = [&](ArrayRef<int64_t> list, Value operand,
+                   StringRef name) -> LogicalResult {
     int64_t rank = cast<RankedTensorType>(operand.getType()).getRank();
     for (int64_t dim : list) {
       if (dim < 0 || dim >= rank) {
-        return emitOpError() << name << " dimension " << dim << " is not in [0, " << rank << ")";
+        return emitOpError() << name << " dimension " << dim
+                             << " is not in [0, " << rank << ")";
       }
     }
     return success();
   };
-  return success(succeeded(check(dims.getLhsBatchingDimensions(), getLhs(), "lhs batching")) &&
-                 succeeded(check(dims.getRhsBatchingDimensions(), getRhs(), "rhs batching")) &&
-                 succeeded(check(dims.getLhsContractingDimensions(), getLhs(),
-                                 "lhs contracting")) &&
-                 succeeded(check(dims.getRhsContractingDimensions(), getRhs(),
-                                 "rhs contracting")) &&
-                 succeeded(check(dims.getLhsRaggedDimensions(), getLhs(), "lhs ragged")) &&
-                 succeeded(check(dims.getRhsGroupDimensions(), getRhs(), "rhs group")));
+  return success(
+      succeeded(
+          check(dims.getLhsBatchingDimensions(), getLhs(), "lhs batching")) &&
+      succeeded(
+          check(dims.getRhsBatchingDimensions(), getRhs(), "rhs batching")) &&
+      succeeded(check(dims.getLhsContractingDimensions(), getLhs(),
+                      "lhs contracting")) &&
+      succeeded(check(dims.getRhsContractingDimensions(), getRhs(),
+                      "rhs contracting")) &&
+      succeeded(check(dims.getLhsRaggedDimensions(), getLhs(), "lhs ragged")) &&
+      succeeded(check(dims.getRhsGroupDimensions(), getRhs(), "rhs group")));
 }

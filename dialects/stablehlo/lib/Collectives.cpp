@@ -1,4 +1,5 @@
-//===- Collectives.cpp - registration and behaviour of a family of operations ---===//
+//===- Collectives.cpp - registration and behaviour of a family of operations
+//---===//
 
 #include "stablehlo/dialect/AssemblyFormat.h"
 

@@ -1,4 +1,5 @@
-//===- ControlFlow.cpp - registration and behaviour of a family of operations ---===//
+//===- ControlFlow.cpp - registration and behaviour of a family of operations
+//---===//
 
 #include "stablehlo/dialect/AssemblyFormat.h"
 
@@ -19,7 +20,8 @@ void StablehloDialect::registerControlFlowOps() {
 // WhileOp: `while(%iterArg = %x) : type cond {..} do {..}`
 //===----------------------------------------------------------------------===//
 
-void WhileOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setNameFn) {
+void WhileOp::getAsmBlockArgumentNames(Region &region,
+                                       OpAsmSetValueNameFn setNameFn) {
   for (BlockArgument argument : region.getArguments()) {
     setNameFn(argument, "iterArg");
   }
@@ -30,14 +32,16 @@ ParseResult WhileOp::parse(OpAsmParser &parser, OperationState &state) {
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   SmallVector<OpAsmParser::Argument> arguments;
   auto parsePair = [&]() -> ParseResult {
-    return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+    return failure(parser.parseArgument(arguments.emplace_back()) ||
+                   parser.parseEqual() ||
                    parser.parseOperand(operands.emplace_back()));
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parsePair)) {
     return failure();
   }
   SmallVector<Type> types;
-  if (!operands.empty() && (parser.parseColon() || parser.parseTypeList(types))) {
+  if (!operands.empty() &&
+      (parser.parseColon() || parser.parseTypeList(types))) {
     return failure();
   }
   if (parser.resolveOperands(operands, types, loc, state.operands) ||
@@ -48,14 +52,16 @@ ParseResult WhileOp::parse(OpAsmParser &parser, OperationState &state) {
   for (auto [argument, type] : llvm::zip(arguments, types)) {
     argument.type = type;
   }
-  return failure(parser.parseKeyword("cond") || parser.parseRegion(*state.addRegion(), arguments) ||
-                 parser.parseKeyword("do") || parser.parseRegion(*state.addRegion(), arguments));
+  return failure(parser.parseKeyword("cond") ||
+                 parser.parseRegion(*state.addRegion(), arguments) ||
+                 parser.parseKeyword("do") ||
+                 parser.parseRegion(*state.addRegion(), arguments));
 }
 
 void WhileOp::print(OpAsmPrinter &printer) {
   printer << '(';
-  llvm::interleaveComma(llvm::zip(getCond().getArguments(), getOperands()), printer,
-                        [&](auto pair) {
+  llvm::interleaveComma(llvm::zip(getCond().getArguments(), getOperands()),
+                        printer, [&](auto pair) {
                           auto [argument, operand] = pair;
                           printer << argument << " = " << operand;
                         });

@@ -15,8 +15,8 @@ struct DimensionList {
 } // namespace
 
 /// Parses `[b, 0, 1, f]` with the letters `first` and `second`.
-static ParseResult parseLabels(AsmParser &parser, StringRef first, StringRef second,
-                                      DimensionList &list) {
+static ParseResult parseLabels(AsmParser &parser, StringRef first,
+                               StringRef second, DimensionList &list) {
   SMLoc loc = parser.getCurrentLocation();
   int64_t position = 0;
   SmallVector<std::pair<int64_t, int64_t>> spatial;
@@ -35,26 +35,32 @@ static ParseResult parseLabels(AsmParser &parser, StringRef first, StringRef sec
     if (parser.parseKeyword(&keyword)) {
       return failure();
     }
-    int64_t *target = keyword == first ? &list.first : keyword == second ? &list.second : nullptr;
+    int64_t *target = keyword == first    ? &list.first
+                      : keyword == second ? &list.second
+                                          : nullptr;
     if (!target || *target >= 0) {
-      return parser.emitError(entryLoc) << "expected '" << first << "' and '" << second
-                                        << "' once each, but got '" << keyword << "'";
+      return parser.emitError(entryLoc)
+             << "expected '" << first << "' and '" << second
+             << "' once each, but got '" << keyword << "'";
     }
     *target = position++;
     return success();
   };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseEntry)) {
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                     parseEntry)) {
     return failure();
   }
   if (list.first < 0 || list.second < 0) {
-    return parser.emitError(loc) << "expected '" << first << "' and '" << second << "' once each";
+    return parser.emitError(loc)
+           << "expected '" << first << "' and '" << second << "' once each";
   }
   list.spatial.assign(spatial.size(), -1);
   for (auto [number, dim] : spatial) {
     if (number < 0 || number >= static_cast<int64_t>(spatial.size()) ||
         list.spatial[number] >= 0) {
-      return parser.emitError(loc) << "spatial dimensions must be 0 to " << spatial.size() - 1
-                                   << " once each, but got " << number;
+      return parser.emitError(loc)
+             << "spatial dimensions must be 0 to " << spatial.size() - 1
+             << " once each, but got " << number;
     }
     list.spatial[number] = dim;
   }
@@ -62,7 +68,8 @@ static ParseResult parseLabels(AsmParser &parser, StringRef first, StringRef sec
 }
 
 static void printLabels(AsmPrinter &printer, char firstName, int64_t first,
-                               char secondName, int64_t second, ArrayRef<int64_t> spatial) {
+                        char secondName, int64_t second,
+                        ArrayRef<int64_t> spatial) {
   int64_t rank = static_cast<int64_t>(spatial.size()) + 2;
   printer << '[';
   for (int64_t dim = 0; dim < rank; ++dim) {
@@ -81,34 +88,40 @@ static void printLabels(AsmPrinter &printer, char firstName, int64_t first,
   printer << ']';
 }
 
-ParseResult stablehlo::parseConvolutionDimensions(AsmParser &parser,
-                                                  ConvDimensionNumbersAttr &dims) {
+ParseResult
+stablehlo::parseConvolutionDimensions(AsmParser &parser,
+                                      ConvDimensionNumbersAttr &dims) {
   DimensionList input, kernel, output;
   if (parseLabels(parser, "b", "f", input) || parser.parseKeyword("x") ||
       parseLabels(parser, "i", "o", kernel) || parser.parseArrow() ||
       parseLabels(parser, "b", "f", output)) {
     return failure();
   }
-  dims = ConvDimensionNumbersAttr::get(parser.getContext(), input.first, input.second,
-                                       input.spatial, kernel.first, kernel.second,
-                                       kernel.spatial, output.first, output.second,
-                                       output.spatial);
+  dims = ConvDimensionNumbersAttr::get(
+      parser.getContext(), input.first, input.second, input.spatial,
+      kernel.first, kernel.second, kernel.spatial, output.first, output.second,
+      output.spatial);
   return success();
 }
 
-void stablehlo::printConvolutionDimensions(AsmPrinter &printer, ConvDimensionNumbersAttr dims) {
+void stablehlo::printConvolutionDimensions(AsmPrinter &printer,
+                                           ConvDimensionNumbersAttr dims) {
   printLabels(printer, 'b', dims.getInputBatchDimension(), 'f',
-                     dims.getInputFeatureDimension(), dims.getInputSpatialDimensions());
+              dims.getInputFeatureDimension(),
+              dims.getInputSpatialDimensions());
   printer << 'x';
   printLabels(printer, 'i', dims.getKernelInputFeatureDimension(), 'o',
-                     dims.getKernelOutputFeatureDimension(), dims.getKernelSpatialDimensions());
+              dims.getKernelOutputFeatureDimension(),
+              dims.getKernelSpatialDimensions());
   printer << "->";
   printLabels(printer, 'b', dims.getOutputBatchDimension(), 'f',
-                     dims.getOutputFeatureDimension(), dims.getOutputSpatialDimensions());
+              dims.getOutputFeatureDimension(),
+              dims.getOutputSpatialDimensions());
 }
 
 /// Parses `[[1, 1], [0, 2]]` to a tensor of shape [n, 2].
-static ParseResult parsePadding(OpAsmParser &parser, DenseIntElementsAttr &padding) {
+static ParseResult parsePadding(OpAsmParser &parser,
+                                DenseIntElementsAttr &padding) {
   SmallVector<int64_t> values;
   SMLoc loc = parser.getCurrentLocation();
   auto parsePair = [&]() -> ParseResult {
@@ -117,8 +130,9 @@ static ParseResult parsePadding(OpAsmParser &parser, DenseIntElementsAttr &paddi
       return failure();
     }
     if (pair->size() != 2) {
-      return parser.emitError(loc) << "padding needs 2 values for each dimension, but got "
-                                   << pair->size();
+      return parser.emitError(loc)
+             << "padding needs 2 values for each dimension, but got "
+             << pair->size();
     }
     values.append(*pair);
     return success();
@@ -126,13 +140,15 @@ static ParseResult parsePadding(OpAsmParser &parser, DenseIntElementsAttr &paddi
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parsePair)) {
     return failure();
   }
-  auto type = RankedTensorType::get({static_cast<int64_t>(values.size() / 2), 2},
-                                    parser.getBuilder().getI64Type());
+  auto type =
+      RankedTensorType::get({static_cast<int64_t>(values.size() / 2), 2},
+                            parser.getBuilder().getI64Type());
   padding = DenseIntElementsAttr::get(type, values);
   return success();
 }
 
-ParseResult stablehlo::parseWindowAttributes(OpAsmParser &parser, DenseI64ArrayAttr &strides,
+ParseResult stablehlo::parseWindowAttributes(OpAsmParser &parser,
+                                             DenseI64ArrayAttr &strides,
                                              DenseIntElementsAttr &padding,
                                              DenseI64ArrayAttr &lhsDilation,
                                              DenseI64ArrayAttr &rhsDilation,
@@ -163,7 +179,8 @@ ParseResult stablehlo::parseWindowAttributes(OpAsmParser &parser, DenseI64ArrayA
       values.push_back(number != 0);
       return success();
     };
-    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseFlag)) {
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                       parseFlag)) {
       return failure();
     }
     reversal = parser.getBuilder().getDenseBoolArrayAttr(values);
@@ -172,12 +189,14 @@ ParseResult stablehlo::parseWindowAttributes(OpAsmParser &parser, DenseI64ArrayA
   StringRef keyword;
   SMLoc loc = parser.getCurrentLocation();
   while (succeeded(parser.parseOptionalKeyword(&keyword))) {
-    bool isRepeated = (keyword == "stride" && strides) || (keyword == "pad" && padding) ||
+    bool isRepeated = (keyword == "stride" && strides) ||
+                      (keyword == "pad" && padding) ||
                       (keyword == "lhs_dilate" && lhsDilation) ||
                       (keyword == "rhs_dilate" && rhsDilation) ||
                       (keyword == "reverse" && reversal);
     if (isRepeated) {
-      return parser.emitError(loc) << "window attribute '" << keyword << "' appears twice";
+      return parser.emitError(loc)
+             << "window attribute '" << keyword << "' appears twice";
     }
     if (parser.parseEqual()) {
       return failure();
@@ -194,7 +213,8 @@ ParseResult stablehlo::parseWindowAttributes(OpAsmParser &parser, DenseI64ArrayA
     } else if (keyword == "reverse") {
       result = parseReversal();
     } else {
-      result = parser.emitError(loc) << "unknown window attribute '" << keyword << "'";
+      result = parser.emitError(loc)
+               << "unknown window attribute '" << keyword << "'";
     }
     if (result) {
       return failure();
@@ -208,7 +228,8 @@ ParseResult stablehlo::parseWindowAttributes(OpAsmParser &parser, DenseI64ArrayA
 }
 
 void stablehlo::printWindowAttributes(OpAsmPrinter &printer, Operation *,
-                                      DenseI64ArrayAttr strides, DenseIntElementsAttr padding,
+                                      DenseI64ArrayAttr strides,
+                                      DenseIntElementsAttr padding,
                                       DenseI64ArrayAttr lhsDilation,
                                       DenseI64ArrayAttr rhsDilation,
                                       DenseBoolArrayAttr reversal) {
@@ -239,8 +260,9 @@ void stablehlo::printWindowAttributes(OpAsmPrinter &printer, Operation *,
   if (reversal) {
     begin("reverse");
     printer << '[';
-    llvm::interleaveComma(reversal.asArrayRef(), printer,
-                          [&](bool flag) { printer << (flag ? "true" : "false"); });
+    llvm::interleaveComma(reversal.asArrayRef(), printer, [&](bool flag) {
+      printer << (flag ? "true" : "false");
+    });
     printer << ']';
   }
 }

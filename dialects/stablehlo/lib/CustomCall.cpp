@@ -1,4 +1,5 @@
-//===- CustomCall.cpp - registration and behaviour of a family of operations ---===//
+//===- CustomCall.cpp - registration and behaviour of a family of operations
+//---===//
 
 #include "stablehlo/dialect/AssemblyFormat.h"
 
@@ -16,7 +17,8 @@ void StablehloDialect::registerCustomCallOps() {
 }
 
 void CustomCallOp::getEffects(
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
   if (getHasSideEffect()) {
     effects.emplace_back(MemoryEffects::Read::get());
     effects.emplace_back(MemoryEffects::Write::get());

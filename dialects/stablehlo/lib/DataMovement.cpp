@@ -1,4 +1,5 @@
-//===- DataMovement.cpp - registration and behaviour of a family of operations ---===//
+//===- DataMovement.cpp - registration and behaviour of a family of operations
+//---===//
 
 #include "stablehlo/dialect/AssemblyFormat.h"
 
@@ -19,12 +20,14 @@ void StablehloDialect::registerDataMovementOps() {
 // ConstantOp
 //===----------------------------------------------------------------------===//
 
-void ConstantOp::build(OpBuilder &builder, OperationState &state, Attribute value) {
+void ConstantOp::build(OpBuilder &builder, OperationState &state,
+                       Attribute value) {
   auto elements = cast<ElementsAttr>(value);
   build(builder, state, elements.getType(), elements);
 }
 
-void ConstantOp::getAsmResultNames(function_ref<void(Value, StringRef)> setNameFn) {
+void ConstantOp::getAsmResultNames(
+    function_ref<void(Value, StringRef)> setNameFn) {
   bool isInteger = isa<IntegerType>(getOutput().getType().getElementType());
   setNameFn(getOutput(), isInteger ? "c" : "cst");
 }
@@ -32,7 +35,8 @@ void ConstantOp::getAsmResultNames(function_ref<void(Value, StringRef)> setNameF
 ParseResult ConstantOp::parse(OpAsmParser &parser, OperationState &state) {
   SMLoc loc = parser.getCurrentLocation();
   ElementsAttr value;
-  if (parser.parseOptionalAttrDict(state.attributes) || parser.parseAttribute(value)) {
+  if (parser.parseOptionalAttrDict(state.attributes) ||
+      parser.parseAttribute(value)) {
     return failure();
   }
   auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -61,14 +65,16 @@ static bool isIdentity(ArrayRef<int64_t> dims) {
 
 /// A value of static type `type` is the result itself.
 static bool isSame(Value operand, Type type) {
-  return operand.getType() == type && cast<RankedTensorType>(type).hasStaticShape();
+  return operand.getType() == type &&
+         cast<RankedTensorType>(type).hasStaticShape();
 }
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   if (isSame(getOperand(), getType())) {
     return getOperand();
   }
-  if (auto inner = getOperand().getDefiningOp<ReshapeOp>(); inner && inner != *this) {
+  if (auto inner = getOperand().getDefiningOp<ReshapeOp>();
+      inner && inner != *this) {
     getOperandMutable().assign(inner.getOperand());
     return getResult();
   }
@@ -80,7 +86,8 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
     return getOperand();
   }
   auto inner = getOperand().getDefiningOp<TransposeOp>();
-  if (!inner || inner == *this || inner.getPermutation().size() != getPermutation().size()) {
+  if (!inner || inner == *this ||
+      inner.getPermutation().size() != getPermutation().size()) {
     return {};
   }
   SmallVector<int64_t> permutation;
@@ -93,11 +100,14 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
 }
 
 OpFoldResult BroadcastInDimOp::fold(FoldAdaptor) {
-  bool isNoOp = isIdentity(getBroadcastDimensions()) && isSame(getOperand(), getType());
+  bool isNoOp =
+      isIdentity(getBroadcastDimensions()) && isSame(getOperand(), getType());
   return isNoOp ? OpFoldResult(getOperand()) : OpFoldResult();
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
-  // A slice of the operand's own static shape starts at 0 with stride 1 wherever that matters.
-  return isSame(getOperand(), getType()) ? OpFoldResult(getOperand()) : OpFoldResult();
+  // A slice of the operand's own static shape starts at 0 with stride 1
+  // wherever that matters.
+  return isSame(getOperand(), getType()) ? OpFoldResult(getOperand())
+                                         : OpFoldResult();
 }

@@ -13,9 +13,15 @@ namespace {
 /// Any operation may move into the place of a call.
 struct StablehloInlinerInterface : public DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
-  bool isLegalToInline(Operation *, Operation *, bool) const final { return true; }
-  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final { return true; }
-  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
+  bool isLegalToInline(Operation *, Operation *, bool) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
 };
 } // namespace
 
@@ -34,7 +40,8 @@ void StablehloDialect::initialize() {
   allowUnknownOperations();
 }
 
-Operation *StablehloDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+Operation *StablehloDialect::materializeConstant(OpBuilder &builder,
+                                                 Attribute value, Type type,
                                                  Location loc) {
   auto elements = dyn_cast<ElementsAttr>(value);
   if (!elements || elements.getType() != type || !isa<RankedTensorType>(type)) {

@@ -1,4 +1,5 @@
-//===- Elementwise.cpp - registration and behaviour of a family of operations ---===//
+//===- Elementwise.cpp - registration and behaviour of a family of operations
+//---===//
 
 #include "stablehlo/dialect/AssemblyFormat.h"
 
@@ -16,5 +17,6 @@ void StablehloDialect::registerElementwiseOps() {
 }
 
 OpFoldResult ConvertOp::fold(FoldAdaptor) {
-  return getOperand().getType() == getType() ? OpFoldResult(getOperand()) : OpFoldResult();
+  return getOperand().getType() == getType() ? OpFoldResult(getOperand())
+                                             : OpFoldResult();
 }

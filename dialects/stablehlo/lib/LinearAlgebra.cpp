@@ -1,4 +1,5 @@
-//===- LinearAlgebra.cpp - registration and behaviour of a family of operations ---===//
+//===- LinearAlgebra.cpp - registration and behaviour of a family of operations
+//---===//
 
 #include "stablehlo/dialect/AssemblyFormat.h"
 
@@ -15,7 +16,8 @@ void StablehloDialect::registerLinearAlgebraOps() {
       >();
 }
 
-void RngBitGeneratorOp::getAsmResultNames(function_ref<void(Value, StringRef)> setNameFn) {
+void RngBitGeneratorOp::getAsmResultNames(
+    function_ref<void(Value, StringRef)> setNameFn) {
   setNameFn(getOutputState(), "output_state");
   setNameFn(getOutput(), "output");
 }

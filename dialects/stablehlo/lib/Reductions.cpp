@@ -1,4 +1,5 @@
-//===- Reductions.cpp - registration and behaviour of a family of operations ---===//
+//===- Reductions.cpp - registration and behaviour of a family of operations
+//---===//
 
 #include "stablehlo/dialect/AssemblyFormat.h"
 
@@ -31,19 +32,24 @@ static Operation *getCompactBody(ReduceOp op) {
   Operation *inner = &block.front();
   auto result = dyn_cast<ReturnOp>(&block.back());
   bool isBinary = inner->getNumOperands() == 2 && inner->getNumResults() == 1 &&
-                  inner->getNumRegions() == 0 && inner->getAttrDictionary().empty() &&
-                  inner->isRegistered() && inner->hasTrait<OpTrait::IsCommutative>() &&
+                  inner->getNumRegions() == 0 &&
+                  inner->getAttrDictionary().empty() && inner->isRegistered() &&
+                  inner->hasTrait<OpTrait::IsCommutative>() &&
                   isa<StablehloDialect>(inner->getDialect());
   if (!result || !isBinary || result->getNumOperands() != 1 ||
-      result->getOperand(0) != inner->getResult(0) || !result->getAttrDictionary().empty()) {
+      result->getOperand(0) != inner->getResult(0) ||
+      !result->getAttrDictionary().empty()) {
     return nullptr;
   }
   auto tensor = dyn_cast<RankedTensorType>(op.getInputs()[0].getType());
-  Type type = tensor ? RankedTensorType::get({}, tensor.getElementType()) : Type();
+  Type type =
+      tensor ? RankedTensorType::get({}, tensor.getElementType()) : Type();
   bool isPlain = inner->getOperand(0) == block.getArgument(0) &&
                  inner->getOperand(1) == block.getArgument(1) &&
-                 llvm::all_of(block.getArgumentTypes(), [&](Type t) { return t == type; }) &&
-                 inner->getResult(0).getType() == type && inner->getLoc() == op.getLoc();
+                 llvm::all_of(block.getArgumentTypes(),
+                              [&](Type t) { return t == type; }) &&
+                 inner->getResult(0).getType() == type &&
+                 inner->getLoc() == op.getLoc();
   return isPlain ? inner : nullptr;
 }
 
@@ -68,7 +74,8 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
     }
     inner = *name;
   }
-  if (parser.parseKeyword("across") || parser.parseKeyword("dimensions") || parser.parseEqual()) {
+  if (parser.parseKeyword("across") || parser.parseKeyword("dimensions") ||
+      parser.parseEqual()) {
     return failure();
   }
   FailureOr<SmallVector<int64_t>> dims = parseDims(parser);
@@ -90,19 +97,22 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
   if (inner) {
     auto tensor = dyn_cast<RankedTensorType>(type.getInput(0));
     if (count != 1 || !tensor) {
-      return parser.emitError(loc, "the form `applies` takes one input of a ranked tensor type");
+      return parser.emitError(
+          loc, "the form `applies` takes one input of a ranked tensor type");
     }
     if (!inner->isRegistered() || !inner->hasTrait<OpTrait::IsCommutative>() ||
         !inner->hasTrait<OpTrait::NOperands<2>::Impl>()) {
-      return parser.emitError(innerLoc) << "'" << *inner << "' is no commutative operation of two "
-                                        << "operands that `applies` could name";
+      return parser.emitError(innerLoc)
+             << "'" << *inner << "' is no commutative operation of two "
+             << "operands that `applies` could name";
     }
     Type element = RankedTensorType::get({}, tensor.getElementType());
     std::optional<Location> opLoc;
     if (parser.parseOptionalLocationSpecifier(opLoc)) {
       return failure();
     }
-    Location location = opLoc.value_or(parser.getEncodedSourceLoc(parser.getNameLoc()));
+    Location location =
+        opLoc.value_or(parser.getEncodedSourceLoc(parser.getNameLoc()));
     state.location = location;
     Block *block = new Block();
     body->push_back(block);
@@ -122,8 +132,10 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
     return failure();
   }
   for (size_t i = 0; i < count; ++i) {
-    if (parser.parseLParen() || parser.parseArgument(arguments[i], /*allowType=*/true) ||
-        parser.parseComma() || parser.parseArgument(arguments[i + count], /*allowType=*/true) ||
+    if (parser.parseLParen() ||
+        parser.parseArgument(arguments[i], /*allowType=*/true) ||
+        parser.parseComma() ||
+        parser.parseArgument(arguments[i + count], /*allowType=*/true) ||
         parser.parseRParen()) {
       return failure();
     }
@@ -132,10 +144,11 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
 }
 
 void ReduceOp::print(OpAsmPrinter &printer) {
-  llvm::interleaveComma(llvm::zip(getInputs(), getInitValues()), printer, [&](auto pair) {
-    auto [input, init] = pair;
-    printer << '(' << input << " init: " << init << ')';
-  });
+  llvm::interleaveComma(llvm::zip(getInputs(), getInitValues()), printer,
+                        [&](auto pair) {
+                          auto [input, init] = pair;
+                          printer << '(' << input << " init: " << init << ')';
+                        });
   Operation *inner = getCompactBody(*this);
   if (inner) {
     printer << " applies " << inner->getName();
