@@ -106,18 +106,18 @@ def test_tight_memory_shards_optimizer_state() -> None:
 
 
 def test_tensor_parallel_gpt_has_sequence_parallel_norms() -> None:
-    """With a batch that cannot be split, norms run on a part of the sequence (or hidden) only.
+    """With a batch that cannot be split, norms run on a part of the sequence only.
 
     The sum behind a row-split product is a reduce-scatter, undone by an all-gather after the norm.
     """
-    case = gpt.make(batch=1, layers=2, hidden=256, heads=8, length=256, vocabulary=512)
+    case = gpt.make(batch=1, layers=2, hidden=1024, heads=16, length=2048, vocabulary=4096)
     text = local_module(case.step, case.args, mesh_shape=(1, 8))
     collectives = count_collectives(text)
     assert collectives.get("reduce_scatter", 0) >= 2, collectives
     assert collectives.get("all_gather", 0) >= 2, collectives
     # The square root of the layer norm's variance sits on an eighth of the sequence.
     norms = re.findall(r"stablehlo\.rsqrt.*?tensor<((?:\d+x)+)f32>", text)
-    assert any("32" in dims.split("x") for dims in norms), norms
+    assert norms and all("256" in dims.split("x") for dims in norms), norms
 
 
 @pytest.mark.parametrize("batch", [64])
