@@ -16,7 +16,9 @@ std::string getScope(Location location) {
     }
     // The callee's own scope starts with its function; the last part names the
     // operator.
-    return caller + "/" + StringRef(callee).rsplit('/').second.str();
+    StringRef inner = StringRef(callee).rtrim('/');
+    return StringRef(caller).rtrim('/').str() + "/" +
+           (inner.contains('/') ? inner.rsplit('/').second : inner).str();
   }
   if (auto fused = dyn_cast<FusedLoc>(location)) {
     for (Location part : fused.getLocations()) {

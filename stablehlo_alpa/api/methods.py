@@ -16,7 +16,7 @@ from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, logical_mesh_shapes,
 from stablehlo_alpa.cost import StrategyGraph
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.planning.pins import Mask, combine, input_rows, pin_mask
+from stablehlo_alpa.planning.pins import Mask, combine, input_rows, pin_mask, split_work_masks
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,9 @@ class DataParallel(Method):
                 combine(masks, node, _split_mask(graph, index))
             else:
                 combine(masks, node, pin_mask(program, graph, mesh, index, PartitionSpec()))
+        # Without this a small batch would be gathered and the step computed on every device.
+        for node, mask in split_work_masks(graph).items():
+            combine(masks, node, mask)
         return masks
 
     def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:

@@ -108,3 +108,14 @@ def combine(masks: dict[int, Mask], node: int, mask: Mask | None) -> None:
     """And-s a mask into those collected for its node."""
     if mask is not None:
         masks[node] = masks[node] & mask if node in masks else mask
+
+
+def split_work_masks(graph: StrategyGraph) -> dict[int, Mask]:
+    """Per operator with FLOPs the strategies that split its work the most."""
+    masks: dict[int, Mask] = {}
+    for node in range(graph.num_nodes):
+        rows = slice(int(graph.node_offset[node]), int(graph.node_offset[node + 1]))
+        flops = graph.strategy_flops[rows]
+        if flops.size and flops.max() > 0:
+            masks[node] = flops <= flops.min()
+    return masks
