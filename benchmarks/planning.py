@@ -59,7 +59,7 @@ def phase_times_s(layers: int, batch: int, mesh_shape: tuple[int, ...]) -> tuple
     mesh = cluster.logical_mesh(mesh_shape)
     start = time.perf_counter()
     program = trace(step, args, {})
-    pipeline = f"alpa-import{{aliases={program.alias_option}}},alpa-merge-operators"
+    pipeline = f"alpa-prepare-pipeline{{aliases={program.alias_option}}}"
     merged, _ = _core.run_pipeline(program.text, f"builtin.module({pipeline})")
     graph = StrategyGraph.from_arrays(_core.strategy_graph(merged, mesh.axes))
     has_graph = time.perf_counter()
