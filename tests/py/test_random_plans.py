@@ -1,0 +1,113 @@
+"""Any choice of strategies computes what ``jax.jit`` computes, and moves the bytes it says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from alpa_runtime import SpmdProgram, ValueSpec, compile_spmd
+from local_text import collective_bytes, trip_counts
+from programs import PROGRAMS, Program
+
+from stablehlo_alpa import _core
+from stablehlo_alpa.frontend import TracedProgram, TracedValue, trace
+from stablehlo_alpa.planning.notation import parse_sharding
+
+MESHES = {"8": (("x", 8),), "2x4": (("x", 2), ("y", 4)), "2x2x2": (("x", 2), ("y", 2), ("z", 2))}
+NAMES = sorted(PROGRAMS)
+
+
+def prepare(program: Program) -> tuple[TracedProgram, str]:
+    """The traced function and its module with roles."""
+    traced = trace(program.fun, program.args, {})
+    pipeline = f"builtin.module(alpa-prepare-pipeline{{aliases={traced.alias_option}}})"
+    return traced, _core.run_pipeline(traced.text, pipeline)[0]
+
+
+def choose(merged: str, mesh: Sequence[tuple[str, int]], seed: int) -> list[int]:
+    """One strategy per node, each as likely as any other."""
+    counts = np.diff(_core.strategy_graph(merged, list(mesh))["node_offset"])
+    return [int(i) for i in np.random.default_rng(seed).integers(0, counts)]
+
+
+def specs(
+    values: Sequence[TracedValue], shardings: Sequence[str], axes: Sequence[str]
+) -> tuple[ValueSpec, ...]:
+    return tuple(
+        ValueSpec(v.shape, v.dtype, parse_sharding(s, axes), v.key_impl, v.is_weak, v.name)
+        for v, s in zip(values, shardings, strict=True)
+    )
+
+
+def check(name: str, mesh: Sequence[tuple[str, int]], seeds: Sequence[int]) -> None:
+    """Random plans of a program against ``jax.jit`` and against their own prediction."""
+    program = PROGRAMS[name]
+    traced, merged = prepare(program)
+    expected = jax.tree.leaves(jax.jit(program.fun)(*program.args))
+    option = ",".join(f"{axis}:{size}" for axis, size in mesh)
+    for seed in seeds:
+        solution = ",".join(map(str, choose(merged, mesh, seed)))
+        planning = f"builtin.module(alpa-plan-pipeline{{mesh={option} solution={solution}}})"
+        what = f"{name} on {option} with {solution} (seed {seed})"
+        planned, _ = _core.run_pipeline(merged, planning)
+        local, _ = _core.run_pipeline(planned, "builtin.module(alpa-spmd-pipeline)")
+        signature = _core.signature(planned)
+        spmd = SpmdProgram(
+            text=local,
+            mesh=tuple(mesh),
+            inputs=specs(traced.inputs, signature["inputs"], signature["mesh_axes"]),
+            outputs=specs(traced.outputs, signature["outputs"], signature["mesh_axes"]),
+            name=name,
+        )
+        results = compile_spmd(spmd, jax.devices())(*program.args)
+        for index, (result, value) in enumerate(zip(results, expected, strict=True)):
+            assert result.dtype == value.dtype, what
+            compare(result, value, program.tolerance, f"result {index} of {what}")
+        assert_bytes_as_predicted(planned, local, mesh, what)
+
+
+def compare(result: Any, value: Any, tolerance: float, what: str) -> None:
+    result, value = np.asarray(result), np.asarray(value)
+    if np.issubdtype(value.dtype, np.inexact):
+        scale = max(1.0, float(np.max(np.abs(value[np.isfinite(value)]), initial=0)))
+        np.testing.assert_allclose(
+            result, value, rtol=tolerance, atol=tolerance * scale, err_msg=what
+        )
+    else:
+        np.testing.assert_array_equal(result, value, err_msg=what)
+
+
+def assert_bytes_as_predicted(
+    planned: str, local: str, mesh: Sequence[tuple[str, int]], what: str
+) -> None:
+    """``communication`` of the plan equals what is counted in the per-device module."""
+    volumes = _core.communication(planned)
+    predicted: Counter[tuple[int, int]] = Counter()
+    for kind, axes, size, count in zip(
+        volumes["kind"].tolist(),
+        volumes["axes"].tolist(),
+        volumes["bytes"].tolist(),
+        volumes["count"].tolist(),
+        strict=True,
+    ):
+        predicted[kind, axes] += size * count
+    actual = collective_bytes(local, tuple(n for _, n in mesh), trip_counts(planned))
+    assert predicted == actual, what
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_plan_equals_jit(name: str):
+    # Each program on one mesh here; on all of them below.
+    mesh = list(MESHES.values())[NAMES.index(name) % len(MESHES)]
+    check(name, mesh, range(2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.parametrize("name", NAMES)
+def test_random_plans_equal_jit_on_every_mesh(name: str, mesh: str):
+    check(name, MESHES[mesh], range(100, 106))
