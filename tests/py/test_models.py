@@ -1,6 +1,7 @@
 """Parallel training equals plain ``jax.jit``: models, optimisers, meshes, odd sizes."""
 
 import importlib
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,7 +113,8 @@ def test_parallel_equals_jit(run: Run) -> None:
 
     state, history = train(jax.jit(case.step), case)
     method = stablehlo_alpa.ShardParallel(mesh_shape=run.mesh_shape)
-    parallel = stablehlo_alpa.parallelize(case.step, method=method)
+    devices = jax.devices()[: math.prod(run.mesh_shape)]
+    parallel = stablehlo_alpa.parallelize(case.step, method=method, devices=devices)
     parallel_state, parallel_history = train(parallel, case)
 
     assert_trees_close(parallel_history[0], history[0], bound_first, "loss and gradients")
