@@ -268,40 +268,12 @@ Value CollectiveEmitter::emitPlace(const ReshardStep &step, Value local,
 
 Value CollectiveEmitter::emitPermute(const ReshardStep &step, Value local,
                                      Location loc) {
-  // A device is named by its block, and by its position among the devices that
-  // hold the same block.
   int64_t numDevices = mesh.getNumDevices();
-  auto getName = [&](const Placement &placement, int64_t device) {
-    SmallVector<int64_t> coordinates = getCoordinates(device);
-    SmallVector<int64_t> name;
-    uint32_t used = 0;
-    for (const auto &axes : placement.dims) {
-      int64_t block = 0;
-      for (uint8_t axis : axes) {
-        block = block * meshShape[axis] + coordinates[axis];
-        used |= 1u << axis;
-      }
-      name.push_back(block);
-    }
-    int64_t copy = 0;
-    for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
-      if (placement.partial >> axis & 1) {
-        name.push_back(coordinates[axis]);
-      } else if (!(used >> axis & 1)) {
-        copy = copy * meshShape[axis] + coordinates[axis];
-      }
-    }
-    name.push_back(copy);
-    return name;
-  };
-  std::map<SmallVector<int64_t>, int64_t> holders;
-  for (int64_t device = 0; device < numDevices; ++device) {
-    holders[getName(step.before, device)] = device;
-  }
   SmallVector<int64_t> pairs;
-  for (int64_t device = 0; device < numDevices; ++device) {
-    pairs.push_back(holders.at(getName(step.after, device)));
-    pairs.push_back(device);
+  for (auto [device, source] :
+       llvm::enumerate(getPermuteSources(step.before, step.after, meshShape))) {
+    pairs.push_back(source);
+    pairs.push_back(static_cast<int64_t>(device));
   }
   auto type = RankedTensorType::get({numDevices, 2}, builder.getI64Type());
   return create("stablehlo.collective_permute", local, local.getType(),

@@ -31,6 +31,7 @@ public:
     if (failed(lower(global))) {
       return failure();
     }
+    remapCaptures(*local);
     // Nothing of the new block uses the old one any more.
     global.dropAllReferences();
     global.dropAllDefinedValueUses();
@@ -50,6 +51,16 @@ public:
 private:
   Type getLocal(Value value) {
     return getLocalType(value.getType(), getSharding(value), mesh);
+  }
+
+  /// Comparators and combiners were copied as they are; constants that folding
+  /// has moved out of them are used from the old block.
+  void remapCaptures(Block &local) {
+    local.walk([&](Operation *op) {
+      for (OpOperand &operand : op->getOpOperands()) {
+        operand.set(mapping.lookupOrDefault(operand.get()));
+      }
+    });
   }
 
   LogicalResult addArguments(Block &global, Block &local) {

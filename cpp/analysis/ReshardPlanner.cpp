@@ -20,6 +20,85 @@ Placement getPlacement(ShardingRowRef row, unsigned rank) {
   return placement;
 }
 
+/// Position of a device along each mesh axis; the last axis varies fastest.
+static SmallVector<int64_t> getCoordinates(int64_t device,
+                                           ArrayRef<int64_t> meshShape) {
+  SmallVector<int64_t> coordinates(meshShape.size());
+  for (size_t axis = meshShape.size(); axis-- > 0;) {
+    coordinates[axis] = device % meshShape[axis];
+    device /= meshShape[axis];
+  }
+  return coordinates;
+}
+
+/// A device is named by its block, and by its position among the devices that
+/// hold the same block: a number below the number of devices.
+static int64_t getBlockName(const Placement &placement, int64_t device,
+                            ArrayRef<int64_t> meshShape) {
+  SmallVector<int64_t> coordinates = getCoordinates(device, meshShape);
+  int64_t name = 0;
+  uint32_t used = placement.partial;
+  auto append = [&](unsigned axis) {
+    name = name * meshShape[axis] + coordinates[axis];
+  };
+  for (const auto &axes : placement.dims) {
+    for (uint8_t axis : axes) {
+      append(axis);
+      used |= 1u << axis;
+    }
+  }
+  for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
+    if (placement.partial >> axis & 1) {
+      append(axis);
+    }
+  }
+  for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
+    if (!(used >> axis & 1)) {
+      append(axis);
+    }
+  }
+  return name;
+}
+
+SmallVector<int64_t> getPermuteSources(const Placement &before,
+                                       const Placement &after,
+                                       ArrayRef<int64_t> meshShape) {
+  int64_t numDevices = 1;
+  for (int64_t size : meshShape) {
+    numDevices *= size;
+  }
+  SmallVector<int64_t> holders(numDevices), sources(numDevices);
+  for (int64_t device = 0; device < numDevices; ++device) {
+    holders[getBlockName(before, device, meshShape)] = device;
+  }
+  for (int64_t device = 0; device < numDevices; ++device) {
+    sources[device] = holders[getBlockName(after, device, meshShape)];
+  }
+  return sources;
+}
+
+/// The axes along which a permutation moves blocks. Copies of a block may come
+/// from elsewhere than the axes of the two shardings say.
+static SmallVector<unsigned, 2> getPermutedAxes(const ReshardStep &step,
+                                                ArrayRef<int64_t> meshShape) {
+  uint32_t moved = 0;
+  for (auto [device, source] :
+       llvm::enumerate(getPermuteSources(step.before, step.after, meshShape))) {
+    SmallVector<int64_t> to = getCoordinates(device, meshShape);
+    SmallVector<int64_t> from = getCoordinates(source, meshShape);
+    for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
+      moved |= uint32_t(to[axis] != from[axis]) << axis;
+    }
+  }
+  SmallVector<unsigned, 2> axes;
+  for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
+    if (moved >> axis & 1) {
+      axes.push_back(axis);
+    }
+  }
+  return axes;
+}
+
 namespace {
 
 /// Distance added per step, in elements: of two plans that move the same, the
@@ -198,26 +277,12 @@ private:
         continue;
       }
       bool sameBlocks = true;
-      uint32_t moved = 0;
       for (unsigned dim = 0; dim < state.dims.size(); ++dim) {
         sameBlocks &= getShards(state, dim) == getShards(goal, dim);
-        if (state.dims[dim] != goal.dims[dim]) {
-          for (uint8_t axis : state.dims[dim]) {
-            moved |= 1u << axis;
-          }
-          for (uint8_t axis : goal.dims[dim]) {
-            moved |= 1u << axis;
-          }
-        }
       }
       if (sameBlocks) {
-        SmallVector<unsigned, 2> axes;
-        for (unsigned axis = 0; axis < meshShape.size(); ++axis) {
-          if (moved >> axis & 1) {
-            axes.push_back(axis);
-          }
-        }
-        steps.push_back(makeStep(CollectiveKind::CollectivePermute, axes, state,
+        // Its axes are found once the plan is.
+        steps.push_back(makeStep(CollectiveKind::CollectivePermute, {}, state,
                                  goal, -1, -1));
       }
     }
@@ -310,7 +375,10 @@ ReshardPlan ReshardPlanner::search(ArrayRef<int64_t> shape,
   // goal has been reached.
   ReshardPlan plan;
   for (std::string key = goal; key != start; key = visits[key].previous) {
-    plan.push_back(visits[key].step);
+    ReshardStep &step = plan.emplace_back(visits[key].step);
+    if (step.kind == CollectiveKind::CollectivePermute) {
+      step.axes = getPermutedAxes(step, meshShape);
+    }
   }
   std::reverse(plan.begin(), plan.end());
   return plan;

@@ -38,6 +38,12 @@ struct Placement {
 
 Placement getPlacement(ShardingRowRef row, unsigned rank);
 
+/// Per device the device that holds its block of `after` under `before`; the
+/// two differ in where the blocks lie, not in how large they are.
+SmallVector<int64_t> getPermuteSources(const Placement &before,
+                                       const Placement &after,
+                                       ArrayRef<int64_t> meshShape);
+
 /// One collective (or local step) of a plan.
 ///
 /// | kind              | fromDim     | toDim                                |
