@@ -1,0 +1,11 @@
+// RUN: stablehlo-alpa-opt %s -alpa-lower-to-spmd -mlir-print-op-generic | FileCheck %s
+
+// CHECK: "stablehlo.reduce_scatter"{{.*}}dense<{{\[\[}}0, 1, 2, 3], [4, 5, 6, 7]]> : tensor<2x4xi64>{{.*}}scatter_dimension = 0 : i64
+// CHECK: "stablehlo.add"
+// CHECK: (tensor<8x16xf32>) -> tensor<2x16xf32>
+module attributes {alpa.mesh = #alpa.mesh<["x"=2, "y"=4]>} {
+  func.func @main(%a: tensor<8x16xf32> {alpa.sharding = #alpa.sharding<RR>}) -> tensor<8x16xf32> {
+    %0 = alpa.reshard %a from <RRP1> to <S1R> : tensor<8x16xf32>
+    return %0 : tensor<8x16xf32>
+  }
+}
