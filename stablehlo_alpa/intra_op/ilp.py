@@ -1,5 +1,8 @@
 """The integer linear programme of intra-operator planning, stated in cvxpy, solved by HiGHS.
 
+Without a binding memory budget pruning and exact elimination come first (`bounds`, `elimination`),
+which solve the same programme; what follows is for the rest.
+
 Equation 1 of the Alpa paper in its tightest linear form, over one flat vector ``x = (s, e, z)``::
 
     min   sum_v c_v . s_v + sum_(u,v) <R_uv, e_uv>
@@ -30,6 +33,8 @@ import scipy.sparse as sp
 from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.errors import InfeasibleError, SolverError
+from stablehlo_alpa.intra_op.bounds import prune
+from stablehlo_alpa.intra_op.elimination import eliminate, elimination_order
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.presolve import Core, reduce
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
@@ -41,6 +46,8 @@ _log = logging.getLogger(__name__)
 _TOLERANCE = 1e-6
 # Program points whose rows are added per round of cutting planes (heuristic).
 _ROWS_PER_ROUND = 8
+# Entries of a table that elimination takes at once; above it, pruning comes first (heuristic).
+_SMALL_TABLE = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +79,35 @@ def solve(priced: PricedGraph, options: SolveOptions | None = None) -> Solution:
 
     Raises:
         InfeasibleError: no choice stays within the memory budget.
-        SolverError: the solver failed, or decoded to another objective than it reported.
+        SolverError: the solver failed, or decoded to another objective than it reported; or
+            elimination alone was asked for and does not get through.
     """
     options = options or SolveOptions()
     begin = time.monotonic()
     deadline = begin + options.time_limit_s
     memory = MemoryModel.of(priced.graph)
     core = reduce(priced)
-    choice, bound, integral, status = _solve_core(priced, core, memory, [], options, deadline)
+    method, integral, status = "elimination", False, "optimal"
+    eliminated = None
+    if options.method != "ilp":
+        core, eliminated = _eliminate(core, deadline)
+    if eliminated is not None:
+        choice, bound = eliminated
+    elif options.method == "elimination":
+        raise SolverError(
+            f"elimination was given up on {priced.graph.num_nodes} operators: its tables or its "
+            "time exceed their limit; method 'auto' falls back on the integer programme"
+        )
+    else:
+        method = "ilp"
+        choice, bound, integral, status = _solve_core(priced, core, memory, [], options, deadline)
     if options.memory_budget is not None and not _fits(memory, choice, options.memory_budget):
+        if options.method == "elimination":
+            raise SolverError(
+                f"elimination cannot keep a memory budget: its optimum needs "
+                f"{memory.peak(choice)[0]:.6g} bytes, budget {options.memory_budget:.6g} bytes"
+            )
+        method = "ilp"
         choice, bound, integral, status = _solve_within(priced, memory, options, deadline)
 
     compute, communication, reshard = priced.split(choice)
@@ -98,7 +125,23 @@ def solve(priced: PricedGraph, options: SolveOptions | None = None) -> Solution:
         gap=gap if gap > options.relative_gap else 0.0 if status == "optimal" else gap,
         spent_s=time.monotonic() - begin,
         lp_integral=integral,
+        method=method,
     )
+
+
+def _eliminate(core: Core, deadline: float) -> tuple[Core, tuple[Int, float] | None]:
+    """Solves without a budget by elimination, pruning first where that needs large tables.
+
+    Returns:
+        The core, pruned if it was, and the choice with its seconds; None when it was given up.
+    """
+    if elimination_order(core, _SMALL_TABLE) is None:
+        core = prune(core, _SMALL_TABLE, deadline)
+    found = eliminate(core, deadline=deadline)
+    if found is None:
+        return core, None
+    _compare(core, found.labels, found.value, 1e-9)
+    return core, (_decode(core, found.labels), found.value)
 
 
 def _fits(memory: MemoryModel, choice: Int, budget: float) -> bool:
@@ -435,9 +478,11 @@ def _value(core: Core, labels: Int) -> float:
     )
 
 
-def _compare(core: Core, labels: npt.NDArray[np.int64], reported: float) -> None:
+def _compare(
+    core: Core, labels: npt.NDArray[np.int64], reported: float, tolerance: float = 1e-5
+) -> None:
     actual = _value(core, labels)
-    if abs(actual - reported) > 1e-5 * max(abs(actual), abs(reported)) + 1e-15:
+    if abs(actual - reported) > tolerance * max(abs(actual), abs(reported)) + 1e-15:
         raise SolverError(f"solver reports {reported} s, its decoded choice costs {actual} s")
 
 
