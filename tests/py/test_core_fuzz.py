@@ -122,25 +122,25 @@ def attack(worker: Worker, name: str, seed: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("name", SEEDS)
-def test_damaged_modules_are_refused(worker: Worker, name: str):
+def test_damaged_modules_are_refused(worker: Worker, name: str) -> None:
     attack(worker, name, seed=1, count=10)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_many_damaged_modules_are_refused(worker: Worker, name: str, seed: int):
+def test_many_damaged_modules_are_refused(worker: Worker, name: str, seed: int) -> None:
     attack(worker, name, seed=100 + seed, count=20)
 
 
 @pytest.mark.parametrize(
     "aliases", ["", "0", "0:", ":0", "0:0:0", "-1:0", "0:99", "a:b", "0:0,0:0"]
 )
-def test_aliases_of_any_form(worker: Worker, aliases: str):
+def test_aliases_of_any_form(worker: Worker, aliases: str) -> None:
     text = trace(PROGRAMS["adam"].fun, PROGRAMS["adam"].args, {}).text
     worker.ask("run_pipeline", text, f"builtin.module(alpa-prepare-pipeline{{aliases={aliases}}})")
 
 
 @pytest.mark.parametrize("pipeline", ["", "builtin.module", "alpa-import", "x(y)", "{{", "\0"])
-def test_pipelines_of_any_form(worker: Worker, pipeline: str):
+def test_pipelines_of_any_form(worker: Worker, pipeline: str) -> None:
     worker.ask("run_pipeline", "module {}", pipeline)

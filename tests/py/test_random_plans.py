@@ -100,7 +100,7 @@ def assert_bytes_as_predicted(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_random_plan_equals_jit(name: str):
+def test_random_plan_equals_jit(name: str) -> None:
     # Each program on one mesh here; on all of them below.
     mesh = list(MESHES.values())[NAMES.index(name) % len(MESHES)]
     check(name, mesh, range(2))
@@ -109,5 +109,5 @@ def test_random_plan_equals_jit(name: str):
 @pytest.mark.slow
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("name", NAMES)
-def test_random_plans_equal_jit_on_every_mesh(name: str, mesh: str):
+def test_random_plans_equal_jit_on_every_mesh(name: str, mesh: str) -> None:
     check(name, MESHES[mesh], range(100, 106))
