@@ -117,7 +117,8 @@ def test_tensor_parallel_gpt_has_sequence_parallel_norms() -> None:
     assert collectives.get("all_gather", 0) >= 2, collectives
     # The square root of the layer norm's variance sits on an eighth of the sequence.
     norms = re.findall(r"stablehlo\.rsqrt.*?tensor<((?:\d+x)+)f32>", text)
-    assert norms and all("256" in dims.split("x") for dims in norms), norms
+    assert norms, collectives
+    assert all("256" in dims.split("x") for dims in norms), norms
 
 
 @pytest.mark.parametrize("batch", [64])
