@@ -53,13 +53,33 @@ public:
                                          "module");
     if (!module) {
       fail("the module does not parse");
+      return;
     }
+    refuseUnknownRegions();
   }
 
   bool hasModule() const { return static_cast<bool>(module); }
   ModuleOp getModule() { return *module; }
   MLIRContext &getContext() { return context; }
   std::vector<std::string> takeRemarks() { return std::move(remarks); }
+
+  /// The inliner takes an unknown operator with one region for a possible
+  /// symbol table, and crashes on it.
+  void refuseUnknownRegions() {
+    WalkResult walk = module->walk([](Operation *op) {
+      if (op->isRegistered() || op->getNumRegions() != 1) {
+        return WalkResult::advance();
+      }
+      op->emitError() << "'" << op->getName()
+                      << "' is not known and has a region; it cannot be "
+                         "planned";
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted()) {
+      fail("the module cannot be planned");
+      module = nullptr;
+    }
+  }
 
   void fail(StringRef reason) {
     result.failed = true;
