@@ -200,7 +200,8 @@ def test_plan_reads_like_a_table():
     # Gradients are summed over the batch, by an all-reduce or, before a split update, a
     # reduce-scatter.
     sums = [row for row in plan.communication() if row.kind in ("all_reduce", "reduce_scatter")]
-    assert sums and all(row.axes == ("x",) for row in sums)
+    assert sums
+    assert all(row.axes == ("x",) for row in sums)
     assert all(f"stablehlo.{row.kind}" in plan.module_text("local") for row in sums)
     name = plan.priced.graph.node_name[0]
     assert plan.explain(name).name == name

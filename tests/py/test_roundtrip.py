@@ -57,6 +57,7 @@ def test_text_returns_unchanged(name: str, is_generic: bool) -> None:
     function, *shapes = PROGRAMS[name]
     arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
     module = jax.jit(jax.value_and_grad(function)).lower(*arguments).compiler_ir("stablehlo")
+    assert module is not None
     text = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=True)
     expected = module.operation.get_asm(print_generic_op_form=is_generic, enable_debug_info=True)
     flags = ["--mlir-print-debuginfo"] + (["--mlir-print-op-generic"] if is_generic else [])
