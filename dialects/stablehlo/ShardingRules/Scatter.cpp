@@ -101,8 +101,14 @@ struct ScatterRule : RuleModel<ScatterRule, ScatterOp> {
     return builder.finish();
   }
 
-  /// Updates outside of the operand are dropped, so every device drops those of
-  /// the other devices once its indices count from its own first row.
+  /// Every device writes the updates of the other devices to a spare row behind
+  /// its block and cuts that off again. Indices outside of the block would be
+  /// dropped by StableHLO's semantics, but XLA merges the slices that it makes
+  /// of a scatter with those around it and then reads other rows.
+  ///
+  ///   before: scatter(x, i, u)
+  ///   after:  j = i - first row; j = 0 <= j < rows ? j : rows
+  ///           slice(scatter(pad(block), j, u))
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          LocalContext &context) const {
     auto scatter = cast<ScatterOp>(op);
@@ -136,11 +142,81 @@ struct ScatterRule : RuleModel<ScatterRule, ScatterOp> {
     indices = emit.binary<SubtractOp>(
         indices, emit.indexOffsets(getTensorType(indices),
                                    dims.getIndexVectorDim(), factors));
+    indices =
+        redirect(indices, dims.getIndexVectorDim(), factors, context, emit);
     local->setOperand(numInputs, indices);
+    // Several indices may lead to the spare row.
+    cast<ScatterOp>(local).setUniqueIndices(false);
+    cast<ScatterOp>(local).setIndicesAreSorted(false);
+
+    SmallVector<int64_t> splitDims;
+    for (auto [dim, factor] : llvm::zip(indexed, factors)) {
+      if (factor >= 0) {
+        splitDims.push_back(dim);
+      }
+    }
+    for (unsigned input = 0; input < numInputs; ++input) {
+      local->setOperand(input, addSpareRows(local->getOperand(input), splitDims,
+                                            emit, builder, op->getLoc()));
+      local->getResult(input).setType(local->getOperand(input).getType());
+    }
+    builder.setInsertionPointAfter(local);
+    for (Value &result : results) {
+      for (int64_t dim : splitDims) {
+        int64_t rows = getTensorType(result).getDimSize(dim) - 1;
+        result = emit.slice(result, dim, 0, rows);
+      }
+    }
     return results;
   }
 
 private:
+  /// Indices outside of the block become the number of its rows; components of
+  /// dimensions that are not split stay as they are.
+  static Value redirect(Value indices, int64_t indexVectorDim,
+                        ArrayRef<int64_t> factors, LocalContext &context,
+                        LocalEmitter &emit) {
+    // Beyond any dimension that fits into memory, within 32 bits.
+    constexpr int64_t kOutside = int64_t(1) << 30;
+    auto type = getTensorType(indices);
+    SmallVector<int64_t> first, rows;
+    for (int64_t factor : factors) {
+      first.push_back(factor >= 0 ? 0 : -kOutside);
+      rows.push_back(factor >= 0 ? context.getLocalSize(factor) : kOutside);
+    }
+    auto broadcast = [&](ArrayRef<int64_t> values) {
+      if (values.size() == 1) {
+        return emit.splat(type, values.front());
+      }
+      return emit.broadcast(emit.vector(values, type.getElementType()), type,
+                            indexVectorDim);
+    };
+    Value spare = broadcast(rows);
+    Value isInside = emit.binary<AndOp>(
+        emit.compare(indices, broadcast(first), ComparisonDirection::GE),
+        emit.compare(indices, spare, ComparisonDirection::LT));
+    return emit.select(isInside, indices, spare);
+  }
+
+  static Value addSpareRows(Value block, ArrayRef<int64_t> dims,
+                            LocalEmitter &emit, OpBuilder &builder,
+                            Location loc) {
+    auto type = getTensorType(block);
+    SmallVector<int64_t> none(type.getRank(), 0), high(none);
+    SmallVector<int64_t> shape(type.getShape());
+    for (int64_t dim : dims) {
+      high[dim] = 1;
+      ++shape[dim];
+    }
+    Value zero =
+        emit.splat(RankedTensorType::get({}, type.getElementType()), 0);
+    return PadOp::create(builder, loc, type.clone(shape), block, zero,
+                         builder.getDenseI64ArrayAttr(none),
+                         builder.getDenseI64ArrayAttr(high),
+                         builder.getDenseI64ArrayAttr(none))
+        .getResult();
+  }
+
   /// Dimensions of the updates that run over the indices.
   static bool addUpdateDims(ScatterOp scatter, RuleBuilder &builder,
                             ScatterShape &shape) {
