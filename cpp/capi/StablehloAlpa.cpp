@@ -14,6 +14,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <mutex>
 
@@ -37,6 +38,29 @@ void registerPassesOnce() {
   });
 }
 
+/// MLIR's parser allocates as many results as a number behind a value name
+/// says, `%0#7` or `%0:7`, before anything is checked.
+constexpr uint64_t kMaxResults = 1 << 16;
+
+/// The first such number above the limit; empty if there is none.
+StringRef findHugeResultNumber(StringRef text) {
+  for (size_t at = text.find('%'); at != StringRef::npos;
+       at = text.find('%', at + 1)) {
+    StringRef rest = text.drop_front(at + 1).drop_while(
+        [](char c) { return llvm::isAlnum(c) || c == '_' || c == '$'; });
+    if (!rest.consume_front("#") && !rest.consume_front(":")) {
+      continue;
+    }
+    StringRef digits = rest.take_while(llvm::isDigit);
+    uint64_t number = 0;
+    if (!digits.empty() &&
+        (digits.getAsInteger(10, number) || number > kMaxResults)) {
+      return digits;
+    }
+  }
+  return {};
+}
+
 /// A context with a parsed module whose diagnostics go to a result.
 class Session {
 public:
@@ -49,6 +73,11 @@ public:
     context.allowUnregisteredDialects();
     context.getDiagEngine().registerHandler(
         [this](Diagnostic &diagnostic) { record(diagnostic); });
+    if (StringRef huge = findHugeResultNumber(toRef(text)); !huge.empty()) {
+      fail("the module does not parse: result number " + huge.str() +
+           " is above " + std::to_string(kMaxResults));
+      return;
+    }
     module = parseSourceString<ModuleOp>(toRef(text), ParserConfig(&context),
                                          "module");
     if (!module) {
