@@ -48,9 +48,7 @@ def test_every_reshard_keeps_the_value(sizes: tuple[int, ...]) -> None:
     value = np.arange(np.prod(SHAPE), dtype=np.float32).reshape(SHAPE)
 
     def spec(sharding: str) -> ValueSpec:
-        return ValueSpec(
-            shape=SHAPE, dtype=np.dtype(np.float32), axes=parse_sharding(sharding, names)
-        )
+        return ValueSpec(shape=SHAPE, dtype="float32", axes=parse_sharding(sharding, names))
 
     for source in targets:
         text = planned_module(source, targets, mesh)
