@@ -7,6 +7,7 @@
 #include "cpp/capi/StablehloAlpa.h"
 
 #include <memory>
+#include <optional>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -150,6 +151,45 @@ py::dict getMemory(const std::string &text,
   return dict;
 }
 
+using Cache =
+    std::unique_ptr<AlpaSolverCache, decltype(&alpaSolverCacheDestroy)>;
+
+struct SolverCache {
+  Cache cache{alpaSolverCacheCreate(), alpaSolverCacheDestroy};
+};
+
+template <typename T>
+using Flat = py::array_t<T, py::array::c_style | py::array::forcecast>;
+
+AlpaCosts toCosts(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
+                  const Flat<int64_t> &edgeNodes,
+                  const Flat<double> &edgeCosts) {
+  return {static_cast<size_t>(sizes.size()),
+          sizes.data(),
+          nodeCosts.data(),
+          static_cast<size_t>(nodeCosts.size()),
+          static_cast<size_t>(edgeNodes.size()) / 2,
+          edgeNodes.data(),
+          edgeCosts.data(),
+          static_cast<size_t>(edgeCosts.size())};
+}
+
+py::dict minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
+                  const Flat<int64_t> &edgeNodes, const Flat<double> &edgeCosts,
+                  SolverCache *cache, double timeLimit,
+                  std::optional<int64_t> maxTable,
+                  std::optional<int64_t> maxWork,
+                  std::optional<int64_t> smallTable) {
+  AlpaCosts costs = toCosts(sizes, nodeCosts, edgeNodes, edgeCosts);
+  AlpaMinimizeOptions options = alpaMinimizeOptionsDefault();
+  options.timeLimitSeconds = timeLimit;
+  options.maxTable = maxTable.value_or(options.maxTable);
+  options.maxWork = maxWork.value_or(options.maxWork);
+  options.smallTable = smallTable.value_or(options.smallTable);
+  AlpaSolverCache *tables = cache ? cache->cache.get() : nullptr;
+  return toDict(run([&] { return alpaMinimize(&costs, &options, tables); }));
+}
+
 } // namespace
 
 PYBIND11_MODULE(_core, module) {
@@ -180,4 +220,27 @@ PYBIND11_MODULE(_core, module) {
         return toDict(run([&] { return alpaGetSignature(toRef(text)); }));
       },
       py::arg("text"), "Mesh and boundary shardings of a planned module.");
+  py::class_<SolverCache>(module, "SolverCache",
+                          "Tables that several calls of minimize share.")
+      .def(py::init<>());
+  module.def("minimize", &minimize, py::arg("sizes"), py::arg("node_costs"),
+             py::arg("edge_nodes"), py::arg("edge_costs"),
+             py::arg("cache") = py::none(), py::arg("time_limit_s") = 1e9,
+             py::arg("max_table") = py::none(),
+             py::arg("max_work") = py::none(),
+             py::arg("small_table") = py::none(),
+             "Chooses per node so that the sum of node and edge costs is "
+             "least.");
+  module.def(
+      "drop_choices",
+      [](const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
+         const Flat<int64_t> &edgeNodes, const Flat<double> &edgeCosts,
+         double cutoff, int64_t numSweeps) {
+        AlpaCosts costs = toCosts(sizes, nodeCosts, edgeNodes, edgeCosts);
+        return toDict(
+            run([&] { return alpaDropChoices(&costs, cutoff, numSweeps); }));
+      },
+      py::arg("sizes"), py::arg("node_costs"), py::arg("edge_nodes"),
+      py::arg("edge_costs"), py::arg("cutoff"), py::arg("num_sweeps"),
+      "Drops the choices that no plan of at most the cutoff uses.");
 }

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy.typing as npt
+
 class CompilerError(ValueError):
     """A module or pipeline that the compiler refuses, with its diagnostics."""
 
@@ -13,3 +15,26 @@ def strategy_graph(text: str, mesh: Sequence[tuple[str, int]]) -> dict[str, Any]
 def communication(text: str) -> dict[str, Any]: ...
 def memory(text: str, donated: Sequence[int] = ()) -> dict[str, Any]: ...
 def signature(text: str) -> dict[str, Any]: ...
+
+class SolverCache:
+    """Tables that several calls of `minimize` share."""
+
+def minimize(
+    sizes: npt.ArrayLike,
+    node_costs: npt.ArrayLike,
+    edge_nodes: npt.ArrayLike,
+    edge_costs: npt.ArrayLike,
+    cache: SolverCache | None = None,
+    time_limit_s: float = 1e9,
+    max_table: int | None = None,
+    max_work: int | None = None,
+    small_table: int | None = None,
+) -> dict[str, Any]: ...
+def drop_choices(
+    sizes: npt.ArrayLike,
+    node_costs: npt.ArrayLike,
+    edge_nodes: npt.ArrayLike,
+    edge_costs: npt.ArrayLike,
+    cutoff: float,
+    num_sweeps: int,
+) -> dict[str, Any]: ...

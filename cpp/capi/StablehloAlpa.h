@@ -82,6 +82,56 @@ AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
  *  "mesh_axes", "inputs" and "outputs" in the paper's notation. */
 AlpaResult *alpaGetSignature(AlpaStringRef text);
 
+/** Tables that several calls of alpaMinimize share. Calls with the same cache
+ *  run one after the other. */
+typedef struct AlpaSolverCache AlpaSolverCache;
+AlpaSolverCache *alpaSolverCacheCreate(void);
+void alpaSolverCacheDestroy(AlpaSolverCache *cache);
+
+/** Costs of nodes and of pairs of nodes; +inf forbids a choice. */
+typedef struct AlpaCosts {
+  size_t numNodes;
+  /** Choices of each node, > 0. */
+  const int64_t *sizes;
+  /** The nodes' costs one after the other. */
+  const double *nodeCosts;
+  size_t numNodeCosts;
+  size_t numEdges;
+  /** Two different nodes u, v per edge. */
+  const int64_t *edgeNodes;
+  /** Row-major [choices of u][choices of v], one edge after the other. */
+  const double *edgeCosts;
+  size_t numEdgeCosts;
+} AlpaCosts;
+
+typedef struct AlpaMinimizeOptions {
+  /** Entries of the largest table, and of all tables together, above which
+   *  elimination is not begun. */
+  int64_t maxTable;
+  int64_t maxWork;
+  /** The same, above which strategies are dropped by a lower bound first. */
+  int64_t smallTable;
+  int64_t smallWork;
+  double timeLimitSeconds;
+} AlpaMinimizeOptions;
+
+AlpaMinimizeOptions alpaMinimizeOptionsDefault(void);
+
+/** Chooses per node so that the sum of costs is least. Arrays: "status" (0
+ *  optimal, 1 given up, 2 infeasible), "choice", "kept" (one per node cost: an
+ *  optimum is among the kept choices), "bound" (no plan costs less), and the
+ *  counts "num_nodes", "num_choices", "num_sweeps", "largest", "work",
+ *  "width", "num_steps", "num_computed". `cache` may be null. */
+AlpaResult *alpaMinimize(const AlpaCosts *costs,
+                         const AlpaMinimizeOptions *options,
+                         AlpaSolverCache *cache);
+
+/** Drops the choices that no plan of at most `cutoff` uses, by a lower bound
+ *  that `numSweeps` passes over the nodes raise. All costs must be finite.
+ *  Arrays: "kept", "bound". */
+AlpaResult *alpaDropChoices(const AlpaCosts *costs, double cutoff,
+                            int64_t numSweeps);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,9 +2,9 @@
 
 from stablehlo_alpa.cost.strategy_graph import StrategyGraph
 from stablehlo_alpa.intra_op.explain import Explanation, explain
-from stablehlo_alpa.intra_op.ilp import solve
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
+from stablehlo_alpa.intra_op.solver import solve
 
 __all__ = [
     "Explanation",

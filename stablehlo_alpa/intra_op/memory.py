@@ -74,6 +74,15 @@ class MemoryModel:
         order = np.argsort(-sizes, kind="stable")[:count]
         return [(self.graph.value_name[i], float(sizes[i])) for i in order if sizes[i] >= 0]
 
+    def bytes_by_node(self) -> list[Float]:
+        """Per node float64[values, strategies] bytes of its tensors."""
+        g = self.graph
+        values: list[list[Float]] = [[] for _ in range(g.num_nodes)]
+        for v, node in enumerate(g.value_node.tolist()):
+            values[node].append(g.value_bytes[g.value_offset[v] : g.value_offset[v + 1]])
+        counts = g.num_strategies
+        return [np.stack(x) if x else np.zeros((0, counts[i])) for i, x in enumerate(values)]
+
     def rows(self, points: npt.ArrayLike) -> sp.csr_matrix:
         """float64[len(points), S] bytes at each point per one-hot strategy."""
         g = self.graph

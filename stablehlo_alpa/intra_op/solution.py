@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from stablehlo_alpa.intra_op.exact import Minimum
+
+Method = Literal["elimination", "lagrangian", "ilp"]
 
 
 @dataclass(frozen=True)
@@ -18,14 +22,17 @@ class SolveOptions:
             for no limit.
         time_limit_s: seconds after which the best plan so far is taken, with its gap.
         relative_gap: the solver stops when it has proved this gap.
-        method: 'auto': exact elimination, and the integer programme where elimination takes too
-            large tables or its optimum exceeds the budget. 'elimination': no integer programme.
-            'ilp': no elimination.
+        budget_gap: gap at which a plan under a binding memory budget is good enough, where the
+            graph is too large to close it.
+        method: 'auto': the exact solver; the integer programme where that takes too large tables;
+            the Lagrangian, closed by the integer programme, where its optimum exceeds the budget.
+            'elimination': the exact solver alone. 'ilp': the integer programme alone.
     """
 
     memory_budget: float | None = None
     time_limit_s: float = 600.0
     relative_gap: float = 1e-6
+    budget_gap: float = 1e-3
     method: Literal["auto", "elimination", "ilp"] = "auto"
 
     def __post_init__(self) -> None:
@@ -35,6 +42,8 @@ class SolveOptions:
             raise ValueError(f"time_limit_s must be > 0, got {self.time_limit_s}")
         if not 0 <= self.relative_gap < 1:
             raise ValueError(f"relative_gap must be in [0, 1), got {self.relative_gap}")
+        if not 0 <= self.budget_gap < 1:
+            raise ValueError(f"budget_gap must be in [0, 1), got {self.budget_gap}")
         if self.method not in ("auto", "elimination", "ilp"):
             raise ValueError(f"method must be one of auto, elimination, ilp, got {self.method!r}")
 
@@ -48,12 +57,15 @@ class Solution:
         compute_s, communication_s, reshard_s: seconds per step; their sum is the objective.
         memory_peak_bytes: largest sum of live tensors per device. Bytes.
         memory_peak_point: program point of the peak, -1 when there is none.
-        status: 'optimal' or 'time limit'.
+        status: 'optimal'; 'gap': within the gap below, under a memory budget; 'time limit'.
         gap: proved relative distance to the optimum.
         spent_s: wall seconds of solving.
         lp_integral: the relaxation alone gave the plan, nothing was branched on; False when it
             was not solved.
-        method: 'elimination' or 'ilp', what gave the choice.
+        method: 'elimination', 'lagrangian' or 'ilp', what gave the choice.
+        memory_points: int64[P] program points at which the budget binds.
+        memory_prices: float64[P] seconds per step that one byte more per device would save there.
+        minimum: how the exact solver got on without the budget; None when it was not asked.
     """
 
     choice: npt.NDArray[np.int32]
@@ -66,7 +78,15 @@ class Solution:
     gap: float
     spent_s: float
     lp_integral: bool
-    method: str = "ilp"
+    method: Method = "ilp"
+    memory_points: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    memory_prices: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    minimum: Minimum | None = None
+
+    @property
+    def memory_price_s(self) -> float:
+        """Seconds per step that one more byte per device would save, at the optimum."""
+        return float(self.memory_prices.sum())
 
     @property
     def objective_s(self) -> float:

@@ -26,6 +26,7 @@ FORBIDDEN_INCLUDES = {
     "dialects": ("passes/", "cpp/", "python/"),
     "dialects/alpa": ("dialects/stablehlo/",),
     "cpp/analysis": ("passes/", "python/", "mlir/Pass/Pass.h"),
+    "cpp/solver": ("passes/", "python/", "dialects/", "cpp/analysis/", "cpp/capi/", "mlir/"),
     "passes": ("cpp/capi/", "cpp/tools/", "cpp/plugin/", "python/"),
 }
 

@@ -1,0 +1,170 @@
+//===- DualAscent.cpp - A lower bound that drops strategies ---------------===//
+
+#include "cpp/solver/DualAscent.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <cmath>
+
+namespace mlir::alpa {
+
+/// Slack of the comparison with the best plan, relative: rounding must not drop
+/// an optimum.
+static constexpr double kSlack = 1e-10;
+
+DualAscent::DualAscent(const Core &start)
+    : core(start), excess(core.costs), labels(core.getNumNodes(), 0),
+      bestLabels(labels), best(core.getValue(labels)) {}
+
+/// The least entry per choice of a node: along the rows, or across them.
+static void getLeast(const CoreEdge &edge, bool rows, unsigned size,
+                     unsigned others, std::vector<double> &least) {
+  const double *cost = edge.cost.data();
+  least.resize(size);
+  if (!rows) {
+    std::copy_n(cost, size, least.begin());
+    for (unsigned row = 1; row < others; ++row) {
+      const double *from = cost + row * size;
+      for (unsigned a = 0; a < size; ++a) {
+        least[a] = std::min(least[a], from[a]);
+      }
+    }
+    return;
+  }
+  for (unsigned a = 0; a < size; ++a) {
+    const double *from = cost + a * others;
+    double value = from[0];
+    for (unsigned b = 1; b < others; ++b) {
+      value = std::min(value, from[b]);
+    }
+    least[a] = value;
+  }
+}
+
+/// Adds one number per choice of a node to all its entries.
+static void addPerChoice(CoreEdge &edge, bool rows, unsigned others,
+                         llvm::ArrayRef<double> added) {
+  double *cost = edge.cost.data();
+  unsigned size = added.size();
+  for (unsigned row = 0, end = rows ? size : others; row < end; ++row) {
+    if (rows) {
+      for (unsigned b = 0; b < others; ++b) {
+        cost[row * others + b] += added[row];
+      }
+    } else {
+      for (unsigned a = 0; a < size; ++a) {
+        cost[row * size + a] += added[a];
+      }
+    }
+  }
+}
+
+void DualAscent::visit(unsigned node, bool forward) {
+  std::vector<double> &cost = core.costs[node];
+  unsigned size = cost.size();
+  llvm::ArrayRef<unsigned> edges = core.getEdges(node);
+  if (least.size() < edges.size()) {
+    least.resize(edges.size());
+  }
+  unsigned decided = 0;
+  for (auto [place, index] : llvm::enumerate(edges)) {
+    const CoreEdge &edge = core.edges[index];
+    unsigned other = edge.other(node);
+    getLeast(edge, edge.u == node, size, core.getSize(other), least[place]);
+    for (unsigned a = 0; a < size; ++a) {
+      cost[a] += least[place][a];
+    }
+    decided += isDecided(node, other, forward);
+  }
+  double smallest = *std::min_element(cost.begin(), cost.end());
+  core.constant += smallest;
+  for (double &entry : cost) {
+    entry -= smallest;
+  }
+  excess[node] = cost;
+
+  unsigned open = edges.size() - decided;
+  double part = open ? 1.0 / std::max(open, decided) : 0.0;
+  std::vector<double> total = cost;
+  // What is forbidden stays at the node.
+  auto share = [&](unsigned a) {
+    return std::isfinite(cost[a]) ? part * cost[a] : 0.0;
+  };
+  for (auto [place, index] : llvm::enumerate(edges)) {
+    CoreEdge &edge = core.edges[index];
+    unsigned other = edge.other(node), others = core.getSize(other);
+    bool rows = edge.u == node, known = isDecided(node, other, forward);
+    std::vector<double> &added = least[place];
+    for (unsigned a = 0; a < size; ++a) {
+      if (known) {
+        unsigned at =
+            rows ? a * others + labels[other] : labels[other] * size + a;
+        total[a] += std::isfinite(total[a]) ? edge.cost[at] - added[a] : 0.0;
+      }
+      double collected = std::isfinite(added[a]) ? added[a] : 0.0;
+      added[a] = (known ? 0.0 : share(a)) - collected;
+    }
+    addPerChoice(edge, rows, others, added);
+  }
+  labels[node] = std::min_element(total.begin(), total.end()) - total.begin();
+  for (unsigned a = 0; a < size; ++a) {
+    cost[a] -= open * share(a);
+  }
+}
+
+void DualAscent::sweep(bool forward) {
+  for (unsigned step = 0, end = core.getNumNodes(); step < end; ++step) {
+    visit(forward ? step : end - 1 - step, forward);
+  }
+  double value = core.getValue(labels);
+  if (value < best) {
+    best = value;
+    bestLabels = labels;
+  }
+}
+
+double DualAscent::getBound() const {
+  double bound = core.constant;
+  for (const std::vector<double> &cost : core.costs) {
+    bound += *std::min_element(cost.begin(), cost.end());
+  }
+  for (const CoreEdge &edge : core.edges) {
+    if (edge.alive) {
+      bound += *std::min_element(edge.cost.begin(), edge.cost.end());
+    }
+  }
+  return bound;
+}
+
+Kept DualAscent::getKept(double bound, double cutoff) const {
+  double margin = cutoff - bound + kSlack * std::abs(cutoff);
+  Kept kept(core.getNumNodes());
+  for (unsigned node = 0, end = core.getNumNodes(); node < end; ++node) {
+    kept[node].resize(core.getSize(node));
+    for (auto [keep, cost] : llvm::zip_equal(kept[node], excess[node])) {
+      keep = cost <= margin;
+    }
+  }
+  return kept;
+}
+
+void DualAscent::restrict(const Kept &kept) {
+  for (unsigned node = 0, end = core.getNumNodes(); node < end; ++node) {
+    llvm::ArrayRef<char> keep = kept[node];
+    core.restrict(node, keep);
+    auto renumber = [&](unsigned label) {
+      return llvm::count(keep.take_front(label), 1);
+    };
+    bestLabels[node] = renumber(bestLabels[node]);
+    labels[node] = bestLabels[node];
+    std::vector<double> left;
+    for (auto [choice, cost] : llvm::enumerate(excess[node])) {
+      if (keep[choice]) {
+        left.push_back(cost);
+      }
+    }
+    excess[node] = std::move(left);
+  }
+}
+
+} // namespace mlir::alpa

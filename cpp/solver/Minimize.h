@@ -1,0 +1,64 @@
+//===- Minimize.h - Least plan of a core ------------------------*- C++ -*-===//
+//
+// The exact solver: reductions, then elimination; where that needs large
+// tables, the lower bound drops strategies until it does not.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CPP_SOLVER_MINIMIZE_H
+#define CPP_SOLVER_MINIMIZE_H
+
+#include "cpp/solver/Core.h"
+#include "cpp/solver/Elimination.h"
+#include "cpp/solver/TableCache.h"
+#include <chrono>
+
+namespace mlir::alpa {
+
+struct MinimizeOptions {
+  /// Above this many entries nothing is computed.
+  EliminationLimits limits = {50'000'000, 5'000'000'000};
+  /// Entries that elimination takes at once; above, strategies are dropped
+  /// first.
+  EliminationLimits small = {500'000, 20'000'000};
+  std::chrono::steady_clock::time_point deadline =
+      std::chrono::steady_clock::time_point::max();
+};
+
+enum class MinimizeStatus { Optimal, GivenUp, Infeasible };
+
+struct MinimizeResult {
+  MinimizeStatus status = MinimizeStatus::Infeasible;
+  /// Per node the number of its choice: an optimum, or the best plan met.
+  std::vector<int32_t> choices;
+  /// No plan costs less.
+  double bound = -kInfinity;
+  /// The choices that were not dropped; an optimum is among them.
+  Kept kept;
+  /// Nodes and choices left by the first reductions.
+  unsigned numNodes = 0;
+  unsigned numChoices = 0;
+  /// Sweeps of the dual ascent.
+  unsigned numSweeps = 0;
+  /// The elimination: its order, and the steps that were no repetitions.
+  EliminationOrder order;
+  unsigned numComputed = 0;
+};
+
+MinimizeResult minimize(Core core, const MinimizeOptions &options,
+                        TableCache &cache);
+
+struct DropResult {
+  /// The choices that a plan of at most the cutoff may use.
+  Kept kept;
+  /// No plan costs less.
+  double bound = -kInfinity;
+};
+
+/// Drops by the lower bound alone, so that every plan of at most `cutoff`
+/// stays, not only an optimum. All costs must be finite.
+DropResult drop(Core core, double cutoff, unsigned numSweeps);
+
+} // namespace mlir::alpa
+
+#endif // CPP_SOLVER_MINIMIZE_H

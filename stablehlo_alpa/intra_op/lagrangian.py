@@ -1,0 +1,222 @@
+"""A memory budget by the price of memory: a Lagrangian bound, and plans repaired to the budget.
+
+With prices ``lambda_p >= 0`` in seconds per byte on the budget rows, the programme falls back to
+one without a budget, which the exact solver minimises::
+
+    L(lambda) = min_x c(x) + sum_p lambda_p (usage_p(x) - budget)  <=  least c(x) in the budget
+
+The best prices are found by cutting planes (Kelley), that is, by column generation on the primal
+side: a master problem mixes the plans met so far, ``min sum_k a_k c(x_k)`` with
+``sum_k a_k usage_p(x_k) <= budget``; its duals are the next prices, the exact solver answers with
+the next plan. Program points whose rows the mixture violates are added on the way.
+
+A mixture is no plan. The plans in it agree on most operators, so the programme over only the
+strategies that they use is small, and HiGHS solves it with the budget rows: a feasible plan close
+to the bound. The gap between both is reported.
+
+References:
+    Kelley, "The cutting-plane method for solving convex programs", 1960.
+    Geoffrion, "Lagrangean relaxation for integer programming", 1974.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from stablehlo_alpa import _core
+from stablehlo_alpa.cost.strategy_graph import Float, Int
+from stablehlo_alpa.errors import SolverError
+from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.exact import minimize
+from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
+from stablehlo_alpa.intra_op.memory import MemoryModel
+
+_log = logging.getLogger(__name__)
+
+# Prices asked for before the bound is taken as it is (heuristic).
+_MAX_PRICES = 60
+# The master's value and the bound agree to this part: the prices are best.
+_CONVERGED = 1e-7
+# Program points added per violated mixture (heuristic).
+_POINTS_PER_ROUND = 4
+# Rounds of adding violated points to the repair's programme (heuristic).
+_REPAIR_ROUNDS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """What the search on prices found.
+
+    Attributes:
+        labels: int64[N] places of a plan within the budget.
+        value: its seconds.
+        bound: no plan within the budget costs less. Seconds.
+        points: int64[P] program points whose rows are priced.
+        prices: float64[P] seconds per byte.
+    """
+
+    labels: Int
+    value: float
+    bound: float
+    points: Int
+    prices: Float
+
+
+@dataclass
+class _Search:
+    costs: Costs
+    memory: MemoryModel
+    budget: float
+    deadline: float
+    cache: _core.SolverCache
+    points: list[int] = field(default_factory=list)
+    plans: list[Int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    usages: list[Float] = field(default_factory=list)  # at the memory model's points
+    best: Int | None = None
+    best_value: float = np.inf
+
+    def left(self) -> float:
+        return self.deadline - time.monotonic()
+
+    def add(self, labels: Int) -> None:
+        """Keeps a plan, and as the best if it is within the budget and cheaper."""
+        value = self.costs.value(labels)
+        choice = self.costs.decode(labels)
+        usage = self.memory.usage(choice)[self.memory.points]
+        self.plans.append(labels)
+        self.values.append(value)
+        self.usages.append(usage)
+        is_within = self.memory.peak(choice)[0] <= self.budget * (1 + TOLERANCE)
+        if is_within and value < self.best_value:
+            self.best, self.best_value = labels, value
+
+    def columns(self) -> Int:
+        """Places of the priced points among the memory model's."""
+        return np.searchsorted(self.memory.points, self.points)
+
+    def mix(self) -> tuple[float, Float, Float]:
+        """Solves the master problem: its value, the shares of the plans, the prices."""
+        usage = np.stack(self.usages, axis=1)[self.columns()] / self.budget
+        values = np.array(self.values)
+        scale = float(values.max()) or 1.0
+        found = linprog(
+            values / scale,
+            A_ub=usage,
+            b_ub=np.ones(len(usage)),
+            A_eq=np.ones((1, len(values))),
+            b_eq=[1.0],
+            method="highs",
+        )
+        if found.status != 0:
+            raise SolverError(f"the master problem of the memory price failed: {found.message}")
+        prices = np.maximum(0.0, -np.asarray(found.ineqlin.marginals)) * scale / self.budget
+        return float(found.fun) * scale, np.asarray(found.x), prices
+
+    def violated(self, shares: Float) -> list[int]:
+        """Points that a mixture of the plans violates most and that are not priced yet."""
+        usage = np.stack(self.usages, axis=1) @ shares
+        order = np.argsort(-usage, kind="stable")
+        limit = self.budget * (1 + TOLERANCE)
+        over = [int(self.memory.points[i]) for i in order if usage[i] > limit]
+        return [point for point in over if point not in self.points][:_POINTS_PER_ROUND]
+
+
+def price_memory(
+    costs: Costs,
+    memory: MemoryModel,
+    budget: float,
+    free: Int,
+    lean: Int,
+    *,
+    cache: _core.SolverCache,
+    time_limit_s: float,
+) -> Priced:
+    """Finds the best prices, and a plan within the budget.
+
+    Args:
+        costs: the problem.
+        memory: bytes of its plans.
+        budget: bytes per device.
+        free: int64[N] places of an optimum without the budget.
+        lean: int64[N] places of a plan within the budget.
+        cache: the exact solver's tables.
+        time_limit_s: seconds after which the best so far is taken.
+    """
+    search = _Search(costs, memory, max(budget, 1.0), time.monotonic() + time_limit_s, cache)
+    search.points.append(memory.peak(costs.decode(free))[1])
+    search.add(free)
+    search.add(lean)
+    if search.best is None:
+        raise SolverError(f"the plan of least memory exceeds the budget of {budget:.6g} bytes")
+    bound, best_prices, best_points = -np.inf, np.zeros(1), list(search.points)
+    for round_ in range(_MAX_PRICES):
+        value, shares, prices = search.mix()
+        if search.left() <= 0:
+            break
+        answer = minimize(
+            costs.with_node_s(costs.node_s + prices @ _dense_rows(search)),
+            cache=cache,
+            time_limit_s=search.left(),
+        )
+        lower = answer.bound - float(prices.sum()) * search.budget
+        if lower > bound:
+            bound, best_prices, best_points = lower, prices, list(search.points)
+        _log.info("memory price: round %d, master %.9g, bound %.9g", round_, value, lower)
+        if lower >= value - _CONVERGED * abs(value):
+            new = search.violated(shares)
+            if not new:
+                break
+            search.points += new
+        if answer.status == "given up" and any(
+            np.array_equal(answer.labels, plan) for plan in search.plans
+        ):
+            break
+        search.add(answer.labels)
+    _repair(search, bound)
+    assert search.best is not None
+    return Priced(
+        search.best,
+        search.best_value,
+        min(bound, search.best_value),
+        np.array(best_points, np.int64),
+        best_prices,
+    )
+
+
+def _dense_rows(search: _Search) -> Float:
+    """float64[P, C] bytes of each strategy at the priced points."""
+    rows = search.memory.rows(search.points)[:, search.costs.rows]
+    return np.asarray(rows.todense())
+
+
+def _repair(search: _Search, bound: float) -> None:
+    """Solves the programme over the strategies of the plans near the bound."""
+    shares = search.mix()[1]
+    chosen = [plan for plan, share in zip(search.plans, shares, strict=True) if share > 1e-9]
+    recent = search.plans[-6:]
+    assert search.best is not None
+    kept = search.costs.union([search.best, *chosen, *recent])
+    small = search.costs.restrict(kept)
+    points = list(search.points)
+    for _ in range(_REPAIR_ROUNDS):
+        left = search.left()
+        if left <= 0:
+            return
+        usage = sp.csr_matrix(search.memory.rows(points)[:, small.rows])
+        gap = max(1e-6, 0.1 * (search.best_value - bound) / abs(search.best_value))
+        answer = solve_ilp(small, MemoryRows(usage, search.budget), min(left, 5.0), min(gap, 1e-4))
+        if answer.labels is None:
+            return
+        choice = small.decode(answer.labels)
+        search.add(search.costs.encode(choice))
+        peak, point = search.memory.peak(choice)
+        if peak <= search.budget * (1 + TOLERANCE) or point in points:
+            return
+        points.append(point)

@@ -1,0 +1,88 @@
+"""The least peak memory that a plan can have."""
+
+from __future__ import annotations
+
+import time
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from stablehlo_alpa.cost.strategy_graph import Float, Int
+from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.ilp import TOLERANCE, run_highs
+from stablehlo_alpa.intra_op.memory import MemoryModel
+
+
+def lean_choice(costs: Costs, memory: MemoryModel) -> Int:
+    """int64[N] places of the strategy of the fewest bytes in every node, summed over its values."""
+    labels = np.zeros(len(costs.sizes), np.int64)
+    for node, own in enumerate(_own_bytes(costs, memory)):
+        labels[node] = own.sum(axis=0).argmin() if len(own) else 0
+    return labels
+
+
+def least_memory(
+    costs: Costs, memory: MemoryModel, time_limit_s: float, relative_gap: float
+) -> tuple[Int, float, bool]:
+    """A plan of the least peak: ``min z, bytes live at p <= z``, points added while violated.
+
+    Only strategies that no other of their node undercuts in every value are asked, which leaves
+    few nodes to decide.
+
+    Returns:
+        int64[N] places within each node, the peak in bytes, and whether it is proved least.
+    """
+    deadline = time.monotonic() + time_limit_s
+    kept = np.concatenate([_undominated(own) for own in _own_bytes(costs, memory)])
+    lean = costs.restrict(kept)
+    labels = lean_choice(lean, memory)
+    peak, point = memory.peak(lean.decode(labels))
+    best, least = labels, peak
+    columns = np.arange(len(lean.rows))
+    owner = np.repeat(np.arange(len(lean.sizes)), lean.sizes)
+    one = sp.csr_matrix((np.ones(len(columns)), (owner, columns)))
+    points, unit = [point], max(peak, 1.0)
+    is_proved = len(columns) == len(lean.sizes) or point < 0
+    while not is_proved:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
+        s = cp.Variable(len(columns), boolean=(columns,))
+        z = cp.Variable()
+        rows = memory.rows(points)[:, lean.rows] / unit
+        problem = cp.Problem(cp.Minimize(z), [one @ s == 1, rows @ s <= z])
+        status = run_highs(problem, left, relative_gap, presolve=True)
+        if s.value is None:
+            break
+        picked = np.flatnonzero(np.asarray(s.value) > 0.5)
+        labels = np.zeros(len(lean.sizes), np.int64)
+        labels[owner[picked]] = picked - lean.start[owner[picked]]
+        peak, point = memory.peak(lean.decode(labels))
+        if peak < least:
+            best, least = labels, peak
+        is_proved = status == "optimal" and peak <= float(z.value) * unit * (1 + TOLERANCE)
+        if point in points:
+            break
+        points.append(point)
+    return costs.encode(lean.decode(best)), least, is_proved
+
+
+def _own_bytes(costs: Costs, memory: MemoryModel) -> list[Float]:
+    """Per node float64[values, strategies that may be chosen]."""
+    return [
+        sizes[:, costs.rows[costs.span(node)] - costs.first[node]]
+        for node, sizes in enumerate(memory.bytes_by_node())
+    ]
+
+
+def _undominated(own: Float) -> np.ndarray:
+    """bool[k] columns that no other undercuts everywhere; of equal ones the first."""
+    count = own.shape[1]
+    if not len(own):
+        return np.arange(count) == 0
+    worse = (own[:, :, None] >= own[:, None, :]).all(axis=0)
+    index = np.arange(count)
+    beaten = worse & (~worse.T | (index[None, :] < index[:, None]))
+    np.fill_diagonal(beaten, False)
+    return np.logical_not(beaten.any(axis=1))

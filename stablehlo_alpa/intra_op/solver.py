@@ -1,0 +1,285 @@
+"""Chooses one strategy per operator: the exact solver first, the integer programme for the rest."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from stablehlo_alpa import _core
+from stablehlo_alpa.cost import PricedGraph
+from stablehlo_alpa.cost.strategy_graph import Float, Int
+from stablehlo_alpa.errors import InfeasibleError, SolverError
+from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.exact import Minimum, drop, minimize
+from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
+from stablehlo_alpa.intra_op.lagrangian import Priced, price_memory
+from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory
+from stablehlo_alpa.intra_op.memory import MemoryModel
+from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
+
+_log = logging.getLogger(__name__)
+
+# Program points whose rows are added per round of cutting planes (heuristic).
+_ROWS_PER_ROUND = 8
+# Pairs of strategies up to which the integer programme closes the Lagrangian's gap: seconds of
+# HiGHS (heuristic).
+_SMALL_PROGRAMME = 3_000
+# Passes that raise the bound before strategies are dropped for the programme (heuristic).
+_SWEEPS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A plan: int64[N] places within the nodes of the allowed strategies, and what is proved."""
+
+    labels: Int
+    bound: float
+    status: str
+    method: Method
+    lp_integral: bool = False
+    points: Int | None = None
+    prices: Float | None = None
+    minimum: Minimum | None = None
+
+
+def solve(
+    priced: PricedGraph,
+    options: SolveOptions | None = None,
+    cache: _core.SolverCache | None = None,
+) -> Solution:
+    """Chooses one allowed strategy per node with the least seconds per step.
+
+    Args:
+        priced: the strategy graph in seconds.
+        options: budget and limits.
+        cache: the exact solver's tables, to share between calls: what repeats is computed once.
+
+    Raises:
+        InfeasibleError: no choice stays within the memory budget.
+        SolverError: the solver failed, or decoded to another objective than it reported; or
+            elimination alone was asked for and does not get through.
+    """
+    options = options or SolveOptions()
+    cache = cache or _core.SolverCache()
+    begin = time.monotonic()
+    deadline = begin + options.time_limit_s
+    costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
+    found = _solve_free(costs, options, cache, deadline)
+    budget = options.memory_budget
+    if budget is not None and not _fits(memory, costs, found.labels, budget):
+        if options.method == "elimination":
+            peak = memory.peak(costs.decode(found.labels))[0]
+            raise SolverError(
+                f"elimination cannot keep a memory budget: its optimum needs {peak:.6g} bytes, "
+                f"budget {budget:.6g} bytes"
+            )
+        found = _solve_within(costs, memory, found, budget, options, cache, deadline)
+
+    choice = costs.decode(found.labels)
+    compute, communication, reshard = priced.split(choice)
+    objective = compute + communication + reshard
+    gap = max(0.0, objective - found.bound) / max(abs(objective), 1e-30)
+    if found.status == "optimal" and gap <= options.relative_gap:
+        gap = 0.0
+    peak, point = memory.peak(choice)
+    return Solution(
+        choice=choice.astype(np.int32),
+        compute_s=compute,
+        communication_s=communication,
+        reshard_s=reshard,
+        memory_peak_bytes=peak,
+        memory_peak_point=point,
+        status=found.status,
+        gap=gap,
+        spent_s=time.monotonic() - begin,
+        lp_integral=found.lp_integral,
+        method=found.method,
+        memory_points=np.zeros(0, np.int64) if found.points is None else found.points,
+        memory_prices=np.zeros(0) if found.prices is None else found.prices,
+        minimum=found.minimum,
+    )
+
+
+def _fits(memory: MemoryModel, costs: Costs, labels: Int, budget: float) -> bool:
+    return memory.peak(costs.decode(labels))[0] <= budget * (1 + TOLERANCE)
+
+
+def _solve_free(
+    costs: Costs, options: SolveOptions, cache: _core.SolverCache, deadline: float
+) -> _Found:
+    """Solves without a budget."""
+    start = np.zeros(len(costs.sizes), np.int64)
+    bound, kept = -np.inf, np.ones(len(costs.rows), np.bool_)
+    minimum: Minimum | None = None
+    if options.method != "ilp":
+        minimum = minimize(costs, cache=cache, time_limit_s=max(0.0, deadline - time.monotonic()))
+        if minimum.status == "optimal":
+            _check(costs.value(minimum.labels), minimum.bound)
+            return _Found(minimum.labels, minimum.bound, "optimal", "elimination", minimum=minimum)
+        if options.method == "elimination":
+            raise SolverError(
+                f"elimination was given up on {len(costs.sizes)} operators: its tables or its "
+                "time exceed their limit; method 'auto' falls back on the integer programme"
+            )
+        start, bound, kept = minimum.labels, minimum.bound, minimum.kept
+        _log.info(
+            "elimination given up, %d of %d strategies go to HiGHS", kept.sum(), len(costs.rows)
+        )
+    core = costs.restrict(kept)
+    answer = solve_ilp(core, None, max(0.0, deadline - time.monotonic()), options.relative_gap)
+    if answer.status == "infeasible":
+        raise _contradiction(None)
+    labels = start
+    if answer.labels is not None:
+        found = costs.encode(core.decode(answer.labels))
+        labels = found if costs.value(found) <= costs.value(start) else start
+    bound = max(bound, answer.bound)
+    return _Found(labels, bound, answer.status, "ilp", answer.lp_integral, minimum=minimum)
+
+
+def _solve_within(
+    costs: Costs,
+    memory: MemoryModel,
+    free: _Found,
+    budget: float,
+    options: SolveOptions,
+    cache: _core.SolverCache,
+    deadline: float,
+) -> _Found:
+    """Solves under a budget that the optimum without one exceeds."""
+    lean = lean_choice(costs, memory)
+    if not _fits(memory, costs, lean, budget):
+        lean = _least(costs, memory, budget, options, deadline)
+    if options.method == "ilp":
+        return _cut(costs, memory, budget, lean, [], -np.inf, options, deadline)
+    found = price_memory(
+        costs,
+        memory,
+        budget,
+        free.labels,
+        lean,
+        cache=cache,
+        time_limit_s=max(0.0, deadline - time.monotonic()),
+    )
+    gap = (found.value - found.bound) / max(abs(found.value), 1e-30)
+    _log.info("memory price: %.9g s, bound %.9g s, gap %.3g", found.value, found.bound, gap)
+    best = _Found(
+        found.labels,
+        found.bound,
+        "optimal" if gap <= options.relative_gap else "gap",
+        "lagrangian",
+        points=found.points,
+        prices=found.prices,
+        minimum=free.minimum,
+    )
+    if gap <= options.relative_gap:
+        return best
+    core = _drop(costs, memory, found, budget)
+    pairs = sum(table.size for table in core.tables if min(table.shape) > 1)
+    if pairs > _SMALL_PROGRAMME and gap <= options.budget_gap:
+        return best
+    start = core.encode(costs.decode(found.labels))
+    points = found.points.tolist()
+    cut = _cut(core, memory, budget, start, points, found.bound, options, deadline)
+    return _Found(
+        costs.encode(core.decode(cut.labels)),
+        cut.bound,
+        cut.status,
+        cut.method,
+        points=found.points,
+        prices=found.prices,
+        minimum=free.minimum,
+    )
+
+
+def _drop(costs: Costs, memory: MemoryModel, found: Priced, budget: float) -> Costs:
+    """The strategies that a plan within the budget, better than the one found, may use.
+
+    Such a plan's seconds are at least those under the prices, its unused budget being >= 0.
+    """
+    rows = np.asarray(memory.rows(found.points)[:, costs.rows].todense())
+    paid = costs.with_node_s(costs.node_s + found.prices @ rows)
+    kept, _ = drop(paid, found.value + float(found.prices.sum()) * budget, _SWEEPS)
+    return costs.restrict(kept | costs.union([found.labels]))
+
+
+def _least(
+    costs: Costs, memory: MemoryModel, budget: float, options: SolveOptions, deadline: float
+) -> Int:
+    """A plan within the budget, or the error that says by how much there is none."""
+    left = max(0.0, deadline - time.monotonic())
+    lean, needed, is_least = least_memory(costs, memory, left, options.relative_gap)
+    if _fits(memory, costs, lean, budget):
+        return lean
+    choice = costs.decode(lean)
+    largest = memory.largest(choice, memory.peak(choice)[1])
+    listed = ", ".join(f"{name} ({size:.4g} bytes)" for name, size in largest)
+    proved = "" if is_least else f" found within {options.time_limit_s:g} s"
+    raise InfeasibleError(
+        f"no plan fits the memory budget of {budget:.6g} bytes per device: the least reachable "
+        f"peak{proved} is {needed:.6g} bytes, {needed - budget:.6g} more; largest live tensors "
+        f"there: {listed}",
+        needed_bytes=needed,
+        budget_bytes=budget,
+        largest=largest,
+    )
+
+
+def _cut(
+    costs: Costs,
+    memory: MemoryModel,
+    budget: float,
+    start: Int,
+    points: list[int],
+    bound: float,
+    options: SolveOptions,
+    deadline: float,
+) -> _Found:
+    """The integer programme by cutting planes: rows (C4) are added while one is violated.
+
+    ``start`` is a plan within the budget, ``points`` have rows from the beginning, and no plan
+    within the budget costs less than ``bound`` seconds.
+    """
+    points = list(points)
+    while True:
+        usage = sp.csr_matrix(memory.rows(points)[:, costs.rows])
+        left = max(0.0, deadline - time.monotonic())
+        answer = solve_ilp(costs, MemoryRows(usage, budget), left, options.relative_gap)
+        if answer.status == "infeasible":
+            raise _contradiction(budget)
+        bound = max(bound, answer.bound)
+        if answer.labels is None:
+            return _Found(start, bound, answer.status, "ilp")
+        choice = costs.decode(answer.labels)
+        if _fits(memory, costs, answer.labels, budget):
+            is_better = costs.value(answer.labels) <= costs.value(start)
+            labels = answer.labels if is_better else start
+            return _Found(labels, bound, answer.status, "ilp", answer.lp_integral)
+        if answer.status != "optimal":
+            return _Found(start, bound, answer.status, "ilp")
+        used = memory.usage(choice)[memory.points]
+        order = np.argsort(-used, kind="stable")
+        over = [int(memory.points[i]) for i in order if used[i] > budget]
+        new = [point for point in over if point not in points][:_ROWS_PER_ROUND]
+        if not new:
+            raise SolverError(
+                f"solver broke its memory rows: peak {memory.peak(choice)[0]} bytes, budget "
+                f"{budget} bytes"
+            )
+        points += new
+        _log.info("memory budget: %d program points constrained", len(points))
+
+
+def _check(actual: float, reported: float) -> None:
+    if abs(actual - reported) > 1e-9 * max(abs(actual), abs(reported)) + 1e-15:
+        raise SolverError(f"solver reports {reported} s, its decoded choice costs {actual} s")
+
+
+def _contradiction(budget: float | None) -> SolverError:
+    return SolverError(
+        f"solver calls a feasible programme infeasible (memory budget {budget} bytes)"
+    )
