@@ -12,6 +12,7 @@ import jax
 from jax.extend.core import jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 
 _CALLBACKS = {"pure_callback", "io_callback", "debug_callback", "debug_print"}
@@ -122,11 +123,12 @@ def trace(
     for value, leaf in zip(names, flat, strict=True):
         _check_static_shape(name, value, leaf.shape)
 
-    traced = jax.jit(fun, static_argnums=tuple(sorted(static)), keep_unused=True).trace(
-        *call_args, **avals_kwargs
-    )
-    _check_supported(name, traced.jaxpr)
-    module = traced.lower().compiler_ir("stablehlo")
+    with paused_collection():
+        traced = jax.jit(fun, static_argnums=tuple(sorted(static)), keep_unused=True).trace(
+            *call_args, **avals_kwargs
+        )
+        _check_supported(name, traced.jaxpr)
+        module = traced.lower().compiler_ir("stablehlo")
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     out_tree = jax.tree.structure(traced.out_info)
     out_avals = list(traced.jaxpr.out_avals)

@@ -1,17 +1,20 @@
 """Intra-operator planning: one strategy per operator, by integer linear programming."""
 
 from stablehlo_alpa.cost.strategy_graph import StrategyGraph
+from stablehlo_alpa.intra_op.diff import Difference, diff
 from stablehlo_alpa.intra_op.explain import Explanation, explain
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
 from stablehlo_alpa.intra_op.solver import solve
 
 __all__ = [
+    "Difference",
     "Explanation",
     "MemoryModel",
     "Solution",
     "SolveOptions",
     "StrategyGraph",
+    "diff",
     "explain",
     "solve",
 ]

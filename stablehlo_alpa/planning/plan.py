@@ -19,7 +19,8 @@ from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
 from stablehlo_alpa.cost import CollectiveKind, PricedGraph, collective_seconds
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.intra_op import Explanation, Solution, explain
+from stablehlo_alpa.intra_op import Difference, Explanation, Solution, diff, explain
+from stablehlo_alpa.intra_op.diff import operator_seconds
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _SHOWN_OPERATORS = 40
@@ -107,6 +108,15 @@ class Plan:
         """Says which strategies an operator has, what each costs and why one was chosen."""
         return explain(self.priced, self.solution, name)
 
+    def diff(self, other: Plan) -> Difference:
+        """Says which operators another plan of the program splits differently, at which cost."""
+        return diff(self.priced, self.solution, other.priced, other.solution)
+
+    @property
+    def memory_price_s_per_gib(self) -> float:
+        """Seconds per step that one more GiB per device would save; 0 without a tight budget."""
+        return self.solution.memory_price_s * 2**30
+
     def communication(self) -> list[Collective]:
         """Collectives of one step per kind and axes, most bytes first."""
         total: dict[tuple[int, int], tuple[float, float]] = {}
@@ -146,12 +156,18 @@ class Plan:
         console.print(
             f"step {_seconds(solution.objective_s)}: compute {_seconds(solution.compute_s)}, "
             f"collectives {_seconds(solution.communication_s)}, resharding "
-            f"{_seconds(solution.reshard_s)} (predicted; {solution.status})"
+            f"{_seconds(solution.reshard_s)} (predicted)"
         )
+        console.print(f"solved by {solution.method}: {_proved(solution)}")
         console.print(
             f"memory {_bytes(self.peak_bytes)} of {_bytes(self.cluster.device.memory_bytes)} "
             "per device at the peak"
         )
+        if solution.memory_price_s:
+            console.print(
+                f"the memory budget binds: one more GiB per device would save "
+                f"{_seconds(self.memory_price_s_per_gib)} per step"
+            )
         return buffer.getvalue().rstrip()
 
     def __str__(self) -> str:
@@ -160,12 +176,9 @@ class Plan:
     def _operator_table(self, limit: int | None) -> Table:
         graph, solution = self.priced.graph, self.solution
         rows = graph.node_offset[:-1] + solution.choice
-        own_s = self.priced.node_s()[rows]
-        reshard_s = np.zeros(graph.num_nodes)
-        for (u, v), matrix in self.priced.edges.items():
-            reshard_s[v] += matrix[solution.choice[u], solution.choice[v]]
+        seconds = operator_seconds(self.priced, solution)
         memory = self._node_bytes()
-        order = np.argsort(-(own_s + reshard_s), kind="stable")
+        order = np.argsort(-seconds, kind="stable")
         shown = np.sort(order if limit is None else order[:limit])
         title = f"{len(shown)} of {graph.num_nodes} operators"
         table = Table("operator", "kind", "shape", title=title, title_justify="left")
@@ -182,7 +195,7 @@ class Plan:
                 shapes.get(node, ""),
                 graph.strategy_label[int(rows[node])],
                 unary.get(node, ""),
-                _seconds(own_s[node] + reshard_s[node]),
+                _seconds(seconds[node]),
                 _bytes(memory[node]),
             )
         return table
@@ -243,6 +256,13 @@ class Plan:
 
 def _logical(values: tuple[ValueSpec, ...]) -> list[PartitionSpec]:
     return [value.logical_spec for value in values]
+
+
+def _proved(solution: Solution) -> str:
+    if solution.status == "optimal":
+        return "optimal"
+    reason = "stopped by the time limit, " if solution.status == "time limit" else ""
+    return f"{reason}at most {solution.gap:.2g} of the seconds above the optimum"
 
 
 def _seconds(value: float) -> str:

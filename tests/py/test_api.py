@@ -209,6 +209,40 @@ def test_plan_reads_like_a_table():
         plan.module_text("nonsense")
 
 
+def test_diff_names_what_changed_and_adds_up():
+    args = (init(jax.random.key(0)), make_batch())
+    devices = jax.devices()[:8]
+    one, two = (
+        sa.parallelize(train_step, method=sa.ShardParallel(mesh_shape=shape), devices=devices).plan(
+            *args
+        )
+        for shape in ((8, 1), (2, 4))
+    )
+    assert one.diff(one).changes == ()
+    difference = one.diff(two)
+    assert difference.mesh_shapes == ((8, 1), (2, 4))
+    # The operators' seconds are the plans' seconds.
+    assert not difference.only_first
+    assert not difference.only_second
+    total = sum(change.delta_s for change in difference.changes)
+    assert total == pytest.approx(two.step_time_s - one.step_time_s, rel=1e-9, abs=1e-15)
+    assert difference.changes[0].name in str(difference)
+    assert "8x1" in str(difference)
+
+
+def test_a_binding_budget_has_a_price():
+    args = (init(jax.random.key(0)), make_batch(64))
+    free = sa.parallelize(train_step, method=sa.ShardParallel(mesh_shape=(8,))).plan(*args)
+    assert free.memory_price_s_per_gib == 0
+    budget = 0.7 * free.solution.memory_peak_bytes
+    method = sa.ShardParallel(mesh_shape=(8,), memory_budget=budget)
+    tight = sa.parallelize(train_step, method=method).plan(*args)
+    assert tight.solution.memory_peak_bytes <= budget * (1 + 1e-6)
+    assert tight.step_time_s > free.step_time_s
+    assert tight.memory_price_s_per_gib > 0
+    assert "one more GiB per device would save" in str(tight)
+
+
 def test_predicted_collectives_are_those_of_the_local_module():
     plan = sa.parallelize(train_step, method=sa.DataParallel()).plan(
         init(jax.random.key(0)), make_batch()

@@ -180,7 +180,11 @@ def test_large_tables_are_given_up_with_a_plan() -> None:
     found = minimize(costs, small_table=10**9)
     assert found.status == "optimal"
     assert found.width > 2
-    for limits in ({"max_table": found.largest - 1}, {"max_work": found.largest}):
+    refusals: tuple[dict[str, Any], ...] = (
+        {"max_table": found.largest - 1},
+        {"max_work": found.largest},
+    )
+    for limits in refusals:
         refused = minimize(costs, small_table=0, **limits)
         if refused.status == "optimal":  # dropping alone was enough
             assert refused.largest < found.largest

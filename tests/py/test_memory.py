@@ -8,8 +8,12 @@ from graphs import brute_force, random_priced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stablehlo_alpa import _core
 from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.intra_op import MemoryModel, SolveOptions, solve
+from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.lagrangian import price_memory
+from stablehlo_alpa.intra_op.least_memory import least_memory
 
 
 @settings(max_examples=40, deadline=None)
@@ -56,3 +60,26 @@ def test_tied_costs_under_a_budget_that_branches() -> None:
     best = brute_force(priced, 5.3e6)[0]
     solution = solve(priced, SolveOptions(memory_budget=5.3e6))
     assert solution.objective_s == pytest.approx(best, rel=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**31), st.floats(0.0, 0.95))
+def test_price_is_the_slope_of_the_bound(seed: int, share: float) -> None:
+    """Weak duality: at another budget no plan is cheaper than the priced bound says."""
+    priced = random_priced(seed, nodes=5, edges=8, strategies=(2, 4))
+    costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
+    free = costs.encode(solve(priced).choice)
+    peak = memory.peak(costs.decode(free))[0]
+    lean, least, is_proved = least_memory(costs, memory, 60.0, 1e-9)
+    assert is_proved
+    assert least == pytest.approx(brute_force(priced)[1], rel=1e-6)
+    budget = least + share * (peak - least)
+    if budget >= peak * (1 - 1e-9):
+        return
+    cache = _core.SolverCache()
+    found = price_memory(costs, memory, budget, free, lean, cache=cache, time_limit_s=60.0)
+    assert memory.peak(costs.decode(found.labels))[0] <= budget * (1 + 1e-6)
+    assert costs.value(found.labels) == pytest.approx(found.value, rel=1e-12)
+    for other in np.linspace(least, peak, 5):
+        best = brute_force(priced, other)[0]
+        assert best >= found.bound - found.prices.sum() * (other - budget) - 1e-9 * abs(best)

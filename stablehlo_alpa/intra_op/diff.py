@@ -1,0 +1,123 @@
+"""Where two plans of a program differ, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stablehlo_alpa.cost import PricedGraph
+from stablehlo_alpa.cost.strategy_graph import Float
+from stablehlo_alpa.intra_op.solution import Solution
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Change:
+    """An operator with other strategies in the two plans.
+
+    Attributes:
+        name, op: the operator.
+        first, second: its strategies.
+        first_s, second_s: seconds per step, resharding of its operands included.
+    """
+
+    name: str
+    op: str
+    first: str
+    second: str
+    first_s: float
+    second_s: float
+
+    @property
+    def delta_s(self) -> float:
+        """Seconds that the second plan takes more."""
+        return self.second_s - self.first_s
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two plans side by side, the largest changes first.
+
+    Attributes:
+        mesh_shapes: of both plans.
+        compute_s, communication_s, reshard_s: seconds per step of both plans.
+        memory_bytes: peak bytes per device of both plans, as the planner counts them.
+        changes: operators that both have, with other strategies or seconds.
+        only_first, only_second: operators that one of them lacks.
+    """
+
+    mesh_shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    compute_s: tuple[float, float]
+    communication_s: tuple[float, float]
+    reshard_s: tuple[float, float]
+    memory_bytes: tuple[float, float]
+    changes: tuple[Change, ...]
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+
+    def __str__(self) -> str:
+        meshes = ["x".join(map(str, shape)) or "one device" for shape in self.mesh_shapes]
+        lines = [f"{'':12}{'first':>12}{'second':>12}  (mesh {meshes[0]}, mesh {meshes[1]})"]
+        for name, (one, two) in (
+            ("compute", self.compute_s),
+            ("collectives", self.communication_s),
+            ("resharding", self.reshard_s),
+        ):
+            lines.append(f"{name:12}{1e3 * one:9.4g} ms{1e3 * two:9.4g} ms")
+        one, two = self.memory_bytes
+        lines.append(f"{'memory':12}{one / 1e6:9.4g} MB{two / 1e6:9.4g} MB")
+        shown = self.changes[:_SHOWN]
+        lines.append(f"{len(shown)} of {len(self.changes)} operators that differ:")
+        lines += [
+            f"{1e3 * c.delta_s:+10.4g} ms  {c.name} ({c.op}): {c.first} -> {c.second}"
+            for c in shown
+        ]
+        for which, names in (("first", self.only_first), ("second", self.only_second)):
+            if names:
+                lines.append(f"{len(names)} operators are in the {which} plan alone")
+        return "\n".join(lines)
+
+
+def diff(
+    first: PricedGraph, first_plan: Solution, second: PricedGraph, second_plan: Solution
+) -> Difference:
+    """Compares two plans operator by operator, by name."""
+    rows = [_operators(first, first_plan), _operators(second, second_plan)]
+    changes = [
+        Change(name, op, label, rows[1][name][1], seconds, rows[1][name][2])
+        for name, (op, label, seconds) in rows[0].items()
+        if name in rows[1] and (label, seconds) != rows[1][name][1:]
+    ]
+    changes.sort(key=lambda change: (-abs(change.delta_s), change.name))
+    shapes = [tuple(priced.graph.mesh_shape.tolist()) for priced in (first, second)]
+    return Difference(
+        mesh_shapes=(shapes[0], shapes[1]),
+        compute_s=(first_plan.compute_s, second_plan.compute_s),
+        communication_s=(first_plan.communication_s, second_plan.communication_s),
+        reshard_s=(first_plan.reshard_s, second_plan.reshard_s),
+        memory_bytes=(first_plan.memory_peak_bytes, second_plan.memory_peak_bytes),
+        changes=tuple(changes),
+        only_first=tuple(name for name in rows[0] if name not in rows[1]),
+        only_second=tuple(name for name in rows[1] if name not in rows[0]),
+    )
+
+
+def operator_seconds(priced: PricedGraph, solution: Solution) -> Float:
+    """float64[N] seconds of each operator under a plan, resharding of its operands included."""
+    choice = solution.choice.astype(np.int64)
+    seconds = priced.node_s()[priced.graph.node_offset[:-1] + choice]
+    for (u, v), matrix in priced.edges.items():
+        seconds[v] += matrix[choice[u], choice[v]]
+    return seconds
+
+
+def _operators(priced: PricedGraph, solution: Solution) -> dict[str, tuple[str, str, float]]:
+    graph = priced.graph
+    seconds = operator_seconds(priced, solution).tolist()
+    rows = (graph.node_offset[:-1] + solution.choice).tolist()
+    return {
+        name: (op, graph.strategy_label[row], s)
+        for name, op, row, s in zip(graph.node_name, graph.node_op, rows, seconds, strict=True)
+    }
