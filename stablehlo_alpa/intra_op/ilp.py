@@ -80,7 +80,7 @@ def solve_ilp(
         SolverError: HiGHS failed, or its answer decodes to other seconds than it reports.
     """
     deadline = time.monotonic() + time_limit_s
-    programme = _Programme.of(costs, rows)
+    programme = Programme.of(costs, rows)
     decided = np.zeros(len(costs.sizes), np.int64)
     if not programme.nodes.size:
         value = costs.value(decided)
@@ -118,12 +118,21 @@ class _Vertex:
 
 
 @dataclass(frozen=True, eq=False)
-class _Programme:
-    """Columns ``s`` of the nodes with several strategies, then ``e`` of the edges between them."""
+class Programme:
+    """Columns ``s`` of the nodes with several strategies, then ``e`` of the edges between them.
+
+    Attributes:
+        costs: what it was made from.
+        nodes, start: int64[K] nodes with several strategies, and the column of each one's first.
+        num_s: columns ``s``, the binary ones.
+        cost, constant: float64[columns] and what every plan pays. Seconds.
+        matrix, rhs: (C1) to (C3).
+        memory, limit: (C4), in parts of the budget.
+    """
 
     costs: Costs
     nodes: Int
-    start: Int  # column of each of these nodes
+    start: Int
     num_s: int
     cost: Float
     constant: float
@@ -133,7 +142,7 @@ class _Programme:
     limit: Float
 
     @classmethod
-    def of(cls, costs: Costs, rows: MemoryRows | None) -> _Programme:
+    def of(cls, costs: Costs, rows: MemoryRows | None) -> Programme:
         """Data -> cost vector, (C1)-(C3) as one sparse matrix, (C4) as another."""
         is_open = costs.sizes > 1
         nodes = np.flatnonzero(is_open)
@@ -193,11 +202,13 @@ class _Programme:
             limit=limit,
         )
 
-    def solve(self, is_integral: bool, deadline: float, relative_gap: float) -> _Vertex:
-        """Variables -> constraints -> objective -> HiGHS."""
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return _Vertex("time limit", None, -np.inf)
+    def state(self, *, is_integral: bool) -> tuple[cp.Problem, cp.Variable, float]:
+        """Variables -> constraints -> objective, for any solver of cvxpy.
+
+        Returns:
+            The problem, its columns, and what seconds were multiplied with in the objective, the
+            constant left out.
+        """
         # Milliseconds, or finer when every cost is small: HiGHS's tolerances are absolute.
         scale = max(1e3, 1.0 / max(float(self.cost.max()), 1e-30))
         size = len(self.cost)
@@ -212,7 +223,14 @@ class _Programme:
         if self.memory.shape[0]:
             pad = sp.csr_matrix((self.memory.shape[0], size - self.num_s))
             constraints.append(sp.hstack([self.memory, pad], format="csr") @ x <= self.limit)
-        problem = cp.Problem(cp.Minimize((scale * self.cost) @ x), constraints)
+        return cp.Problem(cp.Minimize((scale * self.cost) @ x), constraints), x, scale
+
+    def solve(self, is_integral: bool, deadline: float, relative_gap: float) -> _Vertex:
+        """Runs HiGHS."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return _Vertex("time limit", None, -np.inf)
+        problem, x, scale = self.state(is_integral=is_integral)
         status = run_highs(problem, left, relative_gap)
         if status == "infeasible" or x.value is None:
             return _Vertex(status, None, -np.inf)
