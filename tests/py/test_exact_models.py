@@ -1,0 +1,84 @@
+"""The exact solver and the integer programme agree on every model of the zoo."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from stablehlo_alpa import _core
+from stablehlo_alpa.cluster import ClusterSpec, preset_for
+from stablehlo_alpa.cost import PricedGraph, StrategyGraph, price
+from stablehlo_alpa.frontend import trace
+from stablehlo_alpa.intra_op import SolveOptions, solve
+from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.exact import minimize
+from stablehlo_alpa.intra_op.ilp import solve_ilp
+
+MODELS: dict[str, dict[str, Any]] = {
+    "mlp": {},
+    "gpt": {"layers": 1},
+    "llama": {"layers": 1},
+    "moe": {"layers": 1},
+    "wide_resnet": {},
+    "unet": {},
+    "vit": {},
+    "lstm": {},
+    "mixer": {},
+    "encoder_decoder": {},
+}
+
+
+def priced_graph(model: str, mesh_shape: tuple[int, ...], **options: Any) -> PricedGraph:
+    """The strategy graph of a model's train step, in seconds on V100s."""
+    module = importlib.import_module(f"models.{model}")
+    found: list[Any] = []
+
+    def build() -> Any:
+        found.append(module.make(**options))
+        return found[0].args
+
+    args = jax.eval_shape(build)
+    program = trace(found[0].step, args, {})
+    pipeline = f"alpa-prepare-pipeline{{aliases={program.alias_option}}}"
+    merged, _ = _core.run_pipeline(program.text, f"builtin.module({pipeline})")
+    device = preset_for("v100")
+    mesh = ClusterSpec(device, mesh_shape[0], int(np.prod(mesh_shape[1:]))).logical_mesh(mesh_shape)
+    return price(StrategyGraph.from_arrays(_core.strategy_graph(merged, mesh.axes)), mesh, device)
+
+
+@pytest.mark.parametrize("shape", [(1, 8), (2, 4), (2, 2, 2)], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [m if m == "mlp" else pytest.param(m, marks=pytest.mark.slow) for m in MODELS],
+)
+def test_optimum_equals_the_integer_programme(model: str, shape: tuple[int, ...]) -> None:
+    priced = priced_graph(model, shape, **MODELS[model])
+    exact = solve(priced)
+    assert exact.status == "optimal"
+    # The programme over what the bound did not drop, and over everything where that is quick.
+    costs = Costs.of(priced)
+    kept = minimize(costs, small_table=0).kept
+    problems = [costs.restrict(kept)]
+    if sum(table.size for table in costs.tables) < 100_000:
+        problems.append(costs)
+    for problem in problems:
+        answer = solve_ilp(problem, None, 300.0, 1e-10)
+        assert answer.status == "optimal"
+        assert answer.labels is not None
+        assert problem.value(answer.labels) == pytest.approx(exact.objective_s, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["gpt", "moe", "unet"])
+def test_a_budget_is_kept_within_the_reported_gap(model: str) -> None:
+    priced = priced_graph(model, (2, 4), **MODELS[model])
+    free = solve(priced)
+    least = solve(priced, SolveOptions(memory_budget=0.98 * free.memory_peak_bytes))
+    assert least.memory_peak_bytes <= 0.98 * free.memory_peak_bytes * (1 + 1e-6)
+    assert least.objective_s >= free.objective_s
+    assert least.gap <= 2e-3
+    assert least.memory_price_s > 0
