@@ -1,5 +1,6 @@
 """An encoder-decoder transformer in flax linen, with cross-attention in every decoder layer."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -19,11 +20,13 @@ class Layer(nn.Module):
         """Maps [batch, length, hidden], and what the encoder made, to the same."""
         hidden = x.shape[-1]
         mask = None if encoded is None else nn.make_causal_mask(jnp.ones(x.shape[:2]))
+        # Without biases: the softmax does not see that of the keys, whose gradient would be noise.
+        attention = partial(nn.MultiHeadDotProductAttention, self.heads, use_bias=False)
         y = nn.LayerNorm()(x)
-        x = x + nn.MultiHeadDotProductAttention(self.heads, name="self")(y, mask=mask)
+        x = x + attention(name="self")(y, mask=mask)
         if encoded is not None:
             y = nn.LayerNorm()(x)
-            x = x + nn.MultiHeadDotProductAttention(self.heads, name="cross")(y, encoded)
+            x = x + attention(name="cross")(y, encoded)
         y = nn.gelu(nn.Dense(4 * hidden, name="up")(nn.LayerNorm()(x)))
         return x + nn.Dense(hidden, name="down")(y)
 
