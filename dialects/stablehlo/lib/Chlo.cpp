@@ -87,6 +87,10 @@ LogicalResult TopKOp::verify() {
   if (rank < 1) {
     return emitOpError("needs an operand of rank at least 1, but got rank 0");
   }
+  if (static_cast<int64_t>(getK()) < 0) {
+    return emitOpError() << "k = " << static_cast<int64_t>(getK())
+                         << " must not be negative";
+  }
   SmallVector<int64_t> expected(operand.getShape());
   if (expected.back() != ShapedType::kDynamic &&
       static_cast<int64_t>(getK()) > expected.back()) {

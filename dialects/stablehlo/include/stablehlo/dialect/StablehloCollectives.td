@@ -12,6 +12,7 @@ def HLO_AllGatherOp : HLO_Op<"all_gather", [Pure]> {
     I64ElementsAttr:$replica_groups, HLO_OptionalChannel:$channel_handle,
     UnitAttr:$use_global_device_ids);
   let results = (outs Variadic<HLO_Tensor>);
+  let hasVerifier = 1;
 }
 
 def HLO_AllReduceOp : HLO_RegionOp<"all_reduce"> {
@@ -19,6 +20,7 @@ def HLO_AllReduceOp : HLO_RegionOp<"all_reduce"> {
     HLO_OptionalChannel:$channel_handle, UnitAttr:$use_global_device_ids);
   let results = (outs Variadic<HLO_Tensor>);
   let regions = (region SizedRegion<1>:$computation);
+  let hasVerifier = 1;
 }
 
 def HLO_ReduceScatterOp : HLO_RegionOp<"reduce_scatter"> {
@@ -27,6 +29,7 @@ def HLO_ReduceScatterOp : HLO_RegionOp<"reduce_scatter"> {
     UnitAttr:$use_global_device_ids);
   let results = (outs HLO_Tensor:$result);
   let regions = (region SizedRegion<1>:$computation);
+  let hasVerifier = 1;
 }
 
 def HLO_AllToAllOp : HLO_Op<"all_to_all", [Pure]> {
@@ -34,12 +37,14 @@ def HLO_AllToAllOp : HLO_Op<"all_to_all", [Pure]> {
     I64Attr:$concat_dimension, I64Attr:$split_count, I64ElementsAttr:$replica_groups,
     HLO_OptionalChannel:$channel_handle);
   let results = (outs Variadic<HLO_Tensor>);
+  let hasVerifier = 1;
 }
 
 def HLO_CollectivePermuteOp : HLO_Op<"collective_permute", [Pure, SameOperandsAndResultType]> {
   let arguments = (ins HLO_Tensor:$operand, I64ElementsAttr:$source_target_pairs,
     HLO_OptionalChannel:$channel_handle);
   let results = (outs HLO_Tensor:$result);
+  let hasVerifier = 1;
 }
 
 def HLO_CollectiveBroadcastOp
@@ -47,6 +52,7 @@ def HLO_CollectiveBroadcastOp
   let arguments = (ins HLO_Tensor:$operand, I64ElementsAttr:$replica_groups,
     HLO_OptionalChannel:$channel_handle);
   let results = (outs HLO_Tensor:$result);
+  let hasVerifier = 1;
 }
 
 class HLO_DeviceIndex<string mnemonic> : HLO_Op<mnemonic, [Pure]> {

@@ -27,12 +27,14 @@ def HLO_CaseOp : HLO_RegionOp<"case"> {
   let arguments = (ins HLO_I32Scalar:$index);
   let results = (outs Variadic<HLO_TensorOrToken>);
   let regions = (region VariadicRegion<SizedRegion<1>>:$branches);
+  let hasVerifier = 1;
 }
 
 def HLO_IfOp : HLO_RegionOp<"if"> {
   let arguments = (ins HLO_PredScalar:$pred);
   let results = (outs Variadic<HLO_TensorOrToken>);
   let regions = (region SizedRegion<1>:$true_branch, SizedRegion<1>:$false_branch);
+  let hasVerifier = 1;
 }
 
 def HLO_AfterAllOp : HLO_Op<"after_all", [Pure]> {

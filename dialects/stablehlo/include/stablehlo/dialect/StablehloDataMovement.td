@@ -11,12 +11,14 @@ def HLO_ConstantOp : HLO_Op<"constant", [Pure, ConstantLike, HLO_NamesResults]> 
   let builders = [OpBuilder<(ins "::mlir::Attribute":$value)>];
   let hasCustomAssemblyFormat = 1;
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def HLO_IotaOp : HLO_Op<"iota", [Pure]> {
   let arguments = (ins I64Attr:$iota_dimension);
   let results = (outs HLO_Tensor:$output);
   let assemblyFormat = "`dim` `=` $iota_dimension attr-dict `:` type($output)";
+  let hasVerifier = 1;
 }
 
 def HLO_ReshapeOp : HLO_UnaryFunctional<"reshape"> {
@@ -24,6 +26,7 @@ def HLO_ReshapeOp : HLO_UnaryFunctional<"reshape"> {
   let hasVerifier = 1;
 }
 def HLO_BitcastConvertOp : HLO_UnaryFunctional<"bitcast_convert"> {
+  let hasVerifier = 1;
 }
 
 def HLO_TransposeOp : HLO_Op<"transpose", [Pure]> {
@@ -42,6 +45,7 @@ def HLO_BroadcastOp : HLO_Op<"broadcast", [Pure]> {
   let assemblyFormat = [{
     $operand `,` `sizes` `=` $broadcast_sizes attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_BroadcastInDimOp : HLO_Op<"broadcast_in_dim", [Pure]> {
@@ -62,12 +66,14 @@ def HLO_ConcatenateOp : HLO_Op<"concatenate", [Pure]> {
     custom<VariadicOperandWithAttribute>($inputs) `dim` `=` $dimension attr-dict `:`
     functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_ReverseOp : HLO_Op<"reverse", [Pure, SameOperandsAndResultType]> {
   let arguments = (ins HLO_Tensor:$operand, DenseI64ArrayAttr:$dimensions);
   let results = (outs HLO_Tensor:$result);
   let assemblyFormat = "$operand `,` `dims` `=` $dimensions attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def HLO_SliceOp : HLO_Op<"slice", [Pure]> {
@@ -90,6 +96,7 @@ def HLO_DynamicSliceOp : HLO_Op<"dynamic_slice", [Pure]> {
     $operand `,` custom<VariadicOperandWithAttribute>($start_indices) `sizes` `=` $slice_sizes
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_DynamicUpdateSliceOp : HLO_Op<"dynamic_update_slice", [Pure]> {
@@ -97,6 +104,7 @@ def HLO_DynamicUpdateSliceOp : HLO_Op<"dynamic_update_slice", [Pure]> {
     Variadic<HLO_Tensor>:$start_indices);
   let results = (outs HLO_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def HLO_PadOp : HLO_Op<"pad", [Pure]> {
@@ -109,6 +117,7 @@ def HLO_PadOp : HLO_Op<"pad", [Pure]> {
     `high` `=` $edge_padding_high `,` `interior` `=` $interior_padding attr-dict `:`
     functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_GatherOp : HLO_Op<"gather", [Pure]> {
@@ -116,6 +125,7 @@ def HLO_GatherOp : HLO_Op<"gather", [Pure]> {
     HLO_GatherDimensionNumbers:$dimension_numbers, DenseI64ArrayAttr:$slice_sizes,
     DefaultValuedOptionalAttr<BoolAttr, "false">:$indices_are_sorted);
   let results = (outs HLO_Tensor:$result);
+  let hasVerifier = 1;
 }
 
 def HLO_ScatterOp : HLO_RegionOp<"scatter", [SameVariadicOperandSize]> {
@@ -126,6 +136,7 @@ def HLO_ScatterOp : HLO_RegionOp<"scatter", [SameVariadicOperandSize]> {
     DefaultValuedOptionalAttr<BoolAttr, "false">:$unique_indices);
   let results = (outs Variadic<HLO_Tensor>:$results);
   let regions = (region SizedRegion<1>:$update_computation);
+  let hasVerifier = 1;
 }
 
 def HLO_GetDimensionSizeOp : HLO_Op<"get_dimension_size", [Pure]> {
@@ -134,6 +145,7 @@ def HLO_GetDimensionSizeOp : HLO_Op<"get_dimension_size", [Pure]> {
   let assemblyFormat = [{
     $operand `,` `dim` `=` $dimension attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // STABLEHLO_DIALECT_DATA_MOVEMENT

@@ -123,6 +123,7 @@ def HLO_CompareOp : HLO_Op<"compare", [Pure, Elementwise, SameOperandsAndResultS
     custom<EnumKeyword>($comparison_direction) `,` $lhs `,` $rhs ``
     custom<ComparisonType>($compare_type) attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_SelectOp : HLO_Op<"select", [Pure]> {
@@ -132,6 +133,7 @@ def HLO_SelectOp : HLO_Op<"select", [Pure]> {
     operands attr-dict `:`
     custom<SelectOpType>(type($pred), type($on_true), type($on_false), type($result))
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_ClampOp : HLO_Op<"clamp", [Pure]> {
@@ -141,6 +143,7 @@ def HLO_ClampOp : HLO_Op<"clamp", [Pure]> {
     $min `,` $operand `,` $max attr-dict `:`
     custom<SameOperandsAndResultType>(type($min), type($operand), type($max), type($result))
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_ReducePrecisionOp : HLO_Op<"reduce_precision",
@@ -151,6 +154,7 @@ def HLO_ReducePrecisionOp : HLO_Op<"reduce_precision",
     $operand `,` `format` `=` custom<ExponentMantissa>($exponent_bits, $mantissa_bits)
     attr-dict `:` custom<SameOperandsAndResultType>(type($operand), type($output))
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_OptimizationBarrierOp : HLO_Op<"optimization_barrier", [Pure]> {
@@ -159,6 +163,7 @@ def HLO_OptimizationBarrierOp : HLO_Op<"optimization_barrier", [Pure]> {
   let assemblyFormat = [{
     attr-dict ($operand^ `:` custom<PairwiseOpType>(type($operand), type($result))):(`(` `)`)?
   }];
+  let hasVerifier = 1;
 }
 
 #endif // STABLEHLO_DIALECT_ELEMENTWISE

@@ -13,6 +13,7 @@ def HLO_DotOp : HLO_Op<"dot", [Pure]> {
     $lhs `,` $rhs `` custom<PrecisionConfig>($precision_config) attr-dict `:`
     functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_DotGeneralOp : HLO_Op<"dot_general", [Pure]> {
@@ -46,6 +47,7 @@ def HLO_ConvolutionOp : HLO_Op<"convolution", [Pure]> {
       $rhs_dilation, $window_reversal) `}`
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_FftOp : HLO_Op<"fft", [Pure]> {
@@ -56,6 +58,7 @@ def HLO_FftOp : HLO_Op<"fft", [Pure]> {
     $operand `,` `type` `=` custom<EnumKeyword>($fft_type) `,` `length` `=` $fft_length
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_CholeskyOp : HLO_Op<"cholesky", [Pure, SameOperandsAndResultType]> {
@@ -65,12 +68,14 @@ def HLO_CholeskyOp : HLO_Op<"cholesky", [Pure, SameOperandsAndResultType]> {
     $a (`,` `lower` `=` $lower^)? attr-dict `:`
     custom<SameOperandsAndResultType>(type($a), type($result))
   }];
+  let hasVerifier = 1;
 }
 
 def HLO_TriangularSolveOp : HLO_Op<"triangular_solve", [Pure]> {
   let arguments = (ins HLO_Tensor:$a, HLO_Tensor:$b, BoolAttr:$left_side, BoolAttr:$lower,
     BoolAttr:$unit_diagonal, HLO_TransposeAttr:$transpose_a);
   let results = (outs HLO_Tensor:$result);
+  let hasVerifier = 1;
 }
 
 def HLO_RngOp : HLO_Op<"rng"> {
@@ -91,6 +96,7 @@ def HLO_RngBitGeneratorOp : HLO_Op<"rng_bit_generator", [Pure, HLO_NamesResults]
     $initial_state `,` `algorithm` `=` custom<EnumKeyword>($rng_algorithm)
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // STABLEHLO_DIALECT_LINEAR_ALGEBRA

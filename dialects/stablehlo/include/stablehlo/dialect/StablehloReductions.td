@@ -23,6 +23,7 @@ def HLO_ReduceWindowOp : HLO_RegionOp<"reduce_window", [SameVariadicOperandSize]
     OptionalAttr<I64ElementsAttr>:$padding);
   let results = (outs Variadic<HLO_Tensor>);
   let regions = (region SizedRegion<1>:$body);
+  let hasVerifier = 1;
 }
 
 def HLO_SelectAndScatterOp : HLO_RegionOp<"select_and_scatter"> {
@@ -32,6 +33,7 @@ def HLO_SelectAndScatterOp : HLO_RegionOp<"select_and_scatter"> {
     OptionalAttr<I64ElementsAttr>:$padding);
   let results = (outs HLO_Tensor:$result);
   let regions = (region SizedRegion<1>:$select, SizedRegion<1>:$scatter);
+  let hasVerifier = 1;
 }
 
 def HLO_SortOp : HLO_RegionOp<"sort"> {
@@ -40,12 +42,14 @@ def HLO_SortOp : HLO_RegionOp<"sort"> {
     DefaultValuedOptionalAttr<BoolAttr, "false">:$is_stable);
   let results = (outs Variadic<HLO_Tensor>);
   let regions = (region SizedRegion<1>:$comparator);
+  let hasVerifier = 1;
 }
 
 def HLO_MapOp : HLO_RegionOp<"map"> {
   let arguments = (ins Variadic<HLO_Tensor>:$inputs, DenseI64ArrayAttr:$dimensions);
   let results = (outs HLO_Tensor:$result);
   let regions = (region SizedRegion<1>:$computation);
+  let hasVerifier = 1;
 }
 
 #endif // STABLEHLO_DIALECT_REDUCTIONS

@@ -1,0 +1,252 @@
+//===- DataMovement.cpp - verifiers of shapes, slices, pads ---------------===//
+//
+// Labels (C1)... are the constraints of the StableHLO specification.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Checks.h"
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+using namespace mlir::stablehlo::verifiers;
+
+LogicalResult ConstantOp::verify() {
+  // (C1)
+  if (getValue().getType() != getType()) {
+    return emitOpError() << "value is of " << getValue().getType()
+                         << ", the result of " << getType();
+  }
+  return success();
+}
+
+LogicalResult IotaOp::verify() {
+  // (C1)
+  return verifyDim(*this, "iota dimension", getIotaDimension(),
+                   getType().getRank());
+}
+
+LogicalResult ReshapeOp::verify() {
+  RankedTensorType in = typeOf(getOperand()), out = getType();
+  // (C1), (C2)
+  if (verifyElementType(*this, "result", getResult(), getOperand()).failed()) {
+    return failure();
+  }
+  if (in.hasStaticShape() && out.hasStaticShape()) {
+    return verifySize(*this, "number of result elements", out.getNumElements(),
+                      in.getNumElements());
+  }
+  return success();
+}
+
+LogicalResult BitcastConvertOp::verify() {
+  RankedTensorType in = typeOf(getOperand()), out = getType();
+  auto getBits = [](Type type) -> unsigned {
+    if (auto complex = dyn_cast<ComplexType>(type)) {
+      type = complex.getElementType();
+      return type.isIntOrFloat() ? 2 * type.getIntOrFloatBitWidth() : 0;
+    }
+    return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;
+  };
+  unsigned inBits = getBits(in.getElementType());
+  unsigned outBits = getBits(out.getElementType());
+  if (inBits == 0 || outBits == 0) {
+    return success();
+  }
+  // (C1): the wider one lacks a last dimension of the ratio of the widths.
+  SmallVector<int64_t> wide(inBits >= outBits ? in.getShape() : out.getShape());
+  ArrayRef<int64_t> narrow = inBits >= outBits ? out.getShape() : in.getShape();
+  unsigned most = std::max(inBits, outBits), least = std::min(inBits, outBits);
+  if (most % least != 0) {
+    return emitOpError() << "cannot take elements of " << inBits
+                         << " bits as elements of " << outBits << " bits";
+  }
+  if (most != least) {
+    wide.push_back(most / least);
+  }
+  return verifyShape(*this, "tensor of the narrower elements", narrow, wide);
+}
+
+LogicalResult TransposeOp::verify() {
+  RankedTensorType in = typeOf(getOperand()), out = getType();
+  // (C1), (C2)
+  if (verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
+      verifyCount(*this, "permutation entries", getPermutation().size(),
+                  in.getRank())
+          .failed() ||
+      verifyDims(*this, "permutation entry", getPermutation(), in.getRank())
+          .failed()) {
+    return failure();
+  }
+  // (C3)
+  SmallVector<int64_t> shape;
+  for (int64_t dim : getPermutation()) {
+    shape.push_back(in.getDimSize(dim));
+  }
+  return verifyShape(*this, "result", out.getShape(), shape);
+}
+
+LogicalResult BroadcastOp::verify() {
+  auto shape = llvm::to_vector(getBroadcastSizes());
+  llvm::append_range(shape, typeOf(getOperand()).getShape());
+  if (verifyElementType(*this, "result", getResult(), getOperand()).failed()) {
+    return failure();
+  }
+  return verifyShape(*this, "result", getType().getShape(), shape);
+}
+
+LogicalResult BroadcastInDimOp::verify() {
+  RankedTensorType in = typeOf(getOperand()), out = getType();
+  ArrayRef<int64_t> dims = getBroadcastDimensions();
+  // (C1) to (C4)
+  if (verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
+      verifyCount(*this, "broadcast dimensions", dims.size(), in.getRank())
+          .failed() ||
+      verifyDims(*this, "broadcast dimension", dims, out.getRank()).failed()) {
+    return failure();
+  }
+  // (C5)
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (in.getDimSize(i) != 1 &&
+        verifySize(*this, "operand size", in.getDimSize(i), out.getDimSize(dim))
+            .failed()) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult ConcatenateOp::verify() {
+  // (C3)
+  if (getInputs().empty()) {
+    return emitOpError("needs at least one operand");
+  }
+  RankedTensorType first = typeOf(getInputs().front());
+  int64_t dim = getDimension();
+  // (C4)
+  if (verifyDim(*this, "dimension", dim, first.getRank()).failed()) {
+    return failure();
+  }
+  SmallVector<int64_t> shape(first.getShape());
+  // Sizes from text may add up to more than an int64.
+  uint64_t total = 0;
+  bool isDynamic = false;
+  for (auto [index, input] : llvm::enumerate(getInputs())) {
+    RankedTensorType type = typeOf(input);
+    // (C1)
+    if (verifyElementType(*this, "operand " + std::to_string(index), input,
+                          getInputs().front())
+            .failed() ||
+        verifyRank(*this, "operand " + std::to_string(index), input,
+                   first.getRank())
+            .failed()) {
+      return failure();
+    }
+    // (C2)
+    for (int64_t other = 0; other < first.getRank(); ++other) {
+      int64_t size = type.getDimSize(other);
+      if (other == dim || ShapedType::isDynamic(size)) {
+        continue;
+      }
+      if (ShapedType::isDynamic(shape[other])) {
+        shape[other] = size;
+      } else if (size != shape[other]) {
+        return emitOpError()
+               << "operand " << index << " has size " << size
+               << " in dimension " << other << ", operand 0 has "
+               << shape[other] << "; only dimension " << dim << " may differ";
+      }
+    }
+    isDynamic |= type.isDynamicDim(dim);
+    total += static_cast<uint64_t>(type.getDimSize(dim));
+  }
+  shape[dim] = isDynamic ? ShapedType::kDynamic : static_cast<int64_t>(total);
+  // (C5), (C6)
+  if (verifyElementType(*this, "result", getResult(), getInputs().front())
+          .failed()) {
+    return failure();
+  }
+  return verifyShape(*this, "result", getType().getShape(), shape);
+}
+
+LogicalResult ReverseOp::verify() {
+  // (C2), (C3)
+  return verifyDims(*this, "dimension", getDimensions(), getType().getRank());
+}
+
+LogicalResult SliceOp::verify() {
+  RankedTensorType in = typeOf(getOperand()), out = getType();
+  int64_t rank = in.getRank();
+  // (C1), (C2)
+  if (verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
+      verifyCount(*this, "start indices", getStartIndices().size(), rank)
+          .failed() ||
+      verifyCount(*this, "limit indices", getLimitIndices().size(), rank)
+          .failed() ||
+      verifyCount(*this, "strides", getStrides().size(), rank).failed() ||
+      verifyCount(*this, "result dimensions", out.getRank(), rank).failed()) {
+    return failure();
+  }
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t start = getStartIndices()[i], limit = getLimitIndices()[i],
+            step = getStrides()[i];
+    // (C3), (C4)
+    if (start < 0 || limit < start || step < 1 ||
+        (!in.isDynamicDim(i) && limit > in.getDimSize(i))) {
+      return emitOpError() << "range " << start << ":" << limit << ":" << step
+                           << " does not fit dimension " << i << " of " << in;
+    }
+    // (C5)
+    int64_t expected = (limit - start) / step + ((limit - start) % step != 0);
+    if (verifySize(*this, "result size", out.getDimSize(i), expected)
+            .failed()) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult PadOp::verify() {
+  RankedTensorType in = typeOf(getOperand());
+  int64_t rank = in.getRank();
+  ArrayRef<int64_t> low = getEdgePaddingLow(), high = getEdgePaddingHigh(),
+                    interior = getInteriorPadding();
+  // (C1), (C2)
+  if (verifyElementType(*this, "padding value", getPaddingValue(), getOperand())
+          .failed() ||
+      verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
+      verifyRank(*this, "padding value", getPaddingValue(), 0).failed() ||
+      verifyCount(*this, "low paddings", low.size(), rank).failed() ||
+      verifyCount(*this, "high paddings", high.size(), rank).failed() ||
+      verifyCount(*this, "interior paddings", interior.size(), rank).failed()) {
+    return failure();
+  }
+  SmallVector<int64_t> shape;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    // (C3)
+    if (interior[dim] < 0) {
+      return emitOpError() << "interior padding " << interior[dim]
+                           << " of dimension " << dim << " is negative";
+    }
+    if (in.isDynamicDim(dim)) {
+      shape.push_back(ShapedType::kDynamic);
+      continue;
+    }
+    // (C4)
+    __int128 size = in.getDimSize(dim);
+    __int128 padded = size + low[dim] + high[dim] +
+                      (size > 0 ? (size - 1) * interior[dim] : 0);
+    if (padded < 0 || padded > std::numeric_limits<int64_t>::max()) {
+      return emitOpError() << "padding " << low[dim] << ", " << high[dim]
+                           << ", " << interior[dim]
+                           << " leaves no size of dimension " << dim;
+    }
+    shape.push_back(static_cast<int64_t>(padded));
+  }
+  return verifyShape(*this, "result", getType().getShape(), shape);
+}
+
+LogicalResult GetDimensionSizeOp::verify() {
+  // (C1)
+  return verifyDim(*this, "dimension", getDimension(),
+                   typeOf(getOperand()).getRank());
+}
