@@ -5,6 +5,15 @@
 
 include "mlir/Pass/PassBase.td"
 
+def CheckRegions : Pass<"alpa-check-regions", "::mlir::ModuleOp"> {
+  let summary = "Refuses unknown operators that have a region";
+  let description = [{
+    Nothing is known about when such a region runs, so it cannot be planned;
+    and MLIR's inliner does not survive some of them. Unknown operators without
+    regions pass: they are replicated.
+  }];
+}
+
 def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   let summary = "Prepares a StableHLO module for planning";
   let description = [{

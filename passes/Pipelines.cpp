@@ -20,6 +20,8 @@ struct PreparePipelineOptions : PassPipelineOptions<PreparePipelineOptions> {
 
 void buildPreparePipeline(OpPassManager &manager,
                           const PreparePipelineOptions &options) {
+  // Before the inliner, which does not survive what this refuses.
+  manager.addPass(createCheckRegions());
   // JAX puts library functions and loop bodies into private functions; an
   // operator has one sharding only once every call has its own copy.
   manager.addPass(createInlinerPass());

@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/Communication.h"
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/Guards.h"
 #include "cpp/analysis/Liveness.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/capi/GraphArrays.h"
@@ -14,7 +15,6 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <mutex>
 
@@ -38,33 +38,13 @@ void registerPassesOnce() {
   });
 }
 
-/// MLIR's parser allocates as many results as a number behind a value name
-/// says, `%0#7` or `%0:7`, before anything is checked.
-constexpr uint64_t kMaxResults = 1 << 16;
-
-/// The first such number above the limit; empty if there is none.
-StringRef findHugeResultNumber(StringRef text) {
-  for (size_t at = text.find('%'); at != StringRef::npos;
-       at = text.find('%', at + 1)) {
-    StringRef rest = text.drop_front(at + 1).drop_while(
-        [](char c) { return llvm::isAlnum(c) || c == '_' || c == '$'; });
-    if (!rest.consume_front("#") && !rest.consume_front(":")) {
-      continue;
-    }
-    StringRef digits = rest.take_while(llvm::isDigit);
-    uint64_t number = 0;
-    if (!digits.empty() &&
-        (digits.getAsInteger(10, number) || number > kMaxResults)) {
-      return digits;
-    }
-  }
-  return {};
-}
-
 /// A context with a parsed module whose diagnostics go to a result.
 class Session {
 public:
-  Session(AlpaResult &result, AlpaStringRef text) : result(result) {
+  /// `isPlanned`: the module is analysed or inlined, which needs its regions
+  /// known.
+  Session(AlpaResult &result, AlpaStringRef text, bool isPlanned = true)
+      : result(result) {
     registerPassesOnce();
     DialectRegistry registry;
     registerAlpaDialects(registry);
@@ -84,31 +64,16 @@ public:
       fail("the module does not parse");
       return;
     }
-    refuseUnknownRegions();
+    if (isPlanned && refuseUnknownRegions(*module).failed()) {
+      fail("the module cannot be planned");
+      module = nullptr;
+    }
   }
 
   bool hasModule() const { return static_cast<bool>(module); }
   ModuleOp getModule() { return *module; }
   MLIRContext &getContext() { return context; }
   std::vector<std::string> takeRemarks() { return std::move(remarks); }
-
-  /// The inliner takes an unknown operator with one region for a possible
-  /// symbol table, and crashes on it.
-  void refuseUnknownRegions() {
-    WalkResult walk = module->walk([](Operation *op) {
-      if (op->isRegistered() || op->getNumRegions() != 1) {
-        return WalkResult::advance();
-      }
-      op->emitError() << "'" << op->getName()
-                      << "' is not known and has a region; it cannot be "
-                         "planned";
-      return WalkResult::interrupt();
-    });
-    if (walk.wasInterrupted()) {
-      fail("the module cannot be planned");
-      module = nullptr;
-    }
-  }
 
   void fail(StringRef reason) {
     result.failed = true;
@@ -177,7 +142,9 @@ AlpaStringRef alpaResultGetString(const AlpaResult *result, size_t list,
 AlpaResult *alpaRunPipeline(AlpaStringRef text, AlpaStringRef pipeline,
                             bool printGeneric, bool printLocations) {
   auto *result = new AlpaResult();
-  Session session(*result, text);
+  StringRef passes = toRef(pipeline);
+  Session session(*result, text,
+                  passes.contains("inline") || passes.contains("alpa-"));
   if (!session.hasModule()) {
     return result;
   }
