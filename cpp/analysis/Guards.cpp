@@ -24,6 +24,32 @@ StringRef findHugeResultNumber(StringRef text) {
   return {};
 }
 
+StringRef findZeroWidthElements(StringRef text) {
+  bool isQuoted = false;
+  for (size_t at = 0; at + 3 < text.size(); ++at) {
+    if (text[at] == '"' && (at == 0 || text[at - 1] != '\\')) {
+      isQuoted = !isQuoted;
+    }
+    StringRef here = text.substr(at, 4);
+    bool isElement = here.front() == 'x' || here.front() == '<';
+    bool isEnd = here.back() == '>' || here.back() == ',';
+    if (!isQuoted && isElement && isEnd && here.substr(1, 2) == "i0") {
+      return here;
+    }
+  }
+  return {};
+}
+
+std::string getReasonToRefuse(StringRef text) {
+  if (StringRef huge = findHugeResultNumber(text); !huge.empty()) {
+    return ("result number " + huge + " is above " + Twine(kMaxResults)).str();
+  }
+  if (!findZeroWidthElements(text).empty()) {
+    return "elements of type i0 have no bits";
+  }
+  return "";
+}
+
 LogicalResult refuseUnknownRegions(Operation *root) {
   WalkResult walk = root->walk([](Operation *op) {
     if (op->isRegistered() || op->getNumRegions() != 1) {

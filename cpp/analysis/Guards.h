@@ -20,6 +20,13 @@ inline constexpr uint64_t kMaxResults = 1 << 16;
 /// above `kMaxResults`; empty if there is none.
 StringRef findHugeResultNumber(StringRef text);
 
+/// Dense elements of integers without bits, `tensor<4xi0>`, parse and cannot be
+/// printed. Returns the first such type's end; empty if there is none.
+StringRef findZeroWidthElements(StringRef text);
+
+/// Why a text must not be handed to the parser; empty if it may.
+std::string getReasonToRefuse(StringRef text);
+
 /// The inliner takes an unknown operator with one region for a possible symbol
 /// table, and crashes on it. Emits an error if there is one.
 LogicalResult refuseUnknownRegions(Operation *root);

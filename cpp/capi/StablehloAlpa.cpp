@@ -53,9 +53,8 @@ public:
     context.allowUnregisteredDialects();
     context.getDiagEngine().registerHandler(
         [this](Diagnostic &diagnostic) { record(diagnostic); });
-    if (StringRef huge = findHugeResultNumber(toRef(text)); !huge.empty()) {
-      fail("the module does not parse: result number " + huge.str() +
-           " is above " + std::to_string(kMaxResults));
+    if (std::string reason = getReasonToRefuse(toRef(text)); !reason.empty()) {
+      fail("the module does not parse: " + reason);
       return;
     }
     module = parseSourceString<ModuleOp>(toRef(text), ParserConfig(&context),

@@ -40,11 +40,9 @@ int main(int argc, char **argv) {
   if (!buffer) {
     return fail(input, error);
   }
-  if (llvm::StringRef huge =
-          mlir::alpa::findHugeResultNumber(buffer->getBuffer());
-      !huge.empty()) {
-    return fail(input, "result number " + huge + " is above " +
-                           llvm::Twine(mlir::alpa::kMaxResults));
+  if (std::string reason = mlir::alpa::getReasonToRefuse(buffer->getBuffer());
+      !reason.empty()) {
+    return fail(input, reason);
   }
   std::unique_ptr<llvm::ToolOutputFile> file =
       mlir::openOutputFile(output, &error);
