@@ -1,0 +1,60 @@
+"""The code of the documentation runs: the Python blocks of a page one after the other."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+# What a page takes for granted; each is said in its text.
+GIVEN = {
+    "README.md": """
+import jax, jax.numpy as jnp, flax.linen as nn, optax
+model, optimizer = nn.Sequential([nn.Dense(4096), nn.relu, nn.Dense(1024)]), optax.adam(1e-3)
+batch = {"x": jnp.ones((16, 256)), "y": jnp.ones((16, 1024))}
+params = model.init(jax.random.key(0), batch["x"])
+state = params, optimizer.init(params)
+"""
+}
+
+
+def code_of(page: Path) -> str:
+    """The blocks of a page as one script."""
+    return GIVEN.get(page.name, "") + "\n".join(BLOCK.findall(page.read_text()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [p for p in PAGES if code_of(p)], ids=lambda p: p.name)
+def test_blocks_run(page: Path, tmp_path: Path) -> None:
+    script = tmp_path / "page.py"
+    script.write_text(code_of(page))
+    environment = os.environ | {
+        "JAX_PLATFORMS": "cpu",
+        "PJRT_NPROC": "32",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'runtime'}",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=tmp_path,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{page.name}:\n{done.stderr[-3000:]}"
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
