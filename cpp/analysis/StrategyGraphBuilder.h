@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringSet.h"
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 namespace mlir::alpa {
 
@@ -76,6 +77,8 @@ private:
   std::map<std::string, int> tableIds;
   std::map<std::string, int32_t> planIds;
   std::map<std::tuple<int, int, const void *>, std::vector<int32_t>> planTables;
+  /// Of each type: rows from and to, side by side -> plan.
+  DenseMap<const void *, std::unordered_map<uint64_t, int32_t>> pairPlans;
   std::map<std::tuple<const void *, int, int>, bool> joined;
   llvm::StringMap<unsigned> nameCounts;
   DenseMap<Operation *, int> points;

@@ -3,6 +3,8 @@
 #include "cpp/analysis/OperatorMerging.h"
 #include "cpp/analysis/StrategyGraphBuilder.h"
 
+#include <cstring>
+
 namespace mlir::alpa {
 
 ShardingRow StrategyGraph::getRow(int node, int table,
@@ -77,13 +79,28 @@ int32_t StrategyGraphBuilder::getReshardPlan(RankedTensorType type,
   if (from == to) {
     return 0;
   }
+  // Both rows as one number: a type's pairs come up in many tables.
+  uint64_t key = 0;
+  bool isPacked = 2 * numAxes <= sizeof(key);
+  if (isPacked) {
+    std::memcpy(&key, from.data(), numAxes);
+    std::memcpy(reinterpret_cast<char *>(&key) + numAxes, to.data(), numAxes);
+    auto &known = pairPlans[type.getAsOpaquePointer()];
+    if (auto found = known.find(key); found != known.end()) {
+      return found->second;
+    }
+  }
   double elementBytes = getElementBytes(type.getElementType());
   std::vector<VolumeStep> steps;
   for (const ReshardStep &step : planner.getPlan(type.getShape(), from, to)) {
     steps.push_back(
         {step.kind, step.getAxesMask(), step.elements * elementBytes});
   }
-  return internPlan(std::move(steps));
+  int32_t plan = internPlan(std::move(steps));
+  if (isPacked) {
+    pairPlans[type.getAsOpaquePointer()][key] = plan;
+  }
+  return plan;
 }
 
 ArrayRef<int32_t> StrategyGraphBuilder::getReshardPlans(int fromTable,

@@ -48,8 +48,7 @@ struct Operand {
 
 } // namespace
 
-/// Takes the terms that mention only place 0 and those of the same axes
-/// together, so that the inner loop adds few numbers.
+/// The least sum over place 0, for every index of the other places.
 static std::vector<double> minimizeSum(llvm::ArrayRef<Operand> operands,
                                        llvm::ArrayRef<unsigned> shape) {
   size_t entries = 1;

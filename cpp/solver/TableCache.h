@@ -14,6 +14,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
 namespace mlir::alpa {
