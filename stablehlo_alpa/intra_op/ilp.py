@@ -20,6 +20,7 @@ References:
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 
 import cvxpy as cp
@@ -271,16 +272,19 @@ def run_highs(
         SolverError: it failed, or ended in another state.
     """
     try:
-        problem.solve(
-            solver=cp.HIGHS,
-            time_limit=float(time_limit_s),
-            mip_rel_gap=float(relative_gap),
-            mip_abs_gap=0.0,
-            random_seed=0,
-            # HiGHS 1.15's presolve calls feasible programmes with continuous e and a memory row
-            # infeasible (seen with tied costs); the relaxation is not touched by it.
-            presolve="choose" if presolve or not problem.is_mixed_integer() else "off",
-        )
+        with warnings.catch_warnings():
+            # That an answer is cut short is in the status.
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            problem.solve(
+                solver=cp.HIGHS,
+                time_limit=float(time_limit_s),
+                mip_rel_gap=float(relative_gap),
+                mip_abs_gap=0.0,
+                random_seed=0,
+                # HiGHS 1.15's presolve calls feasible programmes with continuous e and a memory
+                # row infeasible (seen with tied costs); the relaxation is not touched by it.
+                presolve="choose" if presolve or not problem.is_mixed_integer() else "off",
+            )
     except cp.SolverError as error:
         raise SolverError(f"HiGHS failed: {error}") from error
     if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):

@@ -25,9 +25,10 @@ _log = logging.getLogger(__name__)
 
 # Program points whose rows are added per round of cutting planes (heuristic).
 _ROWS_PER_ROUND = 8
-# Pairs of strategies up to which the integer programme closes the Lagrangian's gap: seconds of
-# HiGHS (heuristic).
+# A gap below the one that is good enough is closed where the integer programme has at most this
+# many pairs of strategies, for at most so many seconds (heuristics).
 _SMALL_PROGRAMME = 3_000
+_CLOSING_S = 1.0
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
 _SWEEPS = 60
 
@@ -180,11 +181,16 @@ def _solve_within(
         return best
     core = _drop(costs, memory, found, budget)
     pairs = sum(table.size for table in core.tables if min(table.shape) > 1)
-    if pairs > _SMALL_PROGRAMME and gap <= options.budget_gap:
+    is_good = gap <= options.budget_gap
+    if is_good and pairs > _SMALL_PROGRAMME:
         return best
+    if is_good:
+        deadline = min(deadline, time.monotonic() + _CLOSING_S)
     start = core.encode(costs.decode(found.labels))
     points = found.points.tolist()
     cut = _cut(core, memory, budget, start, points, found.bound, options, deadline)
+    if is_good and cut.status == "time limit":
+        return best
     return _Found(
         costs.encode(core.decode(cut.labels)),
         cut.bound,
