@@ -26,15 +26,23 @@ StringRef findHugeResultNumber(StringRef text) {
 
 StringRef findZeroWidthElements(StringRef text) {
   bool isQuoted = false;
-  for (size_t at = 0; at + 3 < text.size(); ++at) {
+  for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '"' && (at == 0 || text[at - 1] != '\\')) {
       isQuoted = !isQuoted;
     }
-    StringRef here = text.substr(at, 4);
-    bool isElement = here.front() == 'x' || here.front() == '<';
-    bool isEnd = here.back() == '>' || here.back() == ',';
-    if (!isQuoted && isElement && isEnd && here.substr(1, 2) == "i0") {
-      return here;
+    if (isQuoted || (text[at] != 'x' && text[at] != '<')) {
+      continue;
+    }
+    // i0, ui0 or si0, with any number of zeros.
+    StringRef type = text.drop_front(at + 1).ltrim(' ');
+    StringRef rest =
+        type.drop_while([](char c) { return c == 'u' || c == 's'; });
+    if (type.size() - rest.size() > 1 || !rest.consume_front("i0")) {
+      continue;
+    }
+    rest = rest.ltrim('0');
+    if (rest.empty() || !llvm::isAlnum(rest.front())) {
+      return type.take_front(type.size() - rest.size());
     }
   }
   return {};
@@ -44,8 +52,8 @@ std::string getReasonToRefuse(StringRef text) {
   if (StringRef huge = findHugeResultNumber(text); !huge.empty()) {
     return ("result number " + huge + " is above " + Twine(kMaxResults)).str();
   }
-  if (!findZeroWidthElements(text).empty()) {
-    return "elements of type i0 have no bits";
+  if (StringRef type = findZeroWidthElements(text); !type.empty()) {
+    return ("elements of type " + type + " have no bits").str();
   }
   return "";
 }

@@ -21,7 +21,7 @@ inline constexpr uint64_t kMaxResults = 1 << 16;
 StringRef findHugeResultNumber(StringRef text);
 
 /// Dense elements of integers without bits, `tensor<4xi0>`, parse and cannot be
-/// printed. Returns the first such type's end; empty if there is none.
+/// printed. Returns the first such element type; empty if there is none.
 StringRef findZeroWidthElements(StringRef text);
 
 /// Why a text must not be handed to the parser; empty if it may.

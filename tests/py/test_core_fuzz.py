@@ -93,7 +93,7 @@ def damage(text: str, rng: random.Random) -> str:
         new = [
             str(rng.choice([0, 1, 2, 3, 7, 64, -1, 2**31, 2**63 - 1])),
             rng.choice(
-                ["tensor<f32>", "tensor<?xf32>", "tensor<0x4xi1>", "tensor<*xf32>", "tensor<i0>"]
+                ["tensor<f32>", "tensor<?xf32>", "tensor<0x4xi1>", "tensor<*xf32>", "tensor<si0>"]
             ),
             rng.choice(["sharding<>", "sharding<S0>", "sharding<RS7>", "sharding<RRP0>"]),
             rng.choice(places).group(),
