@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace mlir::alpa {
 
@@ -116,11 +117,56 @@ void DualAscent::sweep(bool forward) {
   for (unsigned step = 0, end = core.getNumNodes(); step < end; ++step) {
     visit(forward ? step : end - 1 - step, forward);
   }
+  keepIfBest();
+}
+
+void DualAscent::keepIfBest() {
   double value = core.getValue(labels);
   if (value < best) {
     best = value;
     bestLabels = labels;
   }
+}
+
+std::vector<double> DualAscent::getCosts(unsigned node) const {
+  std::vector<double> costs = core.costs[node];
+  unsigned size = costs.size();
+  for (unsigned index : core.getEdges(node)) {
+    const CoreEdge &edge = core.edges[index];
+    unsigned other = edge.other(node), label = labels[other];
+    bool rows = edge.u == node;
+    const double *cost = edge.cost.data() + (rows ? label : label * size);
+    size_t stride = rows ? core.getSize(other) : 1;
+    for (unsigned a = 0; a < size; ++a) {
+      costs[a] += cost[a * stride];
+    }
+  }
+  return costs;
+}
+
+void DualAscent::descend() {
+  std::vector<char> queued(core.getNumNodes(), 1);
+  std::vector<unsigned> work(core.getNumNodes());
+  std::iota(work.begin(), work.end(), 0);
+  // Every change lowers the cost, so this ends; the limit guards rounding.
+  for (size_t at = 0; at < work.size() && at < 50 * labels.size(); ++at) {
+    unsigned node = work[at];
+    queued[node] = 0;
+    std::vector<double> costs = getCosts(node);
+    auto least = std::min_element(costs.begin(), costs.end());
+    if (!(*least < costs[labels[node]])) {
+      continue;
+    }
+    labels[node] = least - costs.begin();
+    for (unsigned index : core.getEdges(node)) {
+      unsigned other = core.edges[index].other(node);
+      if (!queued[other]) {
+        queued[other] = 1;
+        work.push_back(other);
+      }
+    }
+  }
+  keepIfBest();
 }
 
 double DualAscent::getBound() const {

@@ -44,6 +44,10 @@ public:
   /// Visits every node once, in rising or falling order.
   void sweep(bool forward);
 
+  /// Improves the last sweep's plan node by node until no change of one node
+  /// helps.
+  void descend();
+
   /// L: no plan costs less.
   double getBound() const;
 
@@ -60,6 +64,9 @@ public:
 
 private:
   void visit(unsigned node, bool forward);
+  /// The cost of each choice of a node, its neighbours' labels given.
+  std::vector<double> getCosts(unsigned node) const;
+  void keepIfBest();
   bool isDecided(unsigned node, unsigned other, bool forward) const {
     return forward ? other < node : other > node;
   }

@@ -15,10 +15,10 @@ using Clock = std::chrono::steady_clock;
 
 /// Sweeps between two looks at the bound (heuristic), and in all.
 static constexpr unsigned kPeriod = 5;
-static constexpr unsigned kMaxSweeps = 500;
+static constexpr unsigned kMaxSweeps = 5000;
 /// The gap must shrink to this part of itself in a period, or it is stuck
 /// (heuristic).
-static constexpr double kProgress = 0.995;
+static constexpr double kProgress = 0.99999;
 /// A gap below this part of the best plan is rounding.
 static constexpr double kRounding = 1e-10;
 /// A cache that holds more entries than this is emptied first: 1 GB.
@@ -64,6 +64,7 @@ void Minimizer::drop() {
     }
     double bound = dual.getBound();
     dual.sweep(sweep % 2 != 0);
+    dual.descend();
     result.numSweeps = sweep;
     result.bound = std::max(result.bound, bound);
     Kept kept = dual.getKept(bound, dual.getBest());
