@@ -10,7 +10,8 @@
 // Sweeping over the nodes forth and back, each node takes min_b R_vu(., b)
 // from all its edges and shares what it has among the edges that lead onwards.
 // No step lowers L. A plan F is read off on the way: each node takes its
-// cheapest choice given those decided before it.
+// cheapest choice given those decided before it, and changes of single nodes
+// improve it; the better F is, the more is dropped.
 //
 // Exactness of dropping: a plan with choice a at node v costs at least
 //
