@@ -27,7 +27,7 @@ from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.least_memory import least_memory
 
 # Seconds after which another solver is stopped.
-_LIMIT_S = 200.0
+_LIMIT_S = 150.0
 # Bar on seconds where the exact solver gives up and HiGHS solves what it left.
 _HANDED_BAR_S = 60.0
 
