@@ -12,7 +12,8 @@ the next plan. Program points whose rows the mixture violates are added on the w
 
 A mixture is no plan. The plans in it agree on most operators, so the programme over only the
 strategies that they use is small, and HiGHS solves it with the budget rows: a feasible plan close
-to the bound. The gap between both is reported.
+to the bound. Where they differ in the layout of every layer, `relink` looks between them first.
+The gap between plan and bound is reported.
 
 References:
     Kelley, "The cutting-plane method for solving convex programs", 1960.
@@ -36,6 +37,7 @@ from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
 from stablehlo_alpa.intra_op.memory import MemoryModel
+from stablehlo_alpa.intra_op.relink import Parts
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +47,10 @@ _MAX_PRICES = 60
 _CONVERGED = 1e-7
 # Program points added per violated mixture (heuristic).
 _POINTS_PER_ROUND = 4
+# A gap above it is looked into by plans between those of the prices (heuristic).
+_WIDE_GAP = 5e-3
+# Seconds for one of them (heuristic).
+_PART_S = 5.0
 # Rounds of adding violated points to the repair's programme (heuristic).
 _REPAIR_ROUNDS = 8
 
@@ -96,6 +102,10 @@ class _Search:
         is_within = self.memory.peak(choice)[0] <= self.budget * (1 + TOLERANCE)
         if is_within and value < self.best_value:
             self.best, self.best_value = labels, value
+
+    def gap(self, bound: float) -> float:
+        """How far the best plan may be from the least, as a part of it."""
+        return (self.best_value - bound) / max(abs(self.best_value), 1e-30)
 
     def columns(self) -> Int:
         """Places of the priced points among the memory model's."""
@@ -161,7 +171,7 @@ def price_memory(
         if search.left() <= 0:
             break
         answer = minimize(
-            costs.with_node_s(costs.node_s + prices @ _dense_rows(search)),
+            costs.with_node_s(costs.node_s + prices @ _dense_rows(search, search.points)),
             cache=cache,
             time_limit_s=search.left(),
         )
@@ -179,6 +189,8 @@ def price_memory(
         ):
             break
         search.add(answer.labels)
+    if search.gap(bound) > _WIDE_GAP:
+        _relink(search, best_prices, best_points)
     _repair(search, bound)
     assert search.best is not None
     return Priced(
@@ -190,10 +202,29 @@ def price_memory(
     )
 
 
-def _dense_rows(search: _Search) -> Float:
-    """float64[P, C] bytes of each strategy at the priced points."""
-    rows = search.memory.rows(search.points)[:, search.costs.rows]
+def _dense_rows(search: _Search, points: list[int]) -> Float:
+    """float64[P, C] bytes of each strategy at some points."""
+    rows = search.memory.rows(points)[:, search.costs.rows]
     return np.asarray(rows.todense())
+
+
+def _relink(search: _Search, prices: Float, points: list[int]) -> None:
+    """Adds the optima under two prices: a part of the operators pays less, the rest more."""
+    costs = search.costs
+    price = prices @ _dense_rows(search, points)
+    parts = Parts(costs)
+    for factors in parts:
+        if search.left() <= 0:
+            return
+        answer = minimize(
+            costs.with_node_s(costs.node_s + np.repeat(factors, costs.sizes) * price),
+            cache=search.cache,
+            time_limit_s=min(_PART_S, search.left()),
+        )
+        search.add(answer.labels)
+        peak = search.memory.peak(costs.decode(answer.labels))[0]
+        parts.answer(peak <= search.budget * (1 + TOLERANCE))
+        _log.info("memory price on a part: %.9g s, %.6g bytes", search.values[-1], peak)
 
 
 def _repair(search: _Search, bound: float) -> None:
@@ -210,7 +241,7 @@ def _repair(search: _Search, bound: float) -> None:
         if left <= 0:
             return
         usage = sp.csr_matrix(search.memory.rows(points)[:, small.rows])
-        gap = max(1e-6, 0.1 * (search.best_value - bound) / abs(search.best_value))
+        gap = max(1e-6, 0.1 * search.gap(bound))
         answer = solve_ilp(small, MemoryRows(usage, search.budget), min(left, 5.0), min(gap, 1e-4))
         if answer.labels is None:
             return

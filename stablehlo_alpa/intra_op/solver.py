@@ -181,6 +181,7 @@ def _solve_within(
         return best
     core = _drop(costs, memory, found, budget)
     pairs = sum(table.size for table in core.tables if min(table.shape) > 1)
+    _log.info("core: %d pairs", pairs)
     is_good = gap <= options.budget_gap
     if is_good and pairs > _SMALL_PROGRAMME:
         return best

@@ -12,8 +12,10 @@ from stablehlo_alpa import _core
 from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.intra_op import MemoryModel, SolveOptions, solve
 from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.exact import minimize
 from stablehlo_alpa.intra_op.lagrangian import price_memory
 from stablehlo_alpa.intra_op.least_memory import least_memory
+from stablehlo_alpa.intra_op.relink import Parts
 
 
 @settings(max_examples=40, deadline=None)
@@ -83,3 +85,64 @@ def test_price_is_the_slope_of_the_bound(seed: int, share: float) -> None:
     for other in np.linspace(least, peak, 5):
         best = brute_force(priced, other)[0]
         assert best >= found.bound - found.prices.sum() * (other - budget) - 1e-9 * abs(best)
+
+
+def _chain(length: int, pairs: int, border_s: float) -> Costs:
+    """A chain of layers of ``pairs`` operators each that change layout at a price only."""
+    size = length * pairs
+    shuffled = np.random.default_rng(0).permutation(size)
+    edges = np.stack([np.arange(size - 1), np.arange(1, size)], axis=1)
+    table = border_s * (1.0 - np.eye(2))
+    ends = np.sort(shuffled[edges], axis=1)
+    costs = Costs(
+        rows=np.arange(2 * size),
+        sizes=np.full(size, 2),
+        node_s=np.tile([0.0, 1.0], size),
+        edges=ends,
+        tables=(table,) * len(edges),
+        first=2 * np.arange(size),
+    )
+    return costs
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.8])
+def test_parts_between_two_layouts_are_found(share: float) -> None:
+    costs = _chain(20, 4, border_s=5.0)
+    size = len(costs.sizes)
+    cache = _core.SolverCache()
+    price = np.tile([1.0, 0.0], size)  # bytes of the cheap and of the dear layout
+
+    def answer(factors: np.ndarray) -> np.ndarray:
+        paid = costs.with_node_s(costs.node_s + np.repeat(factors, costs.sizes) * price)
+        return minimize(paid, cache=cache, time_limit_s=60).labels
+
+    # One price for all: the whole chain is in one layout or in the other.
+    plans = [answer(np.full(size, factor)) for factor in (0.5, 0.99, 1.01, 1.5)]
+    assert {int(plan.sum()) for plan in plans} == {0, size}
+    parts, best = Parts(costs), np.inf
+    for factors in parts:
+        plan = answer(2.0 * factors - 0.5)
+        used = size - int(plan.sum())
+        parts.answer(used <= share * size)
+        if used <= share * size:
+            best = min(best, costs.value(plan))
+    # The least possible has one border, and as many cheap operators as the budget allows; the
+    # bisection is as fine as its number of steps.
+    least = size - int(share * size) + 5.0
+    assert least <= best <= least + size / 2**5
+
+
+def test_parts_of_graphs_without_an_order() -> None:
+    """No edges, or one hub that joins all operators."""
+    for edges in (np.zeros((0, 2), np.int64), np.stack([np.zeros(40, int), np.arange(1, 41)], 1)):
+        costs = Costs(
+            rows=np.arange(82),
+            sizes=np.full(41, 2),
+            node_s=np.zeros(82),
+            edges=edges,
+            tables=(np.zeros((2, 2)),) * len(edges),
+            first=2 * np.arange(41),
+        )
+        factors = list(Parts(costs))
+        assert len(factors) == 12
+        assert all(len(set(x)) == 2 for x in factors)
