@@ -1,0 +1,26 @@
+"""Layers of a model: runs of operators that the pipeline never cuts.
+
+The forward function is cut into layers where it is differentiated: `grad` and `value_and_grad`
+trace it, cluster its operators, and evaluate every layer in a name scope of its own. JAX carries the
+scope through differentiation, so that backward operators know their layer too.
+"""
+
+from stablehlo_alpa.layers.boundary import layer_boundary
+from stablehlo_alpa.layers.clustering import cluster
+from stablehlo_alpa.layers.grad import grad, layer_context, value_and_grad
+from stablehlo_alpa.layers.options import AutoLayers, FollowModuleLayers, LayerOption, ManualLayers
+from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
+
+__all__ = [
+    "GRADIENT_SCOPE",
+    "AutoLayers",
+    "FollowModuleLayers",
+    "LayerOption",
+    "ManualLayers",
+    "cluster",
+    "grad",
+    "layer_boundary",
+    "layer_context",
+    "layer_scope",
+    "value_and_grad",
+]

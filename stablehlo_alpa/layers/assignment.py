@@ -1,0 +1,119 @@
+"""Which layer every equation of a forward function belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr, Literal, jaxprs_in_params
+
+from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.layers.boundary import layer_boundary_p
+from stablehlo_alpa.layers.clustering import cluster
+from stablehlo_alpa.layers.flatten import flatten
+from stablehlo_alpa.layers.flops import equation_flops, has_matrix_product, jaxpr_flops
+from stablehlo_alpa.layers.options import AutoLayers, FollowModuleLayers, LayerOption, ManualLayers
+
+# A scan with at least this part of the FLOPs is the model's stack of blocks (heuristic).
+_STACK_SHARE = 0.25
+
+
+def flatten_for(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The function with every equation opened that holds more than one layer."""
+    return flatten(closed, _opener(option, closed))
+
+
+def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
+    """Layer of every equation of a flat function, ascending from 0.
+
+    Raises:
+        TraceError: the function says nothing of what the option asks for.
+    """
+    equations = closed.jaxpr.eqns
+    match option:
+        case AutoLayers():
+            return cluster(
+                [equation_flops(equation) for equation in equations],
+                _tensors(closed.jaxpr),
+                option.num_layers,
+                option.tolerance,
+            )
+        case ManualLayers():
+            layers, layer = [], 0
+            for equation in equations:
+                layer += equation.primitive is layer_boundary_p
+                layers.append(layer)
+            if not layer:
+                raise TraceError(
+                    "ManualLayers: the differentiated function calls no layer_boundary()"
+                )
+            return layers
+        case FollowModuleLayers():
+            return _follow_modules(option, equations)
+    raise TypeError(f"layers must be AutoLayers(), ManualLayers() or FollowModuleLayers(), got {option!r}")
+
+
+def _opener(option: LayerOption, closed: ClosedJaxpr) -> Callable[[Any], bool]:
+    total = jaxpr_flops(closed.jaxpr)
+
+    def holds_boundary(equation: Any) -> bool:
+        return any(_has_boundary(body) for body in jaxprs_in_params(equation.params))
+
+    def is_large(equation: Any) -> bool:
+        if not any(has_matrix_product(body) for body in jaxprs_in_params(equation.params)):
+            return False
+        if equation.primitive.name != "scan" and isinstance(option, FollowModuleLayers):
+            return True
+        limit = _STACK_SHARE * total
+        if isinstance(option, AutoLayers):
+            limit = (1 + option.tolerance) * total / option.num_layers
+        return equation_flops(equation) > limit
+
+    return holds_boundary if isinstance(option, ManualLayers) else is_large
+
+
+def _has_boundary(jaxpr: Any) -> bool:
+    return any(
+        equation.primitive is layer_boundary_p
+        or any(_has_boundary(body) for body in jaxprs_in_params(equation.params))
+        for equation in jaxpr.eqns
+    )
+
+
+def _tensors(jaxpr: Any) -> list[tuple[float, int, list[int]]]:
+    """Bytes, maker and users of everything that equations make."""
+    makers: dict[Any, int] = {}
+    users: dict[Any, list[int]] = {}
+    for index, equation in enumerate(jaxpr.eqns):
+        for atom in equation.invars:
+            if not isinstance(atom, Literal) and atom in makers:
+                users.setdefault(atom, []).append(index)
+        for variable in equation.outvars:
+            makers[variable] = index
+    return [(_bytes(variable.aval), makers[variable], found) for variable, found in users.items()]
+
+
+def _bytes(aval: Any) -> float:
+    size = getattr(aval, "size", 0)
+    return float(size * getattr(getattr(aval, "dtype", None), "itemsize", 8))
+
+
+def _follow_modules(option: FollowModuleLayers, equations: Any) -> list[int]:
+    layers, layer, current = [], 0, None
+    for equation in equations:
+        found = re.search(option.pattern, str(equation.source_info.name_stack))
+        if found:
+            name = found.group(1) if found.re.groups else found.group(0)
+            if current is not None and name != current:
+                layer += 1
+            current = name
+        layers.append(layer)
+    if current is None:
+        raise TraceError(
+            f"FollowModuleLayers: no operator's name matches {option.pattern!r}; the first is "
+            f"{str(equations[0].source_info.name_stack)!r}"
+            if equations
+            else "FollowModuleLayers: the differentiated function has no operators"
+        )
+    return layers

@@ -1,0 +1,62 @@
+"""FLOPs of equations, from shapes alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from jax.extend.core import jaxprs_in_params
+
+
+def equation_flops(equation: Any) -> float:
+    """FLOPs of one equation of a jaxpr.
+
+    A multiplication and an addition count as two; an elementwise operator counts one per element of
+    its result; loops count their body as often as it runs, where that is known.
+    """
+    name = equation.primitive.name
+    if name == "dot_general":
+        return _dot_flops(equation)
+    if name == "conv_general_dilated":
+        return _convolution_flops(equation)
+    bodies = list(jaxprs_in_params(equation.params))
+    if bodies:
+        inner = [jaxpr_flops(body) for body in bodies]
+        if name == "scan":
+            return float(equation.params["length"]) * sum(inner)
+        return max(inner) if name == "cond" else sum(inner)
+    return float(sum(math.prod(out.aval.shape) for out in equation.outvars if _is_array(out)))
+
+
+def jaxpr_flops(jaxpr: Any) -> float:
+    """FLOPs of all equations of a jaxpr."""
+    return sum(equation_flops(equation) for equation in jaxpr.eqns)
+
+
+def has_matrix_product(jaxpr: Any) -> bool:
+    """Whether a dot or a convolution is somewhere in a jaxpr."""
+    return any(
+        equation.primitive.name in ("dot_general", "conv_general_dilated")
+        or any(has_matrix_product(body) for body in jaxprs_in_params(equation.params))
+        for equation in jaxpr.eqns
+    )
+
+
+def _is_array(variable: Any) -> bool:
+    return hasattr(variable.aval, "shape")
+
+
+def _dot_flops(equation: Any) -> float:
+    (contracted, _), _ = equation.params["dimension_numbers"]
+    left = equation.invars[0].aval.shape
+    depth = math.prod(left[dimension] for dimension in contracted)
+    return 2.0 * depth * math.prod(equation.outvars[0].aval.shape)
+
+
+def _convolution_flops(equation: Any) -> float:
+    numbers = equation.params["dimension_numbers"]
+    kernel = equation.invars[1].aval.shape
+    # rhs_spec is (output features, input features, spatial dimensions ...); the input features of
+    # a grouped kernel are those of one group.
+    taps = math.prod(kernel[dimension] for dimension in numbers.rhs_spec[1:])
+    return 2.0 * taps * math.prod(equation.outvars[0].aval.shape)

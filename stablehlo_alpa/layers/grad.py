@@ -1,0 +1,143 @@
+"""``grad`` and ``value_and_grad`` whose function is cut into layers and whose gradients are marked."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+
+from stablehlo_alpa.layers.assignment import assign, flatten_for
+from stablehlo_alpa.layers.options import LayerOption
+from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
+
+# What `grad` does while a function is traced for a pipeline. Part of the key of jax's caches of
+# traces: a function that was traced without a pipeline is traced again.
+layer_context: Any = jax.make_user_context(None)
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    **options: Any,
+) -> Callable[..., Any]:
+    """``jax.value_and_grad``, telling a pipeline where the gradients are.
+
+    Under ``parallelize(..., method=PipeshardParallel(...))`` the function is cut into layers and
+    runs once per micro-batch; what comes out is the mean over the micro-batches: value, auxiliary
+    output and gradients. Anywhere else it is ``jax.value_and_grad``.
+
+    Args:
+        fun: a function whose first result is a scalar, the mean of a loss over its batch.
+        argnums: the arguments to differentiate by.
+        has_aux: whether ``fun`` returns a pair of the scalar and auxiliary data.
+        **options: the other options of ``jax.value_and_grad``.
+    """
+
+    @functools.wraps(fun, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        option = layer_context.value
+        if option is None:
+            return jax.value_and_grad(fun, argnums, has_aux, **options)(*args, **kwargs)
+        layered = _layered(fun, option)
+        return _mark(jax.value_and_grad(layered, argnums, has_aux, **options)(*args, **kwargs))
+
+    return wrapped
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    **options: Any,
+) -> Callable[..., Any]:
+    """``jax.grad``, telling a pipeline where the gradients are; see ``value_and_grad``."""
+    both = value_and_grad(fun, argnums, has_aux, **options)
+
+    @functools.wraps(fun, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if layer_context.value is None:
+            return jax.grad(fun, argnums, has_aux, **options)(*args, **kwargs)
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return wrapped
+
+
+def _mark(tree: Any) -> Any:
+    """Puts a barrier in the scope of gradients around all arrays: micro-batches end there."""
+    leaves, structure = jax.tree.flatten(tree)
+    with jax.named_scope(GRADIENT_SCOPE):
+        return structure.unflatten(jax.lax.optimization_barrier(leaves))
+
+
+def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]:
+    """The function, evaluated layer by layer, each in its name scope."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = jax.tree.flatten((args, kwargs))
+        traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.Array | np.ndarray)]
+
+        def flat(*arrays: Any) -> Any:
+            full = list(leaves)
+            for index, array in zip(traced, arrays, strict=True):
+                full[index] = array
+            inner_args, inner_kwargs = structure.unflatten(full)
+            return fun(*inner_args, **inner_kwargs)
+
+        arrays = [leaves[i] for i in traced]
+        closed, shapes = jax.make_jaxpr(flat, return_shape=True)(*arrays)
+        flattened = flatten_for(option, closed)
+        layers = assign(option, flattened)
+        results = _evaluate(flattened, layers, [*closed.consts, *arrays], option.remat)
+        return jax.tree.unflatten(jax.tree.structure(shapes), results)
+
+    return run
+
+
+def _evaluate(
+    closed: ClosedJaxpr, layers: Sequence[int], args: Sequence[Any], remat: bool
+) -> list[Any]:
+    jaxpr = closed.jaxpr
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+    last_use = {atom: len(layers) for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    for index, equation in enumerate(jaxpr.eqns):
+        for atom in equation.invars:
+            if not isinstance(atom, Literal):
+                last_use[atom] = max(last_use.get(atom, 0), index)
+    start = 0
+    while start < len(layers):
+        end = start
+        while end < len(layers) and layers[end] == layers[start]:
+            end += 1
+        inputs, outputs, layer = _part(jaxpr, start, end, last_use)
+        run: Callable[..., Any] = jaxpr_as_fun(layer)
+        if remat:
+            run = jax.checkpoint(run)
+        with jax.named_scope(layer_scope(layers[start])):
+            results = run(*(values[variable] for variable in inputs))
+        values.update(zip(outputs, results, strict=True))
+        start = end
+    return [atom.val if isinstance(atom, Literal) else values[atom] for atom in jaxpr.outvars]
+
+
+def _part(
+    jaxpr: Any, start: int, end: int, last_use: dict[Any, int]
+) -> tuple[list[Any], list[Any], ClosedJaxpr]:
+    """Equations ``start..end - 1`` as a function: what goes in, what is used after it."""
+    equations = jaxpr.eqns[start:end]
+    made: dict[Any, None] = {}
+    needed: dict[Any, None] = {}
+    for equation in equations:
+        for atom in equation.invars:
+            if not isinstance(atom, Literal) and atom not in made:
+                needed[atom] = None
+        made.update(dict.fromkeys(equation.outvars))
+    outputs = [variable for variable in made if last_use.get(variable, -1) >= end]
+    effects = set().union(*(equation.effects for equation in equations))
+    return list(needed), outputs, ClosedJaxpr(Jaxpr((), list(needed), outputs, equations, effects), ())

@@ -1,0 +1,63 @@
+"""How a forward function is cut into layers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LayerOption:
+    """What every way of cutting has in common.
+
+    Attributes:
+        remat: whether only the values between layers are kept for the backward pass, the others
+            being computed again (``jax.checkpoint`` of every layer).
+    """
+
+    remat: bool = False
+
+
+@dataclass(frozen=True)
+class AutoLayers(LayerOption):
+    """Layers of about equal FLOPs with little data between them (paper, Eq. 6).
+
+    Attributes:
+        num_layers: how many.
+        tolerance: how much more than the mean a layer's FLOPs may be, as a part of the mean; the
+            delta of the paper. Doubled until there is a solution.
+    """
+
+    num_layers: int = 8
+    tolerance: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.num_layers < 1:
+            raise ValueError(f"num_layers must be >= 1, got {self.num_layers}")
+        if not self.tolerance >= 0:
+            raise ValueError(f"tolerance must be >= 0, got {self.tolerance}")
+
+
+@dataclass(frozen=True)
+class ManualLayers(LayerOption):
+    """The forward function says where layers end, with ``layer_boundary()``."""
+
+
+@dataclass(frozen=True)
+class FollowModuleLayers(LayerOption):
+    """Layers begin where modules (flax, haiku, equinox under ``jax.named_scope``) begin.
+
+    Attributes:
+        pattern: regular expression, searched in the path of names of an operator
+            (``GPT/layer_3/attention``); a layer begins where the text of its first group, or of
+            the whole match, changes. Operators whose path does not match belong to the layer that
+            is open; those before the first match to the first layer.
+    """
+
+    pattern: str = r"(?:^|/)([A-Za-z_]+_\d+)(?:/|$)"
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            raise ValueError(f"pattern {self.pattern!r} is no regular expression: {error}") from None
