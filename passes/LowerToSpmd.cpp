@@ -240,7 +240,8 @@ private:
   static void removePlan(Operation *op) {
     for (StringRef name :
          {StringRef(kOperandsAttrName), StringRef(kResultsAttrName),
-          StringRef(kRoleAttrName), StringRef(kFollowsAttrName)}) {
+          StringRef(kRoleAttrName), StringRef(kFollowsAttrName),
+          StringRef(kLayerAttrName), StringRef(kPhaseAttrName)}) {
       op->removeDiscardableAttr(name);
     }
     // A hint for XLA's partitioner, in terms of the global shapes.

@@ -40,6 +40,84 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   ];
 }
 
+def MarkLayers : Pass<"alpa-mark-layers", "::mlir::ModuleOp"> {
+  let summary = "Turns name scopes into layers and phases of a train step";
+  let description = [{
+    Input: a prepared module whose differentiated function was traced in scopes
+    `alpa_layer_<n>` and whose gradients stand behind an `optimization_barrier`
+    in the scope `alpa_gradients`; `batch` names the arguments that hold one
+    micro-batch. Writes `alpa.layer` and `alpa.phase`; what leaves the
+    differentiated function becomes the mean over the micro-batches.
+
+    Fails if there is no barrier or more than one, if an integer would have to
+    be averaged, or if something behind the gradients uses one micro-batch.
+
+    before, with `micro-batches=4`:
+    ```mlir
+    %1 = stablehlo.dot_general ... loc("jit(step)/transpose(jvp(alpa_layer_0))/dot")
+    %2 = stablehlo.optimization_barrier %1 loc("jit(step)/alpa_gradients/barrier")
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.dot_general ... {alpa.layer = 0, alpa.phase = 1}
+    %2 = alpa.accumulate %1 {alpa.layer = 0, alpa.phase = 1}
+    %3 = stablehlo.divide %2, %c4 {alpa.phase = 2}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    ListOption<"batch", "batch", "int64_t",
+               "arguments that hold one micro-batch">,
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "micro-batches of a step">,
+  ];
+}
+
+def SliceStages : Pass<"alpa-slice-stages", "::mlir::ModuleOp"> {
+  let summary = "Cuts a train step into stages at layer boundaries";
+  let description = [{
+    Input: a module with layers and phases. Output: one nested module per stage
+    with the function `main`, which says of its arguments and results what they
+    are: `alpa.input`, `alpa.output`, `alpa.transfer`. Operators that depend on
+    nothing a stage has made are made again wherever they are used; gradients
+    that several stages contribute to are summed once per step.
+
+    Fails if a layer has no stage or a stage no layer.
+
+    before, with `stages=0,1`: one function; after:
+    ```mlir
+    module @stage_0 { func.func @main(%arg0: ... {alpa.input = 0})
+      -> (... {alpa.transfer = 0}) }
+    module @stage_1 { func.func @main(%arg0: ... {alpa.transfer = 0})
+      -> (... {alpa.output = 0}) }
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    ListOption<"stages", "stages", "int64_t", "stage of every layer">,
+  ];
+}
+
+def SplitPhases : Pass<"alpa-split-phases", "::mlir::ModuleOp"> {
+  let summary = "Cuts a planned stage into the programs of its phases";
+  let description = [{
+    Input: the planned module of a stage, with shardings and reshards. Output:
+    one nested module per phase with the function `main`: `forward`, `backward`,
+    `backward_weight` (with `split-backward`: what only gradients of parameters
+    need), `apply_0`, `apply_1` ... Values between phases are results of one and
+    arguments of the other (`alpa.local`), sums over micro-batches are added to
+    an argument (`alpa.accumulator`).
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    Option<"splitBackward", "split-backward", "bool", "false",
+           "delay what only gradients of parameters need">,
+  ];
+}
+
 def MergeOperators : Pass<"alpa-merge-operators", "::mlir::ModuleOp"> {
   let summary = "Lets light operators follow their deepest operand";
   let description = [{

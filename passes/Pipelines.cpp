@@ -18,8 +18,7 @@ struct PreparePipelineOptions : PassPipelineOptions<PreparePipelineOptions> {
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
 };
 
-void buildPreparePipeline(OpPassManager &manager,
-                          const PreparePipelineOptions &options) {
+void addImport(OpPassManager &manager, ArrayRef<std::string> aliases) {
   // Before the inliner, which does not survive what this refuses.
   manager.addPass(createCheckRegions());
   // JAX puts library functions and loop bodies into private functions; an
@@ -31,8 +30,43 @@ void buildPreparePipeline(OpPassManager &manager,
   manager.addPass(createCSEPass());
   // Checks what is left, so that errors name operators the user can find.
   ImportOptions importOptions;
-  importOptions.aliases.assign(options.aliases.begin(), options.aliases.end());
+  importOptions.aliases.assign(aliases.begin(), aliases.end());
   manager.addPass(createImport(importOptions));
+}
+
+void buildPreparePipeline(OpPassManager &manager,
+                          const PreparePipelineOptions &options) {
+  addImport(manager, SmallVector<std::string>(options.aliases.begin(),
+                                              options.aliases.end()));
+  manager.addPass(createMergeOperators());
+}
+
+struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
+  ListOption<std::string> aliases{
+      *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
+  ListOption<int64_t> batch{
+      *this, "batch", llvm::cl::desc("arguments that hold one micro-batch")};
+  Option<int64_t> microBatches{*this, "micro-batches",
+                               llvm::cl::desc("micro-batches of a step"),
+                               llvm::cl::init(1)};
+};
+
+void buildLayersPipeline(OpPassManager &manager,
+                         const LayersPipelineOptions &options) {
+  addImport(manager, SmallVector<std::string>(options.aliases.begin(),
+                                              options.aliases.end()));
+  // Behind the inliner, which gives operators of called functions the scope of
+  // the call.
+  MarkLayersOptions markOptions;
+  markOptions.batch.assign(options.batch.begin(), options.batch.end());
+  markOptions.microBatches = options.microBatches;
+  manager.addPass(createMarkLayers(markOptions));
+}
+
+void buildStagePipeline(OpPassManager &manager) {
+  // Cutting has made operators again for each of their users.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
   manager.addPass(createMergeOperators());
 }
 
@@ -69,6 +103,13 @@ void registerAlpaPipelines() {
   PassPipelineRegistration<PreparePipelineOptions>(
       "alpa-prepare-pipeline", "From a traced module to operators with roles",
       buildPreparePipeline);
+  PassPipelineRegistration<LayersPipelineOptions>(
+      "alpa-layers-pipeline",
+      "From a traced train step to operators with layers and phases",
+      buildLayersPipeline);
+  PassPipelineRegistration<>("alpa-stage-pipeline",
+                             "From a stage to operators with roles",
+                             buildStagePipeline);
   PassPipelineRegistration<PlanPipelineOptions>(
       "alpa-plan-pipeline", "From a solution to shardings and reshards",
       buildPlanPipeline);

@@ -220,6 +220,18 @@ PYBIND11_MODULE(_core, module) {
         return toDict(run([&] { return alpaGetSignature(toRef(text)); }));
       },
       py::arg("text"), "Mesh and boundary shardings of a planned module.");
+  module.def(
+      "submodules",
+      [](const std::string &text) {
+        py::dict dict = toDict(run([&] { return alpaGetSubmodules(toRef(text)); }));
+        py::dict found;
+        py::list names = dict["names"], texts = dict["texts"];
+        for (size_t index = 0; index < names.size(); ++index) {
+          found[names[index]] = texts[index];
+        }
+        return found;
+      },
+      py::arg("text"), "The texts of the nested modules by name.");
   py::class_<SolverCache>(module, "SolverCache",
                           "Tables that several calls of minimize share.")
       .def(py::init<>());

@@ -18,7 +18,27 @@ bool isTiny(Type type) {
 /// partial. Heuristic.
 static constexpr int64_t kDelayRatio = 16;
 
+/// The value goes into a sum over micro-batches and nowhere else, perhaps in
+/// another shape or type.
+static bool isAccumulated(Value value) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (isa<AccumulateOp>(user)) {
+      return true;
+    }
+    if (!isa<stablehlo::ReshapeOp, stablehlo::TransposeOp,
+             stablehlo::ConvertOp>(user)) {
+      return false;
+    }
+    value = user->getResult(0);
+  }
+  return false;
+}
+
 bool delaysReduction(Operation *op) {
+  if (isAccumulated(op->getResult(0))) {
+    return true;
+  }
   auto operand = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
   auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   return operand && result && operand.hasStaticShape() &&
@@ -82,6 +102,10 @@ private:
       return visitControlFlow(op);
     }
     auto rule = dyn_cast<ShardingRuleOpInterface>(op);
+    if (isa<AccumulateOp>(op) && states[op->getOperand(0)].pending &&
+        op->getOperand(0).hasOneUse()) {
+      return follow(op, rule.getShardingRule(), 0);
+    }
     bool allTiny = llvm::all_of(op->getOperandTypes(), isTiny) &&
                    llvm::all_of(op->getResultTypes(), isTiny);
     if (!rule || allTiny) {

@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/StrategyGraphBuilder.h"
 
+#include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorMerging.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -40,8 +41,14 @@ FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
 }
 
 LogicalResult StrategyGraphBuilder::visit(Block &block, double weight) {
+  auto microBatches =
+      function->getAttrOfType<IntegerAttr>(kMicroBatchesAttrName);
+  bool isStep = &block == &function.getBody().front();
+  double repeats = microBatches && isStep ? microBatches.getInt() : 1;
   for (Operation &op : block.without_terminator()) {
-    if (failed(visit(&op, weight))) {
+    // What applies gradients runs once for all micro-batches.
+    double runs = getPhase(&op) >= kApplyPhase ? 1 : repeats;
+    if (failed(visit(&op, weight * runs))) {
       return failure();
     }
   }

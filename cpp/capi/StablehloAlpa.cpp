@@ -108,6 +108,24 @@ private:
   std::vector<std::string> remarks;
 };
 
+/// What an argument or a result of a stage is, `input 3` or `transfer 0`.
+std::string getKind(ArrayRef<NamedAttribute> attributes) {
+  for (StringRef name :
+       {StringRef(kInputAttrName), StringRef(kOutputAttrName),
+        StringRef(kTransferAttrName), StringRef(kLocalAttrName),
+        StringRef(kAccumulatorAttrName)}) {
+    for (NamedAttribute attribute : attributes) {
+      if (auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+          number && attribute.getName() == name) {
+        return (name.substr(StringRef("alpa.").size()) + " " +
+                Twine(number.getInt()))
+            .str();
+      }
+    }
+  }
+  return "";
+}
+
 } // namespace
 
 void alpaResultDestroy(AlpaResult *result) { delete result; }
@@ -274,7 +292,7 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
     session.fail("the module has not been planned");
     return result;
   }
-  std::vector<std::string> axes, inputs, outputs;
+  std::vector<std::string> axes, inputs, outputs, inputKinds, outputKinds;
   for (StringAttr name : mesh.getNames()) {
     axes.push_back(name.str());
   }
@@ -282,18 +300,50 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
     return sharding ? toString(sharding.getAxes(), sharding.getRank())
                     : std::string();
   };
+  FunctionOpInterface function = *entry;
+  auto getArgAttrs = [&](unsigned index) {
+    return function_interface_impl::getArgAttrs(function, index);
+  };
+  auto getResultAttrs = [&](unsigned index) {
+    return function_interface_impl::getResultAttrs(function, index);
+  };
   for (unsigned index = 0; index < entry->getNumArguments(); ++index) {
     inputs.push_back(getNotation(
         entry->getArgAttrOfType<ShardingAttr>(index, kShardingAttrName)));
+    inputKinds.push_back(getKind(getArgAttrs(index)));
   }
   for (unsigned index = 0; index < entry->getNumResults(); ++index) {
     outputs.push_back(getNotation(
         entry->getResultAttrOfType<ShardingAttr>(index, kShardingAttrName)));
+    outputKinds.push_back(getKind(getResultAttrs(index)));
   }
   result->addArray("mesh_shape", std::vector<int64_t>(mesh.getSizes().begin(),
                                                       mesh.getSizes().end()));
   result->addList("mesh_axes", std::move(axes));
   result->addList("inputs", std::move(inputs));
   result->addList("outputs", std::move(outputs));
+  result->addList("input_kinds", std::move(inputKinds));
+  result->addList("output_kinds", std::move(outputKinds));
+  return result;
+}
+
+AlpaResult *alpaGetSubmodules(AlpaStringRef text) {
+  auto *result = new AlpaResult();
+  Session session(*result, text);
+  if (!session.hasModule()) {
+    return result;
+  }
+  std::vector<std::string> names, texts;
+  for (auto nested : session.getModule().getOps<ModuleOp>()) {
+    names.push_back(nested.getSymName().value_or("").str());
+    // On its own: the aliases of the text around it do not reach it.
+    OwningOpRef<ModuleOp> alone = nested.clone();
+    std::string printed;
+    llvm::raw_string_ostream stream(printed);
+    alone->print(stream, OpPrintingFlags().printGenericOpForm().enableDebugInfo());
+    texts.push_back(std::move(printed));
+  }
+  result->addList("names", std::move(names));
+  result->addList("texts", std::move(texts));
   return result;
 }

@@ -79,8 +79,12 @@ AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
                           size_t numDonated);
 
 /** Mesh and boundary shardings of a planned module: array "mesh_shape"; lists
- *  "mesh_axes", "inputs" and "outputs" in the paper's notation. */
+ *  "mesh_axes", "inputs" and "outputs" in the paper's notation, "input_kinds"
+ *  and "output_kinds" of a stage ("input 3", "transfer 0", "local 1"). */
 AlpaResult *alpaGetSignature(AlpaStringRef text);
+
+/** The modules nested in a module: lists "names" and "texts". */
+AlpaResult *alpaGetSubmodules(AlpaStringRef text);
 
 /** Tables that several calls of alpaMinimize share. Calls with the same cache
  *  run one after the other. */

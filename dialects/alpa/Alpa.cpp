@@ -243,6 +243,22 @@ FailureOr<SmallVector<Value>> ResolveOp::localize(LocalContext &context) {
 }
 
 //===----------------------------------------------------------------------===//
+// AccumulateOp
+//===----------------------------------------------------------------------===//
+
+ShardingRule AccumulateOp::getShardingRule() {
+  ShardingRule rule = ShardingRule::pointwise(*this);
+  rule.linearOperands.push_back({0});
+  return rule;
+}
+
+OperatorRole AccumulateOp::getOperatorRole() { return OperatorRole::Follower; }
+
+FailureOr<SmallVector<Value>> AccumulateOp::localize(LocalContext &context) {
+  return llvm::to_vector(context.getOperands());
+}
+
+//===----------------------------------------------------------------------===//
 // ReshardOp
 //===----------------------------------------------------------------------===//
 

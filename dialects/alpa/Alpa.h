@@ -33,6 +33,15 @@ inline constexpr llvm::StringLiteral kAliasAttrName = "alpa.alias";
 inline constexpr llvm::StringLiteral kRoleAttrName = "alpa.role";
 inline constexpr llvm::StringLiteral kFollowsAttrName = "alpa.follows";
 inline constexpr llvm::StringLiteral kTripCountAttrName = "alpa.trip_count";
+inline constexpr llvm::StringLiteral kLayerAttrName = "alpa.layer";
+inline constexpr llvm::StringLiteral kPhaseAttrName = "alpa.phase";
+inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
+    "alpa.micro_batches";
+inline constexpr llvm::StringLiteral kInputAttrName = "alpa.input";
+inline constexpr llvm::StringLiteral kOutputAttrName = "alpa.output";
+inline constexpr llvm::StringLiteral kTransferAttrName = "alpa.transfer";
+inline constexpr llvm::StringLiteral kLocalAttrName = "alpa.local";
+inline constexpr llvm::StringLiteral kAccumulatorAttrName = "alpa.accumulator";
 
 } // namespace mlir::alpa
 

@@ -24,6 +24,18 @@ def Alpa_Dialect : Dialect {
     - `alpa.alias` on an argument: the result that is its value in the next step;
     - `alpa.role`, `alpa.follows`: what operator merging found;
     - `alpa.trip_count` on loops.
+
+    A step that is cut into pipeline stages carries:
+
+    - `alpa.layer`, `alpa.phase` on operators: the layer of the model, and when
+      the operator runs: 0 forward and 1 backward, once per micro-batch, 2 and
+      above when gradients are applied, in that order, once per step;
+    - `alpa.micro_batches` on the function: micro-batches of a step;
+    - on arguments and results of a stage, what they are: `alpa.input` and
+      `alpa.output` (of the whole step, by number), `alpa.transfer` (a value
+      that another stage makes or needs), `alpa.local` (one that another phase
+      of the stage makes or needs), `alpa.accumulator` (a sum over the
+      micro-batches).
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -108,6 +120,23 @@ def Alpa_ResolveOp : Alpa_Op<"resolve", [
     a reduce-scatter there, once for all uses.
 
     Example: `%1 = alpa.resolve %0 : tensor<8x4xf32>`
+  }];
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+
+def Alpa_AccumulateOp : Alpa_Op<"accumulate", [
+    Pure, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<Alpa_ShardingRuleOpInterface,
+                              ["localize", "getOperatorRole"]>]> {
+  let summary = "The sum of a value over the micro-batches of a step";
+  let description = [{
+    What it uses runs once per micro-batch, what uses it once per step. With one
+    micro-batch it is the identity. A partial sum stays partial: gradients are
+    reduced once per step.
+
+    Example: `%1 = alpa.accumulate %0 : tensor<8x4xf32>`
   }];
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);

@@ -1,0 +1,29 @@
+//===- DataFlow.h - What an operator uses and is used by --------*- C++ -*-===//
+
+#ifndef CPP_ANALYSIS_DATAFLOW_H
+#define CPP_ANALYSIS_DATAFLOW_H
+
+#include "mlir/IR/Operation.h"
+
+namespace mlir::alpa {
+
+/// Calls `visit` for every value from outside that an operator or its regions
+/// use, possibly more than once.
+void forEachUsedValue(Operation *op, function_ref<void(Value)> visit);
+
+/// True if the operator can be made again anywhere without a change of the
+/// program's results.
+bool isClonable(Operation *op);
+
+/// The phase of an operator (`alpa.phase`); -1 if it has none.
+int64_t getPhase(Operation *op);
+void setPhase(Operation *op, int64_t phase);
+
+/// Phases of a step; `kApplyPhase` is the first of those that run once.
+inline constexpr int64_t kForwardPhase = 0;
+inline constexpr int64_t kBackwardPhase = 1;
+inline constexpr int64_t kApplyPhase = 2;
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_DATAFLOW_H

@@ -1,0 +1,352 @@
+//===- PhaseSplitting.cpp - The programs of a planned stage ---------------===//
+
+#include "cpp/analysis/PhaseSplitting.h"
+
+#include "cpp/analysis/DataFlow.h"
+#include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/Sharding.h"
+#include "mlir/IR/IRMapping.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include <map>
+
+namespace mlir::alpa {
+
+namespace {
+
+class PhaseSplitting {
+public:
+  PhaseSplitting(ModuleOp module, func::FuncOp function, bool splitBackward)
+      : module(module), function(function), block(function.getBody().front()),
+        context(function.getContext()), splitBackward(splitBackward) {}
+
+  LogicalResult run() {
+    placeOperators();
+    if (splitBackward) {
+      delayWeightGradients();
+    }
+    numberLocals();
+    OpBuilder builder(context);
+    builder.setInsertionPointAfter(function);
+    for (int64_t order : orders) {
+      if (failed(extract(builder, order))) {
+        return failure();
+      }
+    }
+    return success();
+  }
+
+private:
+  /// Phases in the order in which they run: forward 0, backward 1,
+  /// backward_weight 2, apply_k 3 + k.
+  static int64_t getOrder(int64_t phase) {
+    return phase < kApplyPhase ? phase : phase + 1;
+  }
+  static constexpr int64_t kWeightOrder = 2;
+
+  static std::string getName(int64_t order) {
+    switch (order) {
+    case 0:
+      return "forward";
+    case 1:
+      return "backward";
+    case kWeightOrder:
+      return "backward_weight";
+    default:
+      return "apply_" + std::to_string(order - kWeightOrder - 1);
+    }
+  }
+
+  /// Operators without a phase depend on constants and arguments alone, and are
+  /// made again in every phase; or the planner has inserted them, and they run
+  /// right before the first phase that needs them.
+  void placeOperators() {
+    SmallVector<Operation *> inserted;
+    for (Operation &op : block.without_terminator()) {
+      int64_t phase = getPhase(&op);
+      if (phase >= 0) {
+        place(&op, getOrder(phase));
+      } else if (!isClonable(&op) || usesPlaced(&op)) {
+        inserted.push_back(&op);
+        placed[&op] = 0;
+      }
+    }
+    for (Operation *op : llvm::reverse(inserted)) {
+      placed[op] = getFirstUse(op);
+    }
+    for (Operation *op : inserted) {
+      int64_t order = placed[op];
+      forEachUsedValue(op, [&](Value value) {
+        if (Operation *maker = getMaker(value)) {
+          order = std::max(order, getResultOrder(maker));
+        }
+      });
+      place(op, order);
+    }
+  }
+
+  bool usesPlaced(Operation *op) const {
+    bool uses = false;
+    forEachUsedValue(
+        op, [&](Value value) { uses |= getMaker(value) != nullptr; });
+    return uses;
+  }
+
+  /// The phase in which the results of an operator are there: a sum over the
+  /// micro-batches is only there once the step's gradients are applied.
+  int64_t getResultOrder(Operation *op) const {
+    int64_t order = placed.lookup(op);
+    return isa<AccumulateOp>(op) ? std::max(order, getOrder(kApplyPhase))
+                                 : order;
+  }
+
+  int64_t getFirstUse(Operation *op) const {
+    int64_t first = std::numeric_limits<int64_t>::max();
+    for (Operation *user : op->getUsers()) {
+      auto it = placed.find(block.findAncestorOpInBlock(*user));
+      if (it != placed.end()) {
+        first = std::min(first, it->second);
+      }
+    }
+    return first == std::numeric_limits<int64_t>::max() ? 0 : first;
+  }
+
+  void place(Operation *op, int64_t order) {
+    placed[op] = order;
+    if (!llvm::is_contained(orders, order)) {
+      orders.insert(llvm::lower_bound(orders, order), order);
+    }
+  }
+
+  /// Of the backward phase only what other stages wait for runs at once.
+  void delayWeightGradients() {
+    llvm::DenseSet<Operation *> urgent;
+    SmallVector<Operation *> work;
+    Operation *terminator = block.getTerminator();
+    for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+      Operation *maker = value.getDefiningOp();
+      if (maker && function.getResultAttr(index, kTransferAttrName)) {
+        work.push_back(maker);
+      }
+    }
+    while (!work.empty()) {
+      Operation *op = work.pop_back_val();
+      if (!urgent.insert(op).second) {
+        continue;
+      }
+      forEachUsedValue(op, [&](Value value) {
+        if (Operation *maker = value.getDefiningOp()) {
+          work.push_back(maker);
+        }
+      });
+    }
+    for (Operation &op : block.without_terminator()) {
+      auto it = placed.find(&op);
+      if (it != placed.end() && it->second == 1 && !urgent.contains(&op)) {
+        place(&op, kWeightOrder);
+      }
+    }
+    llvm::erase_if(orders, [&](int64_t order) {
+      return llvm::none_of(placed,
+                           [&](auto &entry) { return entry.second == order; });
+    });
+  }
+
+  /// The operator whose phase makes a value; null for arguments and for what is
+  /// made again.
+  Operation *getMaker(Value value) const {
+    Operation *maker = value.getDefiningOp();
+    return maker && placed.contains(maker) ? maker : nullptr;
+  }
+
+  void numberLocals() {
+    llvm::DenseSet<Value> crossing;
+    auto need = [&](Value value, int64_t order) {
+      std::function<void(Value)> visit = [&](Value used) {
+        Operation *maker = used.getDefiningOp();
+        if (!maker) {
+          return;
+        }
+        if (!placed.contains(maker)) {
+          forEachUsedValue(maker, visit);
+        } else if (placed.lookup(maker) != order &&
+                   !isa<AccumulateOp>(maker)) {
+          crossing.insert(used);
+        }
+      };
+      visit(value);
+    };
+    for (auto &[op, order] : placed) {
+      int64_t at = order;
+      forEachUsedValue(op, [&](Value value) { need(value, at); });
+    }
+    for (Operation &op : block) {
+      for (Value result : op.getResults()) {
+        if (crossing.contains(result)) {
+          locals[result] = numLocals++;
+        }
+      }
+      if (isa<AccumulateOp>(op)) {
+        accumulators[op.getResult(0)] = numAccumulators++;
+      }
+    }
+  }
+
+  struct Kind {
+    StringRef name;
+    int64_t number;
+  };
+
+  IntegerAttr getInteger(int64_t value) const {
+    return IntegerAttr::get(IntegerType::get(context, 64), value);
+  }
+
+  /// One phase as a module with a function `main`.
+  LogicalResult extract(OpBuilder &builder, int64_t order) {
+    std::string name = getName(order);
+    auto nested = ModuleOp::create(builder, function.getLoc(), name);
+    nested->setAttr(kMeshAttrName, module->getAttr(kMeshAttrName));
+    OpBuilder body(context);
+    body.setInsertionPointToStart(nested.getBody());
+    auto made = func::FuncOp::create(body, function.getLoc(), "main",
+                                     FunctionType::get(context, {}, {}));
+    body.setInsertionPointToStart(made.addEntryBlock());
+    Block &target = made.getBody().front();
+    IRMapping mapping;
+    SmallVector<std::pair<Kind, ShardingAttr>> arguments, results;
+    SmallVector<Value> returned;
+
+    auto addArgument = [&](Value value, Kind kind, ShardingAttr sharding) {
+      arguments.push_back({kind, sharding});
+      return target.addArgument(value.getType(), value.getLoc());
+    };
+    std::function<void(Value)> provide = [&](Value value) {
+      if (mapping.contains(value)) {
+        return;
+      }
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        unsigned index = argument.getArgNumber();
+        for (StringRef kind :
+             {StringRef(kInputAttrName), StringRef(kTransferAttrName)}) {
+          if (auto number =
+                  function.getArgAttrOfType<IntegerAttr>(index, kind)) {
+            mapping.map(value, addArgument(value, {kind, number.getInt()},
+                                           getSharding(value)));
+            return;
+          }
+        }
+        // A function that no stage was cut from: arguments are its inputs.
+        mapping.map(value, addArgument(value, {kInputAttrName, index},
+                                       getSharding(value)));
+        return;
+      }
+      Operation *maker = value.getDefiningOp();
+      if (!placed.contains(maker)) {
+        forEachUsedValue(maker, provide);
+        body.clone(*maker, mapping);
+      } else if (auto sum = accumulators.find(value);
+                 sum != accumulators.end()) {
+        mapping.map(value,
+                    addArgument(value, {kAccumulatorAttrName, sum->second},
+                                getSharding(value)));
+      } else {
+        mapping.map(value, addArgument(value, {kLocalAttrName, locals[value]},
+                                       getSharding(value)));
+      }
+    };
+    auto giveBack = [&](Value value, Kind kind, ShardingAttr sharding) {
+      returned.push_back(value);
+      results.push_back({kind, sharding});
+    };
+    for (Operation &op : block.without_terminator()) {
+      auto it = placed.find(&op);
+      if (it == placed.end() || it->second != order) {
+        continue;
+      }
+      forEachUsedValue(&op, provide);
+      if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+        Value value = accumulate.getOperand();
+        ShardingAttr sharding = getSharding(accumulate.getResult());
+        Kind kind{kAccumulatorAttrName, accumulators[accumulate.getResult()]};
+        Value sum = addArgument(value, kind, sharding);
+        auto added = stablehlo::AddOp::create(body, op.getLoc(), sum,
+                                              mapping.lookup(value));
+        added->setAttr(kOperandsAttrName,
+                       ArrayAttr::get(context, {sharding, sharding}));
+        added->setAttr(kResultsAttrName, ArrayAttr::get(context, {sharding}));
+        giveBack(added, kind, sharding);
+        continue;
+      }
+      body.clone(op, mapping);
+      for (Value result : op.getResults()) {
+        if (auto number = locals.find(result); number != locals.end()) {
+          giveBack(mapping.lookup(result), {kLocalAttrName, number->second},
+                   getSharding(result));
+        }
+      }
+    }
+    Operation *terminator = block.getTerminator();
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      if (getOutputOrder(operand.get()) != order) {
+        continue;
+      }
+      unsigned index = operand.getOperandNumber();
+      provide(operand.get());
+      Kind kind{kOutputAttrName, index};
+      for (StringRef name :
+           {StringRef(kOutputAttrName), StringRef(kTransferAttrName)}) {
+        if (auto number =
+                function.getResultAttrOfType<IntegerAttr>(index, name)) {
+          kind = {name, number.getInt()};
+        }
+      }
+      giveBack(mapping.lookup(operand.get()), kind, getOperandSharding(operand));
+    }
+    auto exit = func::ReturnOp::create(body, function.getLoc(), returned);
+    SmallVector<Attribute> shardings;
+    for (auto &[kind, sharding] : results) {
+      shardings.push_back(sharding);
+    }
+    exit->setAttr(kOperandsAttrName, ArrayAttr::get(context, shardings));
+    exit->setAttr(kResultsAttrName, ArrayAttr::get(context, {}));
+    made.setFunctionType(FunctionType::get(
+        context, target.getArgumentTypes(), exit.getOperandTypes()));
+    for (auto [index, entry] : llvm::enumerate(arguments)) {
+      made.setArgAttr(index, entry.first.name, getInteger(entry.first.number));
+      made.setArgAttr(index, kShardingAttrName, entry.second);
+    }
+    for (auto [index, entry] : llvm::enumerate(results)) {
+      made.setResultAttr(index, entry.first.name,
+                         getInteger(entry.first.number));
+      made.setResultAttr(index, kShardingAttrName, entry.second);
+    }
+    return success();
+  }
+
+  /// The phase that returns a value of the stage: the one that makes it; the
+  /// last one what no phase makes.
+  int64_t getOutputOrder(Value value) const {
+    Operation *maker = getMaker(value);
+    return maker ? getResultOrder(maker) : orders.empty() ? 0 : orders.back();
+  }
+
+  ModuleOp module;
+  func::FuncOp function;
+  Block &block;
+  MLIRContext *context;
+  bool splitBackward;
+  SmallVector<int64_t> orders;
+  DenseMap<Operation *, int64_t> placed;
+  DenseMap<Value, int64_t> locals, accumulators;
+  int64_t numLocals = 0;
+  int64_t numAccumulators = 0;
+};
+
+} // namespace
+
+LogicalResult splitPhases(ModuleOp module, func::FuncOp function,
+                          bool splitBackward) {
+  return PhaseSplitting(module, function, splitBackward).run();
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,418 @@
+//===- StageSlicing.cpp - The part of a step that one mesh runs -----------===//
+
+#include "cpp/analysis/StageSlicing.h"
+
+#include "cpp/analysis/DataFlow.h"
+#include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/Sharding.h"
+#include "mlir/IR/IRMapping.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+namespace {
+
+/// Arguments of at most so many bytes are kept wherever they are used instead
+/// of drawing operators to one stage. Heuristic.
+constexpr double kSmallBytes = 1024;
+
+double getBytes(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.hasStaticShape()
+             ? getElementBytes(type.getElementType()) *
+                   static_cast<double>(type.getNumElements())
+             : 0;
+}
+
+/// Operators that commute with a sum and only move data.
+bool movesData(Operation *op) {
+  if (isa<stablehlo::ReshapeOp, stablehlo::TransposeOp>(op)) {
+    return true;
+  }
+  auto pad = dyn_cast<stablehlo::PadOp>(op);
+  if (!pad) {
+    return false;
+  }
+  auto constant = pad.getPaddingValue().getDefiningOp<stablehlo::ConstantOp>();
+  auto value = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                        : DenseElementsAttr();
+  return value && value.isSplat() && isa<FloatType>(value.getElementType()) &&
+         value.getSplatValue<llvm::APFloat>().isZero();
+}
+
+} // namespace
+
+StageSlicing::StageSlicing(func::FuncOp function,
+                           ArrayRef<int64_t> stageOfLayer)
+    : function(function), block(function.getBody().front()),
+      stageOfLayer(stageOfLayer) {
+  for (int64_t stage : stageOfLayer) {
+    numStages = std::max(numStages, stage + 1);
+  }
+}
+
+LogicalResult StageSlicing::run() {
+  if (failed(placeComputed())) {
+    return failure();
+  }
+  splitSums();
+  placeApplied();
+  placeOutputs();
+  numberApplyPhases();
+  numberTransfers();
+  return success();
+}
+
+int64_t StageSlicing::getComputeStage(Operation *op) const {
+  auto layer = op->getAttrOfType<IntegerAttr>(kLayerAttrName);
+  return layer ? stageOfLayer[layer.getInt()] : -1;
+}
+
+LogicalResult StageSlicing::placeComputed() {
+  for (Operation &op : block) {
+    auto layer = op.getAttrOfType<IntegerAttr>(kLayerAttrName);
+    if (!layer) {
+      continue;
+    }
+    if (layer.getInt() < 0 ||
+        layer.getInt() >= static_cast<int64_t>(stageOfLayer.size())) {
+      return op.emitOpError()
+             << "belongs to layer " << layer.getInt() << ", stages are given "
+             << "for " << stageOfLayer.size() << " layers";
+    }
+    int64_t stage = getComputeStage(&op);
+    stages[&op] = stage;
+    forEachUsedValue(&op, [&](Value value) {
+      if (isa<BlockArgument>(value) && getBytes(value) > kSmallBytes) {
+        auto [owner, isNew] = owners.try_emplace(value, stage);
+        owner->second = std::min(owner->second, stage);
+      }
+    });
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over stages
+//===----------------------------------------------------------------------===//
+
+bool StageSlicing::spansStages(Value value) const {
+  int64_t first = -1;
+  SmallVector<Value> work = {value};
+  while (!work.empty()) {
+    Operation *maker = work.pop_back_val().getDefiningOp();
+    if (!maker || getPhase(maker) < 0) {
+      continue;
+    }
+    bool isOpen = maker->hasOneUse() &&
+                  (isa<stablehlo::AddOp>(maker) || movesData(maker));
+    if (isOpen) {
+      for (Value operand : maker->getOperands()) {
+        work.push_back(operand);
+      }
+      continue;
+    }
+    int64_t stage = getComputeStage(maker);
+    if (first >= 0 && stage >= 0 && stage != first) {
+      return true;
+    }
+    first = std::max(first, stage);
+  }
+  return false;
+}
+
+/// Parameters that several stages use have gradients in each. They are summed
+/// once per step instead of once per micro-batch.
+///
+/// before: %2 = add %0, %1        // %0 of stage 0, %1 of stage 1
+///         %3 = alpa.accumulate %2
+/// after:  %2 = alpa.accumulate %0
+///         %3 = alpa.accumulate %1
+///         %4 = add %2, %3
+void StageSlicing::splitSums() {
+  for (auto accumulate :
+       llvm::make_early_inc_range(block.getOps<AccumulateOp>())) {
+    if (!spansStages(accumulate.getOperand())) {
+      continue;
+    }
+    Value sum = splitSum(accumulate.getOperand(), accumulate);
+    accumulate.getResult().replaceAllUsesWith(sum);
+    Value operand = accumulate.getOperand();
+    accumulate.erase();
+    // The chain behind it was made again on the other side.
+    SmallVector<Operation *> dead = {operand.getDefiningOp()};
+    while (!dead.empty()) {
+      Operation *op = dead.pop_back_val();
+      if (!op || !op->use_empty() || !isClonable(op)) {
+        continue;
+      }
+      for (Value used : op->getOperands()) {
+        dead.push_back(used.getDefiningOp());
+      }
+      stages.erase(op);
+      op->erase();
+    }
+  }
+}
+
+Value StageSlicing::splitSum(Value value, Operation *accumulate) {
+  OpBuilder builder(accumulate);
+  Operation *maker = value.getDefiningOp();
+  bool isOpen =
+      maker && maker->hasOneUse() && getPhase(maker) >= 0 &&
+      ((isa<stablehlo::AddOp>(maker) && spansStages(value)) || movesData(maker));
+  if (!isOpen) {
+    auto sum = AccumulateOp::create(builder, value.getLoc(), value);
+    sum->setDiscardableAttrs(accumulate->getDiscardableAttrDictionary());
+    if (maker && maker->hasAttr(kLayerAttrName)) {
+      sum->setAttr(kLayerAttrName, maker->getAttr(kLayerAttrName));
+      setPhase(sum, getPhase(maker));
+    }
+    stages[sum] = getComputeStage(sum);
+    return sum;
+  }
+  IRMapping mapping;
+  for (auto [index, operand] : llvm::enumerate(maker->getOperands())) {
+    bool isSummed = isa<stablehlo::AddOp>(maker) || index == 0;
+    if (isSummed && !mapping.contains(operand)) {
+      mapping.map(operand, splitSum(operand, accumulate));
+    }
+  }
+  builder.setInsertionPoint(accumulate);
+  Operation *copy = builder.clone(*maker, mapping);
+  copy->removeAttr(kLayerAttrName);
+  setPhase(copy, kApplyPhase);
+  return copy->getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Placing what runs once per step
+//===----------------------------------------------------------------------===//
+
+int64_t StageSlicing::getStage(Value value) const {
+  if (Operation *maker = value.getDefiningOp()) {
+    auto stage = stages.find(maker);
+    return stage == stages.end() ? -1 : stage->second;
+  }
+  auto owner = owners.find(value);
+  return owner == owners.end() ? -1 : owner->second;
+}
+
+/// An operator runs where most of its operands' bytes are, the first stage of
+/// several. One that depends on nothing that a stage has made is free: it is
+/// made again by every user; so is one that spreads a scalar.
+void StageSlicing::placeApplied() {
+  // Where most of what a free operator uses is.
+  DenseMap<Value, int64_t> leanings;
+  for (Operation &op : block.without_terminator()) {
+    if (getPhase(&op) < kApplyPhase) {
+      continue;
+    }
+    SmallVector<double> bytes(numStages, 0);
+    bool hasMade = false;
+    forEachUsedValue(&op, [&](Value value) {
+      auto leaning = leanings.find(value);
+      int64_t stage =
+          leaning == leanings.end() ? getStage(value) : leaning->second;
+      if (stage >= 0) {
+        bytes[stage] += getBytes(value);
+        hasMade |= stages.contains(value.getDefiningOp());
+      }
+    });
+    auto best = llvm::max_element(bytes);
+    bool spreads = isClonable(&op) && *best <= kSmallBytes &&
+                   llvm::any_of(op.getResults(), [](Value result) {
+                     return getBytes(result) > kSmallBytes;
+                   });
+    if (spreads) {
+      continue;
+    }
+    bool isReduction = *best > kSmallBytes &&
+                       llvm::all_of(op.getResults(), [&](Value result) {
+                         return getBytes(result) * 2 <= *best;
+                       });
+    // What shrinks a parameter is made where the parameter is.
+    if ((hasMade || isReduction || !isClonable(&op)) && *best > 0) {
+      stages[&op] = best - bytes.begin();
+    } else if (!isClonable(&op)) {
+      stages[&op] = 0;
+    } else if (*best > kSmallBytes) {
+      for (Value result : op.getResults()) {
+        leanings[result] = best - bytes.begin();
+      }
+    }
+  }
+}
+
+void StageSlicing::placeOutputs() {
+  for (Value value : block.getTerminator()->getOperands()) {
+    outputStages.push_back(std::max<int64_t>(0, getStage(value)));
+  }
+}
+
+/// An operator that needs what another stage makes in its n-th phase runs in
+/// phase n + 1: every phase can run once it has received all that it needs.
+void StageSlicing::numberApplyPhases() {
+  for (Operation &op : block.without_terminator()) {
+    auto own = stages.find(&op);
+    if (own == stages.end() || getPhase(&op) < kApplyPhase) {
+      if (getPhase(&op) >= kApplyPhase || getPhase(&op) < 0) {
+        op.removeAttr(kPhaseAttrName);
+      }
+      continue;
+    }
+    int64_t phase = kApplyPhase;
+    // Free operators stand between: look through them.
+    SmallVector<Operation *> work = {&op};
+    llvm::DenseSet<Operation *> seen;
+    while (!work.empty()) {
+      forEachUsedValue(work.pop_back_val(), [&](Value value) {
+        Operation *maker = value.getDefiningOp();
+        if (!maker || !seen.insert(maker).second) {
+          return;
+        }
+        auto stage = stages.find(maker);
+        if (stage == stages.end()) {
+          work.push_back(maker);
+        } else if (getPhase(maker) >= kApplyPhase) {
+          phase = std::max(phase, getPhase(maker) +
+                                      (stage->second == own->second ? 0 : 1));
+        }
+      });
+    }
+    setPhase(&op, phase);
+  }
+}
+
+/// Numbers the values that cross from one stage to others, in program order.
+void StageSlicing::numberTransfers() {
+  llvm::DenseSet<Value> crossing;
+  std::function<void(Value, int64_t, llvm::DenseSet<Value> &)> need =
+      [&](Value value, int64_t stage, llvm::DenseSet<Value> &seen) {
+        Operation *maker = value.getDefiningOp();
+        if (!maker || !seen.insert(value).second) {
+          return;
+        }
+        auto own = stages.find(maker);
+        if (own == stages.end()) {
+          forEachUsedValue(
+              maker, [&](Value used) { need(used, stage, seen); });
+        } else if (own->second != stage) {
+          crossing.insert(value);
+        }
+      };
+  SmallVector<llvm::DenseSet<Value>> seen(numStages);
+  for (auto &[op, stage] : stages) {
+    int64_t at = stage;
+    forEachUsedValue(op, [&](Value used) { need(used, at, seen[at]); });
+  }
+  for (auto [value, stage] :
+       llvm::zip(block.getTerminator()->getOperands(), outputStages)) {
+    need(value, stage, seen[stage]);
+  }
+  int64_t next = 0;
+  for (Operation &op : block) {
+    for (Value result : op.getResults()) {
+      if (crossing.contains(result)) {
+        transfers[result] = next++;
+      }
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Slicing
+//===----------------------------------------------------------------------===//
+
+func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
+                                 StringRef name) {
+  MLIRContext *context = function.getContext();
+  auto getInteger = [&](int64_t value) {
+    return IntegerAttr::get(IntegerType::get(context, 64), value);
+  };
+  auto made = func::FuncOp::create(builder, function.getLoc(), name,
+                                   FunctionType::get(context, {}, {}));
+  OpBuilder body(context);
+  body.setInsertionPointToStart(made.addEntryBlock());
+  Block &target = made.getBody().front();
+  IRMapping mapping;
+  SmallVector<NamedAttribute> argumentKinds;
+  std::function<void(Value)> provide = [&](Value value) {
+    if (mapping.contains(value)) {
+      return;
+    }
+    Operation *maker = value.getDefiningOp();
+    if (!maker || getStage(value) >= 0) {
+      mapping.map(value, target.addArgument(value.getType(), value.getLoc()));
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        argumentKinds.emplace_back(StringAttr::get(context, kInputAttrName),
+                                   getInteger(argument.getArgNumber()));
+      } else {
+        argumentKinds.emplace_back(StringAttr::get(context, kTransferAttrName),
+                                   getInteger(transfers.lookup(value)));
+      }
+      return;
+    }
+    forEachUsedValue(maker, provide);
+    body.clone(*maker, mapping);
+  };
+  SmallVector<Value> results;
+  SmallVector<NamedAttribute> resultKinds;
+  for (Operation &op : block.without_terminator()) {
+    auto own = stages.find(&op);
+    if (own == stages.end() || own->second != stage) {
+      continue;
+    }
+    forEachUsedValue(&op, provide);
+    body.clone(op, mapping);
+    for (Value result : op.getResults()) {
+      if (auto number = transfers.find(result); number != transfers.end()) {
+        results.push_back(mapping.lookup(result));
+        resultKinds.emplace_back(StringAttr::get(context, kTransferAttrName),
+                                 getInteger(number->second));
+      }
+    }
+  }
+  DenseMap<int64_t, int64_t> resultOfOutput;
+  for (auto [index, value] :
+       llvm::enumerate(block.getTerminator()->getOperands())) {
+    if (outputStages[index] != stage) {
+      continue;
+    }
+    provide(value);
+    resultOfOutput[index] = results.size();
+    results.push_back(mapping.lookup(value));
+    resultKinds.emplace_back(StringAttr::get(context, kOutputAttrName),
+                             getInteger(index));
+  }
+  func::ReturnOp::create(body, function.getLoc(), results);
+  SmallVector<Type> resultTypes;
+  for (Value result : results) {
+    resultTypes.push_back(result.getType());
+  }
+  made.setFunctionType(
+      FunctionType::get(context, target.getArgumentTypes(), resultTypes));
+  for (auto [index, kind] : llvm::enumerate(argumentKinds)) {
+    made.setArgAttr(index, kind.getName(), kind.getValue());
+    if (kind.getName() != kInputAttrName) {
+      continue;
+    }
+    int64_t input = cast<IntegerAttr>(kind.getValue()).getInt();
+    if (auto alias =
+            function.getArgAttrOfType<IntegerAttr>(input, kAliasAttrName)) {
+      auto result = resultOfOutput.find(alias.getInt());
+      if (result != resultOfOutput.end()) {
+        made.setArgAttr(index, kAliasAttrName, getInteger(result->second));
+      }
+    }
+  }
+  for (auto [index, kind] : llvm::enumerate(resultKinds)) {
+    made.setResultAttr(index, kind.getName(), kind.getValue());
+  }
+  if (Attribute count = function->getAttr(kMicroBatchesAttrName)) {
+    made->setAttr(kMicroBatchesAttrName, count);
+  }
+  return made;
+}
+
+} // namespace mlir::alpa

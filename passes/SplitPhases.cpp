@@ -1,0 +1,38 @@
+//===- SplitPhases.cpp - Cuts a planned stage into its programs -----------===//
+
+#include "cpp/analysis/Entry.h"
+#include "cpp/analysis/PhaseSplitting.h"
+#include "dialects/alpa/Sharding.h"
+#include "passes/Passes.h"
+
+namespace mlir::alpa {
+
+#define GEN_PASS_DEF_SPLITPHASES
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct SplitPhases : impl::SplitPhasesBase<SplitPhases> {
+  using SplitPhasesBase::SplitPhasesBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<func::FuncOp> entry = getEntryFunction(module);
+    if (failed(entry)) {
+      return signalPassFailure();
+    }
+    if (!getMesh(module)) {
+      module.emitError() << "has no '" << kMeshAttrName
+                         << "': run alpa-apply-strategies first";
+      return signalPassFailure();
+    }
+    if (failed(splitPhases(module, *entry, splitBackward))) {
+      return signalPassFailure();
+    }
+    entry->erase();
+    module->removeAttr(kMeshAttrName);
+  }
+};
+
+} // namespace
+} // namespace mlir::alpa
