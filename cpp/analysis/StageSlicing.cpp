@@ -7,6 +7,7 @@
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/IRMapping.h"
 #include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::alpa {
 
@@ -138,16 +139,20 @@ void StageSlicing::splitSums() {
     Value sum = splitSum(accumulate.getOperand(), accumulate);
     accumulate.getResult().replaceAllUsesWith(sum);
     Value operand = accumulate.getOperand();
+    stages.erase(accumulate);
     accumulate.erase();
     // The chain behind it was made again on the other side.
-    SmallVector<Operation *> dead = {operand.getDefiningOp()};
+    llvm::SetVector<Operation *> dead;
+    dead.insert(operand.getDefiningOp());
     while (!dead.empty()) {
       Operation *op = dead.pop_back_val();
-      if (!op || !op->use_empty() || !isClonable(op)) {
+      if (!op->use_empty() || !isClonable(op)) {
         continue;
       }
       for (Value used : op->getOperands()) {
-        dead.push_back(used.getDefiningOp());
+        if (Operation *maker = used.getDefiningOp()) {
+          dead.insert(maker);
+        }
       }
       stages.erase(op);
       op->erase();
