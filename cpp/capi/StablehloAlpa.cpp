@@ -108,6 +108,20 @@ private:
   std::vector<std::string> remarks;
 };
 
+/// Sizes and element type, `8x4xf32`.
+std::string getTypeName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream stream(name);
+  if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+    for (int64_t size : tensor.getShape()) {
+      stream << size << "x";
+    }
+    type = tensor.getElementType();
+  }
+  type.print(stream);
+  return name;
+}
+
 /// What an argument or a result of a stage is, `input 3` or `transfer 0`.
 std::string getKind(ArrayRef<NamedAttribute> attributes) {
   for (StringRef name :
@@ -292,7 +306,8 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
     session.fail("the module has not been planned");
     return result;
   }
-  std::vector<std::string> axes, inputs, outputs, inputKinds, outputKinds;
+  std::vector<std::string> axes, inputs, outputs, inputKinds, outputKinds,
+      inputTypes, outputTypes;
   for (StringAttr name : mesh.getNames()) {
     axes.push_back(name.str());
   }
@@ -311,11 +326,13 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
     inputs.push_back(getNotation(
         entry->getArgAttrOfType<ShardingAttr>(index, kShardingAttrName)));
     inputKinds.push_back(getKind(getArgAttrs(index)));
+    inputTypes.push_back(getTypeName(entry->getArgumentTypes()[index]));
   }
   for (unsigned index = 0; index < entry->getNumResults(); ++index) {
     outputs.push_back(getNotation(
         entry->getResultAttrOfType<ShardingAttr>(index, kShardingAttrName)));
     outputKinds.push_back(getKind(getResultAttrs(index)));
+    outputTypes.push_back(getTypeName(entry->getResultTypes()[index]));
   }
   result->addArray("mesh_shape", std::vector<int64_t>(mesh.getSizes().begin(),
                                                       mesh.getSizes().end()));
@@ -324,6 +341,8 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
   result->addList("outputs", std::move(outputs));
   result->addList("input_kinds", std::move(inputKinds));
   result->addList("output_kinds", std::move(outputKinds));
+  result->addList("input_types", std::move(inputTypes));
+  result->addList("output_types", std::move(outputTypes));
   return result;
 }
 

@@ -80,7 +80,8 @@ AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
 
 /** Mesh and boundary shardings of a planned module: array "mesh_shape"; lists
  *  "mesh_axes", "inputs" and "outputs" in the paper's notation, "input_kinds"
- *  and "output_kinds" of a stage ("input 3", "transfer 0", "local 1"). */
+ *  and "output_kinds" of a stage ("input 3", "transfer 0", "local 1"),
+ *  "input_types" and "output_types" ("8x4xf32"), all global. */
 AlpaResult *alpaGetSignature(AlpaStringRef text);
 
 /** The modules nested in a module: lists "names" and "texts". */

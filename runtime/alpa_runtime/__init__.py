@@ -4,18 +4,24 @@ This package needs jax and numpy only. It never imports the compiler (``stablehl
 made on one machine runs on another that has nothing of the compiler installed.
 """
 
+from alpa_runtime.check import check
 from alpa_runtime.cpu_pool import ensure_cpu_pool
 from alpa_runtime.errors import InputError, ProgramError, RuntimeMeshError
 from alpa_runtime.executable import Executable, compile_spmd
+from alpa_runtime.pipeline import PipelineExecutable
+from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.program import SpmdProgram, ValueSpec
 
 __all__ = [
     "Executable",
     "InputError",
+    "PipelineExecutable",
+    "PipelinePlan",
     "ProgramError",
     "RuntimeMeshError",
     "SpmdProgram",
     "ValueSpec",
+    "check",
     "compile_spmd",
     "ensure_cpu_pool",
 ]

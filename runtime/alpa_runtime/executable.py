@@ -37,7 +37,7 @@ class Executable:
             NamedSharding(mesh, value.logical_spec) for value in program.outputs
         )
         self._avals = tuple(
-            _logical_aval(value, sharding)
+            _logical_aval(value, sharding, program.mesh_sizes)
             for value, sharding in zip(program.inputs, self.in_shardings, strict=True)
         )
         self._compiled: jax.stages.Compiled | None = None
@@ -163,10 +163,13 @@ def compile_spmd(program: SpmdProgram, devices: Sequence[jax.Device] | Mesh) -> 
     return Executable(program, Mesh(flat.reshape(shape), names))
 
 
-def _logical_aval(value: ValueSpec, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
+def _logical_aval(
+    value: ValueSpec, sharding: NamedSharding, sizes: dict[str, int]
+) -> jax.ShapeDtypeStruct:
     """The aval that the caller passes: keys are typed, not raw data."""
     if value.key_impl is None:
-        return jax.ShapeDtypeStruct(value.shape, numpy_dtype(value.dtype), weak_type=value.is_weak)
+        shape = value.array_shape(sizes)
+        return jax.ShapeDtypeStruct(shape, numpy_dtype(value.dtype), weak_type=value.is_weak)
     key = jax.eval_shape(lambda: jax.random.key(0, impl=value.key_impl))
     return jax.ShapeDtypeStruct(value.logical_shape, key.dtype, sharding=sharding)
 
@@ -201,7 +204,7 @@ def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
     )
     # One trace per executable; the lambda keeps jit from writing the module's repr in its name.
     sharded = jax.shard_map(
-        lambda *args: tuple(module(*args)),
+        lambda *args: _stack(program, module(*_unstack(program, args))),
         mesh=mesh,
         in_specs=tuple(value.spec for value in program.inputs),
         out_specs=tuple(value.spec for value in program.outputs),
@@ -220,6 +223,22 @@ def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
 
     run.__name__ = program.name
     return run
+
+
+def _unstack(program: SpmdProgram, args: Sequence[jax.Array]) -> list[jax.Array]:
+    """Takes the one summand that a device has of each partial value out of its dimension."""
+    return [
+        jax.numpy.squeeze(arg, 0) if value.partial else arg
+        for arg, value in zip(args, program.inputs, strict=True)
+    ]
+
+
+def _stack(program: SpmdProgram, results: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
+    """Gives each partial value the dimension of its summands."""
+    return tuple(
+        jax.numpy.expand_dims(result, 0) if value.partial else result
+        for result, value in zip(results, program.outputs, strict=True)
+    )
 
 
 def _restore(result: jax.Array, value: ValueSpec) -> jax.Array:

@@ -29,6 +29,8 @@ class ValueSpec:
         key_impl: name of the PRNG implementation when the value is an array of typed keys.
         is_weak: whether the value has a weak type (it came from a Python scalar).
         name: what messages call the value.
+        partial: mesh axes over which the value is still to be summed. The array that holds it has
+            a leading dimension with one summand per device of these axes.
     """
 
     shape: tuple[int, ...]
@@ -37,6 +39,7 @@ class ValueSpec:
     key_impl: str | None = None
     is_weak: bool = False
     name: str = ""
+    partial: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.axes) != len(self.shape):
@@ -51,6 +54,8 @@ class ValueSpec:
         entries: list[str | tuple[str, ...] | None] = [
             None if not axes else axes[0] if len(axes) == 1 else axes for axes in self.axes
         ]
+        if self.partial:
+            entries.insert(0, self.partial)
         while entries and entries[-1] is None:
             entries.pop()
         return PartitionSpec(*entries)
@@ -58,7 +63,8 @@ class ValueSpec:
     @property
     def logical_spec(self) -> PartitionSpec:
         """The sharding of the array that the caller sees, in which a key is one element."""
-        return PartitionSpec(*tuple(self.spec)[: len(self.logical_shape)])
+        rank = len(self.logical_shape) + bool(self.partial)
+        return PartitionSpec(*tuple(self.spec)[:rank])
 
     @property
     def logical_shape(self) -> tuple[int, ...]:
@@ -67,9 +73,18 @@ class ValueSpec:
             return self.shape
         return self.shape[: len(self.shape) - len(_key_words(self.key_impl))]
 
+    def array_shape(self, mesh: dict[str, int]) -> tuple[int, ...]:
+        """The shape of the global array on ``mesh``, the summands of a partial value in front."""
+        if not self.partial:
+            return self.logical_shape
+        return (math.prod(mesh[axis] for axis in self.partial), *self.logical_shape)
+
     def local_shape(self, mesh: dict[str, int]) -> tuple[int, ...]:
-        """The shape that one device of ``mesh`` (axis name to size) holds."""
-        seen: set[str] = set()
+        """The shape that one device of ``mesh`` (axis name to size) holds.
+
+        That of its summand, without a leading dimension, when the value is partial.
+        """
+        seen: set[str] = set(self.partial)
         local = []
         for dimension, (size, axes) in enumerate(zip(self.shape, self.axes, strict=True)):
             for axis in axes:

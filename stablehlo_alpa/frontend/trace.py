@@ -89,6 +89,7 @@ def trace(
     static_argnums: Sequence[int] = (),
     donate_argnums: Sequence[int] = (),
     batch_argnums: Sequence[int] = (),
+    num_micro_batches: int = 1,
 ) -> TracedProgram:
     """Traces ``fun``.
 
@@ -100,9 +101,10 @@ def trace(
         donate_argnums: positions of arguments whose buffers may be overwritten.
         batch_argnums: positions of arguments that hold a batch; when empty, every argument that is
             neither state, scalar nor PRNG key.
+        num_micro_batches: the function is traced for one of so many equal parts of its batches.
 
     Raises:
-        TraceError: the function has no array arguments, has side effects or callbacks, is sharded
+        TraceError: a batch cannot be cut, the function has no array arguments, has side effects or callbacks, is sharded
             by hand already, or a dimension is not a number.
     """
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -123,6 +125,17 @@ def trace(
     for value, leaf in zip(names, flat, strict=True):
         _check_static_shape(name, value, leaf.shape)
 
+    if num_micro_batches > 1:
+        whole = jax.eval_shape(lambda *a, **k: fun(*a, **k), *call_args, **avals_kwargs)
+        aliases = _aliases(avals, whole, static, args, donate_argnums, batch_argnums)
+        batch = _batch(flat, argnums, aliases, batch_argnums)
+        flat = [
+            _micro_batch(name, value, leaf, num_micro_batches) if i in batch else leaf
+            for i, (value, leaf) in enumerate(zip(names, flat, strict=True))
+        ]
+        avals, avals_kwargs = in_tree.unflatten(flat)
+        remaining = iter(avals)
+        call_args = [arg if i in static else next(remaining) for i, arg in enumerate(args)]
     with paused_collection():
         traced = jax.jit(fun, static_argnums=tuple(sorted(static)), keep_unused=True).trace(
             *call_args, **avals_kwargs
@@ -188,6 +201,17 @@ def _check_static_shape(name: str, value: str, shape: Sequence[Any]) -> None:
                 f"dimension {dimension} of argument {value} of {name} is {size}, dynamic shapes "
                 "cannot be planned: every dimension must be a number"
             )
+
+
+def _micro_batch(name: str, value: str, leaf: Any, count: int) -> jax.ShapeDtypeStruct:
+    if not leaf.shape or leaf.shape[0] % count:
+        size = leaf.shape[0] if leaf.shape else "no dimension"
+        raise TraceError(
+            f"batch {value} of {name} has {size} on dimension 0, which does not divide into "
+            f"{count} micro-batches; batch_argnums= says which arguments are batches"
+        )
+    shape = (leaf.shape[0] // count, *leaf.shape[1:])
+    return jax.ShapeDtypeStruct(shape, leaf.dtype, weak_type=bool(leaf.weak_type))
 
 
 def _value(name: str, aval: Any) -> TracedValue:

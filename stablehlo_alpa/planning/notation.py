@@ -15,19 +15,35 @@ def parse_sharding(text: str, axis_names: Sequence[str]) -> tuple[tuple[str, ...
         axis_names: names of the mesh axes by number.
 
     Raises:
-        ShardingError: the text is not of that form; partial shardings are not, since no value
-            that enters or leaves a program is one.
+        ShardingError: the text is not of that form; partial shardings are not.
+    """
+    dims, partial = parse_partial_sharding(text, axis_names)
+    if partial:
+        raise ShardingError(f"sharding {text!r} is partial, no value of a whole program is")
+    return dims
+
+
+def parse_partial_sharding(
+    text: str, axis_names: Sequence[str]
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """Mesh axes per dimension, and those over which the value is partial (``RS0P1``).
+
+    Raises:
+        ShardingError: the text is not of that form.
     """
     dims: list[list[str]] = []
-    split = False
+    partial: list[str] = []
+    target: list[str] | None = None
     for letter in text:
-        if letter in "RS":
+        if letter in "RS" and target is not partial:
             dims.append([])
-            split = letter == "S"
-        elif split and letter.isdigit() and int(letter) < len(axis_names):
-            dims[-1].append(axis_names[int(letter)])
+            target = dims[-1] if letter == "S" else None
+        elif letter == "P" and target is not partial:
+            target = partial
+        elif target is not None and letter.isdigit() and int(letter) < len(axis_names):
+            target.append(axis_names[int(letter)])
         else:
             raise ShardingError(
                 f"sharding {text!r} is not R or S with axes below {len(axis_names)} per dimension"
             )
-    return tuple(tuple(dim) for dim in dims)
+    return tuple(tuple(dim) for dim in dims), tuple(partial)

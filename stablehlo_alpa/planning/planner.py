@@ -25,6 +25,7 @@ from stablehlo_alpa.errors import (
 )
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
+from stablehlo_alpa.planning.compiler import enumerate_strategies, run_passes
 from stablehlo_alpa.planning.notation import parse_sharding
 from stablehlo_alpa.planning.pins import Pins, no_pins
 from stablehlo_alpa.planning.plan import Plan
@@ -69,7 +70,7 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
     with _progress() as say:
         say(f"{program.name}: merging operators")
         preparing = f"alpa-prepare-pipeline{{aliases={program.alias_option}}}"
-        merged, remarks = _run(program.text, f"builtin.module({preparing})", program.name)
+        merged, remarks = run_passes(program.text, f"builtin.module({preparing})", program.name)
         best = _search(program, merged, options, say)
         say(f"{program.name}: lowering to {'x'.join(map(str, best.mesh.shape))}")
         return _lower(program, merged, best, options, remarks)
@@ -82,7 +83,7 @@ def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Any)
         say(f"{program.name}: mesh {'x'.join(map(str, shape))}: strategies")
         try:
             mesh = options.cluster.logical_mesh(shape, options.axis_names)
-            graph = StrategyGraph.from_arrays(_strategy_graph(merged, mesh, program.name))
+            graph = enumerate_strategies(merged, mesh, program.name)
             if len(graph.input_node) != len(program.inputs):
                 raise CompileError(
                     f"{program.name}: the compiler sees {len(graph.input_node)} inputs, "
@@ -117,21 +118,6 @@ def _name_inputs(graph: StrategyGraph, program: TracedProgram) -> StrategyGraph:
     return replace(graph, node_name=tuple(names))
 
 
-def _strategy_graph(text: str, mesh: LogicalMesh, name: str) -> dict[str, Any]:
-    try:
-        return _core.strategy_graph(text, mesh.axes)
-    except _core.CompilerError as error:
-        raise CompileError(f"{name}: strategies: {error}") from error
-
-
-def _run(text: str, pipeline: str, name: str) -> tuple[str, list[str]]:
-    try:
-        result, remarks = _core.run_pipeline(text, pipeline)
-    except _core.CompilerError as error:
-        raise CompileError(f"{name}: {error}") from error
-    return result, list(remarks)
-
-
 def _lower(
     program: TracedProgram,
     merged: str,
@@ -141,8 +127,8 @@ def _lower(
 ) -> Plan:
     choice = ",".join(str(int(strategy)) for strategy in best.solution.choice)
     planning = f"alpa-plan-pipeline{{mesh={best.mesh.pass_option} solution={choice}}}"
-    planned, more = _run(merged, f"builtin.module({planning})", program.name)
-    local, last = _run(planned, "builtin.module(alpa-spmd-pipeline)", program.name)
+    planned, more = run_passes(merged, f"builtin.module({planning})", program.name)
+    local, last = run_passes(planned, "builtin.module(alpa-spmd-pipeline)", program.name)
     signature = _core.signature(planned)
     axis_names = signature["mesh_axes"]
     spmd = SpmdProgram(

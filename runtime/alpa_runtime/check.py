@@ -1,0 +1,164 @@
+"""Proves a pipeline plan before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alpa_runtime.errors import ProgramError
+from alpa_runtime.order import issue_order
+from alpa_runtime.plan import Free, Instruction, PipelinePlan, Recv, Run, Send
+from alpa_runtime.program import ValueSpec
+
+
+def check(plan: PipelinePlan) -> None:
+    """Proves that a plan can run.
+
+    Every number names something; every buffer is filled before it is used, holds one value at a
+    time, and is not used after it was freed or donated; programs get buffers of the values that
+    they take; every receive has exactly one send and the other way round, between the meshes that
+    both name; there is an order in which no mesh waits for ever; outputs are there at the end.
+
+    Raises:
+        ProgramError: naming the mesh, the position and the rule.
+    """
+    count = len(plan.meshes)
+    if not len(plan.instructions) == len(plan.buffers) == count:
+        raise ProgramError(
+            f"{plan.name}: {count} meshes, {len(plan.instructions)} instruction lists and "
+            f"{len(plan.buffers)} lists of buffers"
+        )
+    _check_transfers(plan)
+    for mesh, instructions in enumerate(plan.instructions):
+        _MeshCheck(plan, mesh).run(instructions)
+    issue_order(plan.instructions)
+
+
+def _check_transfers(plan: PipelinePlan) -> None:
+    sends: dict[int, tuple[int, Send]] = {}
+    recvs: dict[int, tuple[int, Recv]] = {}
+    for mesh, instructions in enumerate(plan.instructions):
+        for instruction in instructions:
+            if isinstance(instruction, Send):
+                if instruction.transfer in sends:
+                    raise ProgramError(f"{plan.name}: transfer {instruction.transfer} is sent twice")
+                sends[instruction.transfer] = (mesh, instruction)
+            elif isinstance(instruction, Recv):
+                if instruction.transfer in recvs:
+                    raise ProgramError(
+                        f"{plan.name}: transfer {instruction.transfer} is received twice"
+                    )
+                recvs[instruction.transfer] = (mesh, instruction)
+    if sends.keys() != recvs.keys():
+        missing = sorted(sends.keys() ^ recvs.keys())
+        raise ProgramError(f"{plan.name}: transfers {missing} lack their send or their receive")
+    for number, (source, send) in sends.items():
+        target, recv = recvs[number]
+        if (source, target) != (recv.source, send.target):
+            raise ProgramError(
+                f"{plan.name}: transfer {number} goes from mesh {source} to {send.target}, and is "
+                f"received by mesh {target} from {recv.source}"
+            )
+        made, needed = plan.value(source, send.buffer), plan.value(target, recv.buffer)
+        if (made.shape, made.dtype) != (needed.shape, needed.dtype) or made.partial:
+            raise ProgramError(
+                f"{plan.name}: transfer {number} sends {made.dtype}{list(made.shape)} and fills "
+                f"{needed.dtype}{list(needed.shape)}; partial values cannot be sent"
+            )
+
+
+class _MeshCheck:
+    """Follows the buffers of one mesh."""
+
+    def __init__(self, plan: PipelinePlan, mesh: int) -> None:
+        self._plan, self._mesh = plan, mesh
+        self._live: set[int] = set()
+        self._where = f"{plan.name}: mesh {mesh}"
+
+    def run(self, instructions: Sequence[Instruction]) -> None:
+        plan, mesh = self._plan, self._mesh
+        for index, value in enumerate(plan.inputs):
+            for placement in value.placements:
+                wanted = plan.num_micro_batches if value.is_batch else 1
+                if len(placement.buffers) != wanted:
+                    raise ProgramError(
+                        f"{plan.name}: input {index} fills {len(placement.buffers)} buffers of "
+                        f"mesh {placement.mesh}, needs {wanted}"
+                    )
+                if placement.mesh == mesh:
+                    for buffer in placement.buffers:
+                        self._fill(buffer, f"input {index}")
+        for position, instruction in enumerate(instructions):
+            what = f"instruction {position} ({type(instruction).__name__.lower()})"
+            match instruction:
+                case Run():
+                    self._run(instruction, what)
+                case Send(buffer, _, _):
+                    self._use(buffer, what)
+                case Recv(buffer, _, _):
+                    self._fill(buffer, what)
+                case Free(buffers):
+                    for buffer in buffers:
+                        self._use(buffer, what)
+                        self._live.discard(buffer)
+        for index, output in enumerate(plan.outputs):
+            if output.mesh == mesh:
+                self._use(output.buffer, f"output {index}")
+
+    def _run(self, run: Run, what: str) -> None:
+        plan = self._plan
+        if not 0 <= run.program < len(plan.programs):
+            raise ProgramError(f"{self._where}: {what} runs program {run.program}, there is none")
+        program = plan.programs[run.program]
+        if program.mesh != plan.meshes[self._mesh].axes:
+            raise ProgramError(
+                f"{self._where}: {what} runs {program.name}, which is for a mesh "
+                f"{program.mesh_sizes}, not {dict(plan.meshes[self._mesh].axes)}"
+            )
+        for kind, buffers, values in (
+            ("input", run.inputs, program.inputs),
+            ("output", run.outputs, program.outputs),
+        ):
+            if len(buffers) != len(values):
+                raise ProgramError(
+                    f"{self._where}: {what} has {len(buffers)} {kind}s, {program.name} has "
+                    f"{len(values)}"
+                )
+            for place, (buffer, value) in enumerate(zip(buffers, values, strict=True)):
+                if kind == "input":
+                    self._use(buffer, what)
+                held = self._value(buffer, what)
+                if (held.shape, held.dtype, held.axes, held.partial) != (
+                    value.shape,
+                    value.dtype,
+                    value.axes,
+                    value.partial,
+                ):
+                    raise ProgramError(
+                        f"{self._where}: {what}: {kind} {place} of {program.name} is "
+                        f"{value.dtype}{list(value.shape)} as {value.spec}, buffer {buffer} holds "
+                        f"{held.dtype}{list(held.shape)} as {held.spec}"
+                    )
+        donated = [run.inputs[place] for place in program.donated]
+        if len(set(donated)) != len(donated) or any(
+            run.inputs.count(buffer) > 1 for buffer in donated
+        ):
+            raise ProgramError(f"{self._where}: {what} donates a buffer that it uses twice")
+        self._live.difference_update(donated)
+        for buffer in run.outputs:
+            self._fill(buffer, what)
+
+    def _value(self, buffer: int, what: str) -> ValueSpec:
+        if not 0 <= buffer < len(self._plan.buffers[self._mesh]):
+            raise ProgramError(f"{self._where}: {what} names buffer {buffer}, there is none")
+        return self._plan.value(self._mesh, buffer)
+
+    def _use(self, buffer: int, what: str) -> None:
+        self._value(buffer, what)
+        if buffer not in self._live:
+            raise ProgramError(f"{self._where}: {what} uses buffer {buffer}, which holds nothing")
+
+    def _fill(self, buffer: int, what: str) -> None:
+        self._value(buffer, what)
+        if buffer in self._live:
+            raise ProgramError(f"{self._where}: {what} fills buffer {buffer}, which is in use")
+        self._live.add(buffer)

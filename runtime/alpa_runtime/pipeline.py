@@ -1,0 +1,177 @@
+"""Runs a pipeline plan in one process, on submeshes of its devices."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+
+from alpa_runtime.errors import InputError, RuntimeMeshError
+from alpa_runtime.executable import Executable
+from alpa_runtime.order import issue_order
+from alpa_runtime.plan import Free, PipelinePlan, PlanInput, Recv, Run, Send
+from alpa_runtime.program import ValueSpec, numpy_dtype
+
+# Launches of a mesh that may be in flight. XLA's CPU client lets 32 be and can deadlock when more
+# wait (measured: 24 pass, 40 abort).
+IN_FLIGHT = 24
+
+
+class PipelineExecutable:
+    """A plan on its devices. Call it with one array per flat input, in order.
+
+    Attributes:
+        plan: what is run.
+        meshes: the submeshes.
+        in_shardings: per flat input the sharding on the mesh that keeps it.
+        out_shardings: per flat output.
+    """
+
+    def __init__(self, plan: PipelinePlan, devices: Sequence[jax.Device]):
+        if len(devices) != plan.num_devices:
+            raise RuntimeMeshError(
+                f"{plan.name} runs on {plan.num_devices} devices, got {len(devices)}"
+            )
+        self.plan = plan
+        self.meshes = tuple(_mesh(mesh.axes, mesh.devices, devices) for mesh in plan.meshes)
+        self._shardings = tuple(
+            tuple(
+                NamedSharding(mesh, plan.values[value].logical_spec) for value in plan.buffers[index]
+            )
+            for index, mesh in enumerate(self.meshes)
+        )
+        self.in_shardings = tuple(self._input_sharding(value) for value in plan.inputs)
+        self.out_shardings = tuple(self._shardings[o.mesh][o.buffer] for o in plan.outputs)
+        self._executables: list[dict[int, Executable]] = [{} for _ in plan.meshes]
+        for mesh, own in enumerate(plan.instructions):
+            for instruction in own:
+                if isinstance(instruction, Run):
+                    number = instruction.program
+                    if number not in self._executables[mesh]:
+                        self._executables[mesh][number] = Executable(
+                            plan.programs[number], self.meshes[mesh]
+                        )
+        self._order = [
+            (mesh, plan.instructions[mesh][position])
+            for mesh, position in issue_order(plan.instructions)
+        ]
+        self._avals = [_aval(value) for value in plan.inputs]
+        self._splitters: dict[int, Any] = {}
+
+    def compile(self) -> None:
+        """Compiles all programs now; the first call does so otherwise."""
+        for executables in self._executables:
+            for executable in executables.values():
+                executable.compile()
+
+    def __call__(self, *args: Any) -> tuple[jax.Array, ...]:
+        """Runs a step.
+
+        Args:
+            *args: one array-like per flat input; a batch whole.
+
+        Returns:
+            one global array per flat output, each on the mesh that makes it.
+
+        Raises:
+            InputError: count, shape or dtype of the arguments is wrong, or one was donated before.
+        """
+        self._check(args)
+        buffers: list[dict[int, Any]] = [{} for _ in self.meshes]
+        for index, arg in enumerate(args):
+            self._place(index, arg, buffers)
+        in_flight: list[deque[Any]] = [deque() for _ in self.meshes]
+        sent: dict[int, Any] = {}
+        for mesh, instruction in self._order:
+            own = buffers[mesh]
+            match instruction:
+                case Run(program, inputs, outputs):
+                    results = self._executables[mesh][program](*[own[i] for i in inputs])
+                    own.update(zip(outputs, results, strict=True))
+                    if results:
+                        self._wait(in_flight[mesh], results)
+                case Send(buffer, _, transfer):
+                    sent[transfer] = own[buffer]
+                case Recv(buffer, _, transfer):
+                    own[buffer] = jax.device_put(sent.pop(transfer), self._shardings[mesh][buffer])
+                case Free(freed):
+                    for buffer in freed:
+                        del own[buffer]
+        return tuple(buffers[o.mesh][o.buffer] for o in self.plan.outputs)
+
+    @staticmethod
+    def _wait(queue: deque[Any], results: Sequence[Any]) -> None:
+        """Lets only so many launches of a mesh be in flight."""
+        queue.append(results[-1])
+        if len(queue) >= IN_FLIGHT:
+            oldest = queue.popleft()
+            if not oldest.is_deleted():
+                oldest.block_until_ready()
+
+    def _place(self, index: int, arg: Any, buffers: list[dict[int, Any]]) -> None:
+        """Puts an input on the meshes that need it."""
+        for placement in self.plan.inputs[index].placements:
+            shardings = self._shardings[placement.mesh]
+            if not self.plan.inputs[index].is_batch:
+                (buffer,) = placement.buffers
+                buffers[placement.mesh][buffer] = jax.device_put(arg, shardings[buffer])
+                continue
+            parts = self._split(index, arg)
+            for buffer, part in zip(placement.buffers, parts, strict=True):
+                buffers[placement.mesh][buffer] = jax.device_put(part, shardings[buffer])
+
+    def _split(self, index: int, arg: Any) -> Sequence[Any]:
+        """The micro-batches of a batch."""
+        count = self.plan.num_micro_batches
+        if count == 1:
+            return [arg]
+        if not isinstance(arg, jax.Array):
+            return np.split(np.asarray(arg), count)
+        if index not in self._splitters:
+            self._splitters[index] = jax.jit(lambda x: jax.numpy.split(x, count))
+        parts: Sequence[Any] = self._splitters[index](arg)
+        return parts
+
+    def _input_sharding(self, value: PlanInput) -> NamedSharding:
+        if not value.placements:
+            return NamedSharding(self.meshes[0], jax.sharding.PartitionSpec())
+        first = value.placements[0]
+        return self._shardings[first.mesh][first.buffers[0]]
+
+    def _check(self, args: Sequence[Any]) -> None:
+        if len(args) != len(self._avals):
+            raise InputError(f"{self.plan.name} takes {len(self._avals)} arrays, got {len(args)}")
+        for arg, aval, value in zip(args, self._avals, self.plan.inputs, strict=True):
+            name = value.value.name or "an input"
+            found = jax.typeof(arg)
+            if found.shape != aval.shape or found.dtype != aval.dtype:
+                raise InputError(
+                    f"{name} of {self.plan.name} is {aval.dtype}{list(aval.shape)}, "
+                    f"got {found.dtype}{list(found.shape)}"
+                )
+            if isinstance(arg, jax.Array) and arg.is_deleted():
+                raise InputError(
+                    f"{name} of {self.plan.name} was deleted: an earlier call that donates it has "
+                    "taken its buffers; pass what that call returned"
+                )
+
+
+def _mesh(
+    axes: tuple[tuple[str, int], ...], positions: Sequence[int], devices: Sequence[jax.Device]
+) -> Mesh:
+    # np.array would try to iterate over the devices.
+    flat = np.empty(len(positions), dtype=object)
+    flat[:] = [devices[position] for position in positions]
+    return Mesh(flat.reshape([size for _, size in axes]), [name for name, _ in axes])
+
+
+def _aval(value: PlanInput) -> jax.ShapeDtypeStruct:
+    spec: ValueSpec = value.value
+    if spec.key_impl is None:
+        return jax.ShapeDtypeStruct(spec.shape, numpy_dtype(spec.dtype))
+    key = jax.eval_shape(lambda: jax.random.key(0, impl=spec.key_impl))
+    return jax.ShapeDtypeStruct(spec.logical_shape, key.dtype)

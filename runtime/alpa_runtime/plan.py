@@ -1,0 +1,169 @@
+"""A pipeline plan: the programs of all meshes and the instructions that run them, as plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TypeAlias
+
+from alpa_runtime.errors import ProgramError
+from alpa_runtime.program import SpmdProgram, ValueSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanMesh:
+    """A submesh of the cluster.
+
+    Attributes:
+        axes: names and sizes; the first axis is the outermost in the order of devices.
+        devices: positions of its devices in the list of devices that the plan is run on.
+    """
+
+    axes: tuple[tuple[str, int], ...]
+    devices: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        size = math.prod(size for _, size in self.axes)
+        if size != len(self.devices):
+            raise ProgramError(f"a mesh {dict(self.axes)} has {size} devices, not {self.devices}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """Runs a program on buffers of the mesh.
+
+    Attributes:
+        program: its number in the plan. Inputs that it donates hold nothing afterwards.
+        inputs, outputs: numbers of buffers.
+        label: what runs, for traces: ``"stage 0 forward 3"``.
+    """
+
+    program: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    label: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Send:
+    """Hands a buffer to another mesh; the buffer stays.
+
+    Attributes:
+        buffer: number of the buffer.
+        target: number of the mesh.
+        transfer: number of the transfer, the same as that of the receive.
+    """
+
+    buffer: int
+    target: int
+    transfer: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Recv:
+    """Fills a buffer with what another mesh (or this one, resharded) has sent.
+
+    Attributes:
+        buffer: number of the buffer; its value says the sharding.
+        source: number of the mesh.
+        transfer: number of the transfer.
+    """
+
+    buffer: int
+    source: int
+    transfer: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Free:
+    """Forgets buffers.
+
+    Attributes:
+        buffers: numbers of buffers.
+    """
+
+    buffers: tuple[int, ...]
+
+
+Instruction: TypeAlias = Run | Send | Recv | Free
+
+
+@dataclasses.dataclass(frozen=True)
+class Placement:
+    """Where an input is needed.
+
+    Attributes:
+        mesh: number of the mesh.
+        buffers: one buffer that holds it whole, or one per micro-batch.
+    """
+
+    mesh: int
+    buffers: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanInput:
+    """A flat input of a step.
+
+    Attributes:
+        value: what the caller passes; for a batch the whole of it. Its axes mean nothing.
+        is_batch: whether dimension 0 is cut into micro-batches.
+        is_donated: whether the caller gives the buffers away.
+        placements: the meshes that need it, the one that keeps it first.
+    """
+
+    value: ValueSpec
+    is_batch: bool
+    is_donated: bool
+    placements: tuple[Placement, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanOutput:
+    """A flat output of a step: a buffer of a mesh.
+
+    Attributes:
+        mesh, buffer: numbers of both.
+        name: what messages call it.
+    """
+
+    mesh: int
+    buffer: int
+    name: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class PipelinePlan:
+    """Everything needed to run a step on several meshes.
+
+    Attributes:
+        name: of the function.
+        num_micro_batches: how many micro-batches a batch is cut into.
+        schedule: name of the schedule, for people.
+        meshes: the submeshes.
+        programs: what they run.
+        values: the different values that buffers hold.
+        buffers: per mesh and buffer the number of its value.
+        instructions: per mesh what it does in a step, in order.
+        inputs, outputs: of the step, flat.
+    """
+
+    name: str
+    num_micro_batches: int
+    schedule: str
+    meshes: tuple[PlanMesh, ...]
+    programs: tuple[SpmdProgram, ...]
+    values: tuple[ValueSpec, ...]
+    buffers: tuple[tuple[int, ...], ...]
+    instructions: tuple[tuple[Instruction, ...], ...]
+    inputs: tuple[PlanInput, ...]
+    outputs: tuple[PlanOutput, ...]
+
+    @property
+    def num_devices(self) -> int:
+        """Devices that the plan is for."""
+        return 1 + max(device for mesh in self.meshes for device in mesh.devices)
+
+    def value(self, mesh: int, buffer: int) -> ValueSpec:
+        """What a buffer holds."""
+        return self.values[self.buffers[mesh][buffer]]

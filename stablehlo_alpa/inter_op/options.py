@@ -1,0 +1,158 @@
+"""How layers become stages and stages get their submeshes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.errors import MeshError
+
+
+@dataclass(frozen=True)
+class StageOption:
+    """Base of the ways to form stages."""
+
+
+@dataclass(frozen=True)
+class UniformStages(StageOption):
+    """As many layers and as many devices for every stage, as far as they divide.
+
+    Attributes:
+        num_stages: how many.
+        mesh_shape: logical mesh of every stage; None tries all.
+    """
+
+    num_stages: int
+    mesh_shape: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_stages < 1:
+            raise ValueError(f"num_stages must be >= 1, got {self.num_stages}")
+
+
+@dataclass(frozen=True)
+class ManualStages(StageOption):
+    """Stages as given.
+
+    Attributes:
+        layers: how many layers each stage has, in order.
+        submeshes: hosts and devices per host of each stage.
+        mesh_shapes: logical mesh of each stage; None tries all shapes, for all or for one.
+    """
+
+    layers: tuple[int, ...]
+    submeshes: tuple[tuple[int, int], ...]
+    mesh_shapes: tuple[tuple[int, ...] | None, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.layers or any(count < 1 for count in self.layers):
+            raise ValueError(f"every stage has at least one layer, got layers={self.layers}")
+        if len(self.submeshes) != len(self.layers):
+            raise MeshError(
+                f"{len(self.layers)} stages need as many submeshes, got {len(self.submeshes)}"
+            )
+        if self.mesh_shapes is not None:
+            if len(self.mesh_shapes) != len(self.layers):
+                raise MeshError(
+                    f"{len(self.layers)} stages need as many mesh_shapes, got "
+                    f"{len(self.mesh_shapes)}"
+                )
+            for shape, submesh in zip(self.mesh_shapes, self.submeshes, strict=True):
+                if shape is not None and math.prod(shape) != math.prod(submesh):
+                    raise MeshError(
+                        f"logical mesh {shape} has {math.prod(shape)} devices, its submesh "
+                        f"{submesh} has {math.prod(submesh)}"
+                    )
+
+
+@dataclass(frozen=True)
+class StageAssignment:
+    """Stages of layers on submeshes.
+
+    Attributes:
+        stage_of_layer: per layer its stage, ascending.
+        submeshes: per stage hosts and devices per host.
+        mesh_shapes: per stage its logical mesh; None where it is still to be chosen.
+    """
+
+    stage_of_layer: tuple[int, ...]
+    submeshes: tuple[tuple[int, int], ...]
+    mesh_shapes: tuple[tuple[int, ...] | None, ...]
+
+    @property
+    def num_stages(self) -> int:
+        """Stages."""
+        return len(self.submeshes)
+
+
+def uniform(
+    option: UniformStages, num_layers: int, cluster: ClusterSpec, num_meshes: int
+) -> StageAssignment:
+    """Spreads layers over stages and devices over meshes evenly.
+
+    Args:
+        option: how many stages.
+        num_layers: of the model.
+        cluster: all devices.
+        num_meshes: submeshes; stage s runs on submesh ``s % num_meshes``.
+
+    Raises:
+        ValueError: there are more stages than layers.
+        MeshError: the devices do not divide.
+    """
+    stages = option.num_stages
+    if stages > num_layers:
+        raise ValueError(
+            f"{stages} stages need as many layers, the model has {num_layers}; layers= says how it "
+            "is cut"
+        )
+    size, rest = divmod(cluster.num_devices, num_meshes)
+    if rest:
+        raise MeshError(
+            f"{cluster.num_devices} devices do not divide into {num_meshes} equal submeshes"
+        )
+    submesh = _submesh(size, cluster)
+    return StageAssignment(
+        tuple(layer * stages // num_layers for layer in range(num_layers)),
+        (submesh,) * stages,
+        (option.mesh_shape,) * stages,
+    )
+
+
+def manual(option: ManualStages, num_layers: int, cluster: ClusterSpec) -> StageAssignment:
+    """Takes stages as they are given.
+
+    Raises:
+        ValueError: the layers do not add up.
+        MeshError: the submeshes do not.
+    """
+    if sum(option.layers) != num_layers:
+        raise ValueError(
+            f"layers {option.layers} of the stages sum to {sum(option.layers)}, the model has "
+            f"{num_layers}"
+        )
+    total = sum(hosts * devices for hosts, devices in option.submeshes)
+    if total != cluster.num_devices:
+        raise MeshError(
+            f"submeshes {option.submeshes} have {total} devices, the cluster has "
+            f"{cluster.num_devices}"
+        )
+    stage_of_layer = [
+        stage for stage, count in enumerate(option.layers) for _ in range(count)
+    ]
+    shapes: Sequence[tuple[int, ...] | None] = option.mesh_shapes or (None,) * len(option.layers)
+    return StageAssignment(tuple(stage_of_layer), tuple(option.submeshes), tuple(shapes))
+
+
+def _submesh(size: int, cluster: ClusterSpec) -> tuple[int, int]:
+    """Hosts and devices per host of a submesh of some devices."""
+    per_host = cluster.devices_per_host
+    if size <= per_host:
+        if per_host % size:
+            raise MeshError(f"submeshes of {size} devices do not divide hosts of {per_host}")
+        return (1, size)
+    if size % per_host:
+        raise MeshError(f"submeshes of {size} devices are no multiple of hosts of {per_host}")
+    return (size // per_host, per_host)

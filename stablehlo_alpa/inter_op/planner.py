@@ -1,0 +1,215 @@
+"""Plans a pipeline: layers, stages, an intra-operator plan per stage, a schedule, instructions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import stablehlo_alpa._core as _core
+from alpa_runtime import ValueSpec, check
+from alpa_runtime.plan import PipelinePlan
+
+from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
+from stablehlo_alpa.errors import CompileError, InfeasibleError, MeshError, StablehloAlpaError
+from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op.emit import StepInterface, emit
+from stablehlo_alpa.inter_op.options import (
+    ManualStages,
+    StageAssignment,
+    StageOption,
+    UniformStages,
+    manual,
+    uniform,
+)
+from stablehlo_alpa.inter_op.schedules import Schedule, make_schedule
+from stablehlo_alpa.inter_op.stage import PlannedStage
+from stablehlo_alpa.inter_op.stage_planner import (
+    StageCandidate,
+    lower_stage,
+    prepare_stage,
+    solve_stage,
+)
+from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.planning.compiler import run_passes
+
+_LAYER = re.compile(r"alpa\.layer = (\d+)")
+
+
+@dataclass(frozen=True)
+class PipelineOptions:
+    """What a pipeline is planned under.
+
+    Attributes:
+        cluster: all devices.
+        num_micro_batches: of a step.
+        stages: how stages are formed.
+        schedule: name of the schedule.
+        num_chunks: stages per mesh, for the interleaved schedule.
+        solve: budget and limits of the intra-operator plans.
+    """
+
+    cluster: ClusterSpec
+    num_micro_batches: int
+    stages: StageOption
+    schedule: str = "1f1b"
+    num_chunks: int = 1
+    solve: SolveOptions = field(default_factory=SolveOptions)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedPipeline:
+    """How a step runs on several meshes.
+
+    Attributes:
+        program: what was planned, for one micro-batch.
+        cluster: the devices.
+        assignment: stages of layers on submeshes.
+        schedule: the order of tasks.
+        stages: the planned stages.
+        runtime: what is run.
+    """
+
+    program: TracedProgram
+    cluster: ClusterSpec
+    assignment: StageAssignment
+    schedule: Schedule
+    stages: tuple[PlannedStage, ...]
+    runtime: PipelinePlan = field(repr=False)
+
+
+def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPipeline:
+    """Plans a step that was traced for one micro-batch.
+
+    Raises:
+        CompileError: a pass refused the program.
+        ValueError: stages, layers, meshes or schedule do not fit each other.
+        InfeasibleError: a stage does not fit its mesh, named with what it lacks.
+    """
+    layered = mark_layers(program, options.num_micro_batches)
+    num_layers = count_layers(layered)
+    assignment = _assign(options, num_layers)
+    num_meshes, rest = divmod(assignment.num_stages, options.num_chunks)
+    if rest:
+        raise ValueError(
+            f"{assignment.num_stages} stages do not divide into {options.num_chunks} per mesh"
+        )
+    schedule = make_schedule(
+        options.schedule, num_meshes, assignment.num_stages, options.num_micro_batches
+    )
+    sliced = slice_stages(layered, assignment.stage_of_layer, program.name)
+    cache = _core.SolverCache()
+    stages = []
+    starts = _first_devices(assignment, num_meshes)
+    for number in range(assignment.num_stages):
+        name = f"{program.name} stage {number}"
+        candidate = _best(sliced[f"stage_{number}"], number, assignment, options, name, cache)
+        start = starts[number % num_meshes]
+        devices = tuple(range(start, start + candidate.mesh.num_devices))
+        stages.append(
+            lower_stage(
+                candidate, program, devices, name, split_backward=schedule.splits_backward
+            )
+        )
+    step = interface(program, options.num_micro_batches)
+    runtime = emit(stages, schedule, step)
+    check(runtime)
+    return PlannedPipeline(
+        program, options.cluster, assignment, schedule, tuple(stages), runtime
+    )
+
+
+def mark_layers(program: TracedProgram, num_micro_batches: int) -> str:
+    """The step with layers and phases."""
+    batch = ",".join(str(index) for index in sorted(program.batch))
+    marking = (
+        f"alpa-layers-pipeline{{aliases={program.alias_option} batch={batch} "
+        f"micro-batches={num_micro_batches}}}"
+    )
+    return run_passes(program.text, f"builtin.module({marking})", program.name)[0]
+
+
+def count_layers(layered: str) -> int:
+    """Layers of a step."""
+    return 1 + max((int(number) for number in _LAYER.findall(layered)), default=0)
+
+
+def slice_stages(layered: str, stage_of_layer: tuple[int, ...], name: str) -> Mapping[str, str]:
+    """The modules of the stages, ``"stage_0"`` first."""
+    stages = ",".join(str(stage) for stage in stage_of_layer)
+    text, _ = run_passes(layered, f"builtin.module(alpa-slice-stages{{stages={stages}}})", name)
+    return _core.submodules(text)
+
+
+def interface(program: TracedProgram, num_micro_batches: int) -> StepInterface:
+    """Flat inputs and outputs as the caller sees them: batches whole."""
+    inputs = []
+    for index, value in enumerate(program.inputs):
+        shape = value.shape
+        if index in program.batch:
+            shape = (shape[0] * num_micro_batches, *shape[1:])
+        inputs.append(
+            ValueSpec(
+                shape, value.dtype, ((),) * len(shape), value.key_impl, value.is_weak, value.name
+            )
+        )
+    return StepInterface(
+        program.name if program.name.isidentifier() else "program",
+        tuple(inputs),
+        tuple(value.name for value in program.outputs),
+        program.batch,
+        frozenset(program.donated),
+    )
+
+
+def _assign(options: PipelineOptions, num_layers: int) -> StageAssignment:
+    match options.stages:
+        case UniformStages():
+            num_meshes = options.stages.num_stages // options.num_chunks
+            return uniform(options.stages, num_layers, options.cluster, max(num_meshes, 1))
+        case ManualStages():
+            return manual(options.stages, num_layers, options.cluster)
+    raise TypeError(f"stages must be UniformStages(...) or ManualStages(...), got {options.stages!r}")
+
+
+def _first_devices(assignment: StageAssignment, num_meshes: int) -> list[int]:
+    """Where the devices of each mesh begin."""
+    starts, position = [], 0
+    for hosts, devices in assignment.submeshes[:num_meshes]:
+        starts.append(position)
+        position += hosts * devices
+    return starts
+
+
+def _best(
+    sliced: str,
+    number: int,
+    assignment: StageAssignment,
+    options: PipelineOptions,
+    name: str,
+    cache: _core.SolverCache,
+) -> StageCandidate:
+    """The fastest logical mesh of a stage."""
+    hosts, per_host = assignment.submeshes[number]
+    cluster = replace(options.cluster, num_hosts=hosts, devices_per_host=per_host)
+    shape = assignment.mesh_shapes[number]
+    shapes = (shape,) if shape else tuple(logical_mesh_shapes(cluster.num_devices, hosts))
+    if options.num_chunks > 1 and shape is None:
+        # Stages of one mesh share it: its shape must not depend on the stage.
+        shapes = shapes[:1]
+    merged = prepare_stage(sliced, name)
+    found: list[StageCandidate] = []
+    refused: list[StablehloAlpaError] = []
+    for each in shapes:
+        try:
+            mesh = cluster.logical_mesh(each)
+            found.append(
+                solve_stage(merged, mesh, cluster.device, options.solve, name, cache)
+            )
+        except (InfeasibleError, MeshError) as error:
+            refused.append(error)
+    if found:
+        return min(found, key=lambda candidate: candidate.solution.objective_s)
+    if not refused:
+        raise CompileError(f"{name}: there is no mesh shape to plan for")
+    raise refused[0]

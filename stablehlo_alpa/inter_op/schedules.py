@@ -1,0 +1,284 @@
+"""Schedules: which stage works on which micro-batch when, as tables made from sizes alone."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+class TaskKind(enum.Enum):
+    """What a stage does with a micro-batch.
+
+    ``BACKWARD`` is the whole backward pass, or, where the schedule has ``WEIGHT`` tasks, only the
+    part that the stage before waits for.
+    """
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    WEIGHT = "backward_weight"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One pass of one micro-batch through one stage."""
+
+    kind: TaskKind
+    stage: int
+    micro_batch: int
+
+    def __str__(self) -> str:
+        """``F3`` for one stage per mesh; the stage is printed by the schedule."""
+        return f"{_LETTERS[self.kind]}{self.micro_batch}"
+
+
+_LETTERS = {TaskKind.FORWARD: "F", TaskKind.BACKWARD: "B", TaskKind.WEIGHT: "W"}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Tasks in the order in which each mesh runs them. Printing it gives a table.
+
+    Attributes:
+        name: of the schedule.
+        num_stages: stages in all; stage s is on mesh ``s % len(meshes)``.
+        num_micro_batches: micro-batches of a step.
+        meshes: per mesh its tasks.
+    """
+
+    name: str
+    num_stages: int
+    num_micro_batches: int
+    meshes: tuple[tuple[Task, ...], ...]
+
+    @property
+    def splits_backward(self) -> bool:
+        """Whether gradients of parameters are computed in tasks of their own."""
+        return any(task.kind is TaskKind.WEIGHT for tasks in self.meshes for task in tasks)
+
+    @property
+    def has_backward(self) -> bool:
+        """Whether it trains."""
+        return any(task.kind is TaskKind.BACKWARD for tasks in self.meshes for task in tasks)
+
+    def mesh_of(self, stage: int) -> int:
+        """The mesh that a stage runs on."""
+        return stage % len(self.meshes)
+
+    def __str__(self) -> str:
+        """One row per mesh, one column per unit of time in which each task takes one."""
+        rows = timeline(self)
+        chunks = self.num_stages > len(self.meshes)
+        cells = [
+            [
+                "" if task is None else f"{task}/{task.stage}" if chunks else str(task)
+                for task in row
+            ]
+            for row in rows
+        ]
+        width = max((len(cell) for row in cells for cell in row), default=1)
+        lines = [f"{self.name}: {self.num_stages} stages, {self.num_micro_batches} micro-batches"]
+        for mesh, row in enumerate(cells):
+            lines.append(f"mesh {mesh} | " + " ".join(cell.ljust(width) for cell in row).rstrip())
+        return "\n".join(lines)
+
+
+def dependencies(task: Task, num_stages: int) -> list[Task]:
+    """The tasks that have to end before a task can start."""
+    before: list[Task] = []
+    match task.kind:
+        case TaskKind.FORWARD:
+            if task.stage:
+                before.append(Task(TaskKind.FORWARD, task.stage - 1, task.micro_batch))
+        case TaskKind.BACKWARD:
+            before.append(Task(TaskKind.FORWARD, task.stage, task.micro_batch))
+            if task.stage + 1 < num_stages:
+                before.append(Task(TaskKind.BACKWARD, task.stage + 1, task.micro_batch))
+        case TaskKind.WEIGHT:
+            before.append(Task(TaskKind.BACKWARD, task.stage, task.micro_batch))
+    return before
+
+
+def timeline(schedule: Schedule) -> list[list[Task | None]]:
+    """Per mesh the task of every unit of time, when every task takes one and sends take none.
+
+    Raises:
+        ValueError: meshes wait for each other.
+    """
+    position = [0] * len(schedule.meshes)
+    done: set[Task] = set()
+    rows: list[list[Task | None]] = [[] for _ in schedule.meshes]
+    while any(at < len(tasks) for at, tasks in zip(position, schedule.meshes, strict=True)):
+        started: list[Task] = []
+        for mesh, tasks in enumerate(schedule.meshes):
+            task = tasks[position[mesh]] if position[mesh] < len(tasks) else None
+            if task and not all(t in done for t in dependencies(task, schedule.num_stages)):
+                task = None
+            rows[mesh].append(task)
+            if task:
+                started.append(task)
+                position[mesh] += 1
+        if not started:
+            raise ValueError(f"schedule {schedule.name} waits for ever at {position}")
+        done.update(started)
+    for row in rows:
+        while row and row[-1] is None:
+            row.pop()
+    return rows
+
+
+def gpipe(num_stages: int, num_micro_batches: int) -> Schedule:
+    """All forward passes, then all backward passes (Huang et al., GPipe, 2019)."""
+    _check(num_stages, num_micro_batches)
+    micro_batches = range(num_micro_batches)
+    return Schedule(
+        "gpipe",
+        num_stages,
+        num_micro_batches,
+        tuple(
+            tuple(Task(TaskKind.FORWARD, stage, m) for m in micro_batches)
+            + tuple(Task(TaskKind.BACKWARD, stage, m) for m in micro_batches)
+            for stage in range(num_stages)
+        ),
+    )
+
+
+def one_f_one_b(num_stages: int, num_micro_batches: int) -> Schedule:
+    """Forward and backward passes in turn: at most as many activations as stages are kept.
+
+    Source: Narayanan et al., "PipeDream-Flush" in "Memory-efficient pipeline-parallel DNN
+    training", 2021.
+    """
+    _check(num_stages, num_micro_batches)
+    meshes = []
+    for stage in range(num_stages):
+        warm_up = min(num_stages - stage - 1, num_micro_batches)
+        tasks = [Task(TaskKind.FORWARD, stage, m) for m in range(warm_up)]
+        for m in range(num_micro_batches):
+            if m + warm_up < num_micro_batches:
+                tasks.append(Task(TaskKind.FORWARD, stage, m + warm_up))
+            tasks.append(Task(TaskKind.BACKWARD, stage, m))
+        meshes.append(tuple(tasks))
+    return Schedule("1f1b", num_stages, num_micro_batches, tuple(meshes))
+
+
+def interleaved(num_meshes: int, num_micro_batches: int, num_chunks: int) -> Schedule:
+    """1F1B with several stages per mesh, mesh r having the stages r, r + p, r + 2p ...
+
+    Source: Narayanan et al., "Efficient large-scale language model training on GPU clusters using
+    Megatron-LM", 2021, section 2.2.
+
+    Args:
+        num_meshes: p.
+        num_micro_batches: m, a multiple of p.
+        num_chunks: v, stages per mesh.
+    """
+    _check(num_meshes, num_micro_batches)
+    if num_chunks < 1:
+        raise ValueError(f"num_chunks must be >= 1, got {num_chunks}")
+    if num_micro_batches % num_meshes:
+        raise ValueError(
+            f"the interleaved schedule needs micro-batches in multiples of its meshes, got "
+            f"{num_micro_batches} for {num_meshes} meshes"
+        )
+    total = num_micro_batches * num_chunks
+
+    def task(kind: TaskKind, mesh: int, step: int) -> Task:
+        chunk = step // num_meshes % num_chunks
+        if kind is TaskKind.BACKWARD:
+            chunk = num_chunks - 1 - chunk
+        group = step // (num_meshes * num_chunks)
+        micro_batch = group * num_meshes + step % num_meshes
+        return Task(kind, chunk * num_meshes + mesh, micro_batch)
+
+    meshes = []
+    for mesh in range(num_meshes):
+        warm_up = min(total, 2 * (num_meshes - mesh - 1) + (num_chunks - 1) * num_meshes)
+        tasks = [task(TaskKind.FORWARD, mesh, step) for step in range(warm_up)]
+        for step in range(total):
+            if step + warm_up < total:
+                tasks.append(task(TaskKind.FORWARD, mesh, step + warm_up))
+            tasks.append(task(TaskKind.BACKWARD, mesh, step))
+        meshes.append(tuple(tasks))
+    return Schedule("interleaved", num_meshes * num_chunks, num_micro_batches, tuple(meshes))
+
+
+def zero_bubble(num_stages: int, num_micro_batches: int) -> Schedule:
+    """ZB-H1: gradients of parameters fill the bubble, within the memory of 1F1B.
+
+    Source: Qi et al., "Zero bubble pipeline parallelism", 2024, section 2.3.
+
+    As 1F1B, but stage r lags r micro-batches behind with the gradients of its parameters. So the
+    last stages, which wait the least at the start, keep work for the end.
+    """
+    _check(num_stages, num_micro_batches)
+    meshes = []
+    for stage in range(num_stages):
+        warm_up = min(num_stages - stage, num_micro_batches)
+        tasks = [Task(TaskKind.FORWARD, stage, m) for m in range(warm_up)]
+        for m in range(num_micro_batches):
+            tasks.append(Task(TaskKind.BACKWARD, stage, m))
+            if m >= stage:
+                tasks.append(Task(TaskKind.WEIGHT, stage, m - stage))
+            if m + warm_up < num_micro_batches:
+                tasks.append(Task(TaskKind.FORWARD, stage, m + warm_up))
+        for m in range(max(0, num_micro_batches - stage), num_micro_batches):
+            tasks.append(Task(TaskKind.WEIGHT, stage, m))
+        meshes.append(tuple(tasks))
+    return Schedule("zero_bubble", num_stages, num_micro_batches, tuple(meshes))
+
+
+def inference(num_stages: int, num_micro_batches: int) -> Schedule:
+    """Forward passes only."""
+    _check(num_stages, num_micro_batches)
+    return Schedule(
+        "inference",
+        num_stages,
+        num_micro_batches,
+        tuple(
+            tuple(Task(TaskKind.FORWARD, stage, m) for m in range(num_micro_batches))
+            for stage in range(num_stages)
+        ),
+    )
+
+
+SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {
+    "gpipe": gpipe,
+    "1f1b": one_f_one_b,
+    "zero_bubble": zero_bubble,
+    "inference": inference,
+}
+
+
+def make_schedule(
+    name: str, num_meshes: int, num_stages: int, num_micro_batches: int
+) -> Schedule:
+    """A schedule by name; ``"interleaved"`` where there are more stages than meshes.
+
+    Raises:
+        ValueError: the name is not known, or the schedule does not take these sizes.
+    """
+    known: Sequence[str] = [*SCHEDULES, "interleaved"]
+    if name not in known:
+        raise ValueError(f"schedule must be one of {', '.join(known)}, got {name!r}")
+    if name == "interleaved":
+        if num_stages % num_meshes:
+            raise ValueError(
+                f"the interleaved schedule needs stages in multiples of its meshes, got "
+                f"{num_stages} stages on {num_meshes} meshes"
+            )
+        return interleaved(num_meshes, num_micro_batches, num_stages // num_meshes)
+    if num_stages != num_meshes:
+        raise ValueError(
+            f"schedule {name!r} has one stage per mesh, got {num_stages} stages on {num_meshes} "
+            "meshes; the interleaved schedule has several"
+        )
+    return SCHEDULES[name](num_stages, num_micro_batches)
+
+
+def _check(num_stages: int, num_micro_batches: int) -> None:
+    if num_stages < 1 or num_micro_batches < 1:
+        raise ValueError(
+            f"a schedule has at least one stage and one micro-batch, got {num_stages} and "
+            f"{num_micro_batches}"
+        )

@@ -1,0 +1,80 @@
+"""A planned stage: its submesh and the programs of its phases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from alpa_runtime import SpmdProgram
+
+from stablehlo_alpa.cluster import LogicalMesh
+from stablehlo_alpa.cost import PricedGraph
+from stablehlo_alpa.intra_op import Solution
+
+FORWARD, BACKWARD, WEIGHT, APPLY = "forward", "backward", "backward_weight", "apply_"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What an argument or a result of a phase is.
+
+    Attributes:
+        kind: ``"input"`` and ``"output"`` of the step, ``"transfer"`` (made by one stage, needed by
+            others), ``"local"`` (made by one phase, needed by later ones of the same stage) or
+            ``"accumulator"`` (a sum over the micro-batches).
+        number: which one; locals and accumulators count by stage.
+    """
+
+    kind: str
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> Slot:
+        """Reads ``"input 3"``."""
+        kind, number = text.split()
+        return cls(kind, int(number))
+
+
+@dataclass(frozen=True)
+class PhaseProgram:
+    """One phase of a stage.
+
+    Attributes:
+        name: ``"forward"``, ``"backward"``, ``"backward_weight"``, ``"apply_0"`` ...
+        program: what runs; inputs and outputs as in the slots.
+        inputs, outputs: one slot each.
+    """
+
+    name: str
+    program: SpmdProgram
+    inputs: tuple[Slot, ...]
+    outputs: tuple[Slot, ...]
+
+    @property
+    def runs_once(self) -> bool:
+        """Once per step instead of once per micro-batch."""
+        return self.name.startswith(APPLY)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedStage:
+    """A stage on its submesh.
+
+    Attributes:
+        mesh: its logical mesh.
+        devices: positions of its devices in the cluster.
+        phases: programs in the order in which they run.
+        priced, solution: the intra-operator plan of all phases together.
+        texts: modules by stage of compilation: sliced, merged, planned.
+    """
+
+    mesh: LogicalMesh
+    devices: tuple[int, ...]
+    phases: tuple[PhaseProgram, ...]
+    priced: PricedGraph = field(repr=False)
+    solution: Solution = field(repr=False)
+    texts: Mapping[str, str] = field(repr=False)
+
+    def phase(self, name: str) -> PhaseProgram | None:
+        """A phase by name."""
+        return next((phase for phase in self.phases if phase.name == name), None)

@@ -1,0 +1,141 @@
+"""Plans one stage: strategies of all its phases together, then a program for each phase."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from alpa_runtime import SpmdProgram, ValueSpec
+
+import stablehlo_alpa._core as _core
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.cost import PricedGraph, price
+from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op.stage import PhaseProgram, PlannedStage, Slot
+from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
+from stablehlo_alpa.planning.compiler import enumerate_strategies, run_passes
+from stablehlo_alpa.planning.notation import parse_partial_sharding
+
+_TYPE = re.compile(r"((?:\d+x)*)(.+)")
+_DTYPES = {
+    "i1": "bool",
+    "i4": "int4",
+    "ui4": "uint4",
+    "bf16": "bfloat16",
+    "f8E4M3FN": "float8_e4m3fn",
+    "f8E5M2": "float8_e5m2",
+    "complex<f32>": "complex64",
+    "complex<f64>": "complex128",
+}
+_DTYPES |= {f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}
+_DTYPES |= {f"ui{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}
+_DTYPES |= {f"f{bits}": f"float{bits}" for bits in (16, 32, 64)}
+
+
+@dataclass(frozen=True, eq=False)
+class StageCandidate:
+    """The best intra-operator plan of a stage on one logical mesh.
+
+    Attributes:
+        mesh: the mesh.
+        merged: the stage with roles.
+        priced, solution: strategies and the choice. Seconds are those of a whole step.
+    """
+
+    mesh: LogicalMesh
+    merged: str
+    priced: PricedGraph
+    solution: Solution
+
+
+def prepare_stage(sliced: str, name: str) -> str:
+    """Merges operators of a stage."""
+    return run_passes(sliced, "builtin.module(alpa-stage-pipeline)", name)[0]
+
+
+def solve_stage(
+    merged: str,
+    mesh: LogicalMesh,
+    device: DeviceSpec,
+    options: SolveOptions,
+    name: str,
+    cache: _core.SolverCache | None = None,
+) -> StageCandidate:
+    """Chooses the strategies of a stage on a mesh."""
+    priced = price(enumerate_strategies(merged, mesh, name), mesh, device)
+    return StageCandidate(mesh, merged, priced, solve(priced, options, cache))
+
+
+def lower_stage(
+    candidate: StageCandidate,
+    program: TracedProgram,
+    devices: tuple[int, ...],
+    name: str,
+    *,
+    split_backward: bool,
+) -> PlannedStage:
+    """Writes the programs of a stage's phases.
+
+    Args:
+        candidate: the stage and its strategies.
+        program: the step that it was cut from.
+        devices: positions of the mesh's devices.
+        name: of the stage, for errors.
+        split_backward: whether gradients of parameters are a phase of their own.
+    """
+    mesh = candidate.mesh
+    choice = ",".join(str(strategy) for strategy in candidate.solution.choice.tolist())
+    planning = f"alpa-plan-pipeline{{mesh={mesh.pass_option} solution={choice}}}"
+    planned, _ = run_passes(candidate.merged, f"builtin.module({planning})", name)
+    splitting = f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}"
+    split, _ = run_passes(planned, f"builtin.module({splitting})", name)
+    phases = []
+    for phase, text in _core.submodules(split).items():
+        signature = _core.signature(text)
+        local, _ = run_passes(text, "builtin.module(alpa-spmd-pipeline)", f"{name} {phase}")
+        inputs = tuple(Slot.parse(kind) for kind in signature["input_kinds"])
+        outputs = tuple(Slot.parse(kind) for kind in signature["output_kinds"])
+        spmd = SpmdProgram(
+            text=local,
+            mesh=tuple(mesh.axes),
+            inputs=_specs(signature, "input", inputs, program),
+            outputs=_specs(signature, "output", outputs, program),
+            name=phase,
+        )
+        phases.append(PhaseProgram(phase, spmd, inputs, outputs))
+    return PlannedStage(
+        mesh=mesh,
+        devices=devices,
+        phases=tuple(phases),
+        priced=candidate.priced,
+        solution=candidate.solution,
+        texts={"merged": candidate.merged, "planned": planned},
+    )
+
+
+def _specs(
+    signature: dict[str, Any], side: str, slots: tuple[Slot, ...], program: TracedProgram
+) -> tuple[ValueSpec, ...]:
+    """Types and shardings of one side of a phase; those of the step keep names and key types."""
+    specs = []
+    traced = {"input": program.inputs, "output": program.outputs}
+    for slot, sharding, type_ in zip(
+        slots, signature[f"{side}s"], signature[f"{side}_types"], strict=True
+    ):
+        axes, partial = parse_partial_sharding(sharding, signature["mesh_axes"])
+        sizes, element = _TYPE.fullmatch(type_).groups()  # type: ignore[union-attr]
+        shape = tuple(int(size) for size in sizes.split("x") if size)
+        value = traced[slot.kind][slot.number] if slot.kind in traced else None
+        specs.append(
+            ValueSpec(
+                shape=shape,
+                dtype=_DTYPES[element],
+                axes=axes,
+                key_impl=value.key_impl if value else None,
+                is_weak=bool(value and value.is_weak and slot.kind == "output"),
+                name=value.name if value else f"{slot.kind} {slot.number}",
+                partial=partial,
+            )
+        )
+    return tuple(specs)
