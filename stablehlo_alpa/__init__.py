@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ManualSharding,
         Method,
         Parallelized,
+        PipeshardParallel,
         ShardParallel,
         Zero2Parallel,
         Zero3Parallel,
@@ -37,6 +38,15 @@ if TYPE_CHECKING:
         StablehloAlpaError,
         TraceError,
     )
+    from stablehlo_alpa.inter_op import ManualStages, PlannedPipeline, UniformStages
+    from stablehlo_alpa.layers import (
+        AutoLayers,
+        FollowModuleLayers,
+        ManualLayers,
+        grad,
+        layer_boundary,
+        value_and_grad,
+    )
     from stablehlo_alpa.planning import Collective, Plan
 
 _MODULES = {
@@ -48,6 +58,7 @@ _MODULES = {
         "ManualSharding",
         "Method",
         "Parallelized",
+        "PipeshardParallel",
         "ShardParallel",
         "Zero2Parallel",
         "Zero3Parallel",
@@ -64,11 +75,21 @@ _MODULES = {
         "StablehloAlpaError",
         "TraceError",
     ),
+    "stablehlo_alpa.inter_op": ("ManualStages", "PlannedPipeline", "UniformStages"),
+    "stablehlo_alpa.layers": (
+        "AutoLayers",
+        "FollowModuleLayers",
+        "ManualLayers",
+        "grad",
+        "layer_boundary",
+        "value_and_grad",
+    ),
     "stablehlo_alpa.planning": ("Collective", "Plan"),
 }
 
 __all__ = [
     "PRESETS",
+    "AutoLayers",
     "ClusterSpec",
     "Collective",
     "CompileError",
@@ -76,23 +97,32 @@ __all__ = [
     "CostError",
     "DataParallel",
     "DeviceSpec",
+    "FollowModuleLayers",
     "FollowParallel",
     "InfeasibleError",
     "LogicalMesh",
     "Lowered",
+    "ManualLayers",
     "ManualSharding",
+    "ManualStages",
     "MeshError",
     "Method",
     "Parallelized",
+    "PipeshardParallel",
     "Plan",
+    "PlannedPipeline",
     "ShardParallel",
     "ShardingError",
     "SolverError",
     "StablehloAlpaError",
     "TraceError",
+    "UniformStages",
     "Zero2Parallel",
     "Zero3Parallel",
+    "grad",
+    "layer_boundary",
     "parallelize",
+    "value_and_grad",
 ]
 
 

@@ -40,7 +40,9 @@ def _check_transfers(plan: PipelinePlan) -> None:
         for instruction in instructions:
             if isinstance(instruction, Send):
                 if instruction.transfer in sends:
-                    raise ProgramError(f"{plan.name}: transfer {instruction.transfer} is sent twice")
+                    raise ProgramError(
+                        f"{plan.name}: transfer {instruction.transfer} is sent twice"
+                    )
                 sends[instruction.transfer] = (mesh, instruction)
             elif isinstance(instruction, Recv):
                 if instruction.transfer in recvs:

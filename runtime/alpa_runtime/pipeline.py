@@ -40,7 +40,8 @@ class PipelineExecutable:
         self.meshes = tuple(_mesh(mesh.axes, mesh.devices, devices) for mesh in plan.meshes)
         self._shardings = tuple(
             tuple(
-                NamedSharding(mesh, plan.values[value].logical_spec) for value in plan.buffers[index]
+                NamedSharding(mesh, plan.values[value].logical_spec)
+                for value in plan.buffers[index]
             )
             for index, mesh in enumerate(self.meshes)
         )
@@ -118,11 +119,11 @@ class PipelineExecutable:
             shardings = self._shardings[placement.mesh]
             if not self.plan.inputs[index].is_batch:
                 (buffer,) = placement.buffers
-                buffers[placement.mesh][buffer] = jax.device_put(arg, shardings[buffer])
+                buffers[placement.mesh][buffer] = _put(arg, shardings[buffer])
                 continue
             parts = self._split(index, arg)
             for buffer, part in zip(placement.buffers, parts, strict=True):
-                buffers[placement.mesh][buffer] = jax.device_put(part, shardings[buffer])
+                buffers[placement.mesh][buffer] = _put(part, shardings[buffer])
 
     def _split(self, index: int, arg: Any) -> Sequence[Any]:
         """The micro-batches of a batch."""
@@ -158,6 +159,13 @@ class PipelineExecutable:
                     f"{name} of {self.plan.name} was deleted: an earlier call that donates it has "
                     "taken its buffers; pass what that call returned"
                 )
+
+
+def _put(array: Any, sharding: NamedSharding) -> jax.Array:
+    """An array on a mesh, itself if it is there already."""
+    if isinstance(array, jax.Array) and array.sharding == sharding:
+        return array
+    return jax.device_put(array, sharding)
 
 
 def _mesh(

@@ -6,21 +6,25 @@ from stablehlo_alpa.api.methods import (
     FollowParallel,
     ManualSharding,
     Method,
+    PipeshardParallel,
     ShardParallel,
     Zero2Parallel,
     Zero3Parallel,
 )
 from stablehlo_alpa.api.parallelized import Parallelized
-from stablehlo_alpa.api.stages import Compiled, Lowered
+from stablehlo_alpa.api.stages import Compiled, CompiledPipeline, Lowered, LoweredPipeline
 
 __all__ = [
     "Compiled",
+    "CompiledPipeline",
     "DataParallel",
     "FollowParallel",
     "Lowered",
+    "LoweredPipeline",
     "ManualSharding",
     "Method",
     "Parallelized",
+    "PipeshardParallel",
     "ShardParallel",
     "Zero2Parallel",
     "Zero3Parallel",

@@ -16,6 +16,8 @@ from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, logical_mesh_shapes,
 from stablehlo_alpa.cost import StrategyGraph
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op import KNOWN_SCHEDULES, StageOption, UniformStages
+from stablehlo_alpa.layers import AutoLayers, LayerOption
 from stablehlo_alpa.planning.pins import Mask, combine, input_rows, pin_mask, split_work_masks
 
 
@@ -233,6 +235,50 @@ class FollowParallel(Method):
                 mask = pin_mask(program, graph, mesh, index, spec)
                 combine(masks, int(graph.input_node[index]), mask)
         return masks
+
+
+@dataclass(frozen=True)
+class PipeshardParallel(Method):
+    """A pipeline: runs of layers on submeshes, each split by the ILP.
+
+    The function must take its gradients by ``stablehlo_alpa.grad`` or ``value_and_grad``. It runs
+    once per micro-batch; loss, auxiliary output and gradients are averaged over them, so a loss has
+    to be a mean over its batch. ``mesh_shape`` is not used: stages have theirs.
+
+    Attributes:
+        num_micro_batches: equal parts of a batch.
+        layers: how the forward function is cut into layers.
+        stages: how layers become stages.
+        schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"`` or ``"interleaved"``.
+        num_chunks: stages per mesh under the interleaved schedule.
+    """
+
+    num_micro_batches: int = 1
+    layers: LayerOption = field(default_factory=AutoLayers)
+    stages: StageOption = field(default_factory=lambda: UniformStages(2))
+    schedule: str = "1f1b"
+    num_chunks: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_micro_batches < 1:
+            raise ValueError(f"num_micro_batches must be >= 1, got {self.num_micro_batches}")
+        if self.num_chunks < 1:
+            raise ValueError(f"num_chunks must be >= 1, got {self.num_chunks}")
+        if self.num_chunks > 1 and self.schedule != "interleaved":
+            raise ValueError(
+                f"schedule {self.schedule!r} has one stage per mesh, num_chunks={self.num_chunks} "
+                'needs "interleaved"'
+            )
+        if self.mesh_shape is not None:
+            raise MeshError(
+                f"mesh_shape={self.mesh_shape} is of one mesh: a pipeline takes "
+                "UniformStages(mesh_shape=...) or ManualStages(mesh_shapes=...)"
+            )
+        if self.schedule not in KNOWN_SCHEDULES:
+            raise ValueError(
+                f"schedule must be one of {', '.join(KNOWN_SCHEDULES)}, got {self.schedule!r}"
+            )
 
 
 def _device(device: str | DeviceSpec) -> DeviceSpec:

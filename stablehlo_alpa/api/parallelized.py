@@ -12,12 +12,14 @@ import jax
 from alpa_runtime import InputError, ensure_cpu_pool
 from jax.extend.core import jaxpr_as_fun
 
-from stablehlo_alpa.api.methods import Method, mesh_size
-from stablehlo_alpa.api.stages import Compiled, Lowered
+from stablehlo_alpa.api.methods import Method, PipeshardParallel, mesh_size
+from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, preset_for
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import TracedProgram, abstract, trace
+from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, plan_pipeline
 from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.layers import layer_context
 from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
 
 # Hosts of accelerators that only exist on paper (heuristic: what every preset's host has).
@@ -49,7 +51,7 @@ class Parallelized:
         functools.update_wrapper(self, fun)
         self._fun = fun
         self._settings = settings
-        self._plans: dict[Any, Plan] = {}
+        self._plans: dict[Any, Plan | PlannedPipeline] = {}
         self._compiled: dict[Any, Compiled] = {}
         self._last: tuple[tuple[Any, ...], Compiled] | None = None
         self._lock = threading.RLock()
@@ -71,18 +73,26 @@ class Parallelized:
         self._last = (static, compiled)
         return compiled.call_flat(flat)
 
-    def plan(self, *args: Any, **kwargs: Any) -> Plan:
+    def plan(self, *args: Any, **kwargs: Any) -> Any:
         """Plans without compiling or touching devices.
 
         Args:
             *args: positional arguments of the function; ``jax.ShapeDtypeStruct`` will do.
             **kwargs: its keyword arguments.
+
+        Returns:
+            a `Plan`, or a `PlannedPipeline` under ``PipeshardParallel``.
         """
         return self._plan(args, kwargs)[1]
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered | LoweredPipeline:
         """Plans and binds to the devices."""
-        return Lowered(self.plan(*args, **kwargs), self._devices())
+        return self._lower(self.plan(*args, **kwargs))
+
+    def _lower(self, plan: Plan | PlannedPipeline) -> Lowered | LoweredPipeline:
+        if isinstance(plan, PlannedPipeline):
+            return LoweredPipeline(plan, self._devices())
+        return Lowered(plan, self._devices())
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:
         """Plans and compiles."""
@@ -91,7 +101,7 @@ class Parallelized:
             if key not in self._compiled:
                 self._check_devices()
                 _, plan = self._plan(args, kwargs)
-                self._compiled[key] = Lowered(plan, self._devices()).compile()
+                self._compiled[key] = self._lower(plan).compile()
             return self._compiled[key]
 
     def create_state(
@@ -125,8 +135,8 @@ class Parallelized:
         ]
         tree: Any = jax.tree.structure(shapes)
         compiled = self._for_state(tree, avals, batch, argnum)
-        run = jax.jit(jaxpr_as_fun(closed), out_shardings=compiled.argument_shardings(argnum))
-        return tree.unflatten(run(*jax.tree.leaves(init_args)))
+        leaves = compiled.create(jaxpr_as_fun(closed), jax.tree.leaves(init_args), argnum)
+        return tree.unflatten(leaves)
 
     def _for_state(
         self, tree: Any, avals: Sequence[Any], batch: Sequence[Any] | None, argnum: int
@@ -144,36 +154,65 @@ class Parallelized:
             "its other arguments"
         )
 
-    def _plan(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Plan]:
+    def _plan(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
         with self._lock:
             key = self._key(args, kwargs)
             if key not in self._plans:
-                settings = self._settings
-                num_args = len(args)
-                program = trace(
-                    self._fun,
-                    args,
-                    kwargs,
-                    static_argnums=_positions(settings.static_argnums, num_args),
-                    donate_argnums=_positions(settings.donate_argnums, num_args),
-                    batch_argnums=_positions(settings.batch_argnums, num_args),
-                )
-                self._plans[key] = plan_program(program, self._options(args, kwargs))
+                self._plans[key] = self._make_plan(args, kwargs)
             return key, self._plans[key]
+
+    def _make_plan(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Plan | PlannedPipeline:
+        method = self._settings.method
+        if isinstance(method, PipeshardParallel):
+            with layer_context(method.layers):
+                program = self._trace(args, kwargs, method.num_micro_batches)
+            return plan_pipeline(program, self._pipeline_options(method))
+        return plan_program(self._trace(args, kwargs, 1), self._options(args, kwargs))
+
+    def _trace(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], num_micro_batches: int
+    ) -> TracedProgram:
+        settings, num_args = self._settings, len(args)
+        return trace(
+            self._fun,
+            args,
+            kwargs,
+            static_argnums=_positions(settings.static_argnums, num_args),
+            donate_argnums=_positions(settings.donate_argnums, num_args),
+            batch_argnums=_positions(settings.batch_argnums, num_args),
+            num_micro_batches=num_micro_batches,
+        )
+
+    def _pipeline_options(self, method: PipeshardParallel) -> PipelineOptions:
+        cluster = self._cluster(method)
+        return PipelineOptions(
+            cluster=cluster,
+            num_micro_batches=method.num_micro_batches,
+            stages=method.stages,
+            schedule=method.schedule,
+            num_chunks=method.num_chunks,
+            solve=self._solve_options(method, cluster),
+        )
+
+    @staticmethod
+    def _solve_options(method: Method, cluster: ClusterSpec) -> SolveOptions:
+        budget = method.memory_budget
+        return SolveOptions(
+            memory_budget=cluster.device.memory_bytes if budget is None else float(budget),
+            time_limit_s=method.time_limit_s,
+        )
 
     def _options(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PlanOptions:
         _, dynamic = self._split(args)
         method = self._settings.method.bind(jax.tree.leaves((dynamic, dict(kwargs))))
         cluster = self._cluster(method)
-        budget = method.memory_budget
         return PlanOptions(
             cluster=cluster,
             mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
             axis_names=method.axis_names,
-            solve=SolveOptions(
-                memory_budget=cluster.device.memory_bytes if budget is None else float(budget),
-                time_limit_s=method.time_limit_s,
-            ),
+            solve=self._solve_options(method, cluster),
             pins=method.pins,
         )
 

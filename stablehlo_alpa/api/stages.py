@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from alpa_runtime import Executable, InputError, compile_spmd
+from alpa_runtime import Executable, InputError, PipelineExecutable, compile_spmd
 from jax.sharding import NamedSharding
 
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.inter_op import PlannedPipeline
 from stablehlo_alpa.planning import Plan
 
 
@@ -117,6 +118,16 @@ class Compiled:
             if number == argnum
         ]
 
+    def create(self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int) -> list[Any]:
+        """Runs a function whose results are one argument, each where the plan wants it.
+
+        Args:
+            make: returns the flat leaves of the argument, traceable by jax.
+            leaves: its arguments.
+            argnum: which argument the result is.
+        """
+        return list(jax.jit(make, out_shardings=self.argument_shardings(argnum))(*leaves))
+
     def as_text(self) -> str:
         """The optimised program of the backend."""
         return self.executable.compile().as_text() or ""
@@ -128,6 +139,78 @@ class Compiled:
     def memory_analysis(self) -> Any:
         """The backend's account of memory per device."""
         return self.executable.compile().memory_analysis()
+
+
+class LoweredPipeline:
+    """A planned pipeline that is not compiled yet.
+
+    Attributes:
+        plan: the plan.
+    """
+
+    def __init__(self, plan: PlannedPipeline, devices: Sequence[jax.Device]):
+        self.plan = plan
+        self._devices = devices
+
+    def as_text(self, stage: int = 0, phase: str = "forward") -> str:
+        """The per-device program of a stage's phase."""
+        found = self.plan.stages[stage].phase(phase)
+        if found is None:
+            known = [phase.name for phase in self.plan.stages[stage].phases]
+            raise ValueError(f"stage {stage} has no phase {phase!r}, it has {known}")
+        return found.program.text
+
+    def compile(self) -> CompiledPipeline:
+        """Compiles for the devices.
+
+        Raises:
+            MeshError: there are not as many devices as the plan is for.
+        """
+        needed = self.plan.runtime.num_devices
+        if len(self._devices) != needed:
+            raise MeshError(
+                f"the plan of {self.plan.program.name} is for {needed} devices, "
+                f"{len(self._devices)} are given"
+            )
+        compiled = CompiledPipeline(self.plan, PipelineExecutable(self.plan.runtime, self._devices))
+        compiled.executable.compile()
+        return compiled
+
+
+class CompiledPipeline(Compiled):
+    """A function on several meshes. Call it as the function, without its static arguments.
+
+    Attributes:
+        plan: the plan it follows.
+        executable: the programs on their meshes.
+    """
+
+    plan: PlannedPipeline  # type: ignore[assignment]
+    executable: PipelineExecutable  # type: ignore[assignment]
+
+    def __init__(self, plan: PlannedPipeline, executable: PipelineExecutable):
+        super().__init__(plan, executable)  # type: ignore[arg-type]
+
+    @property
+    def meshes(self) -> tuple[jax.sharding.Mesh, ...]:
+        """The submeshes."""
+        return self.executable.meshes
+
+    def create(self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int) -> list[Any]:
+        """Every mesh computes what it keeps; see ``Compiled.create``."""
+        shardings = self.argument_shardings(argnum)
+        made: list[Any] = [None] * len(shardings)
+        for mesh in self.meshes:
+            own = [i for i, sharding in enumerate(shardings) if sharding.mesh == mesh]
+            if not own:
+                continue
+            part = jax.jit(
+                lambda *args, own=own: [make(*args)[i] for i in own],
+                out_shardings=[shardings[i] for i in own],
+            )
+            for index, value in zip(own, part(*leaves), strict=True):
+                made[index] = value
+        return made
 
 
 _PYTHON_SCALARS = frozenset({int, float, complex})

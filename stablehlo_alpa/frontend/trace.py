@@ -9,12 +9,15 @@ from functools import cached_property
 from typing import Any
 
 import jax
+import numpy as np
 from jax.extend.core import jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 
+# Shapes of raw keys: threefry's, and those of the other implementations.
+_RAW_KEYS = {(2,), (4,)}
 _CALLBACKS = {"pure_callback", "io_callback", "debug_callback", "debug_print"}
 
 
@@ -104,8 +107,8 @@ def trace(
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
 
     Raises:
-        TraceError: a batch cannot be cut, the function has no array arguments, has side effects or callbacks, is sharded
-            by hand already, or a dimension is not a number.
+        TraceError: a batch cannot be cut, the function has no array arguments, has side effects or
+            callbacks, is sharded by hand already, or a dimension is not a number.
     """
     name = getattr(fun, "__name__", type(fun).__name__)
     static = set(static_argnums)
@@ -133,7 +136,7 @@ def trace(
             _micro_batch(name, value, leaf, num_micro_batches) if i in batch else leaf
             for i, (value, leaf) in enumerate(zip(names, flat, strict=True))
         ]
-        avals, avals_kwargs = in_tree.unflatten(flat)
+        avals, avals_kwargs = jax.tree.unflatten(in_tree, flat)
         remaining = iter(avals)
         call_args = [arg if i in static else next(remaining) for i, arg in enumerate(args)]
     with paused_collection():
@@ -315,8 +318,12 @@ def _batch(
     return frozenset(
         i
         for i, leaf in enumerate(flat)
-        if i not in aliases
-        and argnums[i] not in state
-        and leaf.shape
-        and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        if i not in aliases and argnums[i] not in state and leaf.shape and not _is_key(leaf)
     )
+
+
+def _is_key(leaf: Any) -> bool:
+    """Whether a leaf is a PRNG key, typed or raw (``jax.random.PRNGKey``)."""
+    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return True
+    return leaf.dtype == np.uint32 and tuple(leaf.shape) in _RAW_KEYS

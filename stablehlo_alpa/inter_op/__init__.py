@@ -1,23 +1,35 @@
 """Pipelines: stages of layers on submeshes, the schedules that run them, and the plan of both."""
 
+from stablehlo_alpa.inter_op.options import ManualStages, StageOption, UniformStages
+from stablehlo_alpa.inter_op.planner import PipelineOptions, PlannedPipeline, plan_pipeline
 from stablehlo_alpa.inter_op.schedules import (
+    KNOWN_SCHEDULES,
     Schedule,
     Task,
     TaskKind,
     gpipe,
     inference,
     interleaved,
+    make_schedule,
     one_f_one_b,
     zero_bubble,
 )
 
 __all__ = [
+    "KNOWN_SCHEDULES",
+    "ManualStages",
+    "PipelineOptions",
+    "PlannedPipeline",
     "Schedule",
+    "StageOption",
     "Task",
     "TaskKind",
+    "UniformStages",
     "gpipe",
     "inference",
     "interleaved",
+    "make_schedule",
     "one_f_one_b",
+    "plan_pipeline",
     "zero_bubble",
 ]

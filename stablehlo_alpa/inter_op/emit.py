@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -23,7 +23,14 @@ from alpa_runtime.plan import (
 
 from stablehlo_alpa.errors import CompileError
 from stablehlo_alpa.inter_op.schedules import Schedule, TaskKind
-from stablehlo_alpa.inter_op.stage import BACKWARD, FORWARD, WEIGHT, PhaseProgram, PlannedStage, Slot
+from stablehlo_alpa.inter_op.stage import (
+    BACKWARD,
+    FORWARD,
+    WEIGHT,
+    PhaseProgram,
+    PlannedStage,
+    Slot,
+)
 from stablehlo_alpa.inter_op.zeros import zeros_program
 
 _PHASES = {TaskKind.FORWARD: FORWARD, TaskKind.BACKWARD: BACKWARD, TaskKind.WEIGHT: WEIGHT}
@@ -42,14 +49,15 @@ class StepInterface:
         inputs: what the caller passes, batches whole.
         outputs: names of the results.
         batch: inputs that are cut into micro-batches.
-        donated: inputs whose buffers the step may overwrite.
+        donated: inputs whose buffers the step may overwrite, and the outputs that are their next
+            values.
     """
 
     name: str
     inputs: tuple[ValueSpec, ...]
     outputs: tuple[str, ...]
     batch: frozenset[int]
-    donated: frozenset[int]
+    donated: Mapping[int, int]
 
 
 @dataclass
@@ -98,8 +106,8 @@ class _Emitter:
         self._index_transfers()
 
     def run(self) -> PipelinePlan:
-        for stage in range(len(self._stages)):
-            self._run_zeros(stage)
+        for number in range(len(self._stages)):
+            self._run_zeros(number)
         for tasks in self._schedule.meshes:
             for task in tasks:
                 phase = self._stages[task.stage].phase(_PHASES[task.kind])
@@ -116,9 +124,7 @@ class _Emitter:
 
     @staticmethod
     def _last_apply(stage: PlannedStage) -> int:
-        return max(
-            (int(p.name.rsplit("_", 1)[1]) for p in stage.phases if p.runs_once), default=-1
-        )
+        return max((int(p.name.rsplit("_", 1)[1]) for p in stage.phases if p.runs_once), default=-1)
 
     def _index_transfers(self) -> None:
         for number, stage in enumerate(self._stages):
@@ -156,6 +162,9 @@ class _Emitter:
             return not phase.runs_once
         if slot.kind != "input" or slot.number not in self._step.donated or not phase.runs_once:
             return False
+        # The next value takes the place.
+        if Slot("output", self._step.donated[slot.number]) not in phase.outputs:
+            return False
         # Only in the last program of the mesh that uses the input.
         mesh = self._schedule.mesh_of(stage)
         users = [
@@ -183,9 +192,7 @@ class _Emitter:
         state = self._meshes[self._schedule.mesh_of(stage)]
         outputs = tuple(state.buffer((stage, slot, -1), value) for slot, value in slots.items())
         self._programs.append(program)
-        state.instructions.append(
-            Run(len(self._programs) - 1, (), outputs, f"stage {stage} zeros")
-        )
+        state.instructions.append(Run(len(self._programs) - 1, (), outputs, f"stage {stage} zeros"))
 
     # Instructions
 
@@ -205,16 +212,12 @@ class _Emitter:
         label = f"stage {stage} {phase.name}"
         if not phase.runs_once:
             label += f" {micro_batch}"
-        state.instructions.append(
-            Run(self._program(stage, phase), inputs, tuple(outputs), label)
-        )
+        state.instructions.append(Run(self._program(stage, phase), inputs, tuple(outputs), label))
         for slot, buffer in zip(phase.outputs, outputs, strict=True):
             if slot.kind == "transfer":
                 for target in self._needs.get(slot.number, ()):
                     number = self._transfer(slot.number, micro_batch, target)
-                    state.instructions.append(
-                        Send(buffer, self._schedule.mesh_of(target), number)
-                    )
+                    state.instructions.append(Send(buffer, self._schedule.mesh_of(target), number))
 
     def _transfer(self, number: int, micro_batch: int, target: int) -> int:
         key = (number, micro_batch, target)

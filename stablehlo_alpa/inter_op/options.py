@@ -139,9 +139,7 @@ def manual(option: ManualStages, num_layers: int, cluster: ClusterSpec) -> Stage
             f"submeshes {option.submeshes} have {total} devices, the cluster has "
             f"{cluster.num_devices}"
         )
-    stage_of_layer = [
-        stage for stage, count in enumerate(option.layers) for _ in range(count)
-    ]
+    stage_of_layer = [stage for stage, count in enumerate(option.layers) for _ in range(count)]
     shapes: Sequence[tuple[int, ...] | None] = option.mesh_shapes or (None,) * len(option.layers)
     return StageAssignment(tuple(stage_of_layer), tuple(option.submeshes), tuple(shapes))
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import stablehlo_alpa._core as _core
 from alpa_runtime import ValueSpec, check
 from alpa_runtime.plan import PipelinePlan
 
+import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
 from stablehlo_alpa.errors import CompileError, InfeasibleError, MeshError, StablehloAlpaError
 from stablehlo_alpa.frontend import TracedProgram
@@ -107,16 +107,12 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
         start = starts[number % num_meshes]
         devices = tuple(range(start, start + candidate.mesh.num_devices))
         stages.append(
-            lower_stage(
-                candidate, program, devices, name, split_backward=schedule.splits_backward
-            )
+            lower_stage(candidate, program, devices, name, split_backward=schedule.splits_backward)
         )
     step = interface(program, options.num_micro_batches)
     runtime = emit(stages, schedule, step)
     check(runtime)
-    return PlannedPipeline(
-        program, options.cluster, assignment, schedule, tuple(stages), runtime
-    )
+    return PlannedPipeline(program, options.cluster, assignment, schedule, tuple(stages), runtime)
 
 
 def mark_layers(program: TracedProgram, num_micro_batches: int) -> str:
@@ -158,7 +154,7 @@ def interface(program: TracedProgram, num_micro_batches: int) -> StepInterface:
         tuple(inputs),
         tuple(value.name for value in program.outputs),
         program.batch,
-        frozenset(program.donated),
+        {i: program.aliases[i] for i in program.donated if i in program.aliases},
     )
 
 
@@ -169,7 +165,9 @@ def _assign(options: PipelineOptions, num_layers: int) -> StageAssignment:
             return uniform(options.stages, num_layers, options.cluster, max(num_meshes, 1))
         case ManualStages():
             return manual(options.stages, num_layers, options.cluster)
-    raise TypeError(f"stages must be UniformStages(...) or ManualStages(...), got {options.stages!r}")
+    raise TypeError(
+        f"stages must be UniformStages(...) or ManualStages(...), got {options.stages!r}"
+    )
 
 
 def _first_devices(assignment: StageAssignment, num_meshes: int) -> list[int]:
@@ -203,9 +201,7 @@ def _best(
     for each in shapes:
         try:
             mesh = cluster.logical_mesh(each)
-            found.append(
-                solve_stage(merged, mesh, cluster.device, options.solve, name, cache)
-            )
+            found.append(solve_stage(merged, mesh, cluster.device, options.solve, name, cache))
         except (InfeasibleError, MeshError) as error:
             refused.append(error)
     if found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -250,17 +250,17 @@ SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {
 }
 
 
-def make_schedule(
-    name: str, num_meshes: int, num_stages: int, num_micro_batches: int
-) -> Schedule:
+KNOWN_SCHEDULES = (*SCHEDULES, "interleaved")
+
+
+def make_schedule(name: str, num_meshes: int, num_stages: int, num_micro_batches: int) -> Schedule:
     """A schedule by name; ``"interleaved"`` where there are more stages than meshes.
 
     Raises:
         ValueError: the name is not known, or the schedule does not take these sizes.
     """
-    known: Sequence[str] = [*SCHEDULES, "interleaved"]
-    if name not in known:
-        raise ValueError(f"schedule must be one of {', '.join(known)}, got {name!r}")
+    if name not in KNOWN_SCHEDULES:
+        raise ValueError(f"schedule must be one of {', '.join(KNOWN_SCHEDULES)}, got {name!r}")
     if name == "interleaved":
         if num_stages % num_meshes:
             raise ValueError(

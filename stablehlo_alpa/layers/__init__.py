@@ -1,8 +1,8 @@
 """Layers of a model: runs of operators that the pipeline never cuts.
 
 The forward function is cut into layers where it is differentiated: `grad` and `value_and_grad`
-trace it, cluster its operators, and evaluate every layer in a name scope of its own. JAX carries the
-scope through differentiation, so that backward operators know their layer too.
+trace it, cluster its operators, and evaluate every layer in a name scope of its own. JAX carries
+the scope through differentiation, so that backward operators know their layer too.
 """
 
 from stablehlo_alpa.layers.boundary import layer_boundary

@@ -51,7 +51,9 @@ def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
             return layers
         case FollowModuleLayers():
             return _follow_modules(option, equations)
-    raise TypeError(f"layers must be AutoLayers(), ManualLayers() or FollowModuleLayers(), got {option!r}")
+    raise TypeError(
+        f"layers must be AutoLayers(), ManualLayers() or FollowModuleLayers(), got {option!r}"
+    )
 
 
 def _opener(option: LayerOption, closed: ClosedJaxpr) -> Callable[[Any], bool]:

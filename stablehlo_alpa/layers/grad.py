@@ -1,4 +1,4 @@
-"""``grad`` and ``value_and_grad`` whose function is cut into layers and whose gradients are marked."""
+"""``grad`` and ``value_and_grad`` of a function cut into layers, with marked gradients."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _mark(tree: Any) -> Any:
     """Puts a barrier in the scope of gradients around all arrays: micro-batches end there."""
     leaves, structure = jax.tree.flatten(tree)
     with jax.named_scope(GRADIENT_SCOPE):
-        return structure.unflatten(jax.lax.optimization_barrier(leaves))
+        return jax.tree.unflatten(structure, jax.lax.optimization_barrier(leaves))
 
 
 def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]:
@@ -86,7 +86,7 @@ def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]
             full = list(leaves)
             for index, array in zip(traced, arrays, strict=True):
                 full[index] = array
-            inner_args, inner_kwargs = structure.unflatten(full)
+            inner_args, inner_kwargs = jax.tree.unflatten(structure, full)
             return fun(*inner_args, **inner_kwargs)
 
         arrays = [leaves[i] for i in traced]
@@ -140,4 +140,8 @@ def _part(
         made.update(dict.fromkeys(equation.outvars))
     outputs = [variable for variable in made if last_use.get(variable, -1) >= end]
     effects = set().union(*(equation.effects for equation in equations))
-    return list(needed), outputs, ClosedJaxpr(Jaxpr((), list(needed), outputs, equations, effects), ())
+    return (
+        list(needed),
+        outputs,
+        ClosedJaxpr(Jaxpr((), list(needed), outputs, equations, effects), ()),
+    )

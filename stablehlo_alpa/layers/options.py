@@ -60,4 +60,6 @@ class FollowModuleLayers(LayerOption):
         try:
             re.compile(self.pattern)
         except re.error as error:
-            raise ValueError(f"pattern {self.pattern!r} is no regular expression: {error}") from None
+            raise ValueError(
+                f"pattern {self.pattern!r} is no regular expression: {error}"
+            ) from None
