@@ -56,16 +56,17 @@ def _evaluate(
             with jax.named_scope(str(equation.source_info.name_stack) or name):
                 results = open_equation(equation, operands, is_opened)
         else:
-            results = single(equation)(*operands)
+            results = _single(equation, jaxpr.debug_info)(*operands)
         values.update(zip(equation.outvars, results, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def single(equation: Any) -> Callable[..., list[Any]]:
+def _single(equation: Any, debug_info: Any) -> Callable[..., list[Any]]:
     """An equation as a function of the values of its operands, literals included."""
     operands = [atom for atom in equation.invars if not isinstance(atom, Literal)]
     unique = list(dict.fromkeys(operands))
-    jaxpr = Jaxpr((), unique, equation.outvars, [equation], equation.effects)
+    names = debug_info.with_unknown_names()
+    jaxpr = Jaxpr((), unique, equation.outvars, [equation], equation.effects, names)
     run = jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))
 
     def call(*values: Any) -> list[Any]:

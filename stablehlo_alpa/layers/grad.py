@@ -140,8 +140,6 @@ def _part(
         made.update(dict.fromkeys(equation.outvars))
     outputs = [variable for variable in made if last_use.get(variable, -1) >= end]
     effects = set().union(*(equation.effects for equation in equations))
-    return (
-        list(needed),
-        outputs,
-        ClosedJaxpr(Jaxpr((), list(needed), outputs, equations, effects), ()),
-    )
+    names = jaxpr.debug_info.with_unknown_names()
+    part = Jaxpr((), list(needed), outputs, equations, effects, names)
+    return list(needed), outputs, ClosedJaxpr(part, ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class LayerOption:
             being computed again (``jax.checkpoint`` of every layer).
     """
 
-    remat: bool = False
+    remat: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)

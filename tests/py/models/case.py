@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
+import stablehlo_alpa
+
 
 class TrainState(NamedTuple):
     """What a step carries: parameters, optimiser state, and non-trained statistics (or ``()``)."""
@@ -28,6 +30,7 @@ class TrainCase:
         state: the first state.
         batch: pytree of arrays whose dimension 0 is the batch.
         rng: uint32[2], a raw JAX key.
+        make_step: makes the step with another ``value_and_grad``.
     """
 
     name: str
@@ -35,11 +38,30 @@ class TrainCase:
     state: TrainState
     batch: Any
     rng: jax.Array
+    make_step: Callable[[Any], Callable[..., Any]]
 
     @property
     def args(self) -> tuple[Any, Any, jax.Array]:
         """The arguments of the first step."""
         return self.state, self.batch, self.rng
+
+    def accumulated(self, count: int) -> Callable[..., Any]:
+        """The step with a plain loop over ``count`` micro-batches, whose results are averaged."""
+
+        def value_and_grad(fun: Any, has_aux: bool) -> Any:
+            def run(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> Any:
+                total: Any = None
+                for part in range(count):
+                    micro_batch = jax.tree.map(lambda x, p=part: jnp.split(x, count)[p], batch)
+                    found = jax.value_and_grad(fun, has_aux=has_aux)(
+                        params, statistics, micro_batch, rng
+                    )
+                    total = found if total is None else jax.tree.map(jnp.add, total, found)
+                return jax.tree.map(lambda x: x / count, total)
+
+            return run
+
+        return self.make_step(value_and_grad)
 
 
 LossFunction = Callable[[Any, Any, Any, jax.Array], tuple[jax.Array, Any]]
@@ -70,19 +92,25 @@ def make_case(
     """A train step around ``loss_fn(params, statistics, batch, rng) -> (loss, statistics)``."""
     transform = make_optimizer(optimizer)
 
-    def step(state: TrainState, batch: Any, rng: jax.Array) -> tuple[TrainState, dict[str, Any]]:
-        (loss, new_statistics), gradients = jax.value_and_grad(loss_fn, has_aux=True)(
-            state.params, state.statistics, batch, rng
-        )
-        updates, opt_state = transform.update(gradients, state.opt_state, state.params)
-        params = optax.apply_updates(state.params, updates)
-        metrics = {"loss": loss}
-        if with_gradients:
-            metrics["gradients"] = gradients
-        return TrainState(params, opt_state, new_statistics), metrics
+    def make_step(value_and_grad: Any) -> Callable[..., Any]:
+        def step(
+            state: TrainState, batch: Any, rng: jax.Array
+        ) -> tuple[TrainState, dict[str, Any]]:
+            (loss, new_statistics), gradients = value_and_grad(loss_fn, has_aux=True)(
+                state.params, state.statistics, batch, rng
+            )
+            updates, opt_state = transform.update(gradients, state.opt_state, state.params)
+            params = optax.apply_updates(state.params, updates)
+            metrics = {"loss": loss}
+            if with_gradients:
+                metrics["gradients"] = gradients
+            return TrainState(params, opt_state, new_statistics), metrics
+
+        return step
 
     state = TrainState(params, transform.init(params), statistics)
-    return TrainCase(f"{name}-{optimizer}", step, state, batch, jax.random.PRNGKey(7))
+    step = make_step(stablehlo_alpa.value_and_grad)
+    return TrainCase(f"{name}-{optimizer}", step, state, batch, jax.random.PRNGKey(7), make_step)
 
 
 def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:

@@ -1,0 +1,243 @@
+"""Layers: clustering against brute force, and gradients that equal jax's."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import stablehlo_alpa
+from stablehlo_alpa import AutoLayers, FollowModuleLayers, ManualLayers
+from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.layers import cluster, layer_context
+
+
+def random_chain(seed: int) -> tuple[np.ndarray, list[tuple[float, int, list[int]]]]:
+    """FLOPs and tensors of a few operators."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 10))
+    flops = rng.integers(0, 5, size).astype(float)
+    tensors = []
+    for maker in range(-1, size - 1):
+        for _ in range(int(rng.integers(0, 3))):
+            users = sorted(rng.choice(np.arange(maker + 1, size), int(rng.integers(1, 3))).tolist())
+            tensors.append((float(rng.integers(1, 6)), maker, users))
+    return flops, tensors
+
+
+def received(tensors: list[tuple[float, int, list[int]]], first: int, last: int) -> float:
+    """C(i, k) by its definition."""
+    return sum(
+        size
+        for size, maker, users in tensors
+        if 0 <= maker < first and any(first <= user <= last for user in users)
+    )
+
+
+def objective(flops: np.ndarray, tensors: Any, layers: list[int]) -> tuple[float, float, float]:
+    """The largest amount received, the sum of squared FLOPs, and the largest FLOPs."""
+    bottleneck = squares = largest = 0.0
+    for layer in range(max(layers) + 1):
+        own = [i for i, other in enumerate(layers) if other == layer]
+        bottleneck = max(bottleneck, received(tensors, own[0], own[-1]))
+        work = float(flops[own].sum())
+        squares += work**2
+        largest = max(largest, work)
+    return bottleneck, squares, largest
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_clustering_equals_brute_force(seed: int) -> None:
+    flops, tensors = random_chain(seed)
+    count = min(1 + seed % 4, len(flops))
+    found = cluster(flops, tensors, 1 + seed % 4, 0.5)
+    assert found[0] == 0
+    assert set(np.diff(found)) <= {0, 1}
+    assert found[-1] == count - 1
+    work = flops if flops.sum() else np.ones_like(flops)
+    tolerance = 0.5
+    while True:
+        limit = (1 + tolerance) * work.sum() / count * (1 + 1e-9)
+        cuts = [
+            [sum(i >= cut for cut in cuts) for i in range(len(flops))]
+            for cuts in itertools.combinations(range(1, len(flops)), count - 1)
+        ]
+        all_values = [objective(work, tensors, layers) for layers in cuts]
+        values = [value for value in all_values if value[2] <= limit]
+        if values:
+            break
+        tolerance *= 2
+    best = min(value[0] for value in values)
+    evenest = min(value[1] for value in values if value[0] <= best)
+    bottleneck, squares, _ = objective(work, tensors, found)
+    assert bottleneck == best
+    assert squares == pytest.approx(evenest)
+
+
+def test_nothing_to_cluster() -> None:
+    assert cluster([], [], 3, 0.5) == []
+
+
+# A little model: four blocks, the second with a library function inside.
+
+
+def make_params() -> list[jax.Array]:
+    return [0.3 * jax.random.normal(jax.random.PRNGKey(i), (8, 8)) for i in range(4)]
+
+
+def blocks(params: list[jax.Array], x: jax.Array, *, marked: bool = False) -> jax.Array:
+    for index, weight in enumerate(params):
+        if marked and index:
+            stablehlo_alpa.layer_boundary()
+        with jax.named_scope(f"block_{index}"):
+            x = jax.nn.gelu(x @ weight) if index == 1 else jnp.tanh(x @ weight)
+    return x
+
+
+def scanned(params: list[jax.Array], x: jax.Array) -> jax.Array:
+    def body(carry: jax.Array, weight: jax.Array) -> tuple[jax.Array, jax.Array]:
+        carry = jnp.tanh(carry @ weight)
+        return carry, carry.sum()
+
+    carry, sums = jax.lax.scan(body, x, jnp.stack(params))
+    return carry + sums.mean()
+
+
+def layers_of(fun: Any, option: Any, *args: Any) -> set[int]:
+    with layer_context(option):
+        lowered = jax.jit(lambda *a: fun(*a)).lower(*args)
+    text = lowered.compiler_ir("stablehlo").operation.get_asm(enable_debug_info=True)
+    return {int(number) for number in re.findall(r"alpa_layer_(\d+)", text)}
+
+
+OPTIONS = [
+    AutoLayers(num_layers=4),
+    AutoLayers(num_layers=2, remat=True),
+    FollowModuleLayers(),
+    FollowModuleLayers(remat=True),
+]
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=repr)
+def test_gradients_are_those_of_jax(option: Any) -> None:
+    params, x = make_params(), jnp.ones((2, 8))
+
+    def loss(params: Any, x: jax.Array, *, scale: float) -> tuple[jax.Array, dict[str, Any]]:
+        y = blocks(params, x)
+        return scale * jnp.mean(y**2), {"mean": y.mean(), "x": x}
+
+    expected = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)(params, x, scale=2.0)
+    ours = stablehlo_alpa.value_and_grad(loss, argnums=(0, 1), has_aux=True)
+    outside = ours(params, x, scale=2.0)
+    with layer_context(option):
+        inside = jax.jit(lambda p, x: ours(p, x, scale=2.0))(params, x)
+    assert jax.tree.structure(expected) == jax.tree.structure(inside)
+    for a, b, c in zip(*map(jax.tree.leaves, (expected, outside, inside)), strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, c, rtol=2e-6, atol=1e-7)
+
+
+def test_grad_returns_gradients_alone() -> None:
+    params, x = make_params(), jnp.ones((2, 8))
+
+    def loss(params: Any) -> jax.Array:
+        return jnp.mean(blocks(params, x) ** 2)
+
+    expected = jax.grad(loss)(params)
+    with layer_context(AutoLayers(num_layers=2)):
+        found = jax.jit(stablehlo_alpa.grad(loss))(params)
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-7)
+
+
+def test_a_jitted_function_is_traced_again_for_a_pipeline() -> None:
+    x = jnp.ones((2, 8))
+    inner = jax.jit(stablehlo_alpa.grad(lambda p: jnp.mean(blocks(p, x) ** 2)))
+    params = make_params()
+    assert layers_of(lambda p: inner(p), None, params) == set()
+    assert layers_of(lambda p: inner(p), AutoLayers(num_layers=4), params) == {0, 1, 2, 3}
+    assert layers_of(lambda p: inner(p), None, params) == set()
+
+
+@pytest.mark.parametrize(
+    ("option", "count"),
+    [
+        (AutoLayers(num_layers=4), 4),
+        (AutoLayers(num_layers=2), 2),
+        (AutoLayers(num_layers=1), 1),
+        (FollowModuleLayers(), 4),
+        (FollowModuleLayers(r"block_[13]"), 2),
+    ],
+    ids=repr,
+)
+def test_number_of_layers(option: Any, count: int) -> None:
+    params, x = make_params(), jnp.ones((2, 8))
+    step = stablehlo_alpa.grad(lambda p: jnp.mean(blocks(p, x) ** 2))
+    assert layers_of(step, option, params) == set(range(count))
+
+
+def test_boundaries_make_layers() -> None:
+    params, x = make_params(), jnp.ones((2, 8))
+
+    def loss(p: Any) -> jax.Array:
+        return jnp.mean(blocks(p, x, marked=True) ** 2)
+
+    step = stablehlo_alpa.grad(loss)
+    assert layers_of(step, ManualLayers(), params) == {0, 1, 2, 3}
+    # Inside a function of their own, and without a pipeline.
+    nested = stablehlo_alpa.grad(jax.jit(loss))
+    assert layers_of(nested, ManualLayers(), params) == {0, 1, 2, 3}
+    np.testing.assert_allclose(step(params)[0], jax.grad(loss)(params)[0])
+
+
+def test_boundaries_are_asked_for() -> None:
+    step = stablehlo_alpa.grad(lambda p: jnp.mean(blocks(p, jnp.ones((2, 8))) ** 2))
+    with pytest.raises(TraceError, match=r"calls no layer_boundary\(\)"):
+        layers_of(step, ManualLayers(), make_params())
+    with pytest.raises(TraceError, match="no operator's name matches 'nothing'"):
+        layers_of(step, FollowModuleLayers("nothing"), make_params())
+
+
+def test_a_scan_over_layers_is_unrolled() -> None:
+    params, x = make_params(), jnp.ones((2, 8))
+
+    def loss(p: Any) -> jax.Array:
+        return jnp.mean(scanned(p, x) ** 2)
+
+    step = stablehlo_alpa.grad(loss)
+    assert layers_of(step, AutoLayers(num_layers=4), params) == {0, 1, 2, 3}
+    with layer_context(AutoLayers(num_layers=4)):
+        found = jax.jit(step)(params)
+    for a, b in zip(jax.grad(loss)(params), found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-7)
+
+
+def test_layers_are_computed_again() -> None:
+    params, x = make_params(), jnp.ones((2, 8))
+    step = stablehlo_alpa.grad(lambda p: jnp.mean(blocks(p, x) ** 2))
+
+    def products(option: Any) -> int:
+        with layer_context(option):
+            text = jax.jit(lambda p: step(p)).lower(params).as_text()
+        return text.count("stablehlo.dot_general")
+
+    # The last layer's product is needed by its own derivative alone.
+    assert products(AutoLayers(num_layers=4, remat=True)) >= products(AutoLayers(num_layers=4)) + 3
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AutoLayers(num_layers=0), "num_layers must be >= 1, got 0"),
+        (lambda: AutoLayers(tolerance=-1), "tolerance must be >= 0, got -1"),
+        (lambda: FollowModuleLayers("("), "is no regular expression"),
+    ],
+)
+def test_wrong_options_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
