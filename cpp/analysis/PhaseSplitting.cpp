@@ -26,6 +26,10 @@ public:
       delayWeightGradients();
     }
     numberLocals();
+    // A phase may do nothing but hand on sums.
+    for (Value value : block.getTerminator()->getOperands()) {
+      addOrder(getOutputOrder(value));
+    }
     OpBuilder builder(context);
     builder.setInsertionPointAfter(function);
     for (int64_t order : orders) {
@@ -113,6 +117,10 @@ private:
 
   void place(Operation *op, int64_t order) {
     placed[op] = order;
+    addOrder(order);
+  }
+
+  void addOrder(int64_t order) {
     if (!llvm::is_contained(orders, order)) {
       orders.insert(llvm::lower_bound(orders, order), order);
     }

@@ -279,9 +279,13 @@ void StageSlicing::numberApplyPhases() {
         auto stage = stages.find(maker);
         if (stage == stages.end()) {
           work.push_back(maker);
-        } else if (getPhase(maker) >= kApplyPhase) {
-          phase = std::max(phase, getPhase(maker) +
-                                      (stage->second == own->second ? 0 : 1));
+          return;
+        }
+        // A sum is handed on when its stage begins to apply gradients.
+        int64_t made = isa<AccumulateOp>(maker) ? kApplyPhase : getPhase(maker);
+        if (made >= kApplyPhase) {
+          phase =
+              std::max(phase, made + (stage->second == own->second ? 0 : 1));
         }
       });
     }
