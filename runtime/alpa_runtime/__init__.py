@@ -10,9 +10,11 @@ from alpa_runtime.errors import InputError, ProgramError, RuntimeMeshError
 from alpa_runtime.executable import Executable, compile_spmd
 from alpa_runtime.pipeline import PipelineExecutable
 from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan_file import PLAN_VERSION, load, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
 
 __all__ = [
+    "PLAN_VERSION",
     "Executable",
     "InputError",
     "PipelineExecutable",
@@ -24,4 +26,6 @@ __all__ = [
     "check",
     "compile_spmd",
     "ensure_cpu_pool",
+    "load",
+    "save",
 ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from alpa_runtime import ValueSpec, check
+from alpa_runtime import ValueSpec, check, save
 from alpa_runtime.plan import PipelinePlan
 
 import stablehlo_alpa._core as _core
@@ -76,6 +77,10 @@ class PlannedPipeline:
     schedule: Schedule
     stages: tuple[PlannedStage, ...]
     runtime: PipelinePlan = field(repr=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes what is run to one file, for ``alpa_runtime.load``."""
+        save(self.runtime, path)
 
 
 def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPipeline:

@@ -62,7 +62,9 @@ QUICK = [
 
 SLOW = [
     Pipeline("mlp", 1, FOUR, "gpipe", compares_full_batch=True),
-    Pipeline("gpt", 2, TWO, method={"layers": FollowModuleLayers(remat=True)}),
+    Pipeline(
+        "gpt", 2, TWO, options={"dropout": 0.0}, method={"layers": FollowModuleLayers(remat=True)}
+    ),
     Pipeline("gpt", 8, FOUR, "zero_bubble", {"layers": 4}),
     Pipeline("gpt", 2, UNEQUAL, "gpipe", {"dropout": 0.0}, compares_full_batch=True),
     Pipeline("gpt", 2, FOUR, "1f1b", {"layers": 4, "is_scanned": True}),
@@ -71,9 +73,7 @@ SLOW = [
     Pipeline("wide_resnet", 2, FOUR),
     Pipeline("encoder_decoder", 2, FOUR, "zero_bubble", compares_full_batch=True),
     Pipeline("unet", 2, FOUR, compares_full_batch=True),
-    Pipeline(
-        "llama", 4, UniformStages(4, (4,)), "interleaved", {"layers": 4}, {"num_chunks": 2}
-    ),
+    Pipeline("llama", 4, UniformStages(4, (4,)), "interleaved", {"layers": 4}, {"num_chunks": 2}),
 ]
 
 

@@ -6,7 +6,7 @@
 // CHECK-LABEL: module @stage_0
 // CHECK: func.func @main({{.*}}{alpa.input = 0 : i64}{{.*}}{alpa.transfer = [[T:[0-9]+]] : i64}
 // CHECK: %[[OWN:.+]] = alpa.accumulate %{{.+}} {alpa.layer = 0 : i64
-// CHECK: stablehlo.add %{{.+}}, %{{.+}} {alpa.phase = 2 : i64}
+// CHECK: stablehlo.add %{{.+}}, %{{.+}} {alpa.phase = 3 : i64}
 // CHECK: stablehlo.subtract {{.*}}{alpa.phase = 3 : i64}
 // CHECK-LABEL: module @stage_1
 // CHECK: %[[SUM:.+]] = alpa.accumulate %{{.+}} {alpa.layer = 1 : i64
