@@ -223,7 +223,8 @@ PYBIND11_MODULE(_core, module) {
   module.def(
       "submodules",
       [](const std::string &text) {
-        py::dict dict = toDict(run([&] { return alpaGetSubmodules(toRef(text)); }));
+        py::dict dict =
+            toDict(run([&] { return alpaGetSubmodules(toRef(text)); }));
         py::dict found;
         py::list names = dict["names"], texts = dict["texts"];
         for (size_t index = 0; index < names.size(); ++index) {

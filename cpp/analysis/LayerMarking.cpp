@@ -27,7 +27,9 @@ std::optional<int64_t> getScopeLayer(StringRef scope) {
     return std::nullopt;
   }
   StringRef digits =
-      scope.substr(start + kLayerScope.size()).take_while([](char c) { return c >= '0' && c <= '9'; });
+      scope.substr(start + kLayerScope.size()).take_while([](char c) {
+        return c >= '0' && c <= '9';
+      });
   int64_t layer = 0;
   if (digits.getAsInteger(10, layer)) {
     return std::nullopt;
@@ -143,14 +145,15 @@ private:
         }
         if (getPhase(maker) == kBackwardPhase) {
           isBackward = true;
-          firstBackward = std::min(it->second, firstBackward.value_or(it->second));
+          firstBackward =
+              std::min(it->second, firstBackward.value_or(it->second));
         } else {
           lastForward = std::max(it->second, lastForward.value_or(it->second));
         }
       });
       std::optional<int64_t> layer = getScopeLayer(scope);
-      std::optional<int64_t> flow = isBackward && firstBackward ? firstBackward
-                                                                : lastForward;
+      std::optional<int64_t> flow =
+          isBackward && firstBackward ? firstBackward : lastForward;
       if (!layer) {
         layer = flow.value_or(0);
       } else if (isBackward && firstBackward) {
@@ -190,10 +193,10 @@ private:
                << numMicroBatches
                << " micro-batches: return a floating-point number";
       }
-      auto sum =
-          AccumulateOp::create(builder, operand.getLoc(), type, operand);
+      auto sum = AccumulateOp::create(builder, operand.getLoc(), type, operand);
       Operation *maker = operand.getDefiningOp();
-      for (StringRef name : {StringRef(kLayerAttrName), StringRef(kPhaseAttrName)}) {
+      for (StringRef name :
+           {StringRef(kLayerAttrName), StringRef(kPhaseAttrName)}) {
         if (Attribute value = maker ? maker->getAttr(name) : Attribute()) {
           sum->setAttr(name, value);
         }
@@ -225,8 +228,7 @@ private:
       value = DenseElementsAttr::get(
           type, FloatAttr::get(type.getElementType(), count).getValue());
     }
-    auto constant =
-        stablehlo::ConstantOp::create(builder, sum.getLoc(), value);
+    auto constant = stablehlo::ConstantOp::create(builder, sum.getLoc(), value);
     return stablehlo::DivOp::create(builder, sum.getLoc(), sum, constant);
   }
 
@@ -267,10 +269,10 @@ private:
       if (maker && (accumulated.contains(maker) || !computed.contains(maker))) {
         return;
       }
-      std::string what = maker ? "'" + getReadableName(maker) + "'"
-                               : "argument " +
-                                     std::to_string(cast<BlockArgument>(value)
-                                                        .getArgNumber());
+      std::string what =
+          maker ? "'" + getReadableName(maker) + "'"
+                : "argument " +
+                      std::to_string(cast<BlockArgument>(value).getArgNumber());
       result = op->emitOpError()
                << "runs once per step and uses " << what
                << ", which is of one of " << numMicroBatches
@@ -297,7 +299,8 @@ private:
     Operation *copy = builder.clone(*maker, mapping);
     copy->removeAttr(kLayerAttrName);
     setPhase(copy, kApplyPhase);
-    for (auto [old, made] : llvm::zip(maker->getResults(), copy->getResults())) {
+    for (auto [old, made] :
+         llvm::zip(maker->getResults(), copy->getResults())) {
       again[old] = made;
     }
     return again.lookup(value);

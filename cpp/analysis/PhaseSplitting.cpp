@@ -91,8 +91,8 @@ private:
 
   bool usesPlaced(Operation *op) const {
     bool uses = false;
-    forEachUsedValue(
-        op, [&](Value value) { uses |= getMaker(value) != nullptr; });
+    forEachUsedValue(op,
+                     [&](Value value) { uses |= getMaker(value) != nullptr; });
     return uses;
   }
 
@@ -177,8 +177,7 @@ private:
         }
         if (!placed.contains(maker)) {
           forEachUsedValue(maker, visit);
-        } else if (placed.lookup(maker) != order &&
-                   !isa<AccumulateOp>(maker)) {
+        } else if (placed.lookup(maker) != order && !isa<AccumulateOp>(maker)) {
           crossing.insert(used);
         }
       };
@@ -308,7 +307,8 @@ private:
           kind = {name, number.getInt()};
         }
       }
-      giveBack(mapping.lookup(operand.get()), kind, getOperandSharding(operand));
+      giveBack(mapping.lookup(operand.get()), kind,
+               getOperandSharding(operand));
     }
     auto exit = func::ReturnOp::create(body, function.getLoc(), returned);
     SmallVector<Attribute> shardings;
@@ -317,8 +317,8 @@ private:
     }
     exit->setAttr(kOperandsAttrName, ArrayAttr::get(context, shardings));
     exit->setAttr(kResultsAttrName, ArrayAttr::get(context, {}));
-    made.setFunctionType(FunctionType::get(
-        context, target.getArgumentTypes(), exit.getOperandTypes()));
+    made.setFunctionType(FunctionType::get(context, target.getArgumentTypes(),
+                                           exit.getOperandTypes()));
     for (auto [index, entry] : llvm::enumerate(arguments)) {
       made.setArgAttr(index, entry.first.name, getInteger(entry.first.number));
       made.setArgAttr(index, kShardingAttrName, entry.second);

@@ -163,9 +163,9 @@ void StageSlicing::splitSums() {
 Value StageSlicing::splitSum(Value value, Operation *accumulate) {
   OpBuilder builder(accumulate);
   Operation *maker = value.getDefiningOp();
-  bool isOpen =
-      maker && maker->hasOneUse() && getPhase(maker) >= 0 &&
-      ((isa<stablehlo::AddOp>(maker) && spansStages(value)) || movesData(maker));
+  bool isOpen = maker && maker->hasOneUse() && getPhase(maker) >= 0 &&
+                ((isa<stablehlo::AddOp>(maker) && spansStages(value)) ||
+                 movesData(maker));
   if (!isOpen) {
     auto sum = AccumulateOp::create(builder, value.getLoc(), value);
     sum->setDiscardableAttrs(accumulate->getDiscardableAttrDictionary());
@@ -232,10 +232,10 @@ void StageSlicing::placeApplied() {
     if (spreads) {
       continue;
     }
-    bool isReduction = *best > kSmallBytes &&
-                       llvm::all_of(op.getResults(), [&](Value result) {
-                         return getBytes(result) * 2 <= *best;
-                       });
+    bool isReduction =
+        *best > kSmallBytes && llvm::all_of(op.getResults(), [&](Value result) {
+          return getBytes(result) * 2 <= *best;
+        });
     // What shrinks a parameter is made where the parameter is.
     if ((hasMade || isReduction || !isClonable(&op)) && *best > 0) {
       stages[&op] = best - bytes.begin();
@@ -304,8 +304,7 @@ void StageSlicing::numberTransfers() {
         }
         auto own = stages.find(maker);
         if (own == stages.end()) {
-          forEachUsedValue(
-              maker, [&](Value used) { need(used, stage, seen); });
+          forEachUsedValue(maker, [&](Value used) { need(used, stage, seen); });
         } else if (own->second != stage) {
           crossing.insert(value);
         }

@@ -359,7 +359,8 @@ AlpaResult *alpaGetSubmodules(AlpaStringRef text) {
     OwningOpRef<ModuleOp> alone = nested.clone();
     std::string printed;
     llvm::raw_string_ostream stream(printed);
-    alone->print(stream, OpPrintingFlags().printGenericOpForm().enableDebugInfo());
+    alone->print(stream,
+                 OpPrintingFlags().printGenericOpForm().enableDebugInfo());
     texts.push_back(std::move(printed));
   }
   result->addList("names", std::move(names));

@@ -148,7 +148,7 @@ def _decode_tuple(kinds: tuple[Any, ...], data: Any, where: str) -> tuple[Any, .
 def _decode_union(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
     if set(kinds) == set(_INSTRUCTIONS.values()):
         tag = data.get("op") if isinstance(data, dict) else None
-        if tag not in _INSTRUCTIONS:
+        if not isinstance(tag, str) or tag not in _INSTRUCTIONS:
             raise ProgramError(f"{where} has the opcode {tag!r}, known are {list(_INSTRUCTIONS)}")
         rest = {key: value for key, value in data.items() if key != "op"}
         return _decode_dataclass(_INSTRUCTIONS[tag], rest, where)

@@ -111,7 +111,8 @@ def scanned(params: list[jax.Array], x: jax.Array) -> jax.Array:
 def layers_of(fun: Any, option: Any, *args: Any) -> set[int]:
     with layer_context(option):
         lowered = jax.jit(lambda *a: fun(*a)).lower(*args)
-    text = lowered.compiler_ir("stablehlo").operation.get_asm(enable_debug_info=True)
+    module: Any = lowered.compiler_ir("stablehlo")
+    text = module.operation.get_asm(enable_debug_info=True)
     return {int(number) for number in re.findall(r"alpa_layer_(\d+)", text)}
 
 
@@ -136,7 +137,8 @@ def test_gradients_are_those_of_jax(option: Any) -> None:
     outside = ours(params, x, scale=2.0)
     with layer_context(option):
         inside = jax.jit(lambda p, x: ours(p, x, scale=2.0))(params, x)
-    assert jax.tree.structure(expected) == jax.tree.structure(inside)
+    structure: Any = jax.tree.structure(expected)
+    assert structure == jax.tree.structure(inside)
     for a, b, c in zip(*map(jax.tree.leaves, (expected, outside, inside)), strict=True):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_allclose(a, c, rtol=2e-6, atol=1e-7)

@@ -104,7 +104,7 @@ def test_damaged_files_are_refused(plan: PipelinePlan, tmp_path: Path) -> None:
     generator = random.Random(0)
     for size in (0, 10, len(content) // 2, len(content) - 1):
         bad.write_bytes(content[:size])
-        with pytest.raises(ProgramError, match="cut short|damaged"):
+        with pytest.raises(ProgramError, match=r"cut short|damaged"):
             alpa_runtime.load(bad)
     for _ in range(200):
         damaged = bytearray(content)
@@ -187,9 +187,7 @@ def name_no_buffer(own: list[Any]) -> None:
         (1, name_no_buffer, "names buffer 10000, there is none"),
     ],
 )
-def test_contradictions_are_found(
-    plan: PipelinePlan, mesh: int, change: Any, message: str
-) -> None:
+def test_contradictions_are_found(plan: PipelinePlan, mesh: int, change: Any, message: str) -> None:
     with pytest.raises(ProgramError, match=message):
         check(replace_instructions(plan, mesh, change))
 

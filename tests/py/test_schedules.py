@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -45,7 +46,9 @@ def bubble(schedule: Schedule) -> Fraction:
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 8), st.integers(1, 20), st.sampled_from(PLAIN))
-def test_every_task_runs_once_behind_what_it_needs(stages, micro_batches, make) -> None:
+def test_every_task_runs_once_behind_what_it_needs(
+    stages: int, micro_batches: int, make: Any
+) -> None:
     schedule = make(stages, micro_batches)
     kinds = {task.kind for tasks in schedule.meshes for task in tasks}
     wanted = {
@@ -60,7 +63,9 @@ def test_every_task_runs_once_behind_what_it_needs(stages, micro_batches, make) 
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 5), st.integers(1, 4), st.integers(1, 4))
-def test_interleaved_tasks_run_once_behind_what_they_need(meshes, rounds, chunks) -> None:
+def test_interleaved_tasks_run_once_behind_what_they_need(
+    meshes: int, rounds: int, chunks: int
+) -> None:
     schedule = interleaved(meshes, rounds * meshes, chunks)
     tasks = Counter(t for own in schedule.meshes for t in own)
     assert len(tasks) == 2 * meshes * chunks * rounds * meshes
@@ -101,7 +106,7 @@ def test_interleaving_divides_the_bubble(meshes: int, chunks: int) -> None:
 
 
 @pytest.mark.parametrize("make", [one_f_one_b, zero_bubble])
-def test_no_more_activations_than_stages(make) -> None:
+def test_no_more_activations_than_stages(make: Any) -> None:
     for stages in (2, 3, 5):
         schedule = make(stages, 17)
         assert max(most_live(schedule, mesh) for mesh in range(stages)) == stages
@@ -127,6 +132,6 @@ def test_printing_gives_a_table() -> None:
         (("gpipe", 2, 2, 0), "at least one stage and one micro-batch, got 2 and 0"),
     ],
 )
-def test_impossible_sizes_are_refused(arguments, message: str) -> None:
+def test_impossible_sizes_are_refused(arguments: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make_schedule(*arguments)
