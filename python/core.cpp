@@ -138,7 +138,9 @@ getStrategyGraph(const std::string &text,
   }
   dict["input_is_parameter"] =
       dict["input_is_parameter"].attr("astype")(py::dtype::of<bool>());
-  dict["num_points"] = dict["num_points"].attr("item")();
+  for (const char *key : {"num_points", "num_forward_points"}) {
+    dict[key] = dict[key].attr("item")();
+  }
   return dict;
 }
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         StablehloAlpaError,
         TraceError,
     )
-    from stablehlo_alpa.inter_op import ManualStages, PlannedPipeline, UniformStages
+    from stablehlo_alpa.inter_op import AutoStages, ManualStages, PlannedPipeline, UniformStages
     from stablehlo_alpa.layers import (
         AutoLayers,
         FollowModuleLayers,
@@ -75,7 +75,12 @@ _MODULES = {
         "StablehloAlpaError",
         "TraceError",
     ),
-    "stablehlo_alpa.inter_op": ("ManualStages", "PlannedPipeline", "UniformStages"),
+    "stablehlo_alpa.inter_op": (
+        "AutoStages",
+        "ManualStages",
+        "PlannedPipeline",
+        "UniformStages",
+    ),
     "stablehlo_alpa.layers": (
         "AutoLayers",
         "FollowModuleLayers",
@@ -90,6 +95,7 @@ _MODULES = {
 __all__ = [
     "PRESETS",
     "AutoLayers",
+    "AutoStages",
     "ClusterSpec",
     "Collective",
     "CompileError",

@@ -87,6 +87,8 @@ struct StrategyGraph {
   std::vector<StrategyEdge> edges;
   std::vector<LiveValue> values;
   int numPoints = 0;
+  /// Points up to the last operator of the forward phase of a stage.
+  int numForwardPoints = 0;
   /// Interned plans; plan 0 moves nothing.
   std::vector<std::vector<VolumeStep>> plans;
 

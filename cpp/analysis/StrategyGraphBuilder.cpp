@@ -19,7 +19,12 @@ StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh)
 }
 
 FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
-  function.walk([&](Operation *op) { points[op] = graph.numPoints++; });
+  function.walk([&](Operation *op) {
+    points[op] = graph.numPoints++;
+    if (getPhase(op) == kForwardPhase) {
+      graph.numForwardPoints = graph.numPoints;
+    }
+  });
   for (BlockArgument argument : function.getArguments()) {
     std::string name = "argument " + std::to_string(argument.getArgNumber());
     ValuePlacement placement = placeFreely(argument, name, "input");

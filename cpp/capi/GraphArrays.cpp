@@ -93,6 +93,8 @@ static void addValues(const StrategyGraph &graph, AlpaResult &result) {
   result.addArray("value_bytes", bytes);
   result.addList("value_name", std::move(names));
   result.addArray("num_points", std::vector<int64_t>{graph.numPoints});
+  result.addArray("num_forward_points",
+                  std::vector<int64_t>{graph.numForwardPoints});
 }
 
 /// Sharding rows of the boundary values: "<prefix>_spec" of [rows, axes] with

@@ -302,14 +302,18 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
   }
   FailureOr<func::FuncOp> entry = getEntryFunction(session.getModule());
   MeshAttr mesh = getMesh(session.getModule());
-  if (failed(entry) || !mesh) {
-    session.fail("the module has not been planned");
+  if (failed(entry)) {
+    session.fail("the module has no signature");
     return result;
   }
   std::vector<std::string> axes, inputs, outputs, inputKinds, outputKinds,
       inputTypes, outputTypes;
-  for (StringAttr name : mesh.getNames()) {
-    axes.push_back(name.str());
+  std::vector<int64_t> sizes;
+  if (mesh) {
+    sizes.assign(mesh.getSizes().begin(), mesh.getSizes().end());
+    for (StringAttr name : mesh.getNames()) {
+      axes.push_back(name.str());
+    }
   }
   auto getNotation = [](ShardingAttr sharding) {
     return sharding ? toString(sharding.getAxes(), sharding.getRank())
@@ -334,8 +338,7 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
     outputKinds.push_back(getKind(getResultAttrs(index)));
     outputTypes.push_back(getTypeName(entry->getResultTypes()[index]));
   }
-  result->addArray("mesh_shape", std::vector<int64_t>(mesh.getSizes().begin(),
-                                                      mesh.getSizes().end()));
+  result->addArray("mesh_shape", sizes);
   result->addList("mesh_axes", std::move(axes));
   result->addList("inputs", std::move(inputs));
   result->addList("outputs", std::move(outputs));

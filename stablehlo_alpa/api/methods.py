@@ -16,7 +16,7 @@ from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, logical_mesh_shapes,
 from stablehlo_alpa.cost import StrategyGraph
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.inter_op import KNOWN_SCHEDULES, StageOption, UniformStages
+from stablehlo_alpa.inter_op import KNOWN_SCHEDULES, AutoStages, StageOption
 from stablehlo_alpa.layers import AutoLayers, LayerOption
 from stablehlo_alpa.planning.pins import Mask, combine, input_rows, pin_mask, split_work_masks
 
@@ -255,7 +255,7 @@ class PipeshardParallel(Method):
 
     num_micro_batches: int = 1
     layers: LayerOption = field(default_factory=AutoLayers)
-    stages: StageOption = field(default_factory=lambda: UniformStages(2))
+    stages: StageOption = field(default_factory=AutoStages)
     schedule: str = "1f1b"
     num_chunks: int = 1
 

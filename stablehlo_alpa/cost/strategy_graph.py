@@ -42,6 +42,7 @@ class StrategyGraph:
         value_node, value_start, value_end, value_name, value_offset, value_bytes: tensors, live
             on the program points ``start..end`` inclusive, with bytes per strategy of the node.
         num_points: program points.
+        num_forward_points: of a stage, those up to the end of its forward phase; 0 elsewhere.
         allowed: bool[S], strategies that may be chosen.
         input_node, input_specs, input_alias, input_is_parameter, input_name, output_node,
             output_specs, remarks: what the caller needs to pin and to print; see the compiler.
@@ -84,6 +85,7 @@ class StrategyGraph:
     input_name: tuple[str, ...] = ()
     output_node: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     output_specs: tuple[Any, ...] = ()
+    num_forward_points: int = 0
     remarks: tuple[str, ...] = ()
 
     @classmethod
@@ -101,6 +103,7 @@ class StrategyGraph:
         data |= {k: np.array(arrays[k], np.float64).reshape(-1) for k in _FLOATS}
         data |= {k: tuple(arrays[k]) for k in _NAMES}
         data["num_points"] = int(arrays["num_points"])
+        data["num_forward_points"] = int(arrays.get("num_forward_points", 0))
         data["allowed"] = np.ones(len(data["strategy_label"]), np.bool_)
         for key in ("input_node", "input_alias", "output_node"):
             data[key] = np.array(arrays.get(key, []), np.int64).reshape(-1)

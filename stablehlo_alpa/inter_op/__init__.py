@@ -1,6 +1,11 @@
 """Pipelines: stages of layers on submeshes, the schedules that run them, and the plan of both."""
 
-from stablehlo_alpa.inter_op.options import ManualStages, StageOption, UniformStages
+from stablehlo_alpa.inter_op.options import (
+    AutoStages,
+    ManualStages,
+    StageOption,
+    UniformStages,
+)
 from stablehlo_alpa.inter_op.planner import PipelineOptions, PlannedPipeline, plan_pipeline
 from stablehlo_alpa.inter_op.schedules import (
     KNOWN_SCHEDULES,
@@ -17,6 +22,7 @@ from stablehlo_alpa.inter_op.schedules import (
 
 __all__ = [
     "KNOWN_SCHEDULES",
+    "AutoStages",
     "ManualStages",
     "PipelineOptions",
     "PlannedPipeline",

@@ -16,6 +16,11 @@ class StageOption:
 
 
 @dataclass(frozen=True)
+class AutoStages(StageOption):
+    """The partition of least predicted latency, found by the dynamic programme of the paper."""
+
+
+@dataclass(frozen=True)
 class UniformStages(StageOption):
     """As many layers and as many devices for every stage, as far as they divide.
 

@@ -16,6 +16,7 @@ from stablehlo_alpa.errors import CompileError, InfeasibleError, MeshError, Stab
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.emit import StepInterface, emit
 from stablehlo_alpa.inter_op.options import (
+    AutoStages,
     ManualStages,
     StageAssignment,
     StageOption,
@@ -31,6 +32,8 @@ from stablehlo_alpa.inter_op.stage_planner import (
     prepare_stage,
     solve_stage,
 )
+from stablehlo_alpa.inter_op.stage_pricing import StagePricing, Submesh
+from stablehlo_alpa.inter_op.stage_search import search_stages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.compiler import run_passes
 
@@ -93,7 +96,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
     """
     layered = mark_layers(program, options.num_micro_batches)
     num_layers = count_layers(layered)
-    assignment = _assign(options, num_layers)
+    assignment = _assign(layered, num_layers, options, program.name)
     num_meshes, rest = divmod(assignment.num_stages, options.num_chunks)
     if rest:
         raise ValueError(
@@ -163,24 +166,75 @@ def interface(program: TracedProgram, num_micro_batches: int) -> StepInterface:
     )
 
 
-def _assign(options: PipelineOptions, num_layers: int) -> StageAssignment:
+def _assign(layered: str, num_layers: int, options: PipelineOptions, name: str) -> StageAssignment:
     match options.stages:
         case UniformStages():
             num_meshes = options.stages.num_stages // options.num_chunks
             return uniform(options.stages, num_layers, options.cluster, max(num_meshes, 1))
         case ManualStages():
             return manual(options.stages, num_layers, options.cluster)
+        case AutoStages():
+            return search(layered, num_layers, options, name)
     raise TypeError(
-        f"stages must be UniformStages(...) or ManualStages(...), got {options.stages!r}"
+        f"stages must be AutoStages(), UniformStages(...) or ManualStages(...), got "
+        f"{options.stages!r}"
     )
 
 
+def search(layered: str, num_layers: int, options: PipelineOptions, name: str) -> StageAssignment:
+    """The partition of least predicted latency.
+
+    Raises:
+        InfeasibleError: no partition fits the devices' memory.
+    """
+    if options.num_chunks > 1:
+        raise ValueError("AutoStages has one stage per mesh, the interleaved schedule has several")
+    pricing = StagePricing(
+        layered, num_layers, options.cluster, options.num_micro_batches, options.solve, name
+    )
+    choices = list(pricing.choices())
+    found = search_stages(
+        choices,
+        num_layers,
+        options.cluster.num_devices,
+        options.num_micro_batches,
+        keeps_all=options.schedule == "gpipe",
+    )
+    if found is None:
+        short = [error for error in pricing.refusals if error.needed_bytes is not None]
+        reason = f"; the stage that lacks least: {min(short, key=_lack)}" if short else ""
+        raise InfeasibleError(
+            f"{name}: no pipeline of {num_layers} layers fits {options.cluster.num_devices} "
+            f"devices with {options.num_micro_batches} micro-batches{reason}; more micro-batches, "
+            "remat=True of the layers, or more devices need less memory each"
+        )
+    chosen = [choice.key for choice in found.stages]
+    assert all(isinstance(submesh, Submesh) for submesh in chosen)
+    return StageAssignment(
+        tuple(
+            number
+            for number, choice in enumerate(found.stages)
+            for _ in range(choice.first, choice.last + 1)
+        ),
+        tuple((s.hosts, s.devices_per_host) for s in chosen if isinstance(s, Submesh)),
+        tuple(s.mesh_shape for s in chosen if isinstance(s, Submesh)),
+    )
+
+
+def _lack(error: InfeasibleError) -> float:
+    return (error.needed_bytes or 0.0) - (error.budget_bytes or 0.0)
+
+
 def _first_devices(assignment: StageAssignment, num_meshes: int) -> list[int]:
-    """Where the devices of each mesh begin."""
-    starts, position = [], 0
-    for hosts, devices in assignment.submeshes[:num_meshes]:
-        starts.append(position)
-        position += hosts * devices
+    """Where the devices of each mesh begin.
+
+    Largest first, so that none reaches over the border of a host without need (paper, Theorem 1).
+    """
+    sizes = [hosts * devices for hosts, devices in assignment.submeshes[:num_meshes]]
+    starts, position = [0] * num_meshes, 0
+    for mesh in sorted(range(num_meshes), key=lambda mesh: -sizes[mesh]):
+        starts[mesh] = position
+        position += sizes[mesh]
     return starts
 
 

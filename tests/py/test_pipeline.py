@@ -15,11 +15,17 @@ from test_models import STEPS, assert_trees_close
 import stablehlo_alpa
 from stablehlo_alpa import (
     AutoLayers,
+    AutoStages,
     FollowModuleLayers,
     ManualStages,
     PipeshardParallel,
     UniformStages,
 )
+from stablehlo_alpa.cluster import ClusterSpec, preset_for
+from stablehlo_alpa.errors import CompileError, InfeasibleError, MeshError, TraceError
+from stablehlo_alpa.frontend import trace
+from stablehlo_alpa.inter_op import PipelineOptions, plan_pipeline
+from stablehlo_alpa.layers import layer_context
 
 UNEQUAL = ManualStages(layers=(1, 1, 2), submeshes=((1, 2), (1, 2), (1, 4)))
 
@@ -43,11 +49,13 @@ class Pipeline:
     @property
     def id(self) -> str:
         """A readable test id."""
-        stages = (
-            f"{self.stages.num_stages}-stages"
-            if isinstance(self.stages, UniformStages)
-            else "+".join("x".join(map(str, submesh)) for submesh in self.stages.submeshes)
-        )
+        match self.stages:
+            case UniformStages():
+                stages = f"{self.stages.num_stages}-stages"
+            case ManualStages():
+                stages = "+".join("x".join(map(str, mesh)) for mesh in self.stages.submeshes)
+            case _:
+                stages = "auto"
         options = [f"{name}={value}" for name, value in self.options.items()]
         count = f"{self.num_micro_batches}-micro-batches"
         return "-".join([self.model, stages, count, self.schedule, *options])
@@ -169,3 +177,140 @@ def test_many_steps_keep_going() -> None:
         state, metrics = step(state, case.batch, case.rng)
         losses.append(metrics["loss"])
     assert float(losses[-1]) < float(losses[0])
+
+
+def test_the_search_finds_stages_that_train() -> None:
+    compare(Pipeline("mlp", 8, AutoStages(), compares_full_batch=True))
+
+
+def test_a_slow_link_is_crossed_by_a_pipeline() -> None:
+    """On paper: large weights and a large batch on two hosts.
+
+    Data parallelism would send all weights, tensor parallelism the activations of every layer; a
+    pipeline sends those of one. Equal layers make equal stages.
+    """
+
+    def step(weights: Any, batch: Any) -> Any:
+        gradients = stablehlo_alpa.grad(loss)(weights, batch)
+        return jax.tree.map(lambda w, g: w - g, weights, gradients)
+
+    weights = [jax.ShapeDtypeStruct((8192, 8192), np.float32)] * 4
+    batch = jax.ShapeDtypeStruct((4096, 8192), np.float32)
+    cluster = ClusterSpec(preset_for("v100-16gb"), 2, 1)
+    with layer_context(AutoLayers(num_layers=4)):
+        program = trace(step, (weights, batch), {}, num_micro_batches=16)
+    planned = plan_pipeline(program, PipelineOptions(cluster, 16, AutoStages()))
+    assert planned.assignment.submeshes == ((1, 1), (1, 1))
+    assert planned.assignment.stage_of_layer == (0, 0, 1, 1)
+
+
+# What cannot be cut.
+
+
+def parallel_mlp(step: Any, **options: Any) -> Any:
+    return stablehlo_alpa.parallelize(step, method=PipeshardParallel(**options))
+
+
+WEIGHTS = [np.eye(8, dtype="f") for _ in range(4)]
+BATCH = np.ones((8, 8), "f")
+
+
+def loss(weights: Any, batch: Any) -> jax.Array:
+    x = batch
+    for weight in weights:
+        x = jax.numpy.tanh(x @ weight)
+    return jax.numpy.mean(x**2)
+
+
+def test_a_batch_has_to_divide() -> None:
+    step = parallel_mlp(stablehlo_alpa.grad(loss), num_micro_batches=3)
+    with pytest.raises(
+        TraceError, match=r"batch batch of loss has 8 on dimension 0, .* into 3 micro-batches"
+    ):
+        step.plan(WEIGHTS, BATCH)
+
+
+def test_a_loss_is_a_scalar() -> None:
+    def step(weights: Any, batch: Any) -> Any:
+        return stablehlo_alpa.grad(lambda w: w[0] * batch)(weights)
+
+    with pytest.raises(TypeError, match="scalar"):
+        parallel_mlp(step, num_micro_batches=2, stages=TWO).plan(WEIGHTS, BATCH)
+
+
+def test_gradients_have_to_be_marked() -> None:
+    step = parallel_mlp(lambda w, b: jax.grad(loss)(w, b), num_micro_batches=2, stages=TWO)
+    with pytest.raises(CompileError, match="has no gradients that a pipeline can see"):
+        step.plan(WEIGHTS, BATCH)
+
+
+def test_one_micro_batch_is_not_used_outside() -> None:
+    def step(weights: Any, batch: Any) -> Any:
+        gradients = stablehlo_alpa.grad(loss)(weights, batch)
+        return [w - g * batch.mean() for w, g in zip(weights, gradients, strict=True)]
+
+    with pytest.raises(CompileError, match="runs once per step and uses argument 4, which is of"):
+        parallel_mlp(step, num_micro_batches=2, stages=TWO).plan(WEIGHTS, BATCH)
+
+
+def test_stages_have_layers() -> None:
+    step = parallel_mlp(
+        stablehlo_alpa.grad(loss),
+        num_micro_batches=2,
+        layers=AutoLayers(num_layers=2),
+        stages=FOUR,
+    )
+    with pytest.raises(ValueError, match="4 stages need as many layers, the model has 2"):
+        step.plan(WEIGHTS, BATCH)
+
+
+def test_a_stage_that_nobody_holds() -> None:
+    step = parallel_mlp(
+        stablehlo_alpa.grad(loss),
+        num_micro_batches=2,
+        layers=AutoLayers(num_layers=2),
+        memory_budget=100,
+    )
+    with pytest.raises(InfeasibleError, match=r"no pipeline of 2 layers fits 8 devices .* lacks"):
+        step.plan(WEIGHTS, BATCH)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"num_micro_batches": 0}, ValueError, "num_micro_batches must be >= 1, got 0"),
+        ({"schedule": "fast"}, ValueError, "schedule must be one of gpipe"),
+        ({"num_chunks": 2}, ValueError, 'num_chunks=2 needs "interleaved"'),
+        ({"mesh_shape": (2, 4)}, MeshError, "a pipeline takes UniformStages"),
+    ],
+)
+def test_wrong_options_are_refused(options: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        PipeshardParallel(**options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ManualStages((1,), ((1, 4), (1, 4))), "1 stages need as many submeshes, got 2"),
+        (lambda: ManualStages((0, 1), ((1, 4), (1, 4))), "at least one layer"),
+        (lambda: ManualStages((1,), ((1, 8),), ((2, 2),)), r"\(2, 2\) has 4 devices, its submesh"),
+        (lambda: UniformStages(0), "num_stages must be >= 1, got 0"),
+    ],
+)
+def test_wrong_stages_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        (ManualStages((1, 2), ((1, 4), (1, 4))), "sum to 3, the model has 2"),
+        (ManualStages((1, 1), ((1, 4), (1, 2))), "have 6 devices, the cluster has 8"),
+    ],
+)
+def test_stages_fit_model_and_cluster(stages: Any, message: str) -> None:
+    step = parallel_mlp(stablehlo_alpa.grad(loss), layers=AutoLayers(num_layers=2), stages=stages)
+    with pytest.raises(ValueError, match=message):
+        step.plan(WEIGHTS, BATCH)
