@@ -14,6 +14,9 @@ infinitely much: it may be at most ``s_max = floor((mem_device - mem_stage) / me
 from the end. Without s (``F(k, d)``) the programme is a lower bound, exact where its solution keeps
 ``s_max``; the full one runs only where it does not.
 
+States are left out that cannot be part of a solution: stages of at most t_max seconds need at
+least as many devices as their device-seconds divided by t_max.
+
 Instead of trying all t_max, intervals of candidates are bisected: the least sum ``g(t_max)`` falls
 with t_max, so an interval that begins at candidate a, and whose upper end has the sum g, holds
 nothing better than ``(B - 1) a + g``. This is exact; the paper skips candidates closer than an
@@ -30,6 +33,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+# Sums of device-seconds are compared with this slack (floating-point noise).
+_RELATIVE = 1e-9
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
@@ -133,6 +139,23 @@ class _Table:
                 self.groups.append((*key, np.zeros(0, np.int64)))
             first, size, rows = self.groups[-1]
             self.groups[-1] = (first, size, np.append(rows, row))
+        self.after, self.before = self._device_seconds()
+
+    def _device_seconds(self) -> tuple[Float, Float]:
+        """float64[L + 1] least sums of seconds times devices from each layer on, and before it."""
+        after = np.full(self.num_layers + 1, np.inf)
+        before = np.full(self.num_layers + 1, np.inf)
+        after[self.num_layers] = before[0] = 0.0
+        cost = self.times * self.sizes
+        for layer in range(self.num_layers - 1, -1, -1):
+            rows = np.flatnonzero(self.firsts == layer)
+            if rows.size:
+                after[layer] = (cost[rows] + after[self.lasts[rows] + 1]).min()
+        for layer in range(1, self.num_layers + 1):
+            rows = np.flatnonzero(self.lasts == layer - 1)
+            if rows.size:
+                before[layer] = (cost[rows] + before[self.firsts[rows]]).min()
+        return after, before
 
     def relaxed(self, bound: float) -> Float:
         """float64[L + 1, D + 1] least sum from a layer on with so many devices, without s."""
@@ -140,30 +163,47 @@ class _Table:
         best[self.num_layers, 0] = 0.0
         for first, size, rows in self.groups:
             rows = rows[self.times[rows] <= bound]
-            if not rows.size:
+            low, high = self._band(first, size, bound)
+            if not rows.size or low >= high:
                 continue
-            total = best[self.lasts[rows] + 1, : self.num_devices + 1 - size]
+            total = best[self.lasts[rows] + 1, low - size : high - size]
             total = (total + self.times[rows, None]).min(axis=0)
-            np.minimum(best[first, size:], total, out=best[first, size:])
+            np.minimum(best[first, low:high], total, out=best[first, low:high])
         return best
+
+    def _band(self, first: int, size: int, bound: float) -> tuple[int, int]:
+        """Numbers of devices from a layer on that can be part of a solution, end excluded.
+
+        Stages of at most ``bound`` seconds need at least (device-seconds / bound) devices, both
+        from the layer on and before it.
+        """
+        if not np.isfinite(self.after[first] + self.before[first]):
+            return 0, 0
+        scale = (1 - _RELATIVE) / bound if bound > 0 else 0.0
+        low = self.after[first] * scale
+        high = self.num_devices - self.before[first] * scale
+        return max(size, int(np.ceil(low))), min(self.num_devices, int(np.floor(high))) + 1
 
     def full(self, bound: float) -> Float:
         """float64[L + 1, S + 1, D + 1] least sum with exactly s stages."""
-        most = self.num_layers
+        most = int(self.limits.max())
         best = np.full((self.num_layers + 1, most + 1, self.num_devices + 1), np.inf)
         best[self.num_layers, 0, 0] = 0.0
         for first, size, rows in self.groups:
+            low, high = self._band(first, size, bound)
+            if low >= high:
+                continue
             for row in rows[self.times[rows] <= bound].tolist():
                 limit, last = int(self.limits[row]), int(self.lasts[row])
-                total = best[last + 1, :limit, : self.num_devices + 1 - size] + self.times[row]
-                target = best[first, 1 : limit + 1, size:]
+                total = best[last + 1, :limit, low - size : high - size] + self.times[row]
+                target = best[first, 1 : limit + 1, low:high]
                 np.minimum(target, total, out=target)
         return best
 
-    def solution(self, bound: float) -> list[int] | None:
-        """Rows of the least sum under a bound, None when there is none."""
+    def solution(self, bound: float, most: float) -> list[int] | None:
+        """Rows of the least sum under a bound; None when there is none of less than ``most``."""
         relaxed = self.relaxed(bound)
-        if not np.isfinite(relaxed[0, self.num_devices]):
+        if not relaxed[0, self.num_devices] < most:
             return None
         rows = self._walk_relaxed(relaxed, bound)
         if all(len(rows) - at <= self.limits[row] for at, row in enumerate(rows)):
@@ -236,7 +276,9 @@ class _IntervalSearch:
             if start >= end:
                 continue
             middle = (start + end - 1) // 2
-            found = self._evaluate(float(candidates[middle]))
+            # A sum from here on makes nothing better in the lower half.
+            most = self._latency - self._weight * float(candidates[start])
+            found = self._evaluate(float(candidates[middle]), most)
             upper = (middle + 1, end, total)
             if found is None:
                 intervals.append(upper)
@@ -249,10 +291,10 @@ class _IntervalSearch:
             tuple(table.choices[row] for row in self._best), self._latency, self._passes
         )
 
-    def _evaluate(self, bound: float) -> tuple[float, float] | None:
-        """Least sum under a bound and its slowest stage; keeps the best latency."""
+    def _evaluate(self, bound: float, most: float = np.inf) -> tuple[float, float] | None:
+        """Least sum under a bound, if below ``most``, and its slowest stage; keeps the best."""
         self._passes += 1
-        rows = self._table.solution(bound)
+        rows = self._table.solution(bound, most)
         if rows is None:
             return None
         times = self._table.times[rows]
