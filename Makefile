@@ -1,4 +1,5 @@
 # make demo    train a GPT on eight virtual devices under a plan the planner found
+# make demo-pipeline  the same GPT in two stages on four devices each
 # make test    everything: style, lit, pytest
 # Each sets the machine up first (system packages, virtual environment, build); a second run finds all of it done.
 
@@ -21,7 +22,7 @@ SYSTEM_STAMP := .setup/system
 VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
-.PHONY: all demo test test-quick style lit pytest bench format build setup wheel clean
+.PHONY: all demo demo-pipeline test test-quick style lit pytest bench format build setup wheel clean
 
 all: build
 
@@ -46,6 +47,9 @@ build: $(SYSTEM_STAMP) $(VENV_STAMP) $(CMAKE_STAMP)
 
 demo: build
 	@$(DEVICES) $(BIN)/python examples/gpt_char.py
+
+demo-pipeline: build
+	@$(DEVICES) $(BIN)/python examples/gpt_pipeline.py
 
 test: style lit pytest
 

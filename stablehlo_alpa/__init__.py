@@ -13,6 +13,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from alpa_runtime import RuntimeOptions
+
     from stablehlo_alpa.api import (
         Compiled,
         DataParallel,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from stablehlo_alpa.planning import Collective, Plan
 
 _MODULES = {
+    "alpa_runtime": ("RuntimeOptions",),
     "stablehlo_alpa.api": (
         "Compiled",
         "DataParallel",
@@ -117,6 +120,7 @@ __all__ = [
     "PipeshardParallel",
     "Plan",
     "PlannedPipeline",
+    "RuntimeOptions",
     "ShardParallel",
     "ShardingError",
     "SolverError",

@@ -8,7 +8,7 @@ from alpa_runtime.check import check
 from alpa_runtime.cpu_pool import ensure_cpu_pool
 from alpa_runtime.errors import InputError, ProgramError, RuntimeMeshError
 from alpa_runtime.executable import Executable, compile_spmd
-from alpa_runtime.pipeline import PipelineExecutable
+from alpa_runtime.pipeline import PipelineExecutable, RuntimeOptions
 from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.plan_file import PLAN_VERSION, load, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
@@ -21,6 +21,7 @@ __all__ = [
     "PipelinePlan",
     "ProgramError",
     "RuntimeMeshError",
+    "RuntimeOptions",
     "SpmdProgram",
     "ValueSpec",
     "check",

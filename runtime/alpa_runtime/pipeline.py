@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +16,25 @@ from alpa_runtime.executable import Executable
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import Free, PipelinePlan, PlanInput, Recv, Run, Send
 from alpa_runtime.program import ValueSpec, numpy_dtype
+from alpa_runtime.tracing import Event, Tracer, write_trace
 
 # Launches of a mesh that may be in flight. XLA's CPU client lets 32 be and can deadlock when more
 # wait (measured: 24 pass, 40 abort).
 IN_FLIGHT = 24
+
+
+@dataclasses.dataclass(frozen=True)
+class RuntimeOptions:
+    """How a plan is run.
+
+    Attributes:
+        trace: whether every call is timed and written to ``trace_path``. The call then waits for
+            its results, and intermediate buffers are not donated.
+        trace_path: a file that Perfetto reads; the last call's trace replaces earlier ones.
+    """
+
+    trace: bool = False
+    trace_path: str = "alpa_trace.json"
 
 
 class PipelineExecutable:
@@ -29,14 +45,22 @@ class PipelineExecutable:
         meshes: the submeshes.
         in_shardings: per flat input the sharding on the mesh that keeps it.
         out_shardings: per flat output.
+        events: of the last call, when it was traced.
     """
 
-    def __init__(self, plan: PipelinePlan, devices: Sequence[jax.Device]):
+    def __init__(
+        self,
+        plan: PipelinePlan,
+        devices: Sequence[jax.Device],
+        options: RuntimeOptions = RuntimeOptions(),
+    ):
         if len(devices) != plan.num_devices:
             raise RuntimeMeshError(
                 f"{plan.name} runs on {plan.num_devices} devices, got {len(devices)}"
             )
         self.plan = plan
+        self.options = options
+        self.events: list[Event] = []
         self.meshes = tuple(_mesh(mesh.axes, mesh.devices, devices) for mesh in plan.meshes)
         self._shardings = tuple(
             tuple(
@@ -53,9 +77,10 @@ class PipelineExecutable:
                 if isinstance(instruction, Run):
                     number = instruction.program
                     if number not in self._executables[mesh]:
-                        self._executables[mesh][number] = Executable(
-                            plan.programs[number], self.meshes[mesh]
-                        )
+                        program = plan.programs[number]
+                        if options.trace:
+                            program = dataclasses.replace(program, donated=())
+                        self._executables[mesh][number] = Executable(program, self.meshes[mesh])
         self._order = [
             (mesh, plan.instructions[mesh][position])
             for mesh, position in issue_order(plan.instructions)
@@ -87,14 +112,17 @@ class PipelineExecutable:
             self._place(index, arg, buffers)
         in_flight: list[deque[Any]] = [deque() for _ in self.meshes]
         sent: dict[int, Any] = {}
+        tracer = Tracer(len(self.meshes)) if self.options.trace else None
         for mesh, instruction in self._order:
             own = buffers[mesh]
             match instruction:
-                case Run(program, inputs, outputs):
+                case Run(program, inputs, outputs, label):
                     results = self._executables[mesh][program](*[own[i] for i in inputs])
                     own.update(zip(outputs, results, strict=True))
                     if results:
                         self._wait(in_flight[mesh], results)
+                    if tracer:
+                        tracer.note(mesh, label, results)
                 case Send(buffer, _, transfer):
                     sent[transfer] = own[buffer]
                 case Recv(buffer, _, transfer):
@@ -102,6 +130,9 @@ class PipelineExecutable:
                 case Free(freed):
                     for buffer in freed:
                         del own[buffer]
+        if tracer:
+            self.events = tracer.finish()
+            write_trace(self.events, self.options.trace_path)
         return tuple(buffers[o.mesh][o.buffer] for o in self.plan.outputs)
 
     @staticmethod

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from alpa_runtime import RuntimeOptions
 from jax.sharding import NamedSharding, PartitionSpec
 
 from stablehlo_alpa.api.sizes import parse_bytes
@@ -251,6 +252,7 @@ class PipeshardParallel(Method):
         stages: how layers become stages.
         schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"`` or ``"interleaved"``.
         num_chunks: stages per mesh under the interleaved schedule.
+        runtime: how it is run, e.g. traced.
     """
 
     num_micro_batches: int = 1
@@ -258,6 +260,7 @@ class PipeshardParallel(Method):
     stages: StageOption = field(default_factory=AutoStages)
     schedule: str = "1f1b"
     num_chunks: int = 1
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
 
     def __post_init__(self) -> None:
         super().__post_init__()

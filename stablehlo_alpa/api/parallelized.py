@@ -91,7 +91,9 @@ class Parallelized:
 
     def _lower(self, plan: Plan | PlannedPipeline) -> Lowered | LoweredPipeline:
         if isinstance(plan, PlannedPipeline):
-            return LoweredPipeline(plan, self._devices())
+            method = self._settings.method
+            assert isinstance(method, PipeshardParallel)
+            return LoweredPipeline(plan, self._devices(), method.runtime)
         return Lowered(plan, self._devices())
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:

@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from alpa_runtime import Executable, InputError, PipelineExecutable, compile_spmd
+from alpa_runtime import (
+    Executable,
+    InputError,
+    PipelineExecutable,
+    RuntimeOptions,
+    compile_spmd,
+)
 from jax.sharding import NamedSharding
 
 from stablehlo_alpa.errors import MeshError
@@ -148,9 +154,12 @@ class LoweredPipeline:
         plan: the plan.
     """
 
-    def __init__(self, plan: PlannedPipeline, devices: Sequence[jax.Device]):
+    def __init__(
+        self, plan: PlannedPipeline, devices: Sequence[jax.Device], options: RuntimeOptions
+    ):
         self.plan = plan
         self._devices = devices
+        self._options = options
 
     def as_text(self, stage: int = 0, phase: str = "forward") -> str:
         """The per-device program of a stage's phase."""
@@ -172,7 +181,9 @@ class LoweredPipeline:
                 f"the plan of {self.plan.program.name} is for {needed} devices, "
                 f"{len(self._devices)} are given"
             )
-        compiled = CompiledPipeline(self.plan, PipelineExecutable(self.plan.runtime, self._devices))
+        compiled = CompiledPipeline(
+            self.plan, PipelineExecutable(self.plan.runtime, self._devices, self._options)
+        )
         compiled.executable.compile()
         return compiled
 

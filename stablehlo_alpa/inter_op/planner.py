@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Mapping
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from alpa_runtime import ValueSpec, check, save
 from alpa_runtime.plan import PipelinePlan
+from rich.console import Console
+from rich.table import Table
 
 import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
@@ -80,6 +83,43 @@ class PlannedPipeline:
     schedule: Schedule
     stages: tuple[PlannedStage, ...]
     runtime: PipelinePlan = field(repr=False)
+
+    @property
+    def step_time_s(self) -> float:
+        """Predicted seconds of a step, Eq. 2 of the paper: transfers between stages left out."""
+        times = [
+            stage.solution.objective_s / self.runtime.num_micro_batches for stage in self.stages
+        ]
+        return sum(times) + (self.runtime.num_micro_batches - 1) * max(times)
+
+    def table(self) -> str:
+        """The plan as text: a row per stage."""
+        buffer = io.StringIO()
+        console = Console(file=buffer, width=100, color_system=None, highlight=False)
+        title = (
+            f"pipeline of {self.program.name}: {len(self.stages)} stages, "
+            f"{self.runtime.num_micro_batches} micro-batches, {self.schedule.name}"
+        )
+        table = Table("stage", "layers", "devices", "mesh", title=title, title_justify="left")
+        for head in ("per micro-batch", "memory"):
+            table.add_column(head, justify="right")
+        for number, stage in enumerate(self.stages):
+            layers = [i for i, s in enumerate(self.assignment.stage_of_layer) if s == number]
+            seconds = stage.solution.objective_s / self.runtime.num_micro_batches
+            table.add_row(
+                str(number),
+                f"{layers[0]} to {layers[-1]}" if len(layers) > 1 else str(layers[0]),
+                f"{stage.devices[0]} to {stage.devices[-1]}",
+                "x".join(map(str, stage.mesh.shape)),
+                f"{seconds * 1e3:.3g} ms",
+                f"{stage.solution.memory_peak_bytes / 2**20:.3g} MiB",
+            )
+        console.print(table)
+        console.print(f"step {self.step_time_s * 1e3:.3g} ms (predicted, without transfers)")
+        return buffer.getvalue().rstrip()
+
+    def __str__(self) -> str:
+        return self.table()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes what is run to one file, for ``alpa_runtime.load``."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import itertools
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from alpa_runtime import RuntimeOptions
+from alpa_runtime.plan import Run
 from models.case import TrainCase
 from test_models import STEPS, assert_trees_close
 
@@ -314,3 +319,24 @@ def test_stages_fit_model_and_cluster(stages: Any, message: str) -> None:
     step = parallel_mlp(stablehlo_alpa.grad(loss), layers=AutoLayers(num_layers=2), stages=stages)
     with pytest.raises(ValueError, match=message):
         step.plan(WEIGHTS, BATCH)
+
+
+def test_a_step_is_traced(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    step = parallel_mlp(
+        stablehlo_alpa.value_and_grad(loss),
+        num_micro_batches=4,
+        layers=AutoLayers(num_layers=2),
+        stages=TWO,
+        runtime=RuntimeOptions(trace=True, trace_path=str(path)),
+    )
+    value, _ = step(WEIGHTS, BATCH)
+    np.testing.assert_allclose(value, loss(WEIGHTS, BATCH), rtol=1e-6)
+    events = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
+    plan = step.plan(WEIGHTS, BATCH)
+    for mesh, instructions in enumerate(plan.runtime.instructions):
+        own = [e for e in events if e["tid"] == mesh]
+        # In the order of the plan, one after the other.
+        assert [e["name"] for e in own] == [i.label for i in instructions if isinstance(i, Run)]
+        for before, after in itertools.pairwise(own):
+            assert before["ts"] + before["dur"] <= after["ts"] + 1e-3

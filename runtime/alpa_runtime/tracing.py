@@ -1,0 +1,96 @@
+"""What ran where and when, in the format that Perfetto and chrome://tracing read."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that ran on a mesh.
+
+    Attributes:
+        mesh: number of the mesh.
+        name: what it was.
+        start_s, end_s: seconds since the trace began.
+    """
+
+    mesh: int
+    name: str
+    start_s: float
+    end_s: float
+
+
+class Tracer:
+    """Notes when launches end, one thread per mesh waiting for their results.
+
+    A mesh runs its launches one after the other, so one starts when it was issued or when the one
+    before it has ended, whichever is later.
+    """
+
+    def __init__(self, num_meshes: int) -> None:
+        """Begins a trace of some meshes."""
+        self.events: list[Event] = []
+        self._origin = time.perf_counter()
+        self._queues: list[queue.SimpleQueue[Any]] = [
+            queue.SimpleQueue() for _ in range(num_meshes)
+        ]
+        self._threads = [
+            threading.Thread(target=self._watch, args=(mesh,), daemon=True)
+            for mesh in range(num_meshes)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def note(self, mesh: int, name: str, results: Sequence[Any]) -> None:
+        """Notes a launch; its results must not be donated before they are there."""
+        self._queues[mesh].put((name, time.perf_counter(), results))
+
+    def finish(self) -> list[Event]:
+        """Waits for everything noted, and ends the trace."""
+        for waiting in self._queues:
+            waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+        self.events.sort(key=lambda event: (event.start_s, event.mesh))
+        return self.events
+
+    def _watch(self, mesh: int) -> None:
+        last = self._origin
+        while (noted := self._queues[mesh].get()) is not None:
+            name, issued, results = noted
+            for result in results:
+                result.block_until_ready()
+            end = time.perf_counter()
+            start = max(issued, last)
+            self.events.append(Event(mesh, name, start - self._origin, end - self._origin))
+            last = end
+
+
+def write_trace(events: Sequence[Event], path: str | os.PathLike[str]) -> None:
+    """Writes events as a Chrome trace: one track per mesh, times in microseconds."""
+    meshes = sorted({event.mesh for event in events})
+    records: list[dict[str, Any]] = [
+        {"ph": "M", "name": "thread_name", "pid": 0, "tid": mesh, "args": {"name": f"mesh {mesh}"}}
+        for mesh in meshes
+    ]
+    records += [
+        {
+            "ph": "X",
+            "name": event.name,
+            "pid": 0,
+            "tid": event.mesh,
+            "ts": event.start_s * 1e6,
+            "dur": (event.end_s - event.start_s) * 1e6,
+        }
+        for event in events
+    ]
+    Path(path).write_text(json.dumps({"traceEvents": records, "displayTimeUnit": "ms"}))
