@@ -223,6 +223,12 @@ PYBIND11_MODULE(_core, module) {
       },
       py::arg("text"), "Mesh and boundary shardings of a planned module.");
   module.def(
+      "work",
+      [](const std::string &text) {
+        return toDict(run([&] { return alpaGetWork(toRef(text)); }));
+      },
+      py::arg("text"), "FLOPs and bytes of a per-device module's operators.");
+  module.def(
       "submodules",
       [](const std::string &text) {
         py::dict dict =

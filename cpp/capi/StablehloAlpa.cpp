@@ -7,6 +7,7 @@
 #include "cpp/analysis/Guards.h"
 #include "cpp/analysis/Liveness.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "cpp/analysis/Work.h"
 #include "cpp/capi/GraphArrays.h"
 #include "cpp/capi/Result.h"
 #include "mlir/IR/Diagnostics.h"
@@ -346,6 +347,30 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
   result->addList("output_kinds", std::move(outputKinds));
   result->addList("input_types", std::move(inputTypes));
   result->addList("output_types", std::move(outputTypes));
+  return result;
+}
+
+AlpaResult *alpaGetWork(AlpaStringRef text) {
+  auto *result = new AlpaResult();
+  Session session(*result, text);
+  if (!session.hasModule()) {
+    return result;
+  }
+  auto work = getWork(session.getModule());
+  if (failed(work)) {
+    session.fail("the module's work cannot be counted");
+    return result;
+  }
+  std::vector<double> flops, bytes;
+  std::vector<std::string> dtypes;
+  for (const OperatorWork &op : *work) {
+    flops.push_back(op.flops);
+    bytes.push_back(op.bytes);
+    dtypes.push_back(op.dtype);
+  }
+  result->addArray("flops", flops);
+  result->addArray("bytes", bytes);
+  result->addList("dtype", std::move(dtypes));
   return result;
 }
 

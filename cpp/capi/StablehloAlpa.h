@@ -85,6 +85,10 @@ AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
  *  "input_types" and "output_types" ("8x4xf32"), all global. */
 AlpaResult *alpaGetSignature(AlpaStringRef text);
 
+/** What the operators of a per-device module do: arrays "flops" and "bytes",
+ *  list "dtype". */
+AlpaResult *alpaGetWork(AlpaStringRef text);
+
 /** The modules nested in a module: lists "names" and "texts". */
 AlpaResult *alpaGetSubmodules(AlpaStringRef text);
 

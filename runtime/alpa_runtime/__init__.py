@@ -12,9 +12,12 @@ from alpa_runtime.pipeline import PipelineExecutable, RuntimeOptions
 from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.plan_file import PLAN_VERSION, load, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
+from alpa_runtime.simulate import Simulation, simulate
+from alpa_runtime.tracing import Event, write_trace
 
 __all__ = [
     "PLAN_VERSION",
+    "Event",
     "Executable",
     "InputError",
     "PipelineExecutable",
@@ -22,6 +25,7 @@ __all__ = [
     "ProgramError",
     "RuntimeMeshError",
     "RuntimeOptions",
+    "Simulation",
     "SpmdProgram",
     "ValueSpec",
     "check",
@@ -29,4 +33,6 @@ __all__ = [
     "ensure_cpu_pool",
     "load",
     "save",
+    "simulate",
+    "write_trace",
 ]

@@ -7,8 +7,9 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from alpa_runtime import ValueSpec, check, save
+from alpa_runtime import Event, Simulation, ValueSpec, check, save, simulate, write_trace
 from alpa_runtime.plan import PipelinePlan
 from rich.console import Console
 from rich.table import Table
@@ -84,13 +85,52 @@ class PlannedPipeline:
     stages: tuple[PlannedStage, ...]
     runtime: PipelinePlan = field(repr=False)
 
+    @cached_property
+    def simulation(self) -> Simulation:
+        """The predicted run of a step: events, bubbles, peak memory per mesh."""
+        phases = {
+            f"stage_{number}_{phase.name}": phase
+            for number, stage in enumerate(self.stages)
+            for phase in stage.phases
+        }
+        found = [phases.get(program.name) for program in self.runtime.programs]
+        return simulate(
+            self.runtime,
+            [phase.time_s if phase else 0.0 for phase in found],
+            self._transfer_s,
+            [phase.inside_bytes if phase else 0.0 for phase in found],
+        )
+
     @property
     def step_time_s(self) -> float:
-        """Predicted seconds of a step, Eq. 2 of the paper: transfers between stages left out."""
-        times = [
-            stage.solution.objective_s / self.runtime.num_micro_batches for stage in self.stages
+        """Predicted seconds of a step."""
+        return self.simulation.step_s
+
+    def timeline(self, path: str | os.PathLike[str] | None = None) -> tuple[Event, ...]:
+        """The predicted run of a step.
+
+        Args:
+            path: where it is written for Perfetto; nowhere by default.
+        """
+        if path is not None:
+            write_trace(self.simulation.events, path)
+        return self.simulation.events
+
+    def _transfer_s(self, source: int, target: int, size: float) -> float:
+        """Seconds between two meshes: every device, or host, carries its part (heuristic)."""
+        cluster, meshes = self.cluster, self.runtime.meshes
+        hosts = [
+            {device // cluster.devices_per_host for device in meshes[mesh].devices}
+            for mesh in (source, target)
         ]
-        return sum(times) + (self.runtime.num_micro_batches - 1) * max(times)
+        if source == target:
+            return 0.0
+        if len(hosts[0] | hosts[1]) == 1:
+            link = cluster.device.intra_host
+            lanes = min(len(meshes[source].devices), len(meshes[target].devices))
+        else:
+            link, lanes = cluster.device.inter_host, min(len(hosts[0]), len(hosts[1]))
+        return link.alpha_s + size / (lanes * link.bandwidth)
 
     def table(self) -> str:
         """The plan as text: a row per stage."""
@@ -101,21 +141,23 @@ class PlannedPipeline:
             f"{self.runtime.num_micro_batches} micro-batches, {self.schedule.name}"
         )
         table = Table("stage", "layers", "devices", "mesh", title=title, title_justify="left")
-        for head in ("per micro-batch", "memory"):
+        for head in ("per micro-batch", "bubble", "memory"):
             table.add_column(head, justify="right")
         for number, stage in enumerate(self.stages):
             layers = [i for i, s in enumerate(self.assignment.stage_of_layer) if s == number]
-            seconds = stage.solution.objective_s / self.runtime.num_micro_batches
+            seconds = sum(phase.time_s for phase in stage.phases if not phase.runs_once)
+            mesh = self.schedule.mesh_of(number)
             table.add_row(
                 str(number),
                 f"{layers[0]} to {layers[-1]}" if len(layers) > 1 else str(layers[0]),
                 f"{stage.devices[0]} to {stage.devices[-1]}",
                 "x".join(map(str, stage.mesh.shape)),
                 f"{seconds * 1e3:.3g} ms",
-                f"{stage.solution.memory_peak_bytes / 2**20:.3g} MiB",
+                f"{self.simulation.bubble(mesh):.0%}",
+                f"{self.simulation.peak_bytes[mesh] / 2**20:.3g} MiB",
             )
         console.print(table)
-        console.print(f"step {self.step_time_s * 1e3:.3g} ms (predicted, without transfers)")
+        console.print(f"step {self.step_time_s * 1e3:.3g} ms (predicted)")
         return buffer.getvalue().rstrip()
 
     def __str__(self) -> str:
@@ -155,7 +197,14 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
         start = starts[number % num_meshes]
         devices = tuple(range(start, start + candidate.mesh.num_devices))
         stages.append(
-            lower_stage(candidate, program, devices, name, split_backward=schedule.splits_backward)
+            lower_stage(
+                candidate,
+                program,
+                devices,
+                options.cluster.device,
+                name,
+                split_backward=schedule.splits_backward,
+            )
         )
     step = interface(program, options.num_micro_batches)
     runtime = emit(stages, schedule, step)

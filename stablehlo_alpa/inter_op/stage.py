@@ -43,12 +43,16 @@ class PhaseProgram:
         name: ``"forward"``, ``"backward"``, ``"backward_weight"``, ``"apply_0"`` ...
         program: what runs; inputs and outputs as in the slots.
         inputs, outputs: one slot each.
+        time_s: predicted seconds of one run.
+        inside_bytes: per device, what it needs beside its inputs and outputs.
     """
 
     name: str
     program: SpmdProgram
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
+    time_s: float = 0.0
+    inside_bytes: float = 0.0
 
     @property
     def runs_once(self) -> bool:

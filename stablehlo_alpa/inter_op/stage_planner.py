@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from alpa_runtime import SpmdProgram, ValueSpec
 
 import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
-from stablehlo_alpa.cost import PricedGraph, price
+from stablehlo_alpa.cost import PricedGraph, collective_seconds, price
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.stage import PhaseProgram, PlannedStage, Slot
 from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
@@ -71,6 +73,7 @@ def lower_stage(
     candidate: StageCandidate,
     program: TracedProgram,
     devices: tuple[int, ...],
+    device: DeviceSpec,
     name: str,
     *,
     split_backward: bool,
@@ -81,6 +84,7 @@ def lower_stage(
         candidate: the stage and its strategies.
         program: the step that it was cut from.
         devices: positions of the mesh's devices.
+        device: what they are.
         name: of the stage, for errors.
         split_backward: whether gradients of parameters are a phase of their own.
     """
@@ -103,7 +107,16 @@ def lower_stage(
             outputs=_specs(signature, "output", outputs, program),
             name=phase,
         )
-        phases.append(PhaseProgram(phase, spmd, inputs, outputs))
+        phases.append(
+            PhaseProgram(
+                phase,
+                spmd,
+                inputs,
+                outputs,
+                time_s=_program_seconds(text, local, mesh, device),
+                inside_bytes=_inside_bytes(spmd),
+            )
+        )
     return PlannedStage(
         mesh=mesh,
         devices=devices,
@@ -112,6 +125,27 @@ def lower_stage(
         solution=candidate.solution,
         texts={"merged": candidate.merged, "planned": planned},
     )
+
+
+def _program_seconds(planned: str, local: str, mesh: LogicalMesh, device: DeviceSpec) -> float:
+    """Roofline seconds of a program's operators plus those of its collectives."""
+    work = _core.work(local)
+    rates = np.array([device.rate(dtype) for dtype in work["dtype"]])
+    compute = np.maximum(work["flops"] / rates, work["bytes"] / device.memory_bandwidth).sum()
+    moved = _core.communication(planned)
+    count = np.maximum(moved["count"], 1e-30)
+    each = collective_seconds(moved["kind"], moved["axes"], moved["bytes"], mesh, device)
+    return float(compute + (each * count).sum())
+
+
+def _inside_bytes(program: SpmdProgram) -> float:
+    """Bytes that a program needs beside its inputs and outputs."""
+    sizes = program.mesh_sizes
+    boundary = sum(
+        math.prod(value.local_shape(sizes)) * np.dtype(value.dtype).itemsize
+        for value in (*program.inputs, *program.outputs)
+    )
+    return float(max(0.0, _core.memory(program.text)["peak_bytes"] - boundary))
 
 
 def _specs(

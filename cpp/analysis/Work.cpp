@@ -1,0 +1,79 @@
+//===- Work.cpp - FLOPs and memory traffic of a program -------------------===//
+
+#include "cpp/analysis/Work.h"
+
+#include "cpp/analysis/Entry.h"
+#include "cpp/analysis/TripCount.h"
+#include "dialects/alpa/Sharding.h"
+#include "dialects/alpa/ShardingRule.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+namespace {
+
+double getBytes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape()
+             ? getElementBytes(tensor.getElementType()) *
+                   static_cast<double>(tensor.getNumElements())
+             : 0;
+}
+
+void visit(Block &block, double runs, std::vector<OperatorWork> &work) {
+  for (Operation &op : block.without_terminator()) {
+    if (auto loop = dyn_cast<stablehlo::WhileOp>(op)) {
+      double trips = static_cast<double>(getTripCount(loop).value_or(1));
+      for (Region &region : op.getRegions()) {
+        visit(region.front(), runs * trips, work);
+      }
+      continue;
+    }
+    if (isa<stablehlo::CaseOp, stablehlo::IfOp>(op)) {
+      for (Region &region : op.getRegions()) {
+        visit(region.front(), runs / op.getNumRegions(), work);
+      }
+      continue;
+    }
+    auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!interface ||
+        interface.getOperatorRole() == OperatorRole::Rematerialized) {
+      continue;
+    }
+    ShardingRule rule = interface.getShardingRule();
+    bool leads = interface.getOperatorRole() == OperatorRole::Leader;
+    double bytes = 0;
+    for (auto [index, result] : llvm::enumerate(op.getResultTypes())) {
+      if (!llvm::is_contained(rule.untouchedResults, index)) {
+        bytes += getBytes(result);
+      }
+    }
+    std::string dtype;
+    if (leads) {
+      for (auto [index, operand] : llvm::enumerate(op.getOperandTypes())) {
+        if (!llvm::is_contained(rule.untouchedOperands, index)) {
+          bytes += getBytes(operand);
+        }
+      }
+    }
+    if (rule.flops > 0 && op.getNumOperands() > 0) {
+      llvm::raw_string_ostream stream(dtype);
+      getElementTypeOrSelf(op.getOperand(0).getType()).print(stream);
+    }
+    work.push_back({runs * rule.flops, runs * bytes, dtype});
+  }
+}
+
+} // namespace
+
+FailureOr<std::vector<OperatorWork>> getWork(ModuleOp module) {
+  FailureOr<func::FuncOp> entry = getEntryFunction(module);
+  if (failed(entry)) {
+    return failure();
+  }
+  std::vector<OperatorWork> work;
+  visit(entry->getBody().front(), 1, work);
+  return work;
+}
+
+} // namespace mlir::alpa

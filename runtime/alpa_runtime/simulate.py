@@ -1,0 +1,128 @@
+"""A discrete-event run of a pipeline plan: when programs would run, what memory they take."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+from alpa_runtime.order import issue_order
+from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
+from alpa_runtime.program import ValueSpec, numpy_dtype
+from alpa_runtime.tracing import Event
+
+TransferTime = Callable[[int, int, float], float]
+"""Seconds of a transfer from a mesh to another of so many bytes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """What a plan would do.
+
+    Attributes:
+        events: the runs of all meshes, in order of their start.
+        peak_bytes: per mesh the most that buffers take per device, what programs need inside
+            included.
+    """
+
+    events: tuple[Event, ...]
+    peak_bytes: tuple[float, ...]
+
+    @property
+    def step_s(self) -> float:
+        """Seconds of a step."""
+        return max((event.end_s for event in self.events), default=0.0)
+
+    def busy_s(self, mesh: int) -> float:
+        """Seconds in which a mesh runs something."""
+        return sum(event.end_s - event.start_s for event in self.events if event.mesh == mesh)
+
+    def bubble(self, mesh: int) -> float:
+        """Part of the step in which a mesh waits."""
+        return 1.0 - self.busy_s(mesh) / self.step_s if self.step_s else 0.0
+
+
+def simulate(
+    plan: PipelinePlan,
+    program_s: Sequence[float],
+    transfer_s: TransferTime = lambda source, target, size: 0.0,
+    program_bytes: Sequence[float] | None = None,
+) -> Simulation:
+    """Runs the instruction lists of a plan on a clock.
+
+    A mesh runs its list in order. A send costs its mesh nothing and arrives after the transfer's
+    time; a receive waits for it.
+
+    Args:
+        plan: what is run.
+        program_s: seconds of each program.
+        transfer_s: seconds of a transfer; none by default.
+        program_bytes: bytes per device that each program needs beside its inputs and outputs.
+
+    Raises:
+        ProgramError: meshes wait for each other.
+    """
+    clock = [0.0] * len(plan.meshes)
+    arrivals: dict[int, float] = {}
+    events: list[Event] = []
+    memory = [_Memory(plan, mesh) for mesh in range(len(plan.meshes))]
+    for mesh, position in issue_order(plan.instructions):
+        match plan.instructions[mesh][position]:
+            case Run(program, inputs, outputs, label):
+                start = clock[mesh]
+                clock[mesh] = start + program_s[program]
+                events.append(Event(mesh, label, start, clock[mesh]))
+                inside = program_bytes[program] if program_bytes else 0.0
+                donated = [inputs[place] for place in plan.programs[program].donated]
+                memory[mesh].run(outputs, donated, inside)
+            case Send(buffer, target, transfer):
+                size = _bytes(plan.value(mesh, buffer), dict(plan.meshes[mesh].axes))
+                size *= len(plan.meshes[mesh].devices)
+                arrivals[transfer] = clock[mesh] + transfer_s(mesh, target, size)
+            case Recv(buffer, _, transfer):
+                clock[mesh] = max(clock[mesh], arrivals[transfer])
+                memory[mesh].fill(buffer)
+            case Free(buffers):
+                memory[mesh].free(buffers)
+    events.sort(key=lambda event: (event.start_s, event.mesh))
+    return Simulation(tuple(events), tuple(own.peak for own in memory))
+
+
+class _Memory:
+    """Bytes per device of the buffers of a mesh."""
+
+    def __init__(self, plan: PipelinePlan, mesh: int) -> None:
+        sizes = dict(plan.meshes[mesh].axes)
+        self._bytes = [_bytes(plan.values[value], sizes) for value in plan.buffers[mesh]]
+        self._live: set[int] = set()
+        self._now = 0.0
+        self.peak = 0.0
+        for value in plan.inputs:
+            for placement in value.placements:
+                if placement.mesh == mesh:
+                    for buffer in placement.buffers:
+                        self.fill(buffer)
+
+    def fill(self, buffer: int) -> None:
+        if buffer not in self._live:
+            self._live.add(buffer)
+            self._now += self._bytes[buffer]
+            self.peak = max(self.peak, self._now)
+
+    def free(self, buffers: Sequence[int]) -> None:
+        for buffer in buffers:
+            if buffer in self._live:
+                self._live.remove(buffer)
+                self._now -= self._bytes[buffer]
+
+    def run(self, outputs: Sequence[int], donated: Sequence[int], inside: float) -> None:
+        # A donated input and the output in its place are one buffer.
+        self.free(donated)
+        for buffer in outputs:
+            self.fill(buffer)
+        self.peak = max(self.peak, self._now + inside)
+
+
+def _bytes(value: ValueSpec, sizes: dict[str, int]) -> float:
+    """Bytes that one device holds of a value."""
+    return float(math.prod(value.local_shape(sizes)) * numpy_dtype(value.dtype).itemsize)
