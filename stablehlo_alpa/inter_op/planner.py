@@ -41,6 +41,11 @@ from stablehlo_alpa.inter_op.stage_search import search_stages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.compiler import run_passes
 
+# What mends a stage that does not fit.
+_ADVICE = (
+    "more micro-batches, remat=True of the layers, or a larger submesh for the stage take less "
+    "memory per device"
+)
 _LAYER = re.compile(r"alpa\.layer = (\d+)")
 
 
@@ -209,7 +214,29 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
     step = interface(program, options.num_micro_batches)
     runtime = emit(stages, schedule, step)
     check(runtime)
-    return PlannedPipeline(program, options.cluster, assignment, schedule, tuple(stages), runtime)
+    planned = PlannedPipeline(
+        program, options.cluster, assignment, schedule, tuple(stages), runtime
+    )
+    _check_memory(planned, options.solve.memory_budget)
+    return planned
+
+
+def _check_memory(planned: PlannedPipeline, budget: float | None) -> None:
+    """Buffers of all micro-batches in flight have to fit, whatever programs need inside."""
+    runtime = planned.runtime
+    peaks = simulate(runtime, [1.0] * len(runtime.programs)).peak_bytes
+    for mesh, peak in enumerate(peaks):
+        if budget is None or peak <= budget:
+            continue
+        stages = range(mesh, len(planned.stages), len(peaks))
+        listed = " and ".join(str(stage) for stage in stages)
+        raise InfeasibleError(
+            f"{planned.program.name}: stage {listed} keeps {peak:.6g} bytes per device for "
+            f"parameters and micro-batches in flight, {peak - budget:.6g} more than the budget of "
+            f"{budget:.6g}; {_ADVICE}",
+            needed_bytes=peak,
+            budget_bytes=budget,
+        )
 
 
 def mark_layers(program: TracedProgram, num_micro_batches: int) -> str:
@@ -294,8 +321,7 @@ def search(layered: str, num_layers: int, options: PipelineOptions, name: str) -
         reason = f"; the stage that lacks least: {min(short, key=_lack)}" if short else ""
         raise InfeasibleError(
             f"{name}: no pipeline of {num_layers} layers fits {options.cluster.num_devices} "
-            f"devices with {options.num_micro_batches} micro-batches{reason}; more micro-batches, "
-            "remat=True of the layers, or more devices need less memory each"
+            f"devices with {options.num_micro_batches} micro-batches{reason}; {_ADVICE}"
         )
     chosen = [choice.key for choice in found.stages]
     assert all(isinstance(submesh, Submesh) for submesh in chosen)
@@ -356,4 +382,13 @@ def _best(
         return min(found, key=lambda candidate: candidate.solution.objective_s)
     if not refused:
         raise CompileError(f"{name}: there is no mesh shape to plan for")
-    raise refused[0]
+    short = [error for error in refused if isinstance(error, InfeasibleError)]
+    if not short:
+        raise refused[0]
+    least = min(short, key=_lack)
+    raise InfeasibleError(
+        f"{name} on {cluster.num_devices} devices: {least}; {_ADVICE}",
+        needed_bytes=least.needed_bytes,
+        budget_bytes=least.budget_bytes,
+        largest=least.largest,
+    )

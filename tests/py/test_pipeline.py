@@ -340,3 +340,32 @@ def test_a_step_is_traced(tmp_path: Path) -> None:
         assert [e["name"] for e in own] == [i.label for i in instructions if isinstance(i, Run)]
         for before, after in itertools.pairwise(own):
             assert before["ts"] + before["dur"] <= after["ts"] + 1e-3
+
+
+def test_a_stage_that_does_not_fit_is_named() -> None:
+    step = parallel_mlp(
+        stablehlo_alpa.grad(loss),
+        num_micro_batches=2,
+        layers=AutoLayers(num_layers=2),
+        stages=TWO,
+        memory_budget=300,
+    )
+    with pytest.raises(InfeasibleError, match=r"loss stage 0 on 4 devices: .* more micro-batches"):
+        step.plan(WEIGHTS, BATCH)
+
+
+def test_micro_batches_in_flight_have_to_fit() -> None:
+    def plan(schedule: str, budget: float | None) -> Any:
+        return parallel_mlp(
+            stablehlo_alpa.grad(loss),
+            num_micro_batches=64,
+            layers=AutoLayers(num_layers=2),
+            stages=UniformStages(2, (4,)),
+            schedule=schedule,
+            memory_budget=budget,
+        ).plan(WEIGHTS, np.ones((64 * 64, 8), "f"))
+
+    needed = max(plan("1f1b", None).simulation.peak_bytes)
+    plan("1f1b", 1.2 * needed)
+    with pytest.raises(InfeasibleError, match=r"stage 0 keeps .* more than the budget of"):
+        plan("gpipe", 1.2 * needed)
