@@ -253,6 +253,35 @@ PYBIND11_MODULE(_core, module) {
              "Chooses per node so that the sum of node and edge costs is "
              "least.");
   module.def(
+      "stage_sums",
+      [](const Flat<int64_t> &firsts, const Flat<int64_t> &lasts,
+         const Flat<int64_t> &sizes, const Flat<int64_t> &limits,
+         const Flat<double> &times, int64_t numLayers, int64_t numDevices,
+         int64_t mostStages, double bound, const Flat<int64_t> &lows,
+         const Flat<int64_t> &highs) {
+        auto count = times.size();
+        if (firsts.size() != count || lasts.size() != count ||
+            sizes.size() != count || limits.size() != count ||
+            lows.size() != numLayers + 1 || highs.size() != numLayers + 1) {
+          throw CompilerError("arrays of stages differ in length");
+        }
+        AlpaStageChoices choices{static_cast<size_t>(count),
+                                 firsts.data(),
+                                 lasts.data(),
+                                 sizes.data(),
+                                 limits.data(),
+                                 times.data()};
+        py::dict dict = toDict(run([&] {
+          return alpaGetStageSums(&choices, numLayers, numDevices, mostStages,
+                                  bound, lows.data(), highs.data());
+        }));
+        return py::object(dict["sums"]);
+      },
+      py::arg("firsts"), py::arg("lasts"), py::arg("sizes"), py::arg("limits"),
+      py::arg("times"), py::arg("num_layers"), py::arg("num_devices"),
+      py::arg("most_stages"), py::arg("bound"), py::arg("lows"),
+      py::arg("highs"), "Least sums of the times of pipeline stages.");
+  module.def(
       "drop_choices",
       [](const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
          const Flat<int64_t> &edgeNodes, const Flat<double> &edgeCosts,

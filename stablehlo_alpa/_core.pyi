@@ -17,6 +17,19 @@ def memory(text: str, donated: Sequence[int] = ()) -> dict[str, Any]: ...
 def signature(text: str) -> dict[str, Any]: ...
 def work(text: str) -> dict[str, Any]: ...
 def submodules(text: str) -> dict[str, str]: ...
+def stage_sums(
+    firsts: npt.ArrayLike,
+    lasts: npt.ArrayLike,
+    sizes: npt.ArrayLike,
+    limits: npt.ArrayLike,
+    times: npt.ArrayLike,
+    num_layers: int,
+    num_devices: int,
+    most_stages: int,
+    bound: float,
+    lows: npt.ArrayLike,
+    highs: npt.ArrayLike,
+) -> npt.NDArray[Any]: ...
 
 class SolverCache:
     """Tables that several calls of `minimize` share."""

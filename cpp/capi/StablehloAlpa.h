@@ -92,6 +92,26 @@ AlpaResult *alpaGetWork(AlpaStringRef text);
 /** The modules nested in a module: lists "names" and "texts". */
 AlpaResult *alpaGetSubmodules(AlpaStringRef text);
 
+/** Ways to run a run of layers as a stage: first and last layer, devices, the
+ *  largest number of stages from it to the end, seconds. Sorted by descending
+ *  first layer. */
+typedef struct AlpaStageChoices {
+  size_t numChoices;
+  const int64_t *firsts;
+  const int64_t *lasts;
+  const int64_t *sizes;
+  const int64_t *limits;
+  const double *times;
+} AlpaStageChoices;
+
+/** Least sums of the times of stages, none above `bound`: array "sums",
+ *  row-major [numLayers + 1][mostStages + 2][numDevices + 1]; see
+ *  cpp/solver/StageSums.h. `lows` and `highs` have numLayers + 1 entries. */
+AlpaResult *alpaGetStageSums(const AlpaStageChoices *choices, int64_t numLayers,
+                             int64_t numDevices, int64_t mostStages,
+                             double bound, const int64_t *lows,
+                             const int64_t *highs);
+
 /** Tables that several calls of alpaMinimize share. Calls with the same cache
  *  run one after the other. */
 typedef struct AlpaSolverCache AlpaSolverCache;

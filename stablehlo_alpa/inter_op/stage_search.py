@@ -34,6 +34,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from stablehlo_alpa import _core
+
 # Sums of device-seconds are compared with this slack (floating-point noise).
 _RELATIVE = 1e-9
 
@@ -103,7 +105,7 @@ def search_stages(
 
 
 class _Table:
-    """Choices as arrays, grouped by first layer and devices, dominated ones left out."""
+    """Choices as arrays, by descending first layer, dominated ones left out."""
 
     def __init__(
         self,
@@ -123,23 +125,16 @@ class _Table:
                 most = 0
             if most > 0 and choice.devices <= num_devices and np.isfinite(choice.time_s):
                 kept.append((choice, min(most, num_layers)))
-        kept = _undominated(kept)
+        kept = sorted(_undominated(kept), key=lambda entry: -entry[0].first)
         self.choices = [choice for choice, _ in kept]
         self.times = np.array([choice.time_s for choice in self.choices])
         self.lasts = np.array([choice.last for choice in self.choices], np.int64)
         self.firsts = np.array([choice.first for choice in self.choices], np.int64)
         self.sizes = np.array([choice.devices for choice in self.choices], np.int64)
         self.limits = np.array([limit for _, limit in kept], np.int64)
-        # (first layer, devices) -> rows, in descending order of the first layer.
-        order = np.lexsort((self.sizes, -self.firsts))
-        self.groups: list[tuple[int, int, Int]] = []
-        for row in order.tolist():
-            key = (int(self.firsts[row]), int(self.sizes[row]))
-            if not self.groups or self.groups[-1][:2] != key:
-                self.groups.append((*key, np.zeros(0, np.int64)))
-            first, size, rows = self.groups[-1]
-            self.groups[-1] = (first, size, np.append(rows, row))
         self.after, self.before = self._device_seconds()
+        limited = self.limits[self.limits < num_layers]
+        self.most = int(limited.max(initial=0))
 
     def _device_seconds(self) -> tuple[Float, Float]:
         """float64[L + 1] least sums of seconds times devices from each layer on, and before it."""
@@ -157,58 +152,50 @@ class _Table:
                 before[layer] = (cost[rows] + before[self.firsts[rows]]).min()
         return after, before
 
-    def relaxed(self, bound: float) -> Float:
-        """float64[L + 1, D + 1] least sum from a layer on with so many devices, without s."""
-        best = np.full((self.num_layers + 1, self.num_devices + 1), np.inf)
-        best[self.num_layers, 0] = 0.0
-        for first, size, rows in self.groups:
-            rows = rows[self.times[rows] <= bound]
-            low, high = self._band(first, size, bound)
-            if not rows.size or low >= high:
-                continue
-            total = best[self.lasts[rows] + 1, low - size : high - size]
-            total = (total + self.times[rows, None]).min(axis=0)
-            np.minimum(best[first, low:high], total, out=best[first, low:high])
-        return best
+    def sums(self, bound: float, most: int) -> Float:
+        """float64[L + 1, most + 2, D + 1] least sum with exactly s stages.
 
-    def _band(self, first: int, size: int, bound: float) -> tuple[int, int]:
-        """Numbers of devices from a layer on that can be part of a solution, end excluded.
+        The last entry stands for all numbers of stages above ``most``, which only choices without a
+        limit are part of; with ``most = -1`` for all numbers.
+        """
+        lows, highs = self._bands(bound)
+        found: Float = _core.stage_sums(
+            self.firsts,
+            self.lasts,
+            self.sizes,
+            self.limits,
+            self.times,
+            self.num_layers,
+            self.num_devices,
+            most,
+            bound,
+            lows,
+            highs,
+        )
+        return found.reshape(self.num_layers + 1, most + 2, self.num_devices + 1)
+
+    def _bands(self, bound: float) -> tuple[Int, Int]:
+        """Per layer the numbers of devices from it on that can be part of a solution, end excluded.
 
         Stages of at most ``bound`` seconds need at least (device-seconds / bound) devices, both
         from the layer on and before it.
         """
-        if not np.isfinite(self.after[first] + self.before[first]):
-            return 0, 0
         scale = (1 - _RELATIVE) / bound if bound > 0 else 0.0
-        low = self.after[first] * scale
-        high = self.num_devices - self.before[first] * scale
-        return max(size, int(np.ceil(low))), min(self.num_devices, int(np.floor(high))) + 1
-
-    def full(self, bound: float) -> Float:
-        """float64[L + 1, S + 1, D + 1] least sum with exactly s stages."""
-        most = int(self.limits.max())
-        best = np.full((self.num_layers + 1, most + 1, self.num_devices + 1), np.inf)
-        best[self.num_layers, 0, 0] = 0.0
-        for first, size, rows in self.groups:
-            low, high = self._band(first, size, bound)
-            if low >= high:
-                continue
-            for row in rows[self.times[rows] <= bound].tolist():
-                limit, last = int(self.limits[row]), int(self.lasts[row])
-                total = best[last + 1, :limit, low - size : high - size] + self.times[row]
-                target = best[first, 1 : limit + 1, low:high]
-                np.minimum(target, total, out=target)
-        return best
+        is_usable = np.isfinite(self.after + self.before)
+        after, before = np.where(is_usable, [self.after, self.before], 0.0)
+        lows = np.ceil(after * scale).astype(np.int64)
+        highs = np.floor(self.num_devices - before * scale).astype(np.int64) + 1
+        return lows, np.where(is_usable, highs, 0)
 
     def solution(self, bound: float, most: float) -> list[int] | None:
         """Rows of the least sum under a bound; None when there is none of less than ``most``."""
-        relaxed = self.relaxed(bound)
+        relaxed = self.sums(bound, -1)[:, 0]
         if not relaxed[0, self.num_devices] < most:
             return None
         rows = self._walk_relaxed(relaxed, bound)
         if all(len(rows) - at <= self.limits[row] for at, row in enumerate(rows)):
             return rows
-        full = self.full(bound)
+        full = self.sums(bound, self.most)
         if not np.isfinite(full[0, :, self.num_devices]).any():
             return None
         return self._walk_full(full, bound)
@@ -228,7 +215,7 @@ class _Table:
 
     def _walk_full(self, best: Float, bound: float) -> list[int]:
         rows: list[int] = []
-        layer, devices = 0, self.num_devices
+        layer, devices, most = 0, self.num_devices, self.most
         count = int(np.argmin(best[0, :, devices]))
         while layer < self.num_layers:
             at = np.flatnonzero(
@@ -237,7 +224,12 @@ class _Table:
                 & (self.times <= bound)
                 & (self.limits >= count)
             )
-            total = best[self.lasts[at] + 1, count - 1, devices - self.sizes[at]] + self.times[at]
+            ends, left = self.lasts[at] + 1, devices - self.sizes[at]
+            total = best[ends, count - 1, left] + self.times[at]
+            if count > most:
+                more = best[ends, count, left] + self.times[at]
+                if more.min(initial=np.inf) < total.min(initial=np.inf):
+                    total, count = more, count + 1
             row = int(at[np.argmin(total)])
             rows.append(row)
             layer, devices = int(self.lasts[row]) + 1, devices - int(self.sizes[row])
