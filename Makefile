@@ -7,6 +7,8 @@ VENV      := .venv
 BUILD     := build
 BIN       := $(CURDIR)/$(VENV)/bin
 JOBS      ?= $(shell nproc)
+# A test process makes eight virtual devices and takes up to 3 GiB.
+TEST_JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
 MLIR_DIR  ?=
 export MLIR_DIR
 
@@ -54,7 +56,7 @@ demo-pipeline: build
 test: style lit pytest
 
 test-quick: build style lit
-	@$(DEVICES) $(BIN)/python -m pytest -q -m "not slow" tests/py
+	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow" tests/py
 
 style: $(VENV_STAMP)
 	@$(RUN) pre-commit run --all-files --show-diff-on-failure
@@ -63,7 +65,7 @@ lit: build
 	@$(RUN) lit -s tests/lit --param build=$(BUILD) --param llvm=$(LLVM_BIN)
 
 pytest: build lit style
-	@$(DEVICES) $(BIN)/python -m pytest -q tests/py
+	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal tests/py
 
 bench: build
 	@for script in communication planning overhead; do \
