@@ -32,6 +32,7 @@ public:
       return failure();
     }
     remapCaptures(*local);
+    joinBarriers(*local);
     // Nothing of the new block uses the old one any more.
     global.dropAllReferences();
     global.dropAllDefinedValueUses();
@@ -61,6 +62,36 @@ private:
         operand.set(mapping.lookupOrDefault(operand.get()));
       }
     });
+  }
+
+  /// The parts of a barrier wait for each other again, where the last one is.
+  void joinBarriers(Block &block) {
+    llvm::MapVector<Attribute, SmallVector<Operation *>> groups;
+    for (Operation &op : block) {
+      if (Attribute group = op.getAttr(kBarrierAttrName)) {
+        groups[group].push_back(&op);
+      }
+      for (Region &region : op.getRegions()) {
+        for (Block &inner : region) {
+          joinBarriers(inner);
+        }
+      }
+    }
+    for (auto &[group, parts] : groups) {
+      SmallVector<Value> operands;
+      for (Operation *part : parts) {
+        operands.push_back(part->getOperand(0));
+      }
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(parts.back());
+      auto joined = stablehlo::OptimizationBarrierOp::create(
+          builder, parts.back()->getLoc(), TypeRange(ValueRange(operands)),
+          operands);
+      for (auto [part, result] : llvm::zip(parts, joined.getResults())) {
+        part->getResult(0).replaceAllUsesWith(result);
+        part->erase();
+      }
+    }
   }
 
   LogicalResult addArguments(Block &global, Block &local) {

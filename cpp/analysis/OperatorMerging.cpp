@@ -101,6 +101,9 @@ private:
     if (isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op)) {
       return visitControlFlow(op);
     }
+    if (isa<stablehlo::OptimizationBarrierOp>(op) && op->getNumOperands() > 1) {
+      return splitBarrier(op);
+    }
     auto rule = dyn_cast<ShardingRuleOpInterface>(op);
     if (isa<AccumulateOp>(op) && states[op->getOperand(0)].pending &&
         op->getOperand(0).hasOneUse()) {
@@ -156,6 +159,30 @@ private:
     for (Value result : op->getResults()) {
       states[result] = getPlaced(result, depth + 1);
     }
+    return success();
+  }
+
+  /// Values that wait for each other need no sharding in common.
+  ///
+  /// before: %2:2 = optimization_barrier %0, %1
+  /// after:  %2 = optimization_barrier %0 {alpa.barrier = 0}
+  ///         %3 = optimization_barrier %1 {alpa.barrier = 0}
+  LogicalResult splitBarrier(Operation *op) {
+    OpBuilder builder(op);
+    Attribute group =
+        IntegerAttr::get(IntegerType::get(op->getContext(), 64), numBarriers++);
+    for (auto [operand, result] :
+         llvm::zip(op->getOperands(), op->getResults())) {
+      auto part = stablehlo::OptimizationBarrierOp::create(
+          builder, op->getLoc(), operand.getType(), operand);
+      part->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+      part->setAttr(kBarrierAttrName, group);
+      result.replaceAllUsesWith(part->getResult(0));
+      if (failed(visit(part))) {
+        return failure();
+      }
+    }
+    op->erase();
     return success();
   }
 
@@ -352,6 +379,7 @@ private:
   }
 
   DenseMap<Value, ValueState> states;
+  int64_t numBarriers = 0;
 };
 
 } // namespace

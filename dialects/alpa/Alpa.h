@@ -33,6 +33,7 @@ inline constexpr llvm::StringLiteral kAliasAttrName = "alpa.alias";
 inline constexpr llvm::StringLiteral kRoleAttrName = "alpa.role";
 inline constexpr llvm::StringLiteral kFollowsAttrName = "alpa.follows";
 inline constexpr llvm::StringLiteral kTripCountAttrName = "alpa.trip_count";
+inline constexpr llvm::StringLiteral kBarrierAttrName = "alpa.barrier";
 inline constexpr llvm::StringLiteral kLayerAttrName = "alpa.layer";
 inline constexpr llvm::StringLiteral kPhaseAttrName = "alpa.phase";
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =

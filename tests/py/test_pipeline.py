@@ -75,8 +75,9 @@ QUICK = [
 
 SLOW = [
     Pipeline("mlp", 1, FOUR, "gpipe", compares_full_batch=True),
-    Pipeline("mlp", 2, TWO, method={"layers": AutoLayers(num_layers=4, remat=True)}),
-    Pipeline("gpt", 2, TWO, method={"layers": FollowModuleLayers()}),
+    Pipeline(
+        "gpt", 2, TWO, options={"dropout": 0.0}, method={"layers": FollowModuleLayers(remat=True)}
+    ),
     Pipeline("gpt", 8, FOUR, "zero_bubble", {"layers": 4}),
     Pipeline("gpt", 2, UNEQUAL, "gpipe", {"dropout": 0.0}, compares_full_batch=True),
     Pipeline("gpt", 2, FOUR, "1f1b", {"layers": 4, "is_scanned": True}),
