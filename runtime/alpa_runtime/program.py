@@ -107,6 +107,10 @@ class ValueSpec:
             local.append(size // parts)
         return tuple(local)
 
+    def local_bytes(self, mesh: dict[str, int]) -> int:
+        """Bytes that one device of ``mesh`` holds."""
+        return math.prod(self.local_shape(mesh)) * numpy_dtype(self.dtype).itemsize
+
 
 @dataclasses.dataclass(frozen=True)
 class SpmdProgram:

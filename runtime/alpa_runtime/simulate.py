@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
-from alpa_runtime.program import ValueSpec, numpy_dtype
 from alpa_runtime.tracing import Event
 
 TransferTime = Callable[[int, int, float], float]
@@ -76,7 +74,7 @@ def simulate(
                 donated = [inputs[place] for place in plan.programs[program].donated]
                 memory[mesh].run(outputs, donated, inside)
             case Send(buffer, target, transfer):
-                size = _bytes(plan.value(mesh, buffer), dict(plan.meshes[mesh].axes))
+                size = plan.value(mesh, buffer).local_bytes(dict(plan.meshes[mesh].axes))
                 size *= len(plan.meshes[mesh].devices)
                 arrivals[transfer] = clock[mesh] + transfer_s(mesh, target, size)
             case Recv(buffer, _, transfer):
@@ -93,7 +91,7 @@ class _Memory:
 
     def __init__(self, plan: PipelinePlan, mesh: int) -> None:
         sizes = dict(plan.meshes[mesh].axes)
-        self._bytes = [_bytes(plan.values[value], sizes) for value in plan.buffers[mesh]]
+        self._bytes = [plan.values[value].local_bytes(sizes) for value in plan.buffers[mesh]]
         self._live: set[int] = set()
         self._now = 0.0
         self.peak = 0.0
@@ -121,8 +119,3 @@ class _Memory:
         for buffer in outputs:
             self.fill(buffer)
         self.peak = max(self.peak, self._now + inside)
-
-
-def _bytes(value: ValueSpec, sizes: dict[str, int]) -> float:
-    """Bytes that one device holds of a value."""
-    return float(math.prod(value.local_shape(sizes)) * numpy_dtype(value.dtype).itemsize)

@@ -100,7 +100,7 @@ class _Emitter:
         self._transfers: dict[tuple[int, int, int], int] = {}
         self._placements: dict[int, dict[int, dict[int, int]]] = {}
         # What makes each transfer, and which stages need it.
-        self._makers: dict[int, tuple[int, PhaseProgram, ValueSpec]] = {}
+        self._makers: dict[int, tuple[int, PhaseProgram]] = {}
         self._needs: dict[int, list[int]] = {}
         self._outputs: dict[int, tuple[int, int]] = {}
         self._index_transfers()
@@ -129,9 +129,9 @@ class _Emitter:
     def _index_transfers(self) -> None:
         for number, stage in enumerate(self._stages):
             for phase in stage.phases:
-                for slot, value in zip(phase.outputs, phase.program.outputs, strict=True):
+                for slot in phase.outputs:
                     if slot.kind == "transfer":
-                        self._makers[slot.number] = (number, phase, value)
+                        self._makers[slot.number] = (number, phase)
                 for slot in phase.inputs:
                     if slot.kind == "transfer":
                         needing = self._needs.setdefault(slot.number, [])
@@ -240,7 +240,7 @@ class _Emitter:
                 places.setdefault(buffer, at)
                 return buffer
             case "transfer":
-                maker, made_by, _ = self._makers[slot.number]
+                maker, made_by = self._makers[slot.number]
                 at = -1 if made_by.runs_once else max(micro_batch, 0)
                 buffer = state.buffer((stage, slot, at), value)
                 number = self._transfer(slot.number, at, stage)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -141,10 +140,7 @@ def _program_seconds(planned: str, local: str, mesh: LogicalMesh, device: Device
 def _inside_bytes(program: SpmdProgram) -> float:
     """Bytes that a program needs beside its inputs and outputs."""
     sizes = program.mesh_sizes
-    boundary = sum(
-        math.prod(value.local_shape(sizes)) * np.dtype(value.dtype).itemsize
-        for value in (*program.inputs, *program.outputs)
-    )
+    boundary = sum(value.local_bytes(sizes) for value in (*program.inputs, *program.outputs))
     return float(max(0.0, _core.memory(program.text)["peak_bytes"] - boundary))
 
 
