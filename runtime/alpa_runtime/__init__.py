@@ -12,6 +12,7 @@ from alpa_runtime.pipeline import PipelineExecutable, RuntimeOptions
 from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.plan_file import PLAN_VERSION, load, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
+from alpa_runtime.resharding import Piece, Resharding
 from alpa_runtime.simulate import Simulation, simulate
 from alpa_runtime.tracing import Event, write_trace
 
@@ -20,9 +21,11 @@ __all__ = [
     "Event",
     "Executable",
     "InputError",
+    "Piece",
     "PipelineExecutable",
     "PipelinePlan",
     "ProgramError",
+    "Resharding",
     "RuntimeMeshError",
     "RuntimeOptions",
     "Simulation",

@@ -53,6 +53,7 @@ def _check_transfers(plan: PipelinePlan) -> None:
     if sends.keys() != recvs.keys():
         missing = sorted(sends.keys() ^ recvs.keys())
         raise ProgramError(f"{plan.name}: transfers {missing} lack their send or their receive")
+    proved: set[tuple[int, ...]] = set()
     for number, (source, send) in sends.items():
         target, recv = recvs[number]
         if (source, target) != (recv.source, send.target):
@@ -60,12 +61,56 @@ def _check_transfers(plan: PipelinePlan) -> None:
                 f"{plan.name}: transfer {number} goes from mesh {source} to {send.target}, and is "
                 f"received by mesh {target} from {recv.source}"
             )
-        made, needed = plan.value(source, send.buffer), plan.value(target, recv.buffer)
-        if (made.shape, made.dtype) != (needed.shape, needed.dtype) or made.partial:
+        if source == target:
+            raise ProgramError(f"{plan.name}: transfer {number} goes from mesh {source} to itself")
+        if send.resharding != recv.resharding:
             raise ProgramError(
-                f"{plan.name}: transfer {number} sends {made.dtype}{list(made.shape)} and fills "
-                f"{needed.dtype}{list(needed.shape)}; partial values cannot be sent"
+                f"{plan.name}: transfer {number} is sent as resharding {send.resharding} and "
+                f"received as {recv.resharding}"
             )
+        _check_resharding(plan, number, source, send, target, recv, proved)
+
+
+def _check_resharding(
+    plan: PipelinePlan,
+    number: int,
+    source: int,
+    send: Send,
+    target: int,
+    recv: Recv,
+    proved: set[tuple[int, ...]],
+) -> None:
+    """Proves that the pieces of a transfer fit what is sent and what is filled; each case once."""
+    where = f"{plan.name}: transfer {number}"
+    for mesh, buffer in ((source, send.buffer), (target, recv.buffer)):
+        if not 0 <= buffer < len(plan.buffers[mesh]):
+            raise ProgramError(f"{where} names buffer {buffer} of mesh {mesh}, there is none")
+    if not 0 <= send.resharding < len(plan.reshardings):
+        raise ProgramError(f"{where} names resharding {send.resharding}, there is none")
+    case = (
+        send.resharding,
+        source,
+        target,
+        plan.buffers[source][send.buffer],
+        plan.buffers[target][recv.buffer],
+    )
+    if case in proved:
+        return
+    proved.add(case)
+    made, needed = plan.value(source, send.buffer), plan.value(target, recv.buffer)
+    if made.dtype != needed.dtype or made.partial or needed.partial:
+        raise ProgramError(
+            f"{where} sends {made.dtype}{list(made.shape)} and fills "
+            f"{needed.dtype}{list(needed.shape)}; partial values cannot be sent"
+        )
+    if made.key_impl or needed.key_impl:
+        raise ProgramError(f"{where} sends a PRNG key, which is fed to every mesh instead")
+    try:
+        plan.reshardings[send.resharding].check(
+            made, plan.sizes(source), needed, plan.sizes(target)
+        )
+    except ProgramError as error:
+        raise ProgramError(f"{where}: {error}") from error
 
 
 class _MeshCheck:
@@ -94,9 +139,9 @@ class _MeshCheck:
             match instruction:
                 case Run():
                     self._run(instruction, what)
-                case Send(buffer, _, _):
+                case Send(buffer):
                     self._use(buffer, what)
-                case Recv(buffer, _, _):
+                case Recv(buffer):
                     self._fill(buffer, what)
                 case Free(buffers):
                     for buffer in buffers:

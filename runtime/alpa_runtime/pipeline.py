@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
@@ -14,13 +14,18 @@ from jax.sharding import Mesh, NamedSharding
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.executable import Executable
 from alpa_runtime.order import issue_order
-from alpa_runtime.plan import Free, PipelinePlan, PlanInput, Recv, Run, Send
+from alpa_runtime.plan import Free, Instruction, PipelinePlan, PlanInput, Recv, Run, Send
 from alpa_runtime.program import ValueSpec, numpy_dtype
+from alpa_runtime.resharding import Resharding
 from alpa_runtime.tracing import Event, Tracer, write_trace
+from alpa_runtime.transfer import Lander, Packer
 
 # Launches of a mesh that may be in flight. XLA's CPU client lets 32 be and can deadlock when more
 # wait (measured: 24 pass, 40 abort).
 IN_FLIGHT = 24
+
+# Of a transfer: its resharding, the source, what is sent or filled, the target.
+_TransferKey: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,18 +77,19 @@ class PipelineExecutable:
         self.in_shardings = tuple(self._input_sharding(value) for value in plan.inputs)
         self.out_shardings = tuple(self._shardings[o.mesh][o.buffer] for o in plan.outputs)
         self._executables: list[dict[int, Executable]] = [{} for _ in plan.meshes]
-        for mesh, own in enumerate(plan.instructions):
-            for instruction in own:
-                if isinstance(instruction, Run):
-                    number = instruction.program
-                    if number not in self._executables[mesh]:
-                        program = plan.programs[number]
-                        if options.trace:
-                            program = dataclasses.replace(program, donated=())
-                        self._executables[mesh][number] = Executable(program, self.meshes[mesh])
+        self._moves: dict[_TransferKey, Callable[[jax.Array], Any]] = {}
+        self._lands: dict[_TransferKey, Callable[[Any], jax.Array]] = {}
+        # Per transfer the buffer that it fills.
+        self._filled = {
+            instruction.transfer: instruction.buffer
+            for own in plan.instructions
+            for instruction in own
+            if isinstance(instruction, Recv)
+        }
         self._order = [
-            (mesh, plan.instructions[mesh][position])
+            (mesh, instruction, self._prepare(mesh, instruction))
             for mesh, position in issue_order(plan.instructions)
+            for instruction in (plan.instructions[mesh][position],)
         ]
         self._avals = [_aval(value) for value in plan.inputs]
         self._splitters: dict[int, Any] = {}
@@ -113,20 +119,20 @@ class PipelineExecutable:
         in_flight: list[deque[Any]] = [deque() for _ in self.meshes]
         sent: dict[int, Any] = {}
         tracer = Tracer(len(self.meshes)) if self.options.trace else None
-        for mesh, instruction in self._order:
+        for mesh, instruction, perform in self._order:
             own = buffers[mesh]
             match instruction:
-                case Run(program, inputs, outputs, label):
-                    results = self._executables[mesh][program](*[own[i] for i in inputs])
+                case Run(_, inputs, outputs, label):
+                    results = perform(*[own[i] for i in inputs])
                     own.update(zip(outputs, results, strict=True))
                     if results:
                         self._wait(in_flight[mesh], results)
                     if tracer:
                         tracer.note(mesh, label, results)
-                case Send(buffer, _, transfer):
-                    sent[transfer] = own[buffer]
-                case Recv(buffer, _, transfer):
-                    own[buffer] = jax.device_put(sent.pop(transfer), self._shardings[mesh][buffer])
+                case Send(buffer, _, transfer, _):
+                    sent[transfer] = perform(own[buffer])
+                case Recv(buffer, _, transfer, _):
+                    own[buffer] = perform(sent.pop(transfer))
                 case Free(freed):
                     for buffer in freed:
                         del own[buffer]
@@ -134,6 +140,56 @@ class PipelineExecutable:
             self.events = tracer.finish()
             write_trace(self.events, self.options.trace_path)
         return tuple(buffers[o.mesh][o.buffer] for o in self.plan.outputs)
+
+    def _prepare(self, mesh: int, instruction: Instruction) -> Any:
+        """What performs an instruction."""
+        plan = self.plan
+        match instruction:
+            case Run(number):
+                if number not in self._executables[mesh]:
+                    program = plan.programs[number]
+                    if self.options.trace:
+                        program = dataclasses.replace(program, donated=())
+                    self._executables[mesh][number] = Executable(program, self.meshes[mesh])
+                return self._executables[mesh][number]
+            case Send(buffer, target, transfer, number):
+                filled = self._filled[transfer]
+                key = (number, mesh, plan.buffers[mesh][buffer], target)
+                if key not in self._moves:
+                    self._moves[key] = self._move(key, self._shardings[target][filled])
+                return self._moves[key]
+            case Recv(buffer, source, _, number):
+                key = (number, source, plan.buffers[mesh][buffer], mesh)
+                if key not in self._lands:
+                    self._lands[key] = self._land(key, self._shardings[mesh][buffer])
+                return self._lands[key]
+        return None
+
+    def _move(self, key: _TransferKey, arriving: NamedSharding) -> Callable[[jax.Array], Any]:
+        """Copies what is sent at once: the sender may give its buffer away behind the send."""
+        number, source, value, target = key
+        resharding = self.plan.reshardings[number]
+        shape = self.plan.values[value].local_shape(self.plan.sizes(source))
+        if self._keeps_shards(resharding, shape, source, target):
+            return lambda array: jax.device_put(array, arriving)
+        pack = Packer(resharding, shape)
+        devices = list(self.meshes[target].devices.flat)
+        receivers = [devices[piece.target] for piece in resharding.pieces]
+        return lambda array: jax.device_put(pack(array), receivers)
+
+    def _land(self, key: _TransferKey, sharding: NamedSharding) -> Callable[[Any], jax.Array]:
+        number, source, index, target = key
+        resharding, value = self.plan.reshardings[number], self.plan.values[index]
+        shape = value.local_shape(self.plan.sizes(target))
+        if self._keeps_shards(resharding, shape, source, target):
+            return lambda array: array
+        return Lander(resharding, value.shape, value.dtype, sharding)
+
+    def _keeps_shards(
+        self, resharding: Resharding, shape: tuple[int, ...], source: int, target: int
+    ) -> bool:
+        size = self.meshes[source].size
+        return self.meshes[target].size == size and resharding.keeps_shards(shape, size)
 
     @staticmethod
     def _wait(queue: deque[Any], results: Sequence[Any]) -> None:

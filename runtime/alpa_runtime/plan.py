@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from alpa_runtime.errors import ProgramError
 from alpa_runtime.program import SpmdProgram, ValueSpec
+from alpa_runtime.resharding import Resharding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,26 +53,30 @@ class Send:
         buffer: number of the buffer.
         target: number of the mesh.
         transfer: number of the transfer, the same as that of the receive.
+        resharding: number of the resharding that says which device sends what.
     """
 
     buffer: int
     target: int
     transfer: int
+    resharding: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Recv:
-    """Fills a buffer with what another mesh (or this one, resharded) has sent.
+    """Fills a buffer with what another mesh has sent.
 
     Attributes:
         buffer: number of the buffer; its value says the sharding.
         source: number of the mesh.
         transfer: number of the transfer.
+        resharding: number of the resharding, the same as that of the send.
     """
 
     buffer: int
     source: int
     transfer: int
+    resharding: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +114,8 @@ class PlanInput:
         value: what the caller passes; for a batch the whole of it. Its axes mean nothing.
         is_batch: whether dimension 0 is cut into micro-batches.
         is_donated: whether the caller gives the buffers away.
-        placements: the meshes that need it, the one that keeps it first.
+        placements: the meshes that it is fed to, the one that keeps it first. Other meshes that
+            need it are sent it.
     """
 
     value: ValueSpec
@@ -142,6 +148,7 @@ class PipelinePlan:
         schedule: name of the schedule, for people.
         meshes: the submeshes.
         programs: what they run.
+        reshardings: the different ways in which values go from mesh to mesh.
         values: the different values that buffers hold.
         buffers: per mesh and buffer the number of its value.
         instructions: per mesh what it does in a step, in order.
@@ -153,6 +160,7 @@ class PipelinePlan:
     schedule: str
     meshes: tuple[PlanMesh, ...]
     programs: tuple[SpmdProgram, ...]
+    reshardings: tuple[Resharding, ...]
     values: tuple[ValueSpec, ...]
     buffers: tuple[tuple[int, ...], ...]
     instructions: tuple[tuple[Instruction, ...], ...]
@@ -163,6 +171,10 @@ class PipelinePlan:
     def num_devices(self) -> int:
         """Devices that the plan is for."""
         return 1 + max(device for mesh in self.meshes for device in mesh.devices)
+
+    def sizes(self, mesh: int) -> dict[str, int]:
+        """Axis names and sizes of a mesh."""
+        return dict(self.meshes[mesh].axes)
 
     def value(self, mesh: int, buffer: int) -> ValueSpec:
         """What a buffer holds."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
+from alpa_runtime.program import numpy_dtype
+from alpa_runtime.resharding import Resharding
 from alpa_runtime.tracing import Event
 
-TransferTime = Callable[[int, int, float], float]
-"""Seconds of a transfer from a mesh to another of so many bytes."""
+Loads: TypeAlias = Mapping[tuple[int, int], int]
+"""Bytes that a device (by its position in a mesh) sends to a device of another mesh."""
+
+TransferTime: TypeAlias = Callable[[int, int, Loads], float]
+"""Seconds of a transfer from a mesh to another."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +49,7 @@ class Simulation:
 def simulate(
     plan: PipelinePlan,
     program_s: Sequence[float],
-    transfer_s: TransferTime = lambda source, target, size: 0.0,
+    transfer_s: TransferTime = lambda source, target, loads: 0.0,
     program_bytes: Sequence[float] | None = None,
 ) -> Simulation:
     """Runs the instruction lists of a plan on a clock.
@@ -63,6 +69,7 @@ def simulate(
     clock = [0.0] * len(plan.meshes)
     arrivals: dict[int, float] = {}
     events: list[Event] = []
+    seconds: dict[tuple[int, int, int, str], float] = {}
     memory = [_Memory(plan, mesh) for mesh in range(len(plan.meshes))]
     for mesh, position in issue_order(plan.instructions):
         match plan.instructions[mesh][position]:
@@ -73,17 +80,28 @@ def simulate(
                 inside = program_bytes[program] if program_bytes else 0.0
                 donated = [inputs[place] for place in plan.programs[program].donated]
                 memory[mesh].run(outputs, donated, inside)
-            case Send(buffer, target, transfer):
-                size = plan.value(mesh, buffer).local_bytes(dict(plan.meshes[mesh].axes))
-                size *= len(plan.meshes[mesh].devices)
-                arrivals[transfer] = clock[mesh] + transfer_s(mesh, target, size)
-            case Recv(buffer, _, transfer):
+            case Send(buffer, target, transfer, resharding):
+                case = (mesh, target, resharding, plan.value(mesh, buffer).dtype)
+                if case not in seconds:
+                    loads = _loads(plan.reshardings[resharding], case[3])
+                    seconds[case] = transfer_s(mesh, target, loads)
+                arrivals[transfer] = clock[mesh] + seconds[case]
+            case Recv(buffer, _, transfer, _):
                 clock[mesh] = max(clock[mesh], arrivals[transfer])
                 memory[mesh].fill(buffer)
             case Free(buffers):
                 memory[mesh].free(buffers)
     events.sort(key=lambda event: (event.start_s, event.mesh))
     return Simulation(tuple(events), tuple(own.peak for own in memory))
+
+
+def _loads(resharding: Resharding, dtype: str) -> Loads:
+    width = numpy_dtype(dtype).itemsize
+    loads: dict[tuple[int, int], int] = {}
+    for piece in resharding.pieces:
+        pair = (piece.source, piece.target)
+        loads[pair] = loads.get(pair, 0) + width * piece.size
+    return loads
 
 
 class _Memory:

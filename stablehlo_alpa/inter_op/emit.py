@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from alpa_runtime import SpmdProgram, ValueSpec
+from alpa_runtime import Resharding, ValueSpec
 from alpa_runtime.plan import (
     Free,
     Instruction,
@@ -21,7 +21,9 @@ from alpa_runtime.plan import (
     Send,
 )
 
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.errors import CompileError
+from stablehlo_alpa.inter_op.routing import Priced, Route, Router
 from stablehlo_alpa.inter_op.schedules import Schedule, TaskKind
 from stablehlo_alpa.inter_op.stage import (
     BACKWARD,
@@ -38,6 +40,10 @@ _PHASES = {TaskKind.FORWARD: FORWARD, TaskKind.BACKWARD: BACKWARD, TaskKind.WEIG
 # A buffer of a mesh: stage (-1 where all stages of the mesh share it), slot and micro-batch (-1
 # for what is there once per step).
 _Key: TypeAlias = tuple[int, Slot, int]
+
+# Inputs of at most so many bytes are fed to every mesh that needs them, unless they are state.
+# Heuristic.
+_SMALL_BYTES = 1024
 
 
 @dataclass(frozen=True)
@@ -67,45 +73,79 @@ class _MeshState:
     instructions: list[Instruction] = field(default_factory=list)
     numbers: dict[tuple[_Key, ValueSpec], int] = field(default_factory=dict)
     values: list[ValueSpec] = field(default_factory=list)
-    received: set[int] = field(default_factory=set)
+    filled: set[int] = field(default_factory=set)
 
     def buffer(self, key: _Key, value: ValueSpec) -> int:
         """The number of a buffer, new when it was not asked for before."""
-        value = dataclasses.replace(value, name="", is_weak=False)
+        value = _plain(value)
         if (key, value) not in self.numbers:
             self.numbers[key, value] = len(self.values)
             self.values.append(value)
         return self.numbers[key, value]
 
 
-def emit(stages: Sequence[PlannedStage], schedule: Schedule, step: StepInterface) -> PipelinePlan:
+@dataclass(frozen=True)
+class EmittedPlan:
+    """A plan and what its programs cost.
+
+    Attributes:
+        plan: the plan.
+        costs: one per program.
+    """
+
+    plan: PipelinePlan
+    costs: tuple[Priced, ...]
+
+
+def emit(
+    stages: Sequence[PlannedStage],
+    schedule: Schedule,
+    step: StepInterface,
+    device: DeviceSpec,
+) -> EmittedPlan:
     """Writes the plan of a step.
 
     Args:
         stages: all stages, in order.
         schedule: of as many stages.
         step: the flat interface.
+        device: prices what brings values from sharding to sharding.
     """
-    return _Emitter(stages, schedule, step).run()
+    return _Emitter(stages, schedule, step, device).run()
+
+
+def _plain(value: ValueSpec) -> ValueSpec:
+    """A value as a buffer holds it."""
+    return dataclasses.replace(value, name="", is_weak=False)
 
 
 class _Emitter:
     def __init__(
-        self, stages: Sequence[PlannedStage], schedule: Schedule, step: StepInterface
+        self,
+        stages: Sequence[PlannedStage],
+        schedule: Schedule,
+        step: StepInterface,
+        device: DeviceSpec,
     ) -> None:
         self._stages, self._schedule, self._step = stages, schedule, step
+        self._router = Router(device)
         self._meshes = [_MeshState() for _ in schedule.meshes]
-        self._programs: list[SpmdProgram] = []
-        self._numbers: dict[tuple[int, str], int] = {}
-        self._transfers: dict[tuple[int, int, int], int] = {}
+        self._programs: list[Priced] = []
+        self._numbers: dict[object, int] = {}
+        self._reshardings: dict[Resharding, int] = {}
+        self._transfers: dict[tuple[Slot, int, int], int] = {}
         self._placements: dict[int, dict[int, dict[int, int]]] = {}
-        # What makes each transfer, and which stages need it.
+        # What makes each transfer.
         self._makers: dict[int, tuple[int, PhaseProgram]] = {}
-        self._needs: dict[int, list[int]] = {}
+        # The meshes that need an input or a transfer, and the sharding they first want it in.
+        self._needs: dict[Slot, dict[int, ValueSpec]] = {}
+        # The stage that keeps an input: the one that makes its next value, or the first user.
+        self._keepers: dict[int, int] = {}
         self._outputs: dict[int, tuple[int, int]] = {}
-        self._index_transfers()
+        self._index()
 
-    def run(self) -> PipelinePlan:
+    def run(self) -> EmittedPlan:
+        self._send_inputs()
         for number in range(len(self._stages)):
             self._run_zeros(number)
         for tasks in self._schedule.meshes:
@@ -120,42 +160,62 @@ class _Emitter:
                     self._run_phase(number, phase, -1)
         for mesh, state in enumerate(self._meshes):
             state.instructions = self._with_frees(mesh, state)
-        return self._finish()
+        return EmittedPlan(self._finish(), tuple(self._programs))
 
     @staticmethod
     def _last_apply(stage: PlannedStage) -> int:
         return max((int(p.name.rsplit("_", 1)[1]) for p in stage.phases if p.runs_once), default=-1)
 
-    def _index_transfers(self) -> None:
+    def _index(self) -> None:
         for number, stage in enumerate(self._stages):
+            mesh = self._schedule.mesh_of(number)
             for phase in stage.phases:
                 for slot in phase.outputs:
                     if slot.kind == "transfer":
                         self._makers[slot.number] = (number, phase)
-                for slot in phase.inputs:
-                    if slot.kind == "transfer":
-                        needing = self._needs.setdefault(slot.number, [])
-                        if number not in needing:
-                            needing.append(number)
+                for slot, value in zip(phase.inputs, phase.program.inputs, strict=True):
+                    if slot.kind in ("transfer", "input"):
+                        self._needs.setdefault(slot, {}).setdefault(mesh, _plain(value))
+                    if slot.kind == "input":
+                        self._keepers.setdefault(slot.number, number)
+        for number, stage in reversed(list(enumerate(self._stages))):
+            for phase in stage.phases:
+                if phase.runs_once:
+                    inputs = (slot.number for slot in phase.inputs if slot.kind == "input")
+                    self._keepers.update(dict.fromkeys(inputs, number))
+
+    def _is_fed(self, number: int) -> bool:
+        """Whether the caller gives an input to every mesh that needs it, instead of to one."""
+        value = self._step.inputs[number]
+        if number in self._step.batch or value.key_impl is not None:
+            return True
+        return number not in self._step.donated and value.local_bytes({}) <= _SMALL_BYTES
+
+    def _logical_mesh(self, mesh: int) -> LogicalMesh:
+        return next(
+            planned.mesh
+            for number, planned in enumerate(self._stages)
+            if self._schedule.mesh_of(number) == mesh
+        )
 
     # Programs
 
-    def _program(self, stage: int, phase: PhaseProgram) -> int:
-        """The number of a phase's program, with what it donates filled in."""
-        key = (stage, phase.name)
+    def _add_program(self, key: object, make: Callable[[], Priced]) -> int:
+        """The number of a program, new when it was not asked for before."""
         if key not in self._numbers:
             self._numbers[key] = len(self._programs)
-            donated = tuple(
-                index
-                for index, slot in enumerate(phase.inputs)
-                if self._is_donated(stage, phase, slot)
-            )
-            self._programs.append(
-                dataclasses.replace(
-                    phase.program, donated=donated, name=f"stage_{stage}_{phase.name}"
-                )
-            )
+            self._programs.append(make())
         return self._numbers[key]
+
+    def _phase_program(self, stage: int, phase: PhaseProgram) -> Priced:
+        """A phase's program, with what it donates filled in."""
+        donated = tuple(
+            index for index, slot in enumerate(phase.inputs) if self._is_donated(stage, phase, slot)
+        )
+        program = dataclasses.replace(
+            phase.program, donated=donated, name=f"stage_{stage}_{phase.name}"
+        )
+        return Priced(program, phase.time_s, phase.inside_bytes)
 
     def _is_donated(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
         if slot.kind == "accumulator":
@@ -191,8 +251,8 @@ class _Emitter:
         )
         state = self._meshes[self._schedule.mesh_of(stage)]
         outputs = tuple(state.buffer((stage, slot, -1), value) for slot, value in slots.items())
-        self._programs.append(program)
-        state.instructions.append(Run(len(self._programs) - 1, (), outputs, f"stage {stage} zeros"))
+        number = self._add_program(program.name, lambda: Priced(program))
+        state.instructions.append(Run(number, (), outputs, f"stage {stage} zeros"))
 
     # Instructions
 
@@ -212,43 +272,106 @@ class _Emitter:
         label = f"stage {stage} {phase.name}"
         if not phase.runs_once:
             label += f" {micro_batch}"
-        state.instructions.append(Run(self._program(stage, phase), inputs, tuple(outputs), label))
+        number = self._add_program((stage, phase.name), lambda: self._phase_program(stage, phase))
+        state.instructions.append(Run(number, inputs, tuple(outputs), label))
         for slot, buffer in zip(phase.outputs, outputs, strict=True):
             if slot.kind == "transfer":
-                for target in self._needs.get(slot.number, ()):
-                    number = self._transfer(slot.number, micro_batch, target)
-                    state.instructions.append(Send(buffer, self._schedule.mesh_of(target), number))
+                self._send(slot, mesh, buffer, micro_batch)
 
-    def _transfer(self, number: int, micro_batch: int, target: int) -> int:
-        key = (number, micro_batch, target)
-        return self._transfers.setdefault(key, len(self._transfers))
+    def _send_inputs(self) -> None:
+        """State that several meshes need goes to the others from the mesh that keeps it."""
+        for slot, meshes in self._needs.items():
+            if slot.kind == "input" and not self._is_fed(slot.number):
+                keeper = self._schedule.mesh_of(self._keepers[slot.number])
+                if any(mesh != keeper for mesh in meshes):
+                    buffer = self._kept_input(slot, keeper)
+                    self._send(slot, keeper, buffer, -1)
+
+    def _send(self, slot: Slot, mesh: int, buffer: int, micro_batch: int) -> None:
+        """Sends a buffer to every other mesh that needs it."""
+        value = self._meshes[mesh].values[buffer]
+        for target, wanted in self._needs.get(slot, {}).items():
+            if target != mesh:
+                route = self._route(value, mesh, wanted, target)
+                number = self._reshardings.setdefault(route.resharding, len(self._reshardings))
+                transfer = self._transfer(slot, micro_batch, target)
+                self._meshes[mesh].instructions.append(Send(buffer, target, transfer, number))
+
+    def _route(self, value: ValueSpec, mesh: int, wanted: ValueSpec, target: int) -> Route:
+        return self._router.route(
+            value, self._logical_mesh(mesh), wanted, self._logical_mesh(target)
+        )
+
+    def _transfer(self, slot: Slot, micro_batch: int, target: int) -> int:
+        return self._transfers.setdefault((slot, micro_batch, target), len(self._transfers))
+
+    def _receive(self, slot: Slot, made: ValueSpec, source: int, mesh: int, at: int) -> int:
+        """The buffer that holds what another mesh has sent, received when first asked for."""
+        state, wanted = self._meshes[mesh], self._needs[slot][mesh]
+        buffer = state.buffer((-1, slot, at), wanted)
+        if buffer in state.filled:
+            return buffer
+        state.filled.add(buffer)
+        route = self._route(_plain(made), source, wanted, mesh)
+        landing = buffer
+        if route.gather:
+            landing = state.buffer(
+                (-1, Slot(f"landing {slot.kind}", slot.number), at), route.landing
+            )
+        state.instructions.append(
+            Recv(
+                landing,
+                source,
+                self._transfer(slot, at, mesh),
+                self._reshardings.setdefault(route.resharding, len(self._reshardings)),
+            )
+        )
+        if route.gather:
+            self._run_once(route.gather, landing, buffer, mesh, f"gather {slot}", at)
+        return buffer
+
+    def _resharded(self, buffer: int, key: _Key, wanted: ValueSpec, mesh: int) -> int:
+        """A buffer of the mesh in the wanted sharding."""
+        state = self._meshes[mesh]
+        have = state.values[buffer]
+        if have == _plain(wanted):
+            return buffer
+        result = state.buffer(key, wanted)
+        if result not in state.filled:
+            state.filled.add(result)
+            program = self._router.reshard(have, _plain(wanted), self._logical_mesh(mesh))
+            self._run_once(program, buffer, result, mesh, f"reshard {key[1]}", key[2])
+        return result
+
+    def _run_once(
+        self, priced: Priced, source: int, target: int, mesh: int, label: str, at: int
+    ) -> None:
+        number = self._add_program(priced.program.name, lambda: priced)
+        label += f" {at}" if at >= 0 else ""
+        self._meshes[mesh].instructions.append(Run(number, (source,), (target,), label))
+
+    def _kept_input(self, slot: Slot, mesh: int) -> int:
+        """The buffer of an input on the mesh that keeps it."""
+        buffer = self._meshes[mesh].buffer((-1, slot, -1), self._needs[slot][mesh])
+        self._placements.setdefault(slot.number, {}).setdefault(mesh, {}).setdefault(buffer, -1)
+        return buffer
 
     def _input(self, stage: int, slot: Slot, value: ValueSpec, micro_batch: int) -> int:
         mesh = self._schedule.mesh_of(stage)
         state = self._meshes[mesh]
         match slot.kind:
             case "input":
-                is_batch = slot.number in self._step.batch
-                if is_batch and micro_batch < 0 and self._schedule.num_micro_batches > 1:
-                    raise CompileError(
-                        f"{self._step.inputs[slot.number].name} is cut into micro-batches and used "
-                        "once per step"
-                    )
-                at = max(micro_batch, 0) if is_batch else -1
-                buffer = state.buffer((-1, slot, at), value)
-                places = self._placements.setdefault(slot.number, {}).setdefault(mesh, {})
-                places.setdefault(buffer, at)
-                return buffer
+                return self._step_input(slot, value, micro_batch, mesh)
             case "transfer":
                 maker, made_by = self._makers[slot.number]
                 at = -1 if made_by.runs_once else max(micro_batch, 0)
-                buffer = state.buffer((stage, slot, at), value)
-                number = self._transfer(slot.number, at, stage)
-                if number not in state.received:
-                    state.received.add(number)
-                    source = self._schedule.mesh_of(maker)
-                    state.instructions.append(Recv(buffer, source, number))
-                return buffer
+                made = made_by.program.outputs[made_by.outputs.index(slot)]
+                source = self._schedule.mesh_of(maker)
+                if source == mesh:
+                    buffer = state.buffer((maker, slot, at), made)
+                else:
+                    buffer = self._receive(slot, made, source, mesh, at)
+                return self._resharded(buffer, (-1, slot, at), value, mesh)
             case "local":
                 is_once = any(
                     slot in phase.outputs and phase.runs_once
@@ -256,6 +379,28 @@ class _Emitter:
                 )
                 return state.buffer((stage, slot, -1 if is_once else max(micro_batch, 0)), value)
         return state.buffer((stage, slot, -1), value)
+
+    def _step_input(self, slot: Slot, value: ValueSpec, micro_batch: int, mesh: int) -> int:
+        """The buffer of an input of the step on a mesh that uses it."""
+        state = self._meshes[mesh]
+        if not self._is_fed(slot.number):
+            keeper = self._schedule.mesh_of(self._keepers[slot.number])
+            if keeper == mesh:
+                buffer = self._kept_input(slot, mesh)
+            else:
+                buffer = self._receive(slot, self._needs[slot][keeper], keeper, mesh, -1)
+            return self._resharded(buffer, (-1, slot, -1), value, mesh)
+        is_batch = slot.number in self._step.batch
+        if is_batch and micro_batch < 0 and self._schedule.num_micro_batches > 1:
+            raise CompileError(
+                f"{self._step.inputs[slot.number].name} is cut into micro-batches and used "
+                "once per step"
+            )
+        at = max(micro_batch, 0) if is_batch else -1
+        buffer = state.buffer((-1, slot, at), value)
+        places = self._placements.setdefault(slot.number, {}).setdefault(mesh, {})
+        places.setdefault(buffer, at)
+        return buffer
 
     def _with_frees(self, mesh: int, state: _MeshState) -> list[Instruction]:
         """Frees every buffer behind its last use."""
@@ -266,9 +411,9 @@ class _Emitter:
             match instruction:
                 case Run(program, inputs, outputs):
                     last.update(dict.fromkeys((*inputs, *outputs), position))
-                    donated = {inputs[i] for i in self._programs[program].donated}
+                    donated = {inputs[i] for i in self._programs[program].program.donated}
                     dead = (dead | donated) - set(outputs)
-                case Send(buffer, _, _) | Recv(buffer, _, _):
+                case Send(buffer) | Recv(buffer):
                     last[buffer] = position
         ending: dict[int, list[int]] = {}
         for buffer, position in last.items():
@@ -289,18 +434,11 @@ class _Emitter:
             tuple(values.setdefault(value, len(values)) for value in state.values)
             for state in self._meshes
         )
-        owners = {
-            slot.number: self._schedule.mesh_of(number)
-            for number, stage in reversed(list(enumerate(self._stages)))
-            for phase in stage.phases
-            if phase.runs_once
-            for slot in phase.inputs
-            if slot.kind == "input"
-        }
         inputs = []
         for index, value in enumerate(self._step.inputs):
             places = self._placements.get(index, {})
-            order = sorted(places, key=lambda mesh: (mesh != owners.get(index), mesh))
+            keeper = self._schedule.mesh_of(self._keepers[index]) if places else 0
+            order = sorted(places, key=lambda mesh: (mesh != keeper, mesh))
             inputs.append(
                 PlanInput(
                     value,
@@ -321,7 +459,8 @@ class _Emitter:
                 PlanMesh(tuple(firsts[mesh].mesh.axes), firsts[mesh].devices)
                 for mesh in range(len(self._meshes))
             ),
-            programs=tuple(self._programs),
+            programs=tuple(priced.program for priced in self._programs),
+            reshardings=tuple(self._reshardings),
             values=tuple(values),
             buffers=buffers,
             instructions=tuple(tuple(state.instructions) for state in self._meshes),

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from alpa_runtime import Event, Simulation, ValueSpec, check, save, simulate, write_trace
 from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.simulate import Loads
 from rich.console import Console
 from rich.table import Table
 
@@ -28,6 +29,7 @@ from stablehlo_alpa.inter_op.options import (
     manual,
     uniform,
 )
+from stablehlo_alpa.inter_op.routing import Priced
 from stablehlo_alpa.inter_op.schedules import Schedule, make_schedule
 from stablehlo_alpa.inter_op.stage import PlannedStage
 from stablehlo_alpa.inter_op.stage_planner import (
@@ -81,6 +83,7 @@ class PlannedPipeline:
         schedule: the order of tasks.
         stages: the planned stages.
         runtime: what is run.
+        costs: predicted, one per program of ``runtime``.
     """
 
     program: TracedProgram
@@ -89,21 +92,16 @@ class PlannedPipeline:
     schedule: Schedule
     stages: tuple[PlannedStage, ...]
     runtime: PipelinePlan = field(repr=False)
+    costs: tuple[Priced, ...] = field(repr=False)
 
     @cached_property
     def simulation(self) -> Simulation:
         """The predicted run of a step: events, bubbles, peak memory per mesh."""
-        phases = {
-            f"stage_{number}_{phase.name}": phase
-            for number, stage in enumerate(self.stages)
-            for phase in stage.phases
-        }
-        found = [phases.get(program.name) for program in self.runtime.programs]
         return simulate(
             self.runtime,
-            [phase.time_s if phase else 0.0 for phase in found],
+            [cost.time_s for cost in self.costs],
             self._transfer_s,
-            [phase.inside_bytes if phase else 0.0 for phase in found],
+            [cost.inside_bytes for cost in self.costs],
         )
 
     @property
@@ -121,21 +119,23 @@ class PlannedPipeline:
             write_trace(self.simulation.events, path)
         return self.simulation.events
 
-    def _transfer_s(self, source: int, target: int, size: float) -> float:
-        """Seconds between two meshes: every device, or host, carries its part (heuristic)."""
+    def _transfer_s(self, source: int, target: int, loads: Loads) -> float:
+        """Seconds between two meshes: those of the device, or the host, with most to move."""
         cluster, meshes = self.cluster, self.runtime.meshes
-        hosts = [
-            {device // cluster.devices_per_host for device in meshes[mesh].devices}
-            for mesh in (source, target)
-        ]
-        if source == target:
-            return 0.0
-        if len(hosts[0] | hosts[1]) == 1:
-            link = cluster.device.intra_host
-            lanes = min(len(meshes[source].devices), len(meshes[target].devices))
-        else:
-            link, lanes = cluster.device.inter_host, min(len(hosts[0]), len(hosts[1]))
-        return link.alpha_s + size / (lanes * link.bandwidth)
+        sent: dict[int, int] = {}
+        received: dict[int, int] = {}
+        devices = {*meshes[source].devices, *meshes[target].devices}
+        is_local = len({device // cluster.devices_per_host for device in devices}) == 1
+        link = cluster.device.intra_host if is_local else cluster.device.inter_host
+        width = 1 if is_local else cluster.devices_per_host
+        for (sender, receiver), size in loads.items():
+            start = meshes[source].devices[sender] // width
+            end = meshes[target].devices[receiver] // width
+            if is_local or start != end:
+                sent[start] = sent.get(start, 0) + size
+                received[end] = received.get(end, 0) + size
+        most = max((*sent.values(), *received.values()), default=0)
+        return link.alpha_s + most / link.bandwidth
 
     def table(self) -> str:
         """The plan as text: a row per stage."""
@@ -212,10 +212,16 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
             )
         )
     step = interface(program, options.num_micro_batches)
-    runtime = emit(stages, schedule, step)
-    check(runtime)
+    emitted = emit(stages, schedule, step, options.cluster.device)
+    check(emitted.plan)
     planned = PlannedPipeline(
-        program, options.cluster, assignment, schedule, tuple(stages), runtime
+        program,
+        options.cluster,
+        assignment,
+        schedule,
+        tuple(stages),
+        emitted.plan,
+        emitted.costs,
     )
     _check_memory(planned, options.solve.memory_budget)
     return planned

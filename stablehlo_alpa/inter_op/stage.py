@@ -28,6 +28,9 @@ class Slot:
     kind: str
     number: int
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number}"
+
     @classmethod
     def parse(cls, text: str) -> Slot:
         """Reads ``"input 3"``."""

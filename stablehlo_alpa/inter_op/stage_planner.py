@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,21 +16,7 @@ from stablehlo_alpa.inter_op.stage import PhaseProgram, PlannedStage, Slot
 from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
 from stablehlo_alpa.planning.compiler import enumerate_strategies, run_passes
 from stablehlo_alpa.planning.notation import parse_partial_sharding
-
-_TYPE = re.compile(r"((?:\d+x)*)(.+)")
-_DTYPES = {
-    "i1": "bool",
-    "i4": "int4",
-    "ui4": "uint4",
-    "bf16": "bfloat16",
-    "f8E4M3FN": "float8_e4m3fn",
-    "f8E5M2": "float8_e5m2",
-    "complex<f32>": "complex64",
-    "complex<f64>": "complex128",
-}
-_DTYPES |= {f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}
-_DTYPES |= {f"ui{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}
-_DTYPES |= {f"f{bits}": f"float{bits}" for bits in (16, 32, 64)}
+from stablehlo_alpa.planning.tensor_type import parse_tensor_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +97,8 @@ def lower_stage(
                 spmd,
                 inputs,
                 outputs,
-                time_s=_program_seconds(text, local, mesh, device),
-                inside_bytes=_inside_bytes(spmd),
+                time_s=program_seconds(text, local, mesh, device),
+                inside_bytes=inside_bytes(spmd),
             )
         )
     return PlannedStage(
@@ -126,7 +111,7 @@ def lower_stage(
     )
 
 
-def _program_seconds(planned: str, local: str, mesh: LogicalMesh, device: DeviceSpec) -> float:
+def program_seconds(planned: str, local: str, mesh: LogicalMesh, device: DeviceSpec) -> float:
     """Roofline seconds of a program's operators plus those of its collectives."""
     work = _core.work(local)
     rates = np.array([device.rate(dtype) for dtype in work["dtype"]])
@@ -137,7 +122,7 @@ def _program_seconds(planned: str, local: str, mesh: LogicalMesh, device: Device
     return float(compute + (each * count).sum())
 
 
-def _inside_bytes(program: SpmdProgram) -> float:
+def inside_bytes(program: SpmdProgram) -> float:
     """Bytes that a program needs beside its inputs and outputs."""
     sizes = program.mesh_sizes
     boundary = sum(value.local_bytes(sizes) for value in (*program.inputs, *program.outputs))
@@ -154,13 +139,12 @@ def _specs(
         slots, signature[f"{side}s"], signature[f"{side}_types"], strict=True
     ):
         axes, partial = parse_partial_sharding(sharding, signature["mesh_axes"])
-        sizes, element = _TYPE.fullmatch(type_).groups()  # type: ignore[union-attr]
-        shape = tuple(int(size) for size in sizes.split("x") if size)
+        shape, dtype = parse_tensor_type(type_)
         value = traced[slot.kind][slot.number] if slot.kind in traced else None
         specs.append(
             ValueSpec(
                 shape=shape,
-                dtype=_DTYPES[element],
+                dtype=dtype,
                 axes=axes,
                 key_impl=value.key_impl if value else None,
                 is_weak=bool(value and value.is_weak and slot.kind == "output"),

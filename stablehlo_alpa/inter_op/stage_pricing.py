@@ -17,6 +17,7 @@ from stablehlo_alpa.inter_op.stage_planner import StageCandidate, prepare_stage,
 from stablehlo_alpa.inter_op.stage_search import StageChoice
 from stablehlo_alpa.intra_op import MemoryModel, SolveOptions
 from stablehlo_alpa.planning.compiler import run_passes
+from stablehlo_alpa.planning.tensor_type import tensor_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -192,14 +193,3 @@ def stage_price(candidate: StageCandidate, num_micro_batches: int) -> StagePrice
         memory_bytes=candidate.solution.memory_peak_bytes - activation,
         activation_bytes=activation,
     )
-
-
-def tensor_bytes(type_: str) -> float:
-    """Bytes of a tensor type as the compiler prints it, ``8x4xf32``."""
-    sizes, element = re.fullmatch(r"((?:\d+x)*)(.+)", type_).groups()  # type: ignore[union-attr]
-    bits = [int(number) for number in re.findall(r"\d+", element)[:1]] or [8]
-    width = max(bits[0], 8) * (2 if element.startswith("complex") else 1)
-    count = 1
-    for size in sizes.split("x"):
-        count *= int(size) if size else 1
-    return count * width / 8

@@ -47,3 +47,11 @@ def parse_partial_sharding(
                 f"sharding {text!r} is not R or S with axes below {len(axis_names)} per dimension"
             )
     return tuple(tuple(dim) for dim in dims), tuple(partial)
+
+
+def format_sharding(dims: Sequence[Sequence[str]], axis_names: Sequence[str]) -> str:
+    """A sharding such as ``S0R`` of mesh axes per dimension; the inverse of `parse_sharding`."""
+    return "".join(
+        "S" + "".join(str(axis_names.index(axis)) for axis in axes) if axes else "R"
+        for axes in dims
+    )

@@ -80,7 +80,7 @@ def test_transfers_take_time() -> None:
     plan = planned("1f1b", 2).plan(WEIGHTS, BATCH)
     times = [1.0] * len(plan.runtime.programs)
     free = simulate(plan.runtime, times)
-    slow = simulate(plan.runtime, times, lambda source, target, size: 5.0)
+    slow = simulate(plan.runtime, times, lambda source, target, loads: 5.0)
     assert slow.step_s >= free.step_s + 10.0
 
 

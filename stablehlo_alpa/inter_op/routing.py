@@ -1,0 +1,106 @@
+"""Values on their way: between meshes, and between shardings of one mesh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from alpa_runtime import Resharding, SpmdProgram, ValueSpec
+
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.inter_op.cross_mesh import CrossMeshTransfer, plan_transfer
+from stablehlo_alpa.inter_op.gather import gather_program, gather_seconds
+from stablehlo_alpa.inter_op.stage_planner import inside_bytes, program_seconds
+from stablehlo_alpa.planning.compiler import run_passes
+from stablehlo_alpa.planning.notation import format_sharding
+from stablehlo_alpa.planning.tensor_type import tensor_type
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A program and what it costs.
+
+    Attributes:
+        program: the program.
+        time_s: predicted seconds.
+        inside_bytes: per device, what it needs beside its inputs and outputs.
+    """
+
+    program: SpmdProgram
+    time_s: float = 0.0
+    inside_bytes: float = 0.0
+
+
+@dataclass(frozen=True)
+class Route:
+    """How a value goes from one mesh to another.
+
+    Attributes:
+        landing: what the destination receives.
+        resharding: the pieces that cross.
+        gather: the program that makes the wanted value of ``landing``; None where it is that.
+    """
+
+    landing: ValueSpec
+    resharding: Resharding
+    gather: Priced | None
+
+
+class Router:
+    """Plans ways; equal ones once."""
+
+    def __init__(self, device: DeviceSpec) -> None:
+        """For meshes of such devices."""
+        self._device = device
+        self._routes: dict[tuple[object, ...], Route] = {}
+        self._reshards: dict[tuple[object, ...], Priced] = {}
+
+    def route(
+        self, source: ValueSpec, source_mesh: LogicalMesh, target: ValueSpec, mesh: LogicalMesh
+    ) -> Route:
+        """The way of a value to another mesh."""
+        key = (source, tuple(source_mesh.axes), target, tuple(mesh.axes))
+        if key not in self._routes:
+            found = plan_transfer(source, tuple(source_mesh.axes), target, tuple(mesh.axes))
+            gather = self._gather(found, target, mesh) if found.needs_gather else None
+            landing = found.landing if gather else target
+            self._routes[key] = Route(landing, found.resharding, gather)
+        return self._routes[key]
+
+    def _gather(self, transfer: CrossMeshTransfer, target: ValueSpec, mesh: LogicalMesh) -> Priced:
+        name = f"gather_{len(self._routes)}"
+        program = gather_program(transfer, target, tuple(mesh.axes), name)
+        return Priced(program, gather_seconds(transfer, mesh, self._device), inside_bytes(program))
+
+    def reshard(self, source: ValueSpec, target: ValueSpec, mesh: LogicalMesh) -> Priced:
+        """The program that brings a value of a mesh into another sharding."""
+        key = (source, target, tuple(mesh.axes))
+        if key not in self._reshards:
+            name = f"reshard_{len(self._reshards)}"
+            planned, _ = run_passes(
+                _identity(source, target, mesh), "builtin.module(alpa-insert-reshards)", name
+            )
+            local, _ = run_passes(planned, "builtin.module(alpa-spmd-pipeline)", name)
+            program = SpmdProgram(local, tuple(mesh.axes), (source,), (target,), (), name)
+            seconds = program_seconds(planned, local, mesh, self._device)
+            self._reshards[key] = Priced(program, seconds, inside_bytes(program))
+        return self._reshards[key]
+
+
+def _identity(source: ValueSpec, target: ValueSpec, mesh: LogicalMesh) -> str:
+    """A planned module that returns its argument in another sharding."""
+    names = [name for name, _ in mesh.axes]
+    type_ = tensor_type(source.shape, source.dtype)
+    have, want = (
+        f"#alpa.sharding<{format_sharding(value.axes, names)}>" for value in (source, target)
+    )
+    axes = ", ".join(f'"{name}"={size}' for name, size in mesh.axes)
+    return "\n".join(
+        [
+            f"module attributes {{alpa.mesh = #alpa.mesh<[{axes}]>}} {{",
+            f"func.func public @main(%value: {type_} {{alpa.sharding = {have}}})"
+            f" -> ({type_} {{alpa.sharding = {want}}}) {{",
+            f"return {{alpa.operands = [{want}]}} %value : {type_}",
+            "}",
+            "}",
+        ]
+    )
