@@ -39,6 +39,11 @@ def measured(metric: str, value: float, unit: str) -> Row:
     return Row(metric, value, unit)
 
 
+def beside(row: Row, *, against: str, reference: float) -> Row:
+    """A row with its ratio to a reference value, without a bar."""
+    return replace(row, against=against, ratio=row.value / reference)
+
+
 def compared(
     metric: str, value: float, unit: str, *, against: str, reference: float, bar: float
 ) -> Row:
