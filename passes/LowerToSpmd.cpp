@@ -272,7 +272,8 @@ private:
     for (StringRef name :
          {StringRef(kOperandsAttrName), StringRef(kResultsAttrName),
           StringRef(kRoleAttrName), StringRef(kFollowsAttrName),
-          StringRef(kLayerAttrName), StringRef(kPhaseAttrName)}) {
+          StringRef(kLayerAttrName), StringRef(kPhaseAttrName),
+          StringRef(kOnceAttrName)}) {
       op->removeDiscardableAttr(name);
     }
     // A hint for XLA's partitioner, in terms of the global shapes.

@@ -81,7 +81,8 @@ def SliceStages : Pass<"alpa-slice-stages", "::mlir::ModuleOp"> {
     with the function `main`, which says of its arguments and results what they
     are: `alpa.input`, `alpa.output`, `alpa.transfer`. Operators that depend on
     nothing a stage has made are made again wherever they are used; gradients
-    that several stages contribute to are summed once per step.
+    that several stages contribute to are summed once per step; what crosses
+    and is the same for every micro-batch is made once per step (`alpa.once`).
 
     Fails if a layer has no stage or a stage no layer.
 
@@ -104,7 +105,8 @@ def SplitPhases : Pass<"alpa-split-phases", "::mlir::ModuleOp"> {
   let summary = "Cuts a planned stage into the programs of its phases";
   let description = [{
     Input: the planned module of a stage, with shardings and reshards. Output:
-    one nested module per phase with the function `main`: `forward`, `backward`,
+    one nested module per phase with the function `main`: `prepare` (what runs
+    before the first micro-batch), `forward`, `backward`,
     `backward_weight` (with `split-backward`: what only gradients of parameters
     need), `apply_0`, `apply_1` ... Values between phases are results of one and
     arguments of the other (`alpa.local`), sums over micro-batches are added to

@@ -36,6 +36,10 @@ int64_t getPhase(Operation *op) {
   return phase ? phase.getInt() : -1;
 }
 
+bool runsOnce(Operation *op) {
+  return op->hasAttr(kOnceAttrName) || getPhase(op) >= kApplyPhase;
+}
+
 void setPhase(Operation *op, int64_t phase) {
   op->setAttr(kPhaseAttrName,
               IntegerAttr::get(IntegerType::get(op->getContext(), 64), phase));

@@ -24,6 +24,10 @@ inline constexpr int64_t kForwardPhase = 0;
 inline constexpr int64_t kBackwardPhase = 1;
 inline constexpr int64_t kApplyPhase = 2;
 
+/// True if an operator runs once per step, whatever the number of
+/// micro-batches.
+bool runsOnce(Operation *op);
+
 } // namespace mlir::alpa
 
 #endif // CPP_ANALYSIS_DATAFLOW_H

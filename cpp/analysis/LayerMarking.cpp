@@ -51,6 +51,8 @@ public:
                << function.getNumArguments();
       }
       batchValues.insert(block.getArgument(argument));
+      function.setArgAttr(argument, kBatchAttrName,
+                          UnitAttr::get(function.getContext()));
     }
     FailureOr<stablehlo::OptimizationBarrierOp> barrier = findBarrier();
     if (failed(barrier)) {

@@ -41,15 +41,18 @@ public:
   }
 
 private:
-  /// Phases in the order in which they run: forward 0, backward 1,
+  /// Phases in the order in which they run: prepare -1, forward 0, backward 1,
   /// backward_weight 2, apply_k 3 + k.
   static int64_t getOrder(int64_t phase) {
     return phase < kApplyPhase ? phase : phase + 1;
   }
+  static constexpr int64_t kPrepareOrder = -1;
   static constexpr int64_t kWeightOrder = 2;
 
   static std::string getName(int64_t order) {
     switch (order) {
+    case kPrepareOrder:
+      return "prepare";
     case 0:
       return "forward";
     case 1:
@@ -69,7 +72,8 @@ private:
     for (Operation &op : block.without_terminator()) {
       int64_t phase = getPhase(&op);
       if (phase >= 0) {
-        place(&op, getOrder(phase));
+        place(&op,
+              op.hasAttr(kOnceAttrName) ? kPrepareOrder : getOrder(phase));
       } else if (!isClonable(&op) || usesPlaced(&op)) {
         inserted.push_back(&op);
         placed[&op] = 0;

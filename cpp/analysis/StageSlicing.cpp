@@ -61,6 +61,7 @@ LogicalResult StageSlicing::run() {
   placeOutputs();
   numberApplyPhases();
   numberTransfers();
+  markOnce();
   return success();
 }
 
@@ -89,6 +90,17 @@ LogicalResult StageSlicing::placeComputed() {
         owner->second = std::min(owner->second, stage);
       }
     });
+  }
+  // A part of a parameter is cut out where the parameter is, so that only the
+  // part crosses to the stage that needs it.
+  for (auto &[op, stage] : stages) {
+    if (isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(op) &&
+        getPhase(op) == kForwardPhase) {
+      auto owner = owners.find(op->getOperand(0));
+      if (owner != owners.end()) {
+        stage = owner->second;
+      }
+    }
   }
   return success();
 }
@@ -328,6 +340,51 @@ void StageSlicing::numberTransfers() {
   }
 }
 
+/// What crosses between stages and is the same for every micro-batch, a slice
+/// of a parameter for example, is made and sent once per step.
+void StageSlicing::markOnce() {
+  llvm::DenseSet<Value> batchValues;
+  for (BlockArgument argument : block.getArguments()) {
+    if (function.getArgAttr(argument.getArgNumber(), kBatchAttrName)) {
+      batchValues.insert(argument);
+    }
+  }
+  SmallVector<Operation *> work;
+  for (Operation &op : block.without_terminator()) {
+    bool dependsOnBatch = false;
+    forEachUsedValue(&op, [&](Value value) {
+      dependsOnBatch |= batchValues.contains(value);
+    });
+    if (dependsOnBatch) {
+      batchValues.insert(op.result_begin(), op.result_end());
+    } else if (getPhase(&op) == kForwardPhase && !isa<AccumulateOp>(op) &&
+               llvm::any_of(op.getResults(), [&](Value result) {
+                 return transfers.contains(result);
+               })) {
+      work.push_back(&op);
+    }
+  }
+  auto once = UnitAttr::get(function.getContext());
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (op->hasAttr(kOnceAttrName)) {
+      continue;
+    }
+    op->setAttr(kOnceAttrName, once);
+    forEachUsedValue(op, [&](Value value) {
+      Operation *maker = value.getDefiningOp();
+      if (maker && getPhase(maker) == kForwardPhase) {
+        work.push_back(maker);
+      }
+    });
+  }
+}
+
+bool StageSlicing::crossesOnce(Value value) const {
+  Operation *maker = value.getDefiningOp();
+  return maker && (isa<AccumulateOp>(maker) || runsOnce(maker));
+}
+
 //===----------------------------------------------------------------------===//
 // Slicing
 //===----------------------------------------------------------------------===//
@@ -344,7 +401,9 @@ func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
   body.setInsertionPointToStart(made.addEntryBlock());
   Block &target = made.getBody().front();
   IRMapping mapping;
+  auto once = UnitAttr::get(context);
   SmallVector<NamedAttribute> argumentKinds;
+  SmallVector<unsigned> onceArguments, onceResults;
   std::function<void(Value)> provide = [&](Value value) {
     if (mapping.contains(value)) {
       return;
@@ -356,6 +415,9 @@ func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
         argumentKinds.emplace_back(StringAttr::get(context, kInputAttrName),
                                    getInteger(argument.getArgNumber()));
       } else {
+        if (crossesOnce(value)) {
+          onceArguments.push_back(argumentKinds.size());
+        }
         argumentKinds.emplace_back(StringAttr::get(context, kTransferAttrName),
                                    getInteger(transfers.lookup(value)));
       }
@@ -375,6 +437,9 @@ func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
     body.clone(op, mapping);
     for (Value result : op.getResults()) {
       if (auto number = transfers.find(result); number != transfers.end()) {
+        if (crossesOnce(result)) {
+          onceResults.push_back(results.size());
+        }
         results.push_back(mapping.lookup(result));
         resultKinds.emplace_back(StringAttr::get(context, kTransferAttrName),
                                  getInteger(number->second));
@@ -416,6 +481,12 @@ func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
   }
   for (auto [index, kind] : llvm::enumerate(resultKinds)) {
     made.setResultAttr(index, kind.getName(), kind.getValue());
+  }
+  for (unsigned index : onceArguments) {
+    made.setArgAttr(index, kOnceAttrName, once);
+  }
+  for (unsigned index : onceResults) {
+    made.setResultAttr(index, kOnceAttrName, once);
   }
   if (Attribute count = function->getAttr(kMicroBatchesAttrName)) {
     made->setAttr(kMicroBatchesAttrName, count);

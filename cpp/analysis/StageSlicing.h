@@ -41,6 +41,8 @@ private:
   void placeOutputs();
   void numberTransfers();
   void numberApplyPhases();
+  void markOnce();
+  bool crossesOnce(Value value) const;
   int64_t getStage(Value value) const;
 
   func::FuncOp function;

@@ -52,7 +52,7 @@ LogicalResult StrategyGraphBuilder::visit(Block &block, double weight) {
   double repeats = microBatches && isStep ? microBatches.getInt() : 1;
   for (Operation &op : block.without_terminator()) {
     // What applies gradients runs once for all micro-batches.
-    double runs = getPhase(&op) >= kApplyPhase ? 1 : repeats;
+    double runs = runsOnce(&op) ? 1 : repeats;
     if (failed(visit(&op, weight * runs))) {
       return failure();
     }

@@ -309,7 +309,7 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
   }
   std::vector<std::string> axes, inputs, outputs, inputKinds, outputKinds,
       inputTypes, outputTypes;
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes, onceInputs;
   if (mesh) {
     sizes.assign(mesh.getSizes().begin(), mesh.getSizes().end());
     for (StringAttr name : mesh.getNames()) {
@@ -332,6 +332,8 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
         entry->getArgAttrOfType<ShardingAttr>(index, kShardingAttrName)));
     inputKinds.push_back(getKind(getArgAttrs(index)));
     inputTypes.push_back(getTypeName(entry->getArgumentTypes()[index]));
+    onceInputs.push_back(
+        entry->getArgAttr(index, kOnceAttrName) != nullptr ? 1 : 0);
   }
   for (unsigned index = 0; index < entry->getNumResults(); ++index) {
     outputs.push_back(getNotation(
@@ -345,6 +347,7 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
   result->addList("outputs", std::move(outputs));
   result->addList("input_kinds", std::move(inputKinds));
   result->addList("output_kinds", std::move(outputKinds));
+  result->addArray("input_once", onceInputs);
   result->addList("input_types", std::move(inputTypes));
   result->addList("output_types", std::move(outputTypes));
   return result;

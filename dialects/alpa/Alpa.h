@@ -36,6 +36,8 @@ inline constexpr llvm::StringLiteral kTripCountAttrName = "alpa.trip_count";
 inline constexpr llvm::StringLiteral kBarrierAttrName = "alpa.barrier";
 inline constexpr llvm::StringLiteral kLayerAttrName = "alpa.layer";
 inline constexpr llvm::StringLiteral kPhaseAttrName = "alpa.phase";
+inline constexpr llvm::StringLiteral kBatchAttrName = "alpa.batch";
+inline constexpr llvm::StringLiteral kOnceAttrName = "alpa.once";
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
     "alpa.micro_batches";
 inline constexpr llvm::StringLiteral kInputAttrName = "alpa.input";

@@ -32,6 +32,10 @@ def Alpa_Dialect : Dialect {
     - `alpa.layer`, `alpa.phase` on operators: the layer of the model, and when
       the operator runs: 0 forward and 1 backward, once per micro-batch, 2 and
       above when gradients are applied, in that order, once per step;
+    - `alpa.batch` on arguments of which every micro-batch has its own part;
+    - `alpa.once` on operators of the forward phase that run once per step all
+      the same, before the first micro-batch, and on arguments and results of a
+      stage that cross once per step;
     - `alpa.micro_batches` on the function: micro-batches of a step;
     - on arguments and results of a stage, what they are: `alpa.input` and
       `alpa.output` (of the whole step, by number), `alpa.transfer` (a value

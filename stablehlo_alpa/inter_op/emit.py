@@ -28,6 +28,7 @@ from stablehlo_alpa.inter_op.schedules import Schedule, TaskKind
 from stablehlo_alpa.inter_op.stage import (
     BACKWARD,
     FORWARD,
+    PREPARE,
     WEIGHT,
     PhaseProgram,
     PlannedStage,
@@ -146,8 +147,10 @@ class _Emitter:
 
     def run(self) -> EmittedPlan:
         self._send_inputs()
-        for number in range(len(self._stages)):
+        for number, stage in enumerate(self._stages):
             self._run_zeros(number)
+            if prepare := stage.phase(PREPARE):
+                self._run_phase(number, prepare, -1)
         for tasks in self._schedule.meshes:
             for task in tasks:
                 phase = self._stages[task.stage].phase(_PHASES[task.kind])
@@ -164,7 +167,7 @@ class _Emitter:
 
     @staticmethod
     def _last_apply(stage: PlannedStage) -> int:
-        return max((int(p.name.rsplit("_", 1)[1]) for p in stage.phases if p.runs_once), default=-1)
+        return max((int(p.name.rsplit("_", 1)[1]) for p in stage.phases if p.is_update), default=-1)
 
     def _index(self) -> None:
         for number, stage in enumerate(self._stages):
@@ -180,7 +183,7 @@ class _Emitter:
                         self._keepers.setdefault(slot.number, number)
         for number, stage in reversed(list(enumerate(self._stages))):
             for phase in stage.phases:
-                if phase.runs_once:
+                if phase.is_update:
                     inputs = (slot.number for slot in phase.inputs if slot.kind == "input")
                     self._keepers.update(dict.fromkeys(inputs, number))
 

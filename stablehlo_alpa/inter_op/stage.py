@@ -11,7 +11,8 @@ from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.intra_op import Solution
 
-FORWARD, BACKWARD, WEIGHT, APPLY = "forward", "backward", "backward_weight", "apply_"
+PREPARE, FORWARD, BACKWARD = "prepare", "forward", "backward"
+WEIGHT, APPLY = "backward_weight", "apply_"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class PhaseProgram:
     """One phase of a stage.
 
     Attributes:
-        name: ``"forward"``, ``"backward"``, ``"backward_weight"``, ``"apply_0"`` ...
+        name: ``"prepare"``, ``"forward"``, ``"backward"``, ``"backward_weight"``, ``"apply_0"`` ...
         program: what runs; inputs and outputs as in the slots.
         inputs, outputs: one slot each.
         time_s: predicted seconds of one run.
@@ -60,6 +61,11 @@ class PhaseProgram:
     @property
     def runs_once(self) -> bool:
         """Once per step instead of once per micro-batch."""
+        return self.name == PREPARE or self.is_update
+
+    @property
+    def is_update(self) -> bool:
+        """Behind the last micro-batch."""
         return self.name.startswith(APPLY)
 
 

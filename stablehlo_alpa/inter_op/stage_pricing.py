@@ -141,8 +141,13 @@ class StagePricing:
         digest = hashlib.sha256(_POSITIONS.sub(r"alpa.\1", merged).encode()).hexdigest()
         signature = _core.signature(merged)
         received = sum(
-            tensor_bytes(type_)
-            for kind, type_ in zip(signature["input_kinds"], signature["input_types"], strict=True)
+            tensor_bytes(type_) / (self._micro_batches if is_once else 1)
+            for kind, type_, is_once in zip(
+                signature["input_kinds"],
+                signature["input_types"],
+                signature["input_once"],
+                strict=True,
+            )
             if kind.startswith("transfer")
         )
         return merged, digest, received

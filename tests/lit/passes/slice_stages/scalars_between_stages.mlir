@@ -4,11 +4,11 @@
 // theirs. Of the second stage's gradient only a number crosses.
 
 // CHECK-LABEL: module @stage_0
-// CHECK: func.func @main({{.*}}tensor<f32> {alpa.transfer = [[NORM:[0-9]+]] : i64}{{.*}}) -> ({{.*}}tensor<f32> {alpa.transfer = [[TOTAL:[0-9]+]] : i64}
+// CHECK: func.func @main({{.*}}tensor<f32> {alpa.once, alpa.transfer = [[NORM:[0-9]+]] : i64}{{.*}}) -> ({{.*}}tensor<f32> {alpa.once, alpa.transfer = [[TOTAL:[0-9]+]] : i64}
 // CHECK: stablehlo.reduce{{.*}}alpa.phase = 2 : i64
 // CHECK: stablehlo.add {{.*}}{alpa.phase = 3 : i64} : tensor<f32>
 // CHECK-LABEL: module @stage_1
-// CHECK: func.func @main({{.*}}tensor<f32> {alpa.transfer = [[TOTAL]] : i64}) -> (tensor<f32> {alpa.transfer = [[NORM]] : i64}
+// CHECK: func.func @main({{.*}}tensor<f32> {alpa.once, alpa.transfer = [[TOTAL]] : i64}) -> (tensor<f32> {alpa.once, alpa.transfer = [[NORM]] : i64}
 // CHECK: stablehlo.reduce{{.*}}alpa.phase = 2 : i64
 // CHECK: stablehlo.broadcast_in_dim
 // CHECK: stablehlo.divide {{.*}}{alpa.phase = 4 : i64}
