@@ -41,6 +41,20 @@ bool movesData(Operation *op) {
          value.getSplatValue<llvm::APFloat>().isZero();
 }
 
+/// True for a sum of parts that lie in different places of a tensor of zeros:
+/// the gradient of a parameter of which each layer uses a slice.
+bool joins(Operation *op) {
+  if (!op || !op->hasOneUse()) {
+    return false;
+  }
+  if (isa<stablehlo::AddOp>(op)) {
+    return llvm::all_of(op->getOperands(), [](Value operand) {
+      return joins(operand.getDefiningOp());
+    });
+  }
+  return isa<stablehlo::PadOp>(op) && movesData(op);
+}
+
 } // namespace
 
 StageSlicing::StageSlicing(func::FuncOp function,
@@ -175,9 +189,10 @@ void StageSlicing::splitSums() {
 Value StageSlicing::splitSum(Value value, Operation *accumulate) {
   OpBuilder builder(accumulate);
   Operation *maker = value.getDefiningOp();
-  bool isOpen = maker && maker->hasOneUse() && getPhase(maker) >= 0 &&
-                ((isa<stablehlo::AddOp>(maker) && spansStages(value)) ||
-                 movesData(maker));
+  bool isOpen =
+      maker && maker->hasOneUse() && getPhase(maker) >= 0 &&
+      ((isa<stablehlo::AddOp>(maker) && (spansStages(value) || joins(maker))) ||
+       movesData(maker));
   if (!isOpen) {
     auto sum = AccumulateOp::create(builder, value.getLoc(), value);
     sum->setDiscardableAttrs(accumulate->getDiscardableAttrDictionary());
@@ -221,8 +236,33 @@ int64_t StageSlicing::getStage(Value value) const {
 void StageSlicing::placeApplied() {
   // Where most of what a free operator uses is.
   DenseMap<Value, int64_t> leanings;
+  // Parts of a tensor that stages have made, put together. They are small and
+  // it is large: it is free, and leans to the first stage, which keeps the
+  // parameter.
+  llvm::DenseSet<Value> joined;
+  auto isJoin = [&](Operation &op) {
+    if (isa<stablehlo::PadOp>(op)) {
+      return movesData(&op) && getStage(op.getOperand(0)) >= 0;
+    }
+    return isa<stablehlo::AddOp>(op) &&
+           llvm::all_of(op.getOperands(), [&](Value operand) {
+             return joined.contains(operand);
+           });
+  };
   for (Operation &op : block.without_terminator()) {
     if (getPhase(&op) < kApplyPhase) {
+      continue;
+    }
+    if (isJoin(op)) {
+      int64_t first = numStages;
+      for (Value operand : op.getOperands()) {
+        auto leaning = leanings.find(operand);
+        int64_t stage =
+            leaning == leanings.end() ? getStage(operand) : leaning->second;
+        first = stage < 0 ? first : std::min(first, stage);
+      }
+      joined.insert(op.getResult(0));
+      leanings[op.getResult(0)] = first;
       continue;
     }
     SmallVector<double> bytes(numStages, 0);
@@ -233,7 +273,8 @@ void StageSlicing::placeApplied() {
           leaning == leanings.end() ? getStage(value) : leaning->second;
       if (stage >= 0) {
         bytes[stage] += getBytes(value);
-        hasMade |= stages.contains(value.getDefiningOp());
+        hasMade |=
+            stages.contains(value.getDefiningOp()) || joined.contains(value);
       }
     });
     auto best = llvm::max_element(bytes);

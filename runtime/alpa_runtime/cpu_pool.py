@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
+
+from alpa_runtime.errors import RuntimeMeshError
 
 THREADS_PER_DEVICE = 4
 
@@ -36,23 +38,52 @@ def ensure_cpu_pool(
         whether the pool is known to be large enough.
     """
     environment = os.environ if environment is None else environment
-    wanted = THREADS_PER_DEVICE * num_devices
-    current = environment.get(_POOL_VARIABLE, "")
-    has_enough = current.isdecimal() and int(current) >= 2 * num_devices
-    if has_enough:
+    if _is_large(num_devices, environment):
         return True
     if not client_exists:
-        environment[_POOL_VARIABLE] = str(wanted)
+        environment[_POOL_VARIABLE] = str(THREADS_PER_DEVICE * num_devices)
         return True
-    cores = os.cpu_count() or 1
-    if num_devices <= cores // 2:
-        return True
-    if num_devices > cores:
+    if num_devices > (os.cpu_count() or 1):
         warnings.warn(
-            f"{num_devices} CPU devices share {cores} cores and the CPU client was made without "
-            f"{_POOL_VARIABLE}: many launches in flight may stall; set {_POOL_VARIABLE}={wanted} "
-            "before jax makes its first array",
+            f"{_complaint(num_devices)}: many launches in flight may stall; {_remedy(num_devices)}",
             RuntimeWarning,
             stacklevel=2,
         )
     return False
+
+
+def require_cpu_pool(num_devices: int, *, environment: Mapping[str, str] | None = None) -> None:
+    """Refuses a CPU client on which programs of several meshes can deadlock.
+
+    Args:
+        num_devices: devices of the client.
+        environment: ``os.environ`` when not given.
+
+    Raises:
+        RuntimeMeshError: the devices share fewer cores, and the pool was made too small for them.
+    """
+    environment = os.environ if environment is None else environment
+    if not _is_large(num_devices, environment) and num_devices > (os.cpu_count() or 1):
+        raise RuntimeMeshError(
+            f"{_complaint(num_devices)}: programs of several meshes can deadlock; "
+            f"{_remedy(num_devices)}"
+        )
+
+
+def _is_large(num_devices: int, environment: Mapping[str, str]) -> bool:
+    current = environment.get(_POOL_VARIABLE, "")
+    if current.isdecimal() and int(current) >= 2 * num_devices:
+        return True
+    return num_devices <= (os.cpu_count() or 1) // 2
+
+
+def _complaint(num_devices: int) -> str:
+    return (
+        f"{num_devices} CPU devices share {os.cpu_count() or 1} cores and the CPU client was made "
+        f"without {_POOL_VARIABLE}"
+    )
+
+
+def _remedy(num_devices: int) -> str:
+    wanted = THREADS_PER_DEVICE * num_devices
+    return f"set {_POOL_VARIABLE}={wanted} before jax makes its first array"

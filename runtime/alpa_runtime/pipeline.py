@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
+from alpa_runtime.cpu_pool import require_cpu_pool
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.executable import Executable
 from alpa_runtime.order import issue_order
@@ -45,6 +46,9 @@ class RuntimeOptions:
 class PipelineExecutable:
     """A plan on its devices. Call it with one array per flat input, in order.
 
+    Making one raises ``RuntimeMeshError`` when there are not as many devices as the plan is for, or
+    when they are virtual CPU devices of a client on which programs of several meshes can deadlock.
+
     Attributes:
         plan: what is run.
         meshes: the submeshes.
@@ -63,6 +67,8 @@ class PipelineExecutable:
             raise RuntimeMeshError(
                 f"{plan.name} runs on {plan.num_devices} devices, got {len(devices)}"
             )
+        if devices[0].platform == "cpu" and any(len(mesh.devices) > 1 for mesh in plan.meshes):
+            require_cpu_pool(len(jax.devices("cpu")))
         self.plan = plan
         self.options = options
         self.events: list[Event] = []

@@ -247,24 +247,24 @@ class PipeshardParallel(Method):
     to be a mean over its batch. ``mesh_shape`` is not used: stages have theirs.
 
     Attributes:
-        num_micro_batches: equal parts of a batch.
+        num_micro_batches: equal parts of a batch; None searches.
         layers: how the forward function is cut into layers.
         stages: how layers become stages.
-        schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"`` or ``"interleaved"``.
+        schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"`` or ``"interleaved"``; None searches.
         num_chunks: stages per mesh under the interleaved schedule.
         runtime: how it is run, e.g. traced.
     """
 
-    num_micro_batches: int = 1
+    num_micro_batches: int | None = None
     layers: LayerOption = field(default_factory=AutoLayers)
     stages: StageOption = field(default_factory=AutoStages)
-    schedule: str = "1f1b"
+    schedule: str | None = None
     num_chunks: int = 1
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_micro_batches < 1:
+        if self.num_micro_batches is not None and self.num_micro_batches < 1:
             raise ValueError(f"num_micro_batches must be >= 1, got {self.num_micro_batches}")
         if self.num_chunks < 1:
             raise ValueError(f"num_chunks must be >= 1, got {self.num_chunks}")
@@ -278,7 +278,7 @@ class PipeshardParallel(Method):
                 f"mesh_shape={self.mesh_shape} is of one mesh: a pipeline takes "
                 "UniformStages(mesh_shape=...) or ManualStages(mesh_shapes=...)"
             )
-        if self.schedule not in KNOWN_SCHEDULES:
+        if self.schedule is not None and self.schedule not in KNOWN_SCHEDULES:
             raise ValueError(
                 f"schedule must be one of {', '.join(KNOWN_SCHEDULES)}, got {self.schedule!r}"
             )

@@ -17,9 +17,9 @@ from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, preset_for
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import TracedProgram, abstract, trace
-from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, plan_pipeline
+from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
 from stablehlo_alpa.intra_op import SolveOptions
-from stablehlo_alpa.layers import layer_context
+from stablehlo_alpa.layers import LayerOption, layer_context
 from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
 
 # Hosts of accelerators that only exist on paper (heuristic: what every preset's host has).
@@ -168,10 +168,23 @@ class Parallelized:
     ) -> Plan | PlannedPipeline:
         method = self._settings.method
         if isinstance(method, PipeshardParallel):
-            with layer_context(method.layers):
-                program = self._trace(args, kwargs, method.num_micro_batches)
-            return plan_pipeline(program, self._pipeline_options(method))
+            return sweep(
+                lambda count: self._trace_layers(args, kwargs, method.layers, count),
+                self._pipeline_options(method),
+                method.num_micro_batches,
+                method.schedule,
+            )
         return plan_program(self._trace(args, kwargs, 1), self._options(args, kwargs))
+
+    def _trace_layers(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        layers: LayerOption,
+        num_micro_batches: int,
+    ) -> TracedProgram:
+        with layer_context(layers):
+            return self._trace(args, kwargs, num_micro_batches)
 
     def _trace(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], num_micro_batches: int
@@ -191,9 +204,7 @@ class Parallelized:
         cluster = self._cluster(method)
         return PipelineOptions(
             cluster=cluster,
-            num_micro_batches=method.num_micro_batches,
             stages=method.stages,
-            schedule=method.schedule,
             num_chunks=method.num_chunks,
             solve=self._solve_options(method, cluster),
         )

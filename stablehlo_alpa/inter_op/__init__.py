@@ -6,7 +6,12 @@ from stablehlo_alpa.inter_op.options import (
     StageOption,
     UniformStages,
 )
-from stablehlo_alpa.inter_op.planner import PipelineOptions, PlannedPipeline, plan_pipeline
+from stablehlo_alpa.inter_op.planner import (
+    Alternative,
+    PipelineOptions,
+    PlannedPipeline,
+    plan_pipeline,
+)
 from stablehlo_alpa.inter_op.schedules import (
     KNOWN_SCHEDULES,
     Schedule,
@@ -19,9 +24,11 @@ from stablehlo_alpa.inter_op.schedules import (
     one_f_one_b,
     zero_bubble,
 )
+from stablehlo_alpa.inter_op.sweep import sweep
 
 __all__ = [
     "KNOWN_SCHEDULES",
+    "Alternative",
     "AutoStages",
     "ManualStages",
     "PipelineOptions",
@@ -37,5 +44,6 @@ __all__ = [
     "make_schedule",
     "one_f_one_b",
     "plan_pipeline",
+    "sweep",
     "zero_bubble",
 ]

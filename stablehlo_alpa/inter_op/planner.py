@@ -57,19 +57,37 @@ class PipelineOptions:
 
     Attributes:
         cluster: all devices.
-        num_micro_batches: of a step.
         stages: how stages are formed.
+        num_micro_batches: of a step.
         schedule: name of the schedule.
         num_chunks: stages per mesh, for the interleaved schedule.
         solve: budget and limits of the intra-operator plans.
     """
 
     cluster: ClusterSpec
-    num_micro_batches: int
     stages: StageOption
+    num_micro_batches: int = 1
     schedule: str = "1f1b"
     num_chunks: int = 1
     solve: SolveOptions = field(default_factory=SolveOptions)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan that was looked at.
+
+    Attributes:
+        num_micro_batches, schedule: what was chosen for it.
+        step_time_s: predicted seconds of a step; None where it does not fit the devices.
+    """
+
+    num_micro_batches: int
+    schedule: str
+    step_time_s: float | None
+
+    def __str__(self) -> str:
+        time = "does not fit" if self.step_time_s is None else f"{self.step_time_s * 1e3:.3g} ms"
+        return f"{self.num_micro_batches} micro-batches, {self.schedule}: {time}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +102,7 @@ class PlannedPipeline:
         stages: the planned stages.
         runtime: what is run.
         costs: predicted, one per program of ``runtime``.
+        tried: plans that this one was chosen from; empty when nothing was left to choose.
     """
 
     program: TracedProgram
@@ -93,6 +112,7 @@ class PlannedPipeline:
     stages: tuple[PlannedStage, ...]
     runtime: PipelinePlan = field(repr=False)
     costs: tuple[Priced, ...] = field(repr=False)
+    tried: tuple[Alternative, ...] = ()
 
     @cached_property
     def simulation(self) -> Simulation:
@@ -163,6 +183,8 @@ class PlannedPipeline:
             )
         console.print(table)
         console.print(f"step {self.step_time_s * 1e3:.3g} ms (predicted)")
+        for one in self.tried:
+            console.print(f"  considered {one}")
         return buffer.getvalue().rstrip()
 
     def __str__(self) -> str:

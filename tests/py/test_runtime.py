@@ -20,6 +20,7 @@ from alpa_runtime import (
     compile_spmd,
     ensure_cpu_pool,
 )
+from alpa_runtime.cpu_pool import require_cpu_pool
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 MESH = (("x", 2), ("y", 4))
@@ -308,6 +309,12 @@ def test_cpu_pool_is_sized_before_the_client_exists():
     assert ensure_cpu_pool(16, client_exists=True, environment=environment)
     with pytest.warns(RuntimeWarning, match="PJRT_NPROC=40000"):
         ensure_cpu_pool(10000, client_exists=True, environment={})
+
+
+def test_a_cpu_pool_that_is_too_small_is_refused():
+    require_cpu_pool(10000, environment={"PJRT_NPROC": "40000"})
+    with pytest.raises(RuntimeMeshError, match="can deadlock; set PJRT_NPROC=40000 before jax"):
+        require_cpu_pool(10000, environment={"PJRT_NPROC": "8"})
 
 
 def test_runtime_imports_without_the_compiler():
