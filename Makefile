@@ -24,7 +24,7 @@ SYSTEM_STAMP := .setup/system
 VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
-.PHONY: all demo demo-pipeline test test-quick style lit pytest bench format build setup wheel clean
+.PHONY: all demo demo-pipeline test test-quick test-matrix style lit pytest bench format build setup wheel clean
 
 all: build
 
@@ -56,7 +56,7 @@ demo-pipeline: build
 test: style lit pytest
 
 test-quick: build style lit
-	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow" tests/py
+	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix" tests/py
 
 style: $(VENV_STAMP)
 	@$(RUN) pre-commit run --all-files --show-diff-on-failure
@@ -65,7 +65,10 @@ lit: build
 	@$(RUN) lit -s tests/lit --param build=$(BUILD) --param llvm=$(LLVM_BIN)
 
 pytest: build lit style
-	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal tests/py
+	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not matrix" tests/py
+
+test-matrix: build
+	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py
 
 bench: build
 	@for script in communication planning overhead; do \

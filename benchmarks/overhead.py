@@ -4,13 +4,18 @@ import report
 
 report.prepare_devices(8)
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+from alpa_runtime import PipelinePlan, compile_spmd
+from alpa_runtime.plan import Run
 from models import gpt, mlp
+from models.case import TrainCase
 
 import stablehlo_alpa
 
@@ -89,9 +94,100 @@ def eight_device_dispatch(rounds: int) -> report.Row:
     )
 
 
+def compiled_pipeline(case: TrainCase, count: int, num_devices: int) -> tuple[Any, Any]:
+    """Two stages on some devices, and the arguments where the plan wants them."""
+    method = stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=count,
+        layers=stablehlo_alpa.AutoLayers(num_layers=2),
+        stages=stablehlo_alpa.UniformStages(2),
+        schedule="1f1b",
+    )
+    devices = jax.devices()[:num_devices]
+    step = stablehlo_alpa.parallelize(case.step, method=method, devices=devices)
+    compiled = step.compile(*case.args)
+    shardings, _ = compiled.input_shardings
+    # Batches are split by the step itself.
+    args = [jax.device_put(case.state, shardings[0]), *case.args[1:]]
+    jax.block_until_ready(compiled(*args))
+    return compiled, args
+
+
+def runs_of(plan: PipelinePlan) -> Callable[[], float]:
+    """Runs every program as often as a step does, one after the other, each waited for."""
+    devices = jax.devices()
+    counts: dict[tuple[int, int], int] = {}
+    for mesh, own in enumerate(plan.instructions):
+        for one in own:
+            if isinstance(one, Run):
+                counts[mesh, one.program] = counts.get((mesh, one.program), 0) + 1
+    prepared = []
+    for (mesh, number), count in counts.items():
+        program = dataclasses.replace(plan.programs[number], donated=())
+        executable = compile_spmd(program, [devices[i] for i in plan.meshes[mesh].devices])
+        inputs = [
+            jax.device_put(jnp.ones(value.array_shape(program.mesh_sizes), value.dtype), sharding)
+            for value, sharding in zip(program.inputs, executable.in_shardings, strict=True)
+        ]
+        jax.block_until_ready(executable(*inputs))
+        prepared.append((executable, inputs, count))
+
+    def run() -> float:
+        start = time.perf_counter()
+        for executable, inputs, count in prepared:
+            for _ in range(count):
+                jax.block_until_ready(executable(*inputs))
+        return time.perf_counter() - start
+
+    return run
+
+
+def pipeline_step(rounds: int) -> report.Row:
+    """A pipeline of two stages with a device each, against its programs alone."""
+    case = gpt.make(batch=8, layers=2, hidden=128, length=64, dropout=0.0, with_gradients=True)
+    compiled, args = compiled_pipeline(case, 4, 2)
+    alone = runs_of(compiled.plan.runtime)
+    steps, sums = [], []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        jax.block_until_ready(compiled(*args))
+        steps.append(time.perf_counter() - start)
+        sums.append(alone())
+    return report.compared(
+        "pipeline of two stages, a device each",
+        1e3 * statistics.median(steps),
+        "ms",
+        against="the sum of its programs",
+        reference=1e3 * statistics.median(sums),
+        bar=1.1,
+    )
+
+
+def pipeline_driver(rounds: int, num_devices: int, bar: float | None) -> report.Row:
+    """Time in which the driver issues an instruction of a pipeline of small programs."""
+    case = mlp.make(batch=64, layers=4, with_gradients=True)
+    compiled, args = compiled_pipeline(case, 8, num_devices)
+    count = sum(len(own) for own in compiled.plan.runtime.instructions)
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        results = compiled(*args)
+        times.append(time.perf_counter() - start)
+        jax.block_until_ready(results)
+    name = f"driver, per instruction, {num_devices // 2} device(s) per mesh"
+    spent = 1e6 * statistics.median(times) / count
+    return report.limited(name, spent, "us", bar=bar) if bar else report.measured(name, spent, "us")
+
+
 def measure(quick: bool) -> list[report.Row]:
-    """Both comparisons; medians of interleaved calls."""
-    return [one_device_step(20 if quick else 100), eight_device_dispatch(100 if quick else 500)]
+    """All comparisons; medians of interleaved calls."""
+    rounds = 20 if quick else 100
+    return [
+        one_device_step(rounds),
+        eight_device_dispatch(5 * rounds),
+        pipeline_step(rounds),
+        pipeline_driver(rounds, 2, 100.0),
+        pipeline_driver(rounds, 8, None),
+    ]
 
 
 if __name__ == "__main__":

@@ -72,8 +72,7 @@ private:
     for (Operation &op : block.without_terminator()) {
       int64_t phase = getPhase(&op);
       if (phase >= 0) {
-        place(&op,
-              op.hasAttr(kOnceAttrName) ? kPrepareOrder : getOrder(phase));
+        place(&op, op.hasAttr(kOnceAttrName) ? kPrepareOrder : getOrder(phase));
       } else if (!isClonable(&op) || usesPlaced(&op)) {
         inserted.push_back(&op);
         placed[&op] = 0;

@@ -80,9 +80,9 @@ AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
 
 /** Mesh and boundary shardings of a module, empty before it is planned: array
  *  "mesh_shape", and "input_once" (1 for what a stage receives once per step);
- *  lists "mesh_axes", "inputs" and "outputs" in the paper's notation, "input_kinds"
- *  and "output_kinds" of a stage ("input 3", "transfer 0", "local 1"),
- *  "input_types" and "output_types" ("8x4xf32"), all global. */
+ *  lists "mesh_axes", "inputs" and "outputs" in the paper's notation,
+ * "input_kinds" and "output_kinds" of a stage ("input 3", "transfer 0", "local
+ * 1"), "input_types" and "output_types" ("8x4xf32"), all global. */
 AlpaResult *alpaGetSignature(AlpaStringRef text);
 
 /** What the operators of a per-device module do: arrays "flops" and "bytes",
