@@ -1,5 +1,6 @@
 # make demo    train a GPT on eight virtual devices under a plan the planner found
 # make demo-pipeline  the same GPT in two stages on four devices each
+# make demo-ray       the same in two actors of a local Ray
 # make test    everything: style, lit, pytest
 # Each sets the machine up first (system packages, virtual environment, build); a second run finds all of it done.
 
@@ -24,7 +25,7 @@ SYSTEM_STAMP := .setup/system
 VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
-.PHONY: all demo demo-pipeline test test-quick test-matrix style lit pytest bench format build setup wheel clean
+.PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest bench format build setup wheel clean
 
 all: build
 
@@ -52,6 +53,9 @@ demo: build
 
 demo-pipeline: build
 	@$(DEVICES) $(BIN)/python examples/gpt_pipeline.py
+
+demo-ray: build
+	@$(DEVICES) $(BIN)/python examples/gpt_pipeline.py --ray
 
 test: style lit pytest
 

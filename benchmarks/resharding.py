@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 from alpa_runtime import ValueSpec, compile_spmd
-from alpa_runtime.transfer import Lander, Packer
+from alpa_runtime.transport.pieces import Lander, Packer
 from jax.sharding import Mesh, NamedSharding
 from report import Row, compared
 

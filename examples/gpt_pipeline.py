@@ -4,6 +4,7 @@ The train step takes its gradients by ``stablehlo_alpa.value_and_grad``; that is
 of it. Beside it runs plain ``jax.jit`` with a loop over the same micro-batches.
 
     make demo-pipeline
+    make demo-ray       # the same on two actors of a local Ray
 """
 
 import argparse
@@ -28,6 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--schedule", default="1f1b", help="1f1b, gpipe or zero_bubble")
+    parser.add_argument("--ray", action="store_true", help="run each stage in a Ray actor")
     options = parser.parse_args()
 
     text, vocabulary = read_text()
@@ -63,6 +65,8 @@ def main() -> None:
     data = batches(text, seed=0)
     first = next(data)
 
+    cluster = stablehlo_alpa.RayCluster() if options.ray else None
+
     def pipeline(trace: bool) -> Any:
         method = stablehlo_alpa.PipeshardParallel(
             num_micro_batches=MICRO_BATCHES,
@@ -71,7 +75,9 @@ def main() -> None:
             schedule=options.schedule,
             runtime=stablehlo_alpa.RuntimeOptions(trace=trace, trace_path=TRACE),
         )
-        return stablehlo_alpa.parallelize(train_step, method=method, donate_argnums=(0,))
+        return stablehlo_alpa.parallelize(
+            train_step, method=method, cluster=cluster, donate_argnums=(0,)
+        )
 
     parallel_step = pipeline(trace=False)
     print(f"{len(text):,} characters; {len(jax.devices())} devices; planning ...")
@@ -94,6 +100,9 @@ def main() -> None:
             a, b = float(loss), float(plain_loss)
             print(f"{index:5d}   {a:10.6f}      {b:10.6f}      {abs(a - b):.1e}", flush=True)
 
+    if cluster is not None:
+        stablehlo_alpa.shutdown()
+        return
     traced = pipeline(trace=True)
     for _ in range(2):  # The first call compiles.
         state, _ = traced(state, first, key)

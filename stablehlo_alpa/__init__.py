@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from alpa_runtime import RuntimeOptions
+    from alpa_runtime.ray import ClusterError, DistributedArray, RayCluster, init, shutdown
 
     from stablehlo_alpa.api import (
         Compiled,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "alpa_runtime": ("RuntimeOptions",),
+    "alpa_runtime.ray": ("ClusterError", "DistributedArray", "RayCluster", "init", "shutdown"),
     "stablehlo_alpa.api": (
         "Compiled",
         "DataParallel",
@@ -99,6 +101,7 @@ __all__ = [
     "PRESETS",
     "AutoLayers",
     "AutoStages",
+    "ClusterError",
     "ClusterSpec",
     "Collective",
     "CompileError",
@@ -106,6 +109,7 @@ __all__ = [
     "CostError",
     "DataParallel",
     "DeviceSpec",
+    "DistributedArray",
     "FollowModuleLayers",
     "FollowParallel",
     "InfeasibleError",
@@ -120,6 +124,7 @@ __all__ = [
     "PipeshardParallel",
     "Plan",
     "PlannedPipeline",
+    "RayCluster",
     "RuntimeOptions",
     "ShardParallel",
     "ShardingError",
@@ -130,8 +135,10 @@ __all__ = [
     "Zero2Parallel",
     "Zero3Parallel",
     "grad",
+    "init",
     "layer_boundary",
     "parallelize",
+    "shutdown",
     "value_and_grad",
 ]
 

@@ -6,14 +6,17 @@ import functools
 import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import jax
 from alpa_runtime import ensure_cpu_pool
 
-from stablehlo_alpa.api.methods import Method, ShardParallel
+from stablehlo_alpa.api.methods import Method, PipeshardParallel, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized, Settings
 from stablehlo_alpa.errors import MeshError, TraceError
+
+if TYPE_CHECKING:
+    from alpa_runtime.ray import RayCluster
 
 
 @overload
@@ -22,6 +25,7 @@ def parallelize(
     *,
     method: Method = ...,
     devices: Sequence[jax.Device] | None = ...,
+    cluster: RayCluster | None = ...,
     donate_argnums: int | Iterable[int] = ...,
     static_argnums: int | Iterable[int] = ...,
     batch_argnums: int | Iterable[int] = ...,
@@ -34,6 +38,7 @@ def parallelize(
     *,
     method: Method = ...,
     devices: Sequence[jax.Device] | None = ...,
+    cluster: RayCluster | None = ...,
     donate_argnums: int | Iterable[int] = ...,
     static_argnums: int | Iterable[int] = ...,
     batch_argnums: int | Iterable[int] = ...,
@@ -45,6 +50,7 @@ def parallelize(
     *,
     method: Method = ShardParallel(),  # noqa: B008
     devices: Sequence[jax.Device] | None = None,
+    cluster: RayCluster | None = None,
     donate_argnums: int | Iterable[int] = (),
     static_argnums: int | Iterable[int] = (),
     batch_argnums: int | Iterable[int] = (),
@@ -55,6 +61,7 @@ def parallelize(
         fun: the function; left out when used as a decorator with arguments.
         method: how; by default the ILP chooses everything.
         devices: devices to run on, in the order of the flattened mesh; all by default.
+        cluster: a Ray cluster to run on instead, for ``PipeshardParallel``.
         donate_argnums: arguments whose buffers the call may overwrite.
         static_argnums: arguments that are compile-time constants.
         batch_argnums: arguments that hold a batch; by default those that are neither state (an
@@ -71,9 +78,19 @@ def parallelize(
     """
     if not isinstance(method, Method):
         raise TypeError(f"method must be made by ShardParallel() or another method, got {method!r}")
+    if cluster is not None and devices is not None:
+        raise MeshError(
+            "devices= are those of this process, cluster= has its own: pass one of both"
+        )
+    if cluster is not None and not isinstance(method, PipeshardParallel):
+        raise MeshError(
+            f"cluster= runs pipelines: method must be PipeshardParallel(...), got {method!r}; "
+            "with UniformStages(1) it has one stage"
+        )
     settings = Settings(
         method=method,
         devices=None if devices is None else tuple(devices),
+        cluster=cluster,
         donate_argnums=_tuple(donate_argnums),
         static_argnums=_tuple(static_argnums),
         batch_argnums=_tuple(batch_argnums),

@@ -6,13 +6,14 @@ import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 from alpa_runtime import InputError, ensure_cpu_pool
 from jax.extend.core import jaxpr_as_fun
 
 from stablehlo_alpa.api.methods import Method, PipeshardParallel, mesh_size
+from stablehlo_alpa.api.on_cluster import LoweredOnCluster, find_cluster
 from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, preset_for
 from stablehlo_alpa.errors import MeshError, TraceError
@@ -21,6 +22,9 @@ from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.layers import LayerOption, layer_context
 from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
+
+if TYPE_CHECKING:
+    from alpa_runtime.ray import RayCluster
 
 # Hosts of accelerators that only exist on paper (heuristic: what every preset's host has).
 _PAPER_HOST_DEVICES = 8
@@ -32,6 +36,7 @@ class Settings:
 
     method: Method
     devices: tuple[jax.Device, ...] | None
+    cluster: RayCluster | None
     donate_argnums: tuple[int, ...]
     static_argnums: tuple[int, ...]
     batch_argnums: tuple[int, ...]
@@ -93,6 +98,9 @@ class Parallelized:
         if isinstance(plan, PlannedPipeline):
             method = self._settings.method
             assert isinstance(method, PipeshardParallel)
+            if self._settings.cluster is not None:
+                _, hosts = find_cluster(self._settings.cluster, None)
+                return LoweredOnCluster(plan, self._settings.cluster, hosts)
             return LoweredPipeline(plan, self._devices(), method.runtime)
         return Lowered(plan, self._devices())
 
@@ -230,6 +238,9 @@ class Parallelized:
         )
 
     def _cluster(self, method: Method) -> ClusterSpec:
+        if self._settings.cluster is not None:
+            assert not isinstance(method.device, str)
+            return find_cluster(self._settings.cluster, method.device)[0]
         if method.device is not None and method.mesh_shape is not None:
             # Devices on paper: nothing has to exist.
             assert isinstance(method.device, DeviceSpec)

@@ -80,7 +80,8 @@ def abstract(leaf: Any) -> jax.ShapeDtypeStruct:
     if isinstance(leaf, jax.ShapeDtypeStruct):
         weak = bool(getattr(leaf, "weak_type", False))
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=weak)
-    aval = jax.typeof(leaf)
+    # Handles of arrays elsewhere say what they are.
+    aval = leaf.aval if hasattr(leaf, "aval") else jax.typeof(leaf)
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 from alpa_runtime import ProgramError, Resharding, ValueSpec, compile_spmd
-from alpa_runtime.transfer import Lander, Packer
+from alpa_runtime.transport.pieces import Lander, Packer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.sharding import Mesh, NamedSharding

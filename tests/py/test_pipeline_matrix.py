@@ -69,9 +69,7 @@ def test_schedules(model: Any, stages: Any, count: int) -> None:
     reference = references(pipeline("1f1b"))
     found = {s: results(pipeline(s), reference) for s in ("gpipe", "1f1b", "zero_bubble")}
     # Both run the same programs on the same numbers.
-    for a, b in zip(
-        jax.tree.leaves(found["gpipe"]), jax.tree.leaves(found["1f1b"]), strict=True
-    ):
+    for a, b in zip(jax.tree.leaves(found["gpipe"]), jax.tree.leaves(found["1f1b"]), strict=True):
         np.testing.assert_array_equal(a, b)
 
 

@@ -17,8 +17,16 @@ from alpa_runtime.resharding import Piece, Resharding
 class Packer:
     """Makes the pieces of a value, each on the device that sends it."""
 
-    def __init__(self, resharding: Resharding, local_shape: tuple[int, ...]) -> None:
-        """Takes the pieces, and the shape of the value's shards."""
+    def __init__(
+        self, resharding: Resharding, local_shape: tuple[int, ...], *, copies: bool = False
+    ) -> None:
+        """Prepares the pieces of a value.
+
+        Args:
+            resharding: the pieces; sources count the devices of this process.
+            local_shape: of the value's shards.
+            copies: whether a piece that is a whole shard is copied, so that it outlives the value.
+        """
         self._count = len(resharding.pieces)
         self._senders: list[tuple[int, tuple[int, ...], Callable[..., Any] | None]] = []
         for sender in sorted({piece.source for piece in resharding.pieces}):
@@ -26,7 +34,7 @@ class Packer:
             boxes = tuple(
                 (resharding.pieces[i].source_offset, resharding.pieces[i].shape) for i in numbers
             )
-            is_whole = all(shape == local_shape for _, shape in boxes)
+            is_whole = not copies and all(shape == local_shape for _, shape in boxes)
             self._senders.append((sender, numbers, None if is_whole else _cutter(boxes)))
 
     def __call__(self, array: jax.Array) -> list[jax.Array]:
@@ -44,12 +52,25 @@ class Lander:
     """Makes a value of pieces that lie on the devices that receive them."""
 
     def __init__(
-        self, resharding: Resharding, shape: tuple[int, ...], dtype: str, sharding: NamedSharding
+        self,
+        resharding: Resharding,
+        shape: tuple[int, ...],
+        dtype: str,
+        sharding: NamedSharding,
+        devices: Sequence[jax.Device] | None = None,
     ) -> None:
-        """Takes the pieces; shape and dtype of the value, and its sharding on this mesh."""
+        """Prepares the value.
+
+        Args:
+            resharding: the pieces; targets count the devices of this process.
+            shape: of the value.
+            dtype: of the value.
+            sharding: of the value.
+            devices: those of this process; all of the mesh by default.
+        """
         self._shape, self._dtype, self._sharding = shape, numpy_dtype(dtype), sharding
         self._local = sharding.shard_shape(shape)
-        devices = list(sharding.mesh.devices.flat)
+        devices = list(sharding.mesh.devices.flat) if devices is None else devices
         self._shards: list[tuple[tuple[int, ...], Callable[..., Any] | None]] = []
         for position, device in enumerate(devices):
             numbers = tuple(i for i, p in enumerate(resharding.pieces) if p.target == position)

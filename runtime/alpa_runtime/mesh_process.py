@@ -1,0 +1,269 @@
+"""One process of a mesh in a cluster: its devices, its part of the plan, the arrays it keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+import mmap
+import os
+import struct
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding
+
+from alpa_runtime.errors import InputError, RuntimeMeshError
+from alpa_runtime.local_call import LocalModule
+from alpa_runtime.mesh_worker import MeshWorker, make_mesh
+from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
+from alpa_runtime.program import ValueSpec
+from alpa_runtime.transport.pulled import Place, PulledTransport
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """An array that the processes of a mesh keep.
+
+    Attributes:
+        number: of the array, given by the driver.
+    """
+
+    number: int
+
+
+Feed: TypeAlias = "Held | np.ndarray[Any, Any]"
+"""An input of a step: kept already, or sent along (PRNG keys as their data)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class StepOrder:
+    """What the driver asks of a process for one step.
+
+    Attributes:
+        number: of the step, never used twice.
+        feeds: the inputs that the mesh is fed.
+        outputs: by number of the output, the number under which it is kept.
+        dropped: arrays that nobody needs any more.
+    """
+
+    number: int
+    feeds: Mapping[int, Feed]
+    outputs: Mapping[int, int]
+    dropped: Sequence[int] = ()
+
+
+class MeshProcess:
+    """Runs one mesh's instructions on the devices of this process.
+
+    A mesh may have several processes; all get the same orders, each feeds its own devices.
+
+    Attributes:
+        address: where the transport of other processes finds this one.
+    """
+
+    def __init__(
+        self,
+        plan: PipelinePlan,
+        place: Place,
+        num_hosts: tuple[int, ...],
+        *,
+        bind: str = "127.0.0.1",
+        coordinator: str | None = None,
+    ) -> None:
+        """Makes the mesh; blocks until all its processes are there.
+
+        Args:
+            plan: the whole plan.
+            place: which mesh, and which of its processes this is.
+            num_hosts: processes of every mesh.
+            bind: address of the network interface to listen at.
+            coordinator: address and port where the processes of the mesh meet; only needed when
+                there are several.
+
+        Raises:
+            RuntimeMeshError: the process has other devices than its mesh needs.
+        """
+        number, host = place
+        self._plan, self._place = plan, place
+        if num_hosts[number] > 1:
+            # Of the CPU client alone: it has no collectives between processes otherwise.
+            jax.config.update("jax_cpu_collectives_implementation", "gloo")
+            jax.distributed.initialize(coordinator, num_hosts[number], host)
+        # Numbers of devices have gaps between processes; their order is what counts.
+        devices = sorted(jax.devices(), key=lambda device: (device.process_index, device.id))
+        wanted = plan.meshes[number]
+        if len(devices) != len(wanted.devices):
+            raise RuntimeMeshError(
+                f"mesh {number} has {len(wanted.devices)} devices, process {host} sees "
+                f"{len(devices)}"
+            )
+        mesh = make_mesh(wanted.axes, range(len(devices)), devices)
+        self._transport = PulledTransport(plan, place, mesh, num_hosts, bind)
+        self._worker = MeshWorker(plan, number, mesh, self._transport)
+        self._arrays: dict[int, Any] = {}
+        self._progress = Progress.create()
+        self.address = self._transport.address
+
+    @property
+    def num_arrays(self) -> int:
+        """Arrays that are kept."""
+        return len(self._arrays)
+
+    def describe(self) -> tuple[str, str]:
+        """Address of the transport, and the file that says how far the process is."""
+        return self.address, self._progress.path
+
+    def connect(self, addresses: Mapping[Place, str]) -> None:
+        """Says where the processes of other meshes are, and compiles all programs."""
+        self._transport.connect(addresses)
+        self._worker.compile()
+
+    def step(self, order: StepOrder) -> None:
+        """Runs a step, and waits until its results are there.
+
+        Raises:
+            InputError: an array that is to be fed is not kept here.
+            jax.errors.JaxRuntimeError: a peer died.
+        """
+        for number in order.dropped:
+            self._arrays.pop(number, None)
+        self._transport.begin(order.number)
+        buffers: dict[int, Any] = {}
+        for index, feed in order.feeds.items():
+            buffers |= self._place_input(index, feed)
+        worker = self._worker
+        worker.begin(buffers)
+        del buffers
+        for position in range(len(self._plan.instructions[self._place[0]])):
+            self._progress.write(order.number, position)
+            worker.perform(position)
+        held = worker.finish()
+        for output, number in order.outputs.items():
+            self._arrays[number] = held[self._plan.outputs[output].buffer]
+        jax.block_until_ready([self._arrays[number] for number in order.outputs.values()])
+        self._progress.write(order.number, -1)
+
+    def create(
+        self, module: LocalModule, arguments: Sequence[Any], made: Mapping[int, int]
+    ) -> None:
+        """Computes arrays that are kept.
+
+        Args:
+            module: a function of ``arguments``; PRNG keys are returned as their data.
+            arguments: arrays.
+            made: the input of a step that each result is, to the number under which it is kept.
+        """
+        shardings = tuple(self._sharding(index) for index in made)
+        specs = [self._plan.inputs[index].value for index in made]
+        results = jax.jit(
+            lambda *args: tuple(
+                jax.random.wrap_key_data(result, impl=spec.key_impl) if spec.key_impl else result
+                for result, spec in zip(module(*args), specs, strict=True)
+            ),
+            out_shardings=shardings,
+        )(*arguments)
+        self._arrays.update(zip(made.values(), results, strict=True))
+
+    def fetch(self, number: int) -> list[tuple[tuple[slice, ...], np.ndarray[Any, Any]]]:
+        """The parts of an array that this process has, keys as their data, each part once."""
+        array = self._arrays[number]
+        if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+            array = jax.random.key_data(array)
+        return [
+            (shard.index, np.asarray(shard.data))
+            for shard in array.addressable_shards
+            if shard.replica_id == 0
+        ]
+
+    def _sharding(self, index: int) -> NamedSharding:
+        placement = next(p for p in self._plan.inputs[index].placements if p.mesh == self._place[0])
+        return self._worker.shardings[placement.buffers[0]]
+
+    def _place_input(self, index: int, feed: Feed) -> dict[int, Any]:
+        value = self._plan.inputs[index]
+        if isinstance(feed, Held):
+            if feed.number not in self._arrays:
+                raise InputError(
+                    f"{value.value.name or f'input {index}'} of {self._plan.name} is array "
+                    f"{feed.number}, which mesh {self._place[0]} does not keep"
+                )
+            array = self._arrays[feed.number]
+            if value.is_donated:
+                del self._arrays[feed.number]
+        else:
+            array = feed
+        buffers = {}
+        for placement in value.placements:
+            if placement.mesh != self._place[0]:
+                continue
+            parts = [array]
+            if value.is_batch and len(placement.buffers) > 1:
+                parts = np.split(np.asarray(array), len(placement.buffers))
+            for buffer, part in zip(placement.buffers, parts, strict=True):
+                buffers[buffer] = put_everywhere(part, self._worker.shardings[buffer], value.value)
+        return buffers
+
+
+def put_everywhere(array: Any, sharding: NamedSharding, value: ValueSpec) -> jax.Array:
+    """An array that every process of a mesh has whole, on the devices of all of them."""
+    if isinstance(array, jax.Array):
+        return array if array.sharding == sharding else jax.device_put(array, sharding)
+    if value.key_impl is not None:
+        whole = NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
+        data = jax.make_array_from_callback(array.shape, whole, lambda index: array[index])
+        return jax.device_put(jax.random.wrap_key_data(data, impl=value.key_impl), sharding)
+    if sharding.is_fully_addressable:
+        return jax.device_put(array, sharding)
+    return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
+
+
+class Progress:
+    """How far a process is, in a file that outlives it.
+
+    Attributes:
+        path: of the file.
+    """
+
+    _LAYOUT = struct.Struct("<qq")
+
+    def __init__(self, path: str, memory: mmap.mmap) -> None:
+        """See `create`."""
+        self.path, self._memory = path, memory
+
+    @classmethod
+    def create(cls) -> Progress:
+        """Makes the file."""
+        handle, path = tempfile.mkstemp(prefix="alpa_progress_")
+        try:
+            os.write(handle, cls._LAYOUT.pack(-1, -1))
+            return cls(path, mmap.mmap(handle, cls._LAYOUT.size))
+        finally:
+            os.close(handle)
+
+    def write(self, step: int, position: int) -> None:
+        """Notes an instruction; -1 between steps."""
+        self._LAYOUT.pack_into(self._memory, 0, step, position)
+
+    @classmethod
+    def read(cls, path: str) -> tuple[int, int]:
+        """Step and instruction that a process has noted last."""
+        with open(path, "rb") as file:
+            step, position = cls._LAYOUT.unpack(file.read(cls._LAYOUT.size))
+        return step, position
+
+
+def describe_instruction(plan: PipelinePlan, mesh: int, position: int) -> str:
+    """An instruction, for people."""
+    if position < 0:
+        return "between two steps"
+    match plan.instructions[mesh][position]:
+        case Run(_, _, _, label):
+            return label
+        case Send(_, target, transfer, _):
+            return f"send {transfer} to mesh {target}"
+        case Recv(_, source, transfer, _):
+            return f"receive {transfer} from mesh {source}"
+        case Free():
+            return "free"

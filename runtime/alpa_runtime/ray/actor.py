@@ -1,0 +1,107 @@
+"""The actor of one process of a mesh."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ray
+
+from alpa_runtime.local_call import LocalModule
+from alpa_runtime.mesh_process import MeshProcess, StepOrder
+from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.ray.cluster import Hosts
+
+
+class MeshActor:
+    """A `MeshProcess` in a process that Ray has started.
+
+    Calls of the driver run in the order in which it makes them; ``ping`` runs beside them.
+    """
+
+    def __init__(self) -> None:
+        """Only says that the process is there; `start` makes the devices."""
+        self._process: MeshProcess | None = None
+
+    def meeting_point(self, bind: str) -> str:
+        """An address that is free on this host, for the processes of a mesh to meet."""
+        with socket.socket() as found:
+            found.bind((resolve(bind), 0))
+            return f"{resolve(bind)}:{found.getsockname()[1]}"
+
+    def start(
+        self,
+        plan: PipelinePlan,
+        place: tuple[int, int],
+        num_hosts: tuple[int, ...],
+        bind: str,
+        coordinator: str | None,
+    ) -> tuple[str, str]:
+        """Makes the mesh; see `MeshProcess`."""
+        self._process = MeshProcess(
+            plan, place, num_hosts, bind=resolve(bind), coordinator=coordinator
+        )
+        return self._process.describe()
+
+    def connect(self, addresses: Mapping[tuple[int, int], str]) -> None:
+        """See `MeshProcess.connect`."""
+        self._running.connect(addresses)
+
+    def step(self, order: StepOrder, *arrays: Any) -> None:
+        """See `MeshProcess.step`.
+
+        Args:
+            order: with numbers of ``arrays`` in place of what is sent along.
+            *arrays: arguments of their own, so that Ray hands them over without a copy.
+        """
+        feeds = {
+            index: arrays[feed] if isinstance(feed, int) else feed
+            for index, feed in order.feeds.items()
+        }
+        self._running.step(StepOrder(order.number, feeds, order.outputs, order.dropped))
+
+    def create(
+        self, module: LocalModule, arguments: Sequence[Any], made: Mapping[int, int]
+    ) -> None:
+        """See `MeshProcess.create`."""
+        self._running.create(module, arguments, made)
+
+    def fetch(self, number: int) -> Any:
+        """See `MeshProcess.fetch`."""
+        return self._running.fetch(number)
+
+    def num_arrays(self) -> int:
+        """Arrays that are kept."""
+        return self._running.num_arrays
+
+    @ray.method(concurrency_group="beside")
+    def ping(self) -> int:
+        """The number of the operating system's process; shows that it is alive."""
+        return os.getpid()
+
+    @property
+    def _running(self) -> MeshProcess:
+        if self._process is None:
+            raise RuntimeError("the actor was not started")
+        return self._process
+
+
+def resolve(bind: str) -> str:
+    """The address of this host's network interface that is meant."""
+    return str(ray.util.get_node_ip_address()) if bind == "node" else bind
+
+
+def environment(hosts: Hosts, num_devices: int) -> dict[str, str]:
+    """Environment variables of a process, set before it imports jax."""
+    folders = [path for path in sys.path if os.path.isdir(os.path.join(path, "alpa_runtime"))]
+    variables = {"PYTHONPATH": os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")])}
+    if hosts.platform == "cpu":
+        variables |= {
+            "JAX_PLATFORMS": "cpu",
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={num_devices}",
+            "PJRT_NPROC": str(4 * num_devices),
+        }
+    return variables

@@ -1,0 +1,154 @@
+"""The Ray cluster that a plan runs on."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import warnings
+import weakref
+from typing import Any, Protocol
+
+import ray
+
+from alpa_runtime.errors import RuntimeMeshError
+
+
+@dataclasses.dataclass(frozen=True)
+class RayCluster:
+    """Devices that Ray hands out.
+
+    Attributes:
+        address: of a running cluster, ``"auto"`` for the one of this machine; None starts Ray here
+            when it is not running yet.
+        num_hosts: hosts to use; by default all nodes that have enough devices.
+        devices_per_host: devices of each; by default the GPUs of a node, or on CPU as many as
+            this process sees.
+        platform: ``"cpu"`` or ``"gpu"``; by default ``"gpu"`` when the cluster has some.
+        bind: address at which the processes of a host listen for others. The default reaches no
+            further than the machine; ``"node"`` is the address by which Ray knows each host.
+        deadline_s: seconds that a step may take before the cluster counts as stuck. The first step
+            gets ``compile_deadline_s`` more.
+        compile_deadline_s: seconds in which all programs have to be compiled.
+    """
+
+    address: str | None = None
+    num_hosts: int | None = None
+    devices_per_host: int | None = None
+    platform: str | None = None
+    bind: str = "127.0.0.1"
+    deadline_s: float = 300.0
+    compile_deadline_s: float = 1800.0
+
+    def __post_init__(self) -> None:
+        for name in ("num_hosts", "devices_per_host"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be >= 1, got {value}")
+        if self.platform not in (None, "cpu", "gpu"):
+            raise ValueError(f"platform must be cpu or gpu, got {self.platform!r}")
+        for name in ("deadline_s", "compile_deadline_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be > 0 seconds, got {getattr(self, name)}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Hosts:
+    """What a cluster turned out to have.
+
+    Attributes:
+        num_hosts, devices_per_host, platform: as in `RayCluster`.
+    """
+
+    num_hosts: int
+    devices_per_host: int
+    platform: str
+
+
+def device_kind(hosts: Hosts) -> str:
+    """What jax calls the devices of a cluster."""
+    if hosts.platform == "cpu":
+        return "cpu"
+
+    def ask() -> str:
+        import jax
+
+        return str(jax.devices()[0].device_kind)
+
+    found: str = ray.get(ray.remote(num_gpus=1)(ask).remote())
+    return found
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_lock = threading.Lock()
+_open: weakref.WeakSet[Any] = weakref.WeakSet()
+_has_started_ray = False
+
+
+def init(cluster: RayCluster = RayCluster()) -> None:
+    """Connects to Ray, or starts it; what is connected already is used as it is."""
+    global _has_started_ray
+    with _lock:
+        if ray.is_initialized():
+            return
+        options: dict[str, Any] = {"log_to_driver": False}
+        if cluster.address is None:
+            # Virtual devices need processes, not cores: an actor waits most of the time.
+            options |= {
+                "address": "local",
+                "include_dashboard": False,
+                "num_cpus": max(64, os.cpu_count() or 1),
+            }
+        else:
+            options["address"] = cluster.address
+        with warnings.catch_warnings():
+            # Ray forks to start its daemons and executes them at once: no lock of jax is touched.
+            warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+            ray.init(**options)
+        _has_started_ray = True
+
+
+def shutdown() -> None:
+    """Ends every process that plans run in, and Ray if `init` has started or joined it."""
+    global _has_started_ray
+    for executable in list(_open):
+        executable.close()
+    with _lock:
+        if _has_started_ray and ray.is_initialized():
+            ray.shutdown()
+        _has_started_ray = False
+
+
+def register(executable: _Closable) -> None:
+    """Makes `shutdown` close an executable."""
+    _open.add(executable)
+
+
+def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
+    """Looks at what Ray has.
+
+    Args:
+        cluster: what is wanted.
+        local_devices: CPU devices that this process sees, virtual ones included.
+
+    Raises:
+        RuntimeMeshError: there are not as many hosts, or devices on them.
+    """
+    init(cluster)
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    gpus = [int(node["Resources"].get("GPU", 0)) for node in nodes]
+    platform = cluster.platform or ("gpu" if any(gpus) else "cpu")
+    if platform == "cpu":
+        devices = cluster.devices_per_host or local_devices
+        return Hosts(cluster.num_hosts or len(nodes), devices, platform)
+    devices = cluster.devices_per_host or max(gpus)
+    able = sum(count >= devices > 0 for count in gpus)
+    hosts = cluster.num_hosts or able
+    if not 0 < hosts <= able:
+        raise RuntimeMeshError(
+            f"{hosts} hosts with {devices} GPUs are wanted, Ray has nodes with {gpus} GPUs"
+        )
+    return Hosts(hosts, devices, platform)

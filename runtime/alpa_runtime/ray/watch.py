@@ -1,0 +1,127 @@
+"""Waits for processes, and finds out which one is to blame when they fail."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from alpa_runtime.mesh_process import Progress, describe_instruction
+from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.ray.cluster import RayCluster
+from alpa_runtime.ray.failures import ClusterError
+from alpa_runtime.transport.pulled import Place
+
+# How often a death is looked for, and how long a live process may take to say that it lives.
+_POLL_S = 0.5
+_PING_S = 5.0
+
+
+class Watch:
+    """Collects results of the processes of a plan.
+
+    Attributes:
+        progress: per process the file that says how far it is, on its own host.
+    """
+
+    def __init__(
+        self, plan: PipelinePlan, actors: Mapping[Place, Any], cluster: RayCluster
+    ) -> None:
+        """Takes the processes to look after."""
+        self._plan, self._actors, self._cluster = plan, actors, cluster
+        self.progress: dict[Place, str] = {}
+
+    def collect(self, refs: Mapping[Place, Any], deadline: float) -> dict[Place, Any]:
+        """Results of one call to each of some processes.
+
+        Args:
+            refs: the calls.
+            deadline: by ``time.monotonic``.
+
+        Raises:
+            ClusterError: naming the process.
+        """
+        waiting = {ref: place for place, ref in refs.items()}
+        results: dict[Place, Any] = {}
+        failures: dict[Place, RayError] = {}
+        while waiting:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise self._late(sorted(waiting.values()))
+            done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=min(left, _POLL_S))
+            for ref in done:
+                place = waiting.pop(ref)
+                try:
+                    results[place] = ray.get(ref)
+                except RayError as error:
+                    failures[place] = error
+            if failures:
+                raise self._failed(failures, waiting)
+        return results
+
+    def _failed(self, failures: dict[Place, RayError], waiting: dict[Any, Place]) -> ClusterError:
+        """A death makes its peers fail as well: give it a moment to show."""
+        if not any(isinstance(error, RayActorError) for error in failures.values()) and waiting:
+            done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=2 * _POLL_S)
+            for ref in done:
+                try:
+                    ray.get(ref)
+                except RayError as error:
+                    failures[waiting[ref]] = error
+        if not any(isinstance(error, RayActorError) for error in failures.values()):
+            failures.update(self._dead())
+        dead = [p for p, failure in failures.items() if isinstance(failure, RayActorError)]
+        place = min(dead or failures)
+        cause, where, doing = failures[place], self._where(place), self._doing(place)
+        what = f"failed: {cause.cause!r}" if isinstance(cause, RayTaskError) else "died"
+        return ClusterError(f"{where} {what}, while in '{doing}'", *place, doing)
+
+    def _dead(self) -> dict[Place, RayError]:
+        found: dict[Place, RayError] = {}
+        for place, actor in self._actors.items():
+            try:
+                ray.get(actor.ping.remote(), timeout=_POLL_S)
+            except RayActorError as error:
+                found[place] = error
+            except RayError:
+                continue
+        return found
+
+    def _late(self, places: list[Place]) -> ClusterError:
+        """Who of those that are late does not even answer?"""
+        pings = {place: self._actors[place].ping.remote() for place in places}
+        answered, _ = ray.wait(list(pings.values()), num_returns=len(pings), timeout=_PING_S)
+        silent = [place for place, ping in pings.items() if ping not in answered]
+        place = (silent or places)[0]
+        what = "is silent" if silent else "is not done"
+        others = ", ".join(f"{self._where(p)} in '{self._doing(p)}'" for p in places if p != place)
+        doing = self._doing(place)
+        return ClusterError(
+            f"{self._where(place)} {what} after the deadline of {self._cluster.deadline_s:g} s, "
+            f"in '{doing}'" + (f"; waiting: {others}" if others else ""),
+            *place,
+            doing,
+        )
+
+    def _where(self, place: Place) -> str:
+        return f"mesh {place[0]} host {place[1]} of {self._plan.name}"
+
+    def _doing(self, place: Place) -> str:
+        path = self.progress.get(place)
+        if path is None:
+            return "the start"
+        with contextlib.suppress(OSError):
+            _, position = Progress.read(path)
+            return describe_instruction(self._plan, place[0], position)
+        return "an unknown instruction"
+
+    def forget(self) -> None:
+        """Removes what processes leave behind on this host."""
+        for path in self.progress.values():
+            with contextlib.suppress(OSError):
+                os.unlink(path)

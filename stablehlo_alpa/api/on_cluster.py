@@ -1,0 +1,81 @@
+"""Stages of a parallelised function that runs on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+from alpa_runtime import RuntimeOptions
+
+from stablehlo_alpa.api.stages import CompiledPipeline, LoweredPipeline
+from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, preset_for
+from stablehlo_alpa.inter_op import PlannedPipeline
+
+if TYPE_CHECKING:
+    from alpa_runtime.ray import RayCluster
+    from alpa_runtime.ray.cluster import Hosts
+
+
+def find_cluster(cluster: RayCluster, device: DeviceSpec | None) -> tuple[ClusterSpec, Hosts]:
+    """Looks at what Ray has.
+
+    Args:
+        cluster: what is wanted of it.
+        device: what each device can do; by default what its kind is known for.
+
+    Raises:
+        RuntimeMeshError: the cluster lacks hosts or devices.
+    """
+    from alpa_runtime.ray.cluster import device_kind, find_hosts
+
+    hosts = find_hosts(cluster, len(jax.devices()))
+    device = device or preset_for(device_kind(hosts))
+    return ClusterSpec(device, hosts.num_hosts, hosts.devices_per_host), hosts
+
+
+class LoweredOnCluster(LoweredPipeline):
+    """A planned pipeline for a cluster, whose processes are not started yet.
+
+    Attributes:
+        plan: the plan.
+    """
+
+    def __init__(self, plan: PlannedPipeline, cluster: RayCluster, hosts: Hosts):
+        super().__init__(plan, (), RuntimeOptions())
+        self._cluster, self._hosts = cluster, hosts
+
+    def compile(self) -> CompiledOnCluster:
+        """Starts the processes, which compile their programs.
+
+        Raises:
+            RuntimeMeshError: the cluster has other devices than the plan is for.
+            ClusterError: a process did not start.
+        """
+        from alpa_runtime.ray import RayExecutable
+
+        executable: Any = RayExecutable(self.plan.runtime, self._cluster, self._hosts)
+        return CompiledOnCluster(self.plan, executable)
+
+
+class CompiledOnCluster(CompiledPipeline):
+    """A function on a cluster. Call it as the function, without its static arguments.
+
+    Results are handles (`DistributedArray`) of arrays that stay on the cluster; a call returns
+    before they are there.
+
+    Attributes:
+        plan: the plan it follows.
+        executable: the processes.
+    """
+
+    def create(self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int) -> list[Any]:
+        """Every mesh computes what it keeps; see ``Compiled.create``."""
+        inputs = [i for i, n in enumerate(self.plan.program.input_argnum) if n == argnum]
+        executable: Any = self.executable
+        return list(executable.create(make, leaves, inputs))
+
+    def close(self) -> None:
+        """Ends the processes. Arrays that were not fetched are lost."""
+        executable: Any = self.executable
+        executable.close()

@@ -1,0 +1,259 @@
+"""Pipelines on a Ray cluster: the same bits as in one process, faults named, nothing left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from alpa_runtime import InputError
+from models.case import TrainCase
+from test_models import assert_trees_close
+from test_pipeline import QUICK, SLOW, TWO, Pipeline, make_case, parallel_step, train
+
+import stablehlo_alpa
+from stablehlo_alpa import (
+    AutoLayers,
+    ClusterError,
+    DistributedArray,
+    PipeshardParallel,
+    RayCluster,
+    UniformStages,
+)
+from stablehlo_alpa.errors import MeshError
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def local_ray() -> Iterator[None]:
+    """Ray starts with the first test and ends with the last."""
+    yield
+    stablehlo_alpa.shutdown()
+    assert actor_processes() == []
+
+
+def actor_processes() -> list[int]:
+    """Processes of this process' actors."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                if b"MeshActor" in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+    return found
+
+
+def on_cluster(case: TrainCase, pipeline: Pipeline, cluster: RayCluster) -> Any:
+    method = {"layers": AutoLayers(num_layers=4), **pipeline.method}
+    return stablehlo_alpa.parallelize(
+        case.step,
+        method=PipeshardParallel(
+            num_micro_batches=pipeline.num_micro_batches,
+            stages=pipeline.stages,
+            schedule=pipeline.schedule,
+            **method,
+        ),
+        cluster=cluster,
+        donate_argnums=0,
+    )
+
+
+@pytest.mark.parametrize("pipeline", QUICK + SLOW, ids=lambda pipeline: pipeline.id)
+def test_actors_compute_the_same_bits(pipeline: Pipeline) -> None:
+    case = make_case(pipeline)
+    expected = train(parallel_step(case, pipeline), case)
+    step = on_cluster(case, pipeline, RayCluster())
+    found = train(step, case)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(a, b)
+    step.compile(*case.args).close()
+
+
+HOSTS = [
+    # One mesh of two processes, and two meshes of two.
+    Pipeline("mlp", 2, UniformStages(1)),
+    Pipeline("mlp", 4, TWO, "zero_bubble"),
+]
+
+
+@pytest.mark.parametrize("pipeline", HOSTS, ids=lambda pipeline: pipeline.id)
+def test_meshes_span_hosts(pipeline: Pipeline) -> None:
+    case = make_case(pipeline)
+    hosts = 2 * pipeline.stages.num_stages
+    step = on_cluster(case, pipeline, RayCluster(num_hosts=hosts, devices_per_host=2))
+    plan = step.plan(*case.args)
+    assert all(len(mesh.devices) == 4 for mesh in plan.runtime.meshes)
+    found, metrics = train(step, case)
+    expected, expected_metrics = train(jax.jit(case.accumulated(pipeline.num_micro_batches)), case)
+    # Collectives between processes add in another order than those within one.
+    assert_trees_close(found, expected, 1e-4, "state")
+    assert_trees_close(metrics[0]["gradients"], expected_metrics[0]["gradients"], 1e-5, "gradients")
+    step.compile(*case.args).close()
+
+
+@pytest.fixture
+def running() -> Iterator[tuple[Any, TrainCase, Any]]:
+    """A pipeline of two actors that has done a step, its model, and the state after it."""
+    pipeline = Pipeline("mlp", 4, TWO)
+    case = make_case(pipeline)
+    step = on_cluster(case, pipeline, RayCluster(deadline_s=5.0))
+    state = step.create_state(lambda: case.state, batch=(case.batch, case.rng))
+    state, metrics = step(state, case.batch, case.rng)
+    assert float(metrics["loss"]) > 0
+    yield step, case, state
+    step.compile(*case.args).close()
+
+
+def pid_of(step: Any, case: TrainCase, mesh: int) -> int:
+    import ray
+
+    executable = step.compile(*case.args).executable
+    pid: int = ray.get(executable._actors[mesh, 0].ping.remote())
+    return pid
+
+
+def loss_after(step: Any, case: TrainCase, state: Any) -> float:
+    """The loss of one more step."""
+    _, metrics = step(state, case.batch, case.rng)
+    return float(metrics["loss"])
+
+
+def test_handles_say_what_they_are(running: Any) -> None:
+    step, case, state = running
+    leaf = jax.tree.leaves(state)[-1]
+    assert isinstance(leaf, DistributedArray)
+    assert not leaf.addressable
+    assert leaf.sharding.mesh in (0, 1)
+    fetched = jax.device_get(state)
+    for handle, array in zip(jax.tree.leaves(state), jax.tree.leaves(fetched), strict=True):
+        assert (handle.shape, handle.dtype) == (array.shape, array.dtype)
+        assert isinstance(array, np.ndarray)
+    after, _ = step(state, case.batch, case.rng)
+    # The state was donated.
+    assert leaf.is_deleted()
+    with pytest.raises(InputError, match="was deleted"):
+        np.asarray(leaf)
+    with pytest.raises(InputError, match="was deleted"):
+        step(state, case.batch, case.rng)
+    np.asarray(jax.tree.leaves(after)[-1])
+
+
+def test_arrays_that_nobody_holds_are_dropped(running: Any) -> None:
+    import ray
+
+    step, case, state = running
+    executable = step.compile(*case.args).executable
+
+    def kept() -> int:
+        executable.synchronize()
+        actors = executable._actors.values()
+        return sum(ray.get([actor.num_arrays.remote() for actor in actors]))
+
+    counts = []
+    for _ in range(6):
+        state, _ = step(state, case.batch, case.rng)
+        counts.append(kept())
+    assert len(set(counts[2:])) == 1
+
+
+def test_a_dead_process_is_named(running: Any) -> None:
+    step, case, state = running
+    os.kill(pid_of(step, case, 1), signal.SIGKILL)
+    begin = time.monotonic()
+    with pytest.raises(ClusterError, match=r"mesh 1 host 0 of step died, while in '.+'") as caught:
+        loss_after(step, case, state)
+    assert time.monotonic() - begin < 5
+    assert (caught.value.mesh, caught.value.host) == (1, 0)
+    # The others were ended as well, and later calls say so.
+    with pytest.raises(ClusterError, match="were ended: mesh 1 host 0 of step died"):
+        step(case.state, case.batch, case.rng)
+
+
+def test_a_silent_process_is_named(running: Any) -> None:
+    step, case, state = running
+    pid = pid_of(step, case, 0)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(ClusterError, match="mesh 0 host 0 of step is silent after") as caught:
+            loss_after(step, case, state)
+        assert (caught.value.mesh, caught.value.host) == (0, 0)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_cluster_of_the_users_is_left_alone() -> None:
+    import ray
+
+    stablehlo_alpa.shutdown()
+    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
+    try:
+
+        @ray.remote(num_cpus=0)
+        class Counter:
+            def __init__(self) -> None:
+                self.count = 0
+
+            def add(self) -> int:
+                self.count += 1
+                return self.count
+
+        made: Any = Counter
+        counter = made.remote()
+        pipeline = Pipeline("mlp", 2, TWO)
+        case = make_case(pipeline)
+        step = on_cluster(case, pipeline, RayCluster())
+        _, metrics = step(case.state, case.batch, case.rng)
+        assert float(metrics["loss"]) > 0
+        assert ray.get(counter.add.remote()) == 1
+        stablehlo_alpa.shutdown()
+        assert ray.is_initialized()
+        assert ray.get(counter.add.remote()) == 2
+        deadline = time.monotonic() + 10
+        while actor_processes() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert actor_processes() == []
+    finally:
+        ray.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RayCluster(num_hosts=0), "num_hosts must be >= 1, got 0"),
+        (lambda: RayCluster(platform="tpu"), "platform must be cpu or gpu, got 'tpu'"),
+        (lambda: RayCluster(deadline_s=0), "deadline_s must be > 0 seconds, got 0"),
+    ],
+)
+def test_wrong_options_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_other_methods_are_refused() -> None:
+    with pytest.raises(MeshError, match=r"method must be PipeshardParallel\(\.\.\.\)"):
+        stablehlo_alpa.parallelize(lambda x: x, cluster=RayCluster())
+    with pytest.raises(MeshError, match="pass one of both"):
+        stablehlo_alpa.parallelize(
+            lambda x: x,
+            method=PipeshardParallel(),
+            cluster=RayCluster(),
+            devices=jax.devices(),
+        )
+
+
+def test_gpus_that_are_not_there() -> None:
+    step = on_cluster(
+        make_case(QUICK[0]), QUICK[0], RayCluster(platform="gpu", num_hosts=1, devices_per_host=8)
+    )
+    with pytest.raises(ValueError, match="1 hosts with 8 GPUs are wanted, Ray has nodes with"):
+        step.plan(*make_case(QUICK[0]).args)
