@@ -19,7 +19,8 @@ from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_worker import MeshWorker, make_mesh
 from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
 from alpa_runtime.program import ValueSpec
-from alpa_runtime.transport.pulled import Place, PulledTransport
+from alpa_runtime.transport import Link, Place, ProcessTransport, PulledLink, TcpLink
+from alpa_runtime.transport.pulled import is_available
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +71,7 @@ class MeshProcess:
         num_hosts: tuple[int, ...],
         *,
         bind: str = "127.0.0.1",
+        transport: str = "auto",
         coordinator: str | None = None,
     ) -> None:
         """Makes the mesh; blocks until all its processes are there.
@@ -79,6 +81,7 @@ class MeshProcess:
             place: which mesh, and which of its processes this is.
             num_hosts: processes of every mesh.
             bind: address of the network interface to listen at.
+            transport: ``"jax"``, ``"tcp"``, or ``"auto"``: jax's where this jax has it.
             coordinator: address and port where the processes of the mesh meet; only needed when
                 there are several.
 
@@ -100,11 +103,16 @@ class MeshProcess:
                 f"{len(devices)}"
             )
         mesh = make_mesh(wanted.axes, range(len(devices)), devices)
-        self._transport = PulledTransport(plan, place, mesh, num_hosts, bind)
+        is_jax = transport == "jax" or (transport == "auto" and is_available())
+
+        def make_link(own: Sequence[jax.Device]) -> Link:
+            return PulledLink(own, bind) if is_jax else TcpLink(bind)
+
+        self._transport = ProcessTransport(plan, place, mesh, num_hosts, make_link)
         self._worker = MeshWorker(plan, number, mesh, self._transport)
         self._arrays: dict[int, Any] = {}
         self._progress = Progress.create()
-        self.address = self._transport.address
+        self.address = self._transport.link.address
 
     @property
     def num_arrays(self) -> int:
@@ -115,9 +123,9 @@ class MeshProcess:
         """Address of the transport, and the file that says how far the process is."""
         return self.address, self._progress.path
 
-    def connect(self, addresses: Mapping[Place, str]) -> None:
-        """Says where the processes of other meshes are, and compiles all programs."""
-        self._transport.connect(addresses)
+    def connect(self, addresses: Mapping[Place, str], secret: bytes) -> None:
+        """Says where all processes are and what only they know, and compiles all programs."""
+        self._transport.link.connect(addresses, secret, self._place)
         self._worker.compile()
 
     def step(self, order: StepOrder) -> None:

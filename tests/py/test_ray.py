@@ -67,11 +67,15 @@ def on_cluster(case: TrainCase, pipeline: Pipeline, cluster: RayCluster) -> Any:
     )
 
 
-@pytest.mark.parametrize("pipeline", QUICK + SLOW, ids=lambda pipeline: pipeline.id)
-def test_actors_compute_the_same_bits(pipeline: Pipeline) -> None:
+@pytest.mark.parametrize(
+    ("pipeline", "transport"),
+    [(pipeline, "auto") for pipeline in QUICK + SLOW] + [(pipeline, "tcp") for pipeline in QUICK],
+    ids=lambda value: value.id if isinstance(value, Pipeline) else value,
+)
+def test_actors_compute_the_same_bits(pipeline: Pipeline, transport: str) -> None:
     case = make_case(pipeline)
     expected = train(parallel_step(case, pipeline), case)
-    step = on_cluster(case, pipeline, RayCluster())
+    step = on_cluster(case, pipeline, RayCluster(transport=transport))
     found = train(step, case)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -230,6 +234,7 @@ def test_a_cluster_of_the_users_is_left_alone() -> None:
     ("make", "message"),
     [
         (lambda: RayCluster(num_hosts=0), "num_hosts must be >= 1, got 0"),
+        (lambda: RayCluster(transport="mail"), "transport must be auto, jax or tcp, got 'mail'"),
         (lambda: RayCluster(platform="tpu"), "platform must be cpu or gpu, got 'tpu'"),
         (lambda: RayCluster(deadline_s=0), "deadline_s must be > 0 seconds, got 0"),
     ],

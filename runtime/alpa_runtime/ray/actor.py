@@ -38,17 +38,23 @@ class MeshActor:
         place: tuple[int, int],
         num_hosts: tuple[int, ...],
         bind: str,
+        transport: str,
         coordinator: str | None,
     ) -> tuple[str, str]:
         """Makes the mesh; see `MeshProcess`."""
         self._process = MeshProcess(
-            plan, place, num_hosts, bind=resolve(bind), coordinator=coordinator
+            plan,
+            place,
+            num_hosts,
+            bind=resolve(bind),
+            transport=transport,
+            coordinator=coordinator,
         )
         return self._process.describe()
 
-    def connect(self, addresses: Mapping[tuple[int, int], str]) -> None:
+    def connect(self, addresses: Mapping[tuple[int, int], str], secret: bytes) -> None:
         """See `MeshProcess.connect`."""
-        self._running.connect(addresses)
+        self._running.connect(addresses, secret)
 
     def step(self, order: StepOrder, *arrays: Any) -> None:
         """See `MeshProcess.step`.

@@ -27,6 +27,8 @@ class RayCluster:
         platform: ``"cpu"`` or ``"gpu"``; by default ``"gpu"`` when the cluster has some.
         bind: address at which the processes of a host listen for others. The default reaches no
             further than the machine; ``"node"`` is the address by which Ray knows each host.
+        transport: between processes: ``"jax"`` (``jax.experimental.transfer``), ``"tcp"``, or
+            ``"auto"``, which takes jax's where it exists.
         deadline_s: seconds that a step may take before the cluster counts as stuck. The first step
             gets ``compile_deadline_s`` more.
         compile_deadline_s: seconds in which all programs have to be compiled.
@@ -37,6 +39,7 @@ class RayCluster:
     devices_per_host: int | None = None
     platform: str | None = None
     bind: str = "127.0.0.1"
+    transport: str = "auto"
     deadline_s: float = 300.0
     compile_deadline_s: float = 1800.0
 
@@ -45,6 +48,8 @@ class RayCluster:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be >= 1, got {value}")
+        if self.transport not in ("auto", "jax", "tcp"):
+            raise ValueError(f"transport must be auto, jax or tcp, got {self.transport!r}")
         if self.platform not in (None, "cpu", "gpu"):
             raise ValueError(f"platform must be cpu or gpu, got {self.platform!r}")
         for name in ("deadline_s", "compile_deadline_s"):

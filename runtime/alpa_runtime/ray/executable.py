@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import threading
 import time
 from collections import deque
@@ -26,7 +27,7 @@ from alpa_runtime.ray.arrays import DistributedArray, MeshSharding
 from alpa_runtime.ray.cluster import Hosts, RayCluster, register
 from alpa_runtime.ray.failures import ClusterError
 from alpa_runtime.ray.watch import Watch
-from alpa_runtime.transport.pulled import Place
+from alpa_runtime.transport import Place
 
 # Steps that may be asked for before the first of them is done.
 _OUTSTANDING = 2
@@ -107,15 +108,24 @@ class RayExecutable:
         described = self._collect(
             {
                 (mesh, host): actor.start.remote(
-                    plan, (mesh, host), self._num_hosts, bind, meeting.get((mesh, 0))
+                    plan,
+                    (mesh, host),
+                    self._num_hosts,
+                    bind,
+                    self._cluster.transport,
+                    meeting.get((mesh, 0)),
                 )
                 for (mesh, host), actor in self._actors.items()
             }
         )
         self._watch.progress = {place: path for place, (_, path) in described.items()}
         addresses = {place: address for place, (address, _) in described.items()}
+        secret = secrets.token_bytes(32)
         self._collect(
-            {place: actor.connect.remote(addresses) for place, actor in self._actors.items()}
+            {
+                place: actor.connect.remote(addresses, secret)
+                for place, actor in self._actors.items()
+            }
         )
 
     def _reserve(self, mesh: int, count: int, size: int) -> Any:

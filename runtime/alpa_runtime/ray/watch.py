@@ -15,7 +15,7 @@ from alpa_runtime.mesh_process import Progress, describe_instruction
 from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.ray.cluster import RayCluster
 from alpa_runtime.ray.failures import ClusterError
-from alpa_runtime.transport.pulled import Place
+from alpa_runtime.transport import Place
 
 # How often a death is looked for, and how long a live process may take to say that it lives.
 _POLL_S = 0.5

@@ -1,0 +1,160 @@
+"""What transports between processes share: who sends which pieces, under which number."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import jax
+from jax.sharding import Mesh, NamedSharding
+
+from alpa_runtime.plan import PipelinePlan, Recv, Run, Send
+from alpa_runtime.program import numpy_dtype
+from alpa_runtime.resharding import Piece, Resharding
+from alpa_runtime.transport.hosts import HostPair, host_pairs
+from alpa_runtime.transport.interface import Receiver, Sender
+from alpa_runtime.transport.pieces import Lander, Packer
+
+Place: TypeAlias = tuple[int, int]
+"""A process: number of the mesh, and of the process in it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """A piece that a process is to receive.
+
+    Attributes:
+        shape: of the piece.
+        dtype: numpy dtype, jax's extension types included.
+        device: where it is to lie.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    device: jax.Device
+
+
+class Link(Protocol):
+    """Moves lists of arrays between processes.
+
+    Attributes:
+        address: where other processes find this one.
+    """
+
+    address: str
+
+    def connect(self, addresses: Mapping[Place, str], secret: bytes, place: Place) -> None:
+        """Says where all processes are, what only they know, and which of them this is."""
+
+    def offer(self, number: int, peer: Place, pieces: Sequence[jax.Array]) -> None:
+        """Sends; returns before the data has left, and keeps it until then."""
+
+    def take(self, number: int, peer: Place, wanted: Sequence[Wanted]) -> Sequence[jax.Array]:
+        """Receives what the peer offers under the number."""
+
+    def close(self) -> None:
+        """Ends all connections."""
+
+
+class ProcessTransport:
+    """Transfers of one process of one mesh, over a link.
+
+    Attributes:
+        link: moves the pieces.
+    """
+
+    def __init__(
+        self,
+        plan: PipelinePlan,
+        place: Place,
+        mesh: Mesh,
+        num_hosts: tuple[int, ...],
+        make_link: Callable[[Sequence[jax.Device]], Link],
+    ) -> None:
+        """Makes the link.
+
+        Args:
+            plan: what is run.
+            place: this process.
+            mesh: its mesh, devices of other processes included.
+            num_hosts: processes of each mesh; each has as many of its devices.
+            make_link: takes the devices of this process.
+        """
+        self._plan, self._place, self._mesh, self._num_hosts = plan, place, mesh, num_hosts
+        self._devices = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
+        self.link = make_link(self._devices)
+        self._step = 0
+        self._num_transfers = 1 + max(
+            (one.transfer for own in plan.instructions for one in own if isinstance(one, Send)),
+            default=0,
+        )
+        self._donated = {
+            one.inputs[place]
+            for one in plan.instructions[self._place[0]]
+            if isinstance(one, Run)
+            for place in plan.programs[one.program].donated
+        }
+
+    def begin(self, step: int) -> None:
+        """Starts a step; numbers of steps are never used twice."""
+        self._step = step
+
+    def sender(self, mesh: int, send: Send) -> Sender:
+        """See `Transport`."""
+        value = self._plan.value(mesh, send.buffer)
+        shape = value.local_shape(self._plan.sizes(mesh))
+        copies = send.buffer in self._donated
+        packs = [
+            (pair, Packer(pair.resharding, shape, copies=copies))
+            for pair in self._pairs(send.resharding, mesh, send.target)
+            if pair.source == self._place[1]
+        ]
+
+        def offer(array: jax.Array) -> None:
+            for pair, pack in packs:
+                number = self._number(send.transfer, pair)
+                self.link.offer(number, (send.target, pair.target), pack(array))
+
+        return offer
+
+    def receiver(self, mesh: int, recv: Recv) -> Receiver:
+        """See `Transport`."""
+        value = self._plan.value(mesh, recv.buffer)
+        pairs = [
+            pair
+            for pair in self._pairs(recv.resharding, recv.source, mesh)
+            if pair.target == self._place[1]
+        ]
+        wanted = [
+            (pair, [self._wanted(piece, value.dtype) for piece in pair.resharding.pieces])
+            for pair in pairs
+        ]
+        everything = Resharding(tuple(p for pair in pairs for p in pair.resharding.pieces))
+        sharding = NamedSharding(self._mesh, value.logical_spec)
+        land = Lander(everything, value.shape, value.dtype, sharding, self._devices)
+
+        def take() -> jax.Array:
+            pieces: list[jax.Array] = []
+            for pair, shapes in wanted:
+                number = self._number(recv.transfer, pair)
+                pieces += self.link.take(number, (recv.source, pair.source), shapes)
+            return land(pieces)
+
+        return take
+
+    def _pairs(self, number: int, source: int, target: int) -> tuple[HostPair, ...]:
+        sizes = [
+            len(self._plan.meshes[mesh].devices) // self._num_hosts[mesh]
+            for mesh in (source, target)
+        ]
+        return host_pairs(self._plan.reshardings[number], *sizes)
+
+    def _wanted(self, piece: Piece, dtype: str) -> Wanted:
+        return Wanted(piece.shape, numpy_dtype(dtype), self._devices[piece.target])
+
+    def _number(self, transfer: int, pair: HostPair) -> int:
+        """What a pair of processes calls a transfer of a step."""
+        most = max(self._num_hosts)
+        number = self._step * self._num_transfers + transfer
+        return (number * most + pair.source) * most + pair.target
