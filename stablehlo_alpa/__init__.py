@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Zero2Parallel,
         Zero3Parallel,
         parallelize,
+        save_checkpoint,
     )
     from stablehlo_alpa.cluster import PRESETS, ClusterSpec, DeviceSpec, LogicalMesh
     from stablehlo_alpa.errors import (
@@ -68,6 +69,7 @@ _MODULES = {
         "Zero2Parallel",
         "Zero3Parallel",
         "parallelize",
+        "save_checkpoint",
     ),
     "stablehlo_alpa.cluster": ("PRESETS", "ClusterSpec", "DeviceSpec", "LogicalMesh"),
     "stablehlo_alpa.errors": (
@@ -138,6 +140,7 @@ __all__ = [
     "init",
     "layer_boundary",
     "parallelize",
+    "save_checkpoint",
     "shutdown",
     "value_and_grad",
 ]

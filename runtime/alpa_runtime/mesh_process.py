@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
+from alpa_runtime.checkpoint import Leaf, PartWriter, read_part
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_worker import MeshWorker, make_mesh
@@ -112,6 +113,7 @@ class MeshProcess:
         self._worker = MeshWorker(plan, number, mesh, self._transport)
         self._arrays: dict[int, Any] = {}
         self._progress = Progress.create()
+        self._writer = PartWriter()
         self.address = self._transport.link.address
 
     @property
@@ -173,6 +175,26 @@ class MeshProcess:
             out_shardings=shardings,
         )(*arguments)
         self._arrays.update(zip(made.values(), results, strict=True))
+
+    def save(self, folder: str, arrays: Mapping[str, int]) -> None:
+        """Begins to write kept arrays, by name, as one part of a checkpoint."""
+        self._writer.save(folder, {name: self._arrays[n] for name, n in arrays.items()})
+
+    def finish_saving(self) -> None:
+        """Waits until what was begun is written."""
+        self._writer.wait()
+
+    def restore(self, folder: str, leaves: Mapping[int, Leaf], made: Mapping[int, int]) -> None:
+        """Reads arrays that are kept.
+
+        Args:
+            folder: of a checkpoint.
+            leaves: by input of a step, which leaf it is.
+            made: by input of a step, the number under which it is kept.
+        """
+        wanted = {str(index): (leaf, self._sharding(index)) for index, leaf in leaves.items()}
+        found = read_part(folder, wanted)
+        self._arrays.update({made[int(index)]: array for index, array in found.items()})
 
     def fetch(self, number: int) -> list[tuple[tuple[slice, ...], np.ndarray[Any, Any]]]:
         """The parts of an array that this process has, keys as their data, each part once."""

@@ -70,6 +70,8 @@ class MeshWorker:
     def begin(self, buffers: Mapping[int, Any]) -> None:
         """Starts a step with these buffers filled."""
         self.buffers = dict(buffers)
+        # What the step before has left may be donated now, and could not be waited for.
+        self._in_flight.clear()
 
     def perform(self, position: int, tracer: Tracer | None = None) -> None:
         """Performs an instruction; they have to come in order."""

@@ -1,5 +1,6 @@
 """The front door: ``parallelize`` and the methods it takes."""
 
+from stablehlo_alpa.api.checkpoint import save_checkpoint
 from stablehlo_alpa.api.decorator import parallelize
 from stablehlo_alpa.api.methods import (
     DataParallel,
@@ -29,4 +30,5 @@ __all__ = [
     "Zero2Parallel",
     "Zero3Parallel",
     "parallelize",
+    "save_checkpoint",
 ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 from alpa_runtime import RuntimeOptions
+from alpa_runtime.checkpoint import Leaf
 
 from stablehlo_alpa.api.stages import CompiledPipeline, LoweredPipeline
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, preset_for
@@ -74,6 +76,12 @@ class CompiledOnCluster(CompiledPipeline):
         inputs = [i for i, n in enumerate(self.plan.program.input_argnum) if n == argnum]
         executable: Any = self.executable
         return list(executable.create(make, leaves, inputs))
+
+    def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int) -> list[Any]:
+        """Every mesh reads what it keeps; see ``Compiled.restore``."""
+        inputs = [i for i, n in enumerate(self.plan.program.input_argnum) if n == argnum]
+        executable: Any = self.executable
+        return list(executable.restore(folder, leaves, inputs))
 
     def close(self) -> None:
         """Ends the processes. Arrays that were not fetched are lost."""

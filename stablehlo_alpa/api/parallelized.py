@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 from alpa_runtime import InputError, ensure_cpu_pool
 from jax.extend.core import jaxpr_as_fun
 
+from stablehlo_alpa.api.checkpoint import match_leaves
 from stablehlo_alpa.api.methods import Method, PipeshardParallel, mesh_size
 from stablehlo_alpa.api.on_cluster import LoweredOnCluster, find_cluster
 from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
@@ -147,6 +150,35 @@ class Parallelized:
         compiled = self._for_state(tree, avals, batch, argnum)
         leaves = compiled.create(jaxpr_as_fun(closed), jax.tree.leaves(init_args), argnum)
         return tree.unflatten(leaves)
+
+    def restore_state(
+        self,
+        path: str | os.PathLike[str],
+        state: Any,
+        *,
+        batch: Sequence[Any] | None = None,
+        argnum: int = 0,
+    ) -> Any:
+        """Reads the training state from a checkpoint, sharded as the plan wants it.
+
+        The checkpoint may come from another plan, another number of devices or a cluster.
+
+        Args:
+            path: what ``save_checkpoint`` wrote.
+            state: a pytree like the state, of ``jax.ShapeDtypeStruct`` or arrays.
+            batch: as in `create_state`.
+            argnum: which argument of the parallelised function the state is.
+
+        Raises:
+            InputError: there is no checkpoint, or it is of another state.
+        """
+        keyed = jax.tree_util.tree_leaves_with_path(state)
+        tree: Any = jax.tree.structure(state)
+        avals = [abstract(leaf) for _, leaf in keyed]
+        keys = [jax.tree_util.keystr(key) for key, _ in keyed]
+        leaves = match_leaves(path, keys, avals)
+        compiled = self._for_state(tree, avals, batch, argnum)
+        return tree.unflatten(compiled.restore(Path(path), leaves, argnum))
 
     def _for_state(
         self, tree: Any, avals: Sequence[Any], batch: Sequence[Any] | None, argnum: int

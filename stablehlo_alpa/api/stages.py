@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from alpa_runtime import (
     RuntimeOptions,
     compile_spmd,
 )
+from alpa_runtime.checkpoint import Leaf, read_part
 from jax.sharding import NamedSharding
 
 from stablehlo_alpa.errors import MeshError
@@ -133,6 +135,22 @@ class Compiled:
             argnum: which argument the result is.
         """
         return list(jax.jit(make, out_shardings=self.argument_shardings(argnum))(*leaves))
+
+    def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int) -> list[Any]:
+        """Reads one argument from a checkpoint, each leaf where the plan wants it.
+
+        Args:
+            folder: of the checkpoint.
+            leaves: of it, one per leaf of the argument.
+            argnum: which argument it is.
+        """
+        shardings = self.argument_shardings(argnum)
+        wanted = {
+            str(i): (leaf, sharding)
+            for i, (leaf, sharding) in enumerate(zip(leaves, shardings, strict=True))
+        }
+        found = read_part(folder, wanted)
+        return [found[str(i)] for i in range(len(leaves))]
 
     def as_text(self) -> str:
         """The optimised program of the backend."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import ray
 
+from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import MeshProcess, StepOrder
 from alpa_runtime.plan import PipelinePlan
@@ -19,7 +20,8 @@ from alpa_runtime.ray.cluster import Hosts
 class MeshActor:
     """A `MeshProcess` in a process that Ray has started.
 
-    Calls of the driver run in the order in which it makes them; ``ping`` runs beside them.
+    Calls of the driver run in the order in which it makes them; ``ping`` and
+    ``finish_saving`` run beside them.
     """
 
     def __init__(self) -> None:
@@ -74,6 +76,19 @@ class MeshActor:
     ) -> None:
         """See `MeshProcess.create`."""
         self._running.create(module, arguments, made)
+
+    def save(self, folder: str, arrays: Mapping[str, int]) -> None:
+        """See `MeshProcess.save`."""
+        self._running.save(folder, arrays)
+
+    @ray.method(concurrency_group="saving")
+    def finish_saving(self) -> None:
+        """See `MeshProcess.finish_saving`."""
+        self._running.finish_saving()
+
+    def restore(self, folder: str, leaves: Mapping[int, Leaf], made: Mapping[int, int]) -> None:
+        """See `MeshProcess.restore`."""
+        self._running.restore(folder, leaves, made)
 
     def fetch(self, number: int) -> Any:
         """See `MeshProcess.fetch`."""

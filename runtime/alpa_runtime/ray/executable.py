@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,7 +17,8 @@ import ray
 from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from alpa_runtime.errors import RuntimeMeshError
+from alpa_runtime.checkpoint import Leaf
+from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.inputs import check_inputs, input_avals
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
@@ -151,7 +153,7 @@ class RayExecutable:
             "max_restarts": 0,
         }
         make: Any = ray.remote
-        actor = make(concurrency_groups={"beside": 1})(MeshActor)
+        actor = make(concurrency_groups={"beside": 1, "saving": 1})(MeshActor)
         return actor.options(**options).remote()
 
     def close(self) -> None:
@@ -306,6 +308,72 @@ class RayExecutable:
                     if at == mesh:
                         refs[at, host] = actor.create.remote(module, arguments, numbers)
             self._collect(refs)
+        return made
+
+    def save(
+        self, folder: Path, arrays: Mapping[str, tuple[str, DistributedArray]]
+    ) -> Callable[[], None]:
+        """Begins to write arrays to a checkpoint; see ``save_checkpoint``.
+
+        Args:
+            folder: of the checkpoint, which all hosts see.
+            arrays: by name, the part and the array.
+
+        Returns:
+            what waits until they are written.
+        """
+        parts: dict[tuple[int, str], dict[str, int]] = {}
+        for name, (part, array) in arrays.items():
+            if array.is_deleted():
+                raise InputError(f"{array!r} was deleted: a call that donates it has taken it")
+            parts.setdefault((array.sharding.mesh, part), {})[name] = array.number
+        with self._lock:
+            self.synchronize()
+            places: dict[Place, Any] = {}
+            for (mesh, part), numbers in parts.items():
+                for (at, host), actor in self._actors.items():
+                    if at == mesh:
+                        places[at, host] = actor.save.remote(str(folder / part), numbers)
+            self._collect(places)
+            finishing = {place: self._actors[place].finish_saving.remote() for place in places}
+        deadline_s = self._cluster.compile_deadline_s
+        return lambda: self._finish_saving(finishing, deadline_s)
+
+    def _finish_saving(self, refs: Mapping[Place, Any], deadline_s: float) -> None:
+        # Not under the lock: steps go on. A failure ends the processes when a step notices it.
+        self._watch.collect(refs, time.monotonic() + deadline_s)
+
+    def restore(
+        self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]
+    ) -> list[DistributedArray]:
+        """Reads arrays of a checkpoint where they are kept.
+
+        Args:
+            folder: of the checkpoint.
+            leaves: of it.
+            argnums: per leaf the flat input of a step that it is for.
+
+        Returns:
+            a handle per leaf.
+        """
+        made: list[DistributedArray] = []
+        numbers: dict[int, dict[int, int]] = {}
+        own: dict[int, dict[int, Leaf]] = {}
+        with self._lock:
+            self._check_alive()
+            for leaf, index in zip(leaves, argnums, strict=True):
+                sharding = self.in_shardings[index]
+                impl = self.plan.inputs[index].value.key_impl
+                made.append(self._handle(self._avals[index], sharding, impl))
+                numbers.setdefault(sharding.mesh, {})[index] = made[-1].number
+                own.setdefault(sharding.mesh, {})[index] = leaf
+            self._collect(
+                {
+                    (mesh, host): actor.restore.remote(str(folder), own[mesh], numbers[mesh])
+                    for (mesh, host), actor in self._actors.items()
+                    if mesh in own
+                }
+            )
         return made
 
     def _handle(

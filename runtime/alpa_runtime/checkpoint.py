@@ -1,0 +1,226 @@
+"""Checkpoints: an index beside parts that orbax writes, each by the processes that hold its arrays.
+
+A checkpoint is a folder with ``index.json`` (what each leaf of the state is, and where) and one
+orbax checkpoint per part. It is data alone. Arrays come back in any sharding, whatever they were
+saved in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax.sharding import Sharding
+
+from alpa_runtime.errors import InputError
+
+VERSION = 1
+_INDEX = "index.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """An array of a checkpoint.
+
+    Attributes:
+        key: its path in the state, as ``jax.tree_util.keystr`` writes it.
+        shape: of the array; of a PRNG key that of its data.
+        dtype: numpy-style name.
+        key_impl: name of the PRNG implementation when it is an array of typed keys.
+        part: folder of the part that holds it.
+        name: by which the part knows it.
+    """
+
+    key: str
+    shape: tuple[int, ...]
+    dtype: str
+    key_impl: str | None
+    part: str
+    name: str
+
+
+class PartWriter:
+    """Writes parts from one process, in the background."""
+
+    def __init__(self) -> None:
+        """Starts nothing yet."""
+        self._writer: Any = None
+
+    def save(self, folder: str | os.PathLike[str], arrays: Mapping[str, jax.Array]) -> None:
+        """Begins to write arrays; they may be donated once this returns.
+
+        All processes of the arrays' mesh call it.
+        """
+        ocp = _orbax()
+        if self._writer is None:
+            self._writer = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
+        kept = {name: _data(array) for name, array in arrays.items()}
+        if any(array.platform() == "cpu" for array in kept.values()):
+            # The host's view of a CPU array is the array: the next step would write into it.
+            kept = {name: jax.numpy.copy(array) for name, array in kept.items()}
+        self._writer.save(Path(folder).absolute(), args=ocp.args.PyTreeSave(kept))
+
+    def wait(self) -> None:
+        """Waits until everything is written, and raises what went wrong."""
+        if self._writer is not None:
+            self._writer.wait_until_finished()
+
+
+def read_part(
+    folder: str | os.PathLike[str], wanted: Mapping[str, tuple[Leaf, Sharding]]
+) -> dict[str, jax.Array]:
+    """Arrays of one part.
+
+    Args:
+        folder: of the checkpoint.
+        wanted: by any name, the leaf and the sharding in which it is wanted; PRNG keys as keys.
+
+    Returns:
+        the arrays, by the same names.
+    """
+    ocp = _orbax()
+    found: dict[str, jax.Array] = {}
+    for part in sorted({leaf.part for leaf, _ in wanted.values()}):
+        own = {name: (leaf, to) for name, (leaf, to) in wanted.items() if leaf.part == part}
+        arguments = {
+            leaf.name: ocp.ArrayRestoreArgs(sharding=_data_sharding(leaf, to))
+            for leaf, to in own.values()
+        }
+        restored = ocp.PyTreeCheckpointer().restore(
+            (Path(folder) / part).absolute(),
+            args=ocp.args.PyTreeRestore(
+                item=dict.fromkeys(arguments, 0), restore_args=arguments, partial_restore=True
+            ),
+        )
+        for name, (leaf, sharding) in own.items():
+            array = restored[leaf.name]
+            if leaf.key_impl is not None:
+                keys = jax.random.wrap_key_data(array, impl=leaf.key_impl)
+                array = jax.device_put(keys, sharding)
+            found[name] = array
+    return found
+
+
+def write_index(folder: str | os.PathLike[str], leaves: Sequence[Leaf]) -> None:
+    """Writes what a checkpoint holds."""
+    data = {"version": VERSION, "leaves": [dataclasses.asdict(leaf) for leaf in leaves]}
+    (Path(folder) / _INDEX).write_text(json.dumps(data))
+
+
+def read_index(folder: str | os.PathLike[str]) -> dict[str, Leaf]:
+    """What a checkpoint holds, by key.
+
+    Raises:
+        InputError: there is no checkpoint, it is of another version, or its index is damaged.
+    """
+    name = os.fspath(folder)
+    try:
+        data = json.loads((Path(folder) / _INDEX).read_text())
+        if data["version"] != VERSION:
+            raise InputError(f"{name} is a checkpoint of version {data['version']}, not {VERSION}")
+        leaves = [Leaf(**{**leaf, "shape": tuple(leaf["shape"])}) for leaf in data["leaves"]]
+    except FileNotFoundError as error:
+        raise InputError(f"{name} is no checkpoint: it has no {_INDEX}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name} is no checkpoint, or is damaged: {error}") from error
+    for leaf in leaves:
+        if Path(leaf.part).name != leaf.part:
+            raise InputError(f"{name} names a part outside of it: {leaf.part!r}")
+    return {leaf.key: leaf for leaf in leaves}
+
+
+class Saving:
+    """A checkpoint that is being written.
+
+    The folder appears under its name once everything is in it, or not at all.
+    """
+
+    def __init__(
+        self, target: str | os.PathLike[str], begin: Callable[[Path], Callable[[], None]]
+    ) -> None:
+        """Begins.
+
+        Args:
+            target: the folder; one that exists is replaced.
+            begin: starts to write into a folder, and returns what waits for the end.
+        """
+        self._target = Path(target).absolute()
+        self._temporary = self._target.with_name(
+            f"{self._target.name}.partial-{uuid.uuid4().hex[:12]}"
+        )
+        self._error: BaseException | None = None
+        self._temporary.mkdir(parents=True)
+        try:
+            finish = begin(self._temporary)
+        except BaseException:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            raise
+        self._thread = threading.Thread(target=self._finish, args=(finish,))
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Waits until the checkpoint is there, and raises what went wrong."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def is_done(self) -> bool:
+        """Whether `wait` would return, or raise, at once."""
+        return not self._thread.is_alive()
+
+    def _finish(self, finish: Callable[[], None]) -> None:
+        try:
+            finish()
+            if self._target.exists():
+                old = self._temporary.with_name(self._temporary.name + "-old")
+                self._target.rename(old)
+                self._temporary.rename(self._target)
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                self._temporary.rename(self._target)
+        except BaseException as error:
+            self._error = error
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def describe(key: str, array: Any, part: str, name: str) -> Leaf:
+    """The entry of an array in the index."""
+    impl = getattr(array, "key_impl", None)
+    if isinstance(array, jax.Array) and jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+        impl = str(jax.random.key_impl(array))
+    shape = tuple(array.shape)
+    if impl is not None:
+        shape = (*shape, *jax.random.key_data(jax.random.key(0, impl=impl)).shape)
+    return Leaf(key, shape, "uint32" if impl else str(array.dtype), impl, part, name)
+
+
+def _data(array: jax.Array) -> jax.Array:
+    is_key = jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key)
+    return jax.random.key_data(array) if is_key else array
+
+
+def _data_sharding(leaf: Leaf, sharding: Sharding) -> Sharding:
+    """That of the data of PRNG keys: whole everywhere, they are small."""
+    if leaf.key_impl is None or not isinstance(sharding, jax.sharding.NamedSharding):
+        return sharding
+    return jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
+
+
+def _orbax() -> Any:
+    try:
+        return importlib.import_module("orbax.checkpoint")
+    except ImportError as error:
+        raise ImportError(
+            "checkpoints need orbax: pip install 'stablehlo-alpa[checkpoint]'"
+        ) from error
