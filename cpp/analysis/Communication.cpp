@@ -63,14 +63,11 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
       return;
     }
     for (Value result : op->getResults()) {
-      auto type = cast<RankedTensorType>(result.getType());
       double shards = static_cast<double>(getNumShards(
           getRow(getSharding(result), mesh.getNumAxes()), mesh.getSizes()));
-      volumes.push_back(
-          {getReadableName(op), CollectiveKind::AllReduce, combined,
-           getElementBytes(type.getElementType()) *
-               static_cast<double>(type.getNumElements()) / shards,
-           getRunsPerStep(op)});
+      volumes.push_back({getReadableName(op), CollectiveKind::AllReduce,
+                         combined, getTensorBytes(result.getType()) / shards,
+                         getRunsPerStep(op)});
     }
   });
   return volumes;

@@ -9,18 +9,13 @@
 namespace mlir::alpa {
 
 static double getBytes(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || !type.hasStaticShape()) {
-    return 0;
-  }
   if (auto rule =
           dyn_cast_or_null<ShardingRuleOpInterface>(value.getDefiningOp())) {
     if (rule.getOperatorRole() == OperatorRole::Rematerialized) {
       return 0;
     }
   }
-  return getElementBytes(type.getElementType()) *
-         static_cast<double>(type.getNumElements());
+  return getTensorBytes(value.getType());
 }
 
 FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,

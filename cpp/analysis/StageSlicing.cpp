@@ -17,14 +17,6 @@ namespace {
 /// of drawing operators to one stage. Heuristic.
 constexpr double kSmallBytes = 1024;
 
-double getBytes(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && type.hasStaticShape()
-             ? getElementBytes(type.getElementType()) *
-                   static_cast<double>(type.getNumElements())
-             : 0;
-}
-
 /// Operators that commute with a sum and only move data.
 bool movesData(Operation *op) {
   if (isa<stablehlo::ReshapeOp, stablehlo::TransposeOp>(op)) {
@@ -99,7 +91,8 @@ LogicalResult StageSlicing::placeComputed() {
     int64_t stage = getComputeStage(&op);
     stages[&op] = stage;
     forEachUsedValue(&op, [&](Value value) {
-      if (isa<BlockArgument>(value) && getBytes(value) > kSmallBytes) {
+      if (isa<BlockArgument>(value) &&
+          getTensorBytes(value.getType()) > kSmallBytes) {
         auto [owner, isNew] = owners.try_emplace(value, stage);
         owner->second = std::min(owner->second, stage);
       }
@@ -272,7 +265,7 @@ void StageSlicing::placeApplied() {
       int64_t stage =
           leaning == leanings.end() ? getStage(value) : leaning->second;
       if (stage >= 0) {
-        bytes[stage] += getBytes(value);
+        bytes[stage] += getTensorBytes(value.getType());
         hasMade |=
             stages.contains(value.getDefiningOp()) || joined.contains(value);
       }
@@ -280,14 +273,14 @@ void StageSlicing::placeApplied() {
     auto best = llvm::max_element(bytes);
     bool spreads = isClonable(&op) && *best <= kSmallBytes &&
                    llvm::any_of(op.getResults(), [](Value result) {
-                     return getBytes(result) > kSmallBytes;
+                     return getTensorBytes(result.getType()) > kSmallBytes;
                    });
     if (spreads) {
       continue;
     }
     bool isReduction =
         *best > kSmallBytes && llvm::all_of(op.getResults(), [&](Value result) {
-          return getBytes(result) * 2 <= *best;
+          return getTensorBytes(result.getType()) * 2 <= *best;
         });
     // What shrinks a parameter is made where the parameter is.
     if ((hasMade || isReduction || !isClonable(&op)) && *best > 0) {

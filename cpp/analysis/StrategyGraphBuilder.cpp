@@ -340,12 +340,7 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
     target.dtype = getElementName(op->getOperand(0).getType());
   }
   auto getBytes = [&](Type type, ShardingRowRef row) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape()) {
-      return 0.0;
-    }
-    return getElementBytes(tensor.getElementType()) *
-           static_cast<double>(tensor.getNumElements()) /
+    return getTensorBytes(type) /
            static_cast<double>(getNumShards(row, meshShape));
   };
   UnaryTerm reduction{node, weight, {}};
@@ -428,8 +423,7 @@ void StrategyGraphBuilder::recordLiveRanges() {
     if (isHeld) {
       live.end = graph.numPoints - 1;
     }
-    double bytes = getElementBytes(type.getElementType()) *
-                   static_cast<double>(type.getNumElements());
+    double bytes = getTensorBytes(type);
     const SpecTable &table = graph.tables[place->second.table];
     for (unsigned row = 0; row < table.numRows; ++row) {
       live.bytes.push_back(bytes /

@@ -12,14 +12,6 @@ namespace mlir::alpa {
 
 namespace {
 
-double getBytes(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape()
-             ? getElementBytes(tensor.getElementType()) *
-                   static_cast<double>(tensor.getNumElements())
-             : 0;
-}
-
 void visit(Block &block, double runs, std::vector<OperatorWork> &work) {
   for (Operation &op : block.without_terminator()) {
     if (auto loop = dyn_cast<stablehlo::WhileOp>(op)) {
@@ -45,14 +37,14 @@ void visit(Block &block, double runs, std::vector<OperatorWork> &work) {
     double bytes = 0;
     for (auto [index, result] : llvm::enumerate(op.getResultTypes())) {
       if (!llvm::is_contained(rule.untouchedResults, index)) {
-        bytes += getBytes(result);
+        bytes += getTensorBytes(result);
       }
     }
     std::string dtype;
     if (leads) {
       for (auto [index, operand] : llvm::enumerate(op.getOperandTypes())) {
         if (!llvm::is_contained(rule.untouchedOperands, index)) {
-          bytes += getBytes(operand);
+          bytes += getTensorBytes(operand);
         }
       }
     }

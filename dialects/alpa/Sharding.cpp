@@ -125,6 +125,14 @@ double getElementBytes(Type elementType) {
   return bits <= 8 ? 1 : bits / 8.0;
 }
 
+double getTensorBytes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape()
+             ? getElementBytes(tensor.getElementType()) *
+                   static_cast<double>(tensor.getNumElements())
+             : 0;
+}
+
 static ShardingAttr getEntry(Operation *op, StringRef name, unsigned index) {
   auto shardings = op->getAttrOfType<ArrayAttr>(name);
   if (!shardings || index >= shardings.size()) {

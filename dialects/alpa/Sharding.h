@@ -48,6 +48,9 @@ SmallVector<ShardingRow> enumerateShardings(ArrayRef<int64_t> shape,
 /// Bytes of an element as it lies in memory: i1 and sub-byte types take one.
 double getElementBytes(Type elementType);
 
+/// Bytes of a tensor; none for types that are no tensor of known shape.
+double getTensorBytes(Type type);
+
 /// The sharding that the planned module gives a value: from its producer, its
 /// loop or its function. Null where there is none.
 ShardingAttr getSharding(Value value);

@@ -17,7 +17,7 @@ from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, logical_mesh_shapes,
 from stablehlo_alpa.cost import StrategyGraph
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.inter_op import KNOWN_SCHEDULES, AutoStages, StageOption
+from stablehlo_alpa.inter_op import AutoStages, StageOption, check_schedule
 from stablehlo_alpa.layers import AutoLayers, LayerOption
 from stablehlo_alpa.planning.pins import Mask, combine, input_rows, pin_mask, split_work_masks
 
@@ -278,10 +278,8 @@ class PipeshardParallel(Method):
                 f"mesh_shape={self.mesh_shape} is of one mesh: a pipeline takes "
                 "UniformStages(mesh_shape=...) or ManualStages(mesh_shapes=...)"
             )
-        if self.schedule is not None and self.schedule not in KNOWN_SCHEDULES:
-            raise ValueError(
-                f"schedule must be one of {', '.join(KNOWN_SCHEDULES)}, got {self.schedule!r}"
-            )
+        if self.schedule is not None:
+            check_schedule(self.schedule)
 
 
 def _device(device: str | DeviceSpec) -> DeviceSpec:

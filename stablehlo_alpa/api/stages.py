@@ -43,12 +43,7 @@ class Lowered:
         Raises:
             MeshError: there are not as many devices as the plan is for.
         """
-        needed = self.plan.mesh.num_devices
-        if len(self._devices) != needed:
-            raise MeshError(
-                f"the plan of {self.plan.program.name} is for {needed} devices, "
-                f"{len(self._devices)} are given"
-            )
+        _check_count(self.plan.program.name, self.plan.mesh.num_devices, self._devices)
         compiled = Compiled(self.plan, compile_spmd(self.plan.spmd, self._devices))
         compiled.executable.compile()
         return compiled
@@ -193,12 +188,7 @@ class LoweredPipeline:
         Raises:
             MeshError: there are not as many devices as the plan is for.
         """
-        needed = self.plan.runtime.num_devices
-        if len(self._devices) != needed:
-            raise MeshError(
-                f"the plan of {self.plan.program.name} is for {needed} devices, "
-                f"{len(self._devices)} are given"
-            )
+        _check_count(self.plan.program.name, self.plan.runtime.num_devices, self._devices)
         compiled = CompiledPipeline(
             self.plan, PipelineExecutable(self.plan.runtime, self._devices, self._options)
         )
@@ -240,6 +230,11 @@ class CompiledPipeline(Compiled):
             for index, value in zip(own, part(*leaves), strict=True):
                 made[index] = value
         return made
+
+
+def _check_count(name: str, needed: int, devices: Sequence[jax.Device]) -> None:
+    if len(devices) != needed:
+        raise MeshError(f"the plan of {name} is for {needed} devices, {len(devices)} are given")
 
 
 _PYTHON_SCALARS = frozenset({int, float, complex})

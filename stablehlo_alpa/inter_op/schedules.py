@@ -253,14 +253,19 @@ SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {
 KNOWN_SCHEDULES = (*SCHEDULES, "interleaved")
 
 
+def check_schedule(name: str) -> None:
+    """Refuses a name that no schedule has, as a ``ValueError``."""
+    if name not in KNOWN_SCHEDULES:
+        raise ValueError(f"schedule must be one of {', '.join(KNOWN_SCHEDULES)}, got {name!r}")
+
+
 def make_schedule(name: str, num_meshes: int, num_stages: int, num_micro_batches: int) -> Schedule:
     """A schedule by name; ``"interleaved"`` where there are more stages than meshes.
 
     Raises:
         ValueError: the name is not known, or the schedule does not take these sizes.
     """
-    if name not in KNOWN_SCHEDULES:
-        raise ValueError(f"schedule must be one of {', '.join(KNOWN_SCHEDULES)}, got {name!r}")
+    check_schedule(name)
     if name == "interleaved":
         if num_stages % num_meshes:
             raise ValueError(
