@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from alpa_runtime.checkpoint import Leaf, PartWriter, read_part
+from alpa_runtime.checkpoint import Leaf, PartWriter, describe, read_part
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_worker import MeshWorker, make_mesh
@@ -37,6 +37,9 @@ class Held:
 
 Feed: TypeAlias = "Held | np.ndarray[Any, Any]"
 """An input of a step: kept already, or sent along (PRNG keys as their data)."""
+
+SnapshotEntries: TypeAlias = Mapping[int, tuple[Leaf, jax.sharding.PartitionSpec]]
+"""By number of an array, where it is in a snapshot, and its sharding."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +106,7 @@ class MeshProcess:
                 f"mesh {number} has {len(wanted.devices)} devices, process {host} sees "
                 f"{len(devices)}"
             )
-        mesh = make_mesh(wanted.axes, range(len(devices)), devices)
+        self._mesh = mesh = make_mesh(wanted.axes, range(len(devices)), devices)
         is_jax = transport == "jax" or (transport == "auto" and is_available())
 
         def make_link(own: Sequence[jax.Device]) -> Link:
@@ -183,6 +186,30 @@ class MeshProcess:
     def finish_saving(self) -> None:
         """Waits until what was begun is written."""
         self._writer.wait()
+
+    def save_all(self, folder: str) -> SnapshotEntries:
+        """Begins to write everything that is kept.
+
+        Returns:
+            per array, what `load_all` needs to read it.
+        """
+        part = f"mesh_{self._place[0]}"
+        entries = {
+            number: (describe("", array, part, f"array_{number}"), array.sharding.spec)
+            for number, array in self._arrays.items()
+        }
+        if entries:
+            arrays = {f"array_{number}": array for number, array in self._arrays.items()}
+            self._writer.save(f"{folder}/{part}", arrays)
+        return entries
+
+    def load_all(self, folder: str, entries: SnapshotEntries) -> None:
+        """Reads what `save_all` has written, under the same numbers."""
+        wanted = {
+            str(number): (leaf, NamedSharding(self._mesh, spec))
+            for number, (leaf, spec) in entries.items()
+        }
+        self._arrays = {int(number): a for number, a in read_part(folder, wanted).items()}
 
     def restore(self, folder: str, leaves: Mapping[int, Leaf], made: Mapping[int, int]) -> None:
         """Reads arrays that are kept.

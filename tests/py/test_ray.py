@@ -37,19 +37,35 @@ pytestmark = pytest.mark.slow
 def local_ray() -> Iterator[None]:
     """Ray starts with the first test and ends with the last."""
     yield
+    started = actors_below(os.getpid())
     stablehlo_alpa.shutdown()
-    assert actor_processes() == []
+    assert_gone(started)
 
 
-def actor_processes() -> list[int]:
-    """Processes of this process' actors."""
-    found = []
+def actors_below(parent: int) -> list[int]:
+    """Actors that descend from a process."""
+    parents, actors = {}, []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with contextlib.suppress(OSError):
+                status = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(status[1])
                 if b"MeshActor" in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
-    return found
+                    actors.append(int(folder.name))
+
+    def descends(process: int) -> bool:
+        return process == parent or (process in parents and descends(parents[process]))
+
+    return [actor for actor in actors if descends(actor)]
+
+
+def assert_gone(processes: list[int]) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if not any(Path(f"/proc/{process}").exists() for process in processes):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"processes {processes} are left")
 
 
 def on_cluster(case: TrainCase, pipeline: Pipeline, cluster: RayCluster) -> Any:
@@ -118,10 +134,8 @@ def running() -> Iterator[tuple[Any, TrainCase, Any]]:
 
 
 def pid_of(step: Any, case: TrainCase, mesh: int) -> int:
-    import ray
-
     executable = step.compile(*case.args).executable
-    pid: int = ray.get(executable._actors[mesh, 0].ping.remote())
+    pid: int = executable._fleet._pids[mesh, 0][1]
     return pid
 
 
@@ -152,15 +166,12 @@ def test_handles_say_what_they_are(running: Any) -> None:
 
 
 def test_arrays_that_nobody_holds_are_dropped(running: Any) -> None:
-    import ray
-
     step, case, state = running
     executable = step.compile(*case.args).executable
 
     def kept() -> int:
-        executable.synchronize()
-        actors = executable._actors.values()
-        return sum(ray.get([actor.num_arrays.remote() for actor in actors]))
+        fleet = executable._fleet
+        return sum(executable._ask("num_arrays", dict.fromkeys(fleet.places, ())).values())
 
     counts = []
     for _ in range(6):
@@ -195,6 +206,39 @@ def test_a_silent_process_is_named(running: Any) -> None:
             os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.parametrize(("how", "has_snapshot"), [(signal.SIGKILL, True), (signal.SIGSTOP, False)])
+def test_a_restart_loses_nothing(how: Any, has_snapshot: bool, tmp_path: Path) -> None:
+    pipeline = Pipeline("mlp", 4, TWO)
+    case = make_case(pipeline)
+    cluster = RayCluster(
+        deadline_s=3.0,
+        on_failure="restart",
+        snapshot_folder=str(tmp_path),
+        snapshot_steps=3 if has_snapshot else 100,
+    )
+    step, undisturbed = on_cluster(case, pipeline, cluster), parallel_step(case, pipeline)
+    state = step.create_state(lambda: case.state, batch=(case.batch, case.rng))
+    expected_state = case.state
+    executable = step.compile(*case.args).executable
+    losses, expected = [], []
+    for number in range(12):
+        if number in (6, 9):
+            victim = pid_of(step, case, number % 2)
+            os.kill(victim, how)
+        rng = jax.random.fold_in(case.rng, number)
+        state, metrics = step(state, case.batch, rng)
+        expected_state, expected_metrics = undisturbed(expected_state, case.batch, rng)
+        losses.append(metrics["loss"])
+        expected.append(expected_metrics["loss"])
+    for found, wanted in zip(losses, expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+    for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(expected_state), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    assert (executable._journal.snapshot is not None) == has_snapshot
+    step.compile(*case.args).close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_cluster_of_the_users_is_left_alone() -> None:
     import ray
 
@@ -219,13 +263,12 @@ def test_a_cluster_of_the_users_is_left_alone() -> None:
         _, metrics = step(case.state, case.batch, case.rng)
         assert float(metrics["loss"]) > 0
         assert ray.get(counter.add.remote()) == 1
+        started = actors_below(os.getpid())
+        assert len(started) == 2
         stablehlo_alpa.shutdown()
         assert ray.is_initialized()
         assert ray.get(counter.add.remote()) == 2
-        deadline = time.monotonic() + 10
-        while actor_processes() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert actor_processes() == []
+        assert_gone(started)
     finally:
         ray.shutdown()
 
@@ -235,6 +278,7 @@ def test_a_cluster_of_the_users_is_left_alone() -> None:
     [
         (lambda: RayCluster(num_hosts=0), "num_hosts must be >= 1, got 0"),
         (lambda: RayCluster(transport="mail"), "transport must be auto, jax or tcp, got 'mail'"),
+        (lambda: RayCluster(on_failure="restart"), "needs snapshot_folder"),
         (lambda: RayCluster(platform="tpu"), "platform must be cpu or gpu, got 'tpu'"),
         (lambda: RayCluster(deadline_s=0), "deadline_s must be > 0 seconds, got 0"),
     ],

@@ -81,6 +81,14 @@ class MeshActor:
         """See `MeshProcess.save`."""
         self._running.save(folder, arrays)
 
+    def save_all(self, folder: str) -> Any:
+        """See `MeshProcess.save_all`."""
+        return self._running.save_all(folder)
+
+    def load_all(self, folder: str, entries: Any) -> None:
+        """See `MeshProcess.load_all`."""
+        self._running.load_all(folder, entries)
+
     @ray.method(concurrency_group="saving")
     def finish_saving(self) -> None:
         """See `MeshProcess.finish_saving`."""
@@ -98,10 +106,13 @@ class MeshActor:
         """Arrays that are kept."""
         return self._running.num_arrays
 
+    def whereabouts(self) -> tuple[str, int]:
+        """Ray's name of the host, and the number of the operating system's process."""
+        return ray.get_runtime_context().get_node_id(), os.getpid()
+
     @ray.method(concurrency_group="beside")
-    def ping(self) -> int:
-        """The number of the operating system's process; shows that it is alive."""
-        return os.getpid()
+    def ping(self) -> None:
+        """Shows that the process is alive."""
 
     @property
     def _running(self) -> MeshProcess:

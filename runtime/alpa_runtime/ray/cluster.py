@@ -31,6 +31,13 @@ class RayCluster:
             ``"auto"``, which takes jax's where it exists.
         deadline_s: seconds that a step may take before the cluster counts as stuck. The first step
             gets ``compile_deadline_s`` more.
+        on_failure: ``"raise"``, or ``"restart"``: lost processes are replaced by new ones, which
+            start from the last snapshot and do again what was done since. Needs
+            ``snapshot_folder``, and keeps the batches since the last snapshot in Ray's object
+            store.
+        snapshot_folder: where snapshots are written; every host has to see it.
+        snapshot_steps: a snapshot is begun every so many steps.
+        max_restarts: in a row, without a snapshot in between.
         compile_deadline_s: seconds in which all programs have to be compiled.
     """
 
@@ -41,10 +48,18 @@ class RayCluster:
     bind: str = "127.0.0.1"
     transport: str = "auto"
     deadline_s: float = 300.0
+    on_failure: str = "raise"
+    snapshot_folder: str = ""
+    snapshot_steps: int = 100
+    max_restarts: int = 3
     compile_deadline_s: float = 1800.0
 
     def __post_init__(self) -> None:
-        for name in ("num_hosts", "devices_per_host"):
+        if self.on_failure not in ("raise", "restart"):
+            raise ValueError(f"on_failure must be raise or restart, got {self.on_failure!r}")
+        if self.on_failure == "restart" and not self.snapshot_folder:
+            raise ValueError("on_failure='restart' needs snapshot_folder, where snapshots are kept")
+        for name in ("num_hosts", "devices_per_host", "snapshot_steps", "max_restarts"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be >= 1, got {value}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
+import logging
+import shutil
 import threading
-import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +15,6 @@ from typing import Any
 import jax
 import numpy as np
 import ray
-from ray.util.placement_group import placement_group, remove_placement_group
-from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.errors import InputError, RuntimeMeshError
@@ -24,15 +23,21 @@ from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
 from alpa_runtime.plan import PipelinePlan, PlanInput
 from alpa_runtime.program import ValueSpec, numpy_dtype
-from alpa_runtime.ray.actor import MeshActor, environment
 from alpa_runtime.ray.arrays import DistributedArray, MeshSharding
 from alpa_runtime.ray.cluster import Hosts, RayCluster, register
 from alpa_runtime.ray.failures import ClusterError
-from alpa_runtime.ray.watch import Watch
+from alpa_runtime.ray.fleet import Fleet
+from alpa_runtime.ray.journal import Call, Journal, Snapshot
 from alpa_runtime.transport import Place
+
+_log = logging.getLogger(__name__)
 
 # Steps that may be asked for before the first of them is done.
 _OUTSTANDING = 2
+
+
+class _RestartedError(Exception):
+    """Processes failed, and new ones have taken their place."""
 
 
 class RayExecutable:
@@ -77,99 +82,96 @@ class RayExecutable:
         self._dropped: deque[tuple[int, int]] = deque()
         self._pending: deque[tuple[int, dict[Place, Any]]] = deque()
         self._failure: BaseException | None = None
-        self._groups: list[Any] = []
-        self._actors: dict[Place, Any] = {}
-        self._watch = Watch(plan, self._actors, cluster)
-        self._num_hosts = tuple(
-            -(-len(mesh.devices) // hosts.devices_per_host) for mesh in plan.meshes
-        )
+        self._journal = Journal() if cluster.on_failure == "restart" else None
+        self._restarts = 0
+        self._fleet = Fleet(plan, cluster, hosts)
         register(self)
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
 
     # Processes
 
-    def _start(self) -> None:
-        for mesh, count in enumerate(self._num_hosts):
-            size = len(self.plan.meshes[mesh].devices) // count
-            self._groups.append(self._reserve(mesh, count, size))
-            for host in range(count):
-                self._actors[mesh, host] = self._make_actor(self._groups[-1], host, size)
-        bind = self._cluster.bind
-        meeting = self._collect(
-            {
-                (mesh, 0): self._actors[mesh, 0].meeting_point.remote(bind)
-                for mesh, count in enumerate(self._num_hosts)
-                if count > 1
-            }
-        )
-        plan = ray.put(self.plan)
-        described = self._collect(
-            {
-                (mesh, host): actor.start.remote(
-                    plan,
-                    (mesh, host),
-                    self._num_hosts,
-                    bind,
-                    self._cluster.transport,
-                    meeting.get((mesh, 0)),
-                )
-                for (mesh, host), actor in self._actors.items()
-            }
-        )
-        self._watch.progress = {place: path for place, (_, path) in described.items()}
-        addresses = {place: address for place, (address, _) in described.items()}
-        secret = secrets.token_bytes(32)
-        self._collect(
-            {
-                place: actor.connect.remote(addresses, secret)
-                for place, actor in self._actors.items()
-            }
-        )
+    def _submit(self, method: str, arguments: Mapping[Place, tuple[Any, ...]]) -> dict[Place, Any]:
+        """Asks processes for something that changes what they keep."""
+        if self._journal is not None:
+            self._journal.record(Call(method, arguments))
+        return self._fleet.submit(method, arguments)
 
-    def _reserve(self, mesh: int, count: int, size: int) -> Any:
-        gpus = {"GPU": float(size)} if self._hosts.platform == "gpu" else {}
-        strategy = "PACK" if count == 1 or self._hosts.platform == "cpu" else "STRICT_SPREAD"
-        group = placement_group([{"CPU": 1.0, **gpus}] * count, strategy=strategy)
-        if not group.wait(timeout_seconds=60):
-            remove_placement_group(group)
-            raise RuntimeMeshError(
-                f"Ray has no room for mesh {mesh} of {self.plan.name}: {count} processes with a "
-                f"CPU and {int(gpus.get('GPU', 0))} GPUs each"
+    def _collect(
+        self, refs: Mapping[Place, Any], deadline_s: float | None = None
+    ) -> dict[Any, Any]:
+        """Results of calls to several processes.
+
+        Raises:
+            ClusterError: one died, failed, or was not done in time; all are ended then.
+            _RestartedError: the same, but new processes have done again what was submitted.
+        """
+        try:
+            return self._fleet.collect(refs, deadline_s)
+        except ClusterError as error:
+            if self._journal is not None:
+                self._restart(error, self._journal)
+                raise _RestartedError from error
+            self._fail(error)
+            raise
+        except BaseException as error:
+            self._fail(error)
+            raise
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failure is None:
+            self._failure = error
+        self.close()
+
+    def _restart(self, error: ClusterError, journal: Journal) -> None:
+        """Starts new processes, gives them the last snapshot, and does again what came behind."""
+        _log.warning("%s; restarting", error)
+        journal.poll()
+        journal.abandon()
+        self._pending.clear()
+        while True:
+            self._restarts += 1
+            self._fleet.close()
+            if self._restarts > self._cluster.max_restarts:
+                self._fail(error)
+                raise error
+            try:
+                self._fleet = Fleet(self.plan, self._cluster, self._hosts)
+                if journal.snapshot is not None:
+                    folder = str(journal.snapshot.folder)
+                    entries = journal.snapshot.entries
+                    self._fleet.call("load_all", {p: (folder, entries[p]) for p in entries})
+                for call in journal.calls:
+                    refs = self._fleet.submit(call.method, call.arguments)
+                    self._fleet.collect(refs, self._cluster.deadline_s)
+                return
+            except ClusterError as again:
+                error = again
+
+    def _take_snapshot(self, journal: Journal) -> None:
+        """Lets every process write what it keeps; steps go on while it does."""
+        places = self._fleet.places
+        folder = Path(self._cluster.snapshot_folder) / f"snapshot-{uuid.uuid4().hex[:12]}"
+        try:
+            folder.mkdir(parents=True)
+            entries = self._collect(
+                self._fleet.submit("save_all", {place: (str(folder),) for place in places}),
+                self._cluster.deadline_s,
             )
-        return group
-
-    def _make_actor(self, group: Any, host: int, size: int) -> Any:
-        options: dict[str, Any] = {
-            "num_cpus": 1,
-            "num_gpus": size if self._hosts.platform == "gpu" else 0,
-            "scheduling_strategy": PlacementGroupSchedulingStrategy(
-                group, placement_group_bundle_index=host
-            ),
-            "runtime_env": {"env_vars": environment(self._hosts, size)},
-            "max_restarts": 0,
-        }
-        make: Any = ray.remote
-        actor = make(concurrency_groups={"beside": 1, "saving": 1})(MeshActor)
-        return actor.options(**options).remote()
+        except _RestartedError:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        refs = self._fleet.submit("finish_saving", dict.fromkeys(places, ()))
+        journal.begin(Snapshot(folder, entries), refs)
+        # What was lived through is behind us.
+        self._restarts = 0
 
     def close(self) -> None:
         """Ends all processes of the plan. Handles of arrays on them are lost."""
         with self._lock:
             if self._failure is None:
                 self._failure = RuntimeMeshError(f"{self.plan.name} was closed")
-            for actor in self._actors.values():
-                with contextlib.suppress(Exception):
-                    ray.kill(actor)
-            for group in self._groups:
-                with contextlib.suppress(Exception):
-                    remove_placement_group(group)
-            self._watch.forget()
-            self._actors.clear()
-            self._groups.clear()
+            self._fleet.close()
+            if self._journal is not None:
+                self._journal.close()
             self._pending.clear()
 
     def compile(self) -> None:
@@ -208,16 +210,22 @@ class RayExecutable:
             while self._dropped:
                 mesh, number = self._dropped.popleft()
                 dropped[mesh].append(number)
-            refs = {}
-            for (mesh, host), actor in self._actors.items():
+            orders: dict[Place, tuple[Any, ...]] = {}
+            for mesh, host in self._fleet.places:
                 plain, arrays = _arrays_apart(feeds[mesh])
                 order = StepOrder(self._next_step, plain, outputs[mesh], tuple(dropped[mesh]))
-                refs[mesh, host] = actor.step.remote(order, *arrays)
-            self._pending.append((self._next_step, refs))
+                orders[mesh, host] = (order, *arrays)
+            self._pending.append((self._next_step, self._submit("step", orders)))
             self._next_step += 1
             for arg, value in zip(args, self.plan.inputs, strict=True):
                 if value.is_donated and isinstance(arg, DistributedArray):
                     arg.mark_deleted()
+            journal = self._journal
+            if journal is not None:
+                journal.poll()
+                is_due = self._next_step % self._cluster.snapshot_steps == 0
+                if is_due and not journal.is_writing:
+                    self._take_snapshot(journal)
         return tuple(results)
 
     def _feeds(self, args: Sequence[Any]) -> list[dict[int, Any]]:
@@ -238,7 +246,8 @@ class RayExecutable:
 
     def _finish_oldest(self) -> None:
         _, refs = self._pending.popleft()
-        self._collect(refs, self._cluster.deadline_s)
+        with contextlib.suppress(_RestartedError):
+            self._collect(refs, self._cluster.deadline_s)
 
     def synchronize(self) -> None:
         """Waits until all steps that were asked for are done.
@@ -250,22 +259,6 @@ class RayExecutable:
             self._check_alive()
             while self._pending:
                 self._finish_oldest()
-
-    def _collect(
-        self, refs: Mapping[Place, Any], deadline_s: float | None = None
-    ) -> dict[Any, Any]:
-        """Results of calls to several processes.
-
-        Raises:
-            ClusterError: one died, failed, or was not done in time; all are ended then.
-        """
-        deadline = time.monotonic() + (deadline_s or self._cluster.compile_deadline_s)
-        try:
-            return self._watch.collect(refs, deadline)
-        except BaseException as error:
-            self._failure = error
-            self.close()
-            raise
 
     def _check_alive(self) -> None:
         if self._failure is not None:
@@ -292,7 +285,7 @@ class RayExecutable:
         arguments = [_to_numpy(leaf) for leaf in leaves]
         with self._lock:
             self._check_alive()
-            refs = {}
+            calls: dict[Place, tuple[Any, ...]] = {}
             for mesh in range(len(self.plan.meshes)):
                 own = [i for i, n in enumerate(argnums) if self.in_shardings[n].mesh == mesh]
                 if not own:
@@ -304,10 +297,11 @@ class RayExecutable:
                     numbers[index] = self._next_array
                     impl = self.plan.inputs[index].value.key_impl
                     made[i] = self._handle(self._avals[index], self.in_shardings[index], impl)
-                for (at, host), actor in self._actors.items():
-                    if at == mesh:
-                        refs[at, host] = actor.create.remote(module, arguments, numbers)
-            self._collect(refs)
+                for place in self._fleet.places:
+                    if place[0] == mesh:
+                        calls[place] = (module, arguments, numbers)
+            with contextlib.suppress(_RestartedError):
+                self._collect(self._submit("create", calls))
         return made
 
     def save(
@@ -328,20 +322,28 @@ class RayExecutable:
                 raise InputError(f"{array!r} was deleted: a call that donates it has taken it")
             parts.setdefault((array.sharding.mesh, part), {})[name] = array.number
         with self._lock:
-            self.synchronize()
-            places: dict[Place, Any] = {}
-            for (mesh, part), numbers in parts.items():
-                for (at, host), actor in self._actors.items():
-                    if at == mesh:
-                        places[at, host] = actor.save.remote(str(folder / part), numbers)
-            self._collect(places)
-            finishing = {place: self._actors[place].finish_saving.remote() for place in places}
-        deadline_s = self._cluster.compile_deadline_s
-        return lambda: self._finish_saving(finishing, deadline_s)
-
-    def _finish_saving(self, refs: Mapping[Place, Any], deadline_s: float) -> None:
+            calls = {
+                place: (str(folder / part), numbers)
+                for (mesh, part), numbers in parts.items()
+                for place in self._fleet.places
+                if place[0] == mesh
+            }
+            self._ask("save", calls)
+            refs = self._fleet.submit("finish_saving", dict.fromkeys(calls, ()))
         # Not under the lock: steps go on. A failure ends the processes when a step notices it.
-        self._watch.collect(refs, time.monotonic() + deadline_s)
+        fleet = self._fleet
+
+        def finish() -> None:
+            fleet.collect(refs)
+
+        return finish
+
+    def _ask(self, method: str, calls: Mapping[Place, tuple[Any, ...]]) -> dict[Any, Any]:
+        """Asks for something that changes nothing, of processes that have done all steps."""
+        while True:
+            self.synchronize()
+            with contextlib.suppress(_RestartedError):
+                return self._collect(self._fleet.submit(method, calls), self._cluster.deadline_s)
 
     def restore(
         self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]
@@ -367,13 +369,13 @@ class RayExecutable:
                 made.append(self._handle(self._avals[index], sharding, impl))
                 numbers.setdefault(sharding.mesh, {})[index] = made[-1].number
                 own.setdefault(sharding.mesh, {})[index] = leaf
-            self._collect(
-                {
-                    (mesh, host): actor.restore.remote(str(folder), own[mesh], numbers[mesh])
-                    for (mesh, host), actor in self._actors.items()
-                    if mesh in own
-                }
-            )
+            calls = {
+                (mesh, host): (str(folder), own[mesh], numbers[mesh])
+                for mesh, host in self._fleet.places
+                if mesh in own
+            }
+            with contextlib.suppress(_RestartedError):
+                self._collect(self._submit("restore", calls))
         return made
 
     def _handle(
@@ -388,17 +390,10 @@ class RayExecutable:
 
     def fetch(self, array: DistributedArray) -> Any:
         """The whole array in this process."""
+        mesh = array.sharding.mesh
         with self._lock:
-            self.synchronize()
-            mesh = array.sharding.mesh
-            parts = self._collect(
-                {
-                    place: actor.fetch.remote(array.number)
-                    for place, actor in self._actors.items()
-                    if place[0] == mesh
-                },
-                self._cluster.deadline_s,
-            )
+            calls = {p: (array.number,) for p in self._fleet.places if p[0] == mesh}
+            parts = self._ask("fetch", calls)
         return _assemble(array, [part for own in parts.values() for part in own])
 
     def _input_sharding(self, value: PlanInput) -> MeshSharding:
