@@ -95,6 +95,11 @@ class Executable:
             self._must_place = True
             return compiled(*placed)
 
+    def feed(self, index: int, array: Any) -> jax.Array:
+        """Puts an input where the program needs it, for one of the next calls."""
+        _check_aval(self.program, index, jax.typeof(array), self._avals[index])
+        return jax.device_put(array, self.in_shardings[index])
+
     def place(self, args: Sequence[Any]) -> list[Any]:
         """Moves arrays whose sharding is not the program's; leaves everything else alone."""
         self.check(args)

@@ -12,6 +12,34 @@ from alpa_runtime.plan import PipelinePlan, PlanInput
 from alpa_runtime.program import numpy_dtype
 
 
+class Fed:
+    """An input that lies where a step needs it already; good for one step.
+
+    Attributes:
+        aval: shape, dtype and weak type.
+        content: for what runs the plan.
+        owner: what runs the plan.
+    """
+
+    def __init__(self, aval: Any, content: Any, owner: Any) -> None:
+        """Made by ``feed`` of what runs the plan."""
+        self.aval, self.content, self.owner = aval, content, owner
+        self.shape, self.dtype = tuple(aval.shape), aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether it came from a Python scalar."""
+        return bool(self.aval.weak_type)
+
+    def __repr__(self) -> str:
+        return f"Fed({self.dtype}{list(self.shape)})"
+
+
+def aval_of(array: Any) -> Any:
+    """Shape, dtype and weak type of an array-like, a handle, or what was fed."""
+    return array.aval if hasattr(array, "aval") else jax.typeof(array)
+
+
 def input_avals(plan: PipelinePlan) -> list[jax.ShapeDtypeStruct]:
     """Shapes and dtypes of the flat inputs, PRNG keys as keys."""
     return [_aval(value) for value in plan.inputs]
@@ -29,17 +57,21 @@ def check_inputs(
         raise InputError(f"{plan.name} takes {len(avals)} arrays, got {len(args)}")
     for arg, aval, value in zip(args, avals, plan.inputs, strict=True):
         name = value.value.name or "an input"
-        found = arg.aval if hasattr(arg, "aval") else jax.typeof(arg)
-        if tuple(found.shape) != tuple(aval.shape) or found.dtype != aval.dtype:
-            raise InputError(
-                f"{name} of {plan.name} is {aval.dtype}{list(aval.shape)}, "
-                f"got {found.dtype}{list(found.shape)}"
-            )
+        check_input(plan, aval, aval_of(arg), name)
         if hasattr(arg, "is_deleted") and arg.is_deleted():
             raise InputError(
                 f"{name} of {plan.name} was deleted: an earlier call that donates it has "
                 "taken its buffers; pass what that call returned"
             )
+
+
+def check_input(plan: PipelinePlan, aval: Any, found: Any, name: str) -> None:
+    """Refuses one argument of another shape or dtype, as an `InputError`."""
+    if tuple(found.shape) != tuple(aval.shape) or found.dtype != aval.dtype:
+        raise InputError(
+            f"{name} of {plan.name} is {aval.dtype}{list(aval.shape)}, "
+            f"got {found.dtype}{list(found.shape)}"
+        )
 
 
 def _aval(value: PlanInput) -> jax.ShapeDtypeStruct:

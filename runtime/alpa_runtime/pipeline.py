@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding
 
 from alpa_runtime.cpu_pool import require_cpu_pool
 from alpa_runtime.errors import RuntimeMeshError
-from alpa_runtime.inputs import check_inputs, input_avals
+from alpa_runtime.inputs import Fed, aval_of, check_input, check_inputs, input_avals
 from alpa_runtime.mesh_worker import MeshWorker, make_mesh, put
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import PipelinePlan, PlanInput
@@ -95,7 +95,10 @@ class PipelineExecutable:
         check_inputs(self.plan, self._avals, args)
         buffers: list[dict[int, Any]] = [{} for _ in self.meshes]
         for index, arg in enumerate(args):
-            self._place(index, arg, buffers)
+            is_fed = isinstance(arg, Fed)
+            parts = arg.content if is_fed and arg.owner is self else self._placed(index, arg)
+            for (mesh, buffer), part in parts.items():
+                buffers[mesh][buffer] = part
         for worker, own in zip(self._workers, buffers, strict=True):
             worker.begin(own)
         tracer = Tracer(len(self.meshes)) if self.options.trace else None
@@ -108,17 +111,31 @@ class PipelineExecutable:
         held = [worker.finish() for worker in workers]
         return tuple(held[o.mesh][o.buffer] for o in self.plan.outputs)
 
-    def _place(self, index: int, arg: Any, buffers: list[dict[int, Any]]) -> None:
-        """Puts an input on the meshes that need it."""
+    def feed(self, index: int, array: Any) -> Fed:
+        """Puts an input on the meshes that need it, for one of the next steps.
+
+        Args:
+            index: of the flat input.
+            array: its value.
+
+        Raises:
+            InputError: its shape or dtype is wrong.
+        """
+        name = self.plan.inputs[index].value.name or "an input"
+        aval = aval_of(array)
+        check_input(self.plan, self._avals[index], aval, name)
+        return Fed(aval, self._placed(index, array), self)
+
+    def _placed(self, index: int, arg: Any) -> dict[tuple[int, int], Any]:
+        """An input in the buffers (by mesh) that hold it or its micro-batches."""
+        placed: dict[tuple[int, int], Any] = {}
         for placement in self.plan.inputs[index].placements:
             shardings = self._workers[placement.mesh].shardings
-            if not self.plan.inputs[index].is_batch:
-                (buffer,) = placement.buffers
-                buffers[placement.mesh][buffer] = put(arg, shardings[buffer])
-                continue
-            parts = self._split(index, arg)
+            is_batch = self.plan.inputs[index].is_batch
+            parts = self._split(index, arg) if is_batch else [arg]
             for buffer, part in zip(placement.buffers, parts, strict=True):
-                buffers[placement.mesh][buffer] = put(part, shardings[buffer])
+                placed[placement.mesh, buffer] = put(part, shardings[buffer])
+        return placed
 
     def _split(self, index: int, arg: Any) -> Sequence[Any]:
         """The micro-batches of a batch."""

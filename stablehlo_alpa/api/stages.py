@@ -147,6 +147,9 @@ class Compiled:
         found = read_part(folder, wanted)
         return [found[str(i)] for i in range(len(leaves))]
 
+    def close(self) -> None:
+        """Ends the processes that it runs in, where it has some of its own."""
+
     def as_text(self) -> str:
         """The optimised program of the backend."""
         return self.executable.compile().as_text() or ""

@@ -18,7 +18,7 @@ import ray
 
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.errors import InputError, RuntimeMeshError
-from alpa_runtime.inputs import check_inputs, input_avals
+from alpa_runtime.inputs import Fed, aval_of, check_input, check_inputs, input_avals
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
 from alpa_runtime.plan import PipelinePlan, PlanInput
@@ -228,6 +228,21 @@ class RayExecutable:
                     self._take_snapshot(journal)
         return tuple(results)
 
+    def feed(self, index: int, array: Any) -> Fed:
+        """Puts an input into Ray's object store, for one of the next steps.
+
+        Args:
+            index: of the flat input.
+            array: its value.
+
+        Raises:
+            InputError: its shape or dtype is wrong.
+        """
+        name = self.plan.inputs[index].value.name or "an input"
+        aval = aval_of(array)
+        check_input(self.plan, self._avals[index], aval, name)
+        return Fed(aval, ray.put(_to_numpy(array)), self)
+
     def _feeds(self, args: Sequence[Any]) -> list[dict[int, Any]]:
         """What each mesh is fed."""
         feeds: list[dict[int, Any]] = [{} for _ in self.plan.meshes]
@@ -239,7 +254,8 @@ class RayExecutable:
                 continue
             if not meshes:
                 continue
-            data = ray.put(_to_numpy(arg))
+            is_fed = isinstance(arg, Fed) and arg.owner is self
+            data = arg.content if is_fed else ray.put(_to_numpy(arg))
             for mesh in meshes:
                 feeds[mesh][index] = data
         return feeds

@@ -1,0 +1,170 @@
+"""Processes instead of one: bytes per second between them, and what the driver costs per step."""
+
+import report
+
+report.prepare_devices(8)
+
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from alpa_runtime import ValueSpec
+from alpa_runtime.local_call import LocalModule
+from alpa_runtime.mesh_process import Held, StepOrder
+from alpa_runtime.plan import PipelinePlan, Placement, PlanInput, PlanMesh, PlanOutput, Recv, Send
+from mesh_processes import NUM_DEVICES, MeshProcesses
+from models import gpt, mlp
+from models.case import TrainCase
+from report import Row
+
+import stablehlo_alpa
+from stablehlo_alpa.inter_op.cross_mesh import plan_transfer
+
+# Elements of float32: 64 MiB.
+_ELEMENTS = 1 << 24
+
+
+def plain_tcp_s(rounds: int) -> list[float]:
+    """Seconds in which 64 MiB cross the loopback interface, into a buffer that is there."""
+    size = 4 * _ELEMENTS
+    data, buffer = memoryview(bytearray(size)), memoryview(bytearray(size))
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            for _ in range(rounds):
+                connection.recv(1)
+                connection.sendall(data)
+
+    threading.Thread(target=serve, daemon=True).start()
+    times = []
+    with socket.create_connection(listener.getsockname()) as connection:
+        for _ in range(rounds):
+            start = time.perf_counter()
+            connection.sendall(b"x")
+            view = buffer
+            while view:
+                view = view[connection.recv_into(view) :]
+            times.append(time.perf_counter() - start)
+    listener.close()
+    return times
+
+
+def one_value_plan() -> PipelinePlan:
+    """64 MiB from the devices of one mesh to those of another, as they lie."""
+    axes = (("x", NUM_DEVICES),)
+    value = ValueSpec((_ELEMENTS,), "float32", (("x",),))
+    transfer = plan_transfer(value, axes, value, axes)
+    size = NUM_DEVICES
+    return PipelinePlan(
+        name="one_value",
+        num_micro_batches=1,
+        schedule="none",
+        meshes=(PlanMesh(axes, tuple(range(size))), PlanMesh(axes, tuple(range(size, 2 * size)))),
+        programs=(),
+        reshardings=(transfer.resharding,),
+        values=(value,),
+        buffers=((0,), (0,)),
+        instructions=((Send(0, 1, 0, 0),), (Recv(0, 0, 0, 0),)),
+        inputs=(PlanInput(value, False, False, (Placement(0, (0,)),)),),
+        outputs=(PlanOutput(1, 0),),
+    )
+
+
+def transport_s(name: str, rounds: int) -> list[float]:
+    """Seconds in which the value crosses between two processes."""
+    processes = MeshProcesses(one_value_plan(), name)
+    try:
+        text = jax.jit(lambda: jnp.ones(_ELEMENTS)).lower().as_text()
+        module = LocalModule("ones", text, (), (((_ELEMENTS,), "float32"),))
+        processes.ask(0, "create", module, (), {0: 0})
+        processes.answer(0)
+        times = []
+        for step in range(rounds):
+            start = time.perf_counter()
+            processes.ask(1, "step", StepOrder(step, {}, {0: 0}))
+            processes.ask(0, "step", StepOrder(step, {0: Held(0)}, {}))
+            processes.answer(1)
+            times.append(time.perf_counter() - start)
+            processes.answer(0)
+    finally:
+        processes.close()
+    return times
+
+
+def transport_row(name: str, rounds: int) -> Row:
+    """One transport against plain TCP."""
+    # The first transfers make connections and touch memory.
+    ours = min(transport_s(name, rounds)[2:])
+    plain = min(plain_tcp_s(rounds)[2:])
+    return report.compared(
+        f"64 MiB between processes, transport {name}",
+        1e3 * ours,
+        "ms",
+        against="plain TCP on loopback",
+        reference=1e3 * plain,
+        bar=1 / 0.6,
+    )
+
+
+def seconds_per_step(case: TrainCase, cluster: Any, rounds: int) -> float:
+    """Median seconds of a step of two stages, four micro-batches, state and losses waited for."""
+    method = stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=4,
+        layers=stablehlo_alpa.AutoLayers(num_layers=2),
+        stages=stablehlo_alpa.UniformStages(2),
+        schedule="1f1b",
+    )
+    step = stablehlo_alpa.parallelize(case.step, method=method, cluster=cluster, donate_argnums=0)
+    state = step.create_state(lambda: case.state, batch=(case.batch, case.rng))
+    batch = jax.tree.map(np.asarray, case.batch)
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        state, metrics = step(state, batch, case.rng)
+        float(metrics["loss"])
+        times.append(time.perf_counter() - start)
+    if cluster is not None:
+        step.compile(state, case.batch, case.rng).close()
+    return statistics.median(times[2:])
+
+
+def step_rows(rounds: int) -> list[Row]:
+    """What a cluster of two actors adds to a step."""
+    small = mlp.make(layers=2)
+    large = gpt.make(batch=32, layers=4, hidden=128, length=64)
+    cluster = stablehlo_alpa.RayCluster()
+    made: Callable[[TrainCase, Any], float] = lambda case, where: seconds_per_step(  # noqa: E731
+        case, where, rounds
+    )
+    added = made(small, cluster) - made(small, None)
+    actors, here = made(large, cluster), made(large, None)
+    stablehlo_alpa.shutdown()
+    return [
+        report.limited("two actors, added to a small step", 1e3 * added, "ms", bar=7.0),
+        report.compared(
+            "step of a GPT on two actors",
+            1e3 * actors,
+            "ms",
+            against="in one process",
+            reference=1e3 * here,
+            bar=1.1,
+        ),
+    ]
+
+
+def measure(quick: bool) -> list[Row]:
+    """Both transports between processes, and the steps."""
+    rounds = 10 if quick else 30
+    return [*(transport_row(name, rounds) for name in ("jax", "tcp")), *step_rows(rounds)]
+
+
+if __name__ == "__main__":
+    report.main("Processes instead of one", measure)
