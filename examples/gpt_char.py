@@ -8,9 +8,10 @@ runs beside it, so that the losses can be compared.
 """
 
 import argparse
+import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,35 @@ def batches(text: np.ndarray, seed: int) -> Iterator[np.ndarray]:
         yield np.stack([text[start : start + LENGTH + 1] for start in starts])
 
 
+def compare_losses(
+    parallel: tuple[Any, Any],
+    plain: tuple[Any, Any],
+    data: Sequence[np.ndarray],
+    key: jax.Array,
+) -> Any:
+    """Trains both on the same batches and prints their losses.
+
+    Args:
+        parallel: a step and its state.
+        plain: the same under plain ``jax.jit``.
+        data: a batch per step.
+        key: of dropout; each step has its own.
+
+    Returns:
+        the last state of ``parallel``.
+    """
+    (parallel_step, state), (plain_step, plain_state) = parallel, plain
+    print("\n step    parallel       plain jax.jit   difference")
+    for index, batch in enumerate(data):
+        step_key = jax.random.fold_in(key, index)
+        state, loss = parallel_step(state, batch, step_key)
+        plain_state, plain_loss = plain_step(plain_state, batch, step_key)
+        if index % 10 == 0 or index == len(data) - 1:
+            a, b = float(loss), float(plain_loss)
+            print(f"{index:5d}   {a:10.6f}      {b:10.6f}      {abs(a - b):.1e}", flush=True)
+    return state
+
+
 def main() -> None:
     """Plans, trains under both, and prints the losses side by side."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -124,8 +154,8 @@ def main() -> None:
         return (optax.apply_updates(params, updates), opt_state), loss
 
     key = jax.random.PRNGKey(0)
-    data = batches(text, seed=0)
-    first = next(data)
+    data = list(itertools.islice(batches(text, seed=0), options.steps))
+    first = data[0]
 
     method = stablehlo_alpa.ShardParallel(mesh_shape=mesh_shape)
     parallel_step = stablehlo_alpa.parallelize(train_step, method=method, donate_argnums=(0,))
@@ -141,15 +171,7 @@ def main() -> None:
     plain_step = jax.jit(train_step, donate_argnums=(0,))
     plain_state = jax.jit(make_state)(key)
     parallel_state = parallel_step.create_state(make_state, key, batch=(first, key))
-    print("\n step     planned       plain jax.jit   difference")
-    for index in range(options.steps):
-        batch = first if index == 0 else next(data)
-        step_key = jax.random.fold_in(key, index)
-        parallel_state, loss = parallel_step(parallel_state, batch, step_key)
-        plain_state, plain_loss = plain_step(plain_state, batch, step_key)
-        if index % 10 == 0 or index == options.steps - 1:
-            a, b = float(loss), float(plain_loss)
-            print(f"{index:5d}   {a:10.6f}      {b:10.6f}      {abs(a - b):.1e}", flush=True)
+    compare_losses((parallel_step, parallel_state), (plain_step, plain_state), data, key)
 
 
 if __name__ == "__main__":

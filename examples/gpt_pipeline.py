@@ -8,11 +8,12 @@ of it. Beside it runs plain ``jax.jit`` with a loop over the same micro-batches.
 """
 
 import argparse
+import itertools
 import time
 from typing import Any
 
 # First of all: it says how many devices JAX is to make.
-from gpt_char import BATCH, GPT, LENGTH, batches, read_text  # isort: skip
+from gpt_char import BATCH, GPT, LENGTH, batches, compare_losses, read_text  # isort: skip
 
 import jax
 import jax.numpy as jnp
@@ -62,8 +63,8 @@ def main() -> None:
         return (optax.apply_updates(params, updates), opt_state), loss
 
     key = jax.random.PRNGKey(0)
-    data = batches(text, seed=0)
-    first = next(data)
+    data = list(itertools.islice(batches(text, seed=0), options.steps))
+    first = data[0]
 
     cluster = stablehlo_alpa.RayCluster() if options.ray else None
 
@@ -90,15 +91,7 @@ def main() -> None:
     plain = jax.jit(plain_step, donate_argnums=(0,))
     plain_state = jax.jit(make_state)(key)
     state = parallel_step.create_state(make_state, key, batch=(first, key))
-    print("\n step    pipeline       plain jax.jit   difference")
-    for index in range(options.steps):
-        batch = first if index == 0 else next(data)
-        step_key = jax.random.fold_in(key, index)
-        state, loss = parallel_step(state, batch, step_key)
-        plain_state, plain_loss = plain(plain_state, batch, step_key)
-        if index % 10 == 0 or index == options.steps - 1:
-            a, b = float(loss), float(plain_loss)
-            print(f"{index:5d}   {a:10.6f}      {b:10.6f}      {abs(a - b):.1e}", flush=True)
+    state = compare_losses((parallel_step, state), (plain, plain_state), data, key)
 
     if cluster is not None:
         stablehlo_alpa.shutdown()
