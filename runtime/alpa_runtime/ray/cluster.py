@@ -78,11 +78,13 @@ class Hosts:
 
     Attributes:
         num_hosts, devices_per_host, platform: as in `RayCluster`.
+        nodes: per host the address by which Ray knows it; empty where hosts share a node.
     """
 
     num_hosts: int
     devices_per_host: int
     platform: str
+    nodes: tuple[str, ...] = ()
 
 
 def device_kind(hosts: Hosts) -> str:
@@ -163,12 +165,19 @@ def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
     platform = cluster.platform or ("gpu" if any(gpus) else "cpu")
     if platform == "cpu":
         devices = cluster.devices_per_host or local_devices
-        return Hosts(cluster.num_hosts or len(nodes), devices, platform)
+        addresses = sorted(str(node["NodeManagerAddress"]) for node in nodes)
+        count = cluster.num_hosts or len(nodes)
+        # More hosts than nodes: virtual ones, wherever there is room.
+        return Hosts(count, devices, platform, tuple(addresses[:count] * (count <= len(nodes))))
     devices = cluster.devices_per_host or max(gpus)
-    able = sum(count >= devices > 0 for count in gpus)
-    hosts = cluster.num_hosts or able
-    if not 0 < hosts <= able:
+    able = sorted(
+        str(node["NodeManagerAddress"])
+        for node, count in zip(nodes, gpus, strict=True)
+        if count >= devices > 0
+    )
+    hosts = cluster.num_hosts or len(able)
+    if not 0 < hosts <= len(able):
         raise RuntimeMeshError(
             f"{hosts} hosts with {devices} GPUs are wanted, Ray has nodes with {gpus} GPUs"
         )
-    return Hosts(hosts, devices, platform)
+    return Hosts(hosts, devices, platform, tuple(able[:hosts]))

@@ -84,8 +84,14 @@ class Fleet:
 
     def _reserve(self, mesh: int, count: int, size: int) -> Any:
         gpus = {"GPU": float(size)} if self._hosts.platform == "gpu" else {}
-        strategy = "PACK" if count == 1 or self._hosts.platform == "cpu" else "STRICT_SPREAD"
-        group = placement_group([{"CPU": 1.0, **gpus}] * count, strategy=strategy)
+        first = self._plan.meshes[mesh].devices[0] // self._hosts.devices_per_host
+        bundles = []
+        for host in range(first, first + count):
+            nodes = self._hosts.nodes
+            # Every node has a resource of its own, by which it can be asked for.
+            pinned = {f"node:{nodes[host]}": 0.001} if nodes else {}
+            bundles.append({"CPU": 1.0, **gpus, **pinned})
+        group = placement_group(bundles, strategy="PACK")
         if not group.wait(timeout_seconds=_RESERVE_S):
             remove_placement_group(group)
             raise RuntimeMeshError(
