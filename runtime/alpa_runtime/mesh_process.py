@@ -85,7 +85,8 @@ class MeshProcess:
             place: which mesh, and which of its processes this is.
             num_hosts: processes of every mesh.
             bind: address of the network interface to listen at.
-            transport: ``"jax"``, ``"tcp"``, or ``"auto"``: jax's where this jax has it.
+            transport: ``"jax"``, ``"tcp"``, or ``"auto"``: TCP between CPU devices, where it is
+                twice as fast (``benchmarks/transport.py``), jax's otherwise where this jax has it.
             coordinator: address and port where the processes of the mesh meet; only needed when
                 there are several.
 
@@ -107,7 +108,8 @@ class MeshProcess:
                 f"{len(devices)}"
             )
         self._mesh = mesh = make_mesh(wanted.axes, range(len(devices)), devices)
-        is_jax = transport == "jax" or (transport == "auto" and is_available())
+        is_cpu = devices[0].platform == "cpu"
+        is_jax = transport == "jax" or (transport == "auto" and not is_cpu and is_available())
 
         def make_link(own: Sequence[jax.Device]) -> Link:
             return PulledLink(own, bind) if is_jax else TcpLink(bind)

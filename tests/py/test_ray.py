@@ -25,6 +25,7 @@ from stablehlo_alpa import (
     DistributedArray,
     PipeshardParallel,
     RayCluster,
+    RuntimeOptions,
     UniformStages,
 )
 from stablehlo_alpa.errors import MeshError
@@ -85,7 +86,7 @@ def on_cluster(case: TrainCase, pipeline: Pipeline, cluster: RayCluster) -> Any:
 
 @pytest.mark.parametrize(
     ("pipeline", "transport"),
-    [(pipeline, "auto") for pipeline in QUICK + SLOW] + [(pipeline, "tcp") for pipeline in QUICK],
+    [(pipeline, "auto") for pipeline in QUICK + SLOW] + [(pipeline, "jax") for pipeline in QUICK],
     ids=lambda value: value.id if isinstance(value, Pipeline) else value,
 )
 def test_actors_compute_the_same_bits(pipeline: Pipeline, transport: str) -> None:
@@ -180,30 +181,15 @@ def test_arrays_that_nobody_holds_are_dropped(running: Any) -> None:
     assert len(set(counts[2:])) == 1
 
 
-def test_a_dead_process_is_named(running: Any) -> None:
+def test_later_calls_say_what_went_wrong(running: Any) -> None:
     step, case, state = running
     os.kill(pid_of(step, case, 1), signal.SIGKILL)
-    begin = time.monotonic()
     with pytest.raises(ClusterError, match=r"mesh 1 host 0 of step died, while in '.+'") as caught:
         loss_after(step, case, state)
-    assert time.monotonic() - begin < 5
     assert (caught.value.mesh, caught.value.host) == (1, 0)
-    # The others were ended as well, and later calls say so.
+    assert caught.value.instruction
     with pytest.raises(ClusterError, match="were ended: mesh 1 host 0 of step died"):
         step(case.state, case.batch, case.rng)
-
-
-def test_a_silent_process_is_named(running: Any) -> None:
-    step, case, state = running
-    pid = pid_of(step, case, 0)
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        with pytest.raises(ClusterError, match="mesh 0 host 0 of step is silent after") as caught:
-            loss_after(step, case, state)
-        assert (caught.value.mesh, caught.value.host) == (0, 0)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(("how", "has_snapshot"), [(signal.SIGKILL, True), (signal.SIGSTOP, False)])
@@ -298,6 +284,12 @@ def test_other_methods_are_refused() -> None:
             cluster=RayCluster(),
             devices=jax.devices(),
         )
+
+
+def test_a_trace_is_of_one_process() -> None:
+    method = PipeshardParallel(runtime=RuntimeOptions(trace=True))
+    with pytest.raises(ValueError, match="traces one process"):
+        stablehlo_alpa.parallelize(lambda x: x, method=method, cluster=RayCluster())
 
 
 def test_gpus_that_are_not_there() -> None:

@@ -28,7 +28,7 @@ class RayCluster:
         bind: address at which the processes of a host listen for others. The default reaches no
             further than the machine; ``"node"`` is the address by which Ray knows each host.
         transport: between processes: ``"jax"`` (``jax.experimental.transfer``), ``"tcp"``, or
-            ``"auto"``, which takes jax's where it exists.
+            ``"auto"``, which is TCP between CPU devices and jax's otherwise.
         deadline_s: seconds that a step may take before the cluster counts as stuck. The first step
             gets ``compile_deadline_s`` more.
         on_failure: ``"raise"``, or ``"restart"``: lost processes are replaced by new ones, which

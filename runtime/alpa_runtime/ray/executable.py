@@ -35,6 +35,10 @@ _log = logging.getLogger(__name__)
 # Steps that may be asked for before the first of them is done.
 _OUTSTANDING = 2
 
+# Arrays of at most so many bytes are sent with a call. Heuristic; Ray itself inlines arguments of
+# up to 100 KiB.
+_SMALL_BYTES = 16 * 1024
+
 
 class _RestartedError(Exception):
     """Processes failed, and new ones have taken their place."""
@@ -241,7 +245,7 @@ class RayExecutable:
         name = self.plan.inputs[index].value.name or "an input"
         aval = aval_of(array)
         check_input(self.plan, self._avals[index], aval, name)
-        return Fed(aval, ray.put(_to_numpy(array)), self)
+        return Fed(aval, _shared(_to_numpy(array)), self)
 
     def _feeds(self, args: Sequence[Any]) -> list[dict[int, Any]]:
         """What each mesh is fed."""
@@ -255,7 +259,7 @@ class RayExecutable:
             if not meshes:
                 continue
             is_fed = isinstance(arg, Fed) and arg.owner is self
-            data = arg.content if is_fed else ray.put(_to_numpy(arg))
+            data = arg.content if is_fed else _shared(_to_numpy(arg))
             for mesh in meshes:
                 feeds[mesh][index] = data
         return feeds
@@ -433,6 +437,11 @@ def _arrays_apart(feeds: Mapping[int, Any]) -> tuple[dict[int, Any], list[Any]]:
             plain[index] = len(arrays)
             arrays.append(feed)
     return plain, arrays
+
+
+def _shared(array: Any) -> Any:
+    """A large array in Ray's object store, once for all processes; a small one goes along."""
+    return ray.put(array) if array.nbytes > _SMALL_BYTES else array
 
 
 def _is_key(array: Any) -> bool:

@@ -1,0 +1,246 @@
+"""Faults of a cluster, injected into a small training run: what the driver learns, and when."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from models import mlp
+from models.case import TrainCase
+
+import stablehlo_alpa
+from stablehlo_alpa import (
+    AutoLayers,
+    ClusterError,
+    PipeshardParallel,
+    RayCluster,
+    UniformStages,
+    save_checkpoint,
+)
+
+# Of a step; faults that nobody reports are found when it is over. Seconds.
+DEADLINE_S = 4.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a fault led to.
+
+    Attributes:
+        what: the fault.
+        where: what it hit.
+        known_s: seconds from the fault to the exception in the driver.
+        error: the exception; None where the driver itself was hit.
+        lost: what has to be done again.
+        processes: those that must be gone by now.
+    """
+
+    what: str
+    where: str
+    known_s: float
+    error: BaseException | None
+    lost: str
+    processes: list[int]
+
+
+@dataclass
+class Run:
+    """A training run on two meshes.
+
+    Attributes:
+        step: the parallelised step.
+        case: its model.
+        state: after the last step.
+    """
+
+    step: Any
+    case: TrainCase
+    state: Any
+
+    def advance(self, count: int = 1) -> float:
+        """Runs steps; the last loss."""
+        for _ in range(count):
+            self.state, metrics = self.step(self.state, self.case.batch, self.case.rng)
+        return float(metrics["loss"])
+
+    @property
+    def processes(self) -> dict[tuple[int, int], int]:
+        """Numbers of the operating system's processes."""
+        fleet = self.step.compile(*self.case.args).executable._fleet
+        return {place: pid for place, (_, pid) in fleet._pids.items()}
+
+
+@contextlib.contextmanager
+def running(cluster: RayCluster) -> Iterator[Run]:
+    """A run that has done two steps."""
+    case = mlp.make(layers=4)
+    method = PipeshardParallel(
+        num_micro_batches=4,
+        layers=AutoLayers(num_layers=4),
+        stages=UniformStages(2),
+        schedule="1f1b",
+    )
+    step = stablehlo_alpa.parallelize(case.step, method=method, cluster=cluster, donate_argnums=0)
+    state = step.create_state(lambda: case.state, batch=(case.batch, case.rng))
+    run = Run(step, case, state)
+    run.advance(2)
+    try:
+        yield run
+    finally:
+        step.compile(*case.args).close()
+
+
+def _caught(action: Callable[[], Any]) -> tuple[float, BaseException]:
+    """Seconds until an action raises, and what."""
+    start = time.monotonic()
+    try:
+        action()
+    except (ClusterError, OSError) as error:
+        return time.monotonic() - start, error
+    raise AssertionError("nothing was noticed")
+
+
+def killed_between_meshes() -> Outcome:
+    """A process of one mesh dies while the other waits for it."""
+    with running(RayCluster(deadline_s=DEADLINE_S)) as run:
+        processes = run.processes
+        os.kill(processes[1, 0], signal.SIGKILL)
+        seconds, error = _caught(lambda: run.advance(5))
+    pids = list(processes.values())
+    return Outcome("kill -9", "actor, between meshes", seconds, error, "since checkpoint", pids)
+
+
+def killed_in_a_collective() -> Outcome:
+    """One of two processes of a mesh dies; the other is in a collective with it."""
+    cluster = RayCluster(num_hosts=4, devices_per_host=2, deadline_s=DEADLINE_S)
+    with running(cluster) as run:
+        processes = run.processes
+        os.kill(processes[0, 1], signal.SIGKILL)
+        seconds, error = _caught(lambda: run.advance(5))
+    pids = list(processes.values())
+    return Outcome("kill -9", "actor, in a collective", seconds, error, "since checkpoint", pids)
+
+
+def killed_in_a_checkpoint(folder: Path) -> Outcome:
+    """A process dies with its part of a checkpoint unwritten."""
+    with running(RayCluster(deadline_s=DEADLINE_S)) as run:
+        processes = run.processes
+        save_checkpoint(folder / "good", run.state)
+        os.kill(processes[1, 0], signal.SIGSTOP)
+        saving = _saved_behind(folder / "bad", run.state)
+        time.sleep(0.5)
+        os.kill(processes[1, 0], signal.SIGKILL)
+        seconds, error = _caught(saving)
+    pids = list(processes.values())
+    return Outcome("kill -9", "actor, in a checkpoint", seconds, error, "this checkpoint", pids)
+
+
+def _saved_behind(path: Path, state: Any) -> Callable[[], None]:
+    """Saves in a thread; the result waits for it."""
+    import threading
+
+    errors: list[BaseException] = []
+
+    def save() -> None:
+        try:
+            save_checkpoint(path, state)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=save)
+    thread.start()
+
+    def wait() -> None:
+        thread.join()
+        for error in errors:
+            raise error
+
+    return wait
+
+
+def stopped() -> Outcome:
+    """A process stands still, and its connections with it."""
+    with running(RayCluster(deadline_s=DEADLINE_S)) as run:
+        processes = run.processes
+        os.kill(processes[0, 0], signal.SIGSTOP)
+        seconds, error = _caught(lambda: run.advance(5))
+    pids = list(processes.values())
+    return Outcome("SIGSTOP", "actor", seconds, error, "since checkpoint", pids)
+
+
+def disk_full(folder: Path) -> Outcome:
+    """A checkpoint does not fit; training goes on, and the one before it is whole."""
+    size = 256 * 1024
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
+    try:
+        with running(RayCluster(deadline_s=DEADLINE_S)) as run:
+            (folder / "ballast").write_bytes(bytes(size - 48 * 1024))
+            seconds, error = _caught(lambda: save_checkpoint(folder / "bad", run.state))
+            run.advance(2)
+            assert not (folder / "bad").exists()
+            (folder / "ballast").unlink()
+            processes = list(run.processes.values())
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+    return Outcome("disk full", "checkpoint", seconds, error, "this checkpoint", processes)
+
+
+_DRIVER = """
+import sys
+sys.path[:0] = {path!r}
+import injected_faults as faults, stablehlo_alpa
+with faults.running(stablehlo_alpa.RayCluster()) as run:
+    print(*run.processes.values(), flush=True)
+    while True:
+        run.advance()
+"""
+
+
+def driver_killed() -> Outcome:
+    """The driver dies; its actors have to end by themselves."""
+    code = _DRIVER.format(path=[path for path in sys.path if path])
+    driver = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert driver.stdout is not None
+    pids = [int(pid) for pid in driver.stdout.readline().split()]
+    time.sleep(1)
+    driver.kill()
+    driver.wait()
+    start = time.monotonic()
+    wait_until_gone(pids)
+    seconds = time.monotonic() - start
+    return Outcome("kill -9", "driver", seconds, None, "since checkpoint", pids)
+
+
+def wait_until_gone(processes: list[int], timeout_s: float = 20.0) -> None:
+    """Waits for processes to end."""
+    deadline = time.monotonic() + timeout_s
+    while left := [pid for pid in processes if Path(f"/proc/{pid}").exists()]:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"processes {left} are left")
+        time.sleep(0.05)
+
+
+def all_faults() -> Iterator[Outcome]:
+    """Every fault once."""
+    yield killed_between_meshes()
+    yield killed_in_a_collective()
+    yield stopped()
+    yield driver_killed()
+    for scenario in (killed_in_a_checkpoint, disk_full):
+        folder = Path(tempfile.mkdtemp())
+        try:
+            yield scenario(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

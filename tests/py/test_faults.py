@@ -1,0 +1,56 @@
+"""Faults of a cluster are named in time, and leave nothing half done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import injected_faults as faults
+import pytest
+
+import stablehlo_alpa
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def local_ray() -> Iterator[None]:
+    yield
+    stablehlo_alpa.shutdown()
+
+
+def check(outcome: faults.Outcome, message: str, within_s: float) -> None:
+    assert message in str(outcome.error)
+    assert outcome.known_s < within_s
+    faults.wait_until_gone(outcome.processes)
+
+
+def test_killed_between_meshes() -> None:
+    check(faults.killed_between_meshes(), "mesh 1 host 0 of step died, while in '", 4)
+
+
+def test_killed_in_a_collective() -> None:
+    check(faults.killed_in_a_collective(), "mesh 0 host 1 of step died, while in '", 4)
+
+
+def test_stopped() -> None:
+    check(faults.stopped(), "mesh 0 host 0 of step is silent after", faults.DEADLINE_S + 8)
+
+
+def test_killed_in_a_checkpoint(tmp_path: Path) -> None:
+    check(faults.killed_in_a_checkpoint(tmp_path), "mesh 1 host 0 of step died", 4)
+    # The one before is there, nothing of this one.
+    assert [entry.name for entry in tmp_path.iterdir()] == ["good"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system takes root")
+def test_disk_full(tmp_path: Path) -> None:
+    check(faults.disk_full(tmp_path), "failed: ", 30)
+
+
+def test_driver_killed() -> None:
+    outcome = faults.driver_killed()
+    assert len(outcome.processes) == 2
+    assert outcome.known_s < 20
