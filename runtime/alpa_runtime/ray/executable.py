@@ -88,6 +88,7 @@ class RayExecutable:
         self._failure: BaseException | None = None
         self._journal = Journal() if cluster.on_failure == "restart" else None
         self._restarts = 0
+        self._has_run = False
         self._fleet = Fleet(plan, cluster, hosts)
         register(self)
 
@@ -134,6 +135,7 @@ class RayExecutable:
         while True:
             self._restarts += 1
             self._fleet.close()
+            self._has_run = False
             if self._restarts > self._cluster.max_restarts:
                 self._fail(error)
                 raise error
@@ -145,7 +147,8 @@ class RayExecutable:
                     self._fleet.call("load_all", {p: (folder, entries[p]) for p in entries})
                 for call in journal.calls:
                     refs = self._fleet.submit(call.method, call.arguments)
-                    self._fleet.collect(refs, self._cluster.deadline_s)
+                    self._fleet.collect(refs, self._step_deadline_s())
+                    self._has_run |= call.method == "step"
                 return
             except ClusterError as again:
                 error = again
@@ -267,7 +270,13 @@ class RayExecutable:
     def _finish_oldest(self) -> None:
         _, refs = self._pending.popleft()
         with contextlib.suppress(_RestartedError):
-            self._collect(refs, self._cluster.deadline_s)
+            self._collect(refs, self._step_deadline_s())
+            self._has_run = True
+
+    def _step_deadline_s(self) -> float:
+        """Seconds of a step; the first of new processes compiles what cuts and joins pieces."""
+        more = 0.0 if self._has_run else self._cluster.compile_deadline_s
+        return self._cluster.deadline_s + more
 
     def synchronize(self) -> None:
         """Waits until all steps that were asked for are done.
