@@ -223,6 +223,117 @@ def driver_killed() -> Outcome:
     return Outcome("kill -9", "driver", seconds, None, "since checkpoint", pids)
 
 
+_NAMESPACES = (f"alpa_{os.getpid()}_1", f"alpa_{os.getpid()}_2")
+_ADDRESSES = ("10.98.0.1", "10.98.0.2")
+_PORT = 6399
+
+_ON_TWO_HOSTS = """
+import sys
+sys.path[:0] = {path!r}
+import injected_faults as faults, stablehlo_alpa
+cluster = stablehlo_alpa.RayCluster(
+    {address!r}, num_hosts=2, devices_per_host=4, bind="node", deadline_s={deadline_s!r}
+)
+with faults.running(cluster) as run:
+    print("ready", flush=True)
+    try:
+        while True:
+            run.advance()
+    except stablehlo_alpa.ClusterError as error:
+        print(error, flush=True)
+"""
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
+def can_make_hosts() -> bool:
+    """Whether this machine lets us make network namespaces."""
+    if shutil.which("ip") is None or os.geteuid() != 0:
+        return False
+    made = subprocess.run(["ip", "netns", "add", _NAMESPACES[0]], check=False, capture_output=True)
+    subprocess.run(["ip", "netns", "del", _NAMESPACES[0]], check=False, capture_output=True)
+    return made.returncode == 0
+
+
+def _within(namespace: str, *words: str) -> list[str]:
+    return ["ip", "netns", "exec", namespace, *words]
+
+
+@contextlib.contextmanager
+def two_hosts() -> Iterator[None]:
+    """Two network namespaces, joined by a virtual Ethernet, with a Ray cluster over both."""
+    for namespace in _NAMESPACES:
+        _ip("netns", "add", namespace)
+    try:
+        first, second = _NAMESPACES
+        _ip(
+            "link", "add", "alpa1", "netns", first, "type", "veth", "peer", "alpa2", "netns", second
+        )
+        for number, (namespace, address) in enumerate(
+            zip(_NAMESPACES, _ADDRESSES, strict=True), start=1
+        ):
+            _ip("-n", namespace, "addr", "add", f"{address}/24", "dev", f"alpa{number}")
+            _ip("-n", namespace, "link", "set", "lo", "up")
+            _ip("-n", namespace, "link", "set", f"alpa{number}", "up")
+        ray = str(Path(sys.executable).with_name("ray"))
+        common = ["--num-cpus=8", "--disable-usage-stats"]
+        environment = {**os.environ, "RAY_AUTH_MODE": "token"}
+        for namespace, address, role in zip(
+            _NAMESPACES,
+            _ADDRESSES,
+            (
+                ["--head", f"--port={_PORT}", "--include-dashboard=false"],
+                [f"--address={_ADDRESSES[0]}:{_PORT}"],
+            ),
+            strict=True,
+        ):
+            words = _within(namespace, ray, "start", f"--node-ip-address={address}", *role, *common)
+            subprocess.run(words, check=True, env=environment, stdout=subprocess.DEVNULL)
+        yield
+    finally:
+        for namespace in _NAMESPACES:
+            listed = subprocess.run(
+                ["ip", "netns", "pids", namespace], check=False, capture_output=True, text=True
+            )
+            for pid in listed.stdout.split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            subprocess.run(["ip", "netns", "del", namespace], check=False)
+
+
+def cut_link() -> Outcome:
+    """The network between two hosts, each with a mesh, is gone."""
+    code = _ON_TWO_HOSTS.format(
+        path=[path for path in sys.path if path],
+        address=f"{_ADDRESSES[0]}:{_PORT}",
+        deadline_s=DEADLINE_S,
+    )
+    with two_hosts():
+        driver = subprocess.Popen(
+            _within(_NAMESPACES[0], sys.executable, "-c", code),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "RAY_AUTH_MODE": "token"},
+        )
+        try:
+            assert driver.stdout is not None
+            assert driver.stdout.readline() == "ready\n"
+            time.sleep(1)
+            _ip("-n", _NAMESPACES[0], "link", "set", "alpa1", "down")
+            start = time.monotonic()
+            message = driver.stdout.readline()
+            seconds = time.monotonic() - start
+        finally:
+            driver.kill()
+            driver.wait()
+    return Outcome(
+        "link cut", "between hosts", seconds, ClusterError(message), "since checkpoint", []
+    )
+
+
 def wait_until_gone(processes: list[int], timeout_s: float = 20.0) -> None:
     """Waits for processes to end."""
     deadline = time.monotonic() + timeout_s
@@ -238,6 +349,8 @@ def all_faults() -> Iterator[Outcome]:
     yield killed_in_a_collective()
     yield stopped()
     yield driver_killed()
+    if can_make_hosts():
+        yield cut_link()
     for scenario in (killed_in_a_checkpoint, disk_full):
         folder = Path(tempfile.mkdtemp())
         try:

@@ -50,6 +50,12 @@ def test_disk_full(tmp_path: Path) -> None:
     check(faults.disk_full(tmp_path), "failed: ", 30)
 
 
+def test_cut_link() -> None:
+    if not faults.can_make_hosts():
+        pytest.skip("network namespaces take root, and iproute2")
+    check(faults.cut_link(), "mesh 1 host 0 of step ", faults.DEADLINE_S + 15)
+
+
 def test_driver_killed() -> None:
     outcome = faults.driver_killed()
     assert len(outcome.processes) == 2
