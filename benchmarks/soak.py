@@ -61,8 +61,8 @@ def leak_rows(steps: int) -> list[Row]:
         if number % 100 == 0:
             float(loss)
         if number == steps // 10:
-            fleet = step.compile(*CASE.args).executable._fleet
-            processes = {f"mesh {mesh}": pid for (mesh, _), (_, pid) in fleet._pids.items()}
+            found = step.compile(*CASE.args).executable.processes
+            processes = {f"mesh {mesh}": pid for (mesh, _), (_, pid) in found.items()}
             processes["driver"] = os.getpid()
             before = {name: used(pid) for name, pid in processes.items()}
     float(loss)
@@ -96,7 +96,7 @@ def kill_rows(seconds: float) -> list[Row]:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if losses and generator.random() < 0.1:
-                pid = generator.choice([pid for _, pid in executable._fleet._pids.values()])
+                pid = generator.choice([pid for _, pid in executable.processes.values()])
                 os.kill(pid, generator.choice([signal.SIGKILL, signal.SIGSTOP]))
                 kills += 1
             start = time.monotonic()

@@ -135,8 +135,11 @@ class MeshProcess:
         self._transport.link.connect(addresses, secret, self._place)
         self._worker.compile()
 
-    def step(self, order: StepOrder) -> None:
+    def step(self, order: StepOrder) -> dict[int, np.ndarray[Any, Any]]:
         """Runs a step, and waits until its results are there.
+
+        Returns:
+            by number, the results that are scalars: what people look at.
 
         Raises:
             InputError: an array that is to be fed is not kept here.
@@ -157,8 +160,14 @@ class MeshProcess:
         held = worker.finish()
         for output, number in order.outputs.items():
             self._arrays[number] = held[self._plan.outputs[output].buffer]
-        jax.block_until_ready([self._arrays[number] for number in order.outputs.values()])
+        made = {number: self._arrays[number] for number in order.outputs.values()}
+        jax.block_until_ready(made)
         self._progress.write(order.number, -1)
+        return {
+            number: np.asarray(array.addressable_data(0))
+            for number, array in made.items()
+            if not array.shape and not jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key)
+        }
 
     def create(
         self, module: LocalModule, arguments: Sequence[Any], made: Mapping[int, int]

@@ -76,8 +76,8 @@ class Run:
     @property
     def processes(self) -> dict[tuple[int, int], int]:
         """Numbers of the operating system's processes."""
-        fleet = self.step.compile(*self.case.args).executable._fleet
-        return {place: pid for place, (_, pid) in fleet._pids.items()}
+        executable = self.step.compile(*self.case.args).executable
+        return {place: pid for place, (_, pid) in executable.processes.items()}
 
 
 @contextlib.contextmanager

@@ -136,7 +136,7 @@ def running() -> Iterator[tuple[Any, TrainCase, Any]]:
 
 def pid_of(step: Any, case: TrainCase, mesh: int) -> int:
     executable = step.compile(*case.args).executable
-    pid: int = executable._fleet._pids[mesh, 0][1]
+    pid: int = executable.processes[mesh, 0][1]
     return pid
 
 
@@ -171,8 +171,8 @@ def test_arrays_that_nobody_holds_are_dropped(running: Any) -> None:
     executable = step.compile(*case.args).executable
 
     def kept() -> int:
-        fleet = executable._fleet
-        return sum(executable._ask("num_arrays", dict.fromkeys(fleet.places, ())).values())
+        calls = dict.fromkeys(executable.processes, ())
+        return sum(executable._ask("num_arrays", calls).values())
 
     counts = []
     for _ in range(6):
@@ -220,7 +220,14 @@ def test_a_restart_loses_nothing(how: Any, has_snapshot: bool, tmp_path: Path) -
         np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
     for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(expected_state), strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
-    assert (executable._journal.snapshot is not None) == has_snapshot
+    journal = executable._supervisor.journal
+    until = time.monotonic() + 20
+    while journal.is_writing and time.monotonic() < until:
+        journal.poll()
+        time.sleep(0.1)
+    assert (journal.snapshot is not None) == has_snapshot
+    # What a snapshot holds is not repeated any more.
+    assert any(call.method == "create" for call in journal.calls) != has_snapshot
     step.compile(*case.args).close()
     assert list(tmp_path.iterdir()) == []
 

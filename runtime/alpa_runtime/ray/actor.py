@@ -58,7 +58,7 @@ class MeshActor:
         """See `MeshProcess.connect`."""
         self._running.connect(addresses, secret)
 
-    def step(self, order: StepOrder, *arrays: Any) -> None:
+    def step(self, order: StepOrder, *arrays: Any) -> dict[int, Any]:
         """See `MeshProcess.step`.
 
         Args:
@@ -69,7 +69,7 @@ class MeshActor:
             index: arrays[feed] if isinstance(feed, int) else feed
             for index, feed in order.feeds.items()
         }
-        self._running.step(StepOrder(order.number, feeds, order.outputs, order.dropped))
+        return self._running.step(StepOrder(order.number, feeds, order.outputs, order.dropped))
 
     def create(
         self, module: LocalModule, arguments: Sequence[Any], made: Mapping[int, int]

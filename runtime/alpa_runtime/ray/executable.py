@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import shutil
 import threading
-import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,12 +22,8 @@ from alpa_runtime.plan import PipelinePlan, PlanInput
 from alpa_runtime.program import ValueSpec, numpy_dtype
 from alpa_runtime.ray.arrays import DistributedArray, MeshSharding
 from alpa_runtime.ray.cluster import Hosts, RayCluster, register
-from alpa_runtime.ray.failures import ClusterError
-from alpa_runtime.ray.fleet import Fleet
-from alpa_runtime.ray.journal import Call, Journal, Snapshot
+from alpa_runtime.ray.supervisor import RestartedError, Supervisor
 from alpa_runtime.transport import Place
-
-_log = logging.getLogger(__name__)
 
 # Steps that may be asked for before the first of them is done.
 _OUTSTANDING = 2
@@ -38,10 +31,6 @@ _OUTSTANDING = 2
 # Arrays of at most so many bytes are sent with a call. Heuristic; Ray itself inlines arguments of
 # up to 100 KiB.
 _SMALL_BYTES = 16 * 1024
-
-
-class _RestartedError(Exception):
-    """Processes failed, and new ones have taken their place."""
 
 
 class RayExecutable:
@@ -84,101 +73,24 @@ class RayExecutable:
         self._next_array = 0
         self._next_step = 0
         self._dropped: deque[tuple[int, int]] = deque()
+        # Numbers of arrays that someone has a handle of, and those whose value came with a step.
+        self._held: set[int] = set()
+        self._scalars: dict[int, Any] = {}
         self._pending: deque[tuple[int, dict[Place, Any]]] = deque()
-        self._failure: BaseException | None = None
-        self._journal = Journal() if cluster.on_failure == "restart" else None
-        self._restarts = 0
-        self._has_run = False
-        self._fleet = Fleet(plan, cluster, hosts)
+        self._supervisor = Supervisor(plan, cluster, hosts, self._pending.clear)
         register(self)
 
     # Processes
 
-    def _submit(self, method: str, arguments: Mapping[Place, tuple[Any, ...]]) -> dict[Place, Any]:
-        """Asks processes for something that changes what they keep."""
-        if self._journal is not None:
-            self._journal.record(Call(method, arguments))
-        return self._fleet.submit(method, arguments)
-
-    def _collect(
-        self, refs: Mapping[Place, Any], deadline_s: float | None = None
-    ) -> dict[Any, Any]:
-        """Results of calls to several processes.
-
-        Raises:
-            ClusterError: one died, failed, or was not done in time; all are ended then.
-            _RestartedError: the same, but new processes have done again what was submitted.
-        """
-        try:
-            return self._fleet.collect(refs, deadline_s)
-        except ClusterError as error:
-            if self._journal is not None:
-                self._restart(error, self._journal)
-                raise _RestartedError from error
-            self._fail(error)
-            raise
-        except BaseException as error:
-            self._fail(error)
-            raise
-
-    def _fail(self, error: BaseException) -> None:
-        if self._failure is None:
-            self._failure = error
-        self.close()
-
-    def _restart(self, error: ClusterError, journal: Journal) -> None:
-        """Starts new processes, gives them the last snapshot, and does again what came behind."""
-        _log.warning("%s; restarting", error)
-        journal.poll()
-        journal.abandon()
-        self._pending.clear()
-        while True:
-            self._restarts += 1
-            self._fleet.close()
-            self._has_run = False
-            if self._restarts > self._cluster.max_restarts:
-                self._fail(error)
-                raise error
-            try:
-                self._fleet = Fleet(self.plan, self._cluster, self._hosts)
-                if journal.snapshot is not None:
-                    folder = str(journal.snapshot.folder)
-                    entries = journal.snapshot.entries
-                    self._fleet.call("load_all", {p: (folder, entries[p]) for p in entries})
-                for call in journal.calls:
-                    refs = self._fleet.submit(call.method, call.arguments)
-                    self._fleet.collect(refs, self._step_deadline_s())
-                    self._has_run |= call.method == "step"
-                return
-            except ClusterError as again:
-                error = again
-
-    def _take_snapshot(self, journal: Journal) -> None:
-        """Lets every process write what it keeps; steps go on while it does."""
-        places = self._fleet.places
-        folder = Path(self._cluster.snapshot_folder) / f"snapshot-{uuid.uuid4().hex[:12]}"
-        try:
-            folder.mkdir(parents=True)
-            entries = self._collect(
-                self._fleet.submit("save_all", {place: (str(folder),) for place in places}),
-                self._cluster.deadline_s,
-            )
-        except _RestartedError:
-            shutil.rmtree(folder, ignore_errors=True)
-            return
-        refs = self._fleet.submit("finish_saving", dict.fromkeys(places, ()))
-        journal.begin(Snapshot(folder, entries), refs)
-        # What was lived through is behind us.
-        self._restarts = 0
+    @property
+    def processes(self) -> dict[Place, tuple[str, int]]:
+        """Per process Ray's name of its host, and its number there."""
+        return self._supervisor.fleet.processes
 
     def close(self) -> None:
         """Ends all processes of the plan. Handles of arrays on them are lost."""
         with self._lock:
-            if self._failure is None:
-                self._failure = RuntimeMeshError(f"{self.plan.name} was closed")
-            self._fleet.close()
-            if self._journal is not None:
-                self._journal.close()
+            self._supervisor.close()
             self._pending.clear()
 
     def compile(self) -> None:
@@ -201,7 +113,7 @@ class RayExecutable:
         """
         check_inputs(self.plan, self._avals, args)
         with self._lock:
-            self._check_alive()
+            self._supervisor.check_alive()
             while len(self._pending) >= _OUTSTANDING:
                 self._finish_oldest()
             feeds = self._feeds(args)
@@ -218,21 +130,17 @@ class RayExecutable:
                 mesh, number = self._dropped.popleft()
                 dropped[mesh].append(number)
             orders: dict[Place, tuple[Any, ...]] = {}
-            for mesh, host in self._fleet.places:
+            for mesh, host in self._supervisor.fleet.places:
                 plain, arrays = _arrays_apart(feeds[mesh])
                 order = StepOrder(self._next_step, plain, outputs[mesh], tuple(dropped[mesh]))
                 orders[mesh, host] = (order, *arrays)
-            self._pending.append((self._next_step, self._submit("step", orders)))
+            self._pending.append((self._next_step, self._supervisor.submit("step", orders)))
             self._next_step += 1
             for arg, value in zip(args, self.plan.inputs, strict=True):
                 if value.is_donated and isinstance(arg, DistributedArray):
                     arg.mark_deleted()
-            journal = self._journal
-            if journal is not None:
-                journal.poll()
-                is_due = self._next_step % self._cluster.snapshot_steps == 0
-                if is_due and not journal.is_writing:
-                    self._take_snapshot(journal)
+                    self._forget(arg.number)
+            self._supervisor.snapshot(self._next_step)
         return tuple(results)
 
     def feed(self, index: int, array: Any) -> Fed:
@@ -269,14 +177,10 @@ class RayExecutable:
 
     def _finish_oldest(self) -> None:
         _, refs = self._pending.popleft()
-        with contextlib.suppress(_RestartedError):
-            self._collect(refs, self._step_deadline_s())
-            self._has_run = True
-
-    def _step_deadline_s(self) -> float:
-        """Seconds of a step; the first of new processes compiles what cuts and joins pieces."""
-        more = 0.0 if self._has_run else self._cluster.compile_deadline_s
-        return self._cluster.deadline_s + more
+        with contextlib.suppress(RestartedError):
+            for scalars in self._supervisor.collect_step(refs).values():
+                # Of what nobody holds any more the number was dropped before.
+                self._scalars.update((n, x) for n, x in scalars.items() if n in self._held)
 
     def synchronize(self) -> None:
         """Waits until all steps that were asked for are done.
@@ -285,15 +189,9 @@ class RayExecutable:
             ClusterError: one of them failed.
         """
         with self._lock:
-            self._check_alive()
+            self._supervisor.check_alive()
             while self._pending:
                 self._finish_oldest()
-
-    def _check_alive(self) -> None:
-        if self._failure is not None:
-            raise ClusterError(
-                f"the processes of {self.plan.name} were ended: {self._failure}"
-            ) from self._failure
 
     # Arrays
 
@@ -313,7 +211,7 @@ class RayExecutable:
         made: list[Any] = [None] * len(argnums)
         arguments = [_to_numpy(leaf) for leaf in leaves]
         with self._lock:
-            self._check_alive()
+            self._supervisor.check_alive()
             calls: dict[Place, tuple[Any, ...]] = {}
             for mesh in range(len(self.plan.meshes)):
                 own = [i for i, n in enumerate(argnums) if self.in_shardings[n].mesh == mesh]
@@ -326,11 +224,11 @@ class RayExecutable:
                     numbers[index] = self._next_array
                     impl = self.plan.inputs[index].value.key_impl
                     made[i] = self._handle(self._avals[index], self.in_shardings[index], impl)
-                for place in self._fleet.places:
+                for place in self._supervisor.fleet.places:
                     if place[0] == mesh:
                         calls[place] = (module, arguments, numbers)
-            with contextlib.suppress(_RestartedError):
-                self._collect(self._submit("create", calls))
+            with contextlib.suppress(RestartedError):
+                self._supervisor.collect(self._supervisor.submit("create", calls))
         return made
 
     def save(
@@ -354,13 +252,13 @@ class RayExecutable:
             calls = {
                 place: (str(folder / part), numbers)
                 for (mesh, part), numbers in parts.items()
-                for place in self._fleet.places
+                for place in self._supervisor.fleet.places
                 if place[0] == mesh
             }
             self._ask("save", calls)
-            refs = self._fleet.submit("finish_saving", dict.fromkeys(calls, ()))
+            refs = self._supervisor.fleet.submit("finish_saving", dict.fromkeys(calls, ()))
         # Not under the lock: steps go on. A failure ends the processes when a step notices it.
-        fleet = self._fleet
+        fleet = self._supervisor.fleet
 
         def finish() -> None:
             fleet.collect(refs)
@@ -371,8 +269,10 @@ class RayExecutable:
         """Asks for something that changes nothing, of processes that have done all steps."""
         while True:
             self.synchronize()
-            with contextlib.suppress(_RestartedError):
-                return self._collect(self._fleet.submit(method, calls), self._cluster.deadline_s)
+            with contextlib.suppress(RestartedError):
+                return self._supervisor.collect(
+                    self._supervisor.fleet.submit(method, calls), self._cluster.deadline_s
+                )
 
     def restore(
         self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]
@@ -391,7 +291,7 @@ class RayExecutable:
         numbers: dict[int, dict[int, int]] = {}
         own: dict[int, dict[int, Leaf]] = {}
         with self._lock:
-            self._check_alive()
+            self._supervisor.check_alive()
             for leaf, index in zip(leaves, argnums, strict=True):
                 sharding = self.in_shardings[index]
                 impl = self.plan.inputs[index].value.key_impl
@@ -400,11 +300,11 @@ class RayExecutable:
                 own.setdefault(sharding.mesh, {})[index] = leaf
             calls = {
                 (mesh, host): (str(folder), own[mesh], numbers[mesh])
-                for mesh, host in self._fleet.places
+                for mesh, host in self._supervisor.fleet.places
                 if mesh in own
             }
-            with contextlib.suppress(_RestartedError):
-                self._collect(self._submit("restore", calls))
+            with contextlib.suppress(RestartedError):
+                self._supervisor.collect(self._supervisor.submit("restore", calls))
         return made
 
     def _handle(
@@ -412,16 +312,28 @@ class RayExecutable:
     ) -> DistributedArray:
         number = self._next_array
         self._next_array += 1
-        dropped, mesh = self._dropped, sharding.mesh
-        return DistributedArray(
-            number, aval, key_impl, sharding, self, lambda gone: dropped.append((mesh, gone))
-        )
+        self._held.add(number)
+        forget, dropped, mesh = self._forget, self._dropped, sharding.mesh
+
+        def drop(gone: int) -> None:
+            forget(gone)
+            dropped.append((mesh, gone))
+
+        return DistributedArray(number, aval, key_impl, sharding, self, drop)
+
+    def _forget(self, number: int) -> None:
+        """Notes that nobody has a handle of an array any more."""
+        self._held.discard(number)
+        self._scalars.pop(number, None)
 
     def fetch(self, array: DistributedArray) -> Any:
         """The whole array in this process."""
         mesh = array.sharding.mesh
         with self._lock:
-            calls = {p: (array.number,) for p in self._fleet.places if p[0] == mesh}
+            self.synchronize()
+            if array.number in self._scalars:
+                return self._scalars[array.number]
+            calls = {p: (array.number,) for p in self._supervisor.fleet.places if p[0] == mesh}
             parts = self._ask("fetch", calls)
         return _assemble(array, [part for own in parts.values() for part in own])
 

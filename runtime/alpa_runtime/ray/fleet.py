@@ -30,6 +30,7 @@ class Fleet:
 
     Attributes:
         places: of all processes.
+        processes: per place Ray's name of its host, and the number of the process there.
     """
 
     def __init__(self, plan: PipelinePlan, cluster: RayCluster, hosts: Hosts) -> None:
@@ -42,7 +43,7 @@ class Fleet:
         self._plan, self._cluster, self._hosts = plan, cluster, hosts
         self._groups: list[Any] = []
         self._actors: dict[Place, Any] = {}
-        self._pids: dict[Place, tuple[str, int]] = {}
+        self.processes: dict[Place, tuple[str, int]] = {}
         self._watch = Watch(plan, self._actors, cluster)
         try:
             self._start()
@@ -59,7 +60,7 @@ class Fleet:
             self._groups.append(self._reserve(mesh, count, size))
             for host in range(count):
                 self._actors[mesh, host] = self._make_actor(self._groups[-1], host, size)
-        self._pids = self.call("whereabouts", dict.fromkeys(self._actors, ()))
+        self.processes = self.call("whereabouts", dict.fromkeys(self._actors, ()))
         several = [(mesh, 0) for mesh, count in enumerate(counts) if count > 1]
         meeting = self.call("meeting_point", dict.fromkeys(several, (bind,)))
         shared = ray.put(plan)
@@ -143,7 +144,7 @@ class Fleet:
         for place, actor in self._actors.items():
             with contextlib.suppress(Exception):
                 ray.kill(actor)
-            node, pid = self._pids.get(place, ("", 0))
+            node, pid = self.processes.get(place, ("", 0))
             if pid and node == ray.get_runtime_context().get_node_id():
                 # Ray asks the process to end, which one that was stopped does not hear.
                 with contextlib.suppress(OSError):
@@ -154,4 +155,4 @@ class Fleet:
         self._watch.forget()
         self._actors.clear()
         self._groups.clear()
-        self._pids.clear()
+        self.processes.clear()

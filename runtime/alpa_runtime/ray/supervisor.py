@@ -1,0 +1,165 @@
+"""Keeps a fleet alive: ends it when something breaks, or replaces it and repeats what was lost."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from alpa_runtime.errors import RuntimeMeshError
+from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.ray.cluster import Hosts, RayCluster
+from alpa_runtime.ray.failures import ClusterError
+from alpa_runtime.ray.fleet import Fleet
+from alpa_runtime.ray.journal import Call, Journal, Snapshot
+from alpa_runtime.transport import Place
+
+_log = logging.getLogger(__name__)
+
+Arguments = Mapping[Place, tuple[Any, ...]]
+
+
+class RestartedError(Exception):
+    """Processes failed; new ones have taken their place and done again what was submitted."""
+
+
+class Supervisor:
+    """A fleet, and what is needed to make another one like it.
+
+    Attributes:
+        fleet: the processes.
+        journal: what has to be repeated after a restart; None where failures are raised.
+    """
+
+    def __init__(
+        self,
+        plan: PipelinePlan,
+        cluster: RayCluster,
+        hosts: Hosts,
+        on_restart: Callable[[], None],
+    ) -> None:
+        """Starts the processes.
+
+        Args:
+            plan: what is run.
+            cluster: where, and what is to happen on a failure.
+            hosts: what the cluster has.
+            on_restart: called once calls in flight are lost, before they are repeated.
+        """
+        self._plan, self._cluster, self._hosts = plan, cluster, hosts
+        self._on_restart = on_restart
+        self._failure: BaseException | None = None
+        self._restarts = 0
+        self._has_run = False
+        self.journal = Journal() if cluster.on_failure == "restart" else None
+        self.fleet = Fleet(plan, cluster, hosts)
+
+    def submit(self, method: str, arguments: Arguments) -> dict[Place, Any]:
+        """Asks processes for something that changes what they keep."""
+        self.check_alive()
+        if self.journal is not None:
+            self.journal.record(Call(method, arguments))
+        return self.fleet.submit(method, arguments)
+
+    def collect(self, refs: Mapping[Place, Any], deadline_s: float | None = None) -> dict[Any, Any]:
+        """Answers of several processes.
+
+        Args:
+            refs: what was submitted.
+            deadline_s: seconds; those of compilation by default.
+
+        Raises:
+            ClusterError: one died, failed, or was not done in time; all are ended then.
+            RestartedError: the same, and there are new ones.
+        """
+        try:
+            return self.fleet.collect(refs, deadline_s)
+        except ClusterError as error:
+            if self.journal is not None:
+                self._restart(error, self.journal)
+                raise RestartedError from error
+            self.fail(error)
+            raise
+        except BaseException as error:
+            self.fail(error)
+            raise
+
+    def collect_step(self, refs: Mapping[Place, Any]) -> dict[Any, Any]:
+        """Answers to a step; the first of new processes compiles what cuts and joins pieces."""
+        results = self.collect(refs, self._step_deadline_s())
+        self._has_run = True
+        return results
+
+    def snapshot(self, step: int) -> None:
+        """Lets every process write what it keeps, if it is time; steps go on while it does."""
+        if self.journal is None:
+            return
+        self.journal.poll()
+        if step % self._cluster.snapshot_steps or self.journal.is_writing:
+            return
+        places = self.fleet.places
+        folder = Path(self._cluster.snapshot_folder) / f"snapshot-{uuid.uuid4().hex[:12]}"
+        try:
+            folder.mkdir(parents=True)
+            calls = {place: (str(folder),) for place in places}
+            entries = self.collect(self.fleet.submit("save_all", calls), self._cluster.deadline_s)
+        except RestartedError:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        refs = self.fleet.submit("finish_saving", dict.fromkeys(places, ()))
+        self.journal.begin(Snapshot(folder, entries), refs)
+        # What was lived through is behind us.
+        self._restarts = 0
+
+    def check_alive(self) -> None:
+        """Refuses to go on behind a failure, as a `ClusterError`."""
+        if self._failure is not None:
+            raise ClusterError(
+                f"the processes of {self._plan.name} were ended: {self._failure}"
+            ) from self._failure
+
+    def fail(self, error: BaseException) -> None:
+        """Ends everything because of an error."""
+        self._failure = self._failure or error
+        self.close()
+
+    def close(self) -> None:
+        """Ends everything."""
+        self._failure = self._failure or RuntimeMeshError(f"{self._plan.name} was closed")
+        self.fleet.close()
+        if self.journal is not None:
+            self.journal.close()
+
+    def _step_deadline_s(self) -> float:
+        more = 0.0 if self._has_run else self._cluster.compile_deadline_s
+        return self._cluster.deadline_s + more
+
+    def _restart(self, error: ClusterError, journal: Journal) -> None:
+        """Starts new processes, gives them the last snapshot, and repeats what came behind."""
+        _log.warning("%s; restarting", error)
+        journal.poll()
+        journal.abandon()
+        self._on_restart()
+        while True:
+            self._restarts += 1
+            self.fleet.close()
+            self._has_run = False
+            if self._restarts > self._cluster.max_restarts:
+                self.fail(error)
+                raise error
+            try:
+                self.fleet = Fleet(self._plan, self._cluster, self._hosts)
+                if journal.snapshot is not None:
+                    folder = str(journal.snapshot.folder)
+                    entries = journal.snapshot.entries
+                    self.fleet.call("load_all", {p: (folder, entries[p]) for p in entries})
+                for call in journal.calls:
+                    refs = self.fleet.submit(call.method, call.arguments)
+                    self.fleet.collect(refs, self._step_deadline_s())
+                    self._has_run |= call.method == "step"
+                return
+            except ClusterError as again:
+                error = again
