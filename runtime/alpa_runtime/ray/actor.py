@@ -134,6 +134,8 @@ def environment(hosts: Hosts, num_devices: int) -> dict[str, str]:
         variables |= {
             "JAX_PLATFORMS": "cpu",
             "XLA_FLAGS": f"--xla_force_host_platform_device_count={num_devices}",
-            "PJRT_NPROC": str(4 * num_devices),
+            # The size of the pool decides how XLA cuts convolutions, and so their last bits: that
+            # of the driver, where it has one.
+            "PJRT_NPROC": str(max(4 * num_devices, int(os.environ.get("PJRT_NPROC", 0)))),
         }
     return variables
