@@ -212,9 +212,10 @@ class _Emitter:
 
     def _phase_program(self, stage: int, phase: PhaseProgram) -> Priced:
         """A phase's program, with what it donates filled in."""
-        donated = tuple(
+        kept = {
             index for index, slot in enumerate(phase.inputs) if self._is_donated(stage, phase, slot)
-        )
+        }
+        donated = tuple(sorted(kept | self._donated_activations(stage, phase)))
         program = dataclasses.replace(
             phase.program, donated=donated, name=f"stage_{stage}_{phase.name}"
         )
@@ -229,11 +230,45 @@ class _Emitter:
         if Slot("output", self._step.donated[slot.number]) not in phase.outputs:
             return False
         # Only in the last program of the mesh that uses the input.
+        return self._is_last_user(stage, phase, slot)
+
+    def _donated_activations(self, stage: int, phase: PhaseProgram) -> set[int]:
+        """Activations that end here, as many as there are results to take their places."""
+        places: list[ValueSpec] = [
+            _plain(value)
+            for slot, value in zip(phase.outputs, phase.program.outputs, strict=True)
+            if slot.kind in ("local", "transfer")
+        ]
+        donated = set()
+        for index, (slot, value) in enumerate(zip(phase.inputs, phase.program.inputs, strict=True)):
+            if _plain(value) in places and self._ends_in(stage, phase, slot):
+                places.remove(_plain(value))
+                donated.add(index)
+        return donated
+
+    def _ends_in(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
+        """Whether a phase is the last of its mesh that uses an activation."""
+        if phase.runs_once or slot in phase.outputs:
+            return False
+        if slot.kind == "local":
+            makers = [p for p in self._stages[stage].phases if slot in p.outputs]
+            is_passing = bool(makers) and not makers[0].runs_once
+        elif slot.kind == "transfer":
+            maker, made_by = self._makers[slot.number]
+            is_passing = not made_by.runs_once and (
+                self._schedule.mesh_of(maker) != self._schedule.mesh_of(stage)
+            )
+        else:
+            return False
+        return is_passing and self._is_last_user(stage, phase, slot)
+
+    def _is_last_user(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
+        """Whether no other stage of the mesh, and no later phase of the stage, uses a slot."""
         mesh = self._schedule.mesh_of(stage)
         users = [
             (other, p.name)
             for other, planned in enumerate(self._stages)
-            if self._schedule.mesh_of(other) == mesh
+            if self._schedule.mesh_of(other) == mesh and (other == stage or slot.kind != "local")
             for p in planned.phases
             if slot in p.inputs
         ]

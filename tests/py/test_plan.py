@@ -118,6 +118,14 @@ def test_damaged_files_are_refused(plan: PipelinePlan, tmp_path: Path) -> None:
         assert loaded == plan
 
 
+def test_activations_give_their_places_away(plan: PipelinePlan) -> None:
+    """The gradient that goes back takes the place of an activation that nobody needs any more."""
+    program = next(p for p in plan.programs if p.name == "stage_1_backward")
+    aliased = [program.inputs[i].name for i in program.donated]
+    assert [name for name in aliased if not name.startswith("accumulator")]
+    assert len(aliased) <= len(program.outputs)
+
+
 # The proof, on plans changed by hand.
 
 
