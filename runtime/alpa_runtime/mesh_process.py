@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import mmap
 import os
 import struct
@@ -16,6 +17,7 @@ from jax.sharding import NamedSharding
 
 from alpa_runtime.checkpoint import Leaf, PartWriter, describe, read_part
 from alpa_runtime.errors import InputError, RuntimeMeshError
+from alpa_runtime.feeding import Rows
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_worker import MeshWorker, make_mesh
 from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
@@ -35,8 +37,9 @@ class Held:
     number: int
 
 
-Feed: TypeAlias = "Held | np.ndarray[Any, Any]"
-"""An input of a step: kept already, or sent along (PRNG keys as their data)."""
+Feed: TypeAlias = "Held | Rows | np.ndarray[Any, Any]"
+"""An input of a step: kept already, the rows of a batch that the process needs, or all of it (PRNG
+keys as their data)."""
 
 SnapshotEntries: TypeAlias = Mapping[int, tuple[Leaf, jax.sharding.PartitionSpec]]
 """By number of an array, where it is in a snapshot, and its sharding."""
@@ -262,6 +265,8 @@ class MeshProcess:
                 del self._arrays[feed.number]
         else:
             array = feed
+        if isinstance(array, Rows):
+            return self._place_rows(index, array)
         buffers = {}
         for placement in value.placements:
             if placement.mesh != self._place[0]:
@@ -271,6 +276,20 @@ class MeshProcess:
                 parts = np.split(np.asarray(array), len(placement.buffers))
             for buffer, part in zip(placement.buffers, parts, strict=True):
                 buffers[buffer] = put_everywhere(part, self._worker.shardings[buffer], value.value)
+        return buffers
+
+    def _place_rows(self, index: int, rows: Rows) -> dict[int, Any]:
+        """A batch of which this process has its part."""
+        buffers = {}
+        for placement in self._plan.inputs[index].placements:
+            if placement.mesh == self._place[0]:
+                for number, buffer in enumerate(placement.buffers):
+                    shape = self._plan.value(self._place[0], buffer).shape
+                    buffers[buffer] = jax.make_array_from_callback(
+                        shape,
+                        self._worker.shardings[buffer],
+                        functools.partial(rows.of, number),
+                    )
         return buffers
 
 

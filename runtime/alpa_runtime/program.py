@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import math
 
 import jax
@@ -106,6 +107,21 @@ class ValueSpec:
                 )
             local.append(size // parts)
         return tuple(local)
+
+    def tiles(self, mesh: dict[str, int]) -> list[tuple[int, ...]]:
+        """Per device of ``mesh``, in order, the index of its tile in every dimension."""
+        names = list(mesh)
+        found = []
+        for coordinates in itertools.product(*(range(size) for size in mesh.values())):
+            at = dict(zip(names, coordinates, strict=True))
+            tile = []
+            for axes in self.axes:
+                index = 0
+                for axis in axes:
+                    index = index * mesh[axis] + at[axis]
+                tile.append(index)
+            found.append(tuple(tile))
+        return found
 
     def local_bytes(self, mesh: dict[str, int]) -> int:
         """Bytes that one device of ``mesh`` holds."""

@@ -154,10 +154,10 @@ def _pieces(
     dims: Sequence[_Cut],
 ) -> Iterator[_Candidate]:
     holders: dict[tuple[int, ...], list[int]] = {}
-    for position, tile in enumerate(_tiles(source, source_mesh)):
+    for position, tile in enumerate(source.tiles(dict(source_mesh))):
         holders.setdefault(tile, []).append(position)
     steps = source.local_shape(dict(source_mesh))
-    for target, share in enumerate(_tiles(landing, target_mesh)):
+    for target, share in enumerate(landing.tiles(dict(target_mesh))):
         spans = [cut.span(index) for cut, index in zip(dims, share, strict=True)]
         overlaps = [_overlapping(span, step) for span, step in zip(spans, steps, strict=True)]
         for tile in itertools.product(*overlaps):
@@ -212,18 +212,3 @@ def _overlapping(span: range, step: int) -> range:
     if not span or not step:
         return range(0)
     return range(span.start // step, (span.stop - 1) // step + 1)
-
-
-def _tiles(value: ValueSpec, mesh: Axes) -> Iterator[tuple[int, ...]]:
-    """Per device the index of its tile in every dimension."""
-    names = [name for name, _ in mesh]
-    sizes = dict(mesh)
-    for coordinates in itertools.product(*(range(size) for _, size in mesh)):
-        at = dict(zip(names, coordinates, strict=True))
-        tile = []
-        for axes in value.axes:
-            index = 0
-            for axis in axes:
-                index = index * sizes[axis] + at[axis]
-            tile.append(index)
-        yield tuple(tile)

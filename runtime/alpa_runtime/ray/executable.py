@@ -15,6 +15,7 @@ import ray
 
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.errors import InputError, RuntimeMeshError
+from alpa_runtime.feeding import Rows, cut_rows, rows_per_process
 from alpa_runtime.inputs import Fed, aval_of, check_input, check_inputs, input_avals
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
@@ -131,7 +132,7 @@ class RayExecutable:
                 dropped[mesh].append(number)
             orders: dict[Place, tuple[Any, ...]] = {}
             for mesh, host in self._supervisor.fleet.places:
-                plain, arrays = _arrays_apart(feeds[mesh])
+                plain, arrays = _arrays_apart(feeds[mesh], host)
                 order = StepOrder(self._next_step, plain, outputs[mesh], tuple(dropped[mesh]))
                 orders[mesh, host] = (order, *arrays)
             self._pending.append((self._next_step, self._supervisor.submit("step", orders)))
@@ -156,7 +157,7 @@ class RayExecutable:
         name = self.plan.inputs[index].value.name or "an input"
         aval = aval_of(array)
         check_input(self.plan, self._avals[index], aval, name)
-        return Fed(aval, _shared(_to_numpy(array)), self)
+        return Fed(aval, self._content(index, _to_numpy(array)), self)
 
     def _feeds(self, args: Sequence[Any]) -> list[dict[int, Any]]:
         """What each mesh is fed."""
@@ -170,10 +171,28 @@ class RayExecutable:
             if not meshes:
                 continue
             is_fed = isinstance(arg, Fed) and arg.owner is self
-            data = arg.content if is_fed else _shared(_to_numpy(arg))
+            content = arg.content if is_fed else self._content(index, _to_numpy(arg))
             for mesh in meshes:
-                feeds[mesh][index] = data
+                feeds[mesh][index] = content[mesh]
         return feeds
+
+    def _content(self, index: int, array: Any) -> dict[int, list[Any]]:
+        """By mesh, what each of its processes is sent of an input."""
+        value = self.plan.inputs[index]
+        whole: Any = None
+        content: dict[int, list[Any]] = {}
+        for mesh in sorted({placement.mesh for placement in value.placements}):
+            count = sum(place[0] == mesh for place in self._supervisor.fleet.places)
+            if value.is_batch and count > 1 and value.value.key_impl is None:
+                micro_batches = self.plan.num_micro_batches
+                content[mesh] = [
+                    _shared(cut_rows(array, micro_batches, rows))
+                    for rows in rows_per_process(self.plan, index, mesh, count)
+                ]
+            else:
+                whole = _shared(array) if whole is None else whole
+                content[mesh] = [whole] * count
+        return content
 
     def _finish_oldest(self) -> None:
         _, refs = self._pending.popleft()
@@ -347,8 +366,8 @@ class RayExecutable:
         return MeshSharding(mesh, self.plan.meshes[mesh].axes, value.logical_spec)
 
 
-def _arrays_apart(feeds: Mapping[int, Any]) -> tuple[dict[int, Any], list[Any]]:
-    """Held arrays stay; references become numbers of arguments of their own."""
+def _arrays_apart(feeds: Mapping[int, Any], host: int) -> tuple[dict[int, Any], list[Any]]:
+    """Held arrays stay; what is sent to a host becomes numbers of arguments of their own."""
     plain: dict[int, Any] = {}
     arrays: list[Any] = []
     for index, feed in feeds.items():
@@ -356,13 +375,14 @@ def _arrays_apart(feeds: Mapping[int, Any]) -> tuple[dict[int, Any], list[Any]]:
             plain[index] = feed
         else:
             plain[index] = len(arrays)
-            arrays.append(feed)
+            arrays.append(feed[host])
     return plain, arrays
 
 
-def _shared(array: Any) -> Any:
-    """A large array in Ray's object store, once for all processes; a small one goes along."""
-    return ray.put(array) if array.nbytes > _SMALL_BYTES else array
+def _shared(sent: Any) -> Any:
+    """Large data in Ray's object store, once for all processes; what is small goes along."""
+    size = sent.data.nbytes if isinstance(sent, Rows) else sent.nbytes
+    return ray.put(sent) if size > _SMALL_BYTES else sent
 
 
 def _is_key(array: Any) -> bool:
