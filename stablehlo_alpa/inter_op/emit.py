@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from alpa_runtime import Resharding, ValueSpec
 from alpa_runtime.plan import (
-    Free,
     Instruction,
     PipelinePlan,
     Placement,
@@ -23,6 +22,7 @@ from alpa_runtime.plan import (
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.errors import CompileError
+from stablehlo_alpa.inter_op.lifetimes import Lifetimes, with_frees
 from stablehlo_alpa.inter_op.routing import Priced, Route, Router
 from stablehlo_alpa.inter_op.schedules import Schedule, TaskKind
 from stablehlo_alpa.inter_op.stage import (
@@ -33,6 +33,7 @@ from stablehlo_alpa.inter_op.stage import (
     PhaseProgram,
     PlannedStage,
     Slot,
+    as_held,
 )
 from stablehlo_alpa.inter_op.zeros import zeros_program
 
@@ -78,7 +79,7 @@ class _MeshState:
 
     def buffer(self, key: _Key, value: ValueSpec) -> int:
         """The number of a buffer, new when it was not asked for before."""
-        value = _plain(value)
+        value = as_held(value)
         if (key, value) not in self.numbers:
             self.numbers[key, value] = len(self.values)
             self.values.append(value)
@@ -115,11 +116,6 @@ def emit(
     return _Emitter(stages, schedule, step, device).run()
 
 
-def _plain(value: ValueSpec) -> ValueSpec:
-    """A value as a buffer holds it."""
-    return dataclasses.replace(value, name="", is_weak=False)
-
-
 class _Emitter:
     def __init__(
         self,
@@ -130,6 +126,7 @@ class _Emitter:
     ) -> None:
         self._stages, self._schedule, self._step = stages, schedule, step
         self._router = Router(device)
+        self._lifetimes = Lifetimes(stages, schedule, step.donated)
         self._meshes = [_MeshState() for _ in schedule.meshes]
         self._programs: list[Priced] = []
         self._numbers: dict[object, int] = {}
@@ -161,8 +158,10 @@ class _Emitter:
             for number, stage in enumerate(self._stages):
                 if phase := stage.phase(f"apply_{index}"):
                     self._run_phase(number, phase, -1)
+        programs = [priced.program for priced in self._programs]
         for mesh, state in enumerate(self._meshes):
-            state.instructions = self._with_frees(mesh, state)
+            kept = {buffer for at, buffer in self._outputs.values() if at == mesh}
+            state.instructions = with_frees(state.instructions, programs, kept)
         return EmittedPlan(self._finish(), tuple(self._programs))
 
     @staticmethod
@@ -178,7 +177,7 @@ class _Emitter:
                         self._makers[slot.number] = (number, phase)
                 for slot, value in zip(phase.inputs, phase.program.inputs, strict=True):
                     if slot.kind in ("transfer", "input"):
-                        self._needs.setdefault(slot, {}).setdefault(mesh, _plain(value))
+                        self._needs.setdefault(slot, {}).setdefault(mesh, as_held(value))
                     if slot.kind == "input":
                         self._keepers.setdefault(slot.number, number)
         for number, stage in reversed(list(enumerate(self._stages))):
@@ -212,67 +211,12 @@ class _Emitter:
 
     def _phase_program(self, stage: int, phase: PhaseProgram) -> Priced:
         """A phase's program, with what it donates filled in."""
-        kept = {
-            index for index, slot in enumerate(phase.inputs) if self._is_donated(stage, phase, slot)
-        }
-        donated = tuple(sorted(kept | self._donated_activations(stage, phase)))
         program = dataclasses.replace(
-            phase.program, donated=donated, name=f"stage_{stage}_{phase.name}"
+            phase.program,
+            donated=self._lifetimes.donated(stage, phase),
+            name=f"stage_{stage}_{phase.name}",
         )
         return Priced(program, phase.time_s, phase.inside_bytes)
-
-    def _is_donated(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
-        if slot.kind == "accumulator":
-            return not phase.runs_once
-        if slot.kind != "input" or slot.number not in self._step.donated or not phase.runs_once:
-            return False
-        # The next value takes the place.
-        if Slot("output", self._step.donated[slot.number]) not in phase.outputs:
-            return False
-        # Only in the last program of the mesh that uses the input.
-        return self._is_last_user(stage, phase, slot)
-
-    def _donated_activations(self, stage: int, phase: PhaseProgram) -> set[int]:
-        """Activations that end here, as many as there are results to take their places."""
-        places: list[ValueSpec] = [
-            _plain(value)
-            for slot, value in zip(phase.outputs, phase.program.outputs, strict=True)
-            if slot.kind in ("local", "transfer")
-        ]
-        donated = set()
-        for index, (slot, value) in enumerate(zip(phase.inputs, phase.program.inputs, strict=True)):
-            if _plain(value) in places and self._ends_in(stage, phase, slot):
-                places.remove(_plain(value))
-                donated.add(index)
-        return donated
-
-    def _ends_in(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
-        """Whether a phase is the last of its mesh that uses an activation."""
-        if phase.runs_once or slot in phase.outputs:
-            return False
-        if slot.kind == "local":
-            makers = [p for p in self._stages[stage].phases if slot in p.outputs]
-            is_passing = bool(makers) and not makers[0].runs_once
-        elif slot.kind == "transfer":
-            maker, made_by = self._makers[slot.number]
-            is_passing = not made_by.runs_once and (
-                self._schedule.mesh_of(maker) != self._schedule.mesh_of(stage)
-            )
-        else:
-            return False
-        return is_passing and self._is_last_user(stage, phase, slot)
-
-    def _is_last_user(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
-        """Whether no other stage of the mesh, and no later phase of the stage, uses a slot."""
-        mesh = self._schedule.mesh_of(stage)
-        users = [
-            (other, p.name)
-            for other, planned in enumerate(self._stages)
-            if self._schedule.mesh_of(other) == mesh and (other == stage or slot.kind != "local")
-            for p in planned.phases
-            if slot in p.inputs
-        ]
-        return {number for number, _ in users} == {stage} and users[-1][1] == phase.name
 
     def _run_zeros(self, stage: int) -> None:
         """Sums over the micro-batches start from zero."""
@@ -350,7 +294,7 @@ class _Emitter:
         if buffer in state.filled:
             return buffer
         state.filled.add(buffer)
-        route = self._route(_plain(made), source, wanted, mesh)
+        route = self._route(as_held(made), source, wanted, mesh)
         landing = buffer
         if route.gather:
             landing = state.buffer(
@@ -372,12 +316,12 @@ class _Emitter:
         """A buffer of the mesh in the wanted sharding."""
         state = self._meshes[mesh]
         have = state.values[buffer]
-        if have == _plain(wanted):
+        if have == as_held(wanted):
             return buffer
         result = state.buffer(key, wanted)
         if result not in state.filled:
             state.filled.add(result)
-            program = self._router.reshard(have, _plain(wanted), self._logical_mesh(mesh))
+            program = self._router.reshard(have, as_held(wanted), self._logical_mesh(mesh))
             self._run_once(program, buffer, result, mesh, f"reshard {key[1]}", key[2])
         return result
 
@@ -439,30 +383,6 @@ class _Emitter:
         places = self._placements.setdefault(slot.number, {}).setdefault(mesh, {})
         places.setdefault(buffer, at)
         return buffer
-
-    def _with_frees(self, mesh: int, state: _MeshState) -> list[Instruction]:
-        """Frees every buffer behind its last use."""
-        kept = {buffer for at, buffer in self._outputs.values() if at == mesh}
-        last: dict[int, int] = {}
-        dead: set[int] = set()
-        for position, instruction in enumerate(state.instructions):
-            match instruction:
-                case Run(program, inputs, outputs):
-                    last.update(dict.fromkeys((*inputs, *outputs), position))
-                    donated = {inputs[i] for i in self._programs[program].program.donated}
-                    dead = (dead | donated) - set(outputs)
-                case Send(buffer) | Recv(buffer):
-                    last[buffer] = position
-        ending: dict[int, list[int]] = {}
-        for buffer, position in last.items():
-            if buffer not in kept and buffer not in dead:
-                ending.setdefault(position, []).append(buffer)
-        result: list[Instruction] = []
-        for position, instruction in enumerate(state.instructions):
-            result.append(instruction)
-            if position in ending:
-                result.append(Free(tuple(sorted(ending[position]))))
-        return result
 
     # The plan
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from alpa_runtime import SpmdProgram
+from alpa_runtime import SpmdProgram, ValueSpec
 
 from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.cost import PricedGraph
@@ -37,6 +37,11 @@ class Slot:
         """Reads ``"input 3"``."""
         kind, number = text.split()
         return cls(kind, int(number))
+
+
+def as_held(value: ValueSpec) -> ValueSpec:
+    """A value as a buffer holds it: without a name, and weak types are none."""
+    return replace(value, name="", is_weak=False)
 
 
 @dataclass(frozen=True)

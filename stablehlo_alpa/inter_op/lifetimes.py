@@ -1,0 +1,121 @@
+"""How long the buffers of a plan live: what programs may overwrite, and when the rest is freed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from alpa_runtime import SpmdProgram
+from alpa_runtime.plan import Free, Instruction, Recv, Run, Send
+
+from stablehlo_alpa.inter_op.schedules import Schedule
+from stablehlo_alpa.inter_op.stage import PhaseProgram, PlannedStage, Slot, as_held
+
+
+class Lifetimes:
+    """Which inputs of a phase end with it, so that its results may take their places."""
+
+    def __init__(
+        self, stages: Sequence[PlannedStage], schedule: Schedule, next_values: Mapping[int, int]
+    ) -> None:
+        """Takes the stages, their schedule, and per donated input of the step its next value."""
+        self._stages, self._schedule, self._next_values = stages, schedule, next_values
+        self._makers = {
+            slot.number: (number, phase)
+            for number, stage in enumerate(stages)
+            for phase in stage.phases
+            for slot in phase.outputs
+            if slot.kind == "transfer"
+        }
+
+    def donated(self, stage: int, phase: PhaseProgram) -> tuple[int, ...]:
+        """Numbers of the inputs that a phase may overwrite."""
+        kept = {
+            index
+            for index, slot in enumerate(phase.inputs)
+            if self._is_replaced(stage, phase, slot)
+        }
+        return tuple(sorted(kept | self._activations(stage, phase)))
+
+    def _is_replaced(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
+        """Whether a phase makes the next value of a sum or of the step's state."""
+        if slot.kind == "accumulator":
+            return not phase.runs_once
+        if slot.kind != "input" or slot.number not in self._next_values or not phase.runs_once:
+            return False
+        if Slot("output", self._next_values[slot.number]) not in phase.outputs:
+            return False
+        return self._is_last_user(stage, phase, slot)
+
+    def _activations(self, stage: int, phase: PhaseProgram) -> set[int]:
+        """Activations that end here, as many as there are results to take their places."""
+        places = [
+            as_held(value)
+            for slot, value in zip(phase.outputs, phase.program.outputs, strict=True)
+            if slot.kind in ("local", "transfer")
+        ]
+        donated = set()
+        for index, (slot, value) in enumerate(zip(phase.inputs, phase.program.inputs, strict=True)):
+            if as_held(value) in places and self._ends_in(stage, phase, slot):
+                places.remove(as_held(value))
+                donated.add(index)
+        return donated
+
+    def _ends_in(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
+        """Whether a phase is the last of its mesh that uses an activation."""
+        if phase.runs_once or slot in phase.outputs:
+            return False
+        if slot.kind == "local":
+            makers = [p for p in self._stages[stage].phases if slot in p.outputs]
+            is_passing = bool(makers) and not makers[0].runs_once
+        elif slot.kind == "transfer":
+            maker, made_by = self._makers[slot.number]
+            # What a stage of the same mesh has made may still have to be sent to others.
+            is_elsewhere = self._schedule.mesh_of(maker) != self._schedule.mesh_of(stage)
+            is_passing = is_elsewhere and not made_by.runs_once
+        else:
+            return False
+        return is_passing and self._is_last_user(stage, phase, slot)
+
+    def _is_last_user(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
+        """Whether no other stage of the mesh, and no later phase of the stage, uses a slot."""
+        mesh = self._schedule.mesh_of(stage)
+        users = [
+            (other, p.name)
+            for other, planned in enumerate(self._stages)
+            if self._schedule.mesh_of(other) == mesh and (other == stage or slot.kind != "local")
+            for p in planned.phases
+            if slot in p.inputs
+        ]
+        return {number for number, _ in users} == {stage} and users[-1][1] == phase.name
+
+
+def with_frees(
+    instructions: Sequence[Instruction], programs: Sequence[SpmdProgram], kept: Set[int]
+) -> list[Instruction]:
+    """Frees every buffer of a mesh behind its last use.
+
+    Args:
+        instructions: of the mesh.
+        programs: of the plan; what they donate needs no freeing.
+        kept: buffers that are results of the step.
+    """
+    last: dict[int, int] = {}
+    dead: set[int] = set()
+    for position, instruction in enumerate(instructions):
+        match instruction:
+            case Run(program, inputs, outputs):
+                last.update(dict.fromkeys((*inputs, *outputs), position))
+                donated = {inputs[i] for i in programs[program].donated}
+                dead = (dead | donated) - set(outputs)
+            case Send(buffer) | Recv(buffer):
+                last[buffer] = position
+    ending: dict[int, list[int]] = {}
+    for buffer, position in last.items():
+        if buffer not in kept and buffer not in dead:
+            ending.setdefault(position, []).append(buffer)
+    result: list[Instruction] = []
+    for position, instruction in enumerate(instructions):
+        result.append(instruction)
+        if position in ending:
+            result.append(Free(tuple(sorted(ending[position]))))
+    return result
