@@ -84,10 +84,23 @@ def on_cluster(case: TrainCase, pipeline: Pipeline, cluster: RayCluster) -> Any:
     )
 
 
+# Every case of the pipeline suite: the models that differ most with every run of the tests, the
+# others with `make test-matrix`.
+OFTEN = {"wide_resnet", "unet", "llama"}
+EVERY_CASE = [
+    pytest.param(
+        pipeline,
+        "auto",
+        marks=() if pipeline in QUICK or pipeline.model in OFTEN else pytest.mark.matrix,
+        id=f"{pipeline.id}-auto",
+    )
+    for pipeline in QUICK + SLOW
+]
+
+
 @pytest.mark.parametrize(
     ("pipeline", "transport"),
-    [(pipeline, "auto") for pipeline in QUICK + SLOW] + [(pipeline, "jax") for pipeline in QUICK],
-    ids=lambda value: value.id if isinstance(value, Pipeline) else value,
+    [*EVERY_CASE, *(pytest.param(p, "jax", id=f"{p.id}-jax") for p in QUICK)],
 )
 def test_actors_compute_the_same_bits(pipeline: Pipeline, transport: str) -> None:
     case = make_case(pipeline)
