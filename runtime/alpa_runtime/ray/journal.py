@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,16 @@ class Snapshot:
 
     folder: Path
     entries: Mapping[Place, Any]
+
+
+def remove_folder(folder: Path, timeout_s: float = 5.0) -> None:
+    """Removes a folder, also from under processes that were killed and are just ending."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists() or time.monotonic() > deadline:
+            return
+        time.sleep(0.05)
 
 
 class Journal:
@@ -79,22 +90,22 @@ class Journal:
             ray.get(done)
         except ray.exceptions.RayError:
             # The one before it still holds; the next step tells what is wrong.
-            shutil.rmtree(snapshot.folder, ignore_errors=True)
+            remove_folder(snapshot.folder)
             return
         old, self.snapshot = self.snapshot, snapshot
         self.calls = self.calls[position:]
         if old is not None:
-            shutil.rmtree(old.folder, ignore_errors=True)
+            remove_folder(old.folder)
 
     def abandon(self) -> None:
         """Forgets a snapshot that is not written yet: its writers are gone."""
         if self._next is not None:
-            shutil.rmtree(self._next[0].folder, ignore_errors=True)
+            remove_folder(self._next[0].folder)
             self._next = None
 
     def close(self) -> None:
         """Removes snapshots."""
         self.abandon()
         if self.snapshot is not None:
-            shutil.rmtree(self.snapshot.folder, ignore_errors=True)
+            remove_folder(self.snapshot.folder)
             self.snapshot = None

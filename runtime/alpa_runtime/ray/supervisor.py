@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.ray.cluster import Hosts, RayCluster
 from alpa_runtime.ray.failures import ClusterError
 from alpa_runtime.ray.fleet import Fleet
-from alpa_runtime.ray.journal import Call, Journal, Snapshot
+from alpa_runtime.ray.journal import Call, Journal, Snapshot, remove_folder
 from alpa_runtime.transport import Place
 
 _log = logging.getLogger(__name__)
@@ -107,7 +106,7 @@ class Supervisor:
             calls = {place: (str(folder),) for place in places}
             entries = self.collect(self.fleet.submit("save_all", calls), self._cluster.deadline_s)
         except RestartedError:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
             return
         refs = self.fleet.submit("finish_saving", dict.fromkeys(places, ()))
         self.journal.begin(Snapshot(folder, entries), refs)
@@ -141,6 +140,8 @@ class Supervisor:
         """Starts new processes, gives them the last snapshot, and repeats what came behind."""
         _log.warning("%s; restarting", error)
         journal.poll()
+        # Writers first: what they have begun cannot be removed while they write.
+        self.fleet.close()
         journal.abandon()
         self._on_restart()
         while True:
