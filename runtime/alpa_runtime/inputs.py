@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -72,6 +72,32 @@ def check_input(plan: PipelinePlan, aval: Any, found: Any, name: str) -> None:
             f"{name} of {plan.name} is {aval.dtype}{list(aval.shape)}, "
             f"got {found.dtype}{list(found.shape)}"
         )
+
+
+def feed(
+    plan: PipelinePlan,
+    avals: Sequence[jax.ShapeDtypeStruct],
+    index: int,
+    array: Any,
+    place: Callable[[int, Any], Any],
+    owner: Any,
+) -> Fed:
+    """Checks an input and brings it where it is needed.
+
+    Args:
+        plan: what is run.
+        avals: of its inputs.
+        index: of the input.
+        array: its value.
+        place: brings the value of an input there.
+        owner: what runs the plan.
+
+    Raises:
+        InputError: the array's shape or dtype is wrong.
+    """
+    aval = aval_of(array)
+    check_input(plan, avals[index], aval, plan.inputs[index].value.name or "an input")
+    return Fed(aval, place(index, array), owner)
 
 
 def _aval(value: PlanInput) -> jax.ShapeDtypeStruct:

@@ -19,7 +19,7 @@ from alpa_runtime.checkpoint import Leaf, PartWriter, describe, read_part
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.feeding import Rows
 from alpa_runtime.local_call import LocalModule
-from alpa_runtime.mesh_worker import MeshWorker, make_mesh
+from alpa_runtime.mesh_worker import MeshWorker, make_mesh, put
 from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
 from alpa_runtime.program import ValueSpec
 from alpa_runtime.transport import Link, Place, ProcessTransport, PulledLink, TcpLink
@@ -296,7 +296,7 @@ class MeshProcess:
 def put_everywhere(array: Any, sharding: NamedSharding, value: ValueSpec) -> jax.Array:
     """An array that every process of a mesh has whole, on the devices of all of them."""
     if isinstance(array, jax.Array):
-        return array if array.sharding == sharding else jax.device_put(array, sharding)
+        return put(array, sharding)
     if value.key_impl is not None:
         whole = NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
         data = jax.make_array_from_callback(array.shape, whole, lambda index: array[index])

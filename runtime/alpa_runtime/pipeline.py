@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding
 
 from alpa_runtime.cpu_pool import require_cpu_pool
 from alpa_runtime.errors import RuntimeMeshError
-from alpa_runtime.inputs import Fed, aval_of, check_input, check_inputs, input_avals
+from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
 from alpa_runtime.mesh_worker import MeshWorker, make_mesh, put
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import PipelinePlan, PlanInput
@@ -121,10 +121,7 @@ class PipelineExecutable:
         Raises:
             InputError: its shape or dtype is wrong.
         """
-        name = self.plan.inputs[index].value.name or "an input"
-        aval = aval_of(array)
-        check_input(self.plan, self._avals[index], aval, name)
-        return Fed(aval, self._placed(index, array), self)
+        return feed(self.plan, self._avals, index, array, self._placed, self)
 
     def _placed(self, index: int, arg: Any) -> dict[tuple[int, int], Any]:
         """An input in the buffers (by mesh) that hold it or its micro-batches."""

@@ -19,21 +19,28 @@ if TYPE_CHECKING:
     from alpa_runtime.ray.cluster import Hosts
 
 
-def find_cluster(cluster: RayCluster, device: DeviceSpec | None) -> tuple[ClusterSpec, Hosts]:
+def find_hosts(cluster: RayCluster) -> Hosts:
     """Looks at what Ray has.
-
-    Args:
-        cluster: what is wanted of it.
-        device: what each device can do; by default what its kind is known for.
 
     Raises:
         RuntimeMeshError: the cluster lacks hosts or devices.
     """
-    from alpa_runtime.ray.cluster import device_kind, find_hosts
+    from alpa_runtime.ray import cluster as ray_cluster
 
-    hosts = find_hosts(cluster, len(jax.devices()))
+    return ray_cluster.find_hosts(cluster, len(jax.devices()))
+
+
+def cluster_spec(hosts: Hosts, device: DeviceSpec | None) -> ClusterSpec:
+    """What is planned for.
+
+    Args:
+        hosts: of the cluster.
+        device: what each device can do; by default what its kind is known for.
+    """
+    from alpa_runtime.ray.cluster import device_kind
+
     device = device or preset_for(device_kind(hosts))
-    return ClusterSpec(device, hosts.num_hosts, hosts.devices_per_host), hosts
+    return ClusterSpec(device, hosts.num_hosts, hosts.devices_per_host)
 
 
 class LoweredOnCluster(LoweredPipeline):

@@ -16,7 +16,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from stablehlo_alpa.api.checkpoint import match_leaves
 from stablehlo_alpa.api.methods import Method, PipeshardParallel, mesh_size
-from stablehlo_alpa.api.on_cluster import LoweredOnCluster, find_cluster
+from stablehlo_alpa.api.on_cluster import LoweredOnCluster, cluster_spec, find_hosts
 from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, preset_for
 from stablehlo_alpa.errors import MeshError, TraceError
@@ -102,7 +102,7 @@ class Parallelized:
             method = self._settings.method
             assert isinstance(method, PipeshardParallel)
             if self._settings.cluster is not None:
-                _, hosts = find_cluster(self._settings.cluster, None)
+                hosts = find_hosts(self._settings.cluster)
                 return LoweredOnCluster(plan, self._settings.cluster, hosts)
             return LoweredPipeline(plan, self._devices(), method.runtime)
         return Lowered(plan, self._devices())
@@ -272,7 +272,7 @@ class Parallelized:
     def _cluster(self, method: Method) -> ClusterSpec:
         if self._settings.cluster is not None:
             assert not isinstance(method.device, str)
-            return find_cluster(self._settings.cluster, method.device)[0]
+            return cluster_spec(find_hosts(self._settings.cluster), method.device)
         if method.device is not None and method.mesh_shape is not None:
             # Devices on paper: nothing has to exist.
             assert isinstance(method.device, DeviceSpec)

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from alpa_runtime.inputs import aval_of
 from jax.extend.core import jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
@@ -80,8 +81,7 @@ def abstract(leaf: Any) -> jax.ShapeDtypeStruct:
     if isinstance(leaf, jax.ShapeDtypeStruct):
         weak = bool(getattr(leaf, "weak_type", False))
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=weak)
-    # Handles of arrays elsewhere say what they are.
-    aval = leaf.aval if hasattr(leaf, "aval") else jax.typeof(leaf)
+    aval = aval_of(leaf)
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 

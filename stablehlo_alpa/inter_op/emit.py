@@ -127,14 +127,14 @@ class _Emitter:
         self._stages, self._schedule, self._step = stages, schedule, step
         self._router = Router(device)
         self._lifetimes = Lifetimes(stages, schedule, step.donated)
+        # The first stage of each mesh.
+        self._firsts = {schedule.mesh_of(n): s for n, s in reversed(list(enumerate(stages)))}
         self._meshes = [_MeshState() for _ in schedule.meshes]
         self._programs: list[Priced] = []
         self._numbers: dict[object, int] = {}
         self._reshardings: dict[Resharding, int] = {}
         self._transfers: dict[tuple[Slot, int, int], int] = {}
         self._placements: dict[int, dict[int, dict[int, int]]] = {}
-        # What makes each transfer.
-        self._makers: dict[int, tuple[int, PhaseProgram]] = {}
         # The meshes that need an input or a transfer, and the sharding they first want it in.
         self._needs: dict[Slot, dict[int, ValueSpec]] = {}
         # The stage that keeps an input: the one that makes its next value, or the first user.
@@ -172,9 +172,6 @@ class _Emitter:
         for number, stage in enumerate(self._stages):
             mesh = self._schedule.mesh_of(number)
             for phase in stage.phases:
-                for slot in phase.outputs:
-                    if slot.kind == "transfer":
-                        self._makers[slot.number] = (number, phase)
                 for slot, value in zip(phase.inputs, phase.program.inputs, strict=True):
                     if slot.kind in ("transfer", "input"):
                         self._needs.setdefault(slot, {}).setdefault(mesh, as_held(value))
@@ -194,11 +191,7 @@ class _Emitter:
         return number not in self._step.donated and value.local_bytes({}) <= _SMALL_BYTES
 
     def _logical_mesh(self, mesh: int) -> LogicalMesh:
-        return next(
-            planned.mesh
-            for number, planned in enumerate(self._stages)
-            if self._schedule.mesh_of(number) == mesh
-        )
+        return self._firsts[mesh].mesh
 
     # Programs
 
@@ -275,14 +268,16 @@ class _Emitter:
         for target, wanted in self._needs.get(slot, {}).items():
             if target != mesh:
                 route = self._route(value, mesh, wanted, target)
-                number = self._reshardings.setdefault(route.resharding, len(self._reshardings))
-                transfer = self._transfer(slot, micro_batch, target)
+                transfer, number = self._transfer(slot, micro_batch, target), self._number(route)
                 self._meshes[mesh].instructions.append(Send(buffer, target, transfer, number))
 
     def _route(self, value: ValueSpec, mesh: int, wanted: ValueSpec, target: int) -> Route:
         return self._router.route(
             value, self._logical_mesh(mesh), wanted, self._logical_mesh(target)
         )
+
+    def _number(self, route: Route) -> int:
+        return self._reshardings.setdefault(route.resharding, len(self._reshardings))
 
     def _transfer(self, slot: Slot, micro_batch: int, target: int) -> int:
         return self._transfers.setdefault((slot, micro_batch, target), len(self._transfers))
@@ -300,14 +295,8 @@ class _Emitter:
             landing = state.buffer(
                 (-1, Slot(f"landing {slot.kind}", slot.number), at), route.landing
             )
-        state.instructions.append(
-            Recv(
-                landing,
-                source,
-                self._transfer(slot, at, mesh),
-                self._reshardings.setdefault(route.resharding, len(self._reshardings)),
-            )
-        )
+        transfer = self._transfer(slot, at, mesh)
+        state.instructions.append(Recv(landing, source, transfer, self._number(route)))
         if route.gather:
             self._run_once(route.gather, landing, buffer, mesh, f"gather {slot}", at)
         return buffer
@@ -345,7 +334,7 @@ class _Emitter:
             case "input":
                 return self._step_input(slot, value, micro_batch, mesh)
             case "transfer":
-                maker, made_by = self._makers[slot.number]
+                maker, made_by = self._lifetimes.makers[slot.number]
                 at = -1 if made_by.runs_once else max(micro_batch, 0)
                 made = made_by.program.outputs[made_by.outputs.index(slot)]
                 source = self._schedule.mesh_of(maker)
@@ -408,13 +397,12 @@ class _Emitter:
         missing = [name for i, name in enumerate(self._step.outputs) if i not in self._outputs]
         if missing:
             raise CompileError(f"{self._step.name}: no stage makes {', '.join(missing)}")
-        firsts = {self._schedule.mesh_of(n): s for n, s in reversed(list(enumerate(self._stages)))}
         return PipelinePlan(
             name=self._step.name,
             num_micro_batches=self._schedule.num_micro_batches,
             schedule=self._schedule.name,
             meshes=tuple(
-                PlanMesh(tuple(firsts[mesh].mesh.axes), firsts[mesh].devices)
+                PlanMesh(tuple(self._firsts[mesh].mesh.axes), self._firsts[mesh].devices)
                 for mesh in range(len(self._meshes))
             ),
             programs=tuple(priced.program for priced in self._programs),

@@ -12,14 +12,18 @@ from stablehlo_alpa.inter_op.stage import PhaseProgram, PlannedStage, Slot, as_h
 
 
 class Lifetimes:
-    """Which inputs of a phase end with it, so that its results may take their places."""
+    """Which inputs of a phase end with it, so that its results may take their places.
+
+    Attributes:
+        makers: per transfer the stage and the phase that make it.
+    """
 
     def __init__(
         self, stages: Sequence[PlannedStage], schedule: Schedule, next_values: Mapping[int, int]
     ) -> None:
         """Takes the stages, their schedule, and per donated input of the step its next value."""
         self._stages, self._schedule, self._next_values = stages, schedule, next_values
-        self._makers = {
+        self.makers = {
             slot.number: (number, phase)
             for number, stage in enumerate(stages)
             for phase in stage.phases
@@ -68,7 +72,7 @@ class Lifetimes:
             makers = [p for p in self._stages[stage].phases if slot in p.outputs]
             is_passing = bool(makers) and not makers[0].runs_once
         elif slot.kind == "transfer":
-            maker, made_by = self._makers[slot.number]
+            maker, made_by = self.makers[slot.number]
             # What a stage of the same mesh has made may still have to be sent to others.
             is_elsewhere = self._schedule.mesh_of(maker) != self._schedule.mesh_of(stage)
             is_passing = is_elsewhere and not made_by.runs_once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 from collections.abc import Callable
@@ -48,7 +49,9 @@ def sweep(
         InfeasibleError: nothing fits; the last refusal.
         CompileError, ValueError: see `plan_pipeline`.
     """
+    trace = functools.cache(trace)
     tried: list[Alternative] = []
+    refusals: list[InfeasibleError] = []
 
     def attempt(program: TracedProgram, one: PipelineOptions) -> PlannedPipeline | None:
         try:
@@ -61,7 +64,6 @@ def sweep(
         _log.info("%s", tried[-1])
         return planned
 
-    refusals: list[InfeasibleError] = []
     best: PlannedPipeline | None = None
     slower = 0
     for count in _counts(trace, options, num_micro_batches, schedule):

@@ -96,7 +96,7 @@ def make_case(pipeline: Pipeline) -> TrainCase:
     return module.make(with_gradients=True, **pipeline.options)
 
 
-def parallel_step(case: TrainCase, pipeline: Pipeline) -> Any:
+def parallel_step(case: TrainCase, pipeline: Pipeline, cluster: Any = None) -> Any:
     method = {"layers": AutoLayers(num_layers=4), **pipeline.method}
     return stablehlo_alpa.parallelize(
         case.step,
@@ -106,6 +106,7 @@ def parallel_step(case: TrainCase, pipeline: Pipeline) -> Any:
             schedule=pipeline.schedule,
             **method,
         ),
+        cluster=cluster,
         donate_argnums=0,
     )
 

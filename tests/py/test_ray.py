@@ -20,7 +20,6 @@ from test_pipeline import QUICK, SLOW, TWO, Pipeline, make_case, parallel_step, 
 
 import stablehlo_alpa
 from stablehlo_alpa import (
-    AutoLayers,
     ClusterError,
     DistributedArray,
     PipeshardParallel,
@@ -69,21 +68,6 @@ def assert_gone(processes: list[int]) -> None:
     raise AssertionError(f"processes {processes} are left")
 
 
-def on_cluster(case: TrainCase, pipeline: Pipeline, cluster: RayCluster) -> Any:
-    method = {"layers": AutoLayers(num_layers=4), **pipeline.method}
-    return stablehlo_alpa.parallelize(
-        case.step,
-        method=PipeshardParallel(
-            num_micro_batches=pipeline.num_micro_batches,
-            stages=pipeline.stages,
-            schedule=pipeline.schedule,
-            **method,
-        ),
-        cluster=cluster,
-        donate_argnums=0,
-    )
-
-
 # Every case of the pipeline suite: the models that differ most with every run of the tests, the
 # others with `make test-matrix`.
 OFTEN = {"wide_resnet", "unet", "llama"}
@@ -105,7 +89,7 @@ EVERY_CASE = [
 def test_actors_compute_the_same_bits(pipeline: Pipeline, transport: str) -> None:
     case = make_case(pipeline)
     expected = train(parallel_step(case, pipeline), case)
-    step = on_cluster(case, pipeline, RayCluster(transport=transport))
+    step = parallel_step(case, pipeline, RayCluster(transport=transport))
     found = train(step, case)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -123,7 +107,7 @@ HOSTS = [
 def test_meshes_span_hosts(pipeline: Pipeline) -> None:
     case = make_case(pipeline)
     hosts = 2 * pipeline.stages.num_stages
-    step = on_cluster(case, pipeline, RayCluster(num_hosts=hosts, devices_per_host=2))
+    step = parallel_step(case, pipeline, RayCluster(num_hosts=hosts, devices_per_host=2))
     plan = step.plan(*case.args)
     assert all(len(mesh.devices) == 4 for mesh in plan.runtime.meshes)
     found, metrics = train(step, case)
@@ -139,7 +123,7 @@ def running() -> Iterator[tuple[Any, TrainCase, Any]]:
     """A pipeline of two actors that has done a step, its model, and the state after it."""
     pipeline = Pipeline("mlp", 4, TWO)
     case = make_case(pipeline)
-    step = on_cluster(case, pipeline, RayCluster(deadline_s=5.0))
+    step = parallel_step(case, pipeline, RayCluster(deadline_s=5.0))
     state = step.create_state(lambda: case.state, batch=(case.batch, case.rng))
     state, metrics = step(state, case.batch, case.rng)
     assert float(metrics["loss"]) > 0
@@ -215,7 +199,7 @@ def test_a_restart_loses_nothing(how: Any, has_snapshot: bool, tmp_path: Path) -
         snapshot_folder=str(tmp_path),
         snapshot_steps=3 if has_snapshot else 100,
     )
-    step, undisturbed = on_cluster(case, pipeline, cluster), parallel_step(case, pipeline)
+    step, undisturbed = parallel_step(case, pipeline, cluster), parallel_step(case, pipeline)
     state = step.create_state(lambda: case.state, batch=(case.batch, case.rng))
     expected_state = case.state
     executable = step.compile(*case.args).executable
@@ -265,7 +249,7 @@ def test_a_cluster_of_the_users_is_left_alone() -> None:
         counter = made.remote()
         pipeline = Pipeline("mlp", 2, TWO)
         case = make_case(pipeline)
-        step = on_cluster(case, pipeline, RayCluster())
+        step = parallel_step(case, pipeline, RayCluster())
         _, metrics = step(case.state, case.batch, case.rng)
         assert float(metrics["loss"]) > 0
         assert ray.get(counter.add.remote()) == 1
@@ -313,7 +297,7 @@ def test_a_trace_is_of_one_process() -> None:
 
 
 def test_gpus_that_are_not_there() -> None:
-    step = on_cluster(
+    step = parallel_step(
         make_case(QUICK[0]), QUICK[0], RayCluster(platform="gpu", num_hosts=1, devices_per_host=8)
     )
     with pytest.raises(ValueError, match="1 hosts with 8 GPUs are wanted, Ray has nodes with"):

@@ -16,7 +16,7 @@ import ray
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.feeding import Rows, cut_rows, rows_per_process
-from alpa_runtime.inputs import Fed, aval_of, check_input, check_inputs, input_avals
+from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
 from alpa_runtime.plan import PipelinePlan, PlanInput
@@ -77,7 +77,7 @@ class RayExecutable:
         # Numbers of arrays that someone has a handle of, and those whose value came with a step.
         self._held: set[int] = set()
         self._scalars: dict[int, Any] = {}
-        self._pending: deque[tuple[int, dict[Place, Any]]] = deque()
+        self._pending: deque[dict[Place, Any]] = deque()
         self._supervisor = Supervisor(plan, cluster, hosts, self._pending.clear)
         register(self)
 
@@ -135,7 +135,7 @@ class RayExecutable:
                 plain, arrays = _arrays_apart(feeds[mesh], host)
                 order = StepOrder(self._next_step, plain, outputs[mesh], tuple(dropped[mesh]))
                 orders[mesh, host] = (order, *arrays)
-            self._pending.append((self._next_step, self._supervisor.submit("step", orders)))
+            self._pending.append(self._supervisor.submit("step", orders))
             self._next_step += 1
             for arg, value in zip(args, self.plan.inputs, strict=True):
                 if value.is_donated and isinstance(arg, DistributedArray):
@@ -154,10 +154,7 @@ class RayExecutable:
         Raises:
             InputError: its shape or dtype is wrong.
         """
-        name = self.plan.inputs[index].value.name or "an input"
-        aval = aval_of(array)
-        check_input(self.plan, self._avals[index], aval, name)
-        return Fed(aval, self._content(index, _to_numpy(array)), self)
+        return feed(self.plan, self._avals, index, array, self._content, self)
 
     def _feeds(self, args: Sequence[Any]) -> list[dict[int, Any]]:
         """What each mesh is fed."""
@@ -171,14 +168,14 @@ class RayExecutable:
             if not meshes:
                 continue
             is_fed = isinstance(arg, Fed) and arg.owner is self
-            content = arg.content if is_fed else self._content(index, _to_numpy(arg))
+            content = arg.content if is_fed else self._content(index, arg)
             for mesh in meshes:
                 feeds[mesh][index] = content[mesh]
         return feeds
 
-    def _content(self, index: int, array: Any) -> dict[int, list[Any]]:
+    def _content(self, index: int, arg: Any) -> dict[int, list[Any]]:
         """By mesh, what each of its processes is sent of an input."""
-        value = self.plan.inputs[index]
+        value, array = self.plan.inputs[index], _to_numpy(arg)
         whole: Any = None
         content: dict[int, list[Any]] = {}
         for mesh in sorted({placement.mesh for placement in value.placements}):
@@ -195,7 +192,7 @@ class RayExecutable:
         return content
 
     def _finish_oldest(self) -> None:
-        _, refs = self._pending.popleft()
+        refs = self._pending.popleft()
         with contextlib.suppress(RestartedError):
             for scalars in self._supervisor.collect_step(refs).values():
                 # Of what nobody holds any more the number was dropped before.
@@ -370,12 +367,12 @@ def _arrays_apart(feeds: Mapping[int, Any], host: int) -> tuple[dict[int, Any], 
     """Held arrays stay; what is sent to a host becomes numbers of arguments of their own."""
     plain: dict[int, Any] = {}
     arrays: list[Any] = []
-    for index, feed in feeds.items():
-        if isinstance(feed, Held):
-            plain[index] = feed
+    for index, sent in feeds.items():
+        if isinstance(sent, Held):
+            plain[index] = sent
         else:
             plain[index] = len(arrays)
-            arrays.append(feed[host])
+            arrays.append(sent[host])
     return plain, arrays
 
 
