@@ -14,17 +14,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from alpa_runtime import ValueSpec
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
-from alpa_runtime.plan import PipelinePlan, Placement, PlanInput, PlanMesh, PlanOutput, Recv, Send
-from mesh_processes import NUM_DEVICES, MeshProcesses
+from mesh_processes import MeshProcesses
 from models import gpt, mlp
 from models.case import TrainCase
 from report import Row
+from sending import sending_plan
 
 import stablehlo_alpa
-from stablehlo_alpa.inter_op.cross_mesh import plan_transfer
 
 # Elements of float32: 64 MiB.
 _ELEMENTS = 1 << 24
@@ -57,30 +55,11 @@ def plain_tcp_s(rounds: int) -> list[float]:
     return times
 
 
-def one_value_plan() -> PipelinePlan:
-    """64 MiB from the devices of one mesh to those of another, as they lie."""
-    axes = (("x", NUM_DEVICES),)
-    value = ValueSpec((_ELEMENTS,), "float32", (("x",),))
-    transfer = plan_transfer(value, axes, value, axes)
-    size = NUM_DEVICES
-    return PipelinePlan(
-        name="one_value",
-        num_micro_batches=1,
-        schedule="none",
-        meshes=(PlanMesh(axes, tuple(range(size))), PlanMesh(axes, tuple(range(size, 2 * size)))),
-        programs=(),
-        reshardings=(transfer.resharding,),
-        values=(value,),
-        buffers=((0,), (0,)),
-        instructions=((Send(0, 1, 0, 0),), (Recv(0, 0, 0, 0),)),
-        inputs=(PlanInput(value, False, False, (Placement(0, (0,)),)),),
-        outputs=(PlanOutput(1, 0),),
-    )
-
-
 def transport_s(name: str, rounds: int) -> list[float]:
     """Seconds in which the value crosses between two processes."""
-    processes = MeshProcesses(one_value_plan(), name)
+    # As it lies.
+    plan = sending_plan([((_ELEMENTS,), "float32", "xy", "xy")])
+    processes = MeshProcesses(plan, name)
     try:
         text = jax.jit(lambda: jnp.ones(_ELEMENTS)).lower().as_text()
         module = LocalModule("ones", text, (), (((_ELEMENTS,), "float32"),))

@@ -29,6 +29,17 @@ void forEachUsedValue(Operation *op, function_ref<void(Value)> visit) {
   });
 }
 
+void addDependents(Block &block, llvm::DenseSet<Value> &values) {
+  for (Operation &op : block) {
+    bool isDependent = false;
+    forEachUsedValue(
+        &op, [&](Value value) { isDependent |= values.contains(value); });
+    if (isDependent) {
+      values.insert(op.result_begin(), op.result_end());
+    }
+  }
+}
+
 bool isClonable(Operation *op) { return isMemoryEffectFree(op); }
 
 int64_t getPhase(Operation *op) {

@@ -4,12 +4,16 @@
 #define CPP_ANALYSIS_DATAFLOW_H
 
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace mlir::alpa {
 
 /// Calls `visit` for every value from outside that an operator or its regions
 /// use, possibly more than once.
 void forEachUsedValue(Operation *op, function_ref<void(Value)> visit);
+
+/// Adds every value of a block that is computed from some of `values`.
+void addDependents(Block &block, llvm::DenseSet<Value> &values);
 
 /// True if the operator can be made again anywhere without a change of the
 /// program's results.

@@ -59,7 +59,8 @@ public:
       return failure();
     }
     findComputed(*barrier);
-    findBatchValues();
+    addDependents(block, batchValues);
+    findClosed();
     markComputed();
     if (failed(replaceBarrier(*barrier))) {
       return failure();
@@ -110,18 +111,14 @@ private:
     }
   }
 
-  void findBatchValues() {
+  /// What depends on nothing from outside the function.
+  void findClosed() {
     for (Operation &op : block) {
-      bool dependsOnBatch = false;
       bool isClosed = isClonable(&op);
       forEachUsedValue(&op, [&](Value value) {
-        dependsOnBatch |= batchValues.contains(value);
         Operation *maker = value.getDefiningOp();
         isClosed &= maker && closed.contains(maker);
       });
-      if (dependsOnBatch) {
-        batchValues.insert(op.result_begin(), op.result_end());
-      }
       if (isClosed) {
         closed.insert(&op);
       }

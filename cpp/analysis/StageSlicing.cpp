@@ -383,18 +383,13 @@ void StageSlicing::markOnce() {
       batchValues.insert(argument);
     }
   }
+  addDependents(block, batchValues);
   SmallVector<Operation *> work;
   for (Operation &op : block.without_terminator()) {
-    bool dependsOnBatch = false;
-    forEachUsedValue(&op, [&](Value value) {
-      dependsOnBatch |= batchValues.contains(value);
-    });
-    if (dependsOnBatch) {
-      batchValues.insert(op.result_begin(), op.result_end());
-    } else if (getPhase(&op) == kForwardPhase && !isa<AccumulateOp>(op) &&
-               llvm::any_of(op.getResults(), [&](Value result) {
-                 return transfers.contains(result);
-               })) {
+    if (getPhase(&op) == kForwardPhase && !isa<AccumulateOp>(op) &&
+        llvm::any_of(op.getResults(), [&](Value result) {
+          return transfers.contains(result) && !batchValues.contains(result);
+        })) {
       work.push_back(&op);
     }
   }

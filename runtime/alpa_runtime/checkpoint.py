@@ -13,15 +13,19 @@ import json
 import os
 import shutil
 import threading
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 from jax.sharding import Sharding
 
 from alpa_runtime.errors import InputError
+from alpa_runtime.keys import data_of, impl_of, key_shape, with_impl
+
+Key = TypeVar("Key")
 
 VERSION = 1
 _INDEX = "index.json"
@@ -63,7 +67,7 @@ class PartWriter:
         ocp = _orbax()
         if self._writer is None:
             self._writer = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
-        kept = {name: _data(array) for name, array in arrays.items()}
+        kept = {name: data_of(array) for name, array in arrays.items()}
         if any(array.platform() == "cpu" for array in kept.values()):
             # The host's view of a CPU array is the array: the next step would write into it.
             kept = {name: jax.numpy.copy(array) for name, array in kept.items()}
@@ -76,21 +80,21 @@ class PartWriter:
 
 
 def read_part(
-    folder: str | os.PathLike[str], wanted: Mapping[str, tuple[Leaf, Sharding]]
-) -> dict[str, jax.Array]:
+    folder: str | os.PathLike[str], wanted: Mapping[Key, tuple[Leaf, Sharding]]
+) -> dict[Key, jax.Array]:
     """Arrays of one part.
 
     Args:
         folder: of the checkpoint.
-        wanted: by any name, the leaf and the sharding in which it is wanted; PRNG keys as keys.
+        wanted: by any key, the leaf and the sharding in which it is wanted; PRNG keys as keys.
 
     Returns:
-        the arrays, by the same names.
+        the arrays, by the same keys.
     """
     ocp = _orbax()
-    found: dict[str, jax.Array] = {}
+    found: dict[Key, jax.Array] = {}
     for part in sorted({leaf.part for leaf, _ in wanted.values()}):
-        own = {name: (leaf, to) for name, (leaf, to) in wanted.items() if leaf.part == part}
+        own = {key: (leaf, to) for key, (leaf, to) in wanted.items() if leaf.part == part}
         arguments = {
             leaf.name: ocp.ArrayRestoreArgs(sharding=_data_sharding(leaf, to))
             for leaf, to in own.values()
@@ -101,12 +105,9 @@ def read_part(
                 item=dict.fromkeys(arguments, 0), restore_args=arguments, partial_restore=True
             ),
         )
-        for name, (leaf, sharding) in own.items():
-            array = restored[leaf.name]
-            if leaf.key_impl is not None:
-                keys = jax.random.wrap_key_data(array, impl=leaf.key_impl)
-                array = jax.device_put(keys, sharding)
-            found[name] = array
+        for key, (leaf, sharding) in own.items():
+            array = with_impl(restored[leaf.name], leaf.key_impl)
+            found[key] = jax.device_put(array, sharding) if leaf.key_impl else array
     return found
 
 
@@ -140,6 +141,16 @@ def read_index(folder: str | os.PathLike[str]) -> dict[str, Leaf]:
     return {leaf.key: leaf for leaf in leaves}
 
 
+def remove_folder(folder: Path, timeout_s: float = 5.0) -> None:
+    """Removes a folder, also from under processes that were killed and are just ending."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists() or time.monotonic() > deadline:
+            return
+        time.sleep(0.05)
+
+
 class Saving:
     """A checkpoint that is being written.
 
@@ -164,7 +175,7 @@ class Saving:
         try:
             finish = begin(self._temporary)
         except BaseException:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            remove_folder(self._temporary)
             raise
         self._thread = threading.Thread(target=self._finish, args=(finish,))
         self._thread.start()
@@ -186,28 +197,21 @@ class Saving:
                 old = self._temporary.with_name(self._temporary.name + "-old")
                 self._target.rename(old)
                 self._temporary.rename(self._target)
-                shutil.rmtree(old, ignore_errors=True)
+                remove_folder(old)
             else:
                 self._temporary.rename(self._target)
         except BaseException as error:
             self._error = error
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            remove_folder(self._temporary)
 
 
 def describe(key: str, array: Any, part: str, name: str) -> Leaf:
     """The entry of an array in the index."""
-    impl = getattr(array, "key_impl", None)
-    if isinstance(array, jax.Array) and jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
-        impl = str(jax.random.key_impl(array))
+    impl = impl_of(array) if isinstance(array, jax.Array) else array.key_impl
     shape = tuple(array.shape)
     if impl is not None:
-        shape = (*shape, *jax.random.key_data(jax.random.key(0, impl=impl)).shape)
+        shape = (*shape, *key_shape(impl))
     return Leaf(key, shape, "uint32" if impl else str(array.dtype), impl, part, name)
-
-
-def _data(array: jax.Array) -> jax.Array:
-    is_key = jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key)
-    return jax.random.key_data(array) if is_key else array
 
 
 def _data_sharding(leaf: Leaf, sharding: Sharding) -> Sharding:

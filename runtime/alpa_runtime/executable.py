@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
+from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import InputError, RuntimeMeshError
+from alpa_runtime.inputs import check_input, deleted_error
+from alpa_runtime.keys import data_of, with_impl
 from alpa_runtime.local_call import LocalModule
-from alpa_runtime.program import SpmdProgram, ValueSpec, numpy_dtype
+from alpa_runtime.program import SpmdProgram, ValueSpec, weakened
 
 
 class Executable:
@@ -36,10 +38,7 @@ class Executable:
         self.out_shardings = tuple(
             NamedSharding(mesh, value.logical_spec) for value in program.outputs
         )
-        self._avals = tuple(
-            _logical_aval(value, sharding, program.mesh_sizes)
-            for value, sharding in zip(program.inputs, self.in_shardings, strict=True)
-        )
+        self._avals = tuple(value.aval(program.mesh_sizes) for value in program.inputs)
         self._compiled: jax.stages.Compiled | None = None
         self._array_type: type[Any] = jax.Array
         # Arrays that come with another sharding make jax refuse the call. As long as none did, the
@@ -81,7 +80,7 @@ class Executable:
         array = self._array_type
         # A list costs half of a generator here, on the path of every call.
         if any([type(arg) is array and arg.is_deleted() for arg in args]):  # noqa: C419
-            raise _deleted(self.program, args)
+            raise self._deleted(args)
         if self._must_place:
             return compiled(*self.place(args))
         try:
@@ -97,7 +96,7 @@ class Executable:
 
     def feed(self, index: int, array: Any) -> jax.Array:
         """Puts an input where the program needs it, for one of the next calls."""
-        _check_aval(self.program, index, jax.typeof(array), self._avals[index])
+        self._check_one(index, jax.typeof(array))
         return jax.device_put(array, self.in_shardings[index])
 
     def place(self, args: Sequence[Any]) -> list[Any]:
@@ -119,8 +118,20 @@ class Executable:
             raise InputError(
                 f"{self.program.name} takes {len(self.program.inputs)} arrays, got {len(args)}"
             )
-        for index, (arg, aval) in enumerate(zip(args, self._avals, strict=True)):
-            _check_aval(self.program, index, jax.typeof(arg), aval)
+        for index, arg in enumerate(args):
+            self._check_one(index, jax.typeof(arg))
+
+    def _check_one(self, index: int, found: Any) -> None:
+        check_input(self.program.name, self._name(index), self._avals[index], found)
+
+    def _deleted(self, args: Sequence[Any]) -> InputError:
+        index = next(
+            i for i, arg in enumerate(args) if isinstance(arg, jax.Array) and arg.is_deleted()
+        )
+        return deleted_error(self.program.name, self._name(index))
+
+    def _name(self, index: int) -> str:
+        return self.program.inputs[index].name or f"input {index}"
 
     def compile(self) -> jax.stages.Compiled:
         """Compiles now, without arguments; the first call does so otherwise.
@@ -149,10 +160,8 @@ def compile_spmd(program: SpmdProgram, devices: Sequence[jax.Device] | Mesh) -> 
     Raises:
         RuntimeMeshError: when the devices do not make up the mesh.
     """
-    shape = tuple(size for _, size in program.mesh)
-    names = tuple(axis for axis, _ in program.mesh)
     if isinstance(devices, Mesh):
-        if dict(devices.shape) != program.mesh_sizes or tuple(devices.axis_names) != names:
+        if tuple(devices.shape.items()) != tuple(program.mesh):
             raise RuntimeMeshError(
                 f"{program.name} runs on a mesh {program.mesh_sizes}, got {dict(devices.shape)}"
             )
@@ -160,42 +169,9 @@ def compile_spmd(program: SpmdProgram, devices: Sequence[jax.Device] | Mesh) -> 
     if len(devices) != program.num_devices:
         raise RuntimeMeshError(
             f"{program.name} runs on {program.num_devices} devices "
-            f"({'x'.join(map(str, shape))}), got {len(devices)}"
+            f"({'x'.join(str(size) for _, size in program.mesh)}), got {len(devices)}"
         )
-    # np.array would try to iterate over the devices; a mesh without axes holds one device.
-    flat = np.empty(len(devices), dtype=object)
-    flat[:] = devices
-    return Executable(program, Mesh(flat.reshape(shape), names))
-
-
-def _logical_aval(
-    value: ValueSpec, sharding: NamedSharding, sizes: dict[str, int]
-) -> jax.ShapeDtypeStruct:
-    """The aval that the caller passes: keys are typed, not raw data."""
-    if value.key_impl is None:
-        shape = value.array_shape(sizes)
-        return jax.ShapeDtypeStruct(shape, numpy_dtype(value.dtype), weak_type=value.is_weak)
-    key = jax.eval_shape(lambda: jax.random.key(0, impl=value.key_impl))
-    return jax.ShapeDtypeStruct(value.logical_shape, key.dtype, sharding=sharding)
-
-
-def _deleted(program: SpmdProgram, args: Sequence[Any]) -> InputError:
-    index = next(i for i, arg in enumerate(args) if isinstance(arg, jax.Array) and arg.is_deleted())
-    name = program.inputs[index].name or f"input {index}"
-    return InputError(
-        f"{name} of {program.name} was deleted: an earlier call that donates it has taken its "
-        "buffers; pass what that call returned"
-    )
-
-
-def _check_aval(program: SpmdProgram, index: int, found: Any, expected: Any) -> None:
-    if found.shape == expected.shape and found.dtype == expected.dtype:
-        return
-    name = program.inputs[index].name or f"input {index}"
-    raise InputError(
-        f"{name} of {program.name} is {expected.dtype}{list(expected.shape)}, "
-        f"got {found.dtype}{list(found.shape)}"
-    )
+    return Executable(program, make_mesh(program.mesh, devices))
 
 
 def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
@@ -217,10 +193,7 @@ def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
     )
 
     def run(*args: Any) -> tuple[Any, ...]:
-        data = [
-            arg if value.key_impl is None else jax.random.key_data(arg)
-            for arg, value in zip(args, program.inputs, strict=True)
-        ]
+        data = [data_of(arg) for arg in args]
         return tuple(
             _restore(result, value)
             for result, value in zip(sharded(*data), program.outputs, strict=True)
@@ -248,12 +221,5 @@ def _stack(program: SpmdProgram, results: Sequence[jax.Array]) -> tuple[jax.Arra
 
 def _restore(result: jax.Array, value: ValueSpec) -> jax.Array:
     """Gives a result the type that the traced function had: typed key, weak type."""
-    if value.key_impl is not None:
-        return jax.random.wrap_key_data(result, impl=value.key_impl)
-    if value.is_weak:
-        # No operation is emitted: only the type changes. Without it the next call would see other
-        # argument types than this one.
-        return jax.lax.convert_element_type_p.bind(
-            result, new_dtype=result.dtype, weak_type=True, sharding=None
-        )
-    return result
+    # Without the weak type the next call would see other argument types than this one.
+    return weakened(result) if value.is_weak else with_impl(result, value.key_impl)

@@ -26,12 +26,9 @@ class Rows:
 
     def of(self, micro_batch: int, index: tuple[slice, ...]) -> np.ndarray[Any, Any]:
         """A box of a micro-batch that lies within the rows."""
-        size = self.data.shape[1]
-        first = (index[0].start or 0) - self.start
-        last = self.start + size if index[0].stop is None else index[0].stop
-        own: np.ndarray[Any, Any] = self.data[micro_batch][
-            (slice(first, last - self.start), *index[1:])
-        ]
+        first, last, _ = index[0].indices(self.start + self.data.shape[1])
+        rows = slice(first - self.start, last - self.start)
+        own: np.ndarray[Any, Any] = self.data[micro_batch][(rows, *index[1:])]
         return own
 
 

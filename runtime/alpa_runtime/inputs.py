@@ -8,8 +8,7 @@ from typing import Any
 import jax
 
 from alpa_runtime.errors import InputError
-from alpa_runtime.plan import PipelinePlan, PlanInput
-from alpa_runtime.program import numpy_dtype
+from alpa_runtime.plan import PipelinePlan
 
 
 class Fed:
@@ -42,7 +41,8 @@ def aval_of(array: Any) -> Any:
 
 def input_avals(plan: PipelinePlan) -> list[jax.ShapeDtypeStruct]:
     """Shapes and dtypes of the flat inputs, PRNG keys as keys."""
-    return [_aval(value) for value in plan.inputs]
+    # Their axes mean nothing, so any mesh will do.
+    return [value.value.aval({}) for value in plan.inputs]
 
 
 def check_inputs(
@@ -57,21 +57,26 @@ def check_inputs(
         raise InputError(f"{plan.name} takes {len(avals)} arrays, got {len(args)}")
     for arg, aval, value in zip(args, avals, plan.inputs, strict=True):
         name = value.value.name or "an input"
-        check_input(plan, aval, aval_of(arg), name)
+        check_input(plan.name, name, aval, aval_of(arg))
         if hasattr(arg, "is_deleted") and arg.is_deleted():
-            raise InputError(
-                f"{name} of {plan.name} was deleted: an earlier call that donates it has "
-                "taken its buffers; pass what that call returned"
-            )
+            raise deleted_error(plan.name, name)
 
 
-def check_input(plan: PipelinePlan, aval: Any, found: Any, name: str) -> None:
+def check_input(function: str, name: str, aval: Any, found: Any) -> None:
     """Refuses one argument of another shape or dtype, as an `InputError`."""
     if tuple(found.shape) != tuple(aval.shape) or found.dtype != aval.dtype:
         raise InputError(
-            f"{name} of {plan.name} is {aval.dtype}{list(aval.shape)}, "
+            f"{name} of {function} is {aval.dtype}{list(aval.shape)}, "
             f"got {found.dtype}{list(found.shape)}"
         )
+
+
+def deleted_error(function: str, name: str) -> InputError:
+    """What is said of an argument whose buffers are gone."""
+    return InputError(
+        f"{name} of {function} was deleted: an earlier call that donates it has taken its "
+        "buffers; pass what that call returned"
+    )
 
 
 def feed(
@@ -96,13 +101,5 @@ def feed(
         InputError: the array's shape or dtype is wrong.
     """
     aval = aval_of(array)
-    check_input(plan, avals[index], aval, plan.inputs[index].value.name or "an input")
+    check_input(plan.name, plan.inputs[index].value.name or "an input", avals[index], aval)
     return Fed(aval, place(index, array), owner)
-
-
-def _aval(value: PlanInput) -> jax.ShapeDtypeStruct:
-    spec = value.value
-    if spec.key_impl is None:
-        return jax.ShapeDtypeStruct(spec.shape, numpy_dtype(spec.dtype))
-    key = jax.eval_shape(lambda: jax.random.key(0, impl=spec.key_impl))
-    return jax.ShapeDtypeStruct(spec.logical_shape, key.dtype)

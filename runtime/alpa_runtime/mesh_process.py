@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import mmap
-import os
-import struct
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -16,12 +12,15 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from alpa_runtime.checkpoint import Leaf, PartWriter, describe, read_part
+from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.feeding import Rows
+from alpa_runtime.keys import data_of, is_key, with_impl
 from alpa_runtime.local_call import LocalModule
-from alpa_runtime.mesh_worker import MeshWorker, make_mesh, put
-from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
+from alpa_runtime.mesh_worker import MeshWorker, put
+from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.program import ValueSpec
+from alpa_runtime.progress import Progress
 from alpa_runtime.transport import Link, Place, ProcessTransport, PulledLink, TcpLink
 from alpa_runtime.transport.pulled import is_available
 
@@ -110,7 +109,7 @@ class MeshProcess:
                 f"mesh {number} has {len(wanted.devices)} devices, process {host} sees "
                 f"{len(devices)}"
             )
-        self._mesh = mesh = make_mesh(wanted.axes, range(len(devices)), devices)
+        self._mesh = mesh = make_mesh(wanted.axes, devices)
         is_cpu = devices[0].platform == "cpu"
         is_jax = transport == "jax" or (transport == "auto" and not is_cpu and is_available())
 
@@ -169,7 +168,7 @@ class MeshProcess:
         return {
             number: np.asarray(array.addressable_data(0))
             for number, array in made.items()
-            if not array.shape and not jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key)
+            if not array.shape and not is_key(array)
         }
 
     def create(
@@ -186,7 +185,7 @@ class MeshProcess:
         specs = [self._plan.inputs[index].value for index in made]
         results = jax.jit(
             lambda *args: tuple(
-                jax.random.wrap_key_data(result, impl=spec.key_impl) if spec.key_impl else result
+                with_impl(result, spec.key_impl)
                 for result, spec in zip(module(*args), specs, strict=True)
             ),
             out_shardings=shardings,
@@ -220,10 +219,10 @@ class MeshProcess:
     def load_all(self, folder: str, entries: SnapshotEntries) -> None:
         """Reads what `save_all` has written, under the same numbers."""
         wanted = {
-            str(number): (leaf, NamedSharding(self._mesh, spec))
+            number: (leaf, NamedSharding(self._mesh, spec))
             for number, (leaf, spec) in entries.items()
         }
-        self._arrays = {int(number): a for number, a in read_part(folder, wanted).items()}
+        self._arrays = read_part(folder, wanted)
 
     def restore(self, folder: str, leaves: Mapping[int, Leaf], made: Mapping[int, int]) -> None:
         """Reads arrays that are kept.
@@ -233,15 +232,12 @@ class MeshProcess:
             leaves: by input of a step, which leaf it is.
             made: by input of a step, the number under which it is kept.
         """
-        wanted = {str(index): (leaf, self._sharding(index)) for index, leaf in leaves.items()}
-        found = read_part(folder, wanted)
-        self._arrays.update({made[int(index)]: array for index, array in found.items()})
+        wanted = {made[index]: (leaf, self._sharding(index)) for index, leaf in leaves.items()}
+        self._arrays.update(read_part(folder, wanted))
 
     def fetch(self, number: int) -> list[tuple[tuple[slice, ...], np.ndarray[Any, Any]]]:
         """The parts of an array that this process has, keys as their data, each part once."""
-        array = self._arrays[number]
-        if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
-            array = jax.random.key_data(array)
+        array = data_of(self._arrays[number])
         return [
             (shard.index, np.asarray(shard.data))
             for shard in array.addressable_shards
@@ -300,57 +296,7 @@ def put_everywhere(array: Any, sharding: NamedSharding, value: ValueSpec) -> jax
     if value.key_impl is not None:
         whole = NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
         data = jax.make_array_from_callback(array.shape, whole, lambda index: array[index])
-        return jax.device_put(jax.random.wrap_key_data(data, impl=value.key_impl), sharding)
+        return jax.device_put(with_impl(data, value.key_impl), sharding)
     if sharding.is_fully_addressable:
         return jax.device_put(array, sharding)
     return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
-
-
-class Progress:
-    """How far a process is, in a file that outlives it.
-
-    Attributes:
-        path: of the file.
-    """
-
-    _LAYOUT = struct.Struct("<qq")
-
-    def __init__(self, path: str, memory: mmap.mmap) -> None:
-        """See `create`."""
-        self.path, self._memory = path, memory
-
-    @classmethod
-    def create(cls) -> Progress:
-        """Makes the file."""
-        handle, path = tempfile.mkstemp(prefix="alpa_progress_")
-        try:
-            os.write(handle, cls._LAYOUT.pack(-1, -1))
-            return cls(path, mmap.mmap(handle, cls._LAYOUT.size))
-        finally:
-            os.close(handle)
-
-    def write(self, step: int, position: int) -> None:
-        """Notes an instruction; -1 between steps."""
-        self._LAYOUT.pack_into(self._memory, 0, step, position)
-
-    @classmethod
-    def read(cls, path: str) -> tuple[int, int]:
-        """Step and instruction that a process has noted last."""
-        with open(path, "rb") as file:
-            step, position = cls._LAYOUT.unpack(file.read(cls._LAYOUT.size))
-        return step, position
-
-
-def describe_instruction(plan: PipelinePlan, mesh: int, position: int) -> str:
-    """An instruction, for people."""
-    if position < 0:
-        return "between two steps"
-    match plan.instructions[mesh][position]:
-        case Run(_, _, _, label):
-            return label
-        case Send(_, target, transfer, _):
-            return f"send {transfer} to mesh {target}"
-        case Recv(_, source, transfer, _):
-            return f"receive {transfer} from mesh {source}"
-        case Free():
-            return "free"

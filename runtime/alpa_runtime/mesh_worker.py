@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.executable import Executable
@@ -132,13 +131,3 @@ def put(array: Any, sharding: NamedSharding) -> jax.Array:
     if isinstance(array, jax.Array) and array.sharding == sharding:
         return array
     return jax.device_put(array, sharding)
-
-
-def make_mesh(
-    axes: tuple[tuple[str, int], ...], positions: Sequence[int], devices: Sequence[jax.Device]
-) -> Mesh:
-    """A mesh of the devices at some positions."""
-    # np.array would try to iterate over the devices.
-    flat = np.empty(len(positions), dtype=object)
-    flat[:] = [devices[position] for position in positions]
-    return Mesh(flat.reshape([size for _, size in axes]), [name for name, _ in axes])

@@ -11,9 +11,10 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from alpa_runtime.cpu_pool import require_cpu_pool
+from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
-from alpa_runtime.mesh_worker import MeshWorker, make_mesh, put
+from alpa_runtime.mesh_worker import MeshWorker, put
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import PipelinePlan, PlanInput
 from alpa_runtime.tracing import Event, Tracer, write_trace
@@ -63,7 +64,10 @@ class PipelineExecutable:
         self.plan = plan
         self.options = options
         self.events: list[Event] = []
-        self.meshes = tuple(make_mesh(mesh.axes, mesh.devices, devices) for mesh in plan.meshes)
+        self.meshes = tuple(
+            make_mesh(mesh.axes, [devices[position] for position in mesh.devices])
+            for mesh in plan.meshes
+        )
         transport = InProcessTransport(plan, self.meshes)
         self._workers = [
             MeshWorker(plan, number, mesh, transport, donates=not options.trace)

@@ -123,6 +123,11 @@ class PlanInput:
     is_donated: bool
     placements: tuple[Placement, ...]
 
+    @property
+    def meshes(self) -> tuple[int, ...]:
+        """Numbers of the meshes that it is fed to."""
+        return tuple(sorted({placement.mesh for placement in self.placements}))
+
 
 @dataclasses.dataclass(frozen=True)
 class PlanOutput:
@@ -177,5 +182,17 @@ class PipelinePlan:
         return dict(self.meshes[mesh].axes)
 
     def value(self, mesh: int, buffer: int) -> ValueSpec:
-        """What a buffer holds."""
+        """What a buffer holds; whether its type is weak, only `origin` knows."""
         return self.values[self.buffers[mesh][buffer]]
+
+    def origin(self, mesh: int, buffer: int) -> ValueSpec:
+        """What a buffer holds, as the program has it that makes it, or the caller that feeds it."""
+        for instruction in self.instructions[mesh]:
+            if isinstance(instruction, Run) and buffer in instruction.outputs:
+                outputs = self.programs[instruction.program].outputs
+                return outputs[instruction.outputs.index(buffer)]
+        own = self.value(mesh, buffer)
+        for fed in self.inputs:
+            if Placement(mesh, (buffer,)) in fed.placements:
+                return dataclasses.replace(own, is_weak=fed.value.is_weak)
+        return own

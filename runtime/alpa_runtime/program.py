@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import itertools
 import math
@@ -13,6 +12,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from alpa_runtime.errors import ProgramError
+from alpa_runtime.keys import key_dtype, key_shape
 
 DimSharding = tuple[tuple[str, ...], ...]
 """Per tensor dimension the mesh axes that split it, major first; () leaves it whole."""
@@ -72,13 +72,20 @@ class ValueSpec:
         """The shape that the caller sees, in which a key is one element."""
         if self.key_impl is None:
             return self.shape
-        return self.shape[: len(self.shape) - len(_key_words(self.key_impl))]
+        return self.shape[: len(self.shape) - len(key_shape(self.key_impl))]
 
     def array_shape(self, mesh: dict[str, int]) -> tuple[int, ...]:
         """The shape of the global array on ``mesh``, the summands of a partial value in front."""
         if not self.partial:
             return self.logical_shape
         return (math.prod(mesh[axis] for axis in self.partial), *self.logical_shape)
+
+    def aval(self, mesh: dict[str, int]) -> jax.ShapeDtypeStruct:
+        """Shape, dtype and weak type of the global array on ``mesh``, keys as keys."""
+        shape = self.array_shape(mesh)
+        if self.key_impl is not None:
+            return jax.ShapeDtypeStruct(shape, key_dtype(self.key_impl))
+        return jax.ShapeDtypeStruct(shape, numpy_dtype(self.dtype), weak_type=self.is_weak)
 
     def local_shape(self, mesh: dict[str, int]) -> tuple[int, ...]:
         """The shape that one device of ``mesh`` (axis name to size) holds.
@@ -185,11 +192,11 @@ class SpmdProgram:
         return hashlib.sha256(content).hexdigest()
 
 
-@functools.cache
-def _key_words(impl: str) -> tuple[int, ...]:
-    """Shape of the data of one PRNG key."""
-    data = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl)))
-    return tuple(data.shape)
+def weakened(array: jax.Array) -> jax.Array:
+    """The same array with a weak type; no operation is performed."""
+    return jax.lax.convert_element_type_p.bind(
+        array, new_dtype=array.dtype, weak_type=True, sharding=None
+    )
 
 
 def numpy_dtype(name: str) -> np.dtype:

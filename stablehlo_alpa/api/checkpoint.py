@@ -10,6 +10,7 @@ from typing import Any
 import jax
 from alpa_runtime import InputError
 from alpa_runtime.checkpoint import Leaf, PartWriter, Saving, describe, read_index, write_index
+from alpa_runtime.keys import is_key
 
 
 def save_checkpoint(path: str | os.PathLike[str], state: Any, *, wait: bool = True) -> Saving:
@@ -93,9 +94,9 @@ def match_leaves(
         )
     found = [index[key] for key in keys]
     for leaf, aval in zip(found, avals, strict=True):
-        is_key = jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key)
-        shape = leaf.shape[: len(aval.shape)] if is_key else leaf.shape
-        dtype_fits = (leaf.key_impl is not None) if is_key else leaf.dtype == str(aval.dtype)
+        shape, dtype_fits = leaf.shape, leaf.dtype == str(aval.dtype)
+        if is_key(aval):
+            shape, dtype_fits = shape[: len(aval.shape)], leaf.key_impl is not None
         if tuple(shape) != tuple(aval.shape) or not dtype_fits:
             raise InputError(
                 f"{leaf.key} of {os.fspath(path)} is {leaf.dtype}{list(leaf.shape)}, the state has "

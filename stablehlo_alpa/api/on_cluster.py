@@ -80,15 +80,13 @@ class CompiledOnCluster(CompiledPipeline):
 
     def create(self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int) -> list[Any]:
         """Every mesh computes what it keeps; see ``Compiled.create``."""
-        inputs = [i for i, n in enumerate(self.plan.program.input_argnum) if n == argnum]
         executable: Any = self.executable
-        return list(executable.create(make, leaves, inputs))
+        return list(executable.create(make, leaves, self._leaves(argnum)))
 
     def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int) -> list[Any]:
         """Every mesh reads what it keeps; see ``Compiled.restore``."""
-        inputs = [i for i, n in enumerate(self.plan.program.input_argnum) if n == argnum]
         executable: Any = self.executable
-        return list(executable.restore(folder, leaves, inputs))
+        return list(executable.restore(folder, leaves, self._leaves(argnum)))
 
     def close(self) -> None:
         """Ends the processes. Arrays that were not fetched are lost."""

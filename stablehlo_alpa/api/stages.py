@@ -15,6 +15,7 @@ from alpa_runtime import (
     compile_spmd,
 )
 from alpa_runtime.checkpoint import Leaf, read_part
+from alpa_runtime.program import weakened
 from jax.sharding import NamedSharding
 
 from stablehlo_alpa.errors import MeshError
@@ -113,13 +114,7 @@ class Compiled:
 
     def argument_shardings(self, argnum: int) -> list[NamedSharding]:
         """Shardings of the leaves of one positional argument."""
-        return [
-            sharding
-            for sharding, number in zip(
-                self.executable.in_shardings, self.plan.program.input_argnum, strict=True
-            )
-            if number == argnum
-        ]
+        return [self.executable.in_shardings[i] for i in self._leaves(argnum)]
 
     def create(self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int) -> list[Any]:
         """Runs a function whose results are one argument, each where the plan wants it.
@@ -140,12 +135,13 @@ class Compiled:
             argnum: which argument it is.
         """
         shardings = self.argument_shardings(argnum)
-        wanted = {
-            str(i): (leaf, sharding)
-            for i, (leaf, sharding) in enumerate(zip(leaves, shardings, strict=True))
-        }
-        found = read_part(folder, wanted)
-        return [found[str(i)] for i in range(len(leaves))]
+        found = read_part(folder, dict(enumerate(zip(leaves, shardings, strict=True))))
+        values = [self.plan.program.inputs[i] for i in self._leaves(argnum)]
+        return [weakened(found[i]) if value.is_weak else found[i] for i, value in enumerate(values)]
+
+    def _leaves(self, argnum: int) -> list[int]:
+        """Flat inputs of one positional argument."""
+        return [i for i, n in enumerate(self.plan.program.input_argnum) if n == argnum]
 
     def close(self) -> None:
         """Ends the processes that it runs in, where it has some of its own."""

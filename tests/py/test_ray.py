@@ -20,12 +20,14 @@ from test_pipeline import QUICK, SLOW, TWO, Pipeline, make_case, parallel_step, 
 
 import stablehlo_alpa
 from stablehlo_alpa import (
+    AutoLayers,
     ClusterError,
     DistributedArray,
     PipeshardParallel,
     RayCluster,
     RuntimeOptions,
     UniformStages,
+    save_checkpoint,
 )
 from stablehlo_alpa.errors import MeshError
 
@@ -187,6 +189,42 @@ def test_later_calls_say_what_went_wrong(running: Any) -> None:
     assert caught.value.instruction
     with pytest.raises(ClusterError, match="were ended: mesh 1 host 0 of step died"):
         step(case.state, case.batch, case.rng)
+
+
+@pytest.mark.parametrize("cluster", [None, RayCluster()], ids=["in-process", "ray"])
+def test_a_count_of_steps_changes_no_signature(cluster: Any, tmp_path: Path) -> None:
+    """What flax's TrainState begins with, ``step=0``, has a weak type in every later state."""
+    case = make_case(Pipeline("mlp", 4, TWO))
+
+    def counted(state: Any, batch: Any, rng: jax.Array) -> Any:
+        inner, metrics = case.step(state["inner"], batch, rng)
+        return {"inner": inner, "step": state["step"] + 1}, metrics
+
+    step = stablehlo_alpa.parallelize(
+        counted,
+        method=PipeshardParallel(
+            num_micro_batches=2, layers=AutoLayers(num_layers=4), stages=TWO, schedule="1f1b"
+        ),
+        cluster=cluster,
+        donate_argnums=0,
+    )
+    # What is donated must not be the state that is made again below.
+    begin = {"inner": jax.device_get(case.state), "step": 0}
+    state: Any = begin
+    compiled = step.compile(state, case.batch, case.rng)
+    for _ in range(3):
+        state, _ = step(state, case.batch, case.rng)
+        assert step.compile(state, case.batch, case.rng) is compiled
+        assert state["step"].weak_type
+    save_checkpoint(tmp_path / "saved", state)
+    for found in (
+        step.restore_state(tmp_path / "saved", begin, batch=(case.batch, case.rng)),
+        step.create_state(lambda: begin, batch=(case.batch, case.rng)),
+    ):
+        assert step.compile(found, case.batch, case.rng) is compiled
+        after, _ = step(found, case.batch, case.rng)
+        assert int(after["step"]) in (1, 4)
+    compiled.close()
 
 
 @pytest.mark.parametrize(("how", "has_snapshot"), [(signal.SIGKILL, True), (signal.SIGSTOP, False)])

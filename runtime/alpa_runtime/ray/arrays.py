@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,6 +12,9 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from alpa_runtime.errors import InputError
+from alpa_runtime.keys import key_shape, with_impl
+from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.program import ValueSpec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +30,43 @@ class MeshSharding:
     mesh: int
     mesh_axes: tuple[tuple[str, int], ...]
     spec: PartitionSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrayType:
+    """What an array of a cluster is.
+
+    Attributes:
+        aval: shape, dtype and weak type, PRNG keys as keys.
+        key_impl: name of the PRNG implementation when it is an array of typed keys.
+        sharding: where it lies.
+    """
+
+    aval: jax.ShapeDtypeStruct
+    key_impl: str | None
+    sharding: MeshSharding
+
+
+def input_type(plan: PipelinePlan, index: int) -> ArrayType:
+    """What a flat input of a step is where it is kept."""
+    fed = plan.inputs[index]
+    mesh, held = 0, fed.value
+    if fed.placements:
+        mesh = fed.placements[0].mesh
+        held = plan.value(mesh, fed.placements[0].buffers[0])
+    return ArrayType(fed.value.aval({}), held.key_impl, _sharding(plan, mesh, held))
+
+
+def output_type(plan: PipelinePlan, index: int) -> ArrayType:
+    """What a flat output of a step is."""
+    out = plan.outputs[index]
+    value = plan.origin(out.mesh, out.buffer)
+    aval = value.aval(plan.sizes(out.mesh))
+    return ArrayType(aval, value.key_impl, _sharding(plan, out.mesh, value))
+
+
+def _sharding(plan: PipelinePlan, mesh: int, value: ValueSpec) -> MeshSharding:
+    return MeshSharding(mesh, plan.meshes[mesh].axes, value.logical_spec)
 
 
 class DistributedArray:
@@ -49,9 +89,7 @@ class DistributedArray:
     def __init__(
         self,
         number: int,
-        aval: jax.ShapeDtypeStruct,
-        key_impl: str | None,
-        sharding: MeshSharding,
+        kind: ArrayType,
         owner: Any,
         drop: Callable[[int], None],
     ) -> None:
@@ -59,16 +97,14 @@ class DistributedArray:
 
         Args:
             number: by which the mesh knows the array.
-            aval: shape, dtype and weak type.
-            key_impl: name of the PRNG implementation when the array is one of typed keys.
-            sharding: where it lies.
+            kind: what it is, and where it lies.
             owner: what runs the plan; its ``fetch`` brings the array here.
             drop: called with the number once nobody has the handle any more.
         """
-        self.number, self.aval, self.sharding = number, aval, sharding
-        self.key_impl = key_impl
-        self.shape: tuple[int, ...] = tuple(aval.shape)
-        self.dtype = aval.dtype
+        self.number, self.aval, self.sharding = number, kind.aval, kind.sharding
+        self.key_impl = kind.key_impl
+        self.shape: tuple[int, ...] = tuple(kind.aval.shape)
+        self.dtype = kind.aval.dtype
         self.owner = owner
         self._finalizer = weakref.finalize(self, drop, number)
 
@@ -105,6 +141,18 @@ class DistributedArray:
         if self.is_deleted():
             raise InputError(f"{self!r} was deleted: a call that donates it has taken its buffers")
         return self.owner.fetch(self)
+
+    def assemble(self, parts: Sequence[tuple[tuple[slice, ...], Any]]) -> Any:
+        """The whole array of its parts, each with where it lies; PRNG keys as their data."""
+        if self.key_impl is None:
+            whole = np.zeros(self.shape, self.dtype)
+        else:
+            whole = np.zeros((*self.shape, *key_shape(self.key_impl)), np.uint32)
+        for index, part in parts:
+            whole[index] = part
+        if self.key_impl is None:
+            return whole
+        return with_impl(jax.numpy.asarray(whole), self.key_impl)
 
     def block_until_ready(self) -> DistributedArray:
         """Waits for the step that makes it."""

@@ -10,28 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
-import ray
 
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.errors import InputError, RuntimeMeshError
-from alpa_runtime.feeding import Rows, cut_rows, rows_per_process
 from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
+from alpa_runtime.keys import data_of, impl_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
-from alpa_runtime.plan import PipelinePlan, PlanInput
-from alpa_runtime.program import ValueSpec, numpy_dtype
-from alpa_runtime.ray.arrays import DistributedArray, MeshSharding
+from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.ray.arrays import ArrayType, DistributedArray, input_type, output_type
 from alpa_runtime.ray.cluster import Hosts, RayCluster, register
+from alpa_runtime.ray.feeder import Feeder, arrays_apart, to_numpy
 from alpa_runtime.ray.supervisor import RestartedError, Supervisor
 from alpa_runtime.transport import Place
 
 # Steps that may be asked for before the first of them is done.
 _OUTSTANDING = 2
-
-# Arrays of at most so many bytes are sent with a call. Heuristic; Ray itself inlines arguments of
-# up to 100 KiB.
-_SMALL_BYTES = 16 * 1024
 
 
 class RayExecutable:
@@ -62,14 +56,11 @@ class RayExecutable:
         if needed != found:
             raise RuntimeMeshError(f"{plan.name} runs on {needed} devices, the cluster has {found}")
         self.plan, self._cluster, self._hosts = plan, cluster, hosts
-        self.in_shardings = tuple(self._input_sharding(value) for value in plan.inputs)
-        self.out_shardings = tuple(
-            self._mesh_sharding(out.mesh, plan.value(out.mesh, out.buffer)) for out in plan.outputs
-        )
+        self._inputs = [input_type(plan, index) for index in range(len(plan.inputs))]
+        self._outputs = [output_type(plan, index) for index in range(len(plan.outputs))]
+        self.in_shardings = tuple(one.sharding for one in self._inputs)
+        self.out_shardings = tuple(one.sharding for one in self._outputs)
         self._avals = input_avals(plan)
-        self._out_avals = [
-            _output_aval(plan.value(out.mesh, out.buffer), plan, out.mesh) for out in plan.outputs
-        ]
         self._lock = threading.RLock()
         self._next_array = 0
         self._next_step = 0
@@ -79,6 +70,12 @@ class RayExecutable:
         self._scalars: dict[int, Any] = {}
         self._pending: deque[dict[Place, Any]] = deque()
         self._supervisor = Supervisor(plan, cluster, hosts, self._pending.clear)
+        places = self._supervisor.fleet.places
+        self._places = {
+            mesh: tuple(place for place in places if place[0] == mesh)
+            for mesh in range(len(plan.meshes))
+        }
+        self._feeder = Feeder(plan, {mesh: len(own) for mesh, own in self._places.items()})
         register(self)
 
     # Processes
@@ -119,22 +116,19 @@ class RayExecutable:
                 self._finish_oldest()
             feeds = self._feeds(args)
             outputs: list[dict[int, int]] = [{} for _ in self.plan.meshes]
-            results = []
-            for index, out in enumerate(self.plan.outputs):
-                outputs[out.mesh][index] = self._next_array
-                impl = self.plan.value(out.mesh, out.buffer).key_impl
-                results.append(
-                    self._handle(self._out_avals[index], self.out_shardings[index], impl)
-                )
+            results = [self._handle(one) for one in self._outputs]
+            for index, result in enumerate(results):
+                outputs[result.sharding.mesh][index] = result.number
             dropped: list[list[int]] = [[] for _ in self.plan.meshes]
             while self._dropped:
                 mesh, number = self._dropped.popleft()
                 dropped[mesh].append(number)
             orders: dict[Place, tuple[Any, ...]] = {}
-            for mesh, host in self._supervisor.fleet.places:
-                plain, arrays = _arrays_apart(feeds[mesh], host)
-                order = StepOrder(self._next_step, plain, outputs[mesh], tuple(dropped[mesh]))
-                orders[mesh, host] = (order, *arrays)
+            for mesh, places in self._places.items():
+                for place in places:
+                    plain, arrays = arrays_apart(feeds[mesh], place[1])
+                    order = StepOrder(self._next_step, plain, outputs[mesh], tuple(dropped[mesh]))
+                    orders[place] = (order, *arrays)
             self._pending.append(self._supervisor.submit("step", orders))
             self._next_step += 1
             for arg, value in zip(args, self.plan.inputs, strict=True):
@@ -154,42 +148,26 @@ class RayExecutable:
         Raises:
             InputError: its shape or dtype is wrong.
         """
-        return feed(self.plan, self._avals, index, array, self._content, self)
+        return feed(self.plan, self._avals, index, array, self._feeder.content, self)
 
     def _feeds(self, args: Sequence[Any]) -> list[dict[int, Any]]:
         """What each mesh is fed."""
         feeds: list[dict[int, Any]] = [{} for _ in self.plan.meshes]
         for index, (arg, value) in enumerate(zip(args, self.plan.inputs, strict=True)):
-            meshes = sorted({placement.mesh for placement in value.placements})
-            is_held = isinstance(arg, DistributedArray)
-            if is_held and arg.owner is self and meshes == [arg.sharding.mesh]:
-                feeds[meshes[0]][index] = Held(arg.number)
-                continue
-            if not meshes:
-                continue
-            is_fed = isinstance(arg, Fed) and arg.owner is self
-            content = arg.content if is_fed else self._content(index, arg)
-            for mesh in meshes:
-                feeds[mesh][index] = content[mesh]
+            is_own = isinstance(arg, DistributedArray | Fed) and arg.owner is self
+            if (
+                is_own
+                and isinstance(arg, DistributedArray)
+                and value.meshes == (arg.sharding.mesh,)
+            ):
+                feeds[arg.sharding.mesh][index] = Held(arg.number)
+            elif is_own and isinstance(arg, Fed):
+                for mesh, content in arg.content.items():
+                    feeds[mesh][index] = content
+            elif value.meshes:
+                for mesh, content in self._feeder.content(index, arg).items():
+                    feeds[mesh][index] = content
         return feeds
-
-    def _content(self, index: int, arg: Any) -> dict[int, list[Any]]:
-        """By mesh, what each of its processes is sent of an input."""
-        value, array = self.plan.inputs[index], _to_numpy(arg)
-        whole: Any = None
-        content: dict[int, list[Any]] = {}
-        for mesh in sorted({placement.mesh for placement in value.placements}):
-            count = sum(place[0] == mesh for place in self._supervisor.fleet.places)
-            if value.is_batch and count > 1 and value.value.key_impl is None:
-                micro_batches = self.plan.num_micro_batches
-                content[mesh] = [
-                    _shared(cut_rows(array, micro_batches, rows))
-                    for rows in rows_per_process(self.plan, index, mesh, count)
-                ]
-            else:
-                whole = _shared(array) if whole is None else whole
-                content[mesh] = [whole] * count
-        return content
 
     def _finish_oldest(self) -> None:
         refs = self._pending.popleft()
@@ -225,24 +203,19 @@ class RayExecutable:
             a handle per result.
         """
         made: list[Any] = [None] * len(argnums)
-        arguments = [_to_numpy(leaf) for leaf in leaves]
+        arguments = [to_numpy(leaf) for leaf in leaves]
         with self._lock:
             self._supervisor.check_alive()
             calls: dict[Place, tuple[Any, ...]] = {}
-            for mesh in range(len(self.plan.meshes)):
+            for mesh, places in self._places.items():
                 own = [i for i, n in enumerate(argnums) if self.in_shardings[n].mesh == mesh]
                 if not own:
                     continue
                 module = _lower_part(make, leaves, own)
-                numbers = {}
                 for i in own:
-                    index = argnums[i]
-                    numbers[index] = self._next_array
-                    impl = self.plan.inputs[index].value.key_impl
-                    made[i] = self._handle(self._avals[index], self.in_shardings[index], impl)
-                for place in self._supervisor.fleet.places:
-                    if place[0] == mesh:
-                        calls[place] = (module, arguments, numbers)
+                    made[i] = self._handle(self._inputs[argnums[i]])
+                numbers = {argnums[i]: made[i].number for i in own}
+                calls.update(dict.fromkeys(places, (module, arguments, numbers)))
             with contextlib.suppress(RestartedError):
                 self._supervisor.collect(self._supervisor.submit("create", calls))
         return made
@@ -268,8 +241,7 @@ class RayExecutable:
             calls = {
                 place: (str(folder / part), numbers)
                 for (mesh, part), numbers in parts.items()
-                for place in self._supervisor.fleet.places
-                if place[0] == mesh
+                for place in self._places[mesh]
             }
             self._ask("save", calls)
             refs = self._supervisor.fleet.submit("finish_saving", dict.fromkeys(calls, ()))
@@ -309,33 +281,31 @@ class RayExecutable:
         with self._lock:
             self._supervisor.check_alive()
             for leaf, index in zip(leaves, argnums, strict=True):
-                sharding = self.in_shardings[index]
-                impl = self.plan.inputs[index].value.key_impl
-                made.append(self._handle(self._avals[index], sharding, impl))
-                numbers.setdefault(sharding.mesh, {})[index] = made[-1].number
-                own.setdefault(sharding.mesh, {})[index] = leaf
+                made.append(self._handle(self._inputs[index]))
+                mesh = made[-1].sharding.mesh
+                numbers.setdefault(mesh, {})[index] = made[-1].number
+                own.setdefault(mesh, {})[index] = leaf
             calls = {
-                (mesh, host): (str(folder), own[mesh], numbers[mesh])
-                for mesh, host in self._supervisor.fleet.places
-                if mesh in own
+                place: (str(folder), own[mesh], numbers[mesh])
+                for mesh in own
+                for place in self._places[mesh]
             }
             with contextlib.suppress(RestartedError):
                 self._supervisor.collect(self._supervisor.submit("restore", calls))
         return made
 
-    def _handle(
-        self, aval: jax.ShapeDtypeStruct, sharding: MeshSharding, key_impl: str | None
-    ) -> DistributedArray:
+    def _handle(self, kind: ArrayType) -> DistributedArray:
+        """A handle of a new array."""
         number = self._next_array
         self._next_array += 1
         self._held.add(number)
-        forget, dropped, mesh = self._forget, self._dropped, sharding.mesh
+        forget, dropped, mesh = self._forget, self._dropped, kind.sharding.mesh
 
         def drop(gone: int) -> None:
             forget(gone)
             dropped.append((mesh, gone))
 
-        return DistributedArray(number, aval, key_impl, sharding, self, drop)
+        return DistributedArray(number, kind, self, drop)
 
     def _forget(self, number: int) -> None:
         """Notes that nobody has a handle of an array any more."""
@@ -349,65 +319,19 @@ class RayExecutable:
             self.synchronize()
             if array.number in self._scalars:
                 return self._scalars[array.number]
-            calls = {p: (array.number,) for p in self._supervisor.fleet.places if p[0] == mesh}
-            parts = self._ask("fetch", calls)
-        return _assemble(array, [part for own in parts.values() for part in own])
-
-    def _input_sharding(self, value: PlanInput) -> MeshSharding:
-        if not value.placements:
-            return self._mesh_sharding(0, value.value)
-        first = value.placements[0]
-        return self._mesh_sharding(first.mesh, self.plan.value(first.mesh, first.buffers[0]))
-
-    def _mesh_sharding(self, mesh: int, value: ValueSpec) -> MeshSharding:
-        return MeshSharding(mesh, self.plan.meshes[mesh].axes, value.logical_spec)
-
-
-def _arrays_apart(feeds: Mapping[int, Any], host: int) -> tuple[dict[int, Any], list[Any]]:
-    """Held arrays stay; what is sent to a host becomes numbers of arguments of their own."""
-    plain: dict[int, Any] = {}
-    arrays: list[Any] = []
-    for index, sent in feeds.items():
-        if isinstance(sent, Held):
-            plain[index] = sent
-        else:
-            plain[index] = len(arrays)
-            arrays.append(sent[host])
-    return plain, arrays
-
-
-def _shared(sent: Any) -> Any:
-    """Large data in Ray's object store, once for all processes; what is small goes along."""
-    size = sent.data.nbytes if isinstance(sent, Rows) else sent.nbytes
-    return ray.put(sent) if size > _SMALL_BYTES else sent
-
-
-def _is_key(array: Any) -> bool:
-    dtype = getattr(array, "dtype", None)
-    return dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
-
-
-def _to_numpy(array: Any) -> Any:
-    """An array of this process, or fetched to it; keys as their data."""
-    if isinstance(array, DistributedArray):
-        array = array.fetch()
-    return np.asarray(jax.random.key_data(array) if _is_key(array) else array)
+            parts = self._ask("fetch", dict.fromkeys(self._places[mesh], (array.number,)))
+        return array.assemble([part for own in parts.values() for part in own])
 
 
 def _lower_part(make: Callable[..., Any], leaves: Sequence[Any], own: Sequence[int]) -> LocalModule:
     """Some results of a function, as a module of arrays without PRNG keys."""
-    impls = [str(jax.random.key_impl(leaf)) if _is_key(leaf) else None for leaf in leaves]
+    impls = [impl_of(leaf) for leaf in leaves]
 
     def part(*args: Any) -> tuple[Any, ...]:
-        wrapped = [
-            arg if impl is None else jax.random.wrap_key_data(arg, impl=impl)
-            for arg, impl in zip(args, impls, strict=True)
-        ]
-        results = make(*wrapped)
-        chosen = [results[i] for i in own]
-        return tuple(jax.random.key_data(r) if _is_key(r) else r for r in chosen)
+        results = make(*map(with_impl, args, impls))
+        return tuple(data_of(results[i]) for i in own)
 
-    lowered = jax.jit(part, keep_unused=True).lower(*[_to_numpy(leaf) for leaf in leaves])
+    lowered = jax.jit(part, keep_unused=True).lower(*[to_numpy(leaf) for leaf in leaves])
 
     def types(tree: Any) -> tuple[tuple[tuple[int, ...], str], ...]:
         return tuple((tuple(leaf.shape), leaf.dtype.name) for leaf in jax.tree.leaves(tree))
@@ -415,24 +339,3 @@ def _lower_part(make: Callable[..., Any], leaves: Sequence[Any], own: Sequence[i
     return LocalModule(
         "create", lowered.as_text(), types(lowered.args_info), types(lowered.out_info)
     )
-
-
-def _assemble(array: DistributedArray, parts: Sequence[tuple[Any, Any]]) -> Any:
-    """The whole array from its parts."""
-    if array.key_impl is None:
-        whole = np.zeros(array.shape, array.dtype)
-    else:
-        whole = np.zeros((*array.shape, *parts[0][1].shape[array.ndim :]), np.uint32)
-    for index, part in parts:
-        whole[index] = part
-    if array.key_impl is None:
-        return whole
-    return jax.random.wrap_key_data(jax.numpy.asarray(whole), impl=array.key_impl)
-
-
-def _output_aval(value: ValueSpec, plan: PipelinePlan, mesh: int) -> jax.ShapeDtypeStruct:
-    shape = value.array_shape(plan.sizes(mesh))
-    if value.key_impl is not None:
-        key = jax.eval_shape(lambda: jax.random.key(0, impl=value.key_impl))
-        return jax.ShapeDtypeStruct(shape, key.dtype)
-    return jax.ShapeDtypeStruct(shape, numpy_dtype(value.dtype))

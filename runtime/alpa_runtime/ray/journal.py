@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import ray
 
+from alpa_runtime.checkpoint import remove_folder
 from alpa_runtime.transport import Place
 
 
@@ -38,16 +37,6 @@ class Snapshot:
 
     folder: Path
     entries: Mapping[Place, Any]
-
-
-def remove_folder(folder: Path, timeout_s: float = 5.0) -> None:
-    """Removes a folder, also from under processes that were killed and are just ending."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists() or time.monotonic() > deadline:
-            return
-        time.sleep(0.05)
 
 
 class Journal:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from alpa_runtime.checkpoint import remove_folder
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.ray.cluster import Hosts, RayCluster
 from alpa_runtime.ray.failures import ClusterError
 from alpa_runtime.ray.fleet import Fleet
-from alpa_runtime.ray.journal import Call, Journal, Snapshot, remove_folder
+from alpa_runtime.ray.journal import Call, Journal, Snapshot
 from alpa_runtime.transport import Place
 
 _log = logging.getLogger(__name__)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from alpa_runtime.mesh_process import Progress, describe_instruction
 from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.progress import Progress, describe_instruction
 from alpa_runtime.ray.cluster import RayCluster
 from alpa_runtime.ray.failures import ClusterError
 from alpa_runtime.transport import Place
@@ -48,32 +48,22 @@ class Watch:
         """
         waiting = {ref: place for place, ref in refs.items()}
         results: dict[Place, Any] = {}
-        failures: dict[Place, RayError] = {}
         while waiting:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise self._late(sorted(waiting.values()))
             done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=min(left, _POLL_S))
-            for ref in done:
-                place = waiting.pop(ref)
-                try:
-                    results[place] = ray.get(ref)
-                except RayError as error:
-                    failures[place] = error
+            failures = _gather(done, waiting, results)
             if failures:
                 raise self._failed(failures, waiting)
         return results
 
     def _failed(self, failures: dict[Place, RayError], waiting: dict[Any, Place]) -> ClusterError:
         """A death makes its peers fail as well: give it a moment to show."""
-        if not any(isinstance(error, RayActorError) for error in failures.values()) and waiting:
+        if not _has_death(failures) and waiting:
             done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=2 * _POLL_S)
-            for ref in done:
-                try:
-                    ray.get(ref)
-                except RayError as error:
-                    failures[waiting[ref]] = error
-        if not any(isinstance(error, RayActorError) for error in failures.values()):
+            failures |= _gather(done, waiting, {})
+        if not _has_death(failures):
             failures.update(self._dead())
         dead = [p for p, failure in failures.items() if isinstance(failure, RayActorError)]
         place = min(dead or failures)
@@ -125,3 +115,21 @@ class Watch:
         for path in self.progress.values():
             with contextlib.suppress(OSError):
                 os.unlink(path)
+
+
+def _gather(
+    done: Sequence[Any], waiting: dict[Any, Place], results: dict[Place, Any]
+) -> dict[Place, RayError]:
+    """Takes what is done from what is waited for; returns what went wrong."""
+    failures: dict[Place, RayError] = {}
+    for ref in done:
+        place = waiting.pop(ref)
+        try:
+            results[place] = ray.get(ref)
+        except RayError as error:
+            failures[place] = error
+    return failures
+
+
+def _has_death(failures: Mapping[Place, RayError]) -> bool:
+    return any(isinstance(error, RayActorError) for error in failures.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -84,6 +85,9 @@ class ProcessTransport:
         self._plan, self._place, self._mesh, self._num_hosts = plan, place, mesh, num_hosts
         self._devices = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
         self.link = make_link(self._devices)
+        # Most instructions differ from others only in the number of the transfer.
+        self._packs = functools.cache(self._prepare_packs)
+        self._lands = functools.cache(self._prepare_lands)
         self._step = 0
         self._num_transfers = 1 + max(
             (one.transfer for own in plan.instructions for one in own if isinstance(one, Send)),
@@ -102,14 +106,8 @@ class ProcessTransport:
 
     def sender(self, mesh: int, send: Send) -> Sender:
         """See `Transport`."""
-        value = self._plan.value(mesh, send.buffer)
-        shape = value.local_shape(self._plan.sizes(mesh))
-        copies = send.buffer in self._donated
-        packs = [
-            (pair, Packer(pair.resharding, shape, copies=copies))
-            for pair in self._pairs(send.resharding, mesh, send.target)
-            if pair.source == self._place[1]
-        ]
+        value = self._plan.buffers[mesh][send.buffer]
+        packs = self._packs(send.resharding, send.target, value, send.buffer in self._donated)
 
         def offer(array: jax.Array) -> None:
             for pair, pack in packs:
@@ -120,19 +118,8 @@ class ProcessTransport:
 
     def receiver(self, mesh: int, recv: Recv) -> Receiver:
         """See `Transport`."""
-        value = self._plan.value(mesh, recv.buffer)
-        pairs = [
-            pair
-            for pair in self._pairs(recv.resharding, recv.source, mesh)
-            if pair.target == self._place[1]
-        ]
-        wanted = [
-            (pair, [self._wanted(piece, value.dtype) for piece in pair.resharding.pieces])
-            for pair in pairs
-        ]
-        everything = Resharding(tuple(p for pair in pairs for p in pair.resharding.pieces))
-        sharding = NamedSharding(self._mesh, value.logical_spec)
-        land = Lander(everything, value.shape, value.dtype, sharding, self._devices)
+        value = self._plan.buffers[mesh][recv.buffer]
+        wanted, land = self._lands(recv.resharding, recv.source, value)
 
         def take() -> jax.Array:
             pieces: list[jax.Array] = []
@@ -142,6 +129,33 @@ class ProcessTransport:
             return land(pieces)
 
         return take
+
+    def _prepare_packs(
+        self, number: int, target: int, index: int, copies: bool
+    ) -> list[tuple[HostPair, Packer]]:
+        """What cuts a value into the pieces for each process of another mesh."""
+        mesh, host = self._place
+        shape = self._plan.values[index].local_shape(self._plan.sizes(mesh))
+        return [
+            (pair, Packer(pair.resharding, shape, copies=copies))
+            for pair in self._pairs(number, mesh, target)
+            if pair.source == host
+        ]
+
+    def _prepare_lands(
+        self, number: int, source: int, index: int
+    ) -> tuple[list[tuple[HostPair, list[Wanted]]], Lander]:
+        """What is to come from each process of another mesh, and what makes a value of it."""
+        mesh, host = self._place
+        value = self._plan.values[index]
+        pairs = [pair for pair in self._pairs(number, source, mesh) if pair.target == host]
+        wanted = [
+            (pair, [self._wanted(piece, value.dtype) for piece in pair.resharding.pieces])
+            for pair in pairs
+        ]
+        everything = Resharding(tuple(p for pair in pairs for p in pair.resharding.pieces))
+        sharding = NamedSharding(self._mesh, value.logical_spec)
+        return wanted, Lander(everything, value.shape, value.dtype, sharding, self._devices)
 
     def _pairs(self, number: int, source: int, target: int) -> tuple[HostPair, ...]:
         sizes = [
