@@ -4,11 +4,14 @@ import report
 
 report.prepare_devices(8)
 
+import contextlib
 import os
 import random
 import signal
 import tempfile
+import threading
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,9 @@ from report import Row
 import stablehlo_alpa
 
 CASE = mlp.make(layers=2)
+
+# Of a step, after which a process that was stopped counts as silent. Seconds.
+_DEADLINE_S = 5.0
 
 
 def small_step(cluster: Any) -> Any:
@@ -77,32 +83,72 @@ def leak_rows(steps: int) -> list[Row]:
     return rows
 
 
-def kill_rows(seconds: float) -> list[Row]:
+class Killer(threading.Thread):
+    """Kills processes of a run, whatever they are doing, until told to end.
+
+    Attributes:
+        kills: how many processes were hit.
+    """
+
+    def __init__(self, processes: Callable[[], Iterable[int]], gap_s: float) -> None:
+        """Begins to kill.
+
+        Args:
+            processes: those that there are now.
+            gap_s: mean seconds between two kills, which come independently of one another.
+        """
+        super().__init__(daemon=True)
+        self.kills = 0
+        self._processes, self._gap_s = processes, gap_s
+        self._random = random.Random(0)
+        self._end = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        """Kills; one in twenty is stopped instead, and only found out by the deadline."""
+        while not self._end.wait(self._random.expovariate(1 / self._gap_s)):
+            victims = list(self._processes())
+            if victims:
+                how = signal.SIGSTOP if self._random.random() < 0.05 else signal.SIGKILL
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._random.choice(victims), how)
+                    self.kills += 1
+
+    def end(self) -> None:
+        """Kills nothing more."""
+        self._end.set()
+        self.join()
+
+
+def kill_rows(kills: int, seconds: float) -> list[Row]:
     """Random kills until the time is over, then the losses against an undisturbed run."""
-    generator = random.Random(0)
     losses: list[Any] = []
-    kills, longest = 0, 0.0
+    longest, started = 0.0, set()
     with tempfile.TemporaryDirectory() as folder:
         cluster = stablehlo_alpa.RayCluster(
-            deadline_s=10.0,
+            deadline_s=_DEADLINE_S,
             on_failure="restart",
             snapshot_folder=folder,
             snapshot_steps=10,
-            max_restarts=100,
+            max_restarts=10 * kills,
         )
         step = small_step(cluster)
         state = first_state(step)
         executable = step.compile(*CASE.args).executable
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if losses and generator.random() < 0.1:
-                pid = generator.choice([pid for _, pid in executable.processes.values()])
-                os.kill(pid, generator.choice([signal.SIGKILL, signal.SIGSTOP]))
-                kills += 1
-            start = time.monotonic()
+
+        def processes() -> list[int]:
+            found = [pid for _, pid in list(executable.processes.values())]
+            started.update(found)
+            return found
+
+        killer = Killer(processes, seconds / kills)
+        begun = last = time.monotonic()
+        while time.monotonic() - begun < seconds:
             state, loss = advanced(step, state, len(losses))
             losses.append(np.asarray(loss))
-            longest = max(longest, time.monotonic() - start)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        killer.end()
+        advanced(step, state, len(losses))[1].block_until_ready()
         step.compile(*CASE.args).close()
     undisturbed, expected = small_step(None), CASE.state
     different = 0
@@ -110,17 +156,28 @@ def kill_rows(seconds: float) -> list[Row]:
         expected, wanted = advanced(undisturbed, expected, number)
         different += int(not np.array_equal(loss, np.asarray(wanted)))
     return [
-        report.measured("random kills and stops", kills, ""),
+        report.measured("random kills and stops", killer.kills, ""),
         report.measured("steps", len(losses), ""),
         report.equal("losses that differ", different, "", against="undisturbed", reference=0),
-        report.limited("longest step", longest, "s", bar=60.0),
+        report.measured("longest time without a step", longest, "s"),
+        report.equal("processes left", len(alive(started)), "", against="none", reference=0),
     ]
 
 
+def alive(processes: Iterable[int]) -> list[int]:
+    """Those that have not ended ten seconds later."""
+    until = time.monotonic() + 10
+    while True:
+        found = [process for process in processes if Path(f"/proc/{process}").exists()]
+        if not found or time.monotonic() > until:
+            return found
+        time.sleep(0.1)
+
+
 def measure(quick: bool) -> list[Row]:
-    """10,000 steps and 30 minutes of kills; a twentieth of both when quick."""
+    """10,000 steps, and 1,000 kills in 30 minutes; a twentieth of both when quick."""
     rows = leak_rows(500 if quick else 10_000)
-    rows += kill_rows(90 if quick else 1800)
+    rows += kill_rows(50, 90.0) if quick else kill_rows(1000, 1800.0)
     stablehlo_alpa.shutdown()
     return rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
@@ -65,9 +66,6 @@ class MeshProcess:
     """Runs one mesh's instructions on the devices of this process.
 
     A mesh may have several processes; all get the same orders, each feeds its own devices.
-
-    Attributes:
-        address: where the transport of other processes finds this one.
     """
 
     def __init__(
@@ -121,7 +119,6 @@ class MeshProcess:
         self._arrays: dict[int, Any] = {}
         self._progress = Progress.create()
         self._writer = PartWriter()
-        self.address = self._transport.link.address
 
     @property
     def num_arrays(self) -> int:
@@ -130,12 +127,30 @@ class MeshProcess:
 
     def describe(self) -> tuple[str, str]:
         """Address of the transport, and the file that says how far the process is."""
-        return self.address, self._progress.path
+        return self._transport.link.address, self._progress.path
 
     def connect(self, addresses: Mapping[Place, str], secret: bytes) -> None:
         """Says where all processes are and what only they know, and compiles all programs."""
         self._transport.link.connect(addresses, secret, self._place)
         self._worker.compile()
+
+    def abort(self) -> None:
+        """Makes a step that waits for other processes fail; called beside it."""
+        self._transport.link.close()
+
+    def reset(self) -> str:
+        """Forgets what is kept, and listens for other processes anew.
+
+        Returns:
+            where they find this one; `connect` has to follow.
+        """
+        self._worker.finish()
+        self._arrays.clear()
+        with contextlib.suppress(Exception):
+            self._writer.wait()
+        self._writer = PartWriter()
+        self._transport.renew()
+        return self._transport.link.address
 
     def step(self, order: StepOrder) -> dict[int, np.ndarray[Any, Any]]:
         """Runs a step, and waits until its results are there.

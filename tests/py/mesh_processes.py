@@ -20,7 +20,7 @@ def serve(pipe: Connection, plan: PipelinePlan, mesh: int, transport: str, secre
     from alpa_runtime.mesh_process import MeshProcess
 
     process = MeshProcess(plan, (mesh, 0), (1, 1), transport=transport)
-    pipe.send(process.address)
+    pipe.send(process.describe()[0])
     process.connect(pipe.recv(), secret)
     pipe.send(None)
     while (call := pipe.recv()) is not None:

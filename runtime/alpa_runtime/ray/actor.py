@@ -20,7 +20,7 @@ from alpa_runtime.ray.cluster import Hosts
 class MeshActor:
     """A `MeshProcess` in a process that Ray has started.
 
-    Calls of the driver run in the order in which it makes them; ``ping`` and
+    Calls of the driver run in the order in which it makes them; ``ping``, ``abort`` and
     ``finish_saving`` run beside them.
     """
 
@@ -57,6 +57,15 @@ class MeshActor:
     def connect(self, addresses: Mapping[tuple[int, int], str], secret: bytes) -> None:
         """See `MeshProcess.connect`."""
         self._running.connect(addresses, secret)
+
+    @ray.method(concurrency_group="beside")
+    def abort(self) -> None:
+        """See `MeshProcess.abort`."""
+        self._running.abort()
+
+    def reset(self) -> str:
+        """See `MeshProcess.reset`."""
+        return self._running.reset()
 
     def step(self, order: StepOrder, *arrays: Any) -> dict[int, Any]:
         """See `MeshProcess.step`.

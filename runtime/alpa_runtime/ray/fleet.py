@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import ray
@@ -41,49 +41,85 @@ class Fleet:
             ClusterError: one did not start.
         """
         self._plan, self._cluster, self._hosts = plan, cluster, hosts
-        self._groups: list[Any] = []
+        self._counts = tuple(-(-len(m.devices) // hosts.devices_per_host) for m in plan.meshes)
+        self.places = tuple(
+            (mesh, host) for mesh, count in enumerate(self._counts) for host in range(count)
+        )
+        self._groups: dict[int, Any] = {}
+        # Meshes whose processes have their devices.
+        self._started: set[int] = set()
         self._actors: dict[Place, Any] = {}
+        self._plan_ref = ray.put(plan)
         self.processes: dict[Place, tuple[str, int]] = {}
         self._watch = Watch(plan, self._actors, cluster)
         try:
-            self._start()
+            self._connect(self._start(range(len(plan.meshes))))
         except BaseException:
             self.close()
             raise
-        self.places = tuple(self._actors)
 
-    def _start(self) -> None:
-        plan, bind = self._plan, self._cluster.bind
-        counts = tuple(-(-len(m.devices) // self._hosts.devices_per_host) for m in plan.meshes)
-        for mesh, count in enumerate(counts):
-            size = len(plan.meshes[mesh].devices) // count
-            self._groups.append(self._reserve(mesh, count, size))
-            for host in range(count):
-                self._actors[mesh, host] = self._make_actor(self._groups[-1], host, size)
-        self.processes = self.call("whereabouts", dict.fromkeys(self._actors, ()))
-        several = [(mesh, 0) for mesh, count in enumerate(counts) if count > 1]
-        meeting = self.call("meeting_point", dict.fromkeys(several, (bind,)))
-        shared = ray.put(plan)
+    def renew(self, lost: Collection[int]) -> None:
+        """Replaces the processes of meshes that lost one; all others forget what they keep.
+
+        Args:
+            lost: meshes that cannot go on; those with dead or silent processes are found here.
+
+        Raises:
+            RuntimeMeshError: Ray has no room for new processes.
+            ClusterError: one did not start, or another was lost on the way.
+        """
+        begun = set(range(len(self._counts))) - self._started
+        gone = sorted({*lost, *begun, *(mesh for mesh, _ in self._watch.lost())})
+        for mesh in gone:
+            self._end(mesh)
+        kept = [place for place in self.places if place[0] not in gone]
+        # What waits for the lost ones would wait forever.
+        self.collect(self.submit("abort", dict.fromkeys(kept, ())), self._cluster.deadline_s)
+        resets = self.submit("reset", dict.fromkeys(kept, ()))
+        addresses = self._start(gone)
+        addresses |= self.collect(resets, self._cluster.deadline_s)
+        self._connect(addresses)
+
+    def _start(self, meshes: Collection[int]) -> dict[Place, str]:
+        """Starts the processes of some meshes; where each is found by the others."""
+        bind = self._cluster.bind
+        new = [place for place in self.places if place[0] in meshes]
+        for mesh in meshes:
+            self._groups[mesh] = self._reserve(mesh)
+        for mesh, host in new:
+            self._actors[mesh, host] = self._make_actor(mesh, host)
+        self.processes |= self.call("whereabouts", dict.fromkeys(new, ()))
+        first = [(mesh, host) for mesh, host in new if host == 0 and self._counts[mesh] > 1]
+        meeting = self.call("meeting_point", dict.fromkeys(first, (bind,)))
         described = self.call(
             "start",
             {
                 (mesh, host): (
-                    shared,
+                    self._plan_ref,
                     (mesh, host),
-                    counts,
+                    self._counts,
                     bind,
                     self._cluster.transport,
                     meeting.get((mesh, 0)),
                 )
-                for mesh, host in self._actors
+                for mesh, host in new
             },
         )
-        self._watch.progress = {place: path for place, (_, path) in described.items()}
-        addresses = {place: address for place, (address, _) in described.items()}
-        secret = secrets.token_bytes(32)
-        self.call("connect", dict.fromkeys(self._actors, (addresses, secret)))
+        self._watch.progress |= {place: path for place, (_, path) in described.items()}
+        self._started |= set(meshes)
+        return {place: address for place, (address, _) in described.items()}
 
-    def _reserve(self, mesh: int, count: int, size: int) -> Any:
+    def _connect(self, addresses: Mapping[Place, str]) -> None:
+        """Tells all processes of each other; new ones compile."""
+        secret = secrets.token_bytes(32)
+        self.call("connect", dict.fromkeys(self.places, (addresses, secret)))
+
+    def _size(self, mesh: int) -> int:
+        """Devices of each process of a mesh."""
+        return len(self._plan.meshes[mesh].devices) // self._counts[mesh]
+
+    def _reserve(self, mesh: int) -> Any:
+        count, size = self._counts[mesh], self._size(mesh)
         gpus = {"GPU": float(size)} if self._hosts.platform == "gpu" else {}
         first = self._plan.meshes[mesh].devices[0] // self._hosts.devices_per_host
         bundles = []
@@ -101,12 +137,13 @@ class Fleet:
             )
         return group
 
-    def _make_actor(self, group: Any, host: int, size: int) -> Any:
+    def _make_actor(self, mesh: int, host: int) -> Any:
+        size = self._size(mesh)
         options: dict[str, Any] = {
             "num_cpus": 1,
             "num_gpus": size if self._hosts.platform == "gpu" else 0,
             "scheduling_strategy": PlacementGroupSchedulingStrategy(
-                group, placement_group_bundle_index=host
+                self._groups[mesh], placement_group_bundle_index=host
             ),
             "runtime_env": {"env_vars": environment(self._hosts, size)},
             "max_restarts": 0,
@@ -141,18 +178,21 @@ class Fleet:
 
     def close(self) -> None:
         """Ends all processes, also those that do not listen any more."""
-        for place, actor in self._actors.items():
+        for mesh in range(len(self._counts)):
+            self._end(mesh)
+
+    def _end(self, mesh: int) -> None:
+        """Ends the processes of a mesh."""
+        self._started.discard(mesh)
+        for place in [place for place in self._actors if place[0] == mesh]:
             with contextlib.suppress(Exception):
-                ray.kill(actor)
-            node, pid = self.processes.get(place, ("", 0))
+                ray.kill(self._actors.pop(place))
+            node, pid = self.processes.pop(place, ("", 0))
             if pid and node == ray.get_runtime_context().get_node_id():
                 # Ray asks the process to end, which one that was stopped does not hear.
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-        for group in self._groups:
+            self._watch.forget(place)
+        if mesh in self._groups:
             with contextlib.suppress(Exception):
-                remove_placement_group(group)
-        self._watch.forget()
-        self._actors.clear()
-        self._groups.clear()
-        self.processes.clear()
+                remove_placement_group(self._groups.pop(mesh))

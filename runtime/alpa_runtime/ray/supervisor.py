@@ -138,30 +138,34 @@ class Supervisor:
         return self._cluster.deadline_s + more
 
     def _restart(self, error: ClusterError, journal: Journal) -> None:
-        """Starts new processes, gives them the last snapshot, and repeats what came behind."""
+        """Goes back to the last snapshot with new processes, and repeats what came behind."""
         _log.warning("%s; restarting", error)
         journal.poll()
-        # Writers first: what they have begun cannot be removed while they write.
-        self.fleet.close()
-        journal.abandon()
         self._on_restart()
-        while True:
-            self._restarts += 1
-            self.fleet.close()
-            self._has_run = False
-            if self._restarts > self._cluster.max_restarts:
-                self.fail(error)
-                raise error
-            try:
-                self.fleet = Fleet(self._plan, self._cluster, self._hosts)
-                if journal.snapshot is not None:
-                    folder = str(journal.snapshot.folder)
-                    entries = journal.snapshot.entries
-                    self.fleet.call("load_all", {p: (folder, entries[p]) for p in entries})
-                for call in journal.calls:
-                    refs = self.fleet.submit(call.method, call.arguments)
-                    self.fleet.collect(refs, self._step_deadline_s())
-                    self._has_run |= call.method == "step"
-                return
-            except ClusterError as again:
-                error = again
+        try:
+            while True:
+                self._restarts += 1
+                self._has_run = False
+                if self._restarts > self._cluster.max_restarts:
+                    raise error
+                try:
+                    self._repeat(error, journal)
+                    return
+                except ClusterError as again:
+                    error = again
+        except BaseException as fatal:
+            self.fail(fatal)
+            raise
+
+    def _repeat(self, error: ClusterError, journal: Journal) -> None:
+        """One attempt to replace what was lost, and to do again what came behind."""
+        self.fleet.renew({error.mesh} - {-1})
+        # Behind its writers: they are gone, or were waited for.
+        journal.abandon()
+        if journal.snapshot is not None:
+            folder, entries = str(journal.snapshot.folder), journal.snapshot.entries
+            self.fleet.call("load_all", {p: (folder, entries[p]) for p in entries})
+        for call in journal.calls:
+            refs = self.fleet.submit(call.method, call.arguments)
+            self.fleet.collect(refs, self._step_deadline_s())
+            self._has_run |= call.method == "step"

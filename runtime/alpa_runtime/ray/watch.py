@@ -64,23 +64,29 @@ class Watch:
             done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=2 * _POLL_S)
             failures |= _gather(done, waiting, {})
         if not _has_death(failures):
-            failures.update(self._dead())
+            failures.update(self._ping(_POLL_S)[0])
         dead = [p for p, failure in failures.items() if isinstance(failure, RayActorError)]
         place = min(dead or failures)
         cause, where, doing = failures[place], self._where(place), self._doing(place)
         what = f"failed: {cause.cause!r}" if isinstance(cause, RayTaskError) else "died"
         return ClusterError(f"{where} {what}, while in '{doing}'", *place, doing)
 
-    def _dead(self) -> dict[Place, RayError]:
-        found: dict[Place, RayError] = {}
-        for place, actor in self._actors.items():
-            try:
-                ray.get(actor.ping.remote(), timeout=_POLL_S)
-            except RayActorError as error:
-                found[place] = error
-            except RayError:
-                continue
-        return found
+    def lost(self) -> list[Place]:
+        """Processes that are dead or silent."""
+        dead, silent = self._ping(_PING_S)
+        return sorted({*dead, *silent})
+
+    def _ping(self, timeout_s: float) -> tuple[dict[Place, RayError], list[Place]]:
+        """Processes that are dead, and those that did not answer in time."""
+        actors = list(self._actors.items())
+        if not actors:
+            return {}, []
+        waiting = {actor.ping.remote(): place for place, actor in actors}
+        done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=timeout_s)
+        failures = _gather(done, waiting, {})
+        return {
+            place: error for place, error in failures.items() if isinstance(error, RayActorError)
+        }, list(waiting.values())
 
     def _late(self, places: list[Place]) -> ClusterError:
         """Who of those that are late does not even answer?"""
@@ -110,11 +116,10 @@ class Watch:
             return describe_instruction(self._plan, place[0], position)
         return "an unknown instruction"
 
-    def forget(self) -> None:
-        """Removes what processes leave behind on this host."""
-        for path in self.progress.values():
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+    def forget(self, place: Place) -> None:
+        """Removes what a process leaves behind on this host."""
+        with contextlib.suppress(OSError, KeyError):
+            os.unlink(self.progress.pop(place))
 
 
 def _gather(

@@ -84,6 +84,7 @@ class ProcessTransport:
         """
         self._plan, self._place, self._mesh, self._num_hosts = plan, place, mesh, num_hosts
         self._devices = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
+        self._make_link = make_link
         self.link = make_link(self._devices)
         # Most instructions differ from others only in the number of the transfer.
         self._packs = functools.cache(self._prepare_packs)
@@ -100,8 +101,13 @@ class ProcessTransport:
             for place in plan.programs[one.program].donated
         }
 
+    def renew(self) -> None:
+        """Ends the link and makes another, which is to be connected."""
+        self.link.close()
+        self.link = self._make_link(self._devices)
+
     def begin(self, step: int) -> None:
-        """Starts a step; numbers of steps are never used twice."""
+        """Starts a step; numbers of steps are never used twice with one link."""
         self._step = step
 
     def sender(self, mesh: int, send: Send) -> Sender:

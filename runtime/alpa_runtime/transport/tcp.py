@@ -7,6 +7,7 @@ connection it came on.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import queue
 import socket
@@ -98,6 +99,9 @@ class TcpLink:
         """See `Link`."""
         self._is_open = False
         for connection in (self._listener, *self._sockets):
+            # Threads that wait for it do not notice that it is closed, but that it ends.
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
             connection.close()
         for waiting in self._outgoing.values():
             waiting.put(None)
@@ -132,12 +136,14 @@ class TcpLink:
                         break
                     data = _receive(connection, size)
                     if data is None:
-                        reason = "broke off within a message"
-                        break
+                        raise EOFError
                     with self._changed:
                         self._arrived[peer].setdefault(number, {})[index] = data
                         self._changed.notify_all()
-            except OSError as error:
+            except EOFError:
+                reason = "broke off within a message"
+            except (OSError, MemoryError) as error:
+                # A damaged header may ask for more memory than there is.
                 reason = f"was lost: {error}"
             self._lose(peer, reason)
 
@@ -145,7 +151,7 @@ class TcpLink:
         """Who it is; None for whoever does not know the secret."""
         try:
             hello = _receive(connection, _HELLO.size)
-        except OSError:
+        except (OSError, EOFError):
             return None
         if hello is None:
             return None
@@ -185,14 +191,20 @@ class TcpLink:
 
 
 def _receive(connection: socket.socket, size: int) -> Bytes | None:
-    """So many bytes, in a buffer that jax can take over; None when the peer ends before."""
+    """So many bytes, in a buffer that jax can take over; None when the peer ends before them.
+
+    Raises:
+        EOFError: the peer ends within them.
+    """
     buffer = np.empty(size + _ALIGNMENT, np.uint8)
     start = -buffer.ctypes.data % _ALIGNMENT
     data: Bytes = buffer[start : start + size]
     view = data.data
     while view:
         count = connection.recv_into(view)
-        if not count:
+        if not count and view.nbytes == size:
             return None
+        if not count:
+            raise EOFError
         view = view[count:]
     return data
