@@ -223,6 +223,12 @@ PYBIND11_MODULE(_core, module) {
       },
       py::arg("text"), "Mesh and boundary shardings of a planned module.");
   module.def(
+      "boundary_rule",
+      [](const std::string &text) {
+        return toDict(run([&] { return alpaGetBoundaryRule(toRef(text)); }));
+      },
+      py::arg("text"), "Which dimensions of the boundary go together.");
+  module.def(
       "work",
       [](const std::string &text) {
         return toDict(run([&] { return alpaGetWork(toRef(text)); }));

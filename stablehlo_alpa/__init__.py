@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         layer_boundary,
         value_and_grad,
     )
+    from stablehlo_alpa.partitioner import partition, shardings
     from stablehlo_alpa.planning import Collective, Plan
 
 _MODULES = {
@@ -96,6 +97,7 @@ _MODULES = {
         "layer_boundary",
         "value_and_grad",
     ),
+    "stablehlo_alpa.partitioner": ("partition", "shardings"),
     "stablehlo_alpa.planning": ("Collective", "Plan"),
 }
 
@@ -140,7 +142,9 @@ __all__ = [
     "init",
     "layer_boundary",
     "parallelize",
+    "partition",
     "save_checkpoint",
+    "shardings",
     "shutdown",
     "value_and_grad",
 ]

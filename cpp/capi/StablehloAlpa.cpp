@@ -2,6 +2,7 @@
 
 #include "cpp/capi/StablehloAlpa.h"
 
+#include "cpp/analysis/BoundaryRule.h"
 #include "cpp/analysis/Communication.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/Guards.h"
@@ -350,6 +351,35 @@ AlpaResult *alpaGetSignature(AlpaStringRef text) {
   result->addArray("input_once", onceInputs);
   result->addList("input_types", std::move(inputTypes));
   result->addList("output_types", std::move(outputTypes));
+  return result;
+}
+
+static void addClasses(AlpaResult &result, const std::string &side,
+                       const std::vector<std::vector<int64_t>> &tensors) {
+  std::vector<int64_t> classes, offsets = {0};
+  for (const std::vector<int64_t> &tensor : tensors) {
+    classes.insert(classes.end(), tensor.begin(), tensor.end());
+    offsets.push_back(static_cast<int64_t>(classes.size()));
+  }
+  result.addArray(side + "_class", classes);
+  result.addArray(side + "_offset", offsets);
+}
+
+AlpaResult *alpaGetBoundaryRule(AlpaStringRef text) {
+  auto *result = new AlpaResult();
+  Session session(*result, text);
+  if (!session.hasModule()) {
+    return result;
+  }
+  FailureOr<func::FuncOp> entry = getEntryFunction(session.getModule());
+  if (failed(entry)) {
+    session.fail("the module has no function to describe");
+    return result;
+  }
+  BoundaryRule rule = getBoundaryRule(*entry);
+  addClasses(*result, "input", rule.arguments);
+  addClasses(*result, "output", rule.results);
+  result->addArray("class_size", rule.sizes);
   return result;
 }
 

@@ -85,6 +85,12 @@ AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
  * 1"), "input_types" and "output_types" ("8x4xf32"), all global. */
 AlpaResult *alpaGetSignature(AlpaStringRef text);
 
+/** Which dimensions of the arguments and results of a module are split
+ * together: arrays "input_class" and "output_class", one entry per dimension,
+ * all tensors one after the other (-1: goes with no other), "input_offset" and
+ *  "output_offset" where each tensor's begin, and "class_size". */
+AlpaResult *alpaGetBoundaryRule(AlpaStringRef text);
+
 /** What the operators of a per-device module do: arrays "flops" and "bytes",
  *  list "dtype". */
 AlpaResult *alpaGetWork(AlpaStringRef text);

@@ -15,8 +15,11 @@ def is_key(array: Any) -> bool:
 
 
 def impl_of(array: Any) -> str | None:
-    """Name of the PRNG implementation of an array of typed keys; None of any other."""
-    return str(jax.random.key_impl(array)) if is_key(array) else None
+    """Name of the PRNG implementation of an array of typed keys; None of any other.
+
+    The array may be abstract.
+    """
+    return _impl_of_dtype(array.dtype) if is_key(array) else None
 
 
 def data_of(array: Any) -> Any:
@@ -27,6 +30,15 @@ def data_of(array: Any) -> Any:
 def with_impl(data: Any, impl: str | None) -> Any:
     """The typed keys that data are of; the data as they are when ``impl`` is None."""
     return data if impl is None else jax.random.wrap_key_data(data, impl=impl)
+
+
+@functools.cache
+def _impl_of_dtype(dtype: Any) -> str:
+    found: list[Any] = []
+    jax.eval_shape(
+        lambda key: found.append(jax.random.key_impl(key)), jax.ShapeDtypeStruct((), dtype)
+    )
+    return str(found[0])
 
 
 @functools.cache

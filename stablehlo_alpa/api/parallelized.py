@@ -18,7 +18,7 @@ from stablehlo_alpa.api.checkpoint import match_leaves
 from stablehlo_alpa.api.methods import Method, PipeshardParallel, mesh_size
 from stablehlo_alpa.api.on_cluster import LoweredOnCluster, cluster_spec, find_hosts
 from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
-from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, preset_for
+from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import TracedProgram, abstract, trace
 from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
@@ -283,12 +283,8 @@ class Parallelized:
             return ClusterSpec(method.device, size // per_host, per_host)
         self._check_devices()
         devices = self._devices()
-        hosts = len({device.process_index for device in devices})
-        spec = method.device or preset_for(devices[0].device_kind)
-        assert isinstance(spec, DeviceSpec)
-        if len(devices) % hosts:
-            raise MeshError(f"{len(devices)} devices are not spread evenly over {hosts} hosts")
-        return ClusterSpec(spec, hosts, len(devices) // hosts)
+        assert not isinstance(method.device, str)
+        return cluster_of(devices, method.device)
 
     def _devices(self) -> tuple[jax.Device, ...]:
         if self._settings.devices is not None:

@@ -1,6 +1,7 @@
 """Devices, clusters and the logical meshes laid over them."""
 
 from stablehlo_alpa.cluster.device import PRESETS, DeviceSpec, Link, preset_for
+from stablehlo_alpa.cluster.discovery import cluster_of
 from stablehlo_alpa.cluster.mesh import (
     AXIS_NAMES,
     ClusterSpec,
@@ -15,6 +16,7 @@ __all__ = [
     "DeviceSpec",
     "Link",
     "LogicalMesh",
+    "cluster_of",
     "logical_mesh_shapes",
     "preset_for",
 ]

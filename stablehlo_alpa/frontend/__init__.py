@@ -1,6 +1,12 @@
 """From a JAX function to StableHLO text and what the text does not say."""
 
 from stablehlo_alpa.frontend.state import state_pairs
-from stablehlo_alpa.frontend.trace import TracedProgram, TracedValue, abstract, trace
+from stablehlo_alpa.frontend.trace import (
+    TracedProgram,
+    TracedValue,
+    abstract,
+    check_supported,
+    trace,
+)
 
-__all__ = ["TracedProgram", "TracedValue", "abstract", "state_pairs", "trace"]
+__all__ = ["TracedProgram", "TracedValue", "abstract", "check_supported", "state_pairs", "trace"]

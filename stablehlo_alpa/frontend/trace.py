@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 from alpa_runtime.inputs import aval_of
+from alpa_runtime.keys import impl_of, is_key, key_shape
+from alpa_runtime.program import numpy_dtype
 from jax.extend.core import jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
@@ -39,6 +42,11 @@ class TracedValue:
     dtype: str
     key_impl: str | None = None
     is_weak: bool = False
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the whole value."""
+        return math.prod(self.shape) * numpy_dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +152,7 @@ def trace(
         traced = jax.jit(fun, static_argnums=tuple(sorted(static)), keep_unused=True).trace(
             *call_args, **avals_kwargs
         )
-        _check_supported(name, traced.jaxpr)
+        check_supported(name, traced.jaxpr)
         module = traced.lower().compiler_ir("stablehlo")
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     out_tree = jax.tree.structure(traced.out_info)
@@ -220,21 +228,11 @@ def _micro_batch(name: str, value: str, leaf: Any, count: int) -> jax.ShapeDtype
 
 def _value(name: str, aval: Any) -> TracedValue:
     weak = bool(getattr(aval, "weak_type", False))
-    if not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
+    impl = impl_of(aval)
+    if impl is None:
         return TracedValue(name, tuple(aval.shape), aval.dtype.name, None, weak)
-    abstract_key = jax.ShapeDtypeStruct(aval.shape, aval.dtype)
-    data = jax.eval_shape(jax.random.key_data, abstract_key)
-    impl = _impl_name(aval.dtype)
-    return TracedValue(name, tuple(data.shape), data.dtype.name, impl, False)
-
-
-def _impl_name(dtype: Any) -> str:
-    """Name of the PRNG implementation of a key dtype, as ``jax.random.key(impl=)`` takes it."""
-    found: list[Any] = []
-    jax.eval_shape(
-        lambda key: found.append(jax.random.key_impl(key)), jax.ShapeDtypeStruct((), dtype)
-    )
-    return str(found[0])
+    shape = (*aval.shape, *key_shape(impl))
+    return TracedValue(name, shape, "uint32", impl, False)
 
 
 def _walk(jaxpr: Any) -> Iterator[Any]:
@@ -245,7 +243,8 @@ def _walk(jaxpr: Any) -> Iterator[Any]:
             yield from _walk(inner)
 
 
-def _check_supported(name: str, closed: Any) -> None:
+def check_supported(name: str, closed: Any) -> None:
+    """Refuses what no planned program can do, as a `TraceError`."""
     for equation in _walk(closed.jaxpr):
         primitive = equation.primitive.name
         if primitive in _CALLBACKS:
@@ -325,6 +324,6 @@ def _batch(
 
 def _is_key(leaf: Any) -> bool:
     """Whether a leaf is a PRNG key, typed or raw (``jax.random.PRNGKey``)."""
-    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+    if is_key(leaf):
         return True
     return leaf.dtype == np.uint32 and tuple(leaf.shape) in _RAW_KEYS

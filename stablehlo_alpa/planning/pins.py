@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from jax.sharding import PartitionSpec
 
-from stablehlo_alpa.cluster import LogicalMesh
-from stablehlo_alpa.cost import StrategyGraph
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.cost import PricedGraph, StrategyGraph
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 
@@ -18,6 +19,9 @@ Mask = npt.NDArray[np.bool_]
 
 Pins = Callable[[TracedProgram, StrategyGraph, LogicalMesh], Mapping[int, Mask]]
 """Says, for a program on a mesh, which strategies of which nodes are allowed."""
+
+Charge = Callable[[TracedProgram, PricedGraph, LogicalMesh, DeviceSpec], PricedGraph]
+"""Adds to the seconds of strategies what they cost those who use the program."""
 
 REPLICATED = -1
 
@@ -32,9 +36,18 @@ def input_rows(graph: StrategyGraph, index: int) -> npt.NDArray[np.int8] | None:
 
     None when the input is always replicated.
     """
-    if int(graph.input_node[index]) < 0 or graph.input_specs[index] is None:
+    return _rows(graph, int(graph.input_node[index]), graph.input_specs[index])
+
+
+def output_rows(graph: StrategyGraph, index: int) -> npt.NDArray[np.int8] | None:
+    """The same for output ``index``."""
+    return _rows(graph, int(graph.output_node[index]), graph.output_specs[index])
+
+
+def _rows(graph: StrategyGraph, node: int, specs: Any) -> npt.NDArray[np.int8] | None:
+    if node < 0 or specs is None:
         return None
-    return np.asarray(graph.input_specs[index], np.int8).reshape(-1, len(graph.mesh_axes))
+    return np.asarray(specs, np.int8).reshape(-1, len(graph.mesh_axes))
 
 
 def pinned_axes(value: TracedValue, spec: PartitionSpec, mesh: LogicalMesh) -> tuple[int, ...]:
@@ -88,10 +101,25 @@ def pin_mask(
     Raises:
         ShardingError: the spec does not fit, or no strategy holds the input so.
     """
-    value = program.inputs[index]
+    return _mask(program.inputs[index], input_rows(graph, index), mesh, spec)
+
+
+def pin_output_mask(
+    program: TracedProgram,
+    graph: StrategyGraph,
+    mesh: LogicalMesh,
+    index: int,
+    spec: PartitionSpec,
+) -> Mask | None:
+    """The same for output ``index``."""
+    return _mask(program.outputs[index], output_rows(graph, index), mesh, spec)
+
+
+def _mask(
+    value: TracedValue, rows: npt.NDArray[np.int8] | None, mesh: LogicalMesh, spec: PartitionSpec
+) -> Mask | None:
     wanted = pinned_axes(value, spec, mesh)
     sizes = [size for _, size in mesh.axes]
-    rows = input_rows(graph, index)
     if rows is None:
         if any(dim != REPLICATED and n > 1 for dim, n in zip(wanted, sizes, strict=True)):
             raise ShardingError(f"{value.name} can only be replicated, pinned to {spec}")

@@ -27,7 +27,7 @@ from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
 from stablehlo_alpa.planning.compiler import enumerate_strategies, run_passes
 from stablehlo_alpa.planning.notation import parse_sharding
-from stablehlo_alpa.planning.pins import Pins, no_pins
+from stablehlo_alpa.planning.pins import Charge, Pins, no_pins
 from stablehlo_alpa.planning.plan import Plan
 
 logger = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ class PlanOptions:
         axis_names: names of the mesh axes; x, y, z when None.
         solve: budget and limits of the ILP.
         pins: strategies prescribed.
+        charge: adds seconds that a plan costs those around it.
     """
 
     cluster: ClusterSpec
@@ -50,6 +51,7 @@ class PlanOptions:
     axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
     pins: Pins = no_pins
+    charge: Charge | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +97,8 @@ def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Any)
                 graph.restrict(pinned) if pinned else graph, mesh, options.cluster.device
             )
             say(f"{program.name}: mesh {'x'.join(map(str, shape))}: {graph.num_nodes} operators")
+            if options.charge is not None:
+                priced = options.charge(program, priced, mesh, options.cluster.device)
             found.append(_Candidate(mesh, priced, solve(priced, options.solve)))
         except (InfeasibleError, ShardingError, MeshError) as error:
             logger.info("mesh %s: %s", shape, error)

@@ -1,0 +1,125 @@
+"""The front door: ``partition``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from alpa_runtime.keys import data_of, impl_of, with_impl
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.errors import MeshError, TraceError
+from stablehlo_alpa.frontend import check_supported
+from stablehlo_alpa.partitioner.differentiation import differentiable
+
+
+def partition(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    method: ShardParallel | None = None,
+) -> Any:
+    """Lets the planner split a function inside any jitted program on any mesh.
+
+    When XLA partitions the program, it hands the function's body to the planner together with the
+    shardings that it proposes for arguments and results. Those that XLA splits stay as they are as
+    far as the body can take them; the others are the planner's choice. Works with Shardy and GSPMD,
+    under ``jax.grad`` (reverse mode, any order), ``jax.vmap``, ``jax.lax.scan``,
+    ``jax.checkpoint``, and beside other partitioned functions. On one device, inside of
+    ``jax.shard_map`` and outside of ``jax.jit`` it is the function itself.
+
+    Args:
+        fun: function of pytrees of arrays. Used without it, ``partition`` makes a decorator.
+        static_argnums: positions of arguments that are compile-time constants.
+        method: memory budget of the function, device and limits of the solver; the mesh is that of
+            the program around it.
+
+    Returns:
+        a function that is called as ``fun`` is.
+
+    Raises:
+        TraceError: at the call; the function has effects, calls back into Python, is sharded by
+            hand already, or a dimension is not a number.
+
+    Example:
+        >>> block = stablehlo_alpa.partition(transformer_block)
+        >>> step = jax.jit(lambda w, x: block(w, x).sum(), in_shardings=(None, batch_sharding))
+    """
+    if fun is None:
+        return functools.partial(partition, static_argnums=static_argnums, method=method)
+    method = method or ShardParallel()
+    if method.mesh_shape is not None:
+        raise MeshError(
+            f"mesh_shape={method.mesh_shape} is given, but a partitioned function is split over "
+            "the mesh of the program around it"
+        )
+    chosen = method
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    name = getattr(fun, "__name__", type(fun).__name__)
+
+    @functools.wraps(fun)
+    def partitioned(*args: Any, **kwargs: Any) -> Any:
+        fixed = {position % len(args) for position in static} if args else set()
+        dynamic = [arg for i, arg in enumerate(args) if i not in fixed]
+        leaves, tree = jax.tree.flatten((dynamic, kwargs))
+        _check_leaves(name, leaves)
+        structure: Any = tree
+        out_tree: list[Any] = []
+
+        def flat(*values: Any) -> list[Any]:
+            given, named = structure.unflatten(values)
+            rest = iter(given)
+            call = [arg if i in fixed else next(rest) for i, arg in enumerate(args)]
+            results, found = jax.tree.flatten(fun(*call, **named))
+            out_tree.append(found)
+            return results
+
+        closed = jax.make_jaxpr(flat)(*leaves)
+        check_supported(name, closed)
+        results = _call(name, closed, leaves, chosen)
+        return out_tree[-1].unflatten(results)
+
+    return partitioned
+
+
+def _call(name: str, closed: Any, leaves: Sequence[Any], method: ShardParallel) -> list[Any]:
+    """Calls a traced function whose captured values become arguments, keys as their data."""
+    values = [*closed.consts, *leaves]
+    impls = [impl_of(value) for value in values]
+    out_impls = [impl_of(aval) for aval in closed.out_avals]
+    num_consts = len(closed.consts)
+
+    def raw(*data: Any) -> tuple[Any, ...]:
+        typed = list(map(with_impl, data, impls))
+        inner = ClosedJaxpr(closed.jaxpr, typed[:num_consts])
+        return tuple(map(data_of, jaxpr_as_fun(inner)(*typed[num_consts:])))
+
+    raw.__name__ = raw.__qualname__ = name
+    results = differentiable(raw, method)(*map(data_of, values))
+    return list(map(with_impl, results, out_impls))
+
+
+def _check_leaves(name: str, leaves: Sequence[Any]) -> None:
+    if not leaves:
+        raise TraceError(f"{name} has no array arguments, nothing can be sharded")
+    for leaf in leaves:
+        try:
+            shape = jax.numpy.shape(leaf)
+        except TypeError as error:
+            raise TraceError(f"argument of {name} is no array: {error}") from error
+        if not all(isinstance(size, int) for size in shape):
+            raise TraceError(
+                f"an argument of {name} has shape {shape}, dynamic shapes cannot be planned: every "
+                "dimension must be a number"
+            )
+        sharding = getattr(jax.typeof(leaf), "sharding", None)
+        mesh = getattr(sharding, "mesh", None)
+        if mesh is not None and getattr(mesh, "explicit_axes", None):
+            raise TraceError(
+                f"an argument of {name} lies on a mesh with explicit axes {mesh.explicit_axes}: "
+                "partition leaves shardings to XLA, whose mesh must have axes of type Auto "
+                "(jax.make_mesh(..., axis_types=(jax.sharding.AxisType.Auto,) * rank))"
+            )

@@ -1,0 +1,102 @@
+"""The shardings that the planner would choose, for a plain ``jax.jit``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+from jax.sharding import Mesh, NamedSharding
+
+from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.cluster import LogicalMesh
+from stablehlo_alpa.cost import StrategyGraph
+from stablehlo_alpa.errors import MeshError, TraceError
+from stablehlo_alpa.frontend import TracedProgram, trace
+from stablehlo_alpa.partitioner.region_planner import mesh_options
+from stablehlo_alpa.planning import plan_program
+from stablehlo_alpa.planning.pins import Mask, combine, pin_mask
+
+
+def shardings(
+    fun: Callable[..., Any],
+    mesh: Mesh,
+    *args: Any,
+    donate_argnums: int | Sequence[int] = (),
+    static_argnums: int | Sequence[int] = (),
+    method: ShardParallel | None = None,
+) -> tuple[Any, Any]:
+    """Chooses ``in_shardings`` and ``out_shardings`` of a function for ``jax.jit``.
+
+    XLA's partitioner then splits what is between them by its own propagation.
+
+    Args:
+        fun: function of pytrees of arrays.
+        mesh: mesh of the program.
+        *args: its arguments, as arrays or ``jax.ShapeDtypeStruct``. Those that have a
+            ``NamedSharding`` on the mesh keep it.
+        donate_argnums: positions of donated arguments; their next-step values get their shardings.
+        static_argnums: positions of arguments that are compile-time constants.
+        method: memory budget, device and limits of the solver.
+
+    Returns:
+        ``(in_shardings, out_shardings)``: a tuple with an entry per argument that is not static,
+        and the structure of the result.
+
+    Raises:
+        MeshError: an argument lies on another mesh.
+        InfeasibleError: no plan keeps the memory budget.
+
+    Example:
+        >>> into, out = stablehlo_alpa.shardings(step, mesh, state, batch, donate_argnums=0)
+        >>> step = jax.jit(step, in_shardings=into, out_shardings=out, donate_argnums=0)
+    """
+    donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    fixed = {_position(fun, position, args) for position in static}
+    program = trace(
+        fun,
+        args,
+        {},
+        static_argnums=tuple(sorted(fixed)),
+        donate_argnums=tuple(_position(fun, position, args) for position in donated),
+    )
+    leaves = jax.tree.leaves([arg for i, arg in enumerate(args) if i not in fixed])
+    found = {i: _kept_spec(leaf, mesh) for i, leaf in enumerate(leaves)}
+    kept = {i: spec for i, spec in found.items() if spec is not None}
+
+    def pins(program: TracedProgram, graph: StrategyGraph, logical: LogicalMesh) -> dict[int, Mask]:
+        masks: dict[int, Mask] = {}
+        for index, spec in kept.items():
+            mask = pin_mask(program, graph, logical, index, spec)
+            combine(masks, int(graph.input_node[index]), mask)
+        return masks
+
+    options = mesh_options(mesh, method or ShardParallel())
+    plan = plan_program(program, replace(options, pins=pins))
+
+    def named(specs: Any) -> Any:
+        return jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs)
+
+    into, _ = named(plan.input_shardings)
+    return tuple(into), named(plan.output_shardings)
+
+
+def _position(fun: Callable[..., Any], position: int, args: Sequence[Any]) -> int:
+    if not -len(args) <= position < len(args):
+        name = getattr(fun, "__name__", "the function")
+        raise TraceError(f"argument number {position} of {name} is out of range 0..{len(args) - 1}")
+    return position % len(args)
+
+
+def _kept_spec(leaf: Any, mesh: Mesh) -> Any:
+    sharding = getattr(leaf, "sharding", None)
+    if not isinstance(sharding, NamedSharding):
+        return None
+    if sharding.mesh.shape != mesh.shape:
+        raise MeshError(
+            f"an argument lies on mesh {dict(sharding.mesh.shape)}, shardings are asked for on "
+            f"{dict(mesh.shape)}"
+        )
+    return sharding.spec

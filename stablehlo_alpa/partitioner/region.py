@@ -1,0 +1,135 @@
+"""A function that XLA's partitioner asks about: how shardings pass it, what each device runs."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from alpa_runtime.device_mesh import make_mesh
+from alpa_runtime.local_call import LocalModule
+from jax.experimental.custom_partitioning import SdyShardingRule, custom_partitioning
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.frontend import TracedProgram, trace
+from stablehlo_alpa.partitioner.region_planner import Proposal, plan_region
+from stablehlo_alpa.partitioner.sharding_rule import BoundaryRule, spec_entries
+from stablehlo_alpa.planning import Plan
+from stablehlo_alpa.planning.compiler import run_passes
+
+logger = logging.getLogger(__name__)
+
+
+class Region:
+    """A function of arrays at given shapes.
+
+    Attributes:
+        name: of the function.
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], avals: Sequence[Any], method: ShardParallel
+    ) -> None:
+        """Takes a function of arrays that returns a tuple of arrays, neither with PRNG keys."""
+        self.name = fun.__name__
+        self._fun, self._avals, self._method = fun, tuple(avals), method
+
+    @functools.cached_property
+    def program(self) -> TracedProgram:
+        """The function, traced."""
+        return trace(self._fun, self._avals, {})
+
+    @functools.cached_property
+    def rule(self) -> BoundaryRule:
+        """How shardings pass the function."""
+        pipeline = "builtin.module(alpa-prepare-pipeline)"
+        return BoundaryRule.of(run_passes(self.program.text, pipeline, self.name)[0])
+
+    def sdy_rule(self, mesh: Mesh, operands: Any, results: Any) -> SdyShardingRule:
+        """For Shardy: as ``custom_partitioning`` wants it."""
+        return self.rule.to_sdy(self.program.inputs, self.program.outputs)
+
+    def infer(self, mesh: Mesh, inputs: Sequence[Any], outputs: Any) -> Any:
+        """For GSPMD: shardings of the results."""
+        return self.rule.propagate(mesh, inputs)
+
+    def partition(self, mesh: Mesh, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+        """What each device runs, under the shardings that XLA proposes.
+
+        Args:
+            mesh: of the program; empty when it has none with names.
+            inputs: ``jax.ShapeDtypeStruct`` with shardings.
+            outputs: likewise.
+
+        Returns:
+            mesh, function of local arrays, shardings of the results and of the arguments.
+        """
+        if mesh.empty:
+            return self._replicated(inputs, outputs)
+        proposal = Proposal(tuple(map(spec_entries, inputs)), tuple(map(spec_entries, outputs)))
+        plan = plan_region(self.program, mesh, proposal, self._method)
+        logger.info("%s: %s", self.name, plan)
+        spmd = plan.spmd
+
+        def shardings(values: Any) -> tuple[NamedSharding, ...]:
+            return tuple(NamedSharding(mesh, value.spec) for value in values)
+
+        return mesh, _local(plan), shardings(spmd.outputs), shardings(spmd.inputs)
+
+    def _replicated(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+        logger.warning(
+            "%s is not planned: XLA does not say by which mesh the program is split (its "
+            "shardings are not NamedShardings); every device computes all of it",
+            self.name,
+        )
+        devices = {device for value in inputs for device in value.sharding.device_set}
+        mesh = make_mesh([("devices", len(devices))], sorted(devices, key=lambda one: one.id))
+        whole = NamedSharding(mesh, PartitionSpec())
+        return mesh, self._fun, (whole,) * len(outputs), (whole,) * len(inputs)
+
+
+def _local(plan: Plan) -> Callable[..., tuple[Any, ...]]:
+    """The per-device program of a plan as a function of local arrays."""
+    spmd = plan.spmd
+    sizes = spmd.mesh_sizes
+    module = LocalModule(
+        spmd.name,
+        spmd.text,
+        tuple((value.local_shape(sizes), value.dtype) for value in spmd.inputs),
+        tuple((value.local_shape(sizes), value.dtype) for value in spmd.outputs),
+    )
+    return lambda *args: tuple(module(*args))
+
+
+def call_region(
+    fun: Callable[..., Any], args: Sequence[Any], method: ShardParallel
+) -> tuple[Any, ...]:
+    """Calls a function so that XLA's partitioner asks about it.
+
+    Args:
+        fun: of arrays without PRNG keys; returns a tuple of such arrays.
+        args: its arguments.
+        method: how it is planned.
+    """
+    region = Region(fun, [_abstract(arg) for arg in args], method)
+
+    def body(*values: Any) -> tuple[Any, ...]:
+        return tuple(fun(*values))
+
+    body.__name__ = region.name
+    partitioned = custom_partitioning(body)
+    partitioned.def_partition(
+        partition=region.partition,
+        infer_sharding_from_operands=region.infer,
+        sharding_rule=region.sdy_rule,
+    )
+    results: tuple[Any, ...] = partitioned(*args)
+    return results
+
+
+def _abstract(arg: Any) -> jax.ShapeDtypeStruct:
+    aval = jax.typeof(arg)
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)

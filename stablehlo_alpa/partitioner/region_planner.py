@@ -1,0 +1,182 @@
+"""Plans a region on the mesh of the program around it, under the shardings that XLA proposes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+
+from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, cluster_of
+from stablehlo_alpa.cost import CollectiveKind, PricedGraph, StrategyGraph, collective_seconds
+from stablehlo_alpa.errors import ShardingError
+from stablehlo_alpa.frontend import TracedProgram, TracedValue
+from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
+from stablehlo_alpa.planning.pins import Mask, combine, output_rows, pin_mask, pin_output_mask
+
+# Plans that are kept, the least recently used ones go first.
+_KEPT_PLANS = 256
+
+_lock = threading.Lock()
+_plans: OrderedDict[str, Plan] = OrderedDict()
+
+Entries = tuple[tuple[tuple[str, ...], ...], ...]
+"""Per tensor and dimension the mesh axes that split it."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Shardings that XLA has found for a region's arguments and results.
+
+    Attributes:
+        inputs, outputs: per tensor and dimension the mesh axes.
+    """
+
+    inputs: Entries
+    outputs: Entries
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is split: XLA knows nothing, or wants nothing."""
+        return not any(axes for entries in (*self.inputs, *self.outputs) for axes in entries)
+
+    def pins(
+        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
+    ) -> Mapping[int, Mask]:
+        """What is split stays so, as far as the operators at the boundary allow it together."""
+        masks: dict[int, Mask] = {}
+        for index, entries in enumerate(self.inputs):
+            if any(entries):
+                mask = _mask(pin_mask, program, graph, mesh, index, entries)
+                _add(masks, int(graph.input_node[index]), mask)
+        for index, entries in enumerate(self.outputs):
+            if any(entries):
+                mask = _mask(pin_output_mask, program, graph, mesh, index, entries)
+                _add(masks, int(graph.output_node[index]), mask)
+        return masks
+
+    def charge(
+        self, program: TracedProgram, priced: PricedGraph, mesh: LogicalMesh, device: DeviceSpec
+    ) -> PricedGraph:
+        """Adds what XLA pays to have results whole that it proposes whole.
+
+        Where it proposes nothing at all, results are the planner's choice, and nothing is charged.
+        """
+        if self.is_empty:
+            return priced
+        communication = priced.communication_s.copy()
+        for index, (value, entries) in enumerate(zip(program.outputs, self.outputs, strict=True)):
+            rows = output_rows(priced.graph, index)
+            if rows is None or any(entries):
+                continue
+            span = priced.graph.span(int(priced.graph.output_node[index]))
+            communication[span] += _gather_s(rows, value, mesh, device)
+        return replace(priced, communication_s=communication)
+
+
+def plan_region(
+    program: TracedProgram,
+    mesh: Mesh,
+    proposal: Proposal,
+    method: ShardParallel,
+) -> Plan:
+    """The plan of a region; equal regions under equal proposals are planned once.
+
+    Raises:
+        InfeasibleError: no plan keeps the memory budget.
+        MeshError: the mesh's devices are not known.
+    """
+    options = replace(mesh_options(mesh, method), pins=proposal.pins, charge=proposal.charge)
+    key = _digest(program, options, proposal)
+    with _lock:
+        if key in _plans:
+            _plans.move_to_end(key)
+            return _plans[key]
+    plan = plan_program(program, options)
+    with _lock:
+        _plans[key] = plan
+        while len(_plans) > _KEPT_PLANS:
+            _plans.popitem(last=False)
+    return plan
+
+
+def mesh_options(mesh: Mesh, method: ShardParallel) -> PlanOptions:
+    """What is planned for on a mesh of jax.
+
+    Raises:
+        MeshError: the mesh's devices are not known.
+    """
+    assert not isinstance(method.device, str)
+    cluster = cluster_of(list(mesh.devices.flat), method.device)
+    budget = method.memory_budget
+    assert not isinstance(budget, str)
+    return PlanOptions(
+        cluster=cluster,
+        mesh_shapes=(tuple(mesh.devices.shape),),
+        axis_names=tuple(map(str, mesh.axis_names)),
+        solve=SolveOptions(
+            memory_budget=cluster.device.memory_bytes if budget is None else budget,
+            time_limit_s=method.time_limit_s,
+        ),
+    )
+
+
+def _digest(program: TracedProgram, options: PlanOptions, proposal: Proposal) -> str:
+    """Of all that a plan depends on; not of source lines."""
+    text = re.sub(r" loc\([^)]*\)|^#loc.*$", "", program.text, flags=re.MULTILINE)
+    rest = (
+        program.name,
+        options.cluster,
+        options.mesh_shapes,
+        options.axis_names,
+        options.solve,
+        proposal,
+    )
+    return hashlib.sha256(f"{rest!r}\0{text}".encode()).hexdigest()
+
+
+def _mask(
+    find: object,
+    program: TracedProgram,
+    graph: StrategyGraph,
+    mesh: LogicalMesh,
+    index: int,
+    entries: tuple[tuple[str, ...], ...],
+) -> Mask | None:
+    """Strategies that keep a proposal; None where none does, and XLA reshards at the border."""
+    assert callable(find)
+    try:
+        mask: Mask | None = find(program, graph, mesh, index, PartitionSpec(*entries))
+    except ShardingError:
+        return None
+    return mask
+
+
+def _add(masks: dict[int, Mask], node: int, mask: Mask | None) -> None:
+    """Takes a mask in unless it contradicts those before it."""
+    if mask is not None and (node not in masks or (masks[node] & mask).any()):
+        combine(masks, node, mask)
+
+
+def _gather_s(
+    rows: np.ndarray[tuple[int, ...], np.dtype[np.int8]],
+    value: TracedValue,
+    mesh: LogicalMesh,
+    device: DeviceSpec,
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """float64[S]: seconds of an all-gather of the whole result, per strategy of its operator."""
+    masks = ((rows >= 0) << np.arange(rows.shape[1])).sum(axis=1)
+    seconds = np.zeros(len(rows))
+    split = np.flatnonzero(masks)
+    if split.size:
+        kinds = np.full(split.size, int(CollectiveKind.ALL_GATHER))
+        size = np.full(split.size, float(value.num_bytes))
+        seconds[split] = collective_seconds(kinds, masks[split], size, mesh, device)
+    return seconds

@@ -1,0 +1,294 @@
+"""``partition`` and ``shardings``: the planner behind a plain ``jax.jit``."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+import stablehlo_alpa
+from stablehlo_alpa import InfeasibleError, MeshError, ShardParallel, TraceError
+from stablehlo_alpa.partitioner import region_planner
+from stablehlo_alpa.partitioner.region import Region
+
+Spec = PartitionSpec
+
+
+@pytest.fixture
+def mesh() -> Mesh:
+    return jax.make_mesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+
+
+@pytest.fixture(params=["shardy", "gspmd"])
+def partitioner(request: Any) -> Iterator[str]:
+    jax.config.update("jax_use_shardy_partitioner", request.param == "shardy")
+    yield request.param
+    jax.config.update("jax_use_shardy_partitioner", True)
+
+
+def mlp(w: Any, x: jax.Array) -> jax.Array:
+    return jax.nn.gelu(x @ w["up"]) @ w["down"]
+
+
+def weights(hidden: int = 64, inner: int = 256) -> Any:
+    up, down = jax.random.split(jax.random.key(0))
+    return {
+        "up": 0.1 * jax.random.normal(up, (hidden, inner)),
+        "down": 0.1 * jax.random.normal(down, (inner, hidden)),
+    }
+
+
+def batch(size: int = 32, hidden: int = 64) -> jax.Array:
+    return jax.random.normal(jax.random.key(1), (size, hidden))
+
+
+def on(mesh: Mesh, *spec: Any) -> NamedSharding:
+    return NamedSharding(mesh, Spec(*spec))
+
+
+def collectives(function: Any, *args: Any) -> Counter[str]:
+    text = function.lower(*args).compile().as_text()
+    kinds = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
+    return Counter(re.findall(rf"= \S+ ({kinds})(?:-start)?\(", text))
+
+
+def assert_equal(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        scale = max(1.0, float(np.max(np.abs(np.asarray(b, np.float64)), initial=0)))
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * scale)
+
+
+def test_a_split_batch_stays_split(mesh: Mesh, partitioner: str) -> None:
+    block = stablehlo_alpa.partition(mlp)
+    step = jax.jit(lambda w, x: 2 * block(w, x), in_shardings=(None, on(mesh, "data")))
+    w, x = weights(), batch()
+    assert_equal(step(w, x), 2 * mlp(w, x))
+    out = step.lower(w, x).compile().output_shardings
+    assert tuple(out.spec)[:1] == ("data",)
+
+
+def test_megatron_needs_one_all_reduce(mesh: Mesh, partitioner: str) -> None:
+    block = stablehlo_alpa.partition(mlp)
+    into = ({"up": on(mesh, None, "model"), "down": on(mesh, "model")}, on(mesh, "data"))
+    step = jax.jit(block, in_shardings=into, out_shardings=on(mesh, "data"))
+    w, x = weights(), batch()
+    assert_equal(step(w, x), mlp(w, x))
+    assert collectives(step, w, x) == {"all-reduce": 1}
+
+
+def value_and_grad(fun: Callable[..., Any]) -> Callable[..., Any]:
+    return jax.value_and_grad(lambda w, x: jnp.mean(fun(w, x) ** 2))
+
+
+def scanned(fun: Callable[..., Any]) -> Callable[..., Any]:
+    def run(w: Any, x: jax.Array) -> Any:
+        def body(carry: jax.Array, _: Any) -> Any:
+            return jnp.tanh(fun(w, carry)), carry.sum()
+
+        return jax.lax.scan(body, x, None, length=3)
+
+    return run
+
+
+def second_order(fun: Callable[..., Any]) -> Callable[..., Any]:
+    def norm(w: Any, x: jax.Array) -> jax.Array:
+        gradient = jax.grad(lambda y: jnp.sum(fun(w, y) ** 2))(x)
+        return jnp.sum(gradient**2)
+
+    return jax.grad(norm, argnums=1)
+
+
+TRANSFORMS: dict[str, Callable[[Any], Any]] = {
+    "grad": value_and_grad,
+    "vmap": lambda fun: lambda w, x: jax.vmap(fun, in_axes=(None, 0))(w, jnp.stack([x, 2 * x])),
+    "grad of vmap": lambda fun: value_and_grad(
+        lambda w, x: jax.vmap(fun, in_axes=(None, 0))(w, jnp.stack([x, 2 * x]))
+    ),
+    "vmap of grad": lambda fun: (
+        lambda w, x: jax.vmap(value_and_grad(fun), in_axes=(None, 0))(w, jnp.stack([x, 2 * x]))
+    ),
+    "scan": scanned,
+    "grad of scan": lambda fun: value_and_grad(lambda w, x: scanned(fun)(w, x)[0]),
+    "checkpoint": lambda fun: value_and_grad(jax.checkpoint(fun)),
+    "grad of grad": second_order,
+    "cond": lambda fun: lambda w, x: jax.lax.cond(x[0, 0] > 0, fun, lambda w, x: x, w, x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms(name: str, mesh: Mesh, partitioner: str) -> None:
+    transform = TRANSFORMS[name]
+    step = jax.jit(transform(stablehlo_alpa.partition(mlp)), in_shardings=(None, on(mesh, "data")))
+    w, x = weights(), batch()
+    assert_equal(step(w, x), jax.jit(transform(mlp))(w, x), 2e-5)
+
+
+def test_integers_keys_captures_and_statics(mesh: Mesh) -> None:
+    offset = jnp.arange(64.0)
+
+    @stablehlo_alpa.partition(static_argnums=3)
+    def dropped(key: Any, x: jax.Array, tokens: jax.Array, rate: float, *, scale: Any) -> Any:
+        keep = jax.random.bernoulli(key, 1 - rate, x.shape)
+        embedded = jax.nn.one_hot(tokens, 64) @ x
+        return {"y": jnp.where(keep, scale * x + offset, 0), "key": jax.random.fold_in(key, 1)}, (
+            embedded,
+            tokens + 1,
+        )
+
+    def run(fun: Any) -> Any:
+        def loss(x: jax.Array, tokens: jax.Array, shift: Any) -> Any:
+            (found, rest) = fun(jax.random.key(3), x + shift, tokens, 0.25, scale=2.0)
+            return jnp.sum(found["y"] ** 2) + jnp.sum(rest[0]), (found, rest)
+
+        return jax.value_and_grad(loss, argnums=(0, 2), has_aux=True)
+
+    x, tokens = batch(64), jnp.arange(64) % 7
+    step = jax.jit(run(dropped), in_shardings=(on(mesh, "data"), on(mesh, "data"), None))
+    assert_equal(step(x, tokens, 0.5), jax.jit(run(dropped.__wrapped__))(x, tokens, 0.5))
+
+
+def test_tracers_that_are_captured_are_differentiated(mesh: Mesh) -> None:
+    def loss(w: Any, x: jax.Array, wrap: Any) -> jax.Array:
+        return jnp.sum(wrap(lambda y: mlp(w, y))(x) ** 2)
+
+    w, x = weights(), batch()
+    found = jax.jit(
+        jax.grad(lambda w, x: loss(w, x, stablehlo_alpa.partition)),
+        in_shardings=(None, on(mesh, "data")),
+    )(w, x)
+    assert_equal(found, jax.grad(lambda w, x: loss(w, x, lambda f: f))(w, x), 2e-5)
+
+
+def test_borders_cost_what_the_shardings_imply(mesh: Mesh, partitioner: str) -> None:
+    first, second = stablehlo_alpa.partition(mlp), stablehlo_alpa.partition(mlp)
+    megatron = {"up": on(mesh, None, "model"), "down": on(mesh, "model")}
+    rows = on(mesh, "data")
+
+    def program(w: Any, x: jax.Array) -> jax.Array:
+        y = jax.lax.with_sharding_constraint(first(w, x), rows)
+        # By hand: each device its rows.
+        y = jax.lax.with_sharding_constraint(jnp.tanh(y) + 1, rows)
+        return second(w, y)
+
+    step = jax.jit(program, in_shardings=(megatron, rows), out_shardings=rows)
+    w, x = weights(), batch()
+    assert_equal(step(w, x), mlp(w, jnp.tanh(mlp(w, x)) + 1), 2e-5)
+    assert collectives(step, w, x) == {"all-reduce": 2}
+
+
+def test_donated_buffers(mesh: Mesh) -> None:
+    update = stablehlo_alpa.partition(
+        lambda w, x: jax.tree.map(lambda p, g: p - 0.1 * g, w, value_and_grad(mlp)(w, x)[1])
+    )
+    w, x = jax.device_put(weights(), on(mesh)), batch()
+    expected = update(w, x)
+    step = jax.jit(update, donate_argnums=0, out_shardings=on(mesh))
+    found = step(w, x)
+    assert_equal(found, expected)
+    assert w["up"].is_deleted()
+
+
+def test_equal_regions_are_planned_once(mesh: Mesh) -> None:
+    block = stablehlo_alpa.partition(mlp)
+
+    def deep(w: Any, x: jax.Array) -> jax.Array:
+        for _ in range(4):
+            x = block(w, x)
+        return x
+
+    region_planner._plans.clear()
+    step = jax.jit(deep, in_shardings=(None, on(mesh, "data")))
+    w, x = weights(), batch()
+    step(w, x)
+    assert len(region_planner._plans) == 1
+
+
+def test_where_nothing_is_to_be_split_it_is_the_function(mesh: Mesh) -> None:
+    block = stablehlo_alpa.partition(mlp)
+    w, x = weights(), batch()
+    assert_equal(block(w, x), mlp(w, x))
+    assert_equal(jax.jit(block)(w, x), mlp(w, x))
+    inside = jax.shard_map(
+        block, mesh=mesh, in_specs=(Spec(), Spec("data")), out_specs=Spec("data"), check_vma=False
+    )
+    assert_equal(jax.jit(inside)(w, x), mlp(w, x))
+
+
+def test_sizes_that_do_not_divide(mesh: Mesh) -> None:
+    block = stablehlo_alpa.partition(mlp)
+    w, x = weights(30, 70), batch(6, 30)
+    step = jax.jit(block, in_shardings=(None, on(mesh, "data")))
+    assert_equal(step(w, x), mlp(w, x))
+
+
+def test_what_cannot_be_planned_is_refused(mesh: Mesh) -> None:
+    def printing(x: jax.Array) -> jax.Array:
+        jax.debug.print("{}", x)
+        return x
+
+    x = batch()
+    with pytest.raises(TraceError, match="printing calls back into Python"):
+        jax.jit(stablehlo_alpa.partition(printing))(x)
+    with pytest.raises(TraceError, match="has no array arguments"):
+        stablehlo_alpa.partition(lambda: 1)()
+    with pytest.raises(MeshError, match="mesh of the program around it"):
+        stablehlo_alpa.partition(mlp, method=ShardParallel(mesh_shape=(8,)))
+    explicit = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,))
+    placed = jax.device_put(x, NamedSharding(explicit, Spec("x")))
+    with pytest.raises(TraceError, match="explicit axes"):
+        jax.jit(stablehlo_alpa.partition(jnp.tanh))(placed)
+
+
+def test_a_region_that_does_not_fit_says_so(mesh: Mesh) -> None:
+    block = stablehlo_alpa.partition(mlp, method=ShardParallel(memory_budget="1KiB"))
+    step = jax.jit(block, in_shardings=(None, on(mesh, "data")))
+    with pytest.raises(Exception, match=r"mlp.*memory|InfeasibleError"):
+        step(weights(), batch())
+
+
+def test_shardings_for_a_plain_jit(mesh: Mesh) -> None:
+    def step(w: Any, x: jax.Array, rate: float) -> Any:
+        loss, gradients = value_and_grad(mlp)(w, x)
+        return jax.tree.map(lambda p, g: p - rate * g, w, gradients), loss
+
+    w, x = weights(), batch(256)
+    into, out = stablehlo_alpa.shardings(step, mesh, w, x, 0.1, donate_argnums=0)
+    assert into[0] == out[0]
+    assert any(into[1].spec)
+    run = jax.jit(step, in_shardings=into, out_shardings=out)
+    assert_equal(run(w, x, 0.1), step(w, x, 0.1), 2e-5)
+    # What has a sharding keeps it.
+    kept = jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=on(mesh, None, "model"))
+    assert stablehlo_alpa.shardings(step, mesh, w, kept, 0.1)[0][1] == kept.sharding
+    other = Mesh(np.array(jax.devices()), ("x",))
+    with pytest.raises(MeshError, match="lies on mesh"):
+        stablehlo_alpa.shardings(step, other, w, kept, 0.1)
+    with pytest.raises(InfeasibleError):
+        stablehlo_alpa.shardings(step, mesh, w, x, 0.1, method=ShardParallel(memory_budget="1KiB"))
+
+
+def test_a_program_without_a_named_mesh_is_replicated(mesh: Mesh, caplog: Any) -> None:
+    x = batch()
+    region = Region(tanh, [jax.ShapeDtypeStruct(x.shape, x.dtype)], ShardParallel())
+    proposed = jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=on(mesh, "data"))
+    nothing = Mesh(np.empty((), dtype=object), ())
+    with caplog.at_level(logging.WARNING):
+        found, lower, outputs, inputs = region.partition(nothing, [proposed], [proposed])
+    assert "tanh is not planned" in caplog.text
+    assert found.devices.size == 8
+    assert all(one.is_fully_replicated for one in (*outputs, *inputs))
+    assert_equal(lower(x), (jnp.tanh(x),))
+
+
+def tanh(x: jax.Array) -> tuple[jax.Array]:
+    return (jnp.tanh(x),)
