@@ -5,6 +5,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/CollectiveEmitter.h"
 #include "passes/Passes.h"
+#include "passes/PlanRemoval.h"
 
 namespace mlir::alpa {
 
@@ -38,7 +39,11 @@ public:
     global.dropAllDefinedValueUses();
     global.erase();
     // Clones carry the plan of the operators that they are made from.
-    entry.walk(removePlan);
+    entry.walk([](Operation *op) {
+      removePlan(op);
+      // A hint for XLA's partitioner, in terms of the global shapes.
+      op->removeDiscardableAttr("sdy.sharding_rule");
+    });
     Operation *terminator = local->getTerminator();
     entry.setFunctionType(FunctionType::get(entry.getContext(),
                                             local->getArgumentTypes(),
@@ -62,36 +67,6 @@ private:
         operand.set(mapping.lookupOrDefault(operand.get()));
       }
     });
-  }
-
-  /// The parts of a barrier wait for each other again, where the last one is.
-  void joinBarriers(Block &block) {
-    llvm::MapVector<Attribute, SmallVector<Operation *>> groups;
-    for (Operation &op : block) {
-      if (Attribute group = op.getAttr(kBarrierAttrName)) {
-        groups[group].push_back(&op);
-      }
-      for (Region &region : op.getRegions()) {
-        for (Block &inner : region) {
-          joinBarriers(inner);
-        }
-      }
-    }
-    for (auto &[group, parts] : groups) {
-      SmallVector<Value> operands;
-      for (Operation *part : parts) {
-        operands.push_back(part->getOperand(0));
-      }
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPoint(parts.back());
-      auto joined = stablehlo::OptimizationBarrierOp::create(
-          builder, parts.back()->getLoc(), TypeRange(ValueRange(operands)),
-          operands);
-      for (auto [part, result] : llvm::zip(parts, joined.getResults())) {
-        part->getResult(0).replaceAllUsesWith(result);
-        part->erase();
-      }
-    }
   }
 
   LogicalResult addArguments(Block &global, Block &local) {
@@ -266,18 +241,6 @@ private:
       }
     }
     return local;
-  }
-
-  static void removePlan(Operation *op) {
-    for (StringRef name :
-         {StringRef(kOperandsAttrName), StringRef(kResultsAttrName),
-          StringRef(kRoleAttrName), StringRef(kFollowsAttrName),
-          StringRef(kLayerAttrName), StringRef(kPhaseAttrName),
-          StringRef(kOnceAttrName)}) {
-      op->removeDiscardableAttr(name);
-    }
-    // A hint for XLA's partitioner, in terms of the global shapes.
-    op->removeDiscardableAttr("sdy.sharding_rule");
   }
 
   func::FuncOp entry;

@@ -214,6 +214,39 @@ def LowerToSpmd : Pass<"alpa-lower-to-spmd", "::mlir::ModuleOp"> {
                            "::mlir::stablehlo::StablehloDialect"];
 }
 
+def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
+  let summary = "Writes the plan for one of XLA's partitioners";
+  let description = [{
+    Input: a module with shardings and reshards. Output: the global program
+    whose values are constrained to the shardings of the plan, for XLA to split.
+    Reshards become constraints; partial sums, which cannot be asked for, are
+    left to the partitioner. Values are constrained by operators, not by
+    attributes: those XLA drops. Arguments and results of the function carry
+    attributes as well.
+
+    before, on `#alpa.mesh<["x"=2]>`:
+    ```mlir
+    %1 = alpa.reshard %0 from <RR> to <S0R> : tensor<8x4xf32>
+    ```
+    after, with `form=shardy`:
+    ```mlir
+    %1 = sdy.sharding_constraint %0 <mesh<["x"=2]>, [{"x"}, {} ]>
+        : tensor<8x4xf32>
+    ```
+    with `form=gspmd`:
+    ```mlir
+    %1 = stablehlo.custom_call @Sharding(%0)
+        {mhlo.sharding = "{devices=[2,1]<=[2]}" }
+        : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    Option<"form", "form", "std::string", "\"shardy\"",
+           "whose constraints: shardy or gspmd">,
+  ];
+}
+
 def VerifySpmd : Pass<"alpa-verify-spmd", "::mlir::ModuleOp"> {
   let summary = "Proves that nothing of the alpa dialect is left";
   let description = [{

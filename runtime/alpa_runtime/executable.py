@@ -176,13 +176,14 @@ def compile_spmd(program: SpmdProgram, devices: Sequence[jax.Device] | Mesh) -> 
 
 def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
     """The function of global arrays that ``jit`` compiles."""
-    sizes = program.mesh_sizes
     module = LocalModule(
         name=program.name,
         text=program.text,
-        inputs=tuple((value.local_shape(sizes), value.dtype) for value in program.inputs),
-        outputs=tuple((value.local_shape(sizes), value.dtype) for value in program.outputs),
+        inputs=tuple((program.seen_shape(value), value.dtype) for value in program.inputs),
+        outputs=tuple((program.seen_shape(value), value.dtype) for value in program.outputs),
     )
+    if program.is_global:
+        return _restoring(program, module)
     # One trace per executable; the lambda keeps jit from writing the module's repr in its name.
     sharded = jax.shard_map(
         lambda *args: _stack(program, module(*_unstack(program, args))),
@@ -192,11 +193,17 @@ def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
         check_vma=False,
     )
 
+    return _restoring(program, sharded)
+
+
+def _restoring(program: SpmdProgram, call: Any) -> Any:
+    """A function of arrays as the caller has them, around one of their data."""
+
     def run(*args: Any) -> tuple[Any, ...]:
         data = [data_of(arg) for arg in args]
         return tuple(
             _restore(result, value)
-            for result, value in zip(sharded(*data), program.outputs, strict=True)
+            for result, value in zip(call(*data), program.outputs, strict=True)
         )
 
     run.__name__ = program.name

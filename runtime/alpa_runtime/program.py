@@ -137,7 +137,7 @@ class ValueSpec:
 
 @dataclasses.dataclass(frozen=True)
 class SpmdProgram:
-    """The program that every device of one mesh runs.
+    """A program of the devices of one mesh.
 
     Attributes:
         text: StableHLO (or CHLO) module in the local view: the function ``main`` takes and returns
@@ -149,6 +149,8 @@ class SpmdProgram:
         outputs: one entry per result of ``main``.
         donated: inputs whose buffers the program may overwrite.
         name: what profiles and messages call the program.
+        is_global: the text is the program of the whole arrays instead, with shardings that XLA's
+            partitioner follows.
     """
 
     text: str
@@ -157,6 +159,7 @@ class SpmdProgram:
     outputs: tuple[ValueSpec, ...]
     donated: tuple[int, ...] = ()
     name: str = "program"
+    is_global: bool = False
 
     def __post_init__(self) -> None:
         names = [axis for axis, _ in self.mesh]
@@ -178,6 +181,10 @@ class SpmdProgram:
     def mesh_sizes(self) -> dict[str, int]:
         """Mesh axis name to size."""
         return dict(self.mesh)
+
+    def seen_shape(self, value: ValueSpec) -> tuple[int, ...]:
+        """The shape that the text has for an input or output."""
+        return value.shape if self.is_global else value.local_shape(self.mesh_sizes)
 
     @property
     def num_devices(self) -> int:

@@ -21,6 +21,8 @@ from stablehlo_alpa.inter_op import AutoStages, StageOption, check_schedule
 from stablehlo_alpa.layers import AutoLayers, LayerOption
 from stablehlo_alpa.planning.pins import Mask, combine, input_rows, pin_mask, split_work_masks
 
+BACKENDS = ("alpa", "shardy", "gspmd")
+
 
 @dataclass(frozen=True)
 class Method:
@@ -33,14 +35,20 @@ class Method:
         device: a device preset (``"h100-80gb"``) or description to plan for; None for the devices
             that are there.
         time_limit_s: seconds the solver may take for one mesh shape.
+        backend: who writes the program of each device: ``"alpa"``, our own passes, or XLA's
+            partitioner under the plan's shardings, ``"shardy"`` or ``"gspmd"`` (the one that jax is
+            configured to use).
     """
 
     mesh_shape: tuple[int, ...] | None = None
     memory_budget: float | str | None = None
     device: str | DeviceSpec | None = None
     time_limit_s: float = 600.0
+    backend: str = "alpa"
 
     def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise ValueError(f"backend is {self.backend!r}, must be one of {', '.join(BACKENDS)}")
         if self.mesh_shape is not None:
             shape = tuple(int(size) for size in self.mesh_shape)
             if not shape or any(size < 1 for size in shape):
@@ -222,6 +230,7 @@ class FollowParallel(Method):
             memory_budget=self.memory_budget,
             device=self.device,
             time_limit_s=self.time_limit_s,
+            backend=self.backend,
             flat_specs=specs,
             names=tuple(mesh.axis_names),
         )
@@ -264,6 +273,11 @@ class PipeshardParallel(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.backend != "alpa":
+            raise ValueError(
+                f"backend={self.backend!r} splits one program over one mesh; a pipeline has "
+                'several and takes "alpa"'
+            )
         if self.num_micro_batches is not None and self.num_micro_batches < 1:
             raise ValueError(f"num_micro_batches must be >= 1, got {self.num_micro_batches}")
         if self.num_chunks < 1:

@@ -105,7 +105,7 @@ class Parallelized:
                 hosts = find_hosts(self._settings.cluster)
                 return LoweredOnCluster(plan, self._settings.cluster, hosts)
             return LoweredPipeline(plan, self._devices(), method.runtime)
-        return Lowered(plan, self._devices())
+        return Lowered(plan, self._devices(), self._settings.method.backend)
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:
         """Plans and compiles."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from alpa_runtime import (
     compile_spmd,
 )
 from alpa_runtime.checkpoint import Leaf, read_part
-from alpa_runtime.program import weakened
+from alpa_runtime.program import SpmdProgram, weakened
 from jax.sharding import NamedSharding
 
 from stablehlo_alpa.errors import MeshError
@@ -30,13 +31,19 @@ class Lowered:
         plan: the plan.
     """
 
-    def __init__(self, plan: Plan, devices: Sequence[jax.Device]):
+    def __init__(self, plan: Plan, devices: Sequence[jax.Device], backend: str = "alpa"):
         self.plan = plan
-        self._devices = devices
+        self._devices, self._backend = devices, backend
 
     def as_text(self, stage: str = "local") -> str:
         """The module at a stage: ``traced``, ``merged``, ``planned`` or ``local``."""
         return self.plan.module_text(stage)
+
+    def _program(self) -> SpmdProgram:
+        if self._backend == "alpa":
+            return self.plan.spmd
+        exported = self.plan.export(self._backend)
+        return dataclasses.replace(self.plan.spmd, text=exported, is_global=True)
 
     def compile(self) -> Compiled:
         """Compiles for the devices.
@@ -45,7 +52,7 @@ class Lowered:
             MeshError: there are not as many devices as the plan is for.
         """
         _check_count(self.plan.program.name, self.plan.mesh.num_devices, self._devices)
-        compiled = Compiled(self.plan, compile_spmd(self.plan.spmd, self._devices))
+        compiled = Compiled(self.plan, compile_spmd(self._program(), self._devices))
         compiled.executable.compile()
         return compiled
 

@@ -94,12 +94,11 @@ class Region:
 def _local(plan: Plan) -> Callable[..., tuple[Any, ...]]:
     """The per-device program of a plan as a function of local arrays."""
     spmd = plan.spmd
-    sizes = spmd.mesh_sizes
     module = LocalModule(
         spmd.name,
         spmd.text,
-        tuple((value.local_shape(sizes), value.dtype) for value in spmd.inputs),
-        tuple((value.local_shape(sizes), value.dtype) for value in spmd.outputs),
+        tuple((spmd.seen_shape(value), value.dtype) for value in spmd.inputs),
+        tuple((spmd.seen_shape(value), value.dtype) for value in spmd.outputs),
     )
     return lambda *args: tuple(module(*args))
 

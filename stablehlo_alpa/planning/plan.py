@@ -21,6 +21,7 @@ from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import Difference, Explanation, Solution, diff, explain
 from stablehlo_alpa.intra_op.diff import operator_seconds
+from stablehlo_alpa.planning.compiler import run_passes
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _SHOWN_OPERATORS = 40
@@ -103,6 +104,20 @@ class Plan:
         if stage not in self.stages:
             raise ShardingError(f"stage {stage!r} is not known, stages are {list(self.stages)}")
         return self.stages[stage]
+
+    def export(self, form: str = "shardy") -> str:
+        """The whole program with the plan's shardings, for one of XLA's partitioners.
+
+        Args:
+            form: ``"shardy"`` (``sdy.sharding_constraint``) or ``"gspmd"`` (``mhlo.sharding``).
+
+        Raises:
+            ShardingError: the form is not known.
+        """
+        if form not in ("shardy", "gspmd"):
+            raise ShardingError(f"form is {form!r}, must be 'shardy' or 'gspmd'")
+        passes = f"builtin.module(alpa-export-shardings{{form={form}}})"
+        return run_passes(self.stages["planned"], passes, self.program.name)[0]
 
     def explain(self, name: str) -> Explanation:
         """Says which strategies an operator has, what each costs and why one was chosen."""

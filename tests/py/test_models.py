@@ -110,12 +110,17 @@ def train(step: Any, case: TrainCase) -> tuple[Any, list[Any]]:
     + [pytest.param(run, id=run.id, marks=pytest.mark.slow) for run in SLOW],
 )
 def test_parallel_equals_jit(run: Run) -> None:
+    compare(run)
+
+
+def compare(run: Run, backend: str = "alpa") -> None:
+    """Trains in parallel and by plain jit."""
     case = make(run)
     is_low_precision = run.options.get("dtype") == jnp.bfloat16
     bound_first, bound_params = (2e-2, 2e-2) if is_low_precision else (1e-5, 1e-4)
 
     state, history = train(jax.jit(case.step), case)
-    method = stablehlo_alpa.ShardParallel(mesh_shape=run.mesh_shape)
+    method = stablehlo_alpa.ShardParallel(mesh_shape=run.mesh_shape, backend=backend)
     devices = jax.devices()[: math.prod(run.mesh_shape)]
     parallel = stablehlo_alpa.parallelize(case.step, method=method, devices=devices)
     parallel_state, parallel_history = train(parallel, case)

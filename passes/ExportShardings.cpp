@@ -1,0 +1,172 @@
+//===- ExportShardings.cpp - The plan for XLA's partitioners --------------===//
+
+#include "cpp/analysis/Entry.h"
+#include "passes/Passes.h"
+#include "passes/PlanRemoval.h"
+#include "passes/ShardingNotation.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace mlir::alpa {
+
+#define GEN_PASS_DEF_EXPORTSHARDINGS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Replaces everything of the dialect by constraints.
+class Exporter {
+public:
+  Exporter(func::FuncOp entry, const ShardingNotation &notation)
+      : entry(entry), notation(notation), builder(entry.getContext()) {}
+
+  LogicalResult run() {
+    if (failed(exportBlock(entry.getBody().front()))) {
+      return failure();
+    }
+    joinBarriers(entry.getBody().front());
+    entry.walk(removePlan);
+    describeBoundary();
+    return success();
+  }
+
+private:
+  /// A sharding that can be asked for: partial sums cannot, and a scalar has
+  /// only one.
+  bool canConstrain(Value value, ShardingAttr sharding) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getRank() > 0 && sharding && !sharding.hasPartial();
+  }
+
+  Value constrain(Value value, ShardingAttr sharding, Location loc) {
+    Value made = notation.createConstraint(builder, loc, value, sharding);
+    constrained[made] = sharding;
+    return made;
+  }
+
+  LogicalResult exportBlock(Block &block) {
+    SmallVector<Operation *> operators;
+    for (Operation &op : block) {
+      operators.push_back(&op);
+    }
+    builder.setInsertionPointToStart(&block);
+    for (BlockArgument argument : block.getArguments()) {
+      exportValue(argument, argument.getLoc());
+    }
+    for (Operation *op : operators) {
+      if (failed(exportOperator(op))) {
+        return failure();
+      }
+    }
+    return success();
+  }
+
+  LogicalResult exportOperator(Operation *op) {
+    if (isa<AccumulateOp>(op)) {
+      return op->emitOpError()
+             << "belongs to a stage of a pipeline, which has no form for XLA's "
+                "partitioner";
+    }
+    if (isa<ReshardOp, ResolveOp>(op)) {
+      forward(op);
+      return success();
+    }
+    for (Region &region : op->getRegions()) {
+      for (Block &inner : region) {
+        if (failed(exportBlock(inner))) {
+          return failure();
+        }
+      }
+    }
+    // What takes nothing costs nothing to make in any sharding.
+    if (op->getNumOperands() != 0) {
+      builder.setInsertionPointAfter(op);
+      for (Value result : op->getResults()) {
+        exportValue(result, op->getLoc());
+      }
+    }
+    return success();
+  }
+
+  /// Everyone uses the value in the sharding that it is planned to have.
+  void exportValue(Value value, Location loc) {
+    ShardingAttr sharding = getSharding(value);
+    if (!canConstrain(value, sharding)) {
+      return;
+    }
+    Value made = constrain(value, sharding, loc);
+    value.replaceAllUsesExcept(made, made.getDefiningOp());
+  }
+
+  /// The identity, in another sharding.
+  void forward(Operation *op) {
+    Value from = op->getOperand(0);
+    ShardingAttr target = getSharding(op->getResult(0));
+    Value to = from;
+    if (canConstrain(from, target) && target != constrained.lookup(from)) {
+      builder.setInsertionPoint(op);
+      to = constrain(from, target, op->getLoc());
+    }
+    op->getResult(0).replaceAllUsesWith(to);
+    op->erase();
+  }
+
+  void describeBoundary() {
+    StringRef name = notation.getAttributeName();
+    for (unsigned index = 0; index < entry.getNumArguments(); ++index) {
+      auto sharding =
+          entry.getArgAttrOfType<ShardingAttr>(index, kShardingAttrName);
+      entry.removeArgAttr(index, kShardingAttrName);
+      entry.removeArgAttr(index, kAliasAttrName);
+      if (sharding) {
+        entry.setArgAttr(index, name, notation.getAttribute(sharding));
+      }
+    }
+    for (unsigned index = 0; index < entry.getNumResults(); ++index) {
+      auto sharding =
+          entry.getResultAttrOfType<ShardingAttr>(index, kShardingAttrName);
+      entry.removeResultAttr(
+          index, StringAttr::get(entry.getContext(), kShardingAttrName));
+      if (sharding) {
+        entry.setResultAttr(index, name, notation.getAttribute(sharding));
+      }
+    }
+  }
+
+  func::FuncOp entry;
+  const ShardingNotation &notation;
+  OpBuilder builder;
+  /// Constraints that were made, and what they ask for.
+  DenseMap<Value, ShardingAttr> constrained;
+};
+
+struct ExportShardings : impl::ExportShardingsBase<ExportShardings> {
+  using ExportShardingsBase::ExportShardingsBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<func::FuncOp> entry = getEntryFunction(module);
+    MeshAttr mesh = getMesh(module);
+    if (failed(entry)) {
+      return signalPassFailure();
+    }
+    if (!mesh) {
+      module.emitError() << "has no '" << kMeshAttrName
+                         << "': run alpa-apply-strategies first";
+      return signalPassFailure();
+    }
+    std::unique_ptr<ShardingNotation> notation =
+        ShardingNotation::get(form, mesh);
+    if (!notation) {
+      module.emitError() << "option 'form' is '" << form
+                         << "', must be shardy or gspmd";
+      return signalPassFailure();
+    }
+    if (failed(Exporter(*entry, *notation).run())) {
+      return signalPassFailure();
+    }
+    module->removeDiscardableAttr(kMeshAttrName);
+  }
+};
+
+} // namespace
+} // namespace mlir::alpa

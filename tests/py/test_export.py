@@ -1,0 +1,73 @@
+"""Plans that XLA's partitioners carry out: the numbers are those of our own lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import pytest
+from models import mlp
+from test_models import QUICK, SLOW, Run, assert_trees_close, compare
+
+import stablehlo_alpa
+from stablehlo_alpa import PipeshardParallel, ShardingError, ShardParallel
+
+# A model of each kind with every run of the tests, all of them with `make test-matrix`.
+OFTEN = [Run("gpt", (2, 4), {"layers": 1}), Run("lstm", (2, 4))]
+
+
+def mark(run: Run) -> Any:
+    return pytest.mark.slow if run in OFTEN else pytest.mark.matrix
+
+
+@pytest.mark.parametrize("run", [pytest.param(r, id=r.id, marks=mark(r)) for r in QUICK + SLOW])
+def test_shardy_computes_the_same(run: Run) -> None:
+    compare(run, "shardy")
+
+
+@pytest.fixture
+def gspmd() -> Iterator[None]:
+    jax.config.update("jax_use_shardy_partitioner", False)
+    yield
+    jax.config.update("jax_use_shardy_partitioner", True)
+
+
+@pytest.mark.usefixtures("gspmd")
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(Run("mlp", (4, 2)), id="mlp-4x2", marks=pytest.mark.slow),
+        *[pytest.param(run, id=run.id, marks=pytest.mark.matrix) for run in OFTEN],
+    ],
+)
+def test_gspmd_computes_the_same(run: Run) -> None:
+    compare(run, "gspmd")
+
+
+def test_results_lie_where_the_plan_says() -> None:
+    case = mlp.make()
+    found = []
+    for backend in ("alpa", "shardy"):
+        method = ShardParallel(mesh_shape=(2, 4), backend=backend)
+        step = stablehlo_alpa.parallelize(case.step, method=method)
+        found.append(step(*case.args))
+    assert_trees_close(found[1], found[0], 1e-5, "results")
+    for a, b in zip(jax.tree.leaves(found[1]), jax.tree.leaves(found[0]), strict=True):
+        assert a.sharding == b.sharding
+
+
+def test_wrong_options_are_refused() -> None:
+    with pytest.raises(ValueError, match="backend is 'xla', must be one of alpa, shardy, gspmd"):
+        ShardParallel(backend="xla")
+    with pytest.raises(ValueError, match="a pipeline has several"):
+        PipeshardParallel(backend="shardy")
+    case = mlp.make()
+    method = ShardParallel(mesh_shape=(2, 4), device="cpu")
+    plan = stablehlo_alpa.parallelize(case.step, method=method).plan(*case.args)
+    with pytest.raises(ShardingError, match="form is 'hlo'"):
+        plan.export("hlo")
+    assert "sdy.sharding_constraint" in plan.export()
+    assert "mhlo.sharding" in plan.export("gspmd")
+    for form in ("shardy", "gspmd"):
+        assert "alpa." not in plan.export(form)
