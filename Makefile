@@ -82,7 +82,7 @@ bench: build
 format: $(VENV_STAMP)
 	@$(BIN)/ruff check -q --fix . || true
 	@$(BIN)/ruff format -q .
-	@git ls-files '*.cpp' '*.h' | xargs -r $(LLVM_BIN)/clang-format -i
+	@git ls-files '*.c' '*.cpp' '*.h' | xargs -r $(LLVM_BIN)/clang-format -i
 
 wheel: build
 	@$(RUN) CC=$(LLVM_BIN)/clang CXX=$(LLVM_BIN)/clang++ $(BIN)/python -m pip wheel . --no-deps --no-build-isolation -w dist

@@ -1,5 +1,8 @@
 # Helpers for the libraries of the project.
 
+# Headers lie below this folder of an installation, as they do in the source tree.
+set(ALPA_INSTALL_INCLUDES include/stablehlo_alpa)
+
 # alpa_tablegen_target(name): gathers the mlir_tablegen() outputs of the calling folder. Libraries added later wait for
 # them, so that no generated header is missing in a cold parallel build.
 macro(alpa_tablegen_target name)
@@ -16,6 +19,8 @@ function(alpa_add_library name)
   add_library(${name} STATIC ${ARG_SRCS})
   target_compile_options(${name} PRIVATE ${ALPA_RTTI_FLAG})
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  target_include_directories(${name} INTERFACE $<INSTALL_INTERFACE:${ALPA_INSTALL_INCLUDES}>)
+  set_property(GLOBAL APPEND PROPERTY ALPA_LIBRARIES ${name})
   get_property(generated GLOBAL PROPERTY ALPA_TABLEGEN_TARGETS)
   if(generated)
     add_dependencies(${name} ${generated})

@@ -11,10 +11,13 @@ include(AddMLIR)
 
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 include_directories(
-  ${CMAKE_SOURCE_DIR}
-  ${CMAKE_BINARY_DIR}
-  ${CMAKE_SOURCE_DIR}/dialects/stablehlo/include
-  ${CMAKE_BINARY_DIR}/dialects/stablehlo/include)
+  ${PROJECT_SOURCE_DIR}
+  ${PROJECT_BINARY_DIR})
+if(STABLEHLO_ALPA_STABLEHLO STREQUAL "bundled")
+  include_directories(
+    ${PROJECT_SOURCE_DIR}/dialects/stablehlo/include
+    ${PROJECT_BINARY_DIR}/dialects/stablehlo/include)
+endif()
 separate_arguments(ALPA_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 add_definitions(${ALPA_LLVM_DEFINITIONS})
 if(NOT LLVM_ENABLE_RTTI)

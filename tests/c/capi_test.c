@@ -1,0 +1,48 @@
+/*===- capi_test.c - Tests of the C interfaces ----------------------------===*\
+|*                                                                            *|
+|* alpa-capi-test text|threads|context FILE                                   *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#include "capi_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_file(const char *path, size_t *length) {
+  FILE *file = fopen(path, "rb");
+  if (!file) {
+    return NULL;
+  }
+  fseek(file, 0, SEEK_END);
+  *length = (size_t)ftell(file);
+  rewind(file);
+  char *data = malloc(*length + 1);
+  if (data) {
+    *length = fread(data, 1, *length, file);
+    data[*length] = '\0';
+  }
+  fclose(file);
+  return data;
+}
+
+int main(int argc, char **argv) {
+  size_t length = 0;
+  char *data = argc == 3 ? read_file(argv[2], &length) : NULL;
+  if (!data) {
+    fprintf(stderr, "usage: alpa-capi-test text|threads|context FILE\n");
+    return 2;
+  }
+  Source source = {data, length};
+  int status = 2;
+  if (!strcmp(argv[1], "text")) {
+    status = plan_text(source);
+  } else if (!strcmp(argv[1], "threads")) {
+    status = plan_in_threads(source);
+  } else if (!strcmp(argv[1], "context")) {
+    status = plan_in_context(source);
+  }
+  free(data);
+  return status;
+}
