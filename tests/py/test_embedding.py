@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,10 +33,10 @@ def llvm_tool(name: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prefix")
     run("cmake", "--install", BUILD, "--component", "development", "--prefix", folder)
-    yield folder
+    return folder
 
 
 def configure(prefix: Path, build: Path) -> subprocess.CompletedProcess[str]:
