@@ -25,7 +25,8 @@ SYSTEM_STAMP := .setup/system
 VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
-.PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest bench format build setup wheel clean
+.PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest bench format build setup wheel clean \
+  sanitize fuzz coverage pass-docs
 
 all: build
 
@@ -79,6 +80,39 @@ bench: build
 	  $(DEVICES) $(BIN)/python benchmarks/$$script.py $(BENCH_FLAGS) || exit 1; echo; \
 	done
 
+# Address and undefined-behaviour sanitizers over our code, on the lit suite. MLIR is not instrumented: containers that
+# cross the border, and LLVM's own poisoning, would be reported wrongly.
+ASAN := ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:detect_leaks=0
+LIT_TOOLS := stablehlo-alpa-opt alpa-capi-test
+
+sanitize: $(BUILD)-sanitize/build.ninja
+	@$(RUN) ninja -C $(BUILD)-sanitize -j $(JOBS) $(LIT_TOOLS)
+	@$(RUN) $(ASAN) lit -s tests/lit --param build=$(BUILD)-sanitize --param llvm=$(LLVM_BIN) --filter-out plugin
+
+# libFuzzer on parser and passes for FUZZ_S seconds, beginning with the corpus that is kept.
+FUZZ_S ?= 600
+fuzz: $(BUILD)-fuzz/build.ninja
+	@$(RUN) ninja -C $(BUILD)-fuzz -j $(JOBS) alpa-fuzz
+	@mkdir -p $(BUILD)-fuzz/corpus
+	@$(RUN) $(ASAN) $(BUILD)-fuzz/bin/alpa-fuzz -max_total_time=$(FUZZ_S) -timeout=25 -rss_limit_mb=6000 -max_len=20000 \
+	  -dict=tests/fuzz/dictionary.txt -artifact_prefix=$(BUILD)-fuzz/ $(BUILD)-fuzz/corpus tests/fuzz/corpus
+
+# Lines of dialects, cpp and passes that the lit suite runs.
+coverage: $(BUILD)-coverage/build.ninja
+	@$(RUN) ninja -C $(BUILD)-coverage -j $(JOBS) $(LIT_TOOLS)
+	@rm -rf $(BUILD)-coverage/profiles && mkdir -p $(BUILD)-coverage/profiles
+	@$(RUN) LLVM_PROFILE_FILE=$(CURDIR)/$(BUILD)-coverage/profiles/%8m.profraw \
+	  lit -s tests/lit --param build=$(BUILD)-coverage --param llvm=$(LLVM_BIN) --filter-out plugin
+	@$(RUN) scripts/print_coverage.sh $(BUILD)-coverage
+
+$(BUILD)-%/build.ninja: | $(SYSTEM_STAMP) $(VENV_STAMP)
+	@scripts/install_system_packages.sh requirements/apt-checks.txt
+	@$(RUN) cmake -S . -B $(BUILD)-$* -G Ninja -DCMAKE_BUILD_TYPE=Release -DMLIR_DIR=$(MLIR_CMAKE) \
+	  -DCMAKE_C_COMPILER=$(LLVM_BIN)/clang -DCMAKE_CXX_COMPILER=$(LLVM_BIN)/clang++ -DSTABLEHLO_ALPA_INSTRUMENT=$*
+
+pass-docs: $(SYSTEM_STAMP)
+	@scripts/make_pass_docs.sh $(LLVM_BIN) > docs/passes.md
+
 format: $(VENV_STAMP)
 	@$(BIN)/ruff check -q --fix . || true
 	@$(BIN)/ruff format -q .
@@ -88,4 +122,4 @@ wheel: build
 	@$(RUN) CC=$(LLVM_BIN)/clang CXX=$(LLVM_BIN)/clang++ $(BIN)/python -m pip wheel . --no-deps --no-build-isolation -w dist
 
 clean:
-	rm -rf $(BUILD) dist .setup .mypy_cache .ruff_cache .pytest_cache .hypothesis stablehlo_alpa/_core*.so
+	rm -rf $(BUILD) $(BUILD)-* dist .setup .mypy_cache .ruff_cache .pytest_cache .hypothesis stablehlo_alpa/_core*.so

@@ -19,10 +19,8 @@ foreach(root ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
     install(DIRECTORY ${root}/${folder}/ DESTINATION ${ALPA_INSTALL_INCLUDES}/${folder} COMPONENT development
             FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.h.inc" PATTERN "CMakeFiles" EXCLUDE)
   endforeach()
-  if(STABLEHLO_ALPA_STABLEHLO STREQUAL "bundled")
-    install(DIRECTORY ${root}/dialects/stablehlo/include/ DESTINATION ${ALPA_INSTALL_INCLUDES} COMPONENT development
-            FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.h.inc" PATTERN "CMakeFiles" EXCLUDE)
-  endif()
+  install(DIRECTORY ${root}/dialects/stablehlo/include/ DESTINATION ${ALPA_INSTALL_INCLUDES} COMPONENT development
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.h.inc" PATTERN "CMakeFiles" EXCLUDE)
 endforeach()
 
 configure_package_config_file(

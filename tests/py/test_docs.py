@@ -54,6 +54,16 @@ def test_blocks_run(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, f"{page.name}:\n{done.stderr[-3000:]}"
 
 
+def test_pass_documentation_is_up_to_date() -> None:
+    settings = (ROOT / "build" / "CMakeCache.txt").read_text()
+    found = re.search(r"^MLIR_DIR:[A-Z]+=(.*)$", settings, re.MULTILINE)
+    assert found
+    tools = Path(found[1]).parents[2] / "bin"
+    command = [str(ROOT / "scripts/make_pass_docs.sh"), str(tools)]
+    made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert (ROOT / "docs/passes.md").read_text() == made, "run `make pass-docs`"
+
+
 def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Writes the documentation of the passes, from TableGen, to standard output; $1 is the folder of LLVM's tools.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+bin=$1
+
+cat <<'HEAD'
+# Passes
+
+Made from `passes/Passes.td` by `make pass-docs`. `stablehlo-alpa-opt` and, with the plugin, stock `mlir-opt` run them by these names.
+
+| pipeline | passes |
+| --- | --- |
+| `alpa-prepare-pipeline` | check regions, inline, canonicalise, import, merge operators |
+| `alpa-layers-pipeline` | the same up to import, then mark layers: a train step before it is cut into stages |
+| `alpa-stage-pipeline` | canonicalise, merge operators: a stage |
+| `alpa-plan-pipeline` | apply strategies, insert reshards, optimise collectives |
+| `alpa-spmd-pipeline` | lower to SPMD, verify, clean up |
+
+HEAD
+"$bin/mlir-tblgen" -gen-pass-doc -I "$root" -I "$bin/../include" "$root/passes/Passes.td" | sed 's/^### /## /; s/^#### /### /'
