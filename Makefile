@@ -68,6 +68,7 @@ style: $(VENV_STAMP)
 
 lit: build
 	@$(RUN) lit -s tests/lit --param build=$(BUILD) --param llvm=$(LLVM_BIN)
+	@$(RUN) lit -s tests/lit/passes --param build=$(BUILD) --param llvm=$(LLVM_BIN) --param tool=mlir-opt
 
 pytest: build lit style
 	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not matrix" tests/py

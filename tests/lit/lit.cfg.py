@@ -1,6 +1,8 @@
-# Run from the repository root: lit tests/lit [--param build=FOLDER] [--param llvm=FOLDER]
+# Run from the repository root:
+# lit tests/lit [--param build=FOLDER] [--param llvm=FOLDER] [--param tool=mlir-opt]
 
 import os
+import sys
 
 import lit.formats
 
@@ -23,3 +25,12 @@ config.environment["PATH"] = os.pathsep.join(
 )
 config.substitutions.append(("%build", build))
 config.substitutions.append(("%plugin", os.path.join(build, "lib", "AlpaPlugin.so")))
+
+# --param tool=mlir-opt: the tests of passes once more, under stock mlir-opt with the plugin.
+if lit_config.params.get("tool") == "mlir-opt":
+    config.name = "stablehlo_alpa under mlir-opt"
+    script = os.path.join(os.path.dirname(__file__), "stock_mlir_opt.py")
+    stock = f"%{{python}} {script} {os.path.join(llvm, 'mlir-opt')} %plugin"
+    config.substitutions.insert(0, ("stablehlo-alpa-opt", stock))
+    config.substitutions.append((r"%{python}", sys.executable))
+    config.test_exec_root = os.path.join(build, "tests", "lit-mlir-opt")

@@ -1,5 +1,6 @@
 """Tracing: text, names, state pairs, and what is refused."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -11,6 +12,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import TracedProgram, trace
+from stablehlo_alpa.frontend.versions import BELOW, OLDEST, check_jax
 
 Struct = jax.ShapeDtypeStruct
 VECTOR = Struct((8,), jnp.float32)
@@ -171,3 +173,17 @@ def test_dynamic_shapes_are_refused():
     (size,) = jax.export.symbolic_shape("b")
     with pytest.raises(TraceError, match="dimension 0 of argument x of <lambda> is b"):
         trace(lambda x: x, (Struct((size, 3), "f4"),), {})
+
+
+@pytest.mark.parametrize("version", ["0.3.25", "0.10.1", "0.11.0", "1.0"])
+def test_another_jax_is_refused(version: str) -> None:
+    with pytest.raises(ImportError, match=rf"jax>=0.10.2,<0.11, jax {version} is installed"):
+        check_jax(version)
+
+
+def test_the_range_of_jax_is_that_of_the_package() -> None:
+    text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text()
+    oldest, below = (".".join(map(str, one)) for one in (OLDEST, BELOW))
+    assert f'"jax>={oldest},<{below}"' in text
+    check_jax("0.10.2")
+    check_jax("0.10.9")

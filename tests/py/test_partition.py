@@ -237,6 +237,11 @@ def test_what_cannot_be_planned_is_refused(mesh: Mesh) -> None:
         return x
 
     x = batch()
+    (size,) = jax.export.symbolic_shape("b")
+    with pytest.raises(TraceError, match=r"has shape \(b, 64\), dynamic shapes cannot be planned"):
+        jax.export.export(jax.jit(stablehlo_alpa.partition(jnp.tanh)))(
+            jax.ShapeDtypeStruct((size, 64), jnp.float32)
+        )
     with pytest.raises(TraceError, match="printing calls back into Python"):
         jax.jit(stablehlo_alpa.partition(printing))(x)
     with pytest.raises(TraceError, match="has no array arguments"):
