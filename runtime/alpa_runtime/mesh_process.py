@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ from alpa_runtime.mesh_worker import MeshWorker, put
 from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.program import ValueSpec
 from alpa_runtime.progress import Progress
+from alpa_runtime.tracing import Event, Tracer
 from alpa_runtime.transport import Link, Place, ProcessTransport, PulledLink, TcpLink
 from alpa_runtime.transport.pulled import is_available
 
@@ -62,6 +64,21 @@ class StepOrder:
     dropped: Sequence[int] = ()
 
 
+@dataclasses.dataclass(frozen=True)
+class StepReport:
+    """What a process says of a step.
+
+    Attributes:
+        scalars: by number, the results that are scalars: what people look at.
+        begun: when the trace began, in seconds since 1970.
+        events: what ran, when the step was traced.
+    """
+
+    scalars: Mapping[int, np.ndarray[Any, Any]]
+    begun: float = 0.0
+    events: Sequence[Event] = ()
+
+
 class MeshProcess:
     """Runs one mesh's instructions on the devices of this process.
 
@@ -77,6 +94,7 @@ class MeshProcess:
         bind: str = "127.0.0.1",
         transport: str = "auto",
         coordinator: str | None = None,
+        traces: bool = False,
     ) -> None:
         """Makes the mesh; blocks until all its processes are there.
 
@@ -89,6 +107,7 @@ class MeshProcess:
                 twice as fast (``benchmarks/transport.py``), jax's otherwise where this jax has it.
             coordinator: address and port where the processes of the mesh meet; only needed when
                 there are several.
+            traces: whether steps say what ran when; values are not overwritten then.
 
         Raises:
             RuntimeMeshError: the process has other devices than its mesh needs.
@@ -115,7 +134,8 @@ class MeshProcess:
             return PulledLink(own, bind) if is_jax else TcpLink(bind)
 
         self._transport = ProcessTransport(plan, place, mesh, num_hosts, make_link)
-        self._worker = MeshWorker(plan, number, mesh, self._transport)
+        self._worker = MeshWorker(plan, number, mesh, self._transport, donates=not traces)
+        self._traces = traces
         self._arrays: dict[int, Any] = {}
         self._progress = Progress.create()
         self._writer = PartWriter()
@@ -152,11 +172,8 @@ class MeshProcess:
         self._transport.renew()
         return self._transport.link.address
 
-    def step(self, order: StepOrder) -> dict[int, np.ndarray[Any, Any]]:
+    def step(self, order: StepOrder) -> StepReport:
         """Runs a step, and waits until its results are there.
-
-        Returns:
-            by number, the results that are scalars: what people look at.
 
         Raises:
             InputError: an array that is to be fed is not kept here.
@@ -171,20 +188,22 @@ class MeshProcess:
         worker = self._worker
         worker.begin(buffers)
         del buffers
+        begun, tracer = time.time(), Tracer([self._place[0]]) if self._traces else None
         for position in range(len(self._plan.instructions[self._place[0]])):
             self._progress.write(order.number, position)
-            worker.perform(position)
+            worker.perform(position, tracer)
         held = worker.finish()
         for output, number in order.outputs.items():
             self._arrays[number] = held[self._plan.outputs[output].buffer]
         made = {number: self._arrays[number] for number in order.outputs.values()}
         jax.block_until_ready(made)
         self._progress.write(order.number, -1)
-        return {
+        scalars = {
             number: np.asarray(array.addressable_data(0))
             for number, array in made.items()
             if not array.shape and not is_key(array)
         }
+        return StepReport(scalars, begun, tracer.finish() if tracer else ())
 
     def create(
         self, module: LocalModule, arguments: Sequence[Any], made: Mapping[int, int]

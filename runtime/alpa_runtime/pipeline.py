@@ -105,7 +105,7 @@ class PipelineExecutable:
                 buffers[mesh][buffer] = part
         for worker, own in zip(self._workers, buffers, strict=True):
             worker.begin(own)
-        tracer = Tracer(len(self.meshes)) if self.options.trace else None
+        tracer = Tracer(range(len(self.meshes))) if self.options.trace else None
         workers = self._workers
         for mesh, position in self._order:
             workers[mesh].perform(position, tracer)

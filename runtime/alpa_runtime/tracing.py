@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,16 +37,15 @@ class Tracer:
     before it has ended, whichever is later.
     """
 
-    def __init__(self, num_meshes: int) -> None:
+    def __init__(self, meshes: Iterable[int]) -> None:
         """Begins a trace of some meshes."""
         self.events: list[Event] = []
         self._origin = time.perf_counter()
-        self._queues: list[queue.SimpleQueue[Any]] = [
-            queue.SimpleQueue() for _ in range(num_meshes)
-        ]
+        self._queues: dict[int, queue.SimpleQueue[Any]] = {
+            mesh: queue.SimpleQueue() for mesh in meshes
+        }
         self._threads = [
-            threading.Thread(target=self._watch, args=(mesh,), daemon=True)
-            for mesh in range(num_meshes)
+            threading.Thread(target=self._watch, args=(mesh,), daemon=True) for mesh in self._queues
         ]
         for thread in self._threads:
             thread.start()
@@ -56,7 +56,7 @@ class Tracer:
 
     def finish(self) -> list[Event]:
         """Waits for everything noted, and ends the trace."""
-        for waiting in self._queues:
+        for waiting in self._queues.values():
             waiting.put(None)
         for thread in self._threads:
             thread.join()
@@ -73,6 +73,25 @@ class Tracer:
             start = max(issued, last)
             self.events.append(Event(mesh, name, start - self._origin, end - self._origin))
             last = end
+
+
+def join_traces(traces: Iterable[tuple[float, Sequence[Event]]]) -> list[Event]:
+    """One trace of those of several processes.
+
+    Args:
+        traces: per process the time at which its trace began, in seconds by a clock that all
+            processes share, and its events.
+    """
+    traces = list(traces)
+    first = min((begun for begun, _ in traces), default=0.0)
+    moved = [
+        dataclasses.replace(
+            event, start_s=event.start_s + begun - first, end_s=event.end_s + begun - first
+        )
+        for begun, events in traces
+        for event in events
+    ]
+    return sorted(moved, key=lambda event: (event.start_s, event.mesh))
 
 
 def write_trace(events: Sequence[Event], path: str | os.PathLike[str]) -> None:

@@ -87,8 +87,6 @@ def parallelize(
             f"cluster= runs pipelines: method must be PipeshardParallel(...), got {method!r}; "
             "with UniformStages(1) it has one stage"
         )
-    if cluster is not None and isinstance(method, PipeshardParallel) and method.runtime.trace:
-        raise ValueError("RuntimeOptions(trace=True) traces one process: leave out cluster=")
     settings = Settings(
         method=method,
         devices=None if devices is None else tuple(devices),

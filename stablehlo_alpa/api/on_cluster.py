@@ -50,8 +50,10 @@ class LoweredOnCluster(LoweredPipeline):
         plan: the plan.
     """
 
-    def __init__(self, plan: PlannedPipeline, cluster: RayCluster, hosts: Hosts):
-        super().__init__(plan, (), RuntimeOptions())
+    def __init__(
+        self, plan: PlannedPipeline, cluster: RayCluster, hosts: Hosts, options: RuntimeOptions
+    ):
+        super().__init__(plan, (), options)
         self._cluster, self._hosts = cluster, hosts
 
     def compile(self) -> CompiledOnCluster:
@@ -63,7 +65,9 @@ class LoweredOnCluster(LoweredPipeline):
         """
         from alpa_runtime.ray import RayExecutable
 
-        executable: Any = RayExecutable(self.plan.runtime, self._cluster, self._hosts)
+        executable: Any = RayExecutable(
+            self.plan.runtime, self._cluster, self._hosts, self._options
+        )
         return CompiledOnCluster(self.plan, executable)
 
 

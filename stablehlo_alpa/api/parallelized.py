@@ -103,7 +103,7 @@ class Parallelized:
             assert isinstance(method, PipeshardParallel)
             if self._settings.cluster is not None:
                 hosts = find_hosts(self._settings.cluster)
-                return LoweredOnCluster(plan, self._settings.cluster, hosts)
+                return LoweredOnCluster(plan, self._settings.cluster, hosts, method.runtime)
             return LoweredPipeline(plan, self._devices(), method.runtime)
         return Lowered(plan, self._devices(), self._settings.method.backend)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import time
@@ -14,6 +15,7 @@ import jax
 import numpy as np
 import pytest
 from alpa_runtime import InputError
+from alpa_runtime.plan import Run
 from models.case import TrainCase
 from test_models import assert_trees_close
 from test_pipeline import QUICK, SLOW, TWO, Pipeline, make_case, parallel_step, train
@@ -125,7 +127,8 @@ def running() -> Iterator[tuple[Any, TrainCase, Any]]:
     """A pipeline of two actors that has done a step, its model, and the state after it."""
     pipeline = Pipeline("mlp", 4, TWO)
     case = make_case(pipeline)
-    step = parallel_step(case, pipeline, RayCluster(deadline_s=5.0))
+    cluster = RayCluster(deadline_s=5.0, runtime_env={"env_vars": {"ALPA_TEST": "given"}})
+    step = parallel_step(case, pipeline, cluster)
     state = step.create_state(lambda: case.state, batch=(case.batch, case.rng))
     state, metrics = step(state, case.batch, case.rng)
     assert float(metrics["loss"]) > 0
@@ -147,6 +150,8 @@ def loss_after(step: Any, case: TrainCase, state: Any) -> float:
 
 def test_handles_say_what_they_are(running: Any) -> None:
     step, case, state = running
+    environment = Path(f"/proc/{pid_of(step, case, 0)}/environ").read_bytes().split(b"\0")
+    assert b"ALPA_TEST=given" in environment
     leaf = jax.tree.leaves(state)[-1]
     assert isinstance(leaf, DistributedArray)
     assert not leaf.addressable
@@ -309,6 +314,10 @@ def test_a_cluster_of_the_users_is_left_alone() -> None:
         (lambda: RayCluster(on_failure="restart"), "needs snapshot_folder"),
         (lambda: RayCluster(platform="tpu"), "platform must be cpu or gpu, got 'tpu'"),
         (lambda: RayCluster(deadline_s=0), "deadline_s must be > 0 seconds, got 0"),
+        (
+            lambda: RayCluster(runtime_env={"env_vars": {"XLA_FLAGS": ""}}),
+            "runtime_env sets XLA_FLAGS, by which processes are given their devices",
+        ),
     ],
 )
 def test_wrong_options_are_refused(make: Any, message: str) -> None:
@@ -328,10 +337,29 @@ def test_other_methods_are_refused() -> None:
         )
 
 
-def test_a_trace_is_of_one_process() -> None:
-    method = PipeshardParallel(runtime=RuntimeOptions(trace=True))
-    with pytest.raises(ValueError, match="traces one process"):
-        stablehlo_alpa.parallelize(lambda x: x, method=method, cluster=RayCluster())
+def test_a_trace_is_of_all_processes(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    case = make_case(QUICK[0])
+    method = PipeshardParallel(
+        num_micro_batches=4,
+        layers=AutoLayers(num_layers=4),
+        stages=TWO,
+        schedule="1f1b",
+        runtime=RuntimeOptions(trace=True, trace_path=str(path)),
+    )
+    step = stablehlo_alpa.parallelize(case.step, method=method, cluster=RayCluster())
+    step(case.state, case.batch, case.rng)
+    events = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
+    plan = step.plan(*case.args)
+    for mesh in (0, 1):
+        found = [e["name"] for e in events if e["tid"] == mesh]
+        assert found == [
+            one.label for one in plan.runtime.instructions[mesh] if isinstance(one, Run)
+        ]
+    # By one clock: the first stage begins, and what it sends is used behind that.
+    first = {e["tid"]: e["ts"] for e in reversed(events) if "forward 0" in e["name"]}
+    assert first[0] < first[1]
+    step.compile(*case.args).close()
 
 
 def test_gpus_that_are_not_there() -> None:

@@ -12,7 +12,7 @@ import ray
 
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.local_call import LocalModule
-from alpa_runtime.mesh_process import MeshProcess, StepOrder
+from alpa_runtime.mesh_process import MeshProcess, StepOrder, StepReport
 from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.ray.cluster import Hosts
 
@@ -42,6 +42,7 @@ class MeshActor:
         bind: str,
         transport: str,
         coordinator: str | None,
+        traces: bool,
     ) -> tuple[str, str]:
         """Makes the mesh; see `MeshProcess`."""
         self._process = MeshProcess(
@@ -51,6 +52,7 @@ class MeshActor:
             bind=resolve(bind),
             transport=transport,
             coordinator=coordinator,
+            traces=traces,
         )
         return self._process.describe()
 
@@ -67,7 +69,7 @@ class MeshActor:
         """See `MeshProcess.reset`."""
         return self._running.reset()
 
-    def step(self, order: StepOrder, *arrays: Any) -> dict[int, Any]:
+    def step(self, order: StepOrder, *arrays: Any) -> StepReport:
         """See `MeshProcess.step`.
 
         Args:

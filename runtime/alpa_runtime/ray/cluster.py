@@ -7,11 +7,15 @@ import os
 import threading
 import warnings
 import weakref
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import ray
 
 from alpa_runtime.errors import RuntimeMeshError
+
+OWN_VARIABLES = frozenset({"JAX_PLATFORMS", "XLA_FLAGS", "PJRT_NPROC"})
+"""Environment variables that are set for every process on CPU."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +43,8 @@ class RayCluster:
         snapshot_steps: a snapshot is begun every so many steps.
         max_restarts: in a row, without a snapshot in between.
         compile_deadline_s: seconds in which all programs have to be compiled.
+        runtime_env: of the processes, as Ray takes it (``working_dir``, ``pip``, ``env_vars`` ...).
+            Variables that say which devices a process has are added.
     """
 
     address: str | None = None
@@ -53,6 +59,7 @@ class RayCluster:
     snapshot_steps: int = 100
     max_restarts: int = 3
     compile_deadline_s: float = 1800.0
+    runtime_env: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.on_failure not in ("raise", "restart"):
@@ -67,6 +74,11 @@ class RayCluster:
             raise ValueError(f"transport must be auto, jax or tcp, got {self.transport!r}")
         if self.platform not in (None, "cpu", "gpu"):
             raise ValueError(f"platform must be cpu or gpu, got {self.platform!r}")
+        taken = sorted(OWN_VARIABLES & set(self.runtime_env.get("env_vars", {})))
+        if taken:
+            raise ValueError(
+                f"runtime_env sets {', '.join(taken)}, by which processes are given their devices"
+            )
         for name in ("deadline_s", "compile_deadline_s"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be > 0 seconds, got {getattr(self, name)}")

@@ -17,11 +17,13 @@ from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
 from alpa_runtime.keys import data_of, impl_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
+from alpa_runtime.pipeline import RuntimeOptions
 from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.ray.arrays import ArrayType, DistributedArray, input_type, output_type
 from alpa_runtime.ray.cluster import Hosts, RayCluster, register
 from alpa_runtime.ray.feeder import Feeder, arrays_apart, to_numpy
 from alpa_runtime.ray.supervisor import RestartedError, Supervisor
+from alpa_runtime.tracing import Event, join_traces, write_trace
 from alpa_runtime.transport import Place
 
 # Steps that may be asked for before the first of them is done.
@@ -38,15 +40,24 @@ class RayExecutable:
         plan: what is run.
         in_shardings: per flat input where it is kept.
         out_shardings: per flat output.
+        options: how it is run.
+        events: of the last call, when it was traced.
     """
 
-    def __init__(self, plan: PipelinePlan, cluster: RayCluster, hosts: Hosts) -> None:
+    def __init__(
+        self,
+        plan: PipelinePlan,
+        cluster: RayCluster,
+        hosts: Hosts,
+        options: RuntimeOptions | None = None,
+    ) -> None:
         """Starts the processes and compiles all programs.
 
         Args:
             plan: what is run.
             cluster: where.
             hosts: what the cluster has.
+            options: whether calls are traced; times of several hosts are by their own clocks.
 
         Raises:
             RuntimeMeshError: the cluster has too few devices.
@@ -56,6 +67,8 @@ class RayExecutable:
         if needed != found:
             raise RuntimeMeshError(f"{plan.name} runs on {needed} devices, the cluster has {found}")
         self.plan, self._cluster, self._hosts = plan, cluster, hosts
+        self.options = options = options or RuntimeOptions()
+        self.events: list[Event] = []
         self._inputs = [input_type(plan, index) for index in range(len(plan.inputs))]
         self._outputs = [output_type(plan, index) for index in range(len(plan.outputs))]
         self.in_shardings = tuple(one.sharding for one in self._inputs)
@@ -69,7 +82,9 @@ class RayExecutable:
         self._held: set[int] = set()
         self._scalars: dict[int, Any] = {}
         self._pending: deque[dict[Place, Any]] = deque()
-        self._supervisor = Supervisor(plan, cluster, hosts, self._pending.clear)
+        self._supervisor = Supervisor(
+            plan, cluster, hosts, self._pending.clear, traces=options.trace
+        )
         places = self._supervisor.fleet.places
         self._places = {
             mesh: tuple(place for place in places if place[0] == mesh)
@@ -136,6 +151,8 @@ class RayExecutable:
                     arg.mark_deleted()
                     self._forget(arg.number)
             self._supervisor.snapshot(self._next_step)
+            if self.options.trace:
+                self.synchronize()
         return tuple(results)
 
     def feed(self, index: int, array: Any) -> Fed:
@@ -172,9 +189,16 @@ class RayExecutable:
     def _finish_oldest(self) -> None:
         refs = self._pending.popleft()
         with contextlib.suppress(RestartedError):
-            for scalars in self._supervisor.collect_step(refs).values():
+            reports = self._supervisor.collect_step(refs)
+            for report in reports.values():
                 # Of what nobody holds any more the number was dropped before.
-                self._scalars.update((n, x) for n, x in scalars.items() if n in self._held)
+                held = ((n, x) for n, x in report.scalars.items() if n in self._held)
+                self._scalars.update(held)
+            if self.options.trace:
+                # Processes of one mesh run the same.
+                first = [report for (_, host), report in reports.items() if host == 0]
+                self.events = join_traces((one.begun, one.events) for one in first)
+                write_trace(self.events, self.options.trace_path)
 
     def synchronize(self) -> None:
         """Waits until all steps that were asked for are done.

@@ -33,14 +33,23 @@ class Fleet:
         processes: per place Ray's name of its host, and the number of the process there.
     """
 
-    def __init__(self, plan: PipelinePlan, cluster: RayCluster, hosts: Hosts) -> None:
+    def __init__(
+        self, plan: PipelinePlan, cluster: RayCluster, hosts: Hosts, traces: bool = False
+    ) -> None:
         """Starts the processes, which compile all programs.
+
+        Args:
+            plan: what is run.
+            cluster: where.
+            hosts: what the cluster has.
+            traces: whether steps say what ran when.
 
         Raises:
             RuntimeMeshError: Ray has no room for them.
             ClusterError: one did not start.
         """
         self._plan, self._cluster, self._hosts = plan, cluster, hosts
+        self._traces = traces
         self._counts = tuple(-(-len(m.devices) // hosts.devices_per_host) for m in plan.meshes)
         self.places = tuple(
             (mesh, host) for mesh, count in enumerate(self._counts) for host in range(count)
@@ -101,6 +110,7 @@ class Fleet:
                     bind,
                     self._cluster.transport,
                     meeting.get((mesh, 0)),
+                    self._traces,
                 )
                 for mesh, host in new
             },
@@ -145,12 +155,21 @@ class Fleet:
             "scheduling_strategy": PlacementGroupSchedulingStrategy(
                 self._groups[mesh], placement_group_bundle_index=host
             ),
-            "runtime_env": {"env_vars": environment(self._hosts, size)},
+            "runtime_env": self._runtime_env(size),
             "max_restarts": 0,
         }
         make: Any = ray.remote
         actor = make(concurrency_groups={"beside": 1, "saving": 1})(MeshActor)
         return actor.options(**options).remote()
+
+    def _runtime_env(self, size: int) -> dict[str, Any]:
+        """The user's, with what says which devices a process has."""
+        own = environment(self._hosts, size)
+        given = dict(self._cluster.runtime_env)
+        variables = dict(given.get("env_vars", {}))
+        if "PYTHONPATH" in variables:
+            own["PYTHONPATH"] = os.pathsep.join([variables["PYTHONPATH"], own["PYTHONPATH"]])
+        return given | {"env_vars": variables | own}
 
     def submit(self, method: str, arguments: Mapping[Place, tuple[Any, ...]]) -> dict[Place, Any]:
         """Asks some processes for something; `collect` has what they answer."""

@@ -40,6 +40,7 @@ class Supervisor:
         cluster: RayCluster,
         hosts: Hosts,
         on_restart: Callable[[], None],
+        traces: bool = False,
     ) -> None:
         """Starts the processes.
 
@@ -48,6 +49,7 @@ class Supervisor:
             cluster: where, and what is to happen on a failure.
             hosts: what the cluster has.
             on_restart: called once calls in flight are lost, before they are repeated.
+            traces: whether steps say what ran when.
         """
         self._plan, self._cluster, self._hosts = plan, cluster, hosts
         self._on_restart = on_restart
@@ -55,7 +57,7 @@ class Supervisor:
         self._restarts = 0
         self._has_run = False
         self.journal = Journal() if cluster.on_failure == "restart" else None
-        self.fleet = Fleet(plan, cluster, hosts)
+        self.fleet = Fleet(plan, cluster, hosts, traces)
 
     def submit(self, method: str, arguments: Arguments) -> dict[Place, Any]:
         """Asks processes for something that changes what they keep."""
