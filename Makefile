@@ -77,7 +77,7 @@ test-matrix: build
 	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py
 
 bench: build
-	@for script in communication planning overhead resharding; do \
+	@for script in communication planning overhead resharding backends; do \
 	  $(DEVICES) $(BIN)/python benchmarks/$$script.py $(BENCH_FLAGS) || exit 1; echo; \
 	done
 
