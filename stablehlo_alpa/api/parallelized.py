@@ -20,7 +20,7 @@ from stablehlo_alpa.api.on_cluster import LoweredOnCluster, cluster_spec, find_h
 from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
 from stablehlo_alpa.errors import MeshError, TraceError
-from stablehlo_alpa.frontend import TracedProgram, abstract, trace
+from stablehlo_alpa.frontend import TracedProgram, abstract, positions, trace
 from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.layers import LayerOption, layer_context
@@ -234,9 +234,9 @@ class Parallelized:
             self._fun,
             args,
             kwargs,
-            static_argnums=_positions(settings.static_argnums, num_args),
-            donate_argnums=_positions(settings.donate_argnums, num_args),
-            batch_argnums=_positions(settings.batch_argnums, num_args),
+            static_argnums=positions(settings.static_argnums, num_args),
+            donate_argnums=positions(settings.donate_argnums, num_args),
+            batch_argnums=positions(settings.batch_argnums, num_args),
             num_micro_batches=num_micro_batches,
         )
 
@@ -309,7 +309,7 @@ class Parallelized:
         """Static and dynamic positional arguments."""
         if not self._settings.static_argnums:
             return (), args
-        static = set(_positions(self._settings.static_argnums, len(args)))
+        static = set(positions(self._settings.static_argnums, len(args)))
         return (
             tuple(arg for i, arg in enumerate(args) if i in static),
             tuple(arg for i, arg in enumerate(args) if i not in static),
@@ -334,15 +334,6 @@ class Parallelized:
             avals.append((tuple(aval.shape), aval.dtype, bool(aval.weak_type)))
         follow = getattr(bound, "flat_specs", ())
         return tree, tuple(avals), static, follow
-
-
-def _positions(argnums: Sequence[int], num_args: int) -> tuple[int, ...]:
-    found = []
-    for argnum in argnums:
-        if not -num_args <= argnum < num_args:
-            raise TraceError(f"argument number {argnum} is out of range, there are {num_args}")
-        found.append(argnum % num_args)
-    return tuple(found)
 
 
 def _argument(key: Any, program: TracedProgram, argnum: int) -> tuple[Any, Any]:

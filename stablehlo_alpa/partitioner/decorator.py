@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from stablehlo_alpa.api import ShardParallel
 from stablehlo_alpa.errors import MeshError, TraceError
-from stablehlo_alpa.frontend import check_supported
+from stablehlo_alpa.frontend import check_supported, positions
 from stablehlo_alpa.partitioner.differentiation import differentiable
 
 
@@ -56,13 +56,17 @@ def partition(
             f"mesh_shape={method.mesh_shape} is given, but a partitioned function is split over "
             "the mesh of the program around it"
         )
+    if method.backend != "alpa":
+        raise ValueError(
+            f"backend={method.backend!r} is of a whole program; XLA hands a partitioned function "
+            'to "alpa"'
+        )
     chosen = method
-    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     name = getattr(fun, "__name__", type(fun).__name__)
 
     @functools.wraps(fun)
     def partitioned(*args: Any, **kwargs: Any) -> Any:
-        fixed = {position % len(args) for position in static} if args else set()
+        fixed = positions(static_argnums, len(args))
         dynamic = [arg for i, arg in enumerate(args) if i not in fixed]
         leaves, tree = jax.tree.flatten((dynamic, kwargs))
         _check_leaves(name, leaves)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
@@ -37,7 +40,12 @@ def differentiable(fun: Flat, method: ShardParallel) -> Flat:
     return call
 
 
-@jax.tree_util.register_pytree_node_class
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("kept", "made"),
+    meta_fields=("pullback", "sources", "active"),
+)
+@dataclass(frozen=True)
 class _Residuals:
     """What the backward function needs.
 
@@ -45,24 +53,15 @@ class _Residuals:
         kept: arguments of the forward function.
         made: what it made for the backward function.
         pullback: structure of JAX's own pullback, whose leaves are some of both.
-        sources: per leaf the number of the argument that it is, None for one that was made.
+        sources: per leaf its number in ``kept``, None for one that was made.
+        active: per argument whether it has a cotangent.
     """
 
-    def __init__(
-        self, kept: Sequence[Any], made: Sequence[Any], pullback: Any, sources: tuple[Any, ...]
-    ) -> None:
-        """Takes all of it."""
-        self.kept, self.made = tuple(kept), tuple(made)
-        self.pullback, self.sources = pullback, sources
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], Any]:
-        """Arrays, and the rest."""
-        return (self.kept, self.made), (self.pullback, self.sources)
-
-    @classmethod
-    def tree_unflatten(cls, data: Any, arrays: Any) -> _Residuals:
-        """The inverse."""
-        return cls(*arrays, *data)
+    kept: tuple[Any, ...]
+    made: tuple[Any, ...]
+    pullback: Any
+    sources: tuple[int | None, ...]
+    active: tuple[bool, ...]
 
 
 def _is_differentiable(array: Any) -> bool:
@@ -72,21 +71,23 @@ def _is_differentiable(array: Any) -> bool:
 def _forward(
     fun: Flat, method: ShardParallel, args: Sequence[Any]
 ) -> tuple[tuple[Any, ...], _Residuals]:
-    structure: list[tuple[Any, tuple[Any, ...], int]] = []
-    active = [i for i, arg in enumerate(args) if _is_differentiable(arg)]
+    active = tuple(map(_is_differentiable, args))
+    structure: list[tuple[Any, list[int | None], int]] = []
 
     def with_residuals(*inner: Any) -> tuple[Any, ...]:
         def of_active(*values: Any) -> tuple[Any, ...]:
-            given = list(inner)
-            for i, value in zip(active, values, strict=True):
-                given[i] = value
-            return fun(*given)
+            given = iter(values)
+            return fun(
+                *[
+                    next(given) if is_active else x
+                    for x, is_active in zip(inner, active, strict=True)
+                ]
+            )
 
-        results, pullback = jax.vjp(of_active, *[inner[i] for i in active])
+        results, pullback = jax.vjp(of_active, *itertools.compress(inner, active))
         leaves, tree = jax.tree.flatten(pullback)
-        sources = tuple(
-            next((i for i, arg in enumerate(inner) if leaf is arg), None) for leaf in leaves
-        )
+        # A leaf that is an argument needs no result of its own.
+        sources = [next((i for i, x in enumerate(inner) if x is leaf), None) for leaf in leaves]
         structure.append((tree, sources, len(results)))
         made = [leaf for leaf, source in zip(leaves, sources, strict=True) if source is None]
         return (*results, *made)
@@ -94,20 +95,20 @@ def _forward(
     with_residuals.__name__ = f"{fun.__name__}_forward"
     found = differentiable(with_residuals, method)(*args)
     tree, sources, count = structure[-1]
-    # A leaf that is an argument needs no result of its own.
     kept = sorted({source for source in sources if source is not None})
-    positions = tuple(None if s is None else kept.index(s) for s in sources)
-    residuals = _Residuals([args[i] for i in kept], found[count:], tree, positions)
-    # The backward function needs to know which arguments get a cotangent.
-    flags = tuple(i in set(active) for i in range(len(args)))
-    residuals.pullback = (tree, flags)
+    residuals = _Residuals(
+        kept=tuple(args[i] for i in kept),
+        made=found[count:],
+        pullback=tree,
+        sources=tuple(None if source is None else kept.index(source) for source in sources),
+        active=active,
+    )
     return found[:count], residuals
 
 
 def _backward(
     fun: Flat, method: ShardParallel, residuals: _Residuals, cotangents: Sequence[Any]
 ) -> tuple[Any, ...]:
-    tree, flags = residuals.pullback
     num_kept, num_made = len(residuals.kept), len(residuals.made)
     # Cotangents of integers are of a type that no program has.
     real = [c for c in cotangents if c.dtype != jax.dtypes.float0]
@@ -120,11 +121,11 @@ def _backward(
             np.zeros(c.shape, jax.dtypes.float0) if c.dtype == jax.dtypes.float0 else next(given)
             for c in cotangents
         )
-        return tuple(tree.unflatten(leaves)(full))
+        return tuple(residuals.pullback.unflatten(leaves)(full))
 
     pull.__name__ = f"{fun.__name__}_backward"
     found = iter(differentiable(pull, method)(*residuals.kept, *residuals.made, *real))
-    return tuple(next(found) if flag else None for flag in flags)
+    return tuple(next(found) if is_active else None for is_active in residuals.active)
 
 
 def _batchable(fun: Flat, method: ShardParallel) -> Flat:

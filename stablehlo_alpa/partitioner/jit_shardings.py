@@ -12,8 +12,8 @@ from jax.sharding import Mesh, NamedSharding
 from stablehlo_alpa.api import ShardParallel
 from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.cost import StrategyGraph
-from stablehlo_alpa.errors import MeshError, TraceError
-from stablehlo_alpa.frontend import TracedProgram, trace
+from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.frontend import TracedProgram, positions, trace
 from stablehlo_alpa.partitioner.region_planner import mesh_options
 from stablehlo_alpa.planning import plan_program
 from stablehlo_alpa.planning.pins import Mask, combine, pin_mask
@@ -52,17 +52,15 @@ def shardings(
         >>> into, out = stablehlo_alpa.shardings(step, mesh, state, batch, donate_argnums=0)
         >>> step = jax.jit(step, in_shardings=into, out_shardings=out, donate_argnums=0)
     """
-    donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
-    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    fixed = {_position(fun, position, args) for position in static}
+    static = positions(static_argnums, len(args))
     program = trace(
         fun,
         args,
         {},
-        static_argnums=tuple(sorted(fixed)),
-        donate_argnums=tuple(_position(fun, position, args) for position in donated),
+        static_argnums=static,
+        donate_argnums=positions(donate_argnums, len(args)),
     )
-    leaves = jax.tree.leaves([arg for i, arg in enumerate(args) if i not in fixed])
+    leaves = jax.tree.leaves([arg for i, arg in enumerate(args) if i not in static])
     found = {i: _kept_spec(leaf, mesh) for i, leaf in enumerate(leaves)}
     kept = {i: spec for i, spec in found.items() if spec is not None}
 
@@ -81,13 +79,6 @@ def shardings(
 
     into, _ = named(plan.input_shardings)
     return tuple(into), named(plan.output_shardings)
-
-
-def _position(fun: Callable[..., Any], position: int, args: Sequence[Any]) -> int:
-    if not -len(args) <= position < len(args):
-        name = getattr(fun, "__name__", "the function")
-        raise TraceError(f"argument number {position} of {name} is out of range 0..{len(args) - 1}")
-    return position % len(args)
 
 
 def _kept_spec(leaf: Any, mesh: Mesh) -> Any:

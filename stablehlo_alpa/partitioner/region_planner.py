@@ -6,7 +6,7 @@ import hashlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,9 @@ _KEPT_PLANS = 256
 
 _lock = threading.Lock()
 _plans: OrderedDict[str, Plan] = OrderedDict()
+
+Finder = Callable[[TracedProgram, StrategyGraph, LogicalMesh, int, PartitionSpec], Mask | None]
+"""Strategies that hold an input, or an output, as a spec says."""
 
 Entries = tuple[tuple[tuple[str, ...], ...], ...]
 """Per tensor and dimension the mesh axes that split it."""
@@ -143,7 +146,7 @@ def _digest(program: TracedProgram, options: PlanOptions, proposal: Proposal) ->
 
 
 def _mask(
-    find: object,
+    find: Finder,
     program: TracedProgram,
     graph: StrategyGraph,
     mesh: LogicalMesh,
@@ -151,12 +154,10 @@ def _mask(
     entries: tuple[tuple[str, ...], ...],
 ) -> Mask | None:
     """Strategies that keep a proposal; None where none does, and XLA reshards at the border."""
-    assert callable(find)
     try:
-        mask: Mask | None = find(program, graph, mesh, index, PartitionSpec(*entries))
+        return find(program, graph, mesh, index, PartitionSpec(*entries))
     except ShardingError:
         return None
-    return mask
 
 
 def _add(masks: dict[int, Mask], node: int, mask: Mask | None) -> None:

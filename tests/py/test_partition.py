@@ -248,6 +248,10 @@ def test_what_cannot_be_planned_is_refused(mesh: Mesh) -> None:
         stablehlo_alpa.partition(lambda: 1)()
     with pytest.raises(MeshError, match="mesh of the program around it"):
         stablehlo_alpa.partition(mlp, method=ShardParallel(mesh_shape=(8,)))
+    with pytest.raises(ValueError, match="backend='shardy' is of a whole program"):
+        stablehlo_alpa.partition(mlp, method=ShardParallel(backend="shardy"))
+    with pytest.raises(TraceError, match="argument number 2 is out of range, there are 1"):
+        stablehlo_alpa.partition(jnp.tanh, static_argnums=2)(x)
     explicit = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,))
     placed = jax.device_put(x, NamedSharding(explicit, Spec("x")))
     with pytest.raises(TraceError, match="explicit axes"):
