@@ -301,3 +301,36 @@ def test_a_program_without_a_named_mesh_is_replicated(mesh: Mesh, caplog: Any) -
 
 def tanh(x: jax.Array) -> tuple[jax.Array]:
     return (jnp.tanh(x),)
+
+
+BODIES: dict[str, Callable[[jax.Array], Any]] = {
+    "an argument is a result": lambda x: (x, x * 2),
+    "results are constants": lambda x: (jnp.ones(3), 1.0, x.sum()),
+    "results are integers": lambda x: (jnp.argmax(x, axis=1), x > 3),
+    "a result is None": lambda x: {"a": None, "b": x},
+    "a result twice": lambda x: (x @ x.T,) * 2,
+    "transposed": lambda x: x.T,
+    "a loop": lambda x: jax.lax.scan(lambda c, row: (c + row, 2 * c), jnp.zeros(8), x),
+    "no rule": lambda x: jnp.abs(jnp.fft.fft(x)),
+    "sorted": lambda x: jnp.sort(x, axis=0),
+    "summed up": lambda x: jnp.cumsum(x, axis=0),
+    "an empty result": lambda x: (x[:0], x),
+    "a scalar": lambda x: x.mean(),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies(name: str, mesh: Mesh) -> None:
+    x = jnp.arange(64.0).reshape(8, 8)
+    for spec in (("data",), (None, "model"), (("model", "data"),)):
+        step = jax.jit(stablehlo_alpa.partition(BODIES[name]), in_shardings=on(mesh, *spec))
+        assert_equal(jax.tree.map(jnp.asarray, step(x)), jax.tree.map(jnp.asarray, BODIES[name](x)))
+
+
+def test_devices_in_any_order() -> None:
+    x = jnp.arange(64.0).reshape(8, 8)
+    devices = np.array(jax.devices())
+    step = jax.jit(stablehlo_alpa.partition(lambda x: jnp.tanh(x @ x.T)))
+    for some in (devices[::-1], devices[[0, 4, 1, 5, 2, 6, 3, 7]], devices[2:6]):
+        placed = jax.device_put(x, on(Mesh(some.reshape(2, -1), ("a", "b")), "b", "a"))
+        assert_equal(step(placed), jnp.tanh(x @ x.T))
