@@ -6,7 +6,7 @@ build=$1
 llvm-profdata merge -sparse "$build"/profiles/*.profraw -o "$build/coverage.profdata"
 for folder in dialects cpp passes; do
   llvm-cov export "$build/bin/stablehlo-alpa-opt" -object "$build/bin/alpa-capi-test" \
-    -instr-profile "$build/coverage.profdata" -summary-only "$folder" |
+    -instr-profile "$build/coverage.profdata" -summary-only "$PWD/$folder" |
     python3 -c '
 import json, sys
 lines = json.load(sys.stdin)["data"][0]["totals"]["lines"]

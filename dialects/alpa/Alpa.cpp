@@ -4,6 +4,7 @@
 #include "dialects/alpa/Sharding.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -31,6 +32,31 @@ void AlpaDialect::initialize() {
 
 /// `alpa.operands` and `alpa.results` hold one sharding per value, each of the
 /// value's rank; on a mesh, each divides its shape.
+/// Checks a sharding against its tensor and the module's mesh, if it has one.
+static LogicalResult verifySharding(Operation *op, StringRef what,
+                                    ShardingAttr sharding,
+                                    RankedTensorType type) {
+  if (sharding.getRank() != type.getRank()) {
+    return op->emitOpError() << what << " has rank " << sharding.getRank()
+                             << ", its value has rank " << type.getRank();
+  }
+  MeshAttr mesh = getMesh(op);
+  if (!mesh || !type.hasStaticShape()) {
+    return success();
+  }
+  if (sharding.getAxes().size() > mesh.getNumAxes()) {
+    return op->emitOpError()
+           << what << " uses mesh axis " << sharding.getAxes().size() - 1
+           << ", the mesh has " << mesh.getNumAxes() << " axes";
+  }
+  if (!divides(getRow(sharding, mesh.getNumAxes()), type.getShape(),
+               mesh.getSizes())) {
+    return op->emitOpError() << what << " " << sharding << " does not divide "
+                             << type << " on " << mesh;
+  }
+  return success();
+}
+
 static LogicalResult verifyShardings(Operation *op, NamedAttribute attr,
                                      ValueRange values) {
   auto shardings = dyn_cast<ArrayAttr>(attr.getValue());
@@ -39,7 +65,6 @@ static LogicalResult verifyShardings(Operation *op, NamedAttribute attr,
            << "'" << attr.getName().getValue()
            << "' needs one sharding per value, " << values.size() << " in all";
   }
-  MeshAttr mesh = getMesh(op);
   for (auto [index, entry, value] : llvm::enumerate(shardings, values)) {
     auto sharding = dyn_cast<ShardingAttr>(entry);
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -50,25 +75,10 @@ static LogicalResult verifyShardings(Operation *op, NamedAttribute attr,
     if (!type) {
       continue;
     }
-    if (sharding.getRank() != type.getRank()) {
-      return op->emitOpError() << "'" << attr.getName().getValue() << "' entry "
-                               << index << " has rank " << sharding.getRank()
-                               << ", its value has rank " << type.getRank();
-    }
-    if (!mesh || !type.hasStaticShape()) {
-      continue;
-    }
-    if (sharding.getAxes().size() > mesh.getNumAxes()) {
-      return op->emitOpError()
-             << "'" << attr.getName().getValue() << "' entry " << index
-             << " uses mesh axis " << sharding.getAxes().size() - 1
-             << ", the mesh has " << mesh.getNumAxes() << " axes";
-    }
-    if (!divides(getRow(sharding, mesh.getNumAxes()), type.getShape(),
-                 mesh.getSizes())) {
-      return op->emitOpError()
-             << "'" << attr.getName().getValue() << "' entry " << index << " "
-             << sharding << " does not divide " << type << " on " << mesh;
+    std::string what =
+        ("'" + attr.getName().getValue() + "' entry " + Twine(index)).str();
+    if (failed(verifySharding(op, what, sharding, type))) {
+      return failure();
     }
   }
   return success();
@@ -87,6 +97,38 @@ LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError() << "'" << kMeshAttrName << "' must be a mesh";
   }
   return success();
+}
+
+/// The sharding of an argument or a result of a function.
+static LogicalResult verifyBoundary(Operation *op, NamedAttribute attr,
+                                    Type value) {
+  if (attr.getName().getValue() != kShardingAttrName) {
+    return success();
+  }
+  auto sharding = dyn_cast<ShardingAttr>(attr.getValue());
+  if (!sharding) {
+    return op->emitOpError() << "'" << kShardingAttrName << "' is no sharding";
+  }
+  auto type = dyn_cast<RankedTensorType>(value);
+  return type ? verifySharding(op, "'alpa.sharding'", sharding, type)
+              : success();
+}
+
+LogicalResult AlpaDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                    unsigned argument,
+                                                    NamedAttribute attr) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return function
+             ? verifyBoundary(op, attr, function.getArgumentTypes()[argument])
+             : success();
+}
+
+LogicalResult AlpaDialect::verifyRegionResultAttribute(Operation *op, unsigned,
+                                                       unsigned result,
+                                                       NamedAttribute attr) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return function ? verifyBoundary(op, attr, function.getResultTypes()[result])
+                  : success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,13 +305,14 @@ FailureOr<SmallVector<Value>> AccumulateOp::localize(LocalContext &context) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ReshardOp::verify() {
-  // C1
-  int64_t rank = getType().getRank();
+  // C2
+  if (getMesh(*this) && !getType().hasStaticShape()) {
+    return emitOpError() << "needs a tensor of static shape, not " << getType();
+  }
+  // C1, C2
   for (ShardingAttr sharding : {getSource(), getTarget()}) {
-    if (sharding.getRank() != rank) {
-      return emitOpError() << "sharding " << sharding << " has rank "
-                           << sharding.getRank() << ", the operand has rank "
-                           << rank;
+    if (failed(verifySharding(*this, "sharding", sharding, getType()))) {
+      return failure();
     }
   }
   return success();

@@ -45,6 +45,8 @@ def Alpa_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,7 +163,9 @@ def Alpa_ReshardOp : Alpa_Op<"reshard", [Pure, SameOperandsAndResultType]> {
     ```
 
     **Constraints:**
-    - (C1) both shardings have the rank of the operand.
+    - (C1) both shardings have the rank of the operand;
+    - (C2) in a module with a mesh the operand has a static shape, which both
+      shardings divide.
   }];
   let arguments = (ins AnyRankedTensor:$operand, Alpa_ShardingAttr:$source,
                        Alpa_ShardingAttr:$target);
