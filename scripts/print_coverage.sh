@@ -5,11 +5,7 @@ set -euo pipefail
 build=$1
 llvm-profdata merge -sparse "$build"/profiles/*.profraw -o "$build/coverage.profdata"
 for folder in dialects cpp passes; do
-  llvm-cov export "$build/bin/stablehlo-alpa-opt" -object "$build/bin/alpa-capi-test" \
-    -instr-profile "$build/coverage.profdata" -summary-only "$PWD/$folder" |
-    python3 -c '
-import json, sys
-lines = json.load(sys.stdin)["data"][0]["totals"]["lines"]
-print(f"{sys.argv[1]:10} {lines[\"covered\"]:6} of {lines[\"count\"]:6} lines  {lines[\"percent\"]:5.1f} %")
-' "$folder"
+  llvm-cov report "$build/bin/stablehlo-alpa-opt" -object "$build/bin/alpa-capi-test" \
+    -instr-profile "$build/coverage.profdata" "$PWD/$folder" |
+    awk -v folder="$folder" '$1 == "TOTAL" { printf "%-10s %6d lines, %s covered\n", folder, $8, $10 }'
 done

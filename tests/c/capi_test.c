@@ -1,6 +1,6 @@
 /*===- capi_test.c - Tests of the C interfaces ----------------------------===*\
 |*                                                                            *|
-|* alpa-capi-test text|threads|context FILE                                   *|
+|* alpa-capi-test text|threads|context|describe|solve FILE *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -31,7 +31,8 @@ int main(int argc, char **argv) {
   size_t length = 0;
   char *data = argc == 3 ? read_file(argv[2], &length) : NULL;
   if (!data) {
-    fprintf(stderr, "usage: alpa-capi-test text|threads|context FILE\n");
+    fprintf(stderr,
+            "usage: alpa-capi-test text|threads|context|describe|solve FILE\n");
     return 2;
   }
   Source source = {data, length};
@@ -42,6 +43,10 @@ int main(int argc, char **argv) {
     status = plan_in_threads(source);
   } else if (!strcmp(argv[1], "context")) {
     status = plan_in_context(source);
+  } else if (!strcmp(argv[1], "describe")) {
+    status = describe(source);
+  } else if (!strcmp(argv[1], "solve")) {
+    status = solve_grids(source);
   }
   free(data);
   return status;

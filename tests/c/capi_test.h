@@ -15,5 +15,7 @@ typedef struct Source {
 int plan_text(Source source);
 int plan_in_threads(Source source);
 int plan_in_context(Source source);
+int describe(Source source);
+int solve_grids(Source source);
 
 #endif /* TESTS_C_CAPI_TEST_H */

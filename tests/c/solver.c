@@ -1,0 +1,142 @@
+/*===- solver.c - The exact solver through StablehloAlpa.h ----------------===*\
+|*                                                                            *|
+|* A grid of nodes with random costs: elimination, the bound, and the tables  *|
+|* that calls share agree with one another.                                   *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#include "capi_test.h"
+
+#include "cpp/capi/StablehloAlpa.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 5, COLUMNS = 6, CHOICES = 4, NODES = ROWS * COLUMNS };
+enum { EDGES = ROWS * (COLUMNS - 1) + COLUMNS * (ROWS - 1) };
+
+typedef struct Grid {
+  int64_t sizes[NODES];
+  double node_costs[NODES * CHOICES];
+  int64_t ends[2 * EDGES];
+  double edge_costs[EDGES * CHOICES * CHOICES];
+} Grid;
+
+/** The same numbers everywhere: a linear congruential generator. */
+static double next_number(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return (double)(*state >> 8) / (1 << 24);
+}
+
+static AlpaCosts fill(Grid *grid, uint32_t seed) {
+  size_t edge = 0;
+  for (size_t node = 0; node < NODES; ++node) {
+    grid->sizes[node] = CHOICES;
+    if (node % COLUMNS + 1 < COLUMNS) {
+      grid->ends[2 * edge] = (int64_t)node;
+      grid->ends[2 * edge++ + 1] = (int64_t)node + 1;
+    }
+    if (node + COLUMNS < NODES) {
+      grid->ends[2 * edge] = (int64_t)node;
+      grid->ends[2 * edge++ + 1] = (int64_t)node + COLUMNS;
+    }
+  }
+  for (size_t i = 0; i < NODES * CHOICES; ++i) {
+    grid->node_costs[i] = next_number(&seed);
+  }
+  for (size_t i = 0; i < EDGES * CHOICES * CHOICES; ++i) {
+    grid->edge_costs[i] = next_number(&seed);
+  }
+  AlpaCosts costs = {
+      NODES, grid->sizes, grid->node_costs, NODES * CHOICES,
+      EDGES, grid->ends,  grid->edge_costs, EDGES * CHOICES * CHOICES};
+  return costs;
+}
+
+static const void *data_of(const AlpaResult *result, const char *name) {
+  for (size_t i = 0; i < alpaResultGetNumArrays(result); ++i) {
+    AlpaArrayRef array = alpaResultGetArray(result, i);
+    if (array.name.length == strlen(name) &&
+        !memcmp(array.name.data, name, array.name.length)) {
+      return array.data;
+    }
+  }
+  fprintf(stderr, "there is no array %s\n", name);
+  exit(1);
+}
+
+static double cost_of(const Grid *grid, const int32_t *choice) {
+  double cost = 0;
+  for (size_t node = 0; node < NODES; ++node) {
+    cost += grid->node_costs[node * CHOICES + (size_t)choice[node]];
+  }
+  for (size_t edge = 0; edge < EDGES; ++edge) {
+    const int64_t *ends = grid->ends + 2 * edge;
+    size_t row = (size_t)choice[ends[0]], column = (size_t)choice[ends[1]];
+    cost += grid->edge_costs[(edge * CHOICES + row) * CHOICES + column];
+  }
+  return cost;
+}
+
+/** The least cost; exits where the bound does not prove it. */
+static double least(const Grid *grid, const AlpaCosts *costs,
+                    const AlpaMinimizeOptions *options,
+                    AlpaSolverCache *cache) {
+  AlpaResult *result = alpaMinimize(costs, options, cache);
+  double cost = cost_of(grid, data_of(result, "choice"));
+  double bound = *(const double *)data_of(result, "bound");
+  alpaResultDestroy(result);
+  if (fabs(cost - bound) > 1e-9) {
+    printf("cost %.12g, bound %.12g\n", cost, bound);
+    exit(1);
+  }
+  return cost;
+}
+
+static int print_error(const char *title, AlpaResult *result) {
+  AlpaStringRef error = alpaResultGetError(result);
+  int has_failed = alpaResultHasFailed(result);
+  printf("%s: %.*s\n", title, (int)error.length, error.data);
+  alpaResultDestroy(result);
+  return !has_failed;
+}
+
+int solve_grids(Source source) {
+  (void)source;
+  Grid grid;
+  AlpaMinimizeOptions options = alpaMinimizeOptionsDefault(), small = options;
+  // Nothing is small enough: strategies are dropped by the bound first.
+  small.smallTable = small.smallWork = 1;
+  AlpaSolverCache *cache = alpaSolverCacheCreate();
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    AlpaCosts costs = fill(&grid, seed);
+    double cost = least(&grid, &costs, &options, NULL);
+    if (fabs(cost - least(&grid, &costs, &small, NULL)) > 1e-9 ||
+        fabs(cost - least(&grid, &costs, &options, cache)) > 1e-9 ||
+        fabs(cost - least(&grid, &costs, &options, cache)) > 1e-9) {
+      printf("ways to solve grid %u disagree\n", seed);
+      return 1;
+    }
+    AlpaResult *kept = alpaDropChoices(&costs, cost + 1e-9, 200);
+    if (*(const double *)data_of(kept, "bound") > cost + 1e-9) {
+      printf("the bound of grid %u is no bound\n", seed);
+      return 1;
+    }
+    alpaResultDestroy(kept);
+  }
+  alpaSolverCacheDestroy(cache);
+  printf("20 grids of %d nodes are solved exactly\n", NODES);
+
+  AlpaCosts costs = fill(&grid, 1);
+  grid.ends[1] = grid.ends[0];
+  int status = print_error("loop", alpaMinimize(&costs, &options, NULL));
+  costs = fill(&grid, 1);
+  grid.node_costs[3] = NAN;
+  status |= print_error("nan", alpaMinimize(&costs, &options, NULL));
+  costs = fill(&grid, 1);
+  costs.numNodeCosts -= 1;
+  status |= print_error("short", alpaMinimize(&costs, &options, NULL));
+  return status;
+}
