@@ -11,7 +11,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +123,8 @@ class Killer(threading.Thread):
 def kill_rows(kills: int, seconds: float) -> list[Row]:
     """Random kills until the time is over, then the losses against an undisturbed run."""
     losses: list[Any] = []
-    longest, started = 0.0, set()
+    longest = 0.0
+    started: dict[int, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         cluster = stablehlo_alpa.RayCluster(
             deadline_s=_DEADLINE_S,
@@ -138,7 +139,8 @@ def kill_rows(kills: int, seconds: float) -> list[Row]:
 
         def processes() -> list[int]:
             found = [pid for _, pid in list(executable.processes.values())]
-            started.update(found)
+            for pid in found:
+                started.setdefault(pid, born(pid))
             return found
 
         # Not every try finds a process: some are just being replaced.
@@ -165,11 +167,19 @@ def kill_rows(kills: int, seconds: float) -> list[Row]:
     ]
 
 
-def alive(processes: Iterable[int]) -> list[int]:
-    """Those that have not ended ten seconds later."""
+def born(process: int) -> str:
+    """When a process began, in ticks of the clock; nothing for one that is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+def alive(processes: Mapping[int, str]) -> list[int]:
+    """Those, with when they began, that have not ended ten seconds later."""
     until = time.monotonic() + 10
     while True:
-        found = [process for process in processes if Path(f"/proc/{process}").exists()]
+        found = [pid for pid, begun in processes.items() if begun and born(pid) == begun]
         if not found or time.monotonic() > until:
             return found
         time.sleep(0.1)

@@ -60,6 +60,8 @@ class Fleet:
         self._actors: dict[Place, Any] = {}
         self._plan_ref = ray.put(plan)
         self.processes: dict[Place, tuple[str, int]] = {}
+        # Of processes on this host; unlike their numbers, they are never those of others.
+        self._handles: dict[Place, int] = {}
         self._watch = Watch(plan, self._actors, cluster)
         try:
             self._connect(self._start(range(len(plan.meshes))))
@@ -97,7 +99,12 @@ class Fleet:
             self._groups[mesh] = self._reserve(mesh)
         for mesh, host in new:
             self._actors[mesh, host] = self._make_actor(mesh, host)
-        self.processes |= self.call("whereabouts", dict.fromkeys(new, ()))
+        found = self.call("whereabouts", dict.fromkeys(new, ()))
+        self.processes |= found
+        for place, (node, pid) in found.items():
+            if node == ray.get_runtime_context().get_node_id():
+                with contextlib.suppress(OSError):
+                    self._handles[place] = os.pidfd_open(pid)
         first = [(mesh, host) for mesh, host in new if host == 0 and self._counts[mesh] > 1]
         meeting = self.call("meeting_point", dict.fromkeys(first, (bind,)))
         described = self.call(
@@ -206,11 +213,12 @@ class Fleet:
         for place in [place for place in self._actors if place[0] == mesh]:
             with contextlib.suppress(Exception):
                 ray.kill(self._actors.pop(place))
-            node, pid = self.processes.pop(place, ("", 0))
-            if pid and node == ray.get_runtime_context().get_node_id():
+            self.processes.pop(place, None)
+            if place in self._handles:
                 # Ray asks the process to end, which one that was stopped does not hear.
                 with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+                    signal.pidfd_send_signal(self._handles[place], signal.SIGKILL)
+                os.close(self._handles.pop(place))
             self._watch.forget(place)
         if mesh in self._groups:
             with contextlib.suppress(Exception):
