@@ -103,6 +103,24 @@ static int print_error(const char *title, AlpaResult *result) {
   return !has_failed;
 }
 
+/** Two layers on two devices: both on both, or a stage for each. */
+static int print_stage_sums(double time_of_both) {
+  int64_t firsts[] = {1, 0, 0}, lasts[] = {1, 0, 1}, sizes[] = {1, 1, 2};
+  int64_t limits[] = {9, 9, 9}, lows[] = {0, 0, 0}, highs[] = {3, 3, 3};
+  double times[] = {1.0, 2.0, time_of_both};
+  AlpaStageChoices choices = {3, firsts, lasts, sizes, limits, times};
+  AlpaResult *result = alpaGetStageSums(&choices, 2, 2, -1, 10.0, lows, highs);
+  if (alpaResultHasFailed(result)) {
+    return print_error("stages", result);
+  }
+  // [layer][any number of stages][devices]
+  printf("stages take %g s\n", ((const double *)data_of(result, "sums"))[2]);
+  alpaResultDestroy(result);
+  choices.firsts = lasts;
+  return print_error("order",
+                     alpaGetStageSums(&choices, 2, 2, -1, 10.0, lows, highs));
+}
+
 int solve_grids(Source source) {
   (void)source;
   Grid grid;
@@ -138,5 +156,5 @@ int solve_grids(Source source) {
   costs = fill(&grid, 1);
   costs.numNodeCosts -= 1;
   status |= print_error("short", alpaMinimize(&costs, &options, NULL));
-  return status;
+  return status | print_stage_sums(2.5) | print_stage_sums(3.5);
 }
