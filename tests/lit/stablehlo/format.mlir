@@ -107,3 +107,16 @@ func.func @calls(%a: tensor<4xf32>) -> tensor<4xf32> {
   %1 = chlo.erf %0 : tensor<4xf32> -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// CHECK-LABEL: @types_that_differ
+func.func @types_that_differ(%p: tensor<?xi1>, %a: tensor<4xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
+  // CHECK: stablehlo.select %{{.*}} : (tensor<?xi1>, tensor<4xf32>, tensor<?xf32>) -> tensor<?xf32>
+  %0 = stablehlo.select %p, %a, %b : (tensor<?xi1>, tensor<4xf32>, tensor<?xf32>) -> tensor<?xf32>
+  // CHECK: stablehlo.complex %{{.*}} : (tensor<4xf32>, tensor<?xf32>) -> tensor<?xcomplex<f32>>
+  %1 = stablehlo.complex %a, %b : (tensor<4xf32>, tensor<?xf32>) -> tensor<?xcomplex<f32>>
+  // CHECK: stablehlo.real %{{.*}} : (tensor<?xcomplex<f32>>) -> tensor<?xf32>
+  %2 = stablehlo.real %1 : (tensor<?xcomplex<f32>>) -> tensor<?xf32>
+  // CHECK: stablehlo.add %{{.*}}, %{{.*}} : tensor<?xf32>{{$}}
+  %3 = stablehlo.add %0, %2 : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  return %3 : tensor<?xf32>
+}
