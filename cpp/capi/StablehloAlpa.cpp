@@ -46,7 +46,7 @@ public:
   /// `isPlanned`: the module is analysed or inlined, which needs its regions
   /// known.
   Session(AlpaResult &result, AlpaStringRef text, bool isPlanned = true)
-      : result(result) {
+      : result(result), source(text.data, text.length) {
     registerPassesOnce();
     DialectRegistry registry;
     registerAlpaDialects(registry);
@@ -55,11 +55,11 @@ public:
     context.allowUnregisteredDialects();
     context.getDiagEngine().registerHandler(
         [this](Diagnostic &diagnostic) { record(diagnostic); });
-    if (std::string reason = getReasonToRefuse(toRef(text)); !reason.empty()) {
+    if (std::string reason = getReasonToRefuse(source); !reason.empty()) {
       fail("the module does not parse: " + reason);
       return;
     }
-    module = parseSourceString<ModuleOp>(toRef(text), ParserConfig(&context),
+    module = parseSourceString<ModuleOp>(source, ParserConfig(&context),
                                          "module");
     if (!module) {
       fail("the module does not parse");
@@ -104,6 +104,8 @@ private:
   }
 
   AlpaResult &result;
+  /// MLIR's lexer reads up to a terminator, which the caller's text lacks.
+  std::string source;
   MLIRContext context{MLIRContext::Threading::DISABLED};
   OwningOpRef<ModuleOp> module;
   std::string errors;
