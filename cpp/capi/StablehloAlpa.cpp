@@ -59,8 +59,8 @@ public:
       fail("the module does not parse: " + reason);
       return;
     }
-    module = parseSourceString<ModuleOp>(source, ParserConfig(&context),
-                                         "module");
+    module =
+        parseSourceString<ModuleOp>(source, ParserConfig(&context), "module");
     if (!module) {
       fail("the module does not parse");
       return;
