@@ -145,17 +145,15 @@ struct ExportShardings : impl::ExportShardingsBase<ExportShardings> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<func::FuncOp> entry = getEntryFunction(module);
-    MeshAttr mesh = getMesh(module);
     if (failed(entry)) {
       return signalPassFailure();
     }
-    if (!mesh) {
-      module.emitError() << "has no '" << kMeshAttrName
-                         << "': run alpa-apply-strategies first";
+    FailureOr<MeshAttr> mesh = getPlannedMesh(module);
+    if (failed(mesh)) {
       return signalPassFailure();
     }
     std::unique_ptr<ShardingNotation> notation =
-        ShardingNotation::get(form, mesh);
+        ShardingNotation::get(form, *mesh);
     if (!notation) {
       module.emitError() << "option 'form' is '" << form
                          << "', must be shardy or gspmd";

@@ -255,16 +255,14 @@ struct LowerToSpmd : impl::LowerToSpmdBase<LowerToSpmd> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<func::FuncOp> entry = getEntryFunction(module);
-    MeshAttr mesh = getMesh(module);
     if (failed(entry)) {
       return signalPassFailure();
     }
-    if (!mesh) {
-      module.emitError() << "has no '" << kMeshAttrName
-                         << "': run alpa-apply-strategies first";
+    FailureOr<MeshAttr> mesh = getPlannedMesh(module);
+    if (failed(mesh)) {
       return signalPassFailure();
     }
-    if (failed(SpmdLowering(*entry, mesh).run())) {
+    if (failed(SpmdLowering(*entry, *mesh).run())) {
       return signalPassFailure();
     }
     module->removeDiscardableAttr(kMeshAttrName);

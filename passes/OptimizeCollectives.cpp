@@ -15,15 +15,14 @@ struct OptimizeCollectives
     : impl::OptimizeCollectivesBase<OptimizeCollectives> {
   void runOnOperation() override {
     FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
-    MeshAttr mesh = getMesh(getOperation());
     if (failed(entry)) {
       return signalPassFailure();
     }
-    if (!mesh) {
-      getOperation().emitError() << "has no '" << kMeshAttrName
-                                 << "': run alpa-apply-strategies first";
+    FailureOr<MeshAttr> planned = getPlannedMesh(getOperation());
+    if (failed(planned)) {
       return signalPassFailure();
     }
+    MeshAttr mesh = *planned;
     ReshardPlanner planner(mesh.getSizes());
     // In order of the program: `earlier` are the reshards of the same value.
     DenseMap<Value, SmallVector<ReshardOp>> reshardsOf;

@@ -21,12 +21,8 @@ struct SplitPhases : impl::SplitPhasesBase<SplitPhases> {
     if (failed(entry)) {
       return signalPassFailure();
     }
-    if (!getMesh(module)) {
-      module.emitError() << "has no '" << kMeshAttrName
-                         << "': run alpa-apply-strategies first";
-      return signalPassFailure();
-    }
-    if (failed(splitPhases(module, *entry, splitBackward))) {
+    if (failed(getPlannedMesh(module)) ||
+        failed(splitPhases(module, *entry, splitBackward))) {
       return signalPassFailure();
     }
     entry->erase();

@@ -2,6 +2,8 @@
 
 #include "cpp/analysis/Entry.h"
 
+#include "dialects/alpa/Sharding.h"
+
 namespace mlir::alpa {
 
 FailureOr<func::FuncOp> getEntryFunction(ModuleOp module) {
@@ -25,6 +27,14 @@ FailureOr<func::FuncOp> getEntryFunction(ModuleOp module) {
     return entry.emitOpError() << "must have one block to be planned";
   }
   return entry;
+}
+
+FailureOr<MeshAttr> getPlannedMesh(ModuleOp module) {
+  if (MeshAttr mesh = getMesh(module)) {
+    return mesh;
+  }
+  return module.emitError()
+         << "has no '" << kMeshAttrName << "': run alpa-apply-strategies first";
 }
 
 FailureOr<MeshAttr> parseMesh(MLIRContext *context, ArrayRef<std::string> axes,

@@ -13,6 +13,10 @@ namespace mlir::alpa {
 /// fails if there is none or more than one.
 FailureOr<func::FuncOp> getEntryFunction(ModuleOp module);
 
+/// The mesh of a module that has shardings. Emits an error and fails if it has
+/// none.
+FailureOr<MeshAttr> getPlannedMesh(ModuleOp module);
+
 /// Reads `x:2`, `y:4` into a mesh; errors go to `emitError`.
 FailureOr<MeshAttr> parseMesh(MLIRContext *context, ArrayRef<std::string> axes,
                               function_ref<InFlightDiagnostic()> emitError);

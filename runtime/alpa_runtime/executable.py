@@ -176,12 +176,7 @@ def compile_spmd(program: SpmdProgram, devices: Sequence[jax.Device] | Mesh) -> 
 
 def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
     """The function of global arrays that ``jit`` compiles."""
-    module = LocalModule(
-        name=program.name,
-        text=program.text,
-        inputs=tuple((program.seen_shape(value), value.dtype) for value in program.inputs),
-        outputs=tuple((program.seen_shape(value), value.dtype) for value in program.outputs),
-    )
+    module = LocalModule.of(program)
     if program.is_global:
         return _restoring(program, module)
     # One trace per executable; the lambda keeps jit from writing the module's repr in its name.

@@ -18,7 +18,7 @@ from jax.extend.mlir.dialects import func
 from jax.interpreters import mlir
 
 from alpa_runtime.errors import ProgramError
-from alpa_runtime.program import numpy_dtype
+from alpa_runtime.program import SpmdProgram, ValueSpec, numpy_dtype
 
 TensorType = tuple[tuple[int, ...], str]
 """Shape and dtype name of a tensor."""
@@ -39,6 +39,15 @@ class LocalModule:
     text: str
     inputs: tuple[TensorType, ...]
     outputs: tuple[TensorType, ...]
+
+    @classmethod
+    def of(cls, program: SpmdProgram) -> LocalModule:
+        """The module of a program."""
+
+        def types(values: Sequence[ValueSpec]) -> tuple[TensorType, ...]:
+            return tuple((program.seen_shape(value), value.dtype) for value in values)
+
+        return cls(program.name, program.text, types(program.inputs), types(program.outputs))
 
     def __call__(self, *args: jax.Array) -> list[jax.Array]:
         """Calls ``main`` under a trace."""

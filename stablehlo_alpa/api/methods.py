@@ -19,7 +19,14 @@ from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op import AutoStages, StageOption, check_schedule
 from stablehlo_alpa.layers import AutoLayers, LayerOption
-from stablehlo_alpa.planning.pins import Mask, combine, input_rows, pin_mask, split_work_masks
+from stablehlo_alpa.planning.pins import (
+    Mask,
+    combine,
+    input_rows,
+    pin_inputs,
+    pin_mask,
+    split_work_masks,
+)
 
 BACKENDS = ("alpa", "shardy", "gspmd")
 
@@ -239,12 +246,7 @@ class FollowParallel(Method):
         self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
     ) -> Mapping[int, Mask]:
         """Every input that came with a sharding."""
-        masks: dict[int, Mask] = {}
-        for index, spec in enumerate(self.flat_specs):
-            if spec is not None:
-                mask = pin_mask(program, graph, mesh, index, spec)
-                combine(masks, int(graph.input_node[index]), mask)
-        return masks
+        return pin_inputs(program, graph, mesh, dict(enumerate(self.flat_specs)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import TracedProgram, positions, trace
 from stablehlo_alpa.partitioner.region_planner import mesh_options
 from stablehlo_alpa.planning import plan_program
-from stablehlo_alpa.planning.pins import Mask, combine, pin_mask
+from stablehlo_alpa.planning.pins import Mask, pin_inputs
 
 
 def shardings(
@@ -61,15 +61,10 @@ def shardings(
         donate_argnums=positions(donate_argnums, len(args)),
     )
     leaves = jax.tree.leaves([arg for i, arg in enumerate(args) if i not in static])
-    found = {i: _kept_spec(leaf, mesh) for i, leaf in enumerate(leaves)}
-    kept = {i: spec for i, spec in found.items() if spec is not None}
+    kept = {i: _kept_spec(leaf, mesh) for i, leaf in enumerate(leaves)}
 
     def pins(program: TracedProgram, graph: StrategyGraph, logical: LogicalMesh) -> dict[int, Mask]:
-        masks: dict[int, Mask] = {}
-        for index, spec in kept.items():
-            mask = pin_mask(program, graph, logical, index, spec)
-            combine(masks, int(graph.input_node[index]), mask)
-        return masks
+        return pin_inputs(program, graph, logical, kept)
 
     options = mesh_options(mesh, method or ShardParallel())
     plan = plan_program(program, replace(options, pins=pins))

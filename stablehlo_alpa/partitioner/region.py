@@ -93,13 +93,7 @@ class Region:
 
 def _local(plan: Plan) -> Callable[..., tuple[Any, ...]]:
     """The per-device program of a plan as a function of local arrays."""
-    spmd = plan.spmd
-    module = LocalModule(
-        spmd.name,
-        spmd.text,
-        tuple((spmd.seen_shape(value), value.dtype) for value in spmd.inputs),
-        tuple((spmd.seen_shape(value), value.dtype) for value in spmd.outputs),
-    )
+    module = LocalModule.of(plan.spmd)
     return lambda *args: tuple(module(*args))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from jax.sharding import Mesh, PartitionSpec
 
 from stablehlo_alpa.api import ShardParallel
@@ -29,6 +30,8 @@ _plans: OrderedDict[str, Plan] = OrderedDict()
 
 Finder = Callable[[TracedProgram, StrategyGraph, LogicalMesh, int, PartitionSpec], Mask | None]
 """Strategies that hold an input, or an output, as a spec says."""
+
+Int = npt.NDArray[np.int64]
 
 Entries = tuple[tuple[tuple[str, ...], ...], ...]
 """Per tensor and dimension the mesh axes that split it."""
@@ -55,14 +58,15 @@ class Proposal:
     ) -> Mapping[int, Mask]:
         """What is split stays so, as far as the operators at the boundary allow it together."""
         masks: dict[int, Mask] = {}
-        for index, entries in enumerate(self.inputs):
-            if any(entries):
-                mask = _mask(pin_mask, program, graph, mesh, index, entries)
-                _add(masks, int(graph.input_node[index]), mask)
-        for index, entries in enumerate(self.outputs):
-            if any(entries):
-                mask = _mask(pin_output_mask, program, graph, mesh, index, entries)
-                _add(masks, int(graph.output_node[index]), mask)
+        sides: tuple[tuple[Entries, Finder, Int], ...] = (
+            (self.inputs, pin_mask, graph.input_node),
+            (self.outputs, pin_output_mask, graph.output_node),
+        )
+        for tensors, find, nodes in sides:
+            for index, entries in enumerate(tensors):
+                if any(entries):
+                    mask = _mask(find, program, graph, mesh, index, entries)
+                    _add(masks, int(nodes[index]), mask)
         return masks
 
     def charge(
@@ -167,11 +171,11 @@ def _add(masks: dict[int, Mask], node: int, mask: Mask | None) -> None:
 
 
 def _gather_s(
-    rows: np.ndarray[tuple[int, ...], np.dtype[np.int8]],
+    rows: npt.NDArray[np.int8],
     value: TracedValue,
     mesh: LogicalMesh,
     device: DeviceSpec,
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+) -> npt.NDArray[np.float64]:
     """float64[S]: seconds of an all-gather of the whole result, per strategy of its operator."""
     masks = ((rows >= 0) << np.arange(rows.shape[1])).sum(axis=1)
     seconds = np.zeros(len(rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,9 +96,7 @@ class BoundaryRule:
         entries: list[Any] = []
         for number in classes:
             entry = axes.get(number, ())
-            parts = 1
-            for axis in entry:
-                parts *= mesh.shape[axis]
+            parts = math.prod(mesh.shape[axis] for axis in entry)
             if used & set(entry) or not entry or self.sizes[number] % parts:
                 entries.append(None)
             else:

@@ -132,6 +132,25 @@ def _mask(
     return mask
 
 
+def pin_inputs(
+    program: TracedProgram,
+    graph: StrategyGraph,
+    mesh: LogicalMesh,
+    specs: Mapping[int, PartitionSpec | None],
+) -> dict[int, Mask]:
+    """Strategies that hold inputs as specs say, by number of the input; None leaves one free.
+
+    Raises:
+        ShardingError: as `pin_mask`.
+    """
+    masks: dict[int, Mask] = {}
+    for index, spec in specs.items():
+        if spec is not None:
+            mask = pin_mask(program, graph, mesh, index, spec)
+            combine(masks, int(graph.input_node[index]), mask)
+    return masks
+
+
 def combine(masks: dict[int, Mask], node: int, mask: Mask | None) -> None:
     """And-s a mask into those collected for its node."""
     if mask is not None:

@@ -10,6 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+AlpaArrayRef find_array(const AlpaResult *result, const char *name) {
+  for (size_t i = 0; i < alpaResultGetNumArrays(result); ++i) {
+    AlpaArrayRef array = alpaResultGetArray(result, i);
+    if (array.name.length == strlen(name) &&
+        !memcmp(array.name.data, name, array.name.length)) {
+      return array;
+    }
+  }
+  fprintf(stderr, "there is no array %s\n", name);
+  exit(1);
+}
+
 static char *read_file(const char *path, size_t *length) {
   FILE *file = fopen(path, "rb");
   if (!file) {

@@ -2,8 +2,6 @@
 
 #include "capi_test.h"
 
-#include "cpp/capi/StablehloAlpa.h"
-
 #include <stdio.h>
 
 static void print_number(AlpaArrayRef array, size_t index) {

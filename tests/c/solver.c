@@ -7,12 +7,9 @@
 
 #include "capi_test.h"
 
-#include "cpp/capi/StablehloAlpa.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { ROWS = 5, COLUMNS = 6, CHOICES = 4, NODES = ROWS * COLUMNS };
 enum { EDGES = ROWS * (COLUMNS - 1) + COLUMNS * (ROWS - 1) };
@@ -56,15 +53,7 @@ static AlpaCosts fill(Grid *grid, uint32_t seed) {
 }
 
 static const void *data_of(const AlpaResult *result, const char *name) {
-  for (size_t i = 0; i < alpaResultGetNumArrays(result); ++i) {
-    AlpaArrayRef array = alpaResultGetArray(result, i);
-    if (array.name.length == strlen(name) &&
-        !memcmp(array.name.data, name, array.name.length)) {
-      return array.data;
-    }
-  }
-  fprintf(stderr, "there is no array %s\n", name);
-  exit(1);
+  return find_array(result, name).data;
 }
 
 static double cost_of(const Grid *grid, const int32_t *choice) {

@@ -2,8 +2,6 @@
 
 #include "capi_test.h"
 
-#include "cpp/capi/StablehloAlpa.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,18 +10,6 @@
 static AlpaStringRef ref(const char *text) {
   AlpaStringRef found = {text, strlen(text)};
   return found;
-}
-
-static AlpaArrayRef find_array(const AlpaResult *result, const char *name) {
-  for (size_t i = 0; i < alpaResultGetNumArrays(result); ++i) {
-    AlpaArrayRef array = alpaResultGetArray(result, i);
-    if (array.name.length == strlen(name) &&
-        !memcmp(array.name.data, name, array.name.length)) {
-      return array;
-    }
-  }
-  fprintf(stderr, "there is no array %s\n", name);
-  exit(1);
 }
 
 /** Whole numbers come in the width that their values need. */
@@ -121,6 +107,9 @@ static int plan(Source source, FILE *out) {
   fprintf(out, "nodes: %zu\n", find_array(graph, "node_offset").rows - 1);
   AlpaResult *solution = solve(graph);
   if (fails(solution, out)) {
+    alpaResultDestroy(solution);
+    alpaResultDestroy(graph);
+    alpaResultDestroy(merged);
     return 1;
   }
   AlpaArrayRef choice = find_array(solution, "choice");
