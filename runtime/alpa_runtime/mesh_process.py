@@ -24,8 +24,7 @@ from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.program import ValueSpec
 from alpa_runtime.progress import Progress
 from alpa_runtime.tracing import Event, Tracer
-from alpa_runtime.transport import Link, Place, ProcessTransport, PulledLink, TcpLink
-from alpa_runtime.transport.pulled import is_available
+from alpa_runtime.transport import Place, ProcessTransport, make_link
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,8 +102,7 @@ class MeshProcess:
             place: which mesh, and which of its processes this is.
             num_hosts: processes of every mesh.
             bind: address of the network interface to listen at.
-            transport: ``"jax"``, ``"tcp"``, or ``"auto"``: TCP between CPU devices, where it is
-                twice as fast (``benchmarks/transport.py``), jax's otherwise where this jax has it.
+            transport: between processes; see `make_link`.
             coordinator: address and port where the processes of the mesh meet; only needed when
                 there are several.
             traces: whether steps say what ran when; values are not overwritten then.
@@ -127,13 +125,9 @@ class MeshProcess:
                 f"{len(devices)}"
             )
         self._mesh = mesh = make_mesh(wanted.axes, devices)
-        is_cpu = devices[0].platform == "cpu"
-        is_jax = transport == "jax" or (transport == "auto" and not is_cpu and is_available())
-
-        def make_link(own: Sequence[jax.Device]) -> Link:
-            return PulledLink(own, bind) if is_jax else TcpLink(bind)
-
-        self._transport = ProcessTransport(plan, place, mesh, num_hosts, make_link)
+        self._transport = ProcessTransport(
+            plan, place, mesh, num_hosts, lambda own: make_link(transport, own, bind)
+        )
         self._worker = MeshWorker(plan, number, mesh, self._transport, donates=not traces)
         self._traces = traces
         self._arrays: dict[int, Any] = {}

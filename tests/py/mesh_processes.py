@@ -18,7 +18,10 @@ def serve(pipe: Connection, plan: PipelinePlan, mesh: int, transport: str, secre
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={NUM_DEVICES}"
     os.environ["PJRT_NPROC"] = str(4 * NUM_DEVICES)
     from alpa_runtime.mesh_process import MeshProcess
+    from alpa_runtime.transport import LINKS, DirectLink
+    from host_wire import HostLibrary
 
+    LINKS["host"] = lambda devices, bind: DirectLink(devices, bind, HostLibrary())
     process = MeshProcess(plan, (mesh, 0), (1, 1), transport=transport)
     pipe.send(process.describe()[0])
     process.connect(pipe.recv(), secret)

@@ -310,7 +310,10 @@ def test_a_cluster_of_the_users_is_left_alone() -> None:
     ("make", "message"),
     [
         (lambda: RayCluster(num_hosts=0), "num_hosts must be >= 1, got 0"),
-        (lambda: RayCluster(transport="mail"), "transport must be auto, jax or tcp, got 'mail'"),
+        (
+            lambda: RayCluster(transport="mail"),
+            "transport must be one of auto, tcp, jax, nccl, got 'mail'",
+        ),
         (lambda: RayCluster(on_failure="restart"), "needs snapshot_folder"),
         (lambda: RayCluster(platform="tpu"), "platform must be cpu or gpu, got 'tpu'"),
         (lambda: RayCluster(deadline_s=0), "deadline_s must be > 0 seconds, got 0"),

@@ -43,7 +43,7 @@ def wanted(size: int) -> list[Wanted]:
 
 def assert_still_works(receiver: TcpLink, good: TcpLink, number: int) -> None:
     data = np.arange(64, dtype=np.float32) + number
-    good.offer(number, RECEIVER, [jax.device_put(data)])
+    good.offer(number, RECEIVER, [jax.device_put(data)], [0])
     np.testing.assert_array_equal(receiver.take(number, GOOD, wanted(64))[0], data)
 
 
@@ -139,11 +139,10 @@ def test_closing_wakes_who_waits() -> None:
 
 
 def test_closed_links_leave_no_threads_or_files() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for number in range(5):
         with links() as (receiver, good):
             assert_still_works(receiver, good, number)
-    for thread in threading.enumerate():
-        if thread.daemon and "TcpLink" in repr(getattr(thread, "_target", "")):
-            thread.join(10)
-    assert threading.active_count() <= before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive(), thread

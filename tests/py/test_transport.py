@@ -76,9 +76,12 @@ MAKERS: dict[str, Callable[[PipelinePlan], Any]] = {
     "in_process": InProcess,
     "jax": lambda plan: Apart(plan, "jax"),
     "tcp": lambda plan: Apart(plan, "tcp"),
+    # What NCCL is called by, with a stand-in for NCCL.
+    "host": lambda plan: Apart(plan, "host"),
 }
 slow = pytest.mark.slow
-TRANSPORTS = ["in_process", pytest.param("jax", marks=slow), pytest.param("tcp", marks=slow)]
+APART = ["jax", "tcp", "host"]
+TRANSPORTS = ["in_process", *(pytest.param(name, marks=slow) for name in APART)]
 
 
 @contextlib.contextmanager
@@ -145,7 +148,7 @@ def test_many_in_flight_keep_their_order(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["jax", "tcp"])
+@pytest.mark.parametrize("name", APART)
 def test_a_peer_that_dies_is_an_error(name: str) -> None:
     values: list[Value] = [((256, 256), "float32", "x .", "x y")]
     with running(name, values) as transport:
@@ -175,7 +178,7 @@ def strangers(address: str) -> Iterator[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["jax", "tcp"])
+@pytest.mark.parametrize("name", APART)
 def test_strangers_are_turned_away(name: str) -> None:
     values: list[Value] = [((64, 64), "float32", "x .", "x y")]
     with running(name, values) as transport:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import ray
 
 from alpa_runtime.errors import RuntimeMeshError
+from alpa_runtime.transport import LINKS
 
 OWN_VARIABLES = frozenset({"JAX_PLATFORMS", "XLA_FLAGS", "PJRT_NPROC"})
 """Environment variables that are set for every process on CPU."""
@@ -31,8 +32,9 @@ class RayCluster:
         platform: ``"cpu"`` or ``"gpu"``; by default ``"gpu"`` when the cluster has some.
         bind: address at which the processes of a host listen for others. The default reaches no
             further than the machine; ``"node"`` is the address by which Ray knows each host.
-        transport: between processes: ``"jax"`` (``jax.experimental.transfer``), ``"tcp"``, or
-            ``"auto"``, which is TCP between CPU devices and jax's otherwise.
+        transport: between processes: ``"tcp"``, ``"jax"`` (``jax.experimental.transfer``),
+            ``"nccl"`` (between GPUs, with nccl4py), or ``"auto"``, which is TCP between CPU devices
+            and otherwise NCCL where it is installed, else jax's.
         deadline_s: seconds that a step may take before the cluster counts as stuck. The first step
             gets ``compile_deadline_s`` more.
         on_failure: ``"raise"``, or ``"restart"``: lost processes are replaced by new ones, which
@@ -70,8 +72,10 @@ class RayCluster:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be >= 1, got {value}")
-        if self.transport not in ("auto", "jax", "tcp"):
-            raise ValueError(f"transport must be auto, jax or tcp, got {self.transport!r}")
+        if self.transport not in ("auto", *LINKS):
+            raise ValueError(
+                f"transport must be one of auto, {', '.join(LINKS)}, got {self.transport!r}"
+            )
         if self.platform not in (None, "cpu", "gpu"):
             raise ValueError(f"platform must be cpu or gpu, got {self.platform!r}")
         taken = sorted(OWN_VARIABLES & set(self.runtime_env.get("env_vars", {})))

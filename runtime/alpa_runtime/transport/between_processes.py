@@ -8,17 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import jax
+import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.plan import PipelinePlan, Recv, Run, Send
 from alpa_runtime.program import numpy_dtype
 from alpa_runtime.resharding import Piece, Resharding
 from alpa_runtime.transport.hosts import HostPair, host_pairs
-from alpa_runtime.transport.interface import Receiver, Sender
+from alpa_runtime.transport.interface import Receiver, Sender, TransportError
 from alpa_runtime.transport.pieces import Lander, Packer
 
 Place: TypeAlias = tuple[int, int]
 """A process: number of the mesh, and of the process in it."""
+
+
+def name_of(peer: Place) -> str:
+    """A process, in words."""
+    return f"mesh {peer[0]} host {peer[1]}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,11 +35,33 @@ class Wanted:
         shape: of the piece.
         dtype: numpy dtype, jax's extension types included.
         device: where it is to lie.
+        source: position of the device that sends it in its process.
     """
 
     shape: tuple[int, ...]
     dtype: Any
     device: jax.Device
+    source: int = 0
+
+    def check_size(self, number: int, peer: Place, index: int, found: int | None) -> None:
+        """Compares it with what came.
+
+        Args:
+            number: of the transfer.
+            peer: who sends.
+            index: of the piece in the transfer.
+            found: bytes that came; None for nothing.
+
+        Raises:
+            TransportError: they are not as many.
+        """
+        size = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        if found != size:
+            came = "nothing" if found is None else f"{found} bytes"
+            raise TransportError(
+                f"piece {index} of transfer {number} from {name_of(peer)} has {size} bytes, "
+                f"{came} came"
+            )
 
 
 class Link(Protocol):
@@ -48,8 +76,17 @@ class Link(Protocol):
     def connect(self, addresses: Mapping[Place, str], secret: bytes, place: Place) -> None:
         """Says where all processes are, what only they know, and which of them this is."""
 
-    def offer(self, number: int, peer: Place, pieces: Sequence[jax.Array]) -> None:
-        """Sends; returns before the data has left, and keeps it until then."""
+    def offer(
+        self, number: int, peer: Place, pieces: Sequence[jax.Array], targets: Sequence[int]
+    ) -> None:
+        """Sends; returns before the data has left, and keeps it until then.
+
+        Args:
+            number: of the transfer.
+            peer: who receives.
+            pieces: each on the device that sends it.
+            targets: per piece the position of the device that receives it in its process.
+        """
 
     def take(self, number: int, peer: Place, wanted: Sequence[Wanted]) -> Sequence[jax.Array]:
         """Receives what the peer offers under the number."""
@@ -116,9 +153,9 @@ class ProcessTransport:
         packs = self._packs(send.resharding, send.target, value, send.buffer in self._donated)
 
         def offer(array: jax.Array) -> None:
-            for pair, pack in packs:
+            for pair, pack, targets in packs:
                 number = self._number(send.transfer, pair)
-                self.link.offer(number, (send.target, pair.target), pack(array))
+                self.link.offer(number, (send.target, pair.target), pack(array), targets)
 
         return offer
 
@@ -138,12 +175,16 @@ class ProcessTransport:
 
     def _prepare_packs(
         self, number: int, target: int, index: int, copies: bool
-    ) -> list[tuple[HostPair, Packer]]:
-        """What cuts a value into the pieces for each process of another mesh."""
+    ) -> list[tuple[HostPair, Packer, tuple[int, ...]]]:
+        """What cuts a value into the pieces for each process of another mesh, and their targets."""
         mesh, host = self._place
         shape = self._plan.values[index].local_shape(self._plan.sizes(mesh))
         return [
-            (pair, Packer(pair.resharding, shape, copies=copies))
+            (
+                pair,
+                Packer(pair.resharding, shape, copies=copies),
+                tuple(piece.target for piece in pair.resharding.pieces),
+            )
             for pair in self._pairs(number, mesh, target)
             if pair.source == host
         ]
@@ -171,7 +212,7 @@ class ProcessTransport:
         return host_pairs(self._plan.reshardings[number], *sizes)
 
     def _wanted(self, piece: Piece, dtype: str) -> Wanted:
-        return Wanted(piece.shape, numpy_dtype(dtype), self._devices[piece.target])
+        return Wanted(piece.shape, numpy_dtype(dtype), self._devices[piece.target], piece.source)
 
     def _number(self, transfer: int, pair: HostPair) -> int:
         """What a pair of processes calls a transfer of a step."""

@@ -41,7 +41,7 @@ class Packer:
         """The pieces, in the order of the resharding."""
         pieces: list[Any] = [None] * self._count
         for sender, numbers, cut in self._senders:
-            shard = array.addressable_data(sender)
+            shard = _shard_on(array, sender)
             made = [shard] * len(numbers) if cut is None else cut(shard)
             for number, piece in zip(numbers, made, strict=True):
                 pieces[number] = piece
@@ -93,6 +93,15 @@ class Lander:
             empty = jax.device_put(jnp.zeros(self._local, self._dtype), device)
             return lambda: empty
         return _joiner(tuple(p.target_offset for p in own), self._local, self._dtype)
+
+
+def _shard_on(array: jax.Array, position: int) -> jax.Array:
+    """What a device of this process has of an array."""
+    if array.is_fully_replicated:
+        # Here `addressable_data` returns the first device's, whichever is asked for.
+        shard: jax.Array = array.addressable_shards[position].data
+        return shard
+    return array.addressable_data(position)
 
 
 @functools.lru_cache(maxsize=1024)

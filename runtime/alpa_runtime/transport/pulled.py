@@ -55,7 +55,9 @@ class PulledLink:
         """See `Link`; jax's server has no use for a secret."""
         self._peers = {place: self._server.connect(address) for place, address in addresses.items()}
 
-    def offer(self, number: int, peer: Place, pieces: Sequence[jax.Array]) -> None:
+    def offer(
+        self, number: int, peer: Place, pieces: Sequence[jax.Array], targets: Sequence[int]
+    ) -> None:
         """See `Link`."""
         self._server.await_pull(number, list(pieces))
 
