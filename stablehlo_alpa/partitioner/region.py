@@ -15,12 +15,15 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from stablehlo_alpa.api import ShardParallel
 from stablehlo_alpa.frontend import TracedProgram, trace
-from stablehlo_alpa.partitioner.region_planner import Proposal, plan_region
+from stablehlo_alpa.partitioner.recent import Recent
+from stablehlo_alpa.partitioner.region_planner import Proposal, digest, plan_region
 from stablehlo_alpa.partitioner.sharding_rule import BoundaryRule, spec_entries
 from stablehlo_alpa.planning import Plan
 from stablehlo_alpa.planning.compiler import run_passes
 
 logger = logging.getLogger(__name__)
+
+_rules: Recent[BoundaryRule] = Recent(256)
 
 
 class Region:
@@ -44,9 +47,12 @@ class Region:
 
     @functools.cached_property
     def rule(self) -> BoundaryRule:
-        """How shardings pass the function."""
+        """How shardings pass the function; found once for equal functions."""
         pipeline = "builtin.module(alpa-prepare-pipeline)"
-        return BoundaryRule.of(run_passes(self.program.text, pipeline, self.name)[0])
+        return _rules.get(
+            digest(self.program),
+            lambda: BoundaryRule.of(run_passes(self.program.text, pipeline, self.name)[0]),
+        )
 
     def sdy_rule(self, mesh: Mesh, operands: Any, results: Any) -> SdyShardingRule:
         """For Shardy: as ``custom_partitioning`` wants it."""

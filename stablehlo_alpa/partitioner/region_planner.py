@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +18,11 @@ from stablehlo_alpa.cost import CollectiveKind, PricedGraph, StrategyGraph, coll
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.partitioner.recent import Recent
 from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
 from stablehlo_alpa.planning.pins import Mask, combine, output_rows, pin_mask, pin_output_mask
 
-# Plans that are kept, the least recently used ones go first.
-_KEPT_PLANS = 256
-
-_lock = threading.Lock()
-_plans: OrderedDict[str, Plan] = OrderedDict()
+_plans: Recent[Plan] = Recent(256)
 
 Finder = Callable[[TracedProgram, StrategyGraph, LogicalMesh, int, PartitionSpec], Mask | None]
 """Strategies that hold an input, or an output, as a spec says."""
@@ -101,17 +97,14 @@ def plan_region(
         MeshError: the mesh's devices are not known.
     """
     options = replace(mesh_options(mesh, method), pins=proposal.pins, charge=proposal.charge)
-    key = _digest(program, options, proposal)
-    with _lock:
-        if key in _plans:
-            _plans.move_to_end(key)
-            return _plans[key]
-    plan = plan_program(program, options)
-    with _lock:
-        _plans[key] = plan
-        while len(_plans) > _KEPT_PLANS:
-            _plans.popitem(last=False)
-    return plan
+    rest = (
+        options.cluster,
+        options.mesh_shapes,
+        options.axis_names,
+        options.solve,
+        proposal,
+    )
+    return _plans.get(digest(program, rest), lambda: plan_program(program, options))
 
 
 def mesh_options(mesh: Mesh, method: ShardParallel) -> PlanOptions:
@@ -135,18 +128,10 @@ def mesh_options(mesh: Mesh, method: ShardParallel) -> PlanOptions:
     )
 
 
-def _digest(program: TracedProgram, options: PlanOptions, proposal: Proposal) -> str:
-    """Of all that a plan depends on; not of source lines."""
+def digest(program: TracedProgram, rest: Any = None) -> str:
+    """Of a program, wherever in the source it stands, and of what else counts."""
     text = re.sub(r" loc\([^)]*\)|^#loc.*$", "", program.text, flags=re.MULTILINE)
-    rest = (
-        program.name,
-        options.cluster,
-        options.mesh_shapes,
-        options.axis_names,
-        options.solve,
-        proposal,
-    )
-    return hashlib.sha256(f"{rest!r}\0{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{program.name}\0{rest!r}\0{text}".encode()).hexdigest()
 
 
 def _mask(

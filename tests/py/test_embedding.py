@@ -7,29 +7,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from build_settings import BUILD, cached, llvm_tool
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build"
 
 pytestmark = pytest.mark.slow
-
-
-def cached(name: str) -> str:
-    """A setting of the build that is tested."""
-    text = (BUILD / "CMakeCache.txt").read_text()
-    found = re.search(rf"^{name}:[A-Z]+=(.*)$", text, re.MULTILINE)
-    assert found, f"{name} is not in CMakeCache.txt"
-    return found[1]
 
 
 def run(*command: str | Path) -> str:
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def llvm_tool(name: str) -> Path:
-    return Path(cached("MLIR_DIR")).parents[2] / "bin" / name
 
 
 @pytest.fixture(scope="module")

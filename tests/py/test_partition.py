@@ -16,7 +16,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 import stablehlo_alpa
 from stablehlo_alpa import InfeasibleError, MeshError, ShardParallel, TraceError
-from stablehlo_alpa.partitioner import region_planner
+from stablehlo_alpa.partitioner import region, region_planner
 from stablehlo_alpa.partitioner.region import Region
 
 Spec = PartitionSpec
@@ -207,10 +207,11 @@ def test_equal_regions_are_planned_once(mesh: Mesh) -> None:
         return x
 
     region_planner._plans.clear()
+    region._rules.clear()
     step = jax.jit(deep, in_shardings=(None, on(mesh, "data")))
     w, x = weights(), batch()
     step(w, x)
-    assert len(region_planner._plans) == 1
+    assert len(region_planner._plans) == len(region._rules) == 1
 
 
 def test_where_nothing_is_to_be_split_it_is_the_function(mesh: Mesh) -> None:

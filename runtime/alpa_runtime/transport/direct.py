@@ -77,6 +77,9 @@ class DirectLink:
         self._offers: dict[Place, dict[int, Any]] = defaultdict(dict)
         self._outgoing: dict[Place, _Channel] = {}
         self._incoming: dict[Place, _Channel] = {}
+        # Made behind the receive before: a GPU makes an array only when it is done with all that
+        # was launched, and a receive that began with it would overlap with nothing.
+        self._spare: dict[Callable[[], jax.Array], list[jax.Array]] = defaultdict(list)
 
     def connect(self, addresses: Mapping[Place, str], secret: bytes, place: Place) -> None:
         """See `Link`; who does not know the secret (32 bytes) is turned away."""
@@ -103,7 +106,8 @@ class DirectLink:
         channel = self._incoming.setdefault(peer, _Channel())
         question = np.array([number, len(self._devices)], np.int64)
         self._connections.post(peer, _question(next(channel.asked)), [question])
-        landing = [_allocator(one.shape, one.dtype, one.device)() for one in wanted]
+        makers = [_allocator(one.shape, one.dtype, one.device) for one in wanted]
+        landing = [(self._spare[make] or [make()]).pop() for make in makers]
         sizes = self._collect(peer, _answer(number), 1)[0].view(np.int64)
         for index, one in enumerate(wanted):
             found = int(sizes[index]) if index < len(sizes) else None
@@ -123,6 +127,8 @@ class DirectLink:
             )
 
         self._move(peer, channel, opened, (), receives)
+        for make in makers:
+            self._spare[make].append(make())
         return landing
 
     def close(self) -> None:
