@@ -66,7 +66,7 @@ private:
              << "belongs to a stage of a pipeline, which has no form for XLA's "
                 "partitioner";
     }
-    if (isa<ReshardOp, ResolveOp>(op)) {
+    if (isa<ReshardOp, ResolveOp, ConstrainOp>(op)) {
       forward(op);
       return success();
     }

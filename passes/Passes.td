@@ -14,6 +14,34 @@ def CheckRegions : Pass<"alpa-check-regions", "::mlir::ModuleOp"> {
   }];
 }
 
+def ImportConstraints : Pass<"alpa-import-constraints", "::mlir::ModuleOp"> {
+  let summary = "Makes sharding constraints known to the planner";
+  let description = [{
+    Constraints of Shardy (`sdy.sharding_constraint`) and of GSPMD
+    (`custom_call @Sharding`), which the program's author wrote: one becomes an
+    `alpa.constrain` where all axes of its mesh are among `axes`, the names that
+    a plan will use. Of another mesh, or in a notation without names or with
+    parts of axes, it is left out; a remark says how many are. The meshes go,
+    and so do shardings of arguments and results that refer to them. Before the
+    inliner, for which these operations are unknown.
+
+    before, with `axes=data`:
+    ```mlir
+    sdy.mesh @mesh = <["data"=2]>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {} ]> : tensor<8x4xf32>
+    ```
+    after:
+    ```mlir
+    %1 = alpa.constrain %0 [["data"], []] : tensor<8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"axes", "axes", "std::string",
+               "mesh axes that constraints may name">,
+  ];
+}
+
 def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   let summary = "Prepares a StableHLO module for planning";
   let description = [{

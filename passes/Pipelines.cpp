@@ -16,11 +16,23 @@ namespace {
 struct PreparePipelineOptions : PassPipelineOptions<PreparePipelineOptions> {
   ListOption<std::string> aliases{
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
+  ListOption<std::string> axes{
+      *this, "axes",
+      llvm::cl::desc("mesh axes that sharding constraints may name")};
 };
 
-void addImport(OpPassManager &manager, ArrayRef<std::string> aliases) {
+template <typename ListOption>
+SmallVector<std::string> toVector(const ListOption &option) {
+  return SmallVector<std::string>(option.begin(), option.end());
+}
+
+void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
+               ArrayRef<std::string> axes) {
   // Before the inliner, which does not survive what this refuses.
   manager.addPass(createCheckRegions());
+  ImportConstraintsOptions constraintOptions;
+  constraintOptions.axes.assign(axes.begin(), axes.end());
+  manager.addPass(createImportConstraints(constraintOptions));
   // JAX puts library functions and loop bodies into private functions; an
   // operator has one sharding only once every call has its own copy.
   manager.addPass(createInlinerPass());
@@ -36,8 +48,7 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases) {
 
 void buildPreparePipeline(OpPassManager &manager,
                           const PreparePipelineOptions &options) {
-  addImport(manager, SmallVector<std::string>(options.aliases.begin(),
-                                              options.aliases.end()));
+  addImport(manager, toVector(options.aliases), toVector(options.axes));
   manager.addPass(createMergeOperators());
 }
 
@@ -53,8 +64,8 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
 
 void buildLayersPipeline(OpPassManager &manager,
                          const LayersPipelineOptions &options) {
-  addImport(manager, SmallVector<std::string>(options.aliases.begin(),
-                                              options.aliases.end()));
+  // Stages have meshes of their own, which no author knows.
+  addImport(manager, toVector(options.aliases), {});
   // Behind the inliner, which gives operators of called functions the scope of
   // the call.
   MarkLayersOptions markOptions;

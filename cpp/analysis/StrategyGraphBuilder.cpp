@@ -203,6 +203,27 @@ void StrategyGraphBuilder::visitReplicated(Operation *op, double weight) {
   }
 }
 
+void StrategyGraphBuilder::keepAllowed(ConstrainOp op, MeshAttr mesh,
+                                       SmallVector<FactorRow> &factorRows,
+                                       SmallVector<OperatorRows> &rows) {
+  SmallVector<FactorRow> keptFactorRows;
+  SmallVector<OperatorRows> keptRows;
+  for (auto [factorRow, shardings] : llvm::zip(factorRows, rows)) {
+    if (op.allows(shardings.results.front(), mesh)) {
+      keptFactorRows.push_back(factorRow);
+      keptRows.push_back(shardings);
+    }
+  }
+  if (keptRows.empty()) {
+    op.emitRemark() << "sharding constraint " << op.getDims()
+                    << " is ignored: no sharding of " << op.getType() << " on "
+                    << mesh << " is what it asks for";
+    return;
+  }
+  factorRows = std::move(keptFactorRows);
+  rows = std::move(keptRows);
+}
+
 void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
   SmallVector<unsigned> linearSets;
@@ -234,6 +255,9 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
       factorRows.push_back(candidate);
       rows.push_back(std::move(*shardings));
     }
+  }
+  if (auto constrain = dyn_cast<ConstrainOp>(op)) {
+    keepAllowed(constrain, mesh, factorRows, rows);
   }
   int node =
       addNode(getReadableName(op), op->getName().getStringRef(), rows.size());

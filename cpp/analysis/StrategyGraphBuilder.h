@@ -50,6 +50,10 @@ private:
   LogicalResult visit(Operation *op, double weight);
   LogicalResult visitRegions(Operation *op, double weight);
   void visitLeader(Operation *op, double weight);
+  /// Drops the strategies that a constraint rules out, unless those are all.
+  static void keepAllowed(ConstrainOp op, MeshAttr mesh,
+                          SmallVector<FactorRow> &factorRows,
+                          SmallVector<OperatorRows> &rows);
   void visitFollower(Operation *op, double weight);
   void visitReplicated(Operation *op, double weight);
   void finishFunction(Operation *terminator);

@@ -5,6 +5,8 @@
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -19,7 +21,19 @@ using namespace mlir::alpa;
 #define GET_OP_CLASSES
 #include "dialects/alpa/AlpaOps.cpp.inc"
 
+namespace {
+/// Operations are pure, and mean the same wherever they stand.
+struct AlpaInlinerInterface : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
 void AlpaDialect::initialize() {
+  addInterfaces<AlpaInlinerInterface>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialects/alpa/AlpaAttrs.cpp.inc"
@@ -281,6 +295,77 @@ ShardingRule ResolveOp::getShardingRule() {
 }
 
 FailureOr<SmallVector<Value>> ResolveOp::localize(LocalContext &context) {
+  return llvm::to_vector(context.getOperands());
+}
+
+//===----------------------------------------------------------------------===//
+// ConstrainOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConstrainOp::verify() {
+  // C1
+  if (static_cast<int64_t>(getDims().size()) != getType().getRank()) {
+    return emitOpError() << "has " << getDims().size()
+                         << " entries for a tensor of rank "
+                         << getType().getRank();
+  }
+  llvm::SmallDenseSet<Attribute> seen;
+  for (Attribute dim : getDims()) {
+    if (isa<UnitAttr>(dim)) {
+      continue;
+    }
+    auto names = dyn_cast<ArrayAttr>(dim);
+    if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>)) {
+      return emitOpError()
+             << "expects names of axes or unit per dimension, not " << dim;
+    }
+    // C2
+    for (Attribute name : names) {
+      if (!seen.insert(name).second) {
+        return emitOpError() << "names axis " << name << " twice";
+      }
+    }
+  }
+  return success();
+}
+
+bool ConstrainOp::allows(ArrayRef<int8_t> axes, MeshAttr mesh) {
+  SmallVector<int8_t> wanted(mesh.getNumAxes(), kReplicated);
+  SmallVector<bool> isOpen;
+  for (auto [dim, entry] : llvm::enumerate(getDims())) {
+    isOpen.push_back(isa<UnitAttr>(entry));
+    if (isOpen.back()) {
+      continue;
+    }
+    int64_t last = -1;
+    for (auto name : cast<ArrayAttr>(entry).getAsRange<StringAttr>()) {
+      const auto *found = llvm::find(mesh.getNames(), name);
+      if (found == mesh.getNames().end()) {
+        continue;
+      }
+      int64_t axis = found - mesh.getNames().begin();
+      // The lower axis is always the major one.
+      if (axis < last) {
+        return false;
+      }
+      last = axis;
+      wanted[axis] = static_cast<int8_t>(dim);
+    }
+  }
+  return llvm::all_of(llvm::zip(axes, wanted), [&](auto pair) {
+    auto [has, wants] = pair;
+    return has == wants || (wants == kReplicated && has >= 0 && isOpen[has]);
+  });
+}
+
+ShardingRule ConstrainOp::getShardingRule() {
+  ShardingRule rule = ShardingRule::pointwise(*this);
+  rule.untouchedOperands.push_back(0);
+  rule.untouchedResults.push_back(0);
+  return rule;
+}
+
+FailureOr<SmallVector<Value>> ConstrainOp::localize(LocalContext &context) {
   return llvm::to_vector(context.getOperands());
 }
 

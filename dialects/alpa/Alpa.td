@@ -134,6 +134,33 @@ def Alpa_ResolveOp : Alpa_Op<"resolve", [
   let assemblyFormat = "$operand attr-dict `:` type($result)";
 }
 
+def Alpa_ConstrainOp : Alpa_Op<"constrain", [
+    Pure, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<Alpa_ShardingRuleOpInterface, ["localize"]>]> {
+  let summary = "A sharding that the program's author asks for";
+  let description = [{
+    The identity, which has only the strategies that lay its value out as it
+    says: per dimension the names of the mesh axes that split it, major to
+    minor, or `unit` where that is left open. Axes that no dimension names may
+    split the open dimensions only.
+
+    Example: `%1 = alpa.constrain %0 [["data"], unit, []] : tensor<8x4x2xf32>`
+
+    **Constraints:**
+    - (C1) there is an entry per dimension: names, or `unit`;
+    - (C2) an axis is named at most once.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand $dims attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether a sharding on a mesh is one that is asked for; `axes` has an
+    /// entry per axis of the mesh. Axes that the mesh lacks count as size 1.
+    bool allows(::llvm::ArrayRef<int8_t> axes, MeshAttr mesh);
+  }];
+}
+
 def Alpa_AccumulateOp : Alpa_Op<"accumulate", [
     Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<Alpa_ShardingRuleOpInterface,

@@ -71,7 +71,9 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
     """
     with _progress() as say:
         say(f"{program.name}: merging operators")
-        preparing = f"alpa-prepare-pipeline{{aliases={program.alias_option}}}"
+        # Shardings that the function's author asks for, where it is their mesh that is planned for.
+        axes = ",".join(options.axis_names or ())
+        preparing = f"alpa-prepare-pipeline{{aliases={program.alias_option} axes={axes}}}"
         merged, remarks = run_passes(program.text, f"builtin.module({preparing})", program.name)
         best = _search(program, merged, options, say)
         say(f"{program.name}: lowering to {'x'.join(map(str, best.mesh.shape))}")

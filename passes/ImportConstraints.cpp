@@ -1,0 +1,246 @@
+//===- ImportConstraints.cpp - What the author asks for -------------------===//
+
+#include "dialects/alpa/Alpa.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Passes.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace mlir::alpa {
+
+#define GEN_PASS_DEF_IMPORTCONSTRAINTS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+constexpr StringRef kMeshOp = "sdy.mesh";
+constexpr StringRef kConstraintOp = "sdy.sharding_constraint";
+constexpr StringRef kShardingAttr = "sdy.sharding";
+
+/// An attribute of an operation whose dialect need not be loaded: unregistered
+/// operations keep what stands in `<{...}>` apart.
+Attribute getAttribute(Operation *op, StringRef name) {
+  if (Attribute attribute = op->getAttr(name)) {
+    return attribute;
+  }
+  auto properties =
+      dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
+  return properties ? properties.get(name) : Attribute();
+}
+
+std::string getText(Attribute attribute) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (attribute) {
+    attribute.print(stream);
+  }
+  return text;
+}
+
+/// The names in `<["data"=2, "model"=4]>`.
+SmallVector<StringRef> getNames(StringRef mesh) {
+  SmallVector<StringRef> names;
+  while (mesh.contains('"')) {
+    StringRef rest = mesh.split('"').second;
+    names.push_back(rest.split('"').first);
+    mesh = rest.split('"').second;
+  }
+  return names;
+}
+
+/// Reads Shardy's notation:
+///   #sdy.sharding<@mesh, [{"data"}, {"model", ?}p1], replicated={"z"}>
+///   #sdy.sharding<mesh<["data"=2]>, [{}]>
+/// Parts of axes and unreduced axes are not read.
+class ShardingReader {
+public:
+  explicit ShardingReader(StringRef text) : text(text) {}
+
+  /// The mesh, by name or in full.
+  StringRef mesh;
+  /// As `alpa.constrain` has them.
+  SmallVector<Attribute> dims;
+
+  bool read(Builder &builder) {
+    if (text.contains("unreduced") || !skipPast("sharding<")) {
+      return false;
+    }
+    size_t end = text.find(", [");
+    if (end == StringRef::npos) {
+      return false;
+    }
+    mesh = text.take_front(end);
+    text = text.drop_front(end + StringRef(", [").size());
+    while (!text.consume_front("]")) {
+      if (!readDim(builder)) {
+        return false;
+      }
+      text.consume_front(", ");
+    }
+    return true;
+  }
+
+private:
+  bool skipPast(StringRef prefix) {
+    size_t at = text.find(prefix);
+    text = text.substr(at == StringRef::npos ? text.size() : at)
+               .drop_front(at == StringRef::npos ? 0 : prefix.size());
+    return at != StringRef::npos;
+  }
+
+  bool readDim(Builder &builder) {
+    if (!text.consume_front("{")) {
+      return false;
+    }
+    bool isOpen = false;
+    SmallVector<Attribute> names;
+    while (!text.consume_front("}")) {
+      if (text.consume_front("?")) {
+        isOpen = true;
+      } else if (text.consume_front("\"")) {
+        auto [name, rest] = text.split('"');
+        names.push_back(builder.getStringAttr(name));
+        text = rest;
+      } else {
+        return false;
+      }
+      text.consume_front(", ");
+    }
+    if (text.consume_front("p")) {
+      // A priority of propagation.
+      text = text.drop_while([](char c) { return llvm::isDigit(c); });
+    }
+    // An open dimension may be split further: what splits it is not all of it.
+    dims.push_back(isOpen ? Attribute(builder.getUnitAttr())
+                          : builder.getArrayAttr(names));
+    return true;
+  }
+
+  StringRef text;
+};
+
+class Importer {
+public:
+  template <typename Names>
+  Importer(ModuleOp module, const Names &axes)
+      : module(module), builder(module.getContext()) {
+    for (const std::string &axis : axes) {
+      known.insert(axis);
+    }
+  }
+
+  void run() {
+    SmallVector<Operation *> constraints, meshes;
+    module.walk([&](Operation *op) {
+      if (isConstraint(op)) {
+        constraints.push_back(op);
+      } else if (op->getName().getStringRef() == kMeshOp) {
+        meshes.push_back(op);
+        if (auto name = dyn_cast_or_null<StringAttr>(
+                getAttribute(op, SymbolTable::getSymbolAttrName()))) {
+          meshTexts["@" + name.str()] = getText(getAttribute(op, "mesh"));
+        }
+      }
+    });
+    for (Operation *op : constraints) {
+      import(op);
+    }
+    for (Operation *op : meshes) {
+      op->erase();
+    }
+    if (numIgnored > 0) {
+      emitRemark(*firstIgnored)
+          << numIgnored << " sharding constraint"
+          << (numIgnored == 1 ? " is" : "s are") << " ignored: "
+          << (ignoredMesh.empty()
+                  ? "no axes are named"
+                  : "the mesh that is planned for has other axes than " +
+                        ignoredMesh);
+    }
+  }
+
+private:
+  static bool isConstraint(Operation *op) {
+    if (op->getNumOperands() != 1 || op->getNumResults() != 1 ||
+        op->getOperand(0).getType() != op->getResult(0).getType()) {
+      return false;
+    }
+    auto call = dyn_cast<stablehlo::CustomCallOp>(op);
+    return op->getName().getStringRef() == kConstraintOp ||
+           (call && call.getCallTargetName() == "Sharding");
+  }
+
+  void import(Operation *op) {
+    Value value = op->getOperand(0);
+    std::string text = getText(getAttribute(op, "sharding"));
+    ShardingReader sharding(text);
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (sharding.read(builder) && type &&
+        type.getRank() == static_cast<int64_t>(sharding.dims.size()) &&
+        isPlannedFor(sharding.mesh)) {
+      if (!llvm::all_of(sharding.dims, llvm::IsaPred<UnitAttr>)) {
+        builder.setInsertionPoint(op);
+        value = ConstrainOp::create(builder, op->getLoc(), type, value,
+                                    builder.getArrayAttr(sharding.dims));
+      }
+    } else {
+      ignore(op, sharding.mesh);
+    }
+    op->getResult(0).replaceAllUsesWith(value);
+    op->erase();
+  }
+
+  StringRef getMeshText(StringRef mesh) {
+    auto it = meshTexts.find(mesh.str());
+    return it == meshTexts.end() ? mesh : StringRef(it->second);
+  }
+
+  bool isPlannedFor(StringRef mesh) {
+    SmallVector<StringRef> names = getNames(getMeshText(mesh));
+    return !names.empty() && llvm::all_of(names, [&](StringRef name) {
+      return known.contains(name);
+    });
+  }
+
+  void ignore(Operation *op, StringRef mesh) {
+    if (numIgnored++ == 0) {
+      firstIgnored = op->getLoc();
+      ignoredMesh = llvm::join(getNames(getMeshText(mesh)), ", ");
+    }
+  }
+
+  ModuleOp module;
+  OpBuilder builder;
+  llvm::StringSet<> known;
+  std::map<std::string, std::string> meshTexts;
+  int64_t numIgnored = 0;
+  std::optional<Location> firstIgnored;
+  std::string ignoredMesh;
+};
+
+/// They would refer to meshes that are gone.
+void removeBoundaryShardings(func::FuncOp function) {
+  StringAttr name = StringAttr::get(function.getContext(), kShardingAttr);
+  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+    function.removeArgAttr(index, name);
+  }
+  for (unsigned index = 0; index < function.getNumResults(); ++index) {
+    function.removeResultAttr(index, name);
+  }
+}
+
+struct ImportConstraints : impl::ImportConstraintsBase<ImportConstraints> {
+  using ImportConstraintsBase::ImportConstraintsBase;
+
+  void runOnOperation() override {
+    Importer(getOperation(), axes).run();
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      removeBoundaryShardings(function);
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::alpa

@@ -1,0 +1,38 @@
+// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-import-constraints{axes=data,model})' -split-input-file -allow-unregistered-dialect -verify-diagnostics | FileCheck %s
+
+// Constraints of Shardy's on the axes that are planned for; P.UNCONSTRAINED is `{?}`.
+// CHECK-LABEL: func.func @kept
+// CHECK-SAME:  (%[[X:.*]]: tensor<8x4x2xf32>)
+// CHECK:       %[[A:.*]] = alpa.constrain %[[X]] {{\[\[}}"data"], unit, []] : tensor<8x4x2xf32>
+// CHECK:       %[[B:.*]] = alpa.constrain %[[A]] {{\[\[}}"model", "data"], [], unit] : tensor<8x4x2xf32>
+// CHECK:       return %[[B]]
+// CHECK-NOT:   sdy
+module {
+  "sdy.mesh"() <{mesh = #sdy.mesh<["data"=2, "model"=4]>, sym_name = "mesh"}> : () -> ()
+  func.func @kept(%x: tensor<8x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}]>}) -> tensor<8x4x2xf32> {
+    %0 = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<@mesh, [{"data"}, {?}, {}]>}> : (tensor<8x4x2xf32>) -> tensor<8x4x2xf32>
+    %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<mesh<["data"=2, "model"=4]>, [{"model", "data"}p1, {}, {"data", ?}], replicated={"data"}>}> : (tensor<8x4x2xf32>) -> tensor<8x4x2xf32>
+    // Nothing is asked for.
+    %2 = "sdy.sharding_constraint"(%1) <{sharding = #sdy.sharding<@mesh, [{?}, {?}, {?}]>}> : (tensor<8x4x2xf32>) -> tensor<8x4x2xf32>
+    return %2 : tensor<8x4x2xf32>
+  }
+}
+
+// -----
+
+// Of another mesh, with parts of axes, with partial sums, or as GSPMD writes them: left out.
+// CHECK-LABEL: func.func @left_out
+// CHECK-SAME:  (%[[X:.*]]: tensor<8x4xf32>)
+// CHECK-NEXT:  return %[[X]]
+module {
+  "sdy.mesh"() <{mesh = #sdy.mesh<["data"=2, "expert"=4]>, sym_name = "other"}> : () -> ()
+  func.func @left_out(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+    // expected-remark @below {{5 sharding constraints are ignored: the mesh that is planned for has other axes than data, expert}}
+    %0 = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<@other, [{"data"}, {}]>}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<mesh<["data"=4]>, [{"data":(1)2}, {}]>}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %2 = "sdy.sharding_constraint"(%1) <{sharding = #sdy.sharding<mesh<["data"=4]>, [{}, {}], unreduced={"data"}>}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %3 = stablehlo.custom_call @Sharding(%2) {mhlo.sharding = "{devices=[2,1]<=[2]}"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %4 = "sdy.sharding_constraint"(%3) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    return %4 : tensor<8x4xf32>
+  }
+}
