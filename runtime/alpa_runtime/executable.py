@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import InputError, RuntimeMeshError
-from alpa_runtime.inputs import check_input, deleted_error
+from alpa_runtime.inputs import check_input, checked_aval, deleted_error
 from alpa_runtime.keys import data_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.program import SpmdProgram, ValueSpec, weakened
@@ -96,7 +96,7 @@ class Executable:
 
     def feed(self, index: int, array: Any) -> jax.Array:
         """Puts an input where the program needs it, for one of the next calls."""
-        self._check_one(index, jax.typeof(array))
+        self._check_one(index, array)
         return jax.device_put(array, self.in_shardings[index])
 
     def place(self, args: Sequence[Any]) -> list[Any]:
@@ -119,10 +119,11 @@ class Executable:
                 f"{self.program.name} takes {len(self.program.inputs)} arrays, got {len(args)}"
             )
         for index, arg in enumerate(args):
-            self._check_one(index, jax.typeof(arg))
+            self._check_one(index, arg)
 
-    def _check_one(self, index: int, found: Any) -> None:
-        check_input(self.program.name, self._name(index), self._avals[index], found)
+    def _check_one(self, index: int, arg: Any) -> None:
+        function, name = self.program.name, self._name(index)
+        check_input(function, name, self._avals[index], checked_aval(function, name, arg))
 
     def _deleted(self, args: Sequence[Any]) -> InputError:
         index = next(

@@ -39,6 +39,23 @@ def aval_of(array: Any) -> Any:
     return array.aval if hasattr(array, "aval") else jax.typeof(array)
 
 
+def checked_aval(function: str, name: str, arg: Any) -> Any:
+    """Shape, dtype and weak type of an argument.
+
+    Raises:
+        InputError: it is no array, or one that a transformation of jax traces.
+    """
+    if isinstance(arg, jax.core.Tracer):
+        raise InputError(
+            f"{name} of {function} is traced by jax.jit, jax.grad or another transformation, but a "
+            "planned program runs by itself: transform the function that it was made of"
+        )
+    try:
+        return aval_of(arg)
+    except TypeError as error:
+        raise InputError(f"{name} of {function} is no array: {error}") from error
+
+
 def input_avals(plan: PipelinePlan) -> list[jax.ShapeDtypeStruct]:
     """Shapes and dtypes of the flat inputs, PRNG keys as keys."""
     # Their axes mean nothing, so any mesh will do.
@@ -57,7 +74,7 @@ def check_inputs(
         raise InputError(f"{plan.name} takes {len(avals)} arrays, got {len(args)}")
     for arg, aval, value in zip(args, avals, plan.inputs, strict=True):
         name = value.value.name or "an input"
-        check_input(plan.name, name, aval, aval_of(arg))
+        check_input(plan.name, name, aval, checked_aval(plan.name, name, arg))
         if hasattr(arg, "is_deleted") and arg.is_deleted():
             raise deleted_error(plan.name, name)
 
@@ -100,6 +117,7 @@ def feed(
     Raises:
         InputError: the array's shape or dtype is wrong.
     """
-    aval = aval_of(array)
-    check_input(plan.name, plan.inputs[index].value.name or "an input", avals[index], aval)
+    name = plan.inputs[index].value.name or "an input"
+    aval = checked_aval(plan.name, name, array)
+    check_input(plan.name, name, avals[index], aval)
     return Fed(aval, place(index, array), owner)

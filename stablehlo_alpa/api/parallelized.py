@@ -77,6 +77,12 @@ class Parallelized:
                     # Other shapes or dtypes: another signature, or a mistake that the call
                     # below reports.
                     pass
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in flat):
+            raise TraceError(
+                f"{self.__name__} is called inside of jax.jit, jax.grad or another transformation, "
+                "but runs on devices of its own: transform the function that it is made of, or use "
+                "stablehlo_alpa.partition"
+            )
         compiled = self.compile(*args, **kwargs)
         self._last = (static, compiled)
         return compiled.call_flat(flat)

@@ -1,6 +1,7 @@
 """``parallelize``: one compilation per signature, methods, state, errors."""
 
 import dataclasses
+import functools
 import re
 from typing import Any, NamedTuple
 
@@ -177,6 +178,33 @@ def test_follow_parallel_takes_the_shardings_of_its_inputs():
     assert_close(evaluate(state.params, batch), expected, 1e-5)
     with pytest.raises(sa.ShardingError, match="has a NamedSharding"):
         evaluate.plan(jax.device_get(state.params), batch)
+
+
+TRANSFORMS: dict[str, Any] = {
+    "jit": jax.jit,
+    "grad": jax.grad,
+    "vmap": jax.vmap,
+    "eval_shape": lambda fun: functools.partial(jax.eval_shape, fun),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_transformations_of_what_is_planned_are_refused(name, is_planned):
+    step = sa.parallelize(lambda x: jnp.sum(x**2))
+    x = jnp.ones((8, 8))
+    if is_planned:
+        step(x[0] if name == "vmap" else x)
+    with pytest.raises(sa.TraceError, match=r"inside of jax\.jit, .*partition"):
+        TRANSFORMS[name](step)(x)
+
+
+def test_arguments_that_are_no_arrays_are_refused():
+    step = sa.parallelize(lambda x: x + 1)
+    for _ in range(2):
+        with pytest.raises(sa.TraceError, match="argument of <lambda> is no array"):
+            step("text")
+        step(jnp.ones(8))
 
 
 def test_plans_for_devices_that_do_not_exist():
