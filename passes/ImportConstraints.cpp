@@ -136,7 +136,7 @@ public:
     module.walk([&](Operation *op) {
       if (isConstraint(op)) {
         constraints.push_back(op);
-      } else if (op->getName().getStringRef() == kMeshOp) {
+      } else if (isMesh(op)) {
         meshes.push_back(op);
         if (auto name = dyn_cast_or_null<StringAttr>(
                 getAttribute(op, SymbolTable::getSymbolAttrName()))) {
@@ -162,9 +162,12 @@ public:
   }
 
 private:
+  /// Text may say anything: the operation has to be one that can be taken out.
   static bool isConstraint(Operation *op) {
     if (op->getNumOperands() != 1 || op->getNumResults() != 1 ||
-        op->getOperand(0).getType() != op->getResult(0).getType()) {
+        op->getNumRegions() != 0 || op->getNumSuccessors() != 0 ||
+        op->getOperand(0).getType() != op->getResult(0).getType() ||
+        !op->getParentOfType<func::FuncOp>() || op == &op->getBlock()->back()) {
       return false;
     }
     auto call = dyn_cast<stablehlo::CustomCallOp>(op);
@@ -172,8 +175,18 @@ private:
            (call && call.getCallTargetName() == "Sharding");
   }
 
+  static bool isMesh(Operation *op) {
+    return op->getName().getStringRef() == kMeshOp &&
+           op->getNumResults() == 0 && op->getNumRegions() == 0 &&
+           isa<ModuleOp>(op->getParentOp());
+  }
+
   void import(Operation *op) {
     Value value = op->getOperand(0);
+    if (value.getDefiningOp() == op) {
+      // Of itself, where nothing ever comes.
+      return;
+    }
     std::string text = getText(getAttribute(op, "sharding"));
     ShardingReader sharding(text);
     auto type = dyn_cast<RankedTensorType>(value.getType());

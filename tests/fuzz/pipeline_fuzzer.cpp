@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   AlpaStringRef text = {reinterpret_cast<const char *>(data) + 1, size - 1};
   switch (data[0] % 8) {
   case 0:
-    runPipeline(text, "builtin.module(alpa-prepare-pipeline)");
+    runPipeline(text, "builtin.module(alpa-prepare-pipeline{axes=x,y})");
     break;
   case 1:
     runPipeline(text, "builtin.module(alpa-layers-pipeline{batch=0 "
