@@ -190,15 +190,15 @@ private:
     std::string text = getText(getAttribute(op, "sharding"));
     ShardingReader sharding(text);
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (sharding.read(builder) && type &&
-        type.getRank() == static_cast<int64_t>(sharding.dims.size()) &&
-        isPlannedFor(sharding.mesh)) {
-      if (!llvm::all_of(sharding.dims, llvm::IsaPred<UnitAttr>)) {
-        builder.setInsertionPoint(op);
-        value = ConstrainOp::create(builder, op->getLoc(), type, value,
-                                    builder.getArrayAttr(sharding.dims));
-      }
-    } else {
+    bool isRead = sharding.read(builder) && type &&
+                  type.getRank() == static_cast<int64_t>(sharding.dims.size());
+    bool asksForNothing =
+        isRead && llvm::all_of(sharding.dims, llvm::IsaPred<UnitAttr>);
+    if (isRead && !asksForNothing && isPlannedFor(sharding.mesh)) {
+      builder.setInsertionPoint(op);
+      value = ConstrainOp::create(builder, op->getLoc(), type, value,
+                                  builder.getArrayAttr(sharding.dims));
+    } else if (!asksForNothing) {
       ignore(op, sharding.mesh);
     }
     op->getResult(0).replaceAllUsesWith(value);
