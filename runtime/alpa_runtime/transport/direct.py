@@ -72,6 +72,7 @@ class DirectLink:
             library: moves the pieces.
         """
         self._devices, self._library = list(devices), library
+        self._positions = {device: position for position, device in enumerate(devices)}
         self._connections = Connections(bind)
         self.address = self._connections.address
         self._offers: dict[Place, dict[int, Any]] = defaultdict(dict)
@@ -113,9 +114,8 @@ class DirectLink:
             found = int(sizes[index]) if index < len(sizes) else None
             one.check_size(number, peer, index, found)
         jax.block_until_ready(landing)
-        own = {device: position for position, device in enumerate(self._devices)}
         receives = [
-            Move(own[one.device], one.source, array)
+            Move(self._positions[one.device], one.source, array)
             for one, array in zip(wanted, landing, strict=True)
         ]
 
@@ -155,9 +155,8 @@ class DirectLink:
         pieces, targets = self._connections.wait(peer, lambda: self._offers[peer].pop(number, None))
         jax.block_until_ready(pieces)
         first = len(self._devices)
-        own = {device: position for position, device in enumerate(self._devices)}
         sends = [
-            Move(own[next(iter(piece.devices()))], first + target, piece)
+            Move(self._positions[next(iter(piece.devices()))], first + target, piece)
             for piece, target in zip(pieces, targets, strict=True)
         ]
 
