@@ -1,5 +1,6 @@
 """A train step with everything it is called with, and the optimisers the models share."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -62,6 +63,12 @@ class TrainCase:
             return run
 
         return self.make_step(value_and_grad)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def initial(model: Any, *args: Any) -> Any:
+    """Variables of a flax module; equal modules are compiled once."""
+    return model.init(*args)
 
 
 LossFunction = Callable[[Any, Any, Any, jax.Array], tuple[jax.Array, Any]]

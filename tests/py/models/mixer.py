@@ -78,7 +78,7 @@ def make(
     with_gradients: bool = False,
 ) -> TrainCase:
     """Classification of random images."""
-    model = Mixer(size, patch, hidden, layers, classes, key=jax.random.PRNGKey(0))
+    model = eqx.filter_jit(Mixer)(size, patch, hidden, layers, classes, key=jax.random.PRNGKey(0))
     params, static = eqx.partition(model, eqx.is_array)
     data = random_images(5, batch, size, 3, classes)
 

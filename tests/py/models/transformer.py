@@ -50,7 +50,7 @@ def make(
     sizes = {"vocabulary": vocabulary, "hidden": hidden, "heads": heads, "layers": layers}
     model = hk.without_apply_rng(hk.transform(lambda tokens: _logits(tokens, **sizes)))
     data = random_tokens(5, batch, length, vocabulary)
-    params = model.init(jax.random.PRNGKey(0), data["tokens"])
+    params = jax.jit(model.init)(jax.random.PRNGKey(0), data["tokens"])
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         return cross_entropy(model.apply(params, batch["tokens"]), batch["targets"]), statistics

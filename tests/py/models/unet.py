@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from models.case import TrainCase, make_case
+from models.case import TrainCase, initial, make_case
 
 
 class ConvBlock(nn.Module):
@@ -70,7 +70,7 @@ def make(
         "noise": jax.random.normal(jax.random.PRNGKey(1), (batch, size, size, 3)),
         "times": jax.random.uniform(key, (batch,)),
     }
-    params = jax.jit(model.init)(key, data["images"], data["times"])
+    params = initial(model, key, data["images"], data["times"])
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         del rng

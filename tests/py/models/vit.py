@@ -1,5 +1,6 @@
 """A vision transformer in flax nnx."""
 
+import functools
 from typing import Any
 
 import jax
@@ -61,6 +62,12 @@ class ViT(nnx.Module):
         return self.head(self.norm(x[:, 0]))
 
 
+@functools.partial(nnx.jit, static_argnums=tuple(range(6)))
+def create(size: int, patch: int, hidden: int, heads: int, layers: int, classes: int) -> ViT:
+    """The model with its parameters; equal ones are compiled once."""
+    return ViT(size, patch, hidden, heads, layers, classes, rngs=nnx.Rngs(0))
+
+
 def make(
     *,
     batch: int = 16,
@@ -74,7 +81,7 @@ def make(
     with_gradients: bool = False,
 ) -> TrainCase:
     """Classification of random images."""
-    model = ViT(size, patch, hidden, heads, layers, classes, rngs=nnx.Rngs(0))
+    model = create(size, patch, hidden, heads, layers, classes)
     graph, params, rest = nnx.split(model, nnx.Param, ...)
     data = random_images(3, batch, size, 3, classes)
 
