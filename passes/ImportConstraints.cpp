@@ -64,15 +64,11 @@ public:
   SmallVector<Attribute> dims;
 
   bool read(Builder &builder) {
-    if (text.contains("unreduced") || !skipPast("sharding<")) {
+    if (text.contains("unreduced")) {
       return false;
     }
-    size_t end = text.find(", [");
-    if (end == StringRef::npos) {
-      return false;
-    }
-    mesh = text.take_front(end);
-    text = text.drop_front(end + StringRef(", [").size());
+    // Of a text that is none of these nothing is left, and it has no end.
+    std::tie(mesh, text) = text.split("sharding<").second.split(", [");
     while (!text.consume_front("]")) {
       if (!readDim(builder)) {
         return false;
@@ -83,13 +79,6 @@ public:
   }
 
 private:
-  bool skipPast(StringRef prefix) {
-    size_t at = text.find(prefix);
-    text = text.substr(at == StringRef::npos ? text.size() : at)
-               .drop_front(at == StringRef::npos ? 0 : prefix.size());
-    return at != StringRef::npos;
-  }
-
   bool readDim(Builder &builder) {
     if (!text.consume_front("{")) {
       return false;

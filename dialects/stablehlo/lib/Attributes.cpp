@@ -1,6 +1,6 @@
 //===- Attributes.cpp - attributes, enumerations and types ----------------===//
 
-#include "mlir/IR/DialectImplementation.h"
+#include "DialectHooks.h"
 #include "stablehlo/dialect/AssemblyFormat.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -38,10 +38,7 @@ Attribute StablehloDialect::parseAttribute(DialectAsmParser &parser,
   if (result.has_value()) {
     return succeeded(*result) ? attr : Attribute();
   }
-  // The text of an attribute without a definition is kept as it is.
-  return OpaqueAttr::get(StringAttr::get(getContext(), getNamespace()),
-                         parser.getFullSymbolSpec(),
-                         type ? type : NoneType::get(getContext()));
+  return keepText(parser, *this, type);
 }
 
 void StablehloDialect::printAttribute(Attribute attr,

@@ -2,9 +2,8 @@
 
 #include "stablehlo/dialect/ChloOps.h"
 
-#include "mlir/IR/DialectImplementation.h"
+#include "DialectHooks.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/InliningUtils.h"
 #include "stablehlo/dialect/AssemblyFormat.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -20,29 +19,13 @@ using namespace mlir::chlo;
 #define GET_OP_CLASSES
 #include "stablehlo/dialect/ChloOps.cpp.inc"
 
-namespace {
-/// Any operation may move into the place of a call.
-struct ChloInlinerInterface : public DialectInlinerInterface {
-  using DialectInlinerInterface::DialectInlinerInterface;
-  bool isLegalToInline(Operation *, Operation *, bool) const final {
-    return true;
-  }
-  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
-    return true;
-  }
-  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
-    return true;
-  }
-};
-} // namespace
-
 void ChloDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "stablehlo/dialect/ChloOps.cpp.inc"
       >();
   registerAttributes();
-  addInterfaces<ChloInlinerInterface>();
+  addInterfaces<stablehlo::InlineAnywhere>();
   // Operations without a definition here pass through.
   allowUnknownOperations();
 }
@@ -63,10 +46,7 @@ Attribute ChloDialect::parseAttribute(DialectAsmParser &parser,
   if (result.has_value()) {
     return succeeded(*result) ? attr : Attribute();
   }
-  // The text of an attribute without a definition is kept as it is.
-  return OpaqueAttr::get(StringAttr::get(getContext(), getNamespace()),
-                         parser.getFullSymbolSpec(),
-                         type ? type : NoneType::get(getContext()));
+  return stablehlo::keepText(parser, *this, type);
 }
 
 void ChloDialect::printAttribute(Attribute attr,

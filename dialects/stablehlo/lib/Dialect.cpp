@@ -1,29 +1,12 @@
 //===- Dialect.cpp - the StableHLO dialect --------------------------------===//
 
-#include "mlir/IR/DialectImplementation.h"
-#include "mlir/Transforms/InliningUtils.h"
+#include "DialectHooks.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 
 #include "stablehlo/dialect/StablehloDialect.cpp.inc"
-
-namespace {
-/// Any operation may move into the place of a call.
-struct StablehloInlinerInterface : public DialectInlinerInterface {
-  using DialectInlinerInterface::DialectInlinerInterface;
-  bool isLegalToInline(Operation *, Operation *, bool) const final {
-    return true;
-  }
-  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
-    return true;
-  }
-  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
-    return true;
-  }
-};
-} // namespace
 
 void StablehloDialect::initialize() {
   registerElementwiseOps();
@@ -35,7 +18,7 @@ void StablehloDialect::initialize() {
   registerCustomCallOps();
   registerAttributes();
   registerTypes();
-  addInterfaces<StablehloInlinerInterface>();
+  addInterfaces<InlineAnywhere>();
   // Operations without a definition here pass through.
   allowUnknownOperations();
 }
