@@ -189,7 +189,7 @@ class RayExecutable:
     def _finish_oldest(self) -> None:
         refs = self._pending.popleft()
         with contextlib.suppress(RestartedError):
-            reports = self._supervisor.collect_step(refs)
+            reports = self._supervisor.collect_in_time("step", refs)
             for report in reports.values():
                 # Of what nobody holds any more the number was dropped before.
                 held = ((n, x) for n, x in report.scalars.items() if n in self._held)
@@ -282,9 +282,8 @@ class RayExecutable:
         while True:
             self.synchronize()
             with contextlib.suppress(RestartedError):
-                return self._supervisor.collect(
-                    self._supervisor.fleet.submit(method, calls), self._cluster.deadline_s
-                )
+                refs = self._supervisor.fleet.submit(method, calls)
+                return self._supervisor.collect_in_time(method, refs)
 
     def restore(
         self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]

@@ -55,7 +55,8 @@ class Supervisor:
         self._on_restart = on_restart
         self._failure: BaseException | None = None
         self._restarts = 0
-        self._has_run = False
+        # What the processes have done before: the first time of anything compiles and imports.
+        self._done_once: set[str] = set()
         self.journal = Journal() if cluster.on_failure == "restart" else None
         self.fleet = Fleet(plan, cluster, hosts, traces)
 
@@ -89,10 +90,14 @@ class Supervisor:
             self.fail(error)
             raise
 
-    def collect_step(self, refs: Mapping[Place, Any]) -> dict[Any, Any]:
-        """Answers to a step; the first of new processes compiles what cuts and joins pieces."""
-        results = self.collect(refs, self._step_deadline_s())
-        self._has_run = True
+    def collect_in_time(self, method: str, refs: Mapping[Place, Any]) -> dict[Any, Any]:
+        """Answers to a call that has to keep the deadline of a step.
+
+        The first of its kind has that of compilation besides: a step compiles what cuts and joins
+        pieces, a checkpoint imports orbax.
+        """
+        results = self.collect(refs, self._deadline_s(method))
+        self._done_once.add(method)
         return results
 
     def snapshot(self, step: int) -> None:
@@ -107,7 +112,7 @@ class Supervisor:
         try:
             folder.mkdir(parents=True)
             calls = {place: (str(folder),) for place in places}
-            entries = self.collect(self.fleet.submit("save_all", calls), self._cluster.deadline_s)
+            entries = self.collect_in_time("save_all", self.fleet.submit("save_all", calls))
         except RestartedError:
             remove_folder(folder)
             return
@@ -135,8 +140,8 @@ class Supervisor:
         if self.journal is not None:
             self.journal.close()
 
-    def _step_deadline_s(self) -> float:
-        more = 0.0 if self._has_run else self._cluster.compile_deadline_s
+    def _deadline_s(self, method: str) -> float:
+        more = 0.0 if method in self._done_once else self._cluster.compile_deadline_s
         return self._cluster.deadline_s + more
 
     def _restart(self, error: ClusterError, journal: Journal) -> None:
@@ -147,7 +152,7 @@ class Supervisor:
         try:
             while True:
                 self._restarts += 1
-                self._has_run = False
+                self._done_once.clear()
                 if self._restarts > self._cluster.max_restarts:
                     raise error
                 try:
@@ -169,5 +174,6 @@ class Supervisor:
             self.fleet.call("load_all", {p: (folder, entries[p]) for p in entries})
         for call in journal.calls:
             refs = self.fleet.submit(call.method, call.arguments)
-            self.fleet.collect(refs, self._step_deadline_s())
-            self._has_run |= call.method == "step"
+            is_step = call.method == "step"
+            self.fleet.collect(refs, self._deadline_s("step") if is_step else None)
+            self._done_once.add(call.method)
