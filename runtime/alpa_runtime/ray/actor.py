@@ -14,7 +14,7 @@ from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import MeshProcess, StepOrder, StepReport
 from alpa_runtime.plan import PipelinePlan
-from alpa_runtime.ray.cluster import Hosts
+from alpa_runtime.ray.cluster import DEVICE_COUNT_FLAG, Hosts
 
 
 class MeshActor:
@@ -137,16 +137,25 @@ def resolve(bind: str) -> str:
     return str(ray.util.get_node_ip_address()) if bind == "node" else bind
 
 
-def environment(hosts: Hosts, num_devices: int) -> dict[str, str]:
-    """Environment variables of a process, set before it imports jax."""
+def environment(hosts: Hosts, num_devices: int, given: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables of a process, set before it imports jax.
+
+    Args:
+        hosts: what the cluster has.
+        num_devices: of the process.
+        given: by the user; ``XLA_FLAGS`` are those of this process where they say nothing of them.
+    """
     folders = [path for path in sys.path if os.path.isdir(os.path.join(path, "alpa_runtime"))]
-    variables = {"PYTHONPATH": os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")])}
+    folders = [given.get("PYTHONPATH", ""), *folders, os.environ.get("PYTHONPATH", "")]
+    flags = given.get("XLA_FLAGS", os.environ.get("XLA_FLAGS", "")).split()
+    flags = [flag for flag in flags if not flag.startswith(DEVICE_COUNT_FLAG)]
+    variables = {**given, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
     if hosts.platform == "cpu":
+        flags.append(f"{DEVICE_COUNT_FLAG}={num_devices}")
         variables |= {
             "JAX_PLATFORMS": "cpu",
-            "XLA_FLAGS": f"--xla_force_host_platform_device_count={num_devices}",
             # The size of the pool decides how XLA cuts convolutions, and so their last bits: that
             # of the driver, where it has one.
             "PJRT_NPROC": str(max(4 * num_devices, int(os.environ.get("PJRT_NPROC", 0)))),
         }
-    return variables
+    return variables | {"XLA_FLAGS": " ".join(flags)}

@@ -15,8 +15,11 @@ import ray
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.transport import LINKS
 
-OWN_VARIABLES = frozenset({"JAX_PLATFORMS", "XLA_FLAGS", "PJRT_NPROC"})
+OWN_VARIABLES = frozenset({"JAX_PLATFORMS", "PJRT_NPROC"})
 """Environment variables that are set for every process on CPU."""
+
+DEVICE_COUNT_FLAG = "--xla_force_host_platform_device_count"
+"""Of ``XLA_FLAGS``: how many devices a process on CPU has."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +38,8 @@ class RayCluster:
         transport: between processes: ``"tcp"``, ``"jax"`` (``jax.experimental.transfer``),
             ``"nccl"`` (between GPUs, with nccl4py), or ``"auto"``, which is TCP between CPU devices
             and otherwise NCCL where it is installed, else jax's.
-        deadline_s: seconds that a step may take before the cluster counts as stuck. The first step
-            gets ``compile_deadline_s`` more.
+        deadline_s: seconds that a step, or the beginning of a checkpoint, may take before the
+            cluster counts as stuck. The first of each gets ``compile_deadline_s`` more.
         on_failure: ``"raise"``, or ``"restart"``: lost processes are replaced by new ones, which
             start from the last snapshot and do again what was done since. Needs
             ``snapshot_folder``, and keeps the batches since the last snapshot in Ray's object
@@ -46,7 +49,8 @@ class RayCluster:
         max_restarts: in a row, without a snapshot in between.
         compile_deadline_s: seconds in which all programs have to be compiled.
         runtime_env: of the processes, as Ray takes it (``working_dir``, ``pip``, ``env_vars`` ...).
-            Variables that say which devices a process has are added.
+            Variables that say which devices a process has are added; ``XLA_FLAGS`` are those of the
+            driver where none are given.
     """
 
     address: str | None = None
@@ -78,7 +82,10 @@ class RayCluster:
             )
         if self.platform not in (None, "cpu", "gpu"):
             raise ValueError(f"platform must be cpu or gpu, got {self.platform!r}")
-        taken = sorted(OWN_VARIABLES & set(self.runtime_env.get("env_vars", {})))
+        variables = self.runtime_env.get("env_vars", {})
+        taken = sorted(OWN_VARIABLES & set(variables))
+        if DEVICE_COUNT_FLAG in variables.get("XLA_FLAGS", ""):
+            taken.append(DEVICE_COUNT_FLAG)
         if taken:
             raise ValueError(
                 f"runtime_env sets {', '.join(taken)}, by which processes are given their devices"

@@ -171,12 +171,8 @@ class Fleet:
 
     def _runtime_env(self, size: int) -> dict[str, Any]:
         """The user's, with what says which devices a process has."""
-        own = environment(self._hosts, size)
         given = dict(self._cluster.runtime_env)
-        variables = dict(given.get("env_vars", {}))
-        if "PYTHONPATH" in variables:
-            own["PYTHONPATH"] = os.pathsep.join([variables["PYTHONPATH"], own["PYTHONPATH"]])
-        return given | {"env_vars": variables | own}
+        return given | {"env_vars": environment(self._hosts, size, given.get("env_vars", {}))}
 
     def submit(self, method: str, arguments: Mapping[Place, tuple[Any, ...]]) -> dict[Place, Any]:
         """Asks some processes for something; `collect` has what they answer."""
