@@ -11,6 +11,8 @@ os.environ["XLA_FLAGS"] = (
     os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={NUM_DEVICES}"
 )
 os.environ["PJRT_NPROC"] = str(4 * NUM_DEVICES)
+# Ray runs its workers at the lowest priorities: beside other tests they would hardly get a core.
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (as Ray spells it)
 
 _ROOT = Path(__file__).resolve().parents[2]
 for _folder in (_ROOT, _ROOT / "runtime"):
