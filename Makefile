@@ -19,7 +19,7 @@ LLVM_BIN   := $(abspath $(MLIR_CMAKE)/../../../bin)
 RUN        := PATH="$(BIN):$(LLVM_BIN):$$PATH"
 
 # XLA's CPU client aborts when launches of many virtual devices outrun its thread pool; four threads a device suffice.
-DEVICES := PJRT_NPROC=32 XLA_FLAGS="--xla_force_host_platform_device_count=8 $(XLA_FLAGS)" JAX_PLATFORMS=cpu
+DEVICES = PJRT_NPROC=32 XLA_FLAGS="--xla_force_host_platform_device_count=8 $(XLA_FLAGS)" JAX_PLATFORMS=cpu
 
 SYSTEM_STAMP := .setup/system
 VENV_STAMP   := $(VENV)/.packages
@@ -59,6 +59,9 @@ demo-ray: build
 	@$(DEVICES) $(BIN)/python examples/gpt_pipeline.py --ray
 
 test: style lit pytest
+
+# Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make test-matrix`.
+test-quick pytest: XLA_FLAGS += --xla_backend_optimization_level=0
 
 test-quick: build style lit
 	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix" tests/py

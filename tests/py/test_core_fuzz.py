@@ -128,8 +128,13 @@ def test_damaged_modules_are_refused(worker: Worker, name: str) -> None:
     attack(worker, name, seed=1, count=10)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(seed, marks=pytest.mark.slow if seed == 0 else pytest.mark.matrix)
+        for seed in range(4)
+    ],
+)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_many_damaged_modules_are_refused(worker: Worker, name: str, seed: int) -> None:
     attack(worker, name, seed=100 + seed, count=20)
