@@ -64,7 +64,7 @@ class MeshProcesses:
         """Calls a method; `answer` has its result."""
         self._pipes[mesh].send((name, args))
 
-    def answer(self, mesh: int, timeout_s: float = 60.0) -> Any:
+    def answer(self, mesh: int, timeout_s: float = 300.0) -> Any:
         """The result of the oldest call; an error raises."""
         if not self._pipes[mesh].poll(timeout_s):
             raise TimeoutError(f"mesh {mesh} does not answer")

@@ -16,7 +16,7 @@ from test_core_fuzz import OPTIONS, damage, stages
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("STABLEHLO_ALPA_BUILD", ROOT / "build"))
 TOOL = BUILD / "bin" / "stablehlo-alpa-opt"
-TIMEOUT_S = 30
+TIMEOUT_S = 120
 QUICK = ("matrix_products", "embedding_gradient", "fori_loop", "sorts", "convolution_gradient")
 
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason=f"{TOOL} is not built")

@@ -55,16 +55,13 @@ class Watch:
             done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=min(left, _POLL_S))
             failures = _gather(done, waiting, results)
             if failures:
-                raise self._failed(failures, waiting)
+                raise self._failed(failures)
         return results
 
-    def _failed(self, failures: dict[Place, RayError], waiting: dict[Any, Place]) -> ClusterError:
-        """A death makes its peers fail as well: give it a moment to show."""
-        if not _has_death(failures) and waiting:
-            done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=2 * _POLL_S)
-            failures |= _gather(done, waiting, {})
+    def _failed(self, failures: dict[Place, RayError]) -> ClusterError:
+        """A death makes its peers fail as well, and may show later than what it leads to."""
         if not _has_death(failures):
-            failures.update(self._ping(_POLL_S)[0])
+            failures.update(self._ping(_PING_S)[0])
         dead = [p for p, failure in failures.items() if isinstance(failure, RayActorError)]
         place = min(dead or failures)
         cause, where, doing = failures[place], self._where(place), self._doing(place)
