@@ -37,6 +37,46 @@ static LogicalResult verifyFolding(Operation *op, ValueRange inputs,
   return success();
 }
 
+/// Every result has a shape.
+static LogicalResult verifyResultShapes(Operation *op,
+                                        ArrayRef<int64_t> shape) {
+  for (Value result : op->getResults()) {
+    if (verifyShape(op, "result", typeOf(result).getShape(), shape).failed()) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// How many places the windows of an operation take along each dimension.
+static FailureOr<SmallVector<int64_t>>
+getPlaces(Operation *op, ArrayRef<int64_t> shape, ArrayRef<int64_t> sizes,
+          std::optional<ArrayRef<int64_t>> strides,
+          std::optional<DenseIntElementsAttr> padding,
+          std::optional<ArrayRef<int64_t>> baseDilations = std::nullopt,
+          std::optional<ArrayRef<int64_t>> windowDilations = std::nullopt) {
+  if (verifyCount(op, "window dimensions", sizes.size(), shape.size())
+          .failed()) {
+    return failure();
+  }
+  for (int64_t size : sizes) {
+    if (size < 1) {
+      return op->emitOpError()
+             << "window size must be at least 1, but got " << size;
+    }
+  }
+  auto window =
+      getWindow(op, sizes, strides, padding, baseDilations, windowDilations);
+  if (failed(window)) {
+    return failure();
+  }
+  SmallVector<int64_t> places;
+  for (auto [dim, size] : llvm::zip_equal(*window, shape)) {
+    places.push_back(getNumPlaces(dim, size));
+  }
+  return places;
+}
+
 LogicalResult ReduceOp::verify() {
   // (C1) to (C6)
   if (verifyFolding(*this, getInputs(), getInitValues(), getBody()).failed()) {
@@ -54,13 +94,7 @@ LogicalResult ReduceOp::verify() {
     }
   }
   // (C7)
-  for (Value result : getResults()) {
-    if (verifyShape(*this, "result", typeOf(result).getShape(), shape)
-            .failed()) {
-      return failure();
-    }
-  }
-  return success();
+  return verifyResultShapes(*this, shape);
 }
 
 LogicalResult ReduceWindowOp::verify() {
@@ -68,36 +102,13 @@ LogicalResult ReduceWindowOp::verify() {
   if (verifyFolding(*this, getInputs(), getInitValues(), getBody()).failed()) {
     return failure();
   }
-  RankedTensorType type = typeOf(getInputs().front());
-  ArrayRef<int64_t> sizes = getWindowDimensions();
-  if (verifyCount(*this, "window dimensions", sizes.size(), type.getRank())
-          .failed()) {
-    return failure();
-  }
   // (C4) to (C12)
-  for (int64_t size : sizes) {
-    if (size < 1) {
-      return emitOpError() << "window size must be at least 1, but got "
-                           << size;
-    }
-  }
-  auto window = getWindow(*this, sizes, getWindowStrides(), getPadding(),
-                          getBaseDilations(), getWindowDilations());
-  if (failed(window)) {
-    return failure();
-  }
+  auto places =
+      getPlaces(*this, typeOf(getInputs().front()).getShape(),
+                getWindowDimensions(), getWindowStrides(), getPadding(),
+                getBaseDilations(), getWindowDilations());
   // (C14), (C15)
-  SmallVector<int64_t> shape;
-  for (auto [dim, size] : llvm::zip_equal(*window, type.getShape())) {
-    shape.push_back(getNumPlaces(dim, size));
-  }
-  for (Value result : getResults()) {
-    if (verifyShape(*this, "result", typeOf(result).getShape(), shape)
-            .failed()) {
-      return failure();
-    }
-  }
-  return success();
+  return failed(places) ? failure() : verifyResultShapes(*this, *places);
 }
 
 LogicalResult SelectAndScatterOp::verify() {
@@ -115,29 +126,15 @@ LogicalResult SelectAndScatterOp::verify() {
     return failure();
   }
   SmallVector<int64_t> ones(type.getRank(), 1);
-  ArrayRef<int64_t> sizes = getWindowDimensions().value_or(ones);
   // (C4) to (C8)
-  if (verifyCount(*this, "window dimensions", sizes.size(), type.getRank())
-          .failed()) {
-    return failure();
-  }
-  for (int64_t size : sizes) {
-    if (size < 1) {
-      return emitOpError() << "window size must be at least 1, but got "
-                           << size;
-    }
-  }
-  auto window = getWindow(*this, sizes, getWindowStrides(), getPadding(),
-                          std::nullopt, std::nullopt);
-  if (failed(window)) {
+  auto places =
+      getPlaces(*this, type.getShape(), getWindowDimensions().value_or(ones),
+                getWindowStrides(), getPadding());
+  if (failed(places)) {
     return failure();
   }
   // (C2)
-  SmallVector<int64_t> shape;
-  for (auto [dim, size] : llvm::zip_equal(*window, type.getShape())) {
-    shape.push_back(getNumPlaces(dim, size));
-  }
-  return verifyShape(*this, "source", typeOf(getSource()).getShape(), shape);
+  return verifyShape(*this, "source", typeOf(getSource()).getShape(), *places);
 }
 
 LogicalResult SortOp::verify() {
