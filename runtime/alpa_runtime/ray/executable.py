@@ -23,6 +23,7 @@ from alpa_runtime.ray.arrays import ArrayType, DistributedArray, input_type, out
 from alpa_runtime.ray.cluster import Hosts, RayCluster, register
 from alpa_runtime.ray.feeder import Feeder, arrays_apart, to_numpy
 from alpa_runtime.ray.supervisor import RestartedError, Supervisor
+from alpa_runtime.ray.watch import discard
 from alpa_runtime.tracing import Event, join_traces, write_trace
 from alpa_runtime.transport import Place
 
@@ -83,7 +84,7 @@ class RayExecutable:
         self._scalars: dict[int, Any] = {}
         self._pending: deque[dict[Place, Any]] = deque()
         self._supervisor = Supervisor(
-            plan, cluster, hosts, self._pending.clear, traces=options.trace
+            plan, cluster, hosts, self._forget_pending, traces=options.trace
         )
         places = self._supervisor.fleet.places
         self._places = {
@@ -104,7 +105,6 @@ class RayExecutable:
         """Ends all processes of the plan. Handles of arrays on them are lost."""
         with self._lock:
             self._supervisor.close()
-            self._pending.clear()
 
     def compile(self) -> None:
         """Does nothing: programs were compiled when the processes started."""
@@ -199,6 +199,11 @@ class RayExecutable:
                 first = [report for (_, host), report in reports.items() if host == 0]
                 self.events = join_traces((one.begun, one.events) for one in first)
                 write_trace(self.events, self.options.trace_path)
+
+    def _forget_pending(self) -> None:
+        """Drops steps that will never be done."""
+        discard([ref for refs in self._pending for ref in refs.values()])
+        self._pending.clear()
 
     def synchronize(self) -> None:
         """Waits until all steps that were asked for are done.

@@ -39,7 +39,7 @@ class Supervisor:
         plan: PipelinePlan,
         cluster: RayCluster,
         hosts: Hosts,
-        on_restart: Callable[[], None],
+        on_lost: Callable[[], None],
         traces: bool = False,
     ) -> None:
         """Starts the processes.
@@ -48,11 +48,11 @@ class Supervisor:
             plan: what is run.
             cluster: where, and what is to happen on a failure.
             hosts: what the cluster has.
-            on_restart: called once calls in flight are lost, before they are repeated.
+            on_lost: called once calls in flight are lost, before they are repeated if they are.
             traces: whether steps say what ran when.
         """
         self._plan, self._cluster, self._hosts = plan, cluster, hosts
-        self._on_restart = on_restart
+        self._on_lost = on_lost
         self._failure: BaseException | None = None
         self._restarts = 0
         # What the processes have done before: the first time of anything compiles and imports.
@@ -137,6 +137,7 @@ class Supervisor:
         """Ends everything."""
         self._failure = self._failure or RuntimeMeshError(f"{self._plan.name} was closed")
         self.fleet.close()
+        self._on_lost()
         if self.journal is not None:
             self.journal.close()
 
@@ -148,7 +149,7 @@ class Supervisor:
         """Goes back to the last snapshot with new processes, and repeats what came behind."""
         _log.warning("%s; restarting", error)
         journal.poll()
-        self._on_restart()
+        self._on_lost()
         try:
             while True:
                 self._restarts += 1

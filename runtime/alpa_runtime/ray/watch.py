@@ -55,7 +55,9 @@ class Watch:
             done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=min(left, _POLL_S))
             failures = _gather(done, waiting, results)
             if failures:
-                raise self._failed(failures)
+                error = self._failed(failures)
+                discard(list(waiting))
+                raise error
         return results
 
     def _failed(self, failures: dict[Place, RayError]) -> ClusterError:
@@ -117,6 +119,13 @@ class Watch:
         """Removes what a process leaves behind on this host."""
         with contextlib.suppress(OSError, KeyError):
             os.unlink(self.progress.pop(place))
+
+
+def discard(refs: Sequence[Any]) -> None:
+    """Takes answers that nobody wants any more; Ray reports errors that nobody has looked at."""
+    if refs and ray.is_initialized():
+        done, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0)
+        _gather(done, dict.fromkeys(done, (0, 0)), {})
 
 
 def _gather(
