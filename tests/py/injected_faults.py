@@ -267,6 +267,8 @@ def two_hosts() -> Iterator[None]:
     """Two network namespaces, joined by a virtual Ethernet, with a Ray cluster over both."""
     for namespace in _NAMESPACES:
         _ip("netns", "add", namespace)
+    # In the usual folder Ray would note the cluster as that of this machine.
+    folder = tempfile.mkdtemp(prefix="ray_")
     try:
         first, second = _NAMESPACES
         _ip(
@@ -285,7 +287,12 @@ def two_hosts() -> Iterator[None]:
             _NAMESPACES,
             _ADDRESSES,
             (
-                ["--head", f"--port={_PORT}", "--include-dashboard=false"],
+                [
+                    "--head",
+                    f"--port={_PORT}",
+                    "--include-dashboard=false",
+                    f"--temp-dir={folder}",
+                ],
                 [f"--address={_ADDRESSES[0]}:{_PORT}"],
             ),
             strict=True,
@@ -302,6 +309,7 @@ def two_hosts() -> Iterator[None]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
             subprocess.run(["ip", "netns", "del", namespace], check=False)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def cut_link() -> Outcome:
