@@ -1,6 +1,7 @@
 //===- Import.cpp - Prepares a module for planning ------------------------===//
 
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/StrategyGraph.h"
 #include "passes/Passes.h"
 
 namespace mlir::alpa {
@@ -55,9 +56,9 @@ struct Import : impl::ImportBase<Import> {
       for (Region &region : op->getRegions()) {
         for (BlockArgument argument : region.getArguments()) {
           if (isDynamic(argument.getType())) {
-            op->emitError() << "argument " << argument.getArgNumber()
-                            << " has the dynamic type " << argument.getType()
-                            << "; planning needs static shapes";
+            op->emitError()
+                << getReadableName(argument) << " has the dynamic type "
+                << argument.getType() << "; planning needs static shapes";
             return WalkResult::interrupt();
           }
         }

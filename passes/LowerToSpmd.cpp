@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/OperatorShardings.h"
+#include "cpp/analysis/StrategyGraph.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/CollectiveEmitter.h"
 #include "passes/Passes.h"
@@ -73,7 +74,7 @@ private:
     for (BlockArgument argument : global.getArguments()) {
       if (isa<RankedTensorType>(argument.getType()) && !getSharding(argument)) {
         return emitError(argument.getLoc())
-               << "argument " << argument.getArgNumber()
+               << getReadableName(argument)
                << " has no sharding: run alpa-apply-strategies first";
       }
       mapping.map(argument,

@@ -268,10 +268,8 @@ private:
       if (maker && (accumulated.contains(maker) || !computed.contains(maker))) {
         return;
       }
-      std::string what =
-          maker ? "'" + getReadableName(maker) + "'"
-                : "argument " +
-                      std::to_string(cast<BlockArgument>(value).getArgNumber());
+      std::string what = maker ? "'" + getReadableName(maker) + "'"
+                               : getReadableName(cast<BlockArgument>(value));
       result = op->emitOpError()
                << "runs once per step and uses " << what
                << ", which is of one of " << numMicroBatches

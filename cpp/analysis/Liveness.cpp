@@ -75,7 +75,7 @@ FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
     if (range.start <= peak && peak <= range.end) {
       auto argument = dyn_cast<BlockArgument>(range.value);
       profile.live.push_back(
-          {argument ? "argument " + std::to_string(argument.getArgNumber())
+          {argument ? getReadableName(argument)
                     : getReadableName(range.value.getDefiningOp()),
            range.bytes});
     }

@@ -31,6 +31,12 @@ std::string getScope(Location location) {
   return {};
 }
 
+std::string getReadableName(BlockArgument argument) {
+  std::string name = getScope(argument.getLoc());
+  return name.empty() ? "argument " + std::to_string(argument.getArgNumber())
+                      : name;
+}
+
 std::string getReadableName(Operation *op) {
   std::string scope = getScope(op->getLoc());
   return scope.empty() ? op->getName().getStringRef().str() : scope;

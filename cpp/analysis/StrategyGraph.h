@@ -125,6 +125,9 @@ std::string getScope(Location location);
 /// A readable name from an operator's location: its name scope and kind.
 std::string getReadableName(Operation *op);
 
+/// The name that an argument's location carries, or its number.
+std::string getReadableName(BlockArgument argument);
+
 } // namespace mlir::alpa
 
 #endif // CPP_ANALYSIS_STRATEGYGRAPH_H

@@ -26,7 +26,7 @@ FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
     }
   });
   for (BlockArgument argument : function.getArguments()) {
-    std::string name = "argument " + std::to_string(argument.getArgNumber());
+    std::string name = getReadableName(argument);
     ValuePlacement placement = placeFreely(argument, name, "input");
     graph.valuePlacements[argument] = placement;
     StrategyGraph::Boundary input{name, placement, -1, false};

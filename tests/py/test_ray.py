@@ -225,7 +225,8 @@ def test_a_count_of_steps_changes_no_signature(cluster: Any, tmp_path: Path) -> 
 
     def counted(state: Any, batch: Any, rng: jax.Array) -> Any:
         inner, metrics = case.step(state["inner"], batch, rng)
-        return {"inner": inner, "step": state["step"] + 1}, metrics
+        key = jax.random.fold_in(state["key"], state["step"])
+        return {"inner": inner, "step": state["step"] + 1, "key": key}, metrics
 
     step = stablehlo_alpa.parallelize(
         counted,
@@ -235,9 +236,12 @@ def test_a_count_of_steps_changes_no_signature(cluster: Any, tmp_path: Path) -> 
         cluster=cluster,
         donate_argnums=0,
     )
-    # What is donated must not be the state that is made again below.
-    begin = {"inner": jax.device_get(case.state), "step": 0}
-    state: Any = begin
+
+    def begin() -> Any:
+        # What is donated must not be the state that is made again below.
+        return {"inner": jax.device_get(case.state), "step": 0, "key": jax.random.key(7)}
+
+    state = begin()
     compiled = step.compile(state, case.batch, case.rng)
     for _ in range(3):
         state, _ = step(state, case.batch, case.rng)
@@ -245,12 +249,18 @@ def test_a_count_of_steps_changes_no_signature(cluster: Any, tmp_path: Path) -> 
         assert state["step"].weak_type
     save_checkpoint(tmp_path / "saved", state)
     for found in (
-        step.restore_state(tmp_path / "saved", begin, batch=(case.batch, case.rng)),
-        step.create_state(lambda: begin, batch=(case.batch, case.rng)),
+        step.restore_state(tmp_path / "saved", begin(), batch=(case.batch, case.rng)),
+        step.create_state(begin, batch=(case.batch, case.rng)),
     ):
         assert step.compile(found, case.batch, case.rng) is compiled
         after, _ = step(found, case.batch, case.rng)
         assert int(after["step"]) in (1, 4)
+        key = jax.random.key(7)
+        for number in range(int(after["step"])):
+            key = jax.random.fold_in(key, number)
+        assert jax.random.key_data(jax.device_get(after["key"])).tolist() == (
+            jax.random.key_data(key).tolist()
+        )
     compiled.close()
 
 

@@ -72,7 +72,8 @@ def _sharding(plan: PipelinePlan, mesh: int, value: ValueSpec) -> MeshSharding:
 class DistributedArray:
     """A handle: the data stays on the devices of its mesh until someone looks at it.
 
-    ``np.asarray``, ``float`` and ``jax.device_get`` fetch the whole array.
+    ``np.asarray``, ``float`` and ``jax.device_get`` fetch the whole array; of typed PRNG keys, which
+    numpy does not know, ``jax.device_get`` alone.
 
     Attributes:
         shape: global shape.
@@ -160,7 +161,11 @@ class DistributedArray:
         return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(self.fetch(), dtype=dtype, copy=copy)
+        fetched = self.fetch()
+        if self.key_impl is not None:
+            # As jax.device_get wants it; numpy says that it is no array.
+            return fetched
+        return np.array(fetched, dtype=dtype, copy=copy)
 
     def __float__(self) -> float:
         return float(self.fetch())
