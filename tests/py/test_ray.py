@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import os
 import signal
@@ -162,6 +163,7 @@ def test_handles_say_what_they_are(running: Any) -> None:
     for handle, array in zip(jax.tree.leaves(state), jax.tree.leaves(fetched), strict=True):
         assert (handle.shape, handle.dtype) == (array.shape, array.dtype)
         assert isinstance(array, np.ndarray)
+    assert jax.eval_shape(lambda tree: tree, state) == jax.eval_shape(lambda tree: tree, fetched)
     after, _ = step(state, case.batch, case.rng)
     # The state was donated.
     assert leaf.is_deleted()
@@ -170,6 +172,37 @@ def test_handles_say_what_they_are(running: Any) -> None:
     with pytest.raises(InputError, match="was deleted"):
         step(state, case.batch, case.rng)
     np.asarray(jax.tree.leaves(after)[-1])
+
+
+def test_handles_compute_as_arrays_do(running: Any) -> None:
+    step, case, state = running
+    fetched = jax.device_get(state)
+    for handle, array in zip(jax.tree.leaves(state), jax.tree.leaves(fetched), strict=True):
+        assert handle.nbytes == array.nbytes
+        for compute in (
+            lambda x: x + 1,
+            lambda x: np.float32(2) - x,
+            lambda x: jax.numpy.ones(()) * x,
+            lambda x: -x < 0,
+            np.mean,
+            jax.numpy.asarray,
+            jax.numpy.zeros_like,
+            lambda x: x[..., None],
+        ):
+            np.testing.assert_array_equal(compute(handle), compute(array))
+        if array.ndim:
+            assert len(handle) == len(array)
+            np.testing.assert_array_equal(list(handle), list(array))
+        assert handle.tolist() == array.tolist()
+        with pytest.raises(InputError, match=r"DistributedArray\(.*\) cannot be copied or pickled"):
+            copy.deepcopy(handle)
+    _, metrics = step(state, case.batch, case.rng)
+    loss, total = metrics["loss"], 0.0
+    total += loss
+    assert total == float(loss)
+    assert loss <= total
+    assert str(loss) == str(float(loss))
+    assert f"{loss:.3f}" == f"{float(loss):.3f}"
 
 
 def test_arrays_that_nobody_holds_are_dropped(running: Any) -> None:

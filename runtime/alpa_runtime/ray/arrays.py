@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, NoReturn
 
 import jax
 import numpy as np
 from jax.sharding import PartitionSpec
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from alpa_runtime.errors import InputError
 from alpa_runtime.keys import key_shape, with_impl
@@ -30,6 +31,9 @@ class MeshSharding:
     mesh: int
     mesh_axes: tuple[tuple[str, int], ...]
     spec: PartitionSpec
+
+    # jax asks this of shardings before it makes an array like another: these devices are not here.
+    _is_concrete: ClassVar[bool] = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,11 +73,12 @@ def _sharding(plan: PipelinePlan, mesh: int, value: ValueSpec) -> MeshSharding:
     return MeshSharding(mesh, plan.meshes[mesh].axes, value.logical_spec)
 
 
-class DistributedArray:
+class DistributedArray(NDArrayOperatorsMixin):
     """A handle: the data stays on the devices of its mesh until someone looks at it.
 
-    ``np.asarray``, ``float`` and ``jax.device_get`` fetch the whole array; of typed PRNG keys, which
-    numpy does not know, ``jax.device_get`` alone.
+    ``np.asarray``, ``jnp.asarray``, ``float``, ``jax.device_get``, operators, indices and numpy's
+    functions fetch the whole array, and compute in this process; of typed PRNG keys, which numpy
+    does not know, ``jax.device_get`` alone.
 
     Attributes:
         shape: global shape.
@@ -83,9 +88,6 @@ class DistributedArray:
         number: by which the processes of the mesh know it.
         owner: what runs the plan.
     """
-
-    # numpy asks us before its own scalars take over.
-    __array_priority__ = 100
 
     def __init__(
         self,
@@ -118,6 +120,11 @@ class DistributedArray:
     def size(self) -> int:
         """Elements."""
         return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * int(self.dtype.itemsize)
 
     @property
     def weak_type(self) -> bool:
@@ -167,6 +174,21 @@ class DistributedArray:
             return fetched
         return np.array(fetched, dtype=dtype, copy=copy)
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        fetched = [one.fetch() if isinstance(one, DistributedArray) else one for one in inputs]
+        return getattr(ufunc, method)(*fetched, **kwargs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.fetch()[index]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a scalar")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fetch())
+
     def __float__(self) -> float:
         return float(self.fetch())
 
@@ -180,8 +202,24 @@ class DistributedArray:
         """The only element, as a Python number."""
         return self.fetch().item()
 
+    def tolist(self) -> Any:
+        """All elements, as Python numbers in lists."""
+        return self.fetch().tolist()
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError(
+            f"{self!r} cannot be copied or pickled: its data is on a cluster. jax.device_get "
+            "fetches it, save_checkpoint writes it where it is"
+        )
+
+    def __str__(self) -> str:
+        return str(self.item()) if self._is_number() else repr(self)
+
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.size == 1 else repr(self)
+        return format(self.item(), spec) if self._is_number() else format(repr(self), spec)
+
+    def _is_number(self) -> bool:
+        return self.size == 1 and self.key_impl is None and not self.is_deleted()
 
     def __repr__(self) -> str:
         sizes = ",".join(map(str, self.shape))
