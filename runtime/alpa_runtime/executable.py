@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import InputError, RuntimeMeshError
-from alpa_runtime.inputs import check_input, checked_aval, deleted_error
+from alpa_runtime.inputs import check_input, checked_aval, deleted_error, fetched
 from alpa_runtime.keys import data_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.program import SpmdProgram, ValueSpec, weakened
@@ -97,7 +97,7 @@ class Executable:
     def feed(self, index: int, array: Any) -> jax.Array:
         """Puts an input where the program needs it, for one of the next calls."""
         self._check_one(index, array)
-        return jax.device_put(array, self.in_shardings[index])
+        return jax.device_put(fetched(array), self.in_shardings[index])
 
     def place(self, args: Sequence[Any]) -> list[Any]:
         """Moves arrays whose sharding is not the program's; leaves everything else alone."""
@@ -109,7 +109,7 @@ class Executable:
             or not arg.committed
             or arg.sharding.is_equivalent_to(sharding, arg.ndim)
             else jax.device_put(arg, sharding)
-            for arg, sharding in zip(args, self.in_shardings, strict=True)
+            for arg, sharding in zip(map(fetched, args), self.in_shardings, strict=True)
         ]
 
     def check(self, args: Sequence[Any]) -> None:

@@ -39,6 +39,11 @@ def aval_of(array: Any) -> Any:
     return array.aval if hasattr(array, "aval") else jax.typeof(array)
 
 
+def fetched(array: Any) -> Any:
+    """An array of this process: what a cluster keeps is brought here."""
+    return array.fetch() if hasattr(array, "fetch") else array
+
+
 def checked_aval(function: str, name: str, arg: Any) -> Any:
     """Shape, dtype and weak type of an argument.
 

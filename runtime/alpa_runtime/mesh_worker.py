@@ -11,6 +11,7 @@ import jax
 from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.executable import Executable
+from alpa_runtime.inputs import fetched
 from alpa_runtime.plan import Free, Instruction, PipelinePlan, Recv, Run, Send
 from alpa_runtime.tracing import Tracer
 from alpa_runtime.transport.interface import Transport
@@ -130,4 +131,4 @@ def put(array: Any, sharding: NamedSharding) -> jax.Array:
     """An array on a mesh, itself if it is there already."""
     if isinstance(array, jax.Array) and array.sharding == sharding:
         return array
-    return jax.device_put(array, sharding)
+    return jax.device_put(fetched(array), sharding)

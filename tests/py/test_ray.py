@@ -174,6 +174,22 @@ def test_handles_say_what_they_are(running: Any) -> None:
     np.asarray(jax.tree.leaves(after)[-1])
 
 
+def test_handles_are_arguments_of_other_programs(running: Any) -> None:
+    _, case, state = running
+    fetched = jax.device_get(state)
+    expected = float(jax.jit(case.step)(fetched, case.batch, case.rng)[1]["loss"])
+    for elsewhere in (
+        stablehlo_alpa.parallelize(case.step),
+        parallel_step(case, Pipeline("mlp", 2, TWO)),
+        parallel_step(case, Pipeline("mlp", 2, TWO), RayCluster()),
+    ):
+        loss = elsewhere(state, case.batch, case.rng)[1]["loss"]
+        assert float(loss) == pytest.approx(expected, rel=1e-5)
+        executable = elsewhere.compile(*case.args).executable
+        if hasattr(executable, "close"):
+            executable.close()
+
+
 def test_handles_compute_as_arrays_do(running: Any) -> None:
     step, case, state = running
     fetched = jax.device_get(state)
