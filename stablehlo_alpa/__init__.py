@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from alpa_runtime import RuntimeOptions
     from alpa_runtime.ray import ClusterError, DistributedArray, RayCluster, init, shutdown
 
+    from stablehlo_alpa import data
     from stablehlo_alpa.api import (
         Compiled,
         DataParallel,
@@ -101,6 +102,8 @@ _MODULES = {
     "stablehlo_alpa.planning": ("Collective", "Plan"),
 }
 
+_SUBMODULES = ("data",)
+
 __all__ = [
     "PRESETS",
     "AutoLayers",
@@ -138,6 +141,7 @@ __all__ = [
     "UniformStages",
     "Zero2Parallel",
     "Zero3Parallel",
+    "data",
     "grad",
     "init",
     "layer_boundary",
@@ -154,6 +158,8 @@ def __getattr__(name: str) -> Any:
     for module, names in _MODULES.items():
         if name in names:
             return getattr(importlib.import_module(module), name)
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import logging
 import os
 import shutil
 import signal
@@ -12,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +102,22 @@ def running(cluster: RayCluster) -> Iterator[Run]:
         yield run
     finally:
         step.compile(*case.args).close()
+
+
+@contextlib.contextmanager
+def no_unhandled_errors() -> Iterator[None]:
+    """Fails when Ray reports errors that nobody has looked at.
+
+    What steps miss is no news when they were asked for before an earlier one failed.
+    """
+    logger, handler = logging.getLogger("ray._private.worker"), BufferingHandler(capacity=1000)
+    logger.addHandler(handler)
+    try:
+        yield
+        gc.collect()
+    finally:
+        logger.removeHandler(handler)
+    assert [r for r in handler.buffer if "Unhandled error" in r.getMessage()] == []
 
 
 def _caught(action: Callable[[], Any]) -> tuple[float, BaseException]:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from alpa_runtime import InputError
 from alpa_runtime.plan import Run
+from injected_faults import no_unhandled_errors
 from models.case import TrainCase
 from test_models import assert_trees_close
 from test_pipeline import QUICK, SLOW, TWO, Pipeline, make_case, parallel_step, train
@@ -328,15 +329,16 @@ def test_a_restart_loses_nothing(how: Any, has_snapshot: bool, tmp_path: Path) -
     expected_state = case.state
     executable = step.compile(*case.args).executable
     losses, expected = [], []
-    for number in range(12):
-        if number in (6, 9):
-            victim = pid_of(step, case, number % 2)
-            os.kill(victim, how)
-        rng = jax.random.fold_in(case.rng, number)
-        state, metrics = step(state, case.batch, rng)
-        expected_state, expected_metrics = undisturbed(expected_state, case.batch, rng)
-        losses.append(metrics["loss"])
-        expected.append(expected_metrics["loss"])
+    with no_unhandled_errors():
+        for number in range(12):
+            if number in (6, 9):
+                victim = pid_of(step, case, number % 2)
+                os.kill(victim, how)
+            rng = jax.random.fold_in(case.rng, number)
+            state, metrics = step(state, case.batch, rng)
+            expected_state, expected_metrics = undisturbed(expected_state, case.batch, rng)
+            losses.append(metrics["loss"])
+            expected.append(expected_metrics["loss"])
     for found, wanted in zip(losses, expected, strict=True):
         np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
     for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(expected_state), strict=True):

@@ -23,7 +23,6 @@ from alpa_runtime.ray.arrays import ArrayType, DistributedArray, input_type, out
 from alpa_runtime.ray.cluster import Hosts, RayCluster, register
 from alpa_runtime.ray.feeder import Feeder, arrays_apart, to_numpy
 from alpa_runtime.ray.supervisor import RestartedError, Supervisor
-from alpa_runtime.ray.watch import discard
 from alpa_runtime.tracing import Event, join_traces, write_trace
 from alpa_runtime.transport import Place
 
@@ -202,7 +201,8 @@ class RayExecutable:
 
     def _forget_pending(self) -> None:
         """Drops steps that will never be done."""
-        discard([ref for refs in self._pending for ref in refs.values()])
+        for refs in self._pending:
+            self._supervisor.fleet.give_up(refs.values())
         self._pending.clear()
 
     def synchronize(self) -> None:

@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import ray
@@ -89,6 +89,8 @@ class Fleet:
         resets = self.submit("reset", dict.fromkeys(kept, ()))
         addresses = self._start(gone)
         addresses |= self.collect(resets, self._cluster.deadline_s)
+        # All that was under way is over.
+        self._watch.sweep()
         self._connect(addresses)
 
     def _start(self, meshes: Collection[int]) -> dict[Place, str]:
@@ -194,6 +196,10 @@ class Fleet:
         deadline = time.monotonic() + (deadline_s or self._cluster.compile_deadline_s)
         return self._watch.collect(refs, deadline)
 
+    def give_up(self, refs: Iterable[Any]) -> None:
+        """Notes calls whose answers nobody will ask for."""
+        self._watch.give_up(refs)
+
     def call(self, method: str, arguments: Mapping[Place, tuple[Any, ...]]) -> dict[Any, Any]:
         """Asks, and waits for the answers."""
         return self.collect(self.submit(method, arguments))
@@ -202,6 +208,7 @@ class Fleet:
         """Ends all processes, also those that do not listen any more."""
         for mesh in range(len(self._counts)):
             self._end(mesh)
+        self._watch.sweep()
 
     def _end(self, mesh: int) -> None:
         """Ends the processes of a mesh."""

@@ -136,8 +136,8 @@ class Supervisor:
     def close(self) -> None:
         """Ends everything."""
         self._failure = self._failure or RuntimeMeshError(f"{self._plan.name} was closed")
-        self.fleet.close()
         self._on_lost()
+        self.fleet.close()
         if self.journal is not None:
             self.journal.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import ray
@@ -35,6 +35,7 @@ class Watch:
         """Takes the processes to look after."""
         self._plan, self._actors, self._cluster = plan, actors, cluster
         self.progress: dict[Place, str] = {}
+        self._given_up: list[Any] = []
 
     def collect(self, refs: Mapping[Place, Any], deadline: float) -> dict[Place, Any]:
         """Results of one call to each of some processes.
@@ -51,13 +52,13 @@ class Watch:
         while waiting:
             left = deadline - time.monotonic()
             if left <= 0:
+                self.give_up(waiting)
                 raise self._late(sorted(waiting.values()))
             done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=min(left, _POLL_S))
             failures = _gather(done, waiting, results)
             if failures:
-                error = self._failed(failures)
-                discard(list(waiting))
-                raise error
+                self.give_up(waiting)
+                raise self._failed(failures)
         return results
 
     def _failed(self, failures: dict[Place, RayError]) -> ClusterError:
@@ -69,6 +70,17 @@ class Watch:
         cause, where, doing = failures[place], self._where(place), self._doing(place)
         what = f"failed: {cause.cause!r}" if isinstance(cause, RayTaskError) else "died"
         return ClusterError(f"{where} {what}, while in '{doing}'", *place, doing)
+
+    def give_up(self, refs: Iterable[Any]) -> None:
+        """Notes calls whose answers nobody will ask for."""
+        self._given_up.extend(refs)
+
+    def sweep(self) -> None:
+        """Looks at answers that were given up: Ray reports errors that nobody has looked at."""
+        refs, self._given_up = self._given_up, []
+        if refs and ray.is_initialized():
+            done, _ = ray.wait(refs, num_returns=len(refs), timeout=_POLL_S)
+            _gather(done, dict.fromkeys(done, (0, 0)), {})
 
     def lost(self) -> list[Place]:
         """Processes that are dead or silent."""
@@ -119,13 +131,6 @@ class Watch:
         """Removes what a process leaves behind on this host."""
         with contextlib.suppress(OSError, KeyError):
             os.unlink(self.progress.pop(place))
-
-
-def discard(refs: Sequence[Any]) -> None:
-    """Takes answers that nobody wants any more; Ray reports errors that nobody has looked at."""
-    if refs and ray.is_initialized():
-        done, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0)
-        _gather(done, dict.fromkeys(done, (0, 0)), {})
 
 
 def _gather(
