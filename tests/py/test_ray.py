@@ -219,6 +219,12 @@ def test_handles_compute_as_arrays_do(running: Any) -> None:
     assert total == float(loss)
     assert loss <= total
     assert str(loss) == str(float(loss))
+    halved = loss
+    halved /= 2
+    assert halved == float(loss) / 2
+    with pytest.raises(TypeError, match="is immutable, it cannot be the output of"):
+        np.add(1, 1, out=loss)
+    assert np.divmod(loss, 2) == np.divmod(np.asarray(loss), 2)
     assert f"{loss:.3f}" == f"{float(loss):.3f}"
 
 

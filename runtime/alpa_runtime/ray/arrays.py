@@ -175,6 +175,12 @@ class DistributedArray(NDArrayOperatorsMixin):
         return np.array(fetched, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        outputs = [one for one in kwargs.get("out", ()) if isinstance(one, DistributedArray)]
+        if outputs:
+            if len(outputs) > 1 or outputs[0] is not inputs[0]:
+                raise TypeError(f"{outputs[0]!r} is immutable, it cannot be the output of {ufunc}")
+            # loss /= count: as of any immutable array, the name becomes that of a new one.
+            del kwargs["out"]
         fetched = [one.fetch() if isinstance(one, DistributedArray) else one for one in inputs]
         return getattr(ufunc, method)(*fetched, **kwargs)
 
