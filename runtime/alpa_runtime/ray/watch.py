@@ -64,7 +64,7 @@ class Watch:
     def _failed(self, failures: dict[Place, RayError]) -> ClusterError:
         """A death makes its peers fail as well, and may show later than what it leads to."""
         if not _has_death(failures):
-            failures.update(self._ping(_PING_S)[0])
+            failures.update(self._ping(_PING_S, stop_at_death=True)[0])
         dead = [p for p, failure in failures.items() if isinstance(failure, RayActorError)]
         place = min(dead or failures)
         cause, where, doing = failures[place], self._where(place), self._doing(place)
@@ -87,17 +87,23 @@ class Watch:
         dead, silent = self._ping(_PING_S)
         return sorted({*dead, *silent})
 
-    def _ping(self, timeout_s: float) -> tuple[dict[Place, RayError], list[Place]]:
+    def _ping(
+        self, timeout_s: float, *, stop_at_death: bool = False
+    ) -> tuple[dict[Place, RayError], list[Place]]:
         """Processes that are dead, and those that did not answer in time."""
-        actors = list(self._actors.items())
-        if not actors:
-            return {}, []
-        waiting = {actor.ping.remote(): place for place, actor in actors}
-        done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=timeout_s)
-        failures = _gather(done, waiting, {})
-        return {
-            place: error for place, error in failures.items() if isinstance(error, RayActorError)
-        }, list(waiting.values())
+        waiting = {actor.ping.remote(): place for place, actor in self._actors.items()}
+        deaths: dict[Place, RayError] = {}
+        deadline = time.monotonic() + timeout_s
+        while waiting and not (stop_at_death and deaths):
+            left = max(0.0, deadline - time.monotonic())
+            done, _ = ray.wait(list(waiting), num_returns=1, timeout=left)
+            if not done:
+                break
+            failures = _gather(done, waiting, {})
+            deaths |= {
+                p: error for p, error in failures.items() if isinstance(error, RayActorError)
+            }
+        return deaths, list(waiting.values())
 
     def _late(self, places: list[Place]) -> ClusterError:
         """Who of those that are late does not even answer?"""
