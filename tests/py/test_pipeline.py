@@ -337,7 +337,7 @@ def test_one_micro_batch_is_not_used_outside() -> None:
         gradients = stablehlo_alpa.grad(loss)(weights, batch)
         return [w - g * batch.mean() for w, g in zip(weights, gradients, strict=True)]
 
-    with pytest.raises(CompileError, match="runs once per step and uses argument 4, which is of"):
+    with pytest.raises(CompileError, match="runs once per step and uses batch, which is of"):
         parallel_mlp(step, num_micro_batches=2, stages=TWO).plan(WEIGHTS, BATCH)
 
 
