@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from alpa_runtime import InputError
 from alpa_runtime.plan import Run
-from injected_faults import no_unhandled_errors
+from injected_faults import no_unhandled_errors, wait_until_gone
 from models.case import TrainCase
 from test_models import assert_trees_close
 from test_pipeline import QUICK, SLOW, TWO, Pipeline, make_case, parallel_step, train
@@ -47,7 +47,7 @@ def local_ray() -> Iterator[None]:
     yield
     started = actors_below(os.getpid())
     stablehlo_alpa.shutdown()
-    assert_gone(started)
+    wait_until_gone(started)
 
 
 def actors_below(parent: int) -> list[int]:
@@ -65,15 +65,6 @@ def actors_below(parent: int) -> list[int]:
         return process == parent or (process in parents and descends(parents[process]))
 
     return [actor for actor in actors if descends(actor)]
-
-
-def assert_gone(processes: list[int]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if not any(Path(f"/proc/{process}").exists() for process in processes):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"processes {processes} are left")
 
 
 # Every case of the pipeline suite: a model with statistics with every run of the tests, the others
@@ -390,7 +381,7 @@ def test_a_cluster_of_the_users_is_left_alone() -> None:
         stablehlo_alpa.shutdown()
         assert ray.is_initialized()
         assert ray.get(counter.add.remote()) == 2
-        assert_gone(started)
+        wait_until_gone(started)
     finally:
         ray.shutdown()
 
