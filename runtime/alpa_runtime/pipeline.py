@@ -132,8 +132,7 @@ class PipelineExecutable:
         placed: dict[tuple[int, int], Any] = {}
         for placement in self.plan.inputs[index].placements:
             shardings = self._workers[placement.mesh].shardings
-            is_batch = self.plan.inputs[index].is_batch
-            parts = self._split(index, arg) if is_batch else [arg]
+            parts = self._split(index, arg) if placement.is_cut else [arg]
             for buffer, part in zip(placement.buffers, parts, strict=True):
                 placed[placement.mesh, buffer] = put(part, shardings[buffer])
         return placed
@@ -141,8 +140,6 @@ class PipelineExecutable:
     def _split(self, index: int, arg: Any) -> Sequence[Any]:
         """The micro-batches of a batch."""
         count = self.plan.num_micro_batches
-        if count == 1:
-            return [arg]
         if not isinstance(arg, jax.Array):
             return np.split(np.asarray(arg), count)
         if index not in self._splitters:

@@ -95,7 +95,7 @@ class PlannedPipeline:
     """How a step runs on several meshes.
 
     Attributes:
-        program: what was planned, for one micro-batch.
+        program: what was planned.
         cluster: the devices.
         assignment: stages of layers on submeshes.
         schedule: the order of tasks.
@@ -196,7 +196,7 @@ class PlannedPipeline:
 
 
 def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPipeline:
-    """Plans a step that was traced for one micro-batch.
+    """Plans a step.
 
     Raises:
         CompileError: a pass refused the program.
@@ -233,7 +233,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
                 split_backward=schedule.splits_backward,
             )
         )
-    step = interface(program, options.num_micro_batches)
+    step = interface(program)
     emitted = emit(stages, schedule, step, options.cluster.device)
     check(emitted.plan)
     planned = PlannedPipeline(
@@ -269,7 +269,7 @@ def _check_memory(planned: PlannedPipeline, budget: float | None) -> None:
 
 def mark_layers(program: TracedProgram, num_micro_batches: int) -> str:
     """The step with layers and phases."""
-    batch = ",".join(str(index) for index in sorted(program.batch))
+    batch = ",".join(str(index) for index in sorted(program.declared_batch))
     marking = (
         f"alpa-layers-pipeline{{aliases={program.alias_option} batch={batch} "
         f"micro-batches={num_micro_batches}}}"
@@ -289,23 +289,23 @@ def slice_stages(layered: str, stage_of_layer: tuple[int, ...], name: str) -> Ma
     return _core.submodules(text)
 
 
-def interface(program: TracedProgram, num_micro_batches: int) -> StepInterface:
-    """Flat inputs and outputs as the caller sees them: batches whole."""
-    inputs = []
-    for index, value in enumerate(program.inputs):
-        shape = value.shape
-        if index in program.batch:
-            shape = (shape[0] * num_micro_batches, *shape[1:])
-        inputs.append(
-            ValueSpec(
-                shape, value.dtype, ((),) * len(shape), value.key_impl, value.is_weak, value.name
-            )
+def interface(program: TracedProgram) -> StepInterface:
+    """Flat inputs and outputs as the caller sees them."""
+    inputs = tuple(
+        ValueSpec(
+            value.shape,
+            value.dtype,
+            ((),) * len(value.shape),
+            value.key_impl,
+            value.is_weak,
+            value.name,
         )
+        for value in program.inputs
+    )
     return StepInterface(
         program.name if program.name.isidentifier() else "program",
-        tuple(inputs),
+        inputs,
         tuple(value.name for value in program.outputs),
-        program.batch,
         {i: program.aliases[i] for i in program.donated if i in program.aliases},
     )
 

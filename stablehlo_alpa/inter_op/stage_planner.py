@@ -134,7 +134,7 @@ def _specs(
 ) -> tuple[ValueSpec, ...]:
     """Types and shardings of one side of a phase; those of the step keep names and key types."""
     specs = []
-    traced = {"input": program.inputs, "output": program.outputs}
+    traced = {"input": program.inputs, "batch": program.inputs, "output": program.outputs}
     for slot, sharding, type_ in zip(
         slots, signature[f"{side}s"], signature[f"{side}_types"], strict=True
     ):
