@@ -12,9 +12,17 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
+from alpa_runtime.context import outside_mesh
 from alpa_runtime.device_mesh import make_mesh
-from alpa_runtime.errors import InputError, RuntimeMeshError
-from alpa_runtime.inputs import check_input, checked_aval, deleted_error, fetched
+from alpa_runtime.errors import InputError, ProgramError, RuntimeMeshError
+from alpa_runtime.inputs import (
+    aval_of,
+    check_input,
+    checked_aval,
+    concrete_type,
+    deleted_error,
+    fetched,
+)
 from alpa_runtime.keys import data_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.program import SpmdProgram, ValueSpec, weakened
@@ -44,8 +52,9 @@ class Executable:
         # Arrays that come with another sharding make jax refuse the call. As long as none did, the
         # arguments go to it unseen; afterwards each is looked at first.
         self._must_place = False
+        self._function = _global_function(program, mesh)
         self._jitted = jax.jit(
-            _global_function(program, mesh),
+            self._function,
             in_shardings=self.in_shardings,
             out_shardings=self.out_shardings,
             donate_argnums=program.donated,
@@ -94,11 +103,38 @@ class Executable:
             self._must_place = True
             return compiled(*placed)
 
+    @outside_mesh
+    def inline(self, *args: Any) -> tuple[jax.Array, ...]:
+        """Puts the program into the one that ``jax.jit`` is tracing, without donation.
+
+        Args:
+            *args: one array-like per input, traced ones among them.
+
+        Raises:
+            InputError: an argument has another shape or dtype than the program takes.
+            ProgramError: the text is the program of whole arrays, which XLA has to partition alone.
+        """
+        if self.program.is_global:
+            raise ProgramError(
+                f"{self.program.name} is partitioned by XLA as a whole program and cannot be a "
+                "part of another"
+            )
+        if len(args) != len(self.program.inputs):
+            raise InputError(
+                f"{self.program.name} takes {len(self.program.inputs)} arrays, got {len(args)}"
+            )
+        for index, arg in enumerate(args):
+            check_input(self.program.name, self._name(index), self._avals[index], aval_of(arg))
+        results: tuple[jax.Array, ...] = self._function(*args)
+        return results
+
+    @outside_mesh
     def feed(self, index: int, array: Any) -> jax.Array:
         """Puts an input where the program needs it, for one of the next calls."""
         self._check_one(index, array)
         return jax.device_put(fetched(array), self.in_shardings[index])
 
+    @outside_mesh
     def place(self, args: Sequence[Any]) -> list[Any]:
         """Moves arrays whose sharding is not the program's; leaves everything else alone."""
         self.check(args)
@@ -134,6 +170,7 @@ class Executable:
     def _name(self, index: int) -> str:
         return self.program.inputs[index].name or f"input {index}"
 
+    @outside_mesh
     def compile(self) -> jax.stages.Compiled:
         """Compiles now, without arguments; the first call does so otherwise.
 
@@ -142,9 +179,10 @@ class Executable:
         """
         if self._compiled is None:
             self._compiled = self.lower().compile()
-            self._array_type = type(jax.numpy.zeros(()))
+            self._array_type = concrete_type()
         return self._compiled
 
+    @outside_mesh
     def lower(self) -> jax.stages.Lowered:
         """The whole program on its mesh, lowered and not yet compiled."""
         return self._jitted.lower(*self._avals)

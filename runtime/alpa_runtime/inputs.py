@@ -39,6 +39,13 @@ def aval_of(array: Any) -> Any:
     return array.aval if hasattr(array, "aval") else jax.typeof(array)
 
 
+def concrete_type() -> type[Any]:
+    """The class of arrays that are there, and not traced."""
+    # While jax traces, even new arrays would be.
+    with jax.ensure_compile_time_eval():
+        return type(jax.numpy.zeros(()))
+
+
 def fetched(array: Any) -> Any:
     """An array of this process: what a cluster keeps is brought here."""
     return array.fetch() if hasattr(array, "fetch") else array

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
+from alpa_runtime.context import outside_mesh
 from alpa_runtime.cpu_pool import require_cpu_pool
 from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import RuntimeMeshError
@@ -79,11 +80,13 @@ class PipelineExecutable:
         self._avals = input_avals(plan)
         self._splitters: dict[int, Any] = {}
 
+    @outside_mesh
     def compile(self) -> None:
         """Compiles all programs now; the first call does so otherwise."""
         for worker in self._workers:
             worker.compile()
 
+    @outside_mesh
     def __call__(self, *args: Any) -> tuple[jax.Array, ...]:
         """Runs a step.
 
@@ -115,6 +118,7 @@ class PipelineExecutable:
         held = [worker.finish() for worker in workers]
         return tuple(held[o.mesh][o.buffer] for o in self.plan.outputs)
 
+    @outside_mesh
     def feed(self, index: int, array: Any) -> Fed:
         """Puts an input on the meshes that need it, for one of the next steps.
 

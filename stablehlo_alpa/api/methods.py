@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import jax
@@ -85,9 +85,24 @@ class Method:
         """Strategies that the method prescribes, per node of the graph."""
         return {}
 
+    @property
+    def follows_inputs(self) -> bool:
+        """Whether the plan depends on where the inputs lie."""
+        return False
+
     def bind(self, flat: Sequence[Any]) -> Method:
         """The method for these flat inputs; only one that follows its inputs changes."""
         return self
+
+    def brief(self) -> str:
+        """The method with the attributes that are not at their defaults."""
+        default = type(self)()
+        given = [
+            f"{one.name}={getattr(self, one.name)!r}"
+            for one in fields(self)
+            if getattr(self, one.name) != getattr(default, one.name)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
 
 
 @dataclass(frozen=True)
@@ -195,16 +210,25 @@ class ManualSharding(Method):
 
 @dataclass(frozen=True)
 class FollowParallel(Method):
-    """Inputs keep the shardings that the arrays of the first call have.
+    """Inputs keep the shardings that they have, on the mesh that they lie on.
+
+    Arrays with other shardings, or on another mesh, get a plan of their own.
 
     Attributes:
         flat_specs: per flat input its sharding, None for arrays that have none; filled in from the
-            arrays of the call.
+            arrays of a call.
         names: names of the axes of their mesh.
+        devices: of their mesh, flattened; None where they lie on an abstract one.
     """
 
     flat_specs: tuple[PartitionSpec | None, ...] = ()
     names: tuple[str, ...] | None = None
+    devices: tuple[jax.Device, ...] | None = None
+
+    @property
+    def follows_inputs(self) -> bool:
+        """It does."""
+        return True
 
     @property
     def axis_names(self) -> tuple[str, ...] | None:
@@ -226,10 +250,10 @@ class FollowParallel(Method):
             )
         mesh = named[0].mesh
         for other in named:
-            if other.mesh.shape != mesh.shape:
+            if other.mesh.shape != mesh.shape or _mesh_devices(other.mesh) != _mesh_devices(mesh):
                 raise MeshError(
-                    f"inputs lie on different meshes: {dict(mesh.shape)} and "
-                    f"{dict(other.mesh.shape)}"
+                    f"inputs lie on different meshes: {_mesh_name(mesh)} and "
+                    f"{_mesh_name(other.mesh)}; bring them to one with jax.device_put"
                 )
         specs = tuple(s.spec if isinstance(s, NamedSharding) else None for s in shardings)
         return FollowParallel(
@@ -240,6 +264,7 @@ class FollowParallel(Method):
             backend=self.backend,
             flat_specs=specs,
             names=tuple(mesh.axis_names),
+            devices=_mesh_devices(mesh),
         )
 
     def pins(
@@ -298,6 +323,17 @@ class PipeshardParallel(Method):
             check_schedule(self.schedule)
 
 
+def _mesh_devices(mesh: Any) -> tuple[jax.Device, ...] | None:
+    """Of a mesh, flattened; None of an abstract one, which has none."""
+    return tuple(mesh.devices.flat) if isinstance(mesh, jax.sharding.Mesh) else None
+
+
+def _mesh_name(mesh: Any) -> str:
+    devices = _mesh_devices(mesh)
+    where = "" if devices is None else f" of devices {[device.id for device in devices]}"
+    return f"{dict(mesh.shape)}{where}"
+
+
 def _device(device: str | DeviceSpec) -> DeviceSpec:
     return device if isinstance(device, DeviceSpec) else preset_for(device)
 
@@ -314,11 +350,7 @@ def _split_mask(graph: StrategyGraph, index: int) -> Mask | None:
 
 
 def _by_name(program: TracedProgram, name: str, spec: PartitionSpec) -> dict[int, PartitionSpec]:
-    found = {
-        index: spec
-        for index, value in enumerate(program.inputs)
-        if value.name == name or (value.name.startswith(name) and value.name[len(name)] in ".[")
-    }
+    found = dict.fromkeys(program.inputs_of(name), spec)
     if not found:
         raise ShardingError(
             f"in_specs names {name!r}, inputs of {program.name} are "
@@ -330,12 +362,13 @@ def _by_name(program: TracedProgram, name: str, spec: PartitionSpec) -> dict[int
 
 def _by_argument(program: TracedProgram, argnum: int, spec: Any) -> dict[int, PartitionSpec]:
     """Broadcasts a pytree prefix of specs over the leaves of an argument."""
-    leaves = [i for i, number in enumerate(program.input_argnum) if number == argnum]
+    leaves = program.inputs_of(argnum)
     if not leaves:
         raise ShardingError(
             f"in_specs names argument {argnum}, {program.name} has no array in that position"
         )
-    arguments = jax.tree.unflatten(program.in_tree, range(len(program.inputs)))[0]
+    positional, named = jax.tree.unflatten(program.in_tree, range(len(program.inputs)))
+    arguments = (*positional, *named.values())
     argument = next(a for a in arguments if leaves[0] in jax.tree.leaves(a))
 
     def is_spec(node: Any) -> bool:

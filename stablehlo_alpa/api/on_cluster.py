@@ -56,7 +56,7 @@ class LoweredOnCluster(LoweredPipeline):
         super().__init__(plan, (), options)
         self._cluster, self._hosts = cluster, hosts
 
-    def compile(self) -> CompiledOnCluster:
+    def _compile(self) -> CompiledOnCluster:
         """Starts the processes, which compile their programs.
 
         Raises:
@@ -82,12 +82,14 @@ class CompiledOnCluster(CompiledPipeline):
         executable: the processes.
     """
 
-    def create(self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int) -> list[Any]:
+    def create(
+        self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int | str
+    ) -> list[Any]:
         """Every mesh computes what it keeps; see ``Compiled.create``."""
         executable: Any = self.executable
         return list(executable.create(make, leaves, self._leaves(argnum)))
 
-    def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int) -> list[Any]:
+    def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int | str) -> list[Any]:
         """Every mesh reads what it keeps; see ``Compiled.restore``."""
         executable: Any = self.executable
         return list(executable.restore(folder, leaves, self._leaves(argnum)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from alpa_runtime import (
     compile_spmd,
 )
 from alpa_runtime.checkpoint import Leaf, read_part
-from alpa_runtime.program import SpmdProgram, weakened
+from alpa_runtime.context import outside_mesh
+from alpa_runtime.program import weakened
 from jax.sharding import NamedSharding
 
 from stablehlo_alpa.errors import MeshError
@@ -34,27 +36,45 @@ class Lowered:
     def __init__(self, plan: Plan, devices: Sequence[jax.Device], backend: str = "alpa"):
         self.plan = plan
         self._devices, self._backend = devices, backend
+        self._compiled: Compiled | None = None
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `compile` was called."""
+        return self._compiled is not None
 
     def as_text(self, stage: str = "local") -> str:
         """The module at a stage: ``traced``, ``merged``, ``planned`` or ``local``."""
         return self.plan.module_text(stage)
 
-    def _program(self) -> SpmdProgram:
-        if self._backend == "alpa":
-            return self.plan.spmd
-        exported = self.plan.export(self._backend)
-        return dataclasses.replace(self.plan.spmd, text=exported, is_global=True)
+    @functools.cached_property
+    def _executable(self) -> Executable:
+        _check_count(self.plan.program.name, self.plan.mesh.num_devices, self._devices)
+        program = self.plan.spmd
+        if self._backend != "alpa":
+            exported = self.plan.export(self._backend)
+            program = dataclasses.replace(program, text=exported, is_global=True)
+        return compile_spmd(program, self._devices)
 
     def compile(self) -> Compiled:
-        """Compiles for the devices.
+        """Compiles for the devices, once.
 
         Raises:
             MeshError: there are not as many devices as the plan is for.
         """
-        _check_count(self.plan.program.name, self.plan.mesh.num_devices, self._devices)
-        compiled = Compiled(self.plan, compile_spmd(self._program(), self._devices))
-        compiled.executable.compile()
-        return compiled
+        if self._compiled is None:
+            compiled = Compiled(self.plan, self._executable)
+            compiled.executable.compile()
+            self._compiled = compiled
+        return self._compiled
+
+    def inline(self, flat: Sequence[Any]) -> Any:
+        """The function as a part of the program that is being traced, donation left out.
+
+        Args:
+            flat: the flat inputs, some of which are traced by ``jax.jit``.
+        """
+        return self.plan.program.out_tree.unflatten(self._executable.inline(*flat))
 
 
 class Compiled:
@@ -68,10 +88,6 @@ class Compiled:
     def __init__(self, plan: Plan, executable: Executable):
         self.plan = plan
         self.executable = executable
-        # Only scalars change their weak type from call to call (0.1, then an array).
-        self._scalars = tuple(
-            (i, value.is_weak) for i, value in enumerate(plan.program.inputs) if not value.shape
-        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs one step."""
@@ -86,23 +102,6 @@ class Compiled:
     def call_flat(self, flat: Sequence[Any]) -> Any:
         """Runs one step on the flat inputs."""
         return self.plan.program.out_tree.unflatten(self.executable(*flat))
-
-    def takes(self, flat: Sequence[Any], tree: Any) -> bool:
-        """Whether a call has the structure and the weak types that this was compiled for.
-
-        Shapes and dtypes are left to the executable, which refuses others.
-        """
-        if tree != self.plan.program.in_tree:
-            return False
-        for index, is_weak in self._scalars:
-            leaf = flat[index]
-            kind = type(leaf)
-            weak = kind in _PYTHON_SCALARS or (
-                kind not in _NUMPY_TYPES and bool(getattr(leaf, "weak_type", False))
-            )
-            if weak != is_weak:
-                return False
-        return True
 
     @property
     def mesh(self) -> jax.sharding.Mesh:
@@ -119,11 +118,14 @@ class Compiled:
         """``NamedSharding`` in the structure of the result."""
         return jax.tree.unflatten(self.plan.program.out_tree, self.executable.out_shardings)
 
-    def argument_shardings(self, argnum: int) -> list[NamedSharding]:
-        """Shardings of the leaves of one positional argument."""
+    def argument_shardings(self, argnum: int | str) -> list[NamedSharding]:
+        """Shardings of the leaves of one argument, given by position or by name."""
         return [self.executable.in_shardings[i] for i in self._leaves(argnum)]
 
-    def create(self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int) -> list[Any]:
+    @outside_mesh
+    def create(
+        self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int | str
+    ) -> list[Any]:
         """Runs a function whose results are one argument, each where the plan wants it.
 
         Args:
@@ -133,7 +135,8 @@ class Compiled:
         """
         return list(jax.jit(make, out_shardings=self.argument_shardings(argnum))(*leaves))
 
-    def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int) -> list[Any]:
+    @outside_mesh
+    def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int | str) -> list[Any]:
         """Reads one argument from a checkpoint, each leaf where the plan wants it.
 
         Args:
@@ -146,9 +149,9 @@ class Compiled:
         values = [self.plan.program.inputs[i] for i in self._leaves(argnum)]
         return [weakened(found[i]) if value.is_weak else found[i] for i, value in enumerate(values)]
 
-    def _leaves(self, argnum: int) -> list[int]:
-        """Flat inputs of one positional argument."""
-        return [i for i, n in enumerate(self.plan.program.input_argnum) if n == argnum]
+    def _leaves(self, argnum: int | str) -> list[int]:
+        """Flat inputs of one argument."""
+        return self.plan.program.inputs_of(argnum)
 
     def close(self) -> None:
         """Ends the processes that it runs in, where it has some of its own."""
@@ -179,6 +182,12 @@ class LoweredPipeline:
         self.plan = plan
         self._devices = devices
         self._options = options
+        self._compiled: CompiledPipeline | None = None
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `compile` was called."""
+        return self._compiled is not None
 
     def as_text(self, stage: int = 0, phase: str = "forward") -> str:
         """The per-device program of a stage's phase."""
@@ -189,11 +198,16 @@ class LoweredPipeline:
         return found.program.text
 
     def compile(self) -> CompiledPipeline:
-        """Compiles for the devices.
+        """Compiles for the devices, once.
 
         Raises:
             MeshError: there are not as many devices as the plan is for.
         """
+        if self._compiled is None:
+            self._compiled = self._compile()
+        return self._compiled
+
+    def _compile(self) -> CompiledPipeline:
         _check_count(self.plan.program.name, self.plan.runtime.num_devices, self._devices)
         compiled = CompiledPipeline(
             self.plan, PipelineExecutable(self.plan.runtime, self._devices, self._options)
@@ -221,7 +235,10 @@ class CompiledPipeline(Compiled):
         """The submeshes."""
         return self.executable.meshes
 
-    def create(self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int) -> list[Any]:
+    @outside_mesh
+    def create(
+        self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int | str
+    ) -> list[Any]:
         """Every mesh computes what it keeps; see ``Compiled.create``."""
         shardings = self.argument_shardings(argnum)
         made: list[Any] = [None] * len(shardings)
@@ -241,7 +258,3 @@ class CompiledPipeline(Compiled):
 def _check_count(name: str, needed: int, devices: Sequence[jax.Device]) -> None:
     if len(devices) != needed:
         raise MeshError(f"the plan of {name} is for {needed} devices, {len(devices)} are given")
-
-
-_PYTHON_SCALARS = frozenset({int, float, complex})
-_NUMPY_TYPES = frozenset({bool})

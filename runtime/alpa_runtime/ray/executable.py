@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from alpa_runtime.checkpoint import Leaf
+from alpa_runtime.context import outside_mesh
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
 from alpa_runtime.keys import data_of, impl_of, with_impl
@@ -110,6 +111,7 @@ class RayExecutable:
 
     # Steps
 
+    @outside_mesh
     def __call__(self, *args: Any) -> tuple[DistributedArray, ...]:
         """Runs a step.
 
@@ -154,6 +156,7 @@ class RayExecutable:
                 self.synchronize()
         return tuple(results)
 
+    @outside_mesh
     def feed(self, index: int, array: Any) -> Fed:
         """Puts an input into Ray's object store, for one of the next steps.
 
@@ -218,6 +221,7 @@ class RayExecutable:
 
     # Arrays
 
+    @outside_mesh
     def create(
         self, make: Callable[..., Any], leaves: Sequence[Any], argnums: Sequence[int]
     ) -> Any:
@@ -340,6 +344,7 @@ class RayExecutable:
         self._held.discard(number)
         self._scalars.pop(number, None)
 
+    @outside_mesh
     def fetch(self, array: DistributedArray) -> Any:
         """The whole array in this process."""
         mesh = array.sharding.mesh

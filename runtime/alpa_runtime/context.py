@@ -1,0 +1,37 @@
+"""Keeps the mesh that a caller has set away from programs that bring their own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def outside_mesh(fun: Callable[P, R]) -> Callable[P, R]:
+    """Makes a function run as outside of ``with jax.set_mesh(...)``.
+
+    Inside of it ``jax.shard_map`` takes no other mesh and ``jax.jit`` no other devices, and a
+    planned program has its own.
+    """
+
+    @functools.wraps(fun)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        if jax.sharding.get_abstract_mesh().empty:
+            return fun(*args, **kwargs)
+        none = Mesh(np.empty((), object), ())
+        try:
+            context = jax.set_mesh(none)
+        except ValueError:
+            # While jax traces, the mesh is a part of the types only.
+            context = jax.sharding.use_abstract_mesh(none.abstract_mesh)
+        with context:
+            return fun(*args, **kwargs)
+
+    return wrapped

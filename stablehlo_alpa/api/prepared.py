@@ -1,0 +1,105 @@
+"""What is made once for a signature of a parallelised function."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from stablehlo_alpa.api.methods import PipeshardParallel
+from stablehlo_alpa.api.on_cluster import LoweredOnCluster, find_hosts
+from stablehlo_alpa.api.settings import Settings
+from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
+from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
+from stablehlo_alpa.inter_op import PlannedPipeline, sweep
+from stablehlo_alpa.layers import LayerOption, layer_context
+from stablehlo_alpa.planning import Plan, plan_program
+
+
+class Prepared:
+    """Plan, lowered and compiled function of a signature, each made when it is first asked for.
+
+    All are asked for in the context of jax that belongs to the signature, by one thread at a time.
+
+    Attributes:
+        args: positional arguments, types in place of arrays.
+        kwargs: keyword arguments, likewise.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        settings: Settings,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> None:
+        """Makes nothing yet.
+
+        Args:
+            function: what is called.
+            settings: how, bound to the inputs of the call.
+            args: positional arguments, types in place of arrays.
+            kwargs: keyword arguments, likewise.
+        """
+        self.args, self.kwargs = args, kwargs
+        self._function, self._settings = function, settings
+
+    @functools.cached_property
+    def plan(self) -> Plan | PlannedPipeline:
+        """The plan; touches no devices."""
+        settings = self._settings
+        method = settings.method
+        if isinstance(method, PipeshardParallel):
+            layers = method.layers
+            return sweep(
+                lambda count: self._trace_layers(layers, count),
+                settings.pipeline_options(),
+                method.num_micro_batches,
+                method.schedule,
+            )
+        return plan_program(self._trace(1), settings.plan_options())
+
+    @functools.cached_property
+    def lowered(self) -> Lowered | LoweredPipeline:
+        """The plan, bound to devices."""
+        settings, plan = self._settings, self.plan
+        if isinstance(plan, PlannedPipeline):
+            method = settings.method
+            assert isinstance(method, PipeshardParallel)
+            if settings.cluster is not None:
+                hosts = find_hosts(settings.cluster)
+                return LoweredOnCluster(plan, settings.cluster, hosts, method.runtime)
+            return LoweredPipeline(plan, settings.find_devices(), method.runtime)
+        return Lowered(plan, settings.find_devices(), settings.method.backend)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The function on its devices."""
+        if "plan" not in self.__dict__:
+            # Said before minutes are spent on a plan that cannot be run.
+            self._settings.check_devices()
+        return self.lowered.compile()
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `compiled` was asked for, here or of `lowered`."""
+        return "lowered" in self.__dict__ and self.lowered.is_compiled
+
+    def argument(self, argument: int | str) -> Any:
+        """An argument by position, or by the name that it is passed by; None of none."""
+        if isinstance(argument, str):
+            return self.kwargs.get(argument)
+        return self.args[argument] if 0 <= argument < len(self.args) else None
+
+    def _trace_layers(self, layers: LayerOption, num_micro_batches: int) -> TracedProgram:
+        with layer_context(layers):
+            return self._trace(num_micro_batches)
+
+    def _trace(self, num_micro_batches: int) -> TracedProgram:
+        return trace_function(
+            self._function,
+            self.args,
+            self.kwargs,
+            batch_argnums=self._settings.batch_argnums,
+            num_micro_batches=num_micro_batches,
+        )
