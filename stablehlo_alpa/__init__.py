@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from alpa_runtime import RuntimeOptions
-    from alpa_runtime.ray import ClusterError, DistributedArray, RayCluster, init, shutdown
+    from alpa_runtime.ray import DistributedArray, RayCluster, init, shutdown
 
     from stablehlo_alpa import data
     from stablehlo_alpa.api import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from stablehlo_alpa.cluster import PRESETS, ClusterSpec, DeviceSpec, LogicalMesh
     from stablehlo_alpa.errors import (
+        ClusterError,
         CompileError,
         CostError,
         InfeasibleError,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "alpa_runtime": ("RuntimeOptions",),
-    "alpa_runtime.ray": ("ClusterError", "DistributedArray", "RayCluster", "init", "shutdown"),
+    "alpa_runtime.ray": ("DistributedArray", "RayCluster", "init", "shutdown"),
     "stablehlo_alpa.api": (
         "Compiled",
         "DataParallel",
@@ -75,6 +76,7 @@ _MODULES = {
     ),
     "stablehlo_alpa.cluster": ("PRESETS", "ClusterSpec", "DeviceSpec", "LogicalMesh"),
     "stablehlo_alpa.errors": (
+        "ClusterError",
         "CompileError",
         "CostError",
         "InfeasibleError",

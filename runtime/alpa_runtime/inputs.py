@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from alpa_runtime.errors import InputError
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 
 
 class Fed:
@@ -68,15 +68,13 @@ def checked_aval(function: str, name: str, arg: Any) -> Any:
         raise InputError(f"{name} of {function} is no array: {error}") from error
 
 
-def input_avals(plan: PipelinePlan) -> list[jax.ShapeDtypeStruct]:
+def input_avals(plan: Plan) -> list[jax.ShapeDtypeStruct]:
     """Shapes and dtypes of the flat inputs, PRNG keys as keys."""
     # Their axes mean nothing, so any mesh will do.
     return [value.value.aval({}) for value in plan.inputs]
 
 
-def check_inputs(
-    plan: PipelinePlan, avals: Sequence[jax.ShapeDtypeStruct], args: Sequence[Any]
-) -> None:
+def check_inputs(plan: Plan, avals: Sequence[jax.ShapeDtypeStruct], args: Sequence[Any]) -> None:
     """Refuses arguments that a step cannot take.
 
     Raises:
@@ -109,7 +107,7 @@ def deleted_error(function: str, name: str) -> InputError:
 
 
 def feed(
-    plan: PipelinePlan,
+    plan: Plan,
     avals: Sequence[jax.ShapeDtypeStruct],
     index: int,
     array: Any,

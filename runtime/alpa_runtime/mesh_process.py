@@ -20,7 +20,7 @@ from alpa_runtime.feeding import Rows
 from alpa_runtime.keys import data_of, is_key, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_worker import MeshWorker, put
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from alpa_runtime.program import ValueSpec
 from alpa_runtime.progress import Progress
 from alpa_runtime.tracing import Event, Tracer
@@ -86,7 +86,7 @@ class MeshProcess:
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         place: Place,
         num_hosts: tuple[int, ...],
         *,

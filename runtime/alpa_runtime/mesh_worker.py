@@ -12,7 +12,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.executable import Executable
 from alpa_runtime.inputs import fetched
-from alpa_runtime.plan import Free, Instruction, PipelinePlan, Recv, Run, Send
+from alpa_runtime.plan import Free, Instruction, Plan, Recv, Run, Send
 from alpa_runtime.tracing import Tracer
 from alpa_runtime.transport.interface import Transport
 
@@ -32,7 +32,7 @@ class MeshWorker:
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         number: int,
         mesh: Mesh,
         transport: Transport,

@@ -17,7 +17,7 @@ from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
 from alpa_runtime.mesh_worker import MeshWorker, put
 from alpa_runtime.order import issue_order
-from alpa_runtime.plan import PipelinePlan, PlanInput
+from alpa_runtime.plan import Plan, PlanInput
 from alpa_runtime.tracing import Event, Tracer, write_trace
 from alpa_runtime.transport import InProcessTransport
 
@@ -52,7 +52,7 @@ class PipelineExecutable:
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         devices: Sequence[jax.Device],
         options: RuntimeOptions = RuntimeOptions(),
     ):

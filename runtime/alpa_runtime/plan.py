@@ -1,4 +1,4 @@
-"""A pipeline plan: the programs of all meshes and the instructions that run them, as plain data."""
+"""A plan: the programs of all meshes and the instructions that run them, as plain data."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class PlanOutput:
 
 
 @dataclasses.dataclass(frozen=True)
-class PipelinePlan:
+class Plan:
     """Everything needed to run a step on several meshes.
 
     Attributes:
@@ -200,3 +200,7 @@ class PipelinePlan:
             if Placement(mesh, (buffer,)) in fed.placements:
                 return dataclasses.replace(own, is_weak=fed.value.is_weak)
         return own
+
+
+# The name that the planner still has for it.
+PipelinePlan = Plan

@@ -19,7 +19,7 @@ from alpa_runtime.keys import data_of, impl_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
 from alpa_runtime.pipeline import RuntimeOptions
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from alpa_runtime.ray.arrays import ArrayType, DistributedArray, input_type, output_type
 from alpa_runtime.ray.cluster import Hosts, RayCluster, register
 from alpa_runtime.ray.feeder import Feeder, arrays_apart, to_numpy
@@ -47,7 +47,7 @@ class RayExecutable:
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         cluster: RayCluster,
         hosts: Hosts,
         options: RuntimeOptions | None = None,

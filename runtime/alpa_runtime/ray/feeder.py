@@ -12,7 +12,7 @@ import ray
 from alpa_runtime.feeding import Rows, cut_rows, rows_per_process
 from alpa_runtime.keys import data_of
 from alpa_runtime.mesh_process import Held
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from alpa_runtime.ray.arrays import DistributedArray
 
 # Arrays of at most so many bytes are sent with a call. Heuristic; Ray itself inlines arguments of
@@ -26,7 +26,7 @@ Content = dict[int, list[Any]]
 class Feeder:
     """Cuts inputs into what each process needs."""
 
-    def __init__(self, plan: PipelinePlan, num_hosts: Mapping[int, int]) -> None:
+    def __init__(self, plan: Plan, num_hosts: Mapping[int, int]) -> None:
         """Takes a plan, and how many processes each of its meshes has."""
         self._plan, self._num_hosts = plan, num_hosts
         self._rows = functools.cache(self._rows_of)

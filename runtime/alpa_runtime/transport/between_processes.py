@@ -11,11 +11,12 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
-from alpa_runtime.plan import PipelinePlan, Recv, Run, Send
+from alpa_runtime.errors import TransportError
+from alpa_runtime.plan import Plan, Recv, Run, Send
 from alpa_runtime.program import numpy_dtype
 from alpa_runtime.resharding import Piece, Resharding
 from alpa_runtime.transport.hosts import HostPair, host_pairs
-from alpa_runtime.transport.interface import Receiver, Sender, TransportError
+from alpa_runtime.transport.interface import Receiver, Sender
 from alpa_runtime.transport.pieces import Lander, Packer
 
 Place: TypeAlias = tuple[int, int]
@@ -104,7 +105,7 @@ class ProcessTransport:
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         place: Place,
         mesh: Mesh,
         num_hosts: tuple[int, ...],

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import jax
 from jax.sharding import Mesh, NamedSharding
 
-from alpa_runtime.plan import PipelinePlan, Recv, Send
+from alpa_runtime.plan import Plan, Recv, Send
 from alpa_runtime.resharding import Resharding
 from alpa_runtime.transport.interface import Receiver, Sender
 from alpa_runtime.transport.pieces import Lander, Packer
@@ -24,7 +24,7 @@ class InProcessTransport:
     All meshes share one; sends and receives come from one thread, every receive behind its send.
     """
 
-    def __init__(self, plan: PipelinePlan, meshes: Sequence[Mesh]) -> None:
+    def __init__(self, plan: Plan, meshes: Sequence[Mesh]) -> None:
         """Takes a plan and its meshes."""
         self._plan, self._meshes = plan, meshes
         self._moves: dict[_Key, Callable[[jax.Array], Any]] = {}

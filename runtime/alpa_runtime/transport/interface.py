@@ -18,10 +18,6 @@ Receiver: TypeAlias = Callable[[], jax.Array]
 uses the array waits for it. Called once per send, behind it or before it."""
 
 
-class TransportError(RuntimeError):
-    """A peer is gone, or what it sent is not what was agreed."""
-
-
 class Transport(Protocol):
     """Performs the sends and receives of one plan.
 
