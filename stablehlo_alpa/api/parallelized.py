@@ -220,7 +220,8 @@ class Parallelized:
                 method.num_micro_batches,
                 method.schedule,
             )
-        return plan_program(self._trace(args, kwargs, 1), self._options(args, kwargs))
+        program = self._trace(args, kwargs, 1)
+        return plan_program(program, self._options(program, args, kwargs))
 
     def _trace_layers(
         self,
@@ -263,7 +264,9 @@ class Parallelized:
             time_limit_s=method.time_limit_s,
         )
 
-    def _options(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PlanOptions:
+    def _options(
+        self, program: TracedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> PlanOptions:
         _, dynamic = self._split(args)
         method = self._settings.method.bind(jax.tree.leaves((dynamic, dict(kwargs))))
         cluster = self._cluster(method)
@@ -272,7 +275,7 @@ class Parallelized:
             mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
             axis_names=method.axis_names,
             solve=self._solve_options(method, cluster),
-            pins=method.pins,
+            prescription=method.prescription(program),
         )
 
     def _cluster(self, method: Method) -> ClusterSpec:

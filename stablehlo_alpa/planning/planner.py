@@ -26,9 +26,11 @@ from stablehlo_alpa.errors import (
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
 from stablehlo_alpa.planning.compiler import enumerate_strategies, run_passes
+from stablehlo_alpa.planning.gathering import charge_gathers
 from stablehlo_alpa.planning.notation import parse_sharding
-from stablehlo_alpa.planning.pins import Charge, Pins, no_pins
+from stablehlo_alpa.planning.pins import Boundary, masks
 from stablehlo_alpa.planning.plan import Plan
+from stablehlo_alpa.planning.prescription import Prescription
 
 logger = logging.getLogger(__name__)
 
@@ -42,16 +44,14 @@ class PlanOptions:
         mesh_shapes: logical mesh shapes to try.
         axis_names: names of the mesh axes; x, y, z when None.
         solve: budget and limits of the ILP.
-        pins: strategies prescribed.
-        charge: adds seconds that a plan costs those around it.
+        prescription: what is prescribed for inputs and outputs.
     """
 
     cluster: ClusterSpec
     mesh_shapes: tuple[tuple[int, ...], ...]
     axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
-    pins: Pins = no_pins
-    charge: Charge | None = None
+    prescription: Prescription = field(default_factory=Prescription)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,7 @@ class _Candidate:
     mesh: LogicalMesh
     priced: PricedGraph
     solution: Solution
+    remarks: tuple[str, ...]
 
 
 def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
@@ -67,7 +68,7 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
     Raises:
         CompileError: a pass refused the program.
         InfeasibleError: no mesh shape has a plan within the memory budget.
-        ShardingError: the pins fit no mesh shape.
+        ShardingError: what is prescribed exactly fits no mesh shape.
     """
     with _progress() as say:
         say(f"{program.name}: merging operators")
@@ -94,14 +95,13 @@ def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Any)
                     f"the function has {len(program.inputs)}"
                 )
             graph = _name_inputs(graph, program)
-            pinned = options.pins(program, graph, mesh)
-            priced = price(
-                graph.restrict(pinned) if pinned else graph, mesh, options.cluster.device
-            )
+            pinned = masks(options.prescription, Boundary.of(program), graph, mesh)
+            device = options.cluster.device
+            priced = price(graph.restrict(pinned.nodes), mesh, device)
             say(f"{program.name}: mesh {'x'.join(map(str, shape))}: {graph.num_nodes} operators")
-            if options.charge is not None:
-                priced = options.charge(program, priced, mesh, options.cluster.device)
-            found.append(_Candidate(mesh, priced, solve(priced, options.solve)))
+            gathered = options.prescription.gathered
+            priced = charge_gathers(priced, program.outputs, gathered, mesh, device)
+            found.append(_Candidate(mesh, priced, solve(priced, options.solve), pinned.remarks))
         except (InfeasibleError, ShardingError, MeshError) as error:
             logger.info("mesh %s: %s", shape, error)
             refused.append(error)
@@ -160,7 +160,9 @@ def _lower(
         },
         volumes=_core.communication(planned),
         memory=_core.memory(local, list(program.donated)),
-        remarks=tuple(dict.fromkeys([*remarks, *best.priced.graph.remarks, *more, *last])),
+        remarks=tuple(
+            dict.fromkeys([*best.remarks, *remarks, *best.priced.graph.remarks, *more, *last])
+        ),
     )
 
 
