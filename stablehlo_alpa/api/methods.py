@@ -13,7 +13,6 @@ import jax
 from alpa_runtime import RuntimeOptions
 from jax.sharding import NamedSharding, PartitionSpec
 
-from stablehlo_alpa.api.sizes import parse_bytes
 from stablehlo_alpa.cluster import DeviceSpec, logical_mesh_shapes, preset_for
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
@@ -28,6 +27,7 @@ from stablehlo_alpa.planning import (
     Whole,
     Wish,
 )
+from stablehlo_alpa.units import parse_bytes
 
 BACKENDS = ("alpa", "shardy", "gspmd")
 

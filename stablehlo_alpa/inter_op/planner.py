@@ -42,6 +42,7 @@ from stablehlo_alpa.inter_op.stage_pricing import StagePricing, Submesh
 from stablehlo_alpa.inter_op.stage_search import search_stages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.compiler import run_passes
+from stablehlo_alpa.units import format_bytes, format_seconds
 
 # What mends a stage that does not fit.
 _ADVICE = (
@@ -86,7 +87,7 @@ class Alternative:
     step_time_s: float | None
 
     def __str__(self) -> str:
-        time = "does not fit" if self.step_time_s is None else f"{self.step_time_s * 1e3:.3g} ms"
+        time = "does not fit" if self.step_time_s is None else format_seconds(self.step_time_s)
         return f"{self.num_micro_batches} micro-batches, {self.schedule}: {time}"
 
 
@@ -259,9 +260,9 @@ def _check_memory(planned: PlannedPipeline, budget: float | None) -> None:
         stages = range(mesh, len(planned.stages), len(peaks))
         listed = " and ".join(str(stage) for stage in stages)
         raise InfeasibleError(
-            f"{planned.program.name}: stage {listed} keeps {peak:.6g} bytes per device for "
-            f"parameters and micro-batches in flight, {peak - budget:.6g} more than the budget of "
-            f"{budget:.6g}; {_ADVICE}",
+            f"{planned.program.name}: stage {listed} keeps {format_bytes(peak)} per device for "
+            f"parameters and micro-batches in flight, {format_bytes(peak - budget)} more than the "
+            f"budget of {format_bytes(budget)}; {_ADVICE}",
             needed_bytes=peak,
             budget_bytes=budget,
         )
