@@ -18,7 +18,7 @@ _PARSED = {
     "tib": 2**40,
 }
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_SECONDS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
+_SECONDS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("ps", 1e-12))
 
 
 def parse_bytes(size: float | int | str) -> float:
@@ -63,7 +63,7 @@ def format_seconds(time_s: float) -> str:
     if time_s == 0:
         return "0 s"
     # What rounds to 1000 of a unit is one of the next.
-    fitting = (pair for pair in _SECONDS if time_s >= 0.9995 * pair[1])
+    fitting = (pair for pair in _SECONDS if time_s >= 0.99949 * pair[1])
     unit, factor = next(fitting, _SECONDS[-1])
     return f"{_digits(time_s / factor)} {unit}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -25,9 +26,12 @@ from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.layers import LayerOption, layer_context
 from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
+from stablehlo_alpa.view import progress
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
+
+_log = logging.getLogger(__name__)
 
 # Hosts of accelerators that only exist on paper (heuristic: what every preset's host has).
 _PAPER_HOST_DEVICES = 8
@@ -214,12 +218,14 @@ class Parallelized:
     ) -> Plan | PlannedPipeline:
         method = self._settings.method
         if isinstance(method, PipeshardParallel):
-            return sweep(
-                lambda count: self._trace_layers(args, kwargs, method.layers, count),
-                self._pipeline_options(method),
-                method.num_micro_batches,
-                method.schedule,
-            )
+            with progress(_log.debug) as say:
+                return sweep(
+                    lambda count: self._trace_layers(args, kwargs, method.layers, count),
+                    self._pipeline_options(method),
+                    method.num_micro_batches,
+                    method.schedule,
+                    say,
+                )
         program = self._trace(args, kwargs, 1)
         return plan_program(program, self._options(program, args, kwargs))
 

@@ -17,6 +17,7 @@ from stablehlo_alpa.inter_op.planner import (
     PlannedPipeline,
     plan_pipeline,
 )
+from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +32,11 @@ Trace = Callable[[int], TracedProgram]
 
 
 def sweep(
-    trace: Trace, options: PipelineOptions, num_micro_batches: int | None, schedule: str | None
+    trace: Trace,
+    options: PipelineOptions,
+    num_micro_batches: int | None,
+    schedule: str | None,
+    say: Say = _log.debug,
 ) -> PlannedPipeline:
     """The plan of least predicted time per step.
 
@@ -44,6 +49,7 @@ def sweep(
         options: everything else; number and schedule in it are not used.
         num_micro_batches: None searches.
         schedule: its name; None searches.
+        say: is told what is being done.
 
     Raises:
         InfeasibleError: nothing fits; the last refusal.
@@ -54,8 +60,9 @@ def sweep(
     refusals: list[InfeasibleError] = []
 
     def attempt(program: TracedProgram, one: PipelineOptions) -> PlannedPipeline | None:
+        chosen = f"{program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
         try:
-            planned = plan_pipeline(program, one)
+            planned = plan_pipeline(program, one, lambda what: say(f"{chosen}: {what}"))
         except InfeasibleError as error:
             tried.append(Alternative(one.num_micro_batches, one.schedule, None))
             refusals.append(error)

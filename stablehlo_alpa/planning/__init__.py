@@ -1,7 +1,7 @@
 """From a traced function to a plan: price every logical mesh, solve, lower the best."""
 
 from stablehlo_alpa.planning.pins import Boundary, Masks, masks
-from stablehlo_alpa.planning.plan import Collective, Plan
+from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import PlanOptions, plan_program
 from stablehlo_alpa.planning.prescription import (
     Exactly,
@@ -13,6 +13,7 @@ from stablehlo_alpa.planning.prescription import (
     Whole,
     Wish,
 )
+from stablehlo_alpa.view import Collective
 
 __all__ = [
     "Boundary",

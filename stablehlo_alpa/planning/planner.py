@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import logging
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from alpa_runtime import SpmdProgram, ValueSpec
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
@@ -31,6 +26,7 @@ from stablehlo_alpa.planning.notation import parse_sharding
 from stablehlo_alpa.planning.pins import Boundary, masks
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.view import Say, progress
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +66,7 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
         InfeasibleError: no mesh shape has a plan within the memory budget.
         ShardingError: what is prescribed exactly fits no mesh shape.
     """
-    with _progress() as say:
+    with progress(logger.debug) as say:
         say(f"{program.name}: merging operators")
         # Shardings that the function's author asks for, where it is their mesh that is planned for.
         axes = ",".join(options.axis_names or ())
@@ -81,7 +77,7 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
         return _lower(program, merged, best, options, remarks)
 
 
-def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Any) -> _Candidate:
+def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Say) -> _Candidate:
     found: list[_Candidate] = []
     refused: list[StablehloAlpaError] = []
     for shape in options.mesh_shapes:
@@ -180,15 +176,3 @@ def _specs(
         )
         for value, sharding in zip(values, shardings, strict=True)
     )
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """Shows what is being done and for how long, when somebody watches."""
-    if not sys.stderr.isatty():
-        yield logger.debug
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("planning", total=None)
-        yield lambda text: progress.update(task, description=text)
