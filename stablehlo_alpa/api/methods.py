@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import jax
-import numpy as np
 from alpa_runtime import RuntimeOptions
 from jax.sharding import NamedSharding, PartitionSpec
 
-from stablehlo_alpa.api.sizes import parse_bytes
-from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, logical_mesh_shapes, preset_for
-from stablehlo_alpa.cost import StrategyGraph
+from stablehlo_alpa.cluster import DeviceSpec, logical_mesh_shapes, preset_for
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op import AutoStages, StageOption, check_schedule
 from stablehlo_alpa.layers import AutoLayers, LayerOption
-from stablehlo_alpa.planning.pins import (
-    Mask,
-    combine,
-    input_rows,
-    pin_inputs,
-    pin_mask,
-    split_work_masks,
+from stablehlo_alpa.planning import (
+    Exactly,
+    Finest,
+    Near,
+    Prescription,
+    SplitBatch,
+    Whole,
+    Wish,
 )
+from stablehlo_alpa.units import parse_bytes
 
 BACKENDS = ("alpa", "shardy", "gspmd")
 
@@ -79,11 +80,9 @@ class Method:
             return (self.mesh_shape,)
         return tuple(logical_mesh_shapes(num_devices, num_hosts))
 
-    def pins(
-        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
-    ) -> Mapping[int, Mask]:
-        """Strategies that the method prescribes, per node of the graph."""
-        return {}
+    def prescription(self, program: TracedProgram) -> Prescription:
+        """What the method prescribes for the inputs of a program."""
+        return Prescription()
 
     @property
     def follows_inputs(self) -> bool:
@@ -118,44 +117,48 @@ class DataParallel(Method):
         """One axis, unless a shape is given."""
         return (self.mesh_shape or (num_devices,),)
 
-    def pins(
-        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
-    ) -> Mapping[int, Mask]:
-        """Batches split on dimension 0, state as the method says, the rest replicated."""
-        masks: dict[int, Mask] = {}
-        batch_spec = PartitionSpec(mesh.axis_names)
+    def prescription(self, program: TracedProgram) -> Prescription:
+        """Batches split on dimension 0, state as the method says, the rest whole."""
+        batch, others = batch_inputs(program)
+        wishes: dict[int, Wish] = {}
         for index, value in enumerate(program.inputs):
-            node = int(graph.input_node[index])
-            if index in program.batch and value.shape:
-                combine(masks, node, pin_mask(program, graph, mesh, index, batch_spec))
-            elif self._splits(program, graph, index):
-                combine(masks, node, _split_mask(graph, index))
+            if index in batch and value.shape:
+                wishes[index] = SplitBatch()
+            elif index in program.aliases:
+                wishes[index] = self._state_wish
             else:
-                combine(masks, node, pin_mask(program, graph, mesh, index, PartitionSpec()))
-        # Without this a small batch would be gathered and the step computed on every device.
-        for node, mask in split_work_masks(graph).items():
-            combine(masks, node, mask)
-        return masks
+                wishes[index] = self._other_wish(others.get(index, ""))
+        return Prescription(inputs=wishes, splits_work=True)
 
-    def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:
-        """Whether input ``index`` has to be split although it is no batch."""
-        return False
+    @property
+    def _state_wish(self) -> Wish:
+        """For parameters and optimiser state."""
+        return Whole()
+
+    def _other_wish(self, remark: str) -> Wish:
+        """For what is neither state nor a batch: parameters that the program does not change."""
+        return Whole(remark)
 
 
 @dataclass(frozen=True)
 class Zero2Parallel(DataParallel):
     """Data parallelism whose optimiser state is split wherever a dimension divides."""
 
-    def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:
-        return index in program.aliases and not bool(graph.input_is_parameter[index])
+    @property
+    def _state_wish(self) -> Wish:
+        return Finest(spares_parameters=True)
 
 
 @dataclass(frozen=True)
 class Zero3Parallel(DataParallel):
     """Data parallelism whose optimiser state and parameters are split."""
 
-    def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:
-        return index in program.aliases or bool(graph.input_is_parameter[index])
+    @property
+    def _state_wish(self) -> Wish:
+        return Finest()
+
+    def _other_wish(self, remark: str) -> Wish:
+        return Finest()
 
 
 @dataclass(frozen=True)
@@ -191,11 +194,9 @@ class ManualSharding(Method):
         """As given."""
         return self.names
 
-    def pins(
-        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
-    ) -> Mapping[int, Mask]:
+    def prescription(self, program: TracedProgram) -> Prescription:
         """The inputs named in ``in_specs``."""
-        masks: dict[int, Mask] = {}
+        pinned: dict[int, PartitionSpec] = {}
         for key, spec in self.in_specs.items():
             specs = (
                 _by_name(program, key, spec)
@@ -203,9 +204,13 @@ class ManualSharding(Method):
                 else _by_argument(program, key, spec)
             )
             for index, one in specs.items():
-                mask = pin_mask(program, graph, mesh, index, one)
-                combine(masks, int(graph.input_node[index]), mask)
-        return masks
+                before = pinned.setdefault(index, one)
+                if _trimmed(before) != _trimmed(one):
+                    raise ShardingError(
+                        f"in_specs pins {program.inputs[index].name} twice, to {before} and to "
+                        f"{one}; leave one of them out"
+                    )
+        return Prescription({index: Exactly(one) for index, one in pinned.items()})
 
 
 @dataclass(frozen=True)
@@ -267,11 +272,11 @@ class FollowParallel(Method):
             devices=_mesh_devices(mesh),
         )
 
-    def pins(
-        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
-    ) -> Mapping[int, Mask]:
-        """Every input that came with a sharding."""
-        return pin_inputs(program, graph, mesh, dict(enumerate(self.flat_specs)))
+    def prescription(self, program: TracedProgram) -> Prescription:
+        """Every input that came with a sharding keeps it, where the program allows that."""
+        return Prescription(
+            inputs={i: Near(spec) for i, spec in enumerate(self.flat_specs) if spec is not None}
+        )
 
 
 @dataclass(frozen=True)
@@ -338,15 +343,52 @@ def _device(device: str | DeviceSpec) -> DeviceSpec:
     return device if isinstance(device, DeviceSpec) else preset_for(device)
 
 
-def _split_mask(graph: StrategyGraph, index: int) -> Mask | None:
-    """Strategies that split an input most finely; None when it cannot be split."""
-    rows = input_rows(graph, index)
-    if rows is None:
-        return None
-    sizes = np.asarray(graph.mesh_shape)
-    parts = np.where(rows >= 0, sizes[None, :], 1).prod(axis=1)
-    mask: Mask = parts == parts.max()
-    return mask
+def batch_inputs(program: TracedProgram) -> tuple[frozenset[int], dict[int, str]]:
+    """Which inputs that may hold a batch do, and why the others are taken for none.
+
+    The examples of a step have one number. Arguments that are of one size on dimension 0 say which:
+    that of most of them, and among equals that of integers (indices, labels), which parameters are
+    not. Where nothing decides, all of them are batches.
+
+    Returns:
+        flat inputs that hold a batch, and per input that is taken for none the remark.
+    """
+    sizes: dict[str, set[int]] = {}
+    kinds: dict[str, set[bool]] = {}
+    maybe = {i: program.inputs[i] for i in sorted(program.batch) if program.inputs[i].shape}
+    for value in maybe.values():
+        root = _root(value.name)
+        sizes.setdefault(root, set()).add(value.shape[0])
+        kinds.setdefault(root, set()).add(value.dtype.startswith(("int", "uint", "bool")))
+    votes = [
+        (found.copy().pop(), True in kinds[root])
+        for root, found in sizes.items()
+        if len(found) == 1
+    ]
+    counts = Counter(size for size, _ in votes)
+    most = {size for size, count in counts.items() if count == max(counts.values())}
+    if len(most) > 1:
+        most = {size for size, is_integer in votes if is_integer and size in most} or most
+    batch = frozenset(i for i, value in maybe.items() if not most or value.shape[0] in most)
+    listed = " or ".join(map(str, sorted(most)))
+    remark = (
+        f"it is taken for no batch, those have {listed} on dimension 0; batch_argnums= names those "
+        "that are"
+    )
+    return batch, dict.fromkeys(maybe.keys() - batch, remark)
+
+
+def _root(name: str) -> str:
+    """The argument that a name is a part of."""
+    return re.split(r"[.\[]", name, maxsplit=1)[0]
+
+
+def _trimmed(spec: PartitionSpec) -> tuple[Any, ...]:
+    """A spec without the dimensions at its end that it leaves whole."""
+    entries = list(spec)
+    while entries and entries[-1] is None:
+        entries.pop()
+    return tuple(entries)
 
 
 def _by_name(program: TracedProgram, name: str, spec: PartitionSpec) -> dict[int, PartitionSpec]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +13,11 @@ from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
 from stablehlo_alpa.inter_op import PlannedPipeline, sweep
-from stablehlo_alpa.layers import LayerOption, layer_context
+from stablehlo_alpa.layers import layer_context
 from stablehlo_alpa.planning import Plan, plan_program
+from stablehlo_alpa.view import progress
+
+_log = logging.getLogger(__name__)
 
 
 class Prepared:
@@ -50,14 +54,18 @@ class Prepared:
         settings = self._settings
         method = settings.method
         if isinstance(method, PipeshardParallel):
-            layers = method.layers
-            return sweep(
-                lambda count: self._trace_layers(layers, count),
-                settings.pipeline_options(),
-                method.num_micro_batches,
-                method.schedule,
-            )
-        return plan_program(self._trace(1), settings.plan_options())
+            with layer_context(method.layers):
+                program = self._trace()
+            with progress(_log.debug) as say:
+                return sweep(
+                    program,
+                    settings.pipeline_options(),
+                    method.num_micro_batches,
+                    method.schedule,
+                    say,
+                )
+        program = self._trace()
+        return plan_program(program, settings.plan_options(program))
 
     @functools.cached_property
     def lowered(self) -> Lowered | LoweredPipeline:
@@ -91,15 +99,10 @@ class Prepared:
             return self.kwargs.get(argument)
         return self.args[argument] if 0 <= argument < len(self.args) else None
 
-    def _trace_layers(self, layers: LayerOption, num_micro_batches: int) -> TracedProgram:
-        with layer_context(layers):
-            return self._trace(num_micro_batches)
-
-    def _trace(self, num_micro_batches: int) -> TracedProgram:
+    def _trace(self) -> TracedProgram:
         return trace_function(
             self._function,
             self.args,
             self.kwargs,
             batch_argnums=self._settings.batch_argnums,
-            num_micro_batches=num_micro_batches,
         )

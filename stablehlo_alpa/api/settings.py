@@ -12,6 +12,7 @@ from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel
 from stablehlo_alpa.api.on_cluster import cluster_spec, find_hosts
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op import PipelineOptions
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import PlanOptions
@@ -85,7 +86,7 @@ class Settings:
         self.check_devices()
         return cluster_of(self.find_devices(), method.device)
 
-    def plan_options(self) -> PlanOptions:
+    def plan_options(self, program: TracedProgram) -> PlanOptions:
         """For a plan of one mesh."""
         method, cluster = self.method, self.find_cluster()
         return PlanOptions(
@@ -93,7 +94,7 @@ class Settings:
             mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
             axis_names=method.axis_names,
             solve=self._solve_options(cluster),
-            pins=method.pins,
+            prescription=method.prescription(program),
         )
 
     def pipeline_options(self) -> PipelineOptions:

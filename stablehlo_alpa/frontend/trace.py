@@ -62,7 +62,10 @@ class TracedProgram:
         input_argnum: for every flat input the position of its parameter among all positional ones
             (static ones counted), however it was passed; -1 of a keyword-only one.
         donated: flat inputs that are donated.
-        batch: flat inputs that hold a batch.
+        batch: flat inputs that hold a batch, as declared or, where nothing is declared, as they
+            seem to.
+        declared_batch: those that are declared.
+        num_parts: the program is that of one of so many equal parts of every batch.
         aliases: flat input -> flat output that is its next-step value.
     """
 
@@ -76,6 +79,8 @@ class TracedProgram:
     donated: tuple[int, ...]
     batch: frozenset[int]
     aliases: Mapping[int, int]
+    declared_batch: frozenset[int] = frozenset()
+    num_parts: int = 1
 
     @cached_property
     def alias_option(self) -> str:
@@ -173,6 +178,8 @@ def trace_function(
         donated=boundary.donated,
         batch=boundary.batch,
         aliases=boundary.aliases,
+        declared_batch=boundary.batch if batch_argnums else frozenset(),
+        num_parts=num_micro_batches,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -12,8 +12,6 @@ from functools import cached_property
 from alpa_runtime import Event, Simulation, ValueSpec, check, save, simulate, write_trace
 from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.simulate import Loads
-from rich.console import Console
-from rich.table import Table
 
 import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
@@ -32,6 +30,7 @@ from stablehlo_alpa.inter_op.options import (
 from stablehlo_alpa.inter_op.routing import Priced
 from stablehlo_alpa.inter_op.schedules import Schedule, make_schedule
 from stablehlo_alpa.inter_op.stage import PlannedStage
+from stablehlo_alpa.inter_op.stage_part import stage_part
 from stablehlo_alpa.inter_op.stage_planner import (
     StageCandidate,
     lower_stage,
@@ -42,6 +41,10 @@ from stablehlo_alpa.inter_op.stage_pricing import StagePricing, Submesh
 from stablehlo_alpa.inter_op.stage_search import search_stages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.compiler import run_passes
+from stablehlo_alpa.units import format_bytes, format_seconds
+from stablehlo_alpa.view import Column, Report, Say, Sheet, Shown
+
+_log = logging.getLogger(__name__)
 
 # What mends a stage that does not fit.
 _ADVICE = (
@@ -86,12 +89,12 @@ class Alternative:
     step_time_s: float | None
 
     def __str__(self) -> str:
-        time = "does not fit" if self.step_time_s is None else f"{self.step_time_s * 1e3:.3g} ms"
+        time = "does not fit" if self.step_time_s is None else format_seconds(self.step_time_s)
         return f"{self.num_micro_batches} micro-batches, {self.schedule}: {time}"
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedPipeline:
+@dataclass(frozen=True, eq=False, repr=False)
+class PlannedPipeline(Shown):
     """How a step runs on several meshes.
 
     Attributes:
@@ -110,8 +113,8 @@ class PlannedPipeline:
     assignment: StageAssignment
     schedule: Schedule
     stages: tuple[PlannedStage, ...]
-    runtime: PipelinePlan = field(repr=False)
-    costs: tuple[Priced, ...] = field(repr=False)
+    runtime: PipelinePlan
+    costs: tuple[Priced, ...]
     tried: tuple[Alternative, ...] = ()
 
     @cached_property
@@ -157,46 +160,69 @@ class PlannedPipeline:
         most = max((*sent.values(), *received.values()), default=0)
         return link.alpha_s + most / link.bandwidth
 
-    def table(self) -> str:
-        """The plan as text: a row per stage."""
-        buffer = io.StringIO()
-        console = Console(file=buffer, width=100, color_system=None, highlight=False)
-        title = (
-            f"pipeline of {self.program.name}: {len(self.stages)} stages, "
-            f"{self.runtime.num_micro_batches} micro-batches, {self.schedule.name}"
+    def report(self) -> Report:
+        """What is shown of it."""
+        count = self.runtime.num_micro_batches
+        heading = (
+            f"pipeline of {self.program.name}: {len(self.stages)} stages, {count} micro-batches, "
+            f"{self.schedule.name}"
         )
-        table = Table("stage", "layers", "devices", "mesh", title=title, title_justify="left")
-        for head in ("per micro-batch", "bubble", "memory"):
-            table.add_column(head, justify="right")
+        most = format_bytes(max(self.simulation.peak_bytes, default=0.0))
+        step = format_seconds(self.step_time_s)
+        remarks = (remark for stage in self.stages for remark in stage.priced.graph.remarks)
+        return Report(
+            heading=heading,
+            brief=f"{heading}, {step} per step, {most} per device at most",
+            lines=(f"step {step} (predicted)", *(f"  considered {one}" for one in self.tried)),
+            parts=tuple(
+                stage_part(
+                    f"stage {number}",
+                    stage,
+                    self.cluster.device,
+                    self.simulation.peak_bytes[self.schedule.mesh_of(number)],
+                )
+                for number, stage in enumerate(self.stages)
+            ),
+            first=(self._stage_sheet(),),
+            remarks=tuple(dict.fromkeys(remarks)),
+        )
+
+    def _stage_sheet(self) -> Sheet:
+        """A row per stage."""
+        rows = []
         for number, stage in enumerate(self.stages):
             layers = [i for i, s in enumerate(self.assignment.stage_of_layer) if s == number]
-            seconds = sum(phase.time_s for phase in stage.phases if not phase.runs_once)
             mesh = self.schedule.mesh_of(number)
-            table.add_row(
-                str(number),
-                f"{layers[0]} to {layers[-1]}" if len(layers) > 1 else str(layers[0]),
-                f"{stage.devices[0]} to {stage.devices[-1]}",
-                "x".join(map(str, stage.mesh.shape)),
-                f"{seconds * 1e3:.3g} ms",
-                f"{self.simulation.bubble(mesh):.0%}",
-                f"{self.simulation.peak_bytes[mesh] / 2**20:.3g} MiB",
+            rows.append(
+                (
+                    str(number),
+                    f"{layers[0]} to {layers[-1]}" if len(layers) > 1 else str(layers[0]),
+                    f"{stage.devices[0]} to {stage.devices[-1]}",
+                    "x".join(map(str, stage.mesh.shape)),
+                    format_seconds(sum(p.time_s for p in stage.phases if not p.runs_once)),
+                    f"{self.simulation.bubble(mesh):.0%}",
+                    format_bytes(self.simulation.peak_bytes[mesh]),
+                )
             )
-        console.print(table)
-        console.print(f"step {self.step_time_s * 1e3:.3g} ms (predicted)")
-        for one in self.tried:
-            console.print(f"  considered {one}")
-        return buffer.getvalue().rstrip()
-
-    def __str__(self) -> str:
-        return self.table()
+        texts = tuple(Column(head) for head in ("stage", "layers", "devices", "mesh"))
+        heads = ("per micro-batch", "bubble", "memory per device")
+        numbers = tuple(Column(head, is_number=True) for head in heads)
+        return Sheet("stages", (*texts, *numbers), tuple(rows), self.stages)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes what is run to one file, for ``alpa_runtime.load``."""
         save(self.runtime, path)
 
 
-def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPipeline:
+def plan_pipeline(
+    program: TracedProgram, options: PipelineOptions, say: Say = _log.debug
+) -> PlannedPipeline:
     """Plans a step.
+
+    Args:
+        program: the step.
+        options: what it is planned under.
+        say: is told what is being done.
 
     Raises:
         CompileError: a pass refused the program.
@@ -205,6 +231,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
     """
     layered = mark_layers(program, options.num_micro_batches)
     num_layers = count_layers(layered)
+    say(f"stages of {num_layers} layers")
     assignment = _assign(layered, num_layers, options, program.name)
     num_meshes, rest = divmod(assignment.num_stages, options.num_chunks)
     if rest:
@@ -220,6 +247,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
     starts = _first_devices(assignment, num_meshes)
     for number in range(assignment.num_stages):
         name = f"{program.name} stage {number}"
+        say(f"stage {number} of {assignment.num_stages}")
         candidate = _best(sliced[f"stage_{number}"], number, assignment, options, name, cache)
         start = starts[number % num_meshes]
         devices = tuple(range(start, start + candidate.mesh.num_devices))
@@ -233,6 +261,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
                 split_backward=schedule.splits_backward,
             )
         )
+    say("instructions")
     step = interface(program)
     emitted = emit(stages, schedule, step, options.cluster.device)
     check(emitted.plan)
@@ -259,9 +288,9 @@ def _check_memory(planned: PlannedPipeline, budget: float | None) -> None:
         stages = range(mesh, len(planned.stages), len(peaks))
         listed = " and ".join(str(stage) for stage in stages)
         raise InfeasibleError(
-            f"{planned.program.name}: stage {listed} keeps {peak:.6g} bytes per device for "
-            f"parameters and micro-batches in flight, {peak - budget:.6g} more than the budget of "
-            f"{budget:.6g}; {_ADVICE}",
+            f"{planned.program.name}: stage {listed} keeps {format_bytes(peak)} per device for "
+            f"parameters and micro-batches in flight, {format_bytes(peak - budget)} more than the "
+            f"budget of {format_bytes(budget)}; {_ADVICE}",
             needed_bytes=peak,
             budget_bytes=budget,
         )

@@ -14,6 +14,7 @@ from stablehlo_alpa.inter_op.planner import (
     PlannedPipeline,
     plan_pipeline,
 )
+from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
 
@@ -23,11 +24,13 @@ _OTHERS = ("zero_bubble",)
 _CHUNKS = 2
 _PATIENCE = 2
 
+
 def sweep(
     program: TracedProgram,
     options: PipelineOptions,
     num_micro_batches: int | None,
     schedule: str | None,
+    say: Say = _log.debug,
 ) -> PlannedPipeline:
     """The plan of least predicted time per step.
 
@@ -41,6 +44,7 @@ def sweep(
         options: everything else; number and schedule in it are not used.
         num_micro_batches: None searches.
         schedule: its name; None searches.
+        say: is told what is being done.
 
     Raises:
         InfeasibleError: nothing fits; the last refusal.
@@ -50,8 +54,9 @@ def sweep(
     refusals: list[InfeasibleError] = []
 
     def attempt(one: PipelineOptions) -> PlannedPipeline | None:
+        chosen = f"{program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
         try:
-            planned = plan_pipeline(program, one)
+            planned = plan_pipeline(program, one, lambda what: say(f"{chosen}: {what}"))
         except InfeasibleError as error:
             tried.append(Alternative(one.num_micro_batches, one.schedule, None))
             refusals.append(error)

@@ -324,7 +324,7 @@ def test_methods_are_frozen_and_checked_when_made():
     ("method", "error", "message"),
     [
         (sa.ShardParallel(mesh_shape=(3,)), sa.MeshError, "mesh 3 has 3 devices, 8 are given"),
-        (sa.ShardParallel(memory_budget=100), sa.InfeasibleError, "100 bytes per device"),
+        (sa.ShardParallel(memory_budget=100), sa.InfeasibleError, "100 B per device"),
         (
             sa.ManualSharding(in_specs={1: P("x")}, mesh_shape=(8,)),
             sa.ShardingError,
