@@ -21,7 +21,8 @@ def ImportConstraints : Pass<"alpa-import-constraints", "::mlir::ModuleOp"> {
     (`custom_call @Sharding`), which the program's author wrote: one becomes an
     `alpa.constrain` where all axes of its mesh are among `axes`, the names that
     a plan will use. Of another mesh, or in a notation without names or with
-    parts of axes, it is left out; a remark says how many are. The meshes go,
+    parts of axes, it is left out; a remark says how many are, but for those on
+    a mesh without axes, which JAX itself puts behind PRNG keys. The meshes go,
     and so do shardings of arguments and results that refer to them. Before the
     inliner, for which these operations are unknown.
 
