@@ -84,7 +84,8 @@ def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
 
     Fails if an operator with floating-point work would have to see more than
     one micro-batch (batch statistics, rows that meet each other), or if no
-    argument can be cut.
+    argument can be cut. With `independent` the module is that of one
+    micro-batch already and only what joins results is inserted.
 
     before, with `micro-batches=2`:
     ```mlir
@@ -108,6 +109,9 @@ def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
                "arguments that have to be cut; by default whatever can be">,
     Option<"microBatches", "micro-batches", "int64_t", "1",
            "micro-batches of a step">,
+    Option<"independent", "independent", "std::string", "\"\"",
+           "the module is that of one micro-batch, results are joined so: mean "
+           "or sum">,
   ];
 }
 

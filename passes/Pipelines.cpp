@@ -61,6 +61,9 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
   Option<int64_t> microBatches{*this, "micro-batches",
                                llvm::cl::desc("micro-batches of a step"),
                                llvm::cl::init(1)};
+  Option<std::string> independent{
+      *this, "independent",
+      llvm::cl::desc("the module is that of one micro-batch: mean or sum")};
 };
 
 void buildLayersPipeline(OpPassManager &manager,
@@ -70,8 +73,9 @@ void buildLayersPipeline(OpPassManager &manager,
   SplitMicroBatchesOptions splitOptions;
   splitOptions.batch.assign(options.batch.begin(), options.batch.end());
   splitOptions.microBatches = options.microBatches;
+  splitOptions.independent = options.independent;
   manager.addPass(createSplitMicroBatches(splitOptions));
-  if (options.microBatches > 1) {
+  if (options.microBatches > 1 && options.independent.empty()) {
     manager.addPass(createInsertReshards());
     LowerToSpmdOptions lowerOptions;
     lowerOptions.microBatches = true;

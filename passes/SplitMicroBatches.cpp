@@ -28,6 +28,13 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
     MicroBatchOptions options;
     options.numMicroBatches = microBatches;
     options.batch.assign(batch.begin(), batch.end());
+    if (!independent.empty() && independent != "mean" && independent != "sum") {
+      entry->emitOpError() << "independent must be mean or sum, got "
+                           << independent;
+      return signalPassFailure();
+    }
+    options.isIndependent = !independent.empty();
+    options.isMean = independent != "sum";
     if (failed(splitMicroBatches(*entry, options))) {
       signalPassFailure();
     }

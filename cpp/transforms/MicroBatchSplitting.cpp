@@ -121,11 +121,13 @@ private:
     InFlightDiagnostic error =
         op->emitOpError()
         << "'" << getReadableName(op) << "' cannot run once per micro-batch: ";
-    if (cause != op) {
-      error << "what it uses comes from '" << getReadableName(cause) << "', ";
-      op = cause;
+    if (cause == op) {
+      error << "it ";
+    } else {
+      error << "what it uses comes from '" << getReadableName(cause)
+            << "', which ";
     }
-    error << "which needs the whole batch, not one of "
+    error << "needs the whole batch, not one of "
           << options.numMicroBatches
           << " parts (a sum over the batch that is not simply added up, such "
              "as batch statistics, or rows that meet each other)";
@@ -135,8 +137,8 @@ private:
 
   LogicalResult refuseSizes() {
     InFlightDiagnostic error =
-        function.emitOpError()
-        << "has no argument that can be cut into " << options.numMicroBatches
+        emitError(function.getLoc())
+        << "no argument can be cut into " << options.numMicroBatches
         << " micro-batches; sizes along dimension 0 are";
     unsigned shown = 0;
     for (BlockArgument argument : function.getArguments()) {
@@ -219,6 +221,92 @@ void joinOne(func::FuncOp function) {
   }
 }
 
+/// What leaves the differentiated function of independent micro-batches.
+class IndependentJoining {
+public:
+  IndependentJoining(func::FuncOp function, const MicroBatchOptions &options)
+      : function(function), options(options) {}
+
+  LogicalResult run() {
+    Block &block = function.getBody().front();
+    llvm::DenseSet<Value> ofBatch;
+    OpBuilder builder(function.getContext());
+    for (int64_t index : options.batch) {
+      ofBatch.insert(block.getArgument(index));
+      function.setArgAttr(index, kBatchAttrName,
+                          builder.getI64IntegerAttr(index));
+    }
+    addDependents(block, ofBatch);
+    SmallVector<Operation *> barriers;
+    for (Operation &op : block) {
+      if (isGradientBarrier(&op)) {
+        barriers.push_back(&op);
+      }
+    }
+    if (barriers.size() != 1) {
+      return emitError(function.getLoc())
+             << "independent micro-batches end where gradients are, and there "
+                "are "
+             << barriers.size()
+             << " of stablehlo_alpa.grad or value_and_grad in the function, "
+                "not 1";
+    }
+    Operation *barrier = barriers.front();
+    builder.setInsertionPoint(barrier);
+    for (auto [index, operand, result] :
+         llvm::enumerate(barrier->getOperands(), barrier->getResults())) {
+      Value joined = operand;
+      if (ofBatch.contains(operand) && !result.use_empty()) {
+        joined = join(builder, operand, index);
+      }
+      if (!joined) {
+        return failure();
+      }
+      result.replaceAllUsesWith(joined);
+    }
+    barrier->erase();
+    return success();
+  }
+
+private:
+  Value join(OpBuilder &builder, Value value, unsigned index) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Type element = type.getElementType();
+    bool isFloat = isa<FloatType, ComplexType>(element);
+    if (options.isMean && !isFloat) {
+      emitError(value.getLoc())
+          << "value " << index << " that leaves the differentiated function "
+          << "has type " << type << ", which has no mean over "
+          << options.numMicroBatches
+          << " micro-batches: return a floating-point number, or use "
+             "reduction=\"sum\"";
+      return {};
+    }
+    Value sum = AccumulateOp::create(builder, value.getLoc(), value);
+    if (!options.isMean) {
+      return sum;
+    }
+    auto count = static_cast<double>(options.numMicroBatches);
+    DenseElementsAttr number;
+    if (auto complex = dyn_cast<ComplexType>(element)) {
+      Type real = complex.getElementType();
+      std::complex<llvm::APFloat> divisor(
+          FloatAttr::get(real, count).getValue(),
+          FloatAttr::get(real, 0).getValue());
+      number = DenseElementsAttr::get(type, ArrayRef(divisor));
+    } else {
+      number = DenseElementsAttr::get(
+          type, FloatAttr::get(element, count).getValue());
+    }
+    auto constant =
+        stablehlo::ConstantOp::create(builder, value.getLoc(), number);
+    return stablehlo::DivOp::create(builder, value.getLoc(), sum, constant);
+  }
+
+  func::FuncOp function;
+  const MicroBatchOptions &options;
+};
+
 } // namespace
 
 LogicalResult splitMicroBatches(func::FuncOp function,
@@ -233,6 +321,9 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   if (options.numMicroBatches == 1) {
     joinOne(function);
     return success();
+  }
+  if (options.isIndependent) {
+    return IndependentJoining(function, options).run();
   }
   auto states = Choosing(function, options).run();
   if (failed(states)) {

@@ -13,6 +13,11 @@ struct MicroBatchOptions {
   /// Arguments that have to be cut; when empty, every argument that is no state
   /// may be, and what divides the most work is.
   SmallVector<int64_t> batch;
+  /// The function is that of one micro-batch already: `batch` has its parts.
+  /// Floating-point results of the differentiated function are averaged, or
+  /// all of them added up.
+  bool isIndependent = false;
+  bool isMean = true;
 };
 
 /// Puts a step on a mesh with the axis `time`, whose positions are the

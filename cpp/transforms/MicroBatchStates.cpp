@@ -20,12 +20,29 @@ constexpr unsigned kMaxLightOperators = 64;
 constexpr double kMaxLightGrowth = 8;
 constexpr double kMaxLightBytes = 1 << 16;
 
+/// An operator with more floating-point operations per element than this is
+/// worth cutting: a product, no sum. Heuristic.
+constexpr double kHeavyFlopsPerElement = 3;
+
+/// Floating-point operations of products, in regions included.
 double getFlops(Operation *op) {
   double flops = 0;
   op->walk([&](Operation *inner) {
-    if (auto rule = dyn_cast<ShardingRuleOpInterface>(inner)) {
-      flops += rule.getShardingRule().flops;
+    auto rule = dyn_cast<ShardingRuleOpInterface>(inner);
+    if (!rule) {
+      return;
     }
+    double elements = 0;
+    auto count = [&](TypeRange types) {
+      for (Type type : types) {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        elements += tensor ? static_cast<double>(tensor.getNumElements()) : 0;
+      }
+    };
+    count(inner->getOperandTypes());
+    count(inner->getResultTypes());
+    double own = rule.getShardingRule().flops;
+    flops += own > kHeavyFlopsPerElement * elements ? own : 0;
   });
   return flops;
 }
@@ -233,6 +250,14 @@ bool MicroBatchStates::visitBarrier(Operation *op) {
 
 bool MicroBatchStates::visitByRule(Operation *op) {
   std::optional<Choice> best = choose(op);
+  if (!best && isClonable(op) && llvm::all_of(op->getOperands(), [&](Value v) {
+        return getCost(v, kReplicated).has_value();
+      })) {
+    // The number of rows that count: every micro-batch makes it for itself.
+    best.emplace();
+    best->rows.operands.assign(op->getNumOperands(), kReplicated);
+    best->rows.results.assign(op->getNumResults(), kReplicated);
+  }
   if (!best) {
     return false;
   }
@@ -274,6 +299,8 @@ MicroBatchStates::choose(Operation *op) {
     }
     Choice choice{getTimeRows(*rows)};
     bool isOwn = false, isPossible = true;
+    // A part goes further than a summand, which most operators wait for.
+    choice.isSummand = llvm::is_contained(choice.rows.results, kPartial);
     for (auto [operand, needed] :
          llvm::zip(op->getOperands(), choice.rows.operands)) {
       TimeEntry state = getState(operand);
@@ -284,7 +311,8 @@ MicroBatchStates::choose(Operation *op) {
       isPossible &= cost.has_value();
       choice.cost += cost.value_or(0);
     }
-    if (isOwn && isPossible && (!best || choice.cost < best->cost)) {
+    if (isOwn && isPossible &&
+        (!best || choice.getRank() < best->getRank())) {
       best = std::move(choice);
     }
   }

@@ -12,6 +12,7 @@
 #include "cpp/analysis/FactorMapping.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
+#include <tuple>
 
 namespace mlir::alpa {
 
@@ -72,7 +73,12 @@ public:
 private:
   struct Choice {
     TimeRows rows;
+    bool isSummand = false;
     double cost = 0;
+    /// The least is chosen: nothing made again, parts, few bytes made again.
+    std::tuple<bool, bool, double> getRank() const {
+      return {cost > 0, isSummand, cost};
+    }
   };
 
   bool visit(Block &block);

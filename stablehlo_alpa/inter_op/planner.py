@@ -64,6 +64,8 @@ class PipelineOptions:
         num_micro_batches: of a step.
         schedule: name of the schedule.
         num_chunks: stages per mesh, for the interleaved schedule.
+        reduction: how results of independent micro-batches are joined, ``"mean"`` or ``"sum"``.
+        prescription: what is prescribed for inputs of the step.
         solve: budget and limits of the intra-operator plans.
     """
 
@@ -72,6 +74,8 @@ class PipelineOptions:
     num_micro_batches: int = 1
     schedule: str = "1f1b"
     num_chunks: int = 1
+    reduction: str = "mean"
+    prescription: Prescription = field(default_factory=Prescription)
     solve: SolveOptions = field(default_factory=SolveOptions)
 
 
@@ -229,7 +233,7 @@ def plan_pipeline(
         ValueError: stages, layers, meshes or schedule do not fit each other.
         InfeasibleError: a stage does not fit its mesh, named with what it lacks.
     """
-    layered = mark_layers(program, options.num_micro_batches)
+    layered = mark_layers(program, options.num_micro_batches, options.reduction)
     num_layers = count_layers(layered)
     say(f"stages of {num_layers} layers")
     assignment = _assign(layered, num_layers, options, program.name)
@@ -296,12 +300,15 @@ def _check_memory(planned: PlannedPipeline, budget: float | None) -> None:
         )
 
 
-def mark_layers(program: TracedProgram, num_micro_batches: int) -> str:
+def mark_layers(program: TracedProgram, num_micro_batches: int, reduction: str = "mean") -> str:
     """The step with layers and phases."""
-    batch = ",".join(str(index) for index in sorted(program.declared_batch))
+    is_part = program.num_parts > 1
+    indices = program.batch if is_part else program.declared_batch
+    batch = ",".join(str(index) for index in sorted(indices))
+    independent = f" independent={reduction}" if is_part else ""
     marking = (
         f"alpa-layers-pipeline{{aliases={program.alias_option} batch={batch} "
-        f"micro-batches={num_micro_batches}}}"
+        f"micro-batches={num_micro_batches}{independent}}}"
     )
     return run_passes(program.text, f"builtin.module({marking})", program.name)[0]
 
@@ -322,14 +329,16 @@ def interface(program: TracedProgram) -> StepInterface:
     """Flat inputs and outputs as the caller sees them."""
     inputs = tuple(
         ValueSpec(
-            value.shape,
+            (value.shape[0] * program.num_parts, *value.shape[1:])
+            if index in program.batch and program.num_parts > 1
+            else value.shape,
             value.dtype,
             ((),) * len(value.shape),
             value.key_impl,
             value.is_weak,
             value.name,
         )
-        for value in program.inputs
+        for index, value in enumerate(program.inputs)
     )
     return StepInterface(
         program.name if program.name.isidentifier() else "program",
