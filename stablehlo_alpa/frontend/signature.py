@@ -125,8 +125,8 @@ def described(leaves: Sequence[Any], array_type: type[Any]) -> list[Any]:
 def _description(leaf: Any) -> Any:
     kind = type(leaf)
     if kind in _PYTHON_SCALARS:
-        # One too large is found when it becomes an array.
-        return kind
+        # A large integer may not be what the type of the others holds.
+        return kind, kind is int and not -(2**31) <= leaf < 2**31
     if kind is np.ndarray or issubclass(kind, np.generic):
         return leaf.shape, leaf.dtype
     if isinstance(leaf, jax.core.Tracer):
