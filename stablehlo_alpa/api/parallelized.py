@@ -34,6 +34,7 @@ from stablehlo_alpa.frontend.signature import (
 )
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
 
@@ -114,8 +115,8 @@ class Parallelized(Generic[P, R]):
 
     @overload
     def __get__(
-        self: Parallelized[Concatenate[S, P], R], instance: S, owner: Any = None
-    ) -> BoundParallelized[P, R]: ...
+        self: Parallelized[Concatenate[S, Q], R], instance: S, owner: Any = None
+    ) -> BoundParallelized[Q, R]: ...
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A method of an object, which is its first argument."""

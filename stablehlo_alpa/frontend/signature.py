@@ -55,15 +55,17 @@ def check_hashable(function: Function, arguments: Any) -> None:
 
 
 def context() -> tuple[Any, ...]:
-    """Everything around a call that jax's traces and programs depend on.
+    """Everything around a call that traces and programs depend on.
 
-    Number types, PRNG implementation, precision of products, context mesh, user contexts, ...; and
-    how hard XLA optimises, which ``jax.jit`` compiles anew for.
+    What jax counts: number types, precision of products, context mesh, user contexts, ...; how hard
+    XLA optimises, which ``jax.jit`` compiles anew for; and the default PRNG implementation, which
+    jax 0.10.2 forgets to count.
     """
     return (
         config.trace_context(),
         config.optimization_level.value,
         config.memory_fitting_level.value,
+        config.default_prng_impl.value,
     )
 
 

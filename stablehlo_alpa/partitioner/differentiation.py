@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jax.custom_batching import custom_vmap
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.partitioner.region import call_region
 
 Flat: TypeAlias = Callable[..., tuple[Any, ...]]

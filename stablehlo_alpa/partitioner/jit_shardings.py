@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.cost import StrategyGraph
 from stablehlo_alpa.errors import MeshError

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from jax.sharding import Mesh, PartitionSpec
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, cluster_of
 from stablehlo_alpa.cost import CollectiveKind, PricedGraph, StrategyGraph, collective_seconds
 from stablehlo_alpa.errors import ShardingError
