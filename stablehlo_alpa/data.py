@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from stablehlo_alpa.api import Compiled
+from stablehlo_alpa.api.stages import Compiled
 
 _END = object()
 

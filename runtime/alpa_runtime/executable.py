@@ -12,12 +12,13 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
-from alpa_runtime.context import outside_mesh
+from alpa_runtime.context import outside_mesh, outside_trace
 from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import InputError, ProgramError, RuntimeMeshError
 from alpa_runtime.inputs import (
     aval_of,
     check_input,
+    check_shared,
     checked_aval,
     concrete_type,
     deleted_error,
@@ -47,6 +48,7 @@ class Executable:
             NamedSharding(mesh, value.logical_spec) for value in program.outputs
         )
         self._avals = tuple(value.aval(program.mesh_sizes) for value in program.inputs)
+        self._donated = frozenset(program.donated)
         self._compiled: jax.stages.Compiled | None = None
         self._array_type: type[Any] = jax.Array
         # Arrays that come with another sharding make jax refuse the call. As long as none did, the
@@ -90,6 +92,8 @@ class Executable:
         # A list costs half of a generator here, on the path of every call.
         if any([type(arg) is array and arg.is_deleted() for arg in args]):  # noqa: C419
             raise self._deleted(args)
+        if self._donated and len(set(map(id, args))) < len(args):
+            check_shared(self.program.name, args, self._donated, self._name)
         if self._must_place:
             return compiled(*self.place(args))
         try:
@@ -128,13 +132,13 @@ class Executable:
         results: tuple[jax.Array, ...] = self._function(*args)
         return results
 
-    @outside_mesh
+    @outside_trace
     def feed(self, index: int, array: Any) -> jax.Array:
         """Puts an input where the program needs it, for one of the next calls."""
         self._check_one(index, array)
         return jax.device_put(fetched(array), self.in_shardings[index])
 
-    @outside_mesh
+    @outside_trace
     def place(self, args: Sequence[Any]) -> list[Any]:
         """Moves arrays whose sharding is not the program's; leaves everything else alone."""
         self.check(args)

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from alpa_runtime.context import outside_mesh
+from alpa_runtime.context import outside_mesh, outside_trace
 from alpa_runtime.cpu_pool import require_cpu_pool
 from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import RuntimeMeshError
@@ -86,7 +86,7 @@ class PipelineExecutable:
         for worker in self._workers:
             worker.compile()
 
-    @outside_mesh
+    @outside_trace
     def __call__(self, *args: Any) -> tuple[jax.Array, ...]:
         """Runs a step.
 
@@ -118,7 +118,7 @@ class PipelineExecutable:
         held = [worker.finish() for worker in workers]
         return tuple(held[o.mesh][o.buffer] for o in self.plan.outputs)
 
-    @outside_mesh
+    @outside_trace
     def feed(self, index: int, array: Any) -> Fed:
         """Puts an input on the meshes that need it, for one of the next steps.
 

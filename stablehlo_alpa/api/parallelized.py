@@ -34,6 +34,7 @@ from stablehlo_alpa.frontend.signature import (
 )
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
 
@@ -114,8 +115,8 @@ class Parallelized(Generic[P, R]):
 
     @overload
     def __get__(
-        self: Parallelized[Concatenate[S, P], R], instance: S, owner: Any = None
-    ) -> BoundParallelized[P, R]: ...
+        self: Parallelized[Concatenate[S, Q], R], instance: S, owner: Any = None
+    ) -> BoundParallelized[Q, R]: ...
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A method of an object, which is its first argument."""
@@ -300,20 +301,29 @@ class Parallelized(Generic[P, R]):
         self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """The function as a part of a program that ``jax.jit`` traces."""
+        name = self.__name__
         traced = [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
         is_manual = bool(jax.sharding.get_abstract_mesh().manual_axes)
         if is_manual or not all(isinstance(leaf, DynamicJaxprTracer) for leaf in traced):
             raise TraceError(
-                f"{self.__name__} is called inside of jax.grad, jax.vmap, jax.shard_map or another "
+                f"{name} is called inside of jax.grad, jax.vmap, jax.shard_map or another "
                 "transformation, but is planned as it is: transform the function that it is made "
                 "of and parallelize the result, or use stablehlo_alpa.partition"
             )
         if not self._settings.has_one_mesh or self._settings.method.backend != "alpa":
             raise TraceError(
-                f"{self.__name__} is called inside of jax.jit, but {self._settings.method.brief()} "
+                f"{name} is called inside of jax.jit, but {self._settings.method.brief()} "
                 "makes programs of its own: call it outside, parallelize the whole function, or "
                 "use stablehlo_alpa.partition"
             )
+        for leaf in traced:
+            mesh = jax.typeof(leaf).sharding.mesh
+            if mesh.explicit_axes:
+                raise TraceError(
+                    f"an argument of {name}, called inside of jax.jit, lies on a mesh with "
+                    f"explicit axes {mesh.explicit_axes}, and the plan has shardings of its own: "
+                    "use a mesh whose axes are of type Auto"
+                )
         with self._lock:
             lowered = self._prepare(args, kwargs).lowered
             assert isinstance(lowered, Lowered)

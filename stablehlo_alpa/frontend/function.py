@@ -13,6 +13,11 @@ from alpa_runtime.inputs import aval_of
 
 from stablehlo_alpa.errors import TraceError
 
+# Makes the default PRNG implementation a part of what jax keys its traces on, which it is not in
+# 0.10.2: a function that was traced with one would keep it. None for jax's own default.
+_prng_impl: Any = jax.make_user_context(None)
+_USUAL_PRNG_IMPL = "threefry2x32"
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -109,7 +114,8 @@ class Function:
         Raises:
             TraceError: the function closes over values of a transformation around it.
         """
-        traced = self.jitted.trace(*args, **kwargs)
+        with _prng_context():
+            traced = self.jitted.trace(*args, **kwargs)
         if len(traced.jaxpr.in_avals) != len(jax.tree.leaves(traced.args_info)):
             raise TraceError(
                 f"{self.name} closes over values that jax.jit, jax.grad or another transformation "
@@ -119,7 +125,8 @@ class Function:
 
     def lower(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The module of a call."""
-        return self._undonated.trace(*args, **kwargs).lower().compiler_ir("stablehlo")
+        with _prng_context():
+            return self._undonated.trace(*args, **kwargs).lower().compiler_ir("stablehlo")
 
     def arguments(self, traced: jax.stages.Traced, num_args: int) -> list[Argument]:
         """The arguments of a traced call that are not static, in the order of flat inputs.
@@ -231,6 +238,11 @@ def _check_static_shape(name: str, value: str, shape: Sequence[Any]) -> None:
                 f"dimension {dimension} of argument {value} of {name} is {size}, dynamic shapes "
                 "cannot be planned: every dimension must be a number"
             )
+
+
+def _prng_context() -> Any:
+    impl = jax.config.jax_default_prng_impl  # type: ignore[attr-defined]
+    return _prng_impl(None if impl == _USUAL_PRNG_IMPL else impl)
 
 
 def name_of(fun: Callable[..., Any]) -> str:

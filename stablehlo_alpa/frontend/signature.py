@@ -55,15 +55,17 @@ def check_hashable(function: Function, arguments: Any) -> None:
 
 
 def context() -> tuple[Any, ...]:
-    """Everything around a call that jax's traces and programs depend on.
+    """Everything around a call that traces and programs depend on.
 
-    Number types, PRNG implementation, precision of products, context mesh, user contexts, ...; and
-    how hard XLA optimises, which ``jax.jit`` compiles anew for.
+    What jax counts: number types, precision of products, context mesh, user contexts, ...; how hard
+    XLA optimises, which ``jax.jit`` compiles anew for; and the default PRNG implementation, which
+    jax 0.10.2 forgets to count.
     """
     return (
         config.trace_context(),
         config.optimization_level.value,
         config.memory_fitting_level.value,
+        config.default_prng_impl.value,
     )
 
 
@@ -125,8 +127,8 @@ def described(leaves: Sequence[Any], array_type: type[Any]) -> list[Any]:
 def _description(leaf: Any) -> Any:
     kind = type(leaf)
     if kind in _PYTHON_SCALARS:
-        # One too large is found when it becomes an array.
-        return kind
+        # A large integer may not be what the type of the others holds.
+        return kind, kind is int and not -(2**31) <= leaf < 2**31
     if kind is np.ndarray or issubclass(kind, np.generic):
         return leaf.shape, leaf.dtype
     if isinstance(leaf, jax.core.Tracer):

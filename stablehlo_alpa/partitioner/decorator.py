@@ -10,7 +10,7 @@ import jax
 from alpa_runtime.keys import data_of, impl_of, with_impl
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import check_supported, positions
 from stablehlo_alpa.partitioner.differentiation import differentiable

@@ -12,7 +12,7 @@ from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.partitioner.linear_call import LinearFunction, linear_call_p
 from stablehlo_alpa.partitioner.region import call_region
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import positions, trace
 from stablehlo_alpa.partitioner.region_planner import mesh_options

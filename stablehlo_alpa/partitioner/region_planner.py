@@ -9,7 +9,7 @@ from typing import Any
 
 from jax.sharding import Mesh, PartitionSpec
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.cluster import cluster_of
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import SolveOptions
