@@ -43,7 +43,7 @@ def prefetch(
     inputs = [i for i, n in enumerate(compiled.plan.program.input_argnum) if n == argnum]
     if not inputs:
         raise ValueError(f"{compiled.plan.program.name} has no arrays in argument {argnum}")
-    executable: Any = compiled.executable
+    executable = compiled.executable
     source = iter(batches)
 
     def fetch() -> Any:

@@ -13,15 +13,13 @@ from stablehlo_alpa.api.methods import (
     Zero3Parallel,
 )
 from stablehlo_alpa.api.parallelized import Parallelized
-from stablehlo_alpa.api.stages import Compiled, CompiledPipeline, Lowered, LoweredPipeline
+from stablehlo_alpa.api.stages import Compiled, Lowered
 
 __all__ = [
     "Compiled",
-    "CompiledPipeline",
     "DataParallel",
     "FollowParallel",
     "Lowered",
-    "LoweredPipeline",
     "ManualSharding",
     "Method",
     "Parallelized",

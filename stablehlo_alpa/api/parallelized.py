@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
-from alpa_runtime import InputError, ensure_cpu_pool
+from alpa_runtime import InputError, RuntimeOptions, ensure_cpu_pool
 from jax.extend.core import jaxpr_as_fun
 
 from stablehlo_alpa.api.checkpoint import match_leaves
 from stablehlo_alpa.api.methods import Method, PipeshardParallel, mesh_size
-from stablehlo_alpa.api.on_cluster import LoweredOnCluster, cluster_spec, find_hosts
-from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
+from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
+from stablehlo_alpa.api.stages import Compiled, Lowered, Target, ThisProcess
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import TracedProgram, abstract, positions, trace
@@ -99,19 +99,18 @@ class Parallelized:
         """
         return self._plan(args, kwargs)[1]
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered | LoweredPipeline:
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Plans and binds to the devices."""
         return self._lower(self.plan(*args, **kwargs))
 
-    def _lower(self, plan: Plan | PlannedPipeline) -> Lowered | LoweredPipeline:
-        if isinstance(plan, PlannedPipeline):
-            method = self._settings.method
-            assert isinstance(method, PipeshardParallel)
-            if self._settings.cluster is not None:
-                hosts = find_hosts(self._settings.cluster)
-                return LoweredOnCluster(plan, self._settings.cluster, hosts, method.runtime)
-            return LoweredPipeline(plan, self._devices(), method.runtime)
-        return Lowered(plan, self._devices(), self._settings.method.backend)
+    def _lower(self, plan: Plan | PlannedPipeline) -> Lowered:
+        method, cluster = self._settings.method, self._settings.cluster
+        options = method.runtime if isinstance(method, PipeshardParallel) else RuntimeOptions()
+        if cluster is not None:
+            target: Target = OnCluster(cluster, options)
+        else:
+            target = ThisProcess(self._devices(), options)
+        return Lowered(plan, target, method.backend)
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:
         """Plans and compiles."""

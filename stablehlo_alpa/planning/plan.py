@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import alpa_runtime
 import jax
 import numpy as np
 from alpa_runtime import SpmdProgram, ValueSpec
@@ -73,6 +76,15 @@ class Plan:
     volumes: Mapping[str, Any] = field(repr=False)
     memory: Mapping[str, Any] = field(repr=False)
     remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def runtime(self) -> alpa_runtime.Plan:
+        """What is run."""
+        return alpa_runtime.Plan.of_program(self.spmd)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes what is run to one file, for ``alpa_runtime.load``."""
+        alpa_runtime.save(self.runtime, path)
 
     @property
     def mesh_shape(self) -> tuple[int, ...]:
