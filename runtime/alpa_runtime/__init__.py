@@ -4,6 +4,7 @@ This package needs jax and numpy only. It never imports the compiler (``stablehl
 made on one machine runs on another that has nothing of the compiler installed.
 """
 
+from alpa_runtime.analysis import MemoryStats
 from alpa_runtime.check import check
 from alpa_runtime.cpu_pool import ensure_cpu_pool
 from alpa_runtime.errors import (
@@ -14,8 +15,8 @@ from alpa_runtime.errors import (
     StablehloAlpaError,
     TransportError,
 )
-from alpa_runtime.executable import Executable, compile_spmd
-from alpa_runtime.pipeline import PipelineExecutable, RuntimeOptions
+from alpa_runtime.executable import Executable, RuntimeOptions
+from alpa_runtime.local_executable import LocalExecutable, compile_spmd
 from alpa_runtime.plan import Plan
 from alpa_runtime.plan_file import PLAN_VERSION, load, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
@@ -29,8 +30,9 @@ __all__ = [
     "Event",
     "Executable",
     "InputError",
+    "LocalExecutable",
+    "MemoryStats",
     "Piece",
-    "PipelineExecutable",
     "Plan",
     "ProgramError",
     "Resharding",

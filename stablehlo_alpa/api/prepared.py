@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from stablehlo_alpa.api.methods import PipeshardParallel
-from stablehlo_alpa.api.on_cluster import LoweredOnCluster, find_hosts
 from stablehlo_alpa.api.settings import Settings
-from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
+from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
 from stablehlo_alpa.inter_op import PlannedPipeline, sweep
 from stablehlo_alpa.layers import layer_context
@@ -68,17 +67,10 @@ class Prepared:
         return plan_program(program, settings.plan_options(program))
 
     @functools.cached_property
-    def lowered(self) -> Lowered | LoweredPipeline:
+    def lowered(self) -> Lowered:
         """The plan, bound to devices."""
-        settings, plan = self._settings, self.plan
-        if isinstance(plan, PlannedPipeline):
-            method = settings.method
-            assert isinstance(method, PipeshardParallel)
-            if settings.cluster is not None:
-                hosts = find_hosts(settings.cluster)
-                return LoweredOnCluster(plan, settings.cluster, hosts, method.runtime)
-            return LoweredPipeline(plan, settings.find_devices(), method.runtime)
-        return Lowered(plan, settings.find_devices(), settings.method.backend)
+        plan, settings = self.plan, self._settings
+        return Lowered(plan, settings.find_target(), settings.method.backend)
 
     @property
     def compiled(self) -> Compiled:

@@ -6,10 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import jax
-from alpa_runtime import ensure_cpu_pool
+from alpa_runtime import RuntimeOptions, ensure_cpu_pool
 
 from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel, mesh_size
-from stablehlo_alpa.api.on_cluster import cluster_spec, find_hosts
+from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
+from stablehlo_alpa.api.stages import Target, ThisProcess
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import TracedProgram
@@ -55,6 +56,14 @@ class Settings:
         if devices[0].platform == "cpu":
             ensure_cpu_pool(len(devices), client_exists=True)
         return devices
+
+    def find_target(self) -> Target:
+        """Where plans are run."""
+        method = self.method
+        options = method.runtime if isinstance(method, PipeshardParallel) else RuntimeOptions()
+        if self.cluster is not None:
+            return OnCluster(self.cluster, options)
+        return ThisProcess(self.find_devices(), options)
 
     def check_devices(self) -> None:
         """Raises ``MeshError`` unless the mesh that the method asks for can be made."""

@@ -10,8 +10,8 @@ from typing import TypeAlias
 from alpa_runtime import Resharding, ValueSpec
 from alpa_runtime.plan import (
     Instruction,
-    PipelinePlan,
     Placement,
+    Plan,
     PlanInput,
     PlanMesh,
     PlanOutput,
@@ -22,6 +22,7 @@ from alpa_runtime.plan import (
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.errors import CompileError
+from stablehlo_alpa.inter_op.beginnings import numbers_program, zeros_program
 from stablehlo_alpa.inter_op.lifetimes import Lifetimes, with_frees
 from stablehlo_alpa.inter_op.routing import Priced, Route, Router
 from stablehlo_alpa.inter_op.schedules import Schedule, TaskKind
@@ -36,7 +37,6 @@ from stablehlo_alpa.inter_op.stage import (
     Slot,
     as_held,
 )
-from stablehlo_alpa.inter_op.beginnings import numbers_program, zeros_program
 
 _PHASES = {TaskKind.FORWARD: FORWARD, TaskKind.BACKWARD: BACKWARD, TaskKind.WEIGHT: WEIGHT}
 
@@ -94,7 +94,7 @@ class EmittedPlan:
         costs: one per program.
     """
 
-    plan: PipelinePlan
+    plan: Plan
     costs: tuple[Priced, ...]
 
 
@@ -393,7 +393,7 @@ class _Emitter:
 
     # The plan
 
-    def _finish(self) -> PipelinePlan:
+    def _finish(self) -> Plan:
         values: dict[ValueSpec, int] = {}
         buffers = tuple(
             tuple(values.setdefault(value, len(values)) for value in state.values)
@@ -414,7 +414,7 @@ class _Emitter:
         missing = [name for i, name in enumerate(self._step.outputs) if i not in self._outputs]
         if missing:
             raise CompileError(f"{self._step.name}: no stage makes {', '.join(missing)}")
-        return PipelinePlan(
+        return Plan(
             name=self._step.name,
             num_micro_batches=self._schedule.num_micro_batches,
             schedule=self._schedule.name,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import alpa_runtime
 from alpa_runtime import Event, Simulation, ValueSpec, check, save, simulate, write_trace
-from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.simulate import Loads
 
 import stablehlo_alpa._core as _core
@@ -117,7 +117,7 @@ class PlannedPipeline(Shown):
     assignment: StageAssignment
     schedule: Schedule
     stages: tuple[PlannedStage, ...]
-    runtime: PipelinePlan
+    runtime: alpa_runtime.Plan
     costs: tuple[Priced, ...]
     tried: tuple[Alternative, ...] = ()
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import alpa_runtime
 import jax
 import numpy as np
 from alpa_runtime import SpmdProgram, ValueSpec
@@ -56,6 +59,15 @@ class Plan(Shown):
     volumes: Mapping[str, Any]
     memory: Mapping[str, Any]
     remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def runtime(self) -> alpa_runtime.Plan:
+        """What is run."""
+        return alpa_runtime.Plan.of_program(self.spmd)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes what is run to one file, for ``alpa_runtime.load``."""
+        alpa_runtime.save(self.runtime, path)
 
     @property
     def mesh_shape(self) -> tuple[int, ...]:

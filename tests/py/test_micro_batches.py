@@ -169,7 +169,9 @@ def test_steps_train_as_they_do_alone() -> None:
 
 @pytest.mark.parametrize("count", [2, 8])
 def test_other_numbers_of_micro_batches(count: int) -> None:
-    check(grads(lambda p, x: jnp.sum(jax.nn.softmax(hidden(p, x)) ** 3)), PARAMS, BATCH, count=count)
+    check(
+        grads(lambda p, x: jnp.sum(jax.nn.softmax(hidden(p, x)) ** 3)), PARAMS, BATCH, count=count
+    )
 
 
 def test_rows_that_meet_each_other_are_refused() -> None:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from alpa_runtime import PipelineExecutable, ProgramError, check
+from alpa_runtime import LocalExecutable, ProgramError, check
 from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 
 import stablehlo_alpa
@@ -55,7 +55,7 @@ def test_a_plan_comes_back_from_its_file(planned: Any, plan: Plan, tmp_path: Pat
     loaded = alpa_runtime.load(path)
     assert loaded == plan
     assert list(tmp_path.iterdir()) == [path]
-    outputs = PipelineExecutable(loaded, jax.devices())(*WEIGHTS, BATCH)
+    outputs = LocalExecutable(loaded, jax.devices())(*WEIGHTS, BATCH)
     expected = jax.jit(step)(WEIGHTS, BATCH)
     for a, b in zip(outputs, jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

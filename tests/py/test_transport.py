@@ -12,7 +12,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from alpa_runtime import PipelineExecutable
+from alpa_runtime import LocalExecutable
 from alpa_runtime.mesh_process import Held, StepOrder
 from alpa_runtime.plan import Plan
 from mesh_processes import MeshProcesses
@@ -25,7 +25,7 @@ class InProcess:
     """Both meshes in this process."""
 
     def __init__(self, plan: Plan) -> None:
-        self._run = PipelineExecutable(plan, jax.devices())
+        self._run = LocalExecutable(plan, jax.devices())
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Sends arrays; returns what landed."""

@@ -113,6 +113,10 @@ class MeshActor:
         """See `MeshProcess.fetch`."""
         return self._running.fetch(number)
 
+    def report(self) -> Any:
+        """See `MeshProcess.report`."""
+        return self._running.report()
+
     def num_arrays(self) -> int:
         """Arrays that are kept."""
         return self._running.num_arrays

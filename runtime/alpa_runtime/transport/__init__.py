@@ -4,7 +4,7 @@ from alpa_runtime.errors import TransportError
 from alpa_runtime.transport.between_processes import Link, Place, ProcessTransport, Wanted
 from alpa_runtime.transport.direct import DirectLink
 from alpa_runtime.transport.in_process import InProcessTransport
-from alpa_runtime.transport.interface import Receiver, Sender, Transport
+from alpa_runtime.transport.interface import Mail, Receiver, Sender, Transport
 from alpa_runtime.transport.links import LINKS, make_link
 from alpa_runtime.transport.pulled import PulledLink
 from alpa_runtime.transport.tcp import TcpLink
@@ -15,6 +15,7 @@ __all__ = [
     "DirectLink",
     "InProcessTransport",
     "Link",
+    "Mail",
     "Move",
     "Place",
     "ProcessTransport",
