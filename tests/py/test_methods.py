@@ -18,7 +18,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 pytest.importorskip("stablehlo_alpa._core")
 
 import stablehlo_alpa as sa
-from stablehlo_alpa.api.methods import batch_inputs
+from stablehlo_alpa.api.batches import batch_inputs
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.frontend import trace
 from stablehlo_alpa.planning import Boundary, Exactly, Prescription, SplitBatch, masks
@@ -138,10 +138,15 @@ def test_a_batch_is_told_from_what_is_frozen() -> None:
     # Two of one size, or one of integers, against a table.
     assert rest(lambda t, x, y: t[y] * x, table, x, y)[0] == {"x", "y"}
     assert rest(lambda t, y: t[y], table, y) == ({"y"}, {"t"})
+    # A result per example.
+    assert rest(lambda t, x: x @ t.T, table, x)[0] == {"x"}
     # Nothing decides.
-    assert rest(lambda t, x: x @ t.T, table, x) == ({"t", "x"}, set())
+    assert rest(lambda t, x: (x @ t.T).sum(), table, x) == ({"t", "x"}, set())
     # What the user says counts.
-    assert rest(lambda t, x: x @ t.T, table, x, batch_argnums=(1,)) == ({"x"}, set())
+    assert rest(lambda t, x: x @ t.T, table, x, batch_argnums=(0,)) == ({"t"}, set())
+    # A key for every example.
+    keys = jax.random.split(jax.random.key(0), 8)
+    assert rest(lambda k, y: jax.vmap(jax.random.bits)(k) + y, keys, y)[0] == {"k", "y"}
 
 
 def test_frozen_parameters_stay_whole_or_are_split_finely() -> None:
@@ -243,17 +248,17 @@ def test_pins_of_a_user_are_kept_or_refused_with_the_mend() -> None:
     step, params, table = classifier()
     args = (params, *batch_of(16), table)
 
-    def plan(**specs: Any) -> Any:
-        method = sa.ManualSharding(in_specs=specs, mesh_shape=(2, 4))
+    def plan(name: str, spec: Any) -> Any:
+        method = sa.ManualSharding(in_specs={name: spec}, mesh_shape=(2, 4))
         return sa.parallelize(step, method=method).plan(*args)
 
-    assert parts(plan(x=P(("x", "y"))))["x"] == 8
+    assert parts(plan("x", P(("x", "y"))))["x"] == 8
     free = PartitionSpec.UNCONSTRAINED
-    assert parts(plan(x=P("x", free)))["x"] in (2, 8)
+    assert parts(plan("x", P("x", free)))["x"] in (2, 8)
     with pytest.raises(sa.ShardingError, match=r"y can only be replicated, .* leave it out"):
-        plan(y=P("x"))
+        plan("y", P("x"))
     with pytest.raises(sa.ShardingError, match=r"does not divide by 4, .*; pad it"):
-        plan(**{"params['bias']": P("y")})
+        plan("params['bias']", P("y"))
     twice = sa.ManualSharding(in_specs={1: P("x"), "x": P("y")}, mesh_shape=(2, 4))
     with pytest.raises(sa.ShardingError, match=r"pins x twice, to .*'x'.* and to .*'y'"):
         sa.parallelize(step, method=twice).plan(*args)
