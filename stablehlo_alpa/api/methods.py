@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -13,6 +11,7 @@ import jax
 from alpa_runtime import RuntimeOptions
 from jax.sharding import NamedSharding, PartitionSpec
 
+from stablehlo_alpa.api.batches import batch_inputs, is_key
 from stablehlo_alpa.cluster import DeviceSpec, logical_mesh_shapes, preset_for
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
@@ -126,6 +125,8 @@ class DataParallel(Method):
                 wishes[index] = SplitBatch()
             elif index in program.aliases:
                 wishes[index] = self._state_wish
+            elif is_key(value):
+                wishes[index] = Whole()
             else:
                 wishes[index] = self._other_wish(others.get(index, ""))
         return Prescription(inputs=wishes, splits_work=True)
@@ -341,46 +342,6 @@ def _mesh_name(mesh: Any) -> str:
 
 def _device(device: str | DeviceSpec) -> DeviceSpec:
     return device if isinstance(device, DeviceSpec) else preset_for(device)
-
-
-def batch_inputs(program: TracedProgram) -> tuple[frozenset[int], dict[int, str]]:
-    """Which inputs that may hold a batch do, and why the others are taken for none.
-
-    The examples of a step have one number. Arguments that are of one size on dimension 0 say which:
-    that of most of them, and among equals that of integers (indices, labels), which parameters are
-    not. Where nothing decides, all of them are batches.
-
-    Returns:
-        flat inputs that hold a batch, and per input that is taken for none the remark.
-    """
-    sizes: dict[str, set[int]] = {}
-    kinds: dict[str, set[bool]] = {}
-    maybe = {i: program.inputs[i] for i in sorted(program.batch) if program.inputs[i].shape}
-    for value in maybe.values():
-        root = _root(value.name)
-        sizes.setdefault(root, set()).add(value.shape[0])
-        kinds.setdefault(root, set()).add(value.dtype.startswith(("int", "uint", "bool")))
-    votes = [
-        (found.copy().pop(), True in kinds[root])
-        for root, found in sizes.items()
-        if len(found) == 1
-    ]
-    counts = Counter(size for size, _ in votes)
-    most = {size for size, count in counts.items() if count == max(counts.values())}
-    if len(most) > 1:
-        most = {size for size, is_integer in votes if is_integer and size in most} or most
-    batch = frozenset(i for i, value in maybe.items() if not most or value.shape[0] in most)
-    listed = " or ".join(map(str, sorted(most)))
-    remark = (
-        f"it is taken for no batch, those have {listed} on dimension 0; batch_argnums= names those "
-        "that are"
-    )
-    return batch, dict.fromkeys(maybe.keys() - batch, remark)
-
-
-def _root(name: str) -> str:
-    """The argument that a name is a part of."""
-    return re.split(r"[.\[]", name, maxsplit=1)[0]
 
 
 def _trimmed(spec: PartitionSpec) -> tuple[Any, ...]:

@@ -221,12 +221,7 @@ class PlannedPipeline(Shown):
 def plan_pipeline(
     program: TracedProgram, options: PipelineOptions, say: Say = _log.debug
 ) -> PlannedPipeline:
-    """Plans a step.
-
-    Args:
-        program: the step.
-        options: what it is planned under.
-        say: is told what is being done.
+    """Plans a step, telling ``say`` what is being done.
 
     Raises:
         CompileError: a pass refused the program.

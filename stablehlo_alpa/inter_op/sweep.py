@@ -54,9 +54,9 @@ def sweep(
     refusals: list[InfeasibleError] = []
 
     def attempt(one: PipelineOptions) -> PlannedPipeline | None:
-        chosen = f"{program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
+        which = f"{program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
         try:
-            planned = plan_pipeline(program, one, lambda what: say(f"{chosen}: {what}"))
+            planned = plan_pipeline(program, one, lambda what: say(f"{which}: {what}"))
         except InfeasibleError as error:
             tried.append(Alternative(one.num_micro_batches, one.schedule, None))
             refusals.append(error)

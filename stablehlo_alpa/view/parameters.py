@@ -165,7 +165,9 @@ def parameter_sheet(
     more = f"{rest} rows more are in table('parameters'); " if rest else ""
     # Stages have their own devices: bytes per device do not add up over them.
     note = f"{more}{format_bytes(total)} per device" if len(parts) == 1 else more.rstrip("; ")
-    return Sheet("inputs", tuple(columns), tuple(map(tuple, cells)), tuple(rows), note)
+    return Sheet(
+        "parameters and other inputs", tuple(columns), tuple(map(tuple, cells)), tuple(rows), note
+    )
 
 
 def _type_text(row: ParameterRow) -> str:

@@ -1,4 +1,4 @@
-"""A micro-batch is a shard in time: what a pipeline computes is the user's step on the whole batch."""
+"""A micro-batch is a shard in time: a pipeline computes the step of the whole batch."""
 
 from __future__ import annotations
 

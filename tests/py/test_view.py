@@ -225,7 +225,7 @@ def test_plans_are_shown_in_every_form(which: str, request: Any) -> None:
     shown = request.getfixturevalue(which)
     text = str(shown)
     assert max(len(line) for line in text.splitlines()) <= 120
-    assert text.index("inputs") < text.index("modules") < text.index("communication")
+    assert text.index("parameters") < text.index("modules") < text.index("communication")
     assert len(repr(shown)) < 160
     assert "\n" not in repr(shown)
     assert len(shown.summary().splitlines()) < 8
