@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import jax
@@ -45,6 +45,15 @@ class Method:
         backend: who writes the program of each device: ``"alpa"``, our own passes, or XLA's
             partitioner under the plan's shardings, ``"shardy"`` or ``"gspmd"`` (the one that jax is
             configured to use).
+        num_micro_batches: equal parts of the batch, one after the other, that a step works on;
+            gradients are reduced once, behind the last. None searches: on one mesh only when the
+            whole batch does not fit the memory.
+        micro_batches: ``"shards"``: what a step computes is what it computes on the whole batch,
+            and is refused where that takes more than one micro-batch at a time (batch statistics).
+            ``"independent"``: the differentiated function is traced for one micro-batch and what it
+            returns, and the gradients, are joined as ``reduction`` says; ``num_micro_batches`` has
+            to be given.
+        reduction: of independent micro-batches: ``"mean"`` of floating-point numbers, or ``"sum"``.
     """
 
     mesh_shape: tuple[int, ...] | None = None
@@ -52,10 +61,15 @@ class Method:
     device: str | DeviceSpec | None = None
     time_limit_s: float = 600.0
     backend: str = "alpa"
+    num_micro_batches: int | None = None
+    micro_batches: str = "shards"
+    reduction: str = "mean"
 
     def __post_init__(self) -> None:
-        if self.backend not in BACKENDS:
-            raise ValueError(f"backend is {self.backend!r}, must be one of {', '.join(BACKENDS)}")
+        _check_choice("backend", self.backend, BACKENDS)
+        _check_choice("micro_batches", self.micro_batches, ("shards", "independent"))
+        _check_choice("reduction", self.reduction, ("mean", "sum"))
+        self._check_micro_batches()
         if self.mesh_shape is not None:
             shape = tuple(int(size) for size in self.mesh_shape)
             if not shape or any(size < 1 for size in shape):
@@ -67,6 +81,32 @@ class Method:
             raise ValueError(f"time_limit_s must be > 0, got {self.time_limit_s}")
         if self.device is not None:
             object.__setattr__(self, "device", _device(self.device))
+
+    def _check_micro_batches(self) -> None:
+        count = self.num_micro_batches
+        if count is not None and count < 1:
+            raise ValueError(f"num_micro_batches must be >= 1, got {count}")
+        if self.micro_batches == "independent" and count is None:
+            raise ValueError(
+                'micro_batches="independent" gives another result for every number of them: pass '
+                "num_micro_batches"
+            )
+        if self.micro_batches != "independent" and self.reduction != "mean":
+            raise ValueError(
+                f"reduction={self.reduction!r} is of independent micro-batches: pass "
+                'micro_batches="independent", or leave it out (shards of a batch are joined as the '
+                "step has it)"
+            )
+        if (count or 1) > 1 and self.backend != "alpa":
+            raise ValueError(
+                f"num_micro_batches={count} makes several programs, backend={self.backend!r} "
+                'partitions one: pass backend="alpa"'
+            )
+
+    @property
+    def num_parts(self) -> int:
+        """Parts of a batch of which the function is traced for one."""
+        return (self.num_micro_batches or 1) if self.micro_batches == "independent" else 1
 
     @property
     def axis_names(self) -> tuple[str, ...] | None:
@@ -262,12 +302,9 @@ class FollowParallel(Method):
                     f"{_mesh_name(other.mesh)}; bring them to one with jax.device_put"
                 )
         specs = tuple(s.spec if isinstance(s, NamedSharding) else None for s in shardings)
-        return FollowParallel(
+        return replace(
+            self,
             mesh_shape=tuple(mesh.shape.values()),
-            memory_budget=self.memory_budget,
-            device=self.device,
-            time_limit_s=self.time_limit_s,
-            backend=self.backend,
             flat_specs=specs,
             names=tuple(mesh.axis_names),
             devices=_mesh_devices(mesh),
@@ -284,12 +321,11 @@ class FollowParallel(Method):
 class PipeshardParallel(Method):
     """A pipeline: runs of layers on submeshes, each split by the ILP.
 
-    The function must take its gradients by ``stablehlo_alpa.grad`` or ``value_and_grad``. It runs
-    once per micro-batch; loss, auxiliary output and gradients are averaged over them, so a loss has
-    to be a mean over its batch. ``mesh_shape`` is not used: stages have theirs.
+    The function must take its gradients by ``stablehlo_alpa.grad`` or ``value_and_grad``; one
+    without gradients is a pipeline that runs forward only. ``mesh_shape`` is not used: stages have
+    theirs.
 
     Attributes:
-        num_micro_batches: equal parts of a batch; None searches.
         layers: how the forward function is cut into layers.
         stages: how layers become stages.
         schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"`` or ``"interleaved"``; None searches.
@@ -297,7 +333,6 @@ class PipeshardParallel(Method):
         runtime: how it is run, e.g. traced.
     """
 
-    num_micro_batches: int | None = None
     layers: LayerOption = field(default_factory=AutoLayers)
     stages: StageOption = field(default_factory=AutoStages)
     schedule: str | None = None
@@ -311,8 +346,6 @@ class PipeshardParallel(Method):
                 f"backend={self.backend!r} splits one program over one mesh; a pipeline has "
                 'several and takes "alpa"'
             )
-        if self.num_micro_batches is not None and self.num_micro_batches < 1:
-            raise ValueError(f"num_micro_batches must be >= 1, got {self.num_micro_batches}")
         if self.num_chunks < 1:
             raise ValueError(f"num_chunks must be >= 1, got {self.num_chunks}")
         if self.num_chunks > 1 and self.schedule != "interleaved":
@@ -338,6 +371,11 @@ def _mesh_name(mesh: Any) -> str:
     devices = _mesh_devices(mesh)
     where = "" if devices is None else f" of devices {[device.id for device in devices]}"
     return f"{dict(mesh.shape)}{where}"
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, must be one of {', '.join(choices)}")
 
 
 def _device(device: str | DeviceSpec) -> DeviceSpec:

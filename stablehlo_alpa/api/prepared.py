@@ -10,8 +10,9 @@ from typing import Any
 from stablehlo_alpa.api.methods import PipeshardParallel
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
+from stablehlo_alpa.errors import CompileError, InfeasibleError
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
-from stablehlo_alpa.inter_op import PlannedPipeline, sweep
+from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
 from stablehlo_alpa.layers import layer_context
 from stablehlo_alpa.planning import Plan, plan_program
 from stablehlo_alpa.view import progress
@@ -50,21 +51,33 @@ class Prepared:
     @functools.cached_property
     def plan(self) -> Plan | PlannedPipeline:
         """The plan; touches no devices."""
-        settings = self._settings
-        method = settings.method
+        method = self._settings.method
         if isinstance(method, PipeshardParallel):
             with layer_context(method.layers):
                 program = self._trace()
-            with progress(_log.debug) as say:
-                return sweep(
-                    program,
-                    settings.pipeline_options(),
-                    method.num_micro_batches,
-                    method.schedule,
-                    say,
-                )
+            return self._sweep(program, self._settings.pipeline_options(), method.schedule)
         program = self._trace()
-        return plan_program(program, settings.plan_options(program))
+        if (method.num_micro_batches or 1) > 1:
+            return self._accumulate(program)
+        try:
+            return plan_program(program, self._settings.plan_options(program))
+        except InfeasibleError as error:
+            if method.num_micro_batches is not None or method.backend != "alpa":
+                raise
+            try:
+                return self._accumulate(program)
+            except (CompileError, InfeasibleError):
+                raise error from None
+
+    def _accumulate(self, program: TracedProgram) -> PlannedPipeline:
+        """Several micro-batches on one mesh: a pipeline of one stage."""
+        return self._sweep(program, self._settings.accumulation_options(program), None)
+
+    def _sweep(
+        self, program: TracedProgram, options: PipelineOptions, schedule: str | None
+    ) -> PlannedPipeline:
+        with progress(_log.debug) as say:
+            return sweep(program, options, self._settings.method.num_micro_batches, schedule, say)
 
     @functools.cached_property
     def lowered(self) -> Lowered:
@@ -97,4 +110,5 @@ class Prepared:
             self.args,
             self.kwargs,
             batch_argnums=self._settings.batch_argnums,
+            num_micro_batches=self._settings.method.num_parts,
         )

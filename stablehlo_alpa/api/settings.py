@@ -14,7 +14,7 @@ from stablehlo_alpa.api.stages import Target, ThisProcess
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.inter_op import PipelineOptions
+from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import PlanOptions
 
@@ -114,6 +114,20 @@ class Settings:
             cluster=cluster,
             stages=method.stages,
             num_chunks=method.num_chunks,
+            reduction=method.reduction,
+            solve=self._solve_options(cluster),
+        )
+
+    def accumulation_options(self, program: TracedProgram) -> PipelineOptions:
+        """For a plan of several micro-batches on one mesh."""
+        method, cluster = self.method, self.find_cluster()
+        return PipelineOptions(
+            cluster=cluster,
+            stages=UniformStages(1),
+            reduction=method.reduction,
+            prescription=method.prescription(program),
+            mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
+            axis_names=method.axis_names,
             solve=self._solve_options(cluster),
         )
 

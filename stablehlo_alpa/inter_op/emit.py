@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -244,7 +245,7 @@ class _Emitter:
             )
             if state.filled.isdisjoint(outputs):
                 state.filled.update(outputs)
-                number = self._add_program(program, lambda program=program: Priced(program))
+                number = self._add_program(program, functools.partial(Priced, program))
                 state.instructions.append(Run(number, (), outputs, "micro-batches"))
 
     # Instructions

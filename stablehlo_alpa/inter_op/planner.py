@@ -15,7 +15,13 @@ from alpa_runtime.simulate import Loads
 
 import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
-from stablehlo_alpa.errors import CompileError, InfeasibleError, MeshError, StablehloAlpaError
+from stablehlo_alpa.errors import (
+    CompileError,
+    InfeasibleError,
+    MeshError,
+    ShardingError,
+    StablehloAlpaError,
+)
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.emit import StepInterface, emit
 from stablehlo_alpa.inter_op.options import (
@@ -32,6 +38,7 @@ from stablehlo_alpa.inter_op.schedules import Schedule, make_schedule
 from stablehlo_alpa.inter_op.stage import PlannedStage
 from stablehlo_alpa.inter_op.stage_part import stage_part
 from stablehlo_alpa.inter_op.stage_planner import (
+    Prescribed,
     StageCandidate,
     lower_stage,
     prepare_stage,
@@ -41,6 +48,7 @@ from stablehlo_alpa.inter_op.stage_pricing import StagePricing, Submesh
 from stablehlo_alpa.inter_op.stage_search import search_stages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.compiler import run_passes
+from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.units import format_bytes, format_seconds
 from stablehlo_alpa.view import Column, Report, Say, Sheet, Shown
 
@@ -66,6 +74,8 @@ class PipelineOptions:
         num_chunks: stages per mesh, for the interleaved schedule.
         reduction: how results of independent micro-batches are joined, ``"mean"`` or ``"sum"``.
         prescription: what is prescribed for inputs of the step.
+        mesh_shapes: logical meshes of a stage to try; None for all.
+        axis_names: names of their axes; None for the usual ones.
         solve: budget and limits of the intra-operator plans.
     """
 
@@ -76,6 +86,8 @@ class PipelineOptions:
     num_chunks: int = 1
     reduction: str = "mean"
     prescription: Prescription = field(default_factory=Prescription)
+    mesh_shapes: tuple[tuple[int, ...], ...] | None = None
+    axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
 
 
@@ -242,12 +254,15 @@ def plan_pipeline(
     )
     sliced = slice_stages(layered, assignment.stage_of_layer, program.name)
     cache = _core.SolverCache()
+    prescribed = Prescribed(program, options.prescription)
     stages = []
     starts = _first_devices(assignment, num_meshes)
     for number in range(assignment.num_stages):
         name = f"{program.name} stage {number}"
         say(f"stage {number} of {assignment.num_stages}")
-        candidate = _best(sliced[f"stage_{number}"], number, assignment, options, name, cache)
+        candidate = _best(
+            sliced[f"stage_{number}"], number, assignment, options, name, cache, prescribed
+        )
         start = starts[number % num_meshes]
         devices = tuple(range(start, start + candidate.mesh.num_devices))
         stages.append(
@@ -421,12 +436,14 @@ def _best(
     options: PipelineOptions,
     name: str,
     cache: _core.SolverCache,
+    prescribed: Prescribed,
 ) -> StageCandidate:
     """The fastest logical mesh of a stage."""
     hosts, per_host = assignment.submeshes[number]
     cluster = replace(options.cluster, num_hosts=hosts, devices_per_host=per_host)
     shape = assignment.mesh_shapes[number]
-    shapes = (shape,) if shape else tuple(logical_mesh_shapes(cluster.num_devices, hosts))
+    shapes = options.mesh_shapes or tuple(logical_mesh_shapes(cluster.num_devices, hosts))
+    shapes = (shape,) if shape else shapes
     if options.num_chunks > 1 and shape is None:
         # Stages of one mesh share it: its shape must not depend on the stage.
         shapes = shapes[:1]
@@ -435,9 +452,11 @@ def _best(
     refused: list[StablehloAlpaError] = []
     for each in shapes:
         try:
-            mesh = cluster.logical_mesh(each)
-            found.append(solve_stage(merged, mesh, cluster.device, options.solve, name, cache))
-        except (InfeasibleError, MeshError) as error:
+            mesh = cluster.logical_mesh(each, options.axis_names)
+            found.append(
+                solve_stage(merged, mesh, cluster.device, options.solve, name, cache, prescribed)
+            )
+        except (InfeasibleError, MeshError, ShardingError) as error:
             refused.append(error)
     if found:
         return min(found, key=lambda candidate: candidate.solution.objective_s)

@@ -15,7 +15,7 @@ import jax
 from jax.extend.core import Primitive, unmapped_aval
 from jax.interpreters import ad, batching, mlir
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.partitioner.region import call_region
 
 linear_call_p = Primitive("alpa_linear_call")

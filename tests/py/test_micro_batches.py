@@ -57,7 +57,8 @@ def check(step: Any, *args: Any, count: int = 4, stages: int = 2, tolerance: flo
     """The pipeline equals plain ``jax.jit`` of the step on the whole batch, dtypes included."""
     found = pipeline(step, count, stages)(*args)
     expected = jax.jit(step)(*args)
-    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    structure: Any = jax.tree.structure(found)
+    assert structure == jax.tree.structure(expected)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
     assert_trees_close(found, expected, tolerance, "results")
