@@ -215,11 +215,10 @@ class Parallelized(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<{self.__name__} parallelized by {self._settings.method.brief()}>"
 
-    def __copy__(self) -> Parallelized[P, R]:
+    def __deepcopy__(self, memo: Any = None) -> Parallelized[P, R]:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Parallelized[P, R]:
-        return self
+    __copy__ = __deepcopy__
 
     def __reduce__(self) -> str:
         """As functions are pickled: by name."""
