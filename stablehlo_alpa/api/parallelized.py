@@ -106,6 +106,8 @@ class Parallelized(Generic[P, R]):
             if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
                 inlined: R = self._inline(leaves, args, kwargs)
                 return inlined
+            if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
+                return self.__wrapped__(*args, **kwargs)
             last = self._find(arguments, leaves, args, kwargs)
         result: R = last.compiled.call_flat(leaves)
         return result

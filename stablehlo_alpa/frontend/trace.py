@@ -227,8 +227,6 @@ def _boundary(
     batch_argnums: Sequence[int | str],
 ) -> _Boundary:
     infos = jax.tree.leaves(traced.args_info)
-    if not infos:
-        raise TraceError(f"{function.name} has no array arguments, nothing can be sharded")
     avals = traced.jaxpr.in_avals
     arguments = function.arguments(traced, num_args)
     names = [

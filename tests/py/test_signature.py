@@ -213,6 +213,12 @@ CASES: dict[str, Any] = {
         [call(jax.device_put(X, jax.devices()[n])) for n in (3, 5)],
         {},
     ),
+    "no arrays": (lambda: (jnp.ones((8, 8)) @ jnp.ones((8, 8)), 1), [call()], {}),
+    "static arguments only": (
+        lambda n: jax.random.normal(jax.random.key(0), (n, 8)),
+        [call(8), call(4)],
+        {"static_argnums": 0},
+    ),
     "a partial function": (
         functools.partial(lambda x, k: x * k, k=3),
         [call(X), call(X, k=2)],
@@ -291,6 +297,43 @@ def test_the_implementation_of_random_numbers_is_part_of_the_signature() -> None
             for _ in range(2):
                 assert_same(ours(np.int32(1)), jax.jit(lambda seed: fun(seed))(np.int32(1)))
     assert len(ours._prepared) == 2
+
+
+def test_functions_run_as_they_are_where_jit_is_disabled() -> None:
+    seen: list[Any] = []
+
+    def fun(x: Any) -> Any:
+        seen.append(x)
+        return 2 * x
+
+    step = sa.parallelize(fun, method=LINE)
+    step(X)
+    with jax.disable_jit():
+        np.testing.assert_array_equal(step(X), 2 * X)
+    assert seen[-1] is X
+
+
+def test_a_train_state_with_functions_inside() -> None:
+    from flax.training.train_state import TrainState
+
+    optax = pytest.importorskip("optax")
+
+    def fun(state: Any, x: Any) -> Any:
+        def loss(params: Any) -> Any:
+            return (state.apply_fn(params, x) ** 2).mean()
+
+        value, gradients = jax.value_and_grad(loss)(state.params)
+        return state.apply_gradients(grads=gradients), value
+
+    state = TrainState.create(
+        apply_fn=lambda w, x: x @ w["w"], params={"w": jnp.asarray(X)}, tx=optax.adam(1e-2)
+    )
+    ours, theirs = sa.parallelize(fun, method=LINE), jax.jit(fun)
+    mine, other = state, state
+    for _ in range(3):
+        (mine, a), (other, b) = ours(mine, X), theirs(other, X)
+        assert_same((a, mine.params, mine.step), (b, other.params, other.step))
+    assert len(ours._prepared) == 1
 
 
 def test_wide_numbers_are_kept_with_x64() -> None:
