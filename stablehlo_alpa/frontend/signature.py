@@ -133,4 +133,5 @@ def _description(leaf: Any) -> Any:
         return leaf.shape, leaf.dtype
     if isinstance(leaf, jax.core.Tracer):
         return object()
-    return getattr(leaf, "aval", None) or object()
+    aval = getattr(leaf, "aval", None)
+    return object() if aval is None else aval

@@ -153,7 +153,7 @@ def trace_function(
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
 
     Raises:
-        TraceError: a batch cannot be cut, the function has no array arguments, has side effects or
+        TraceError: an argument is no array, a batch cannot be cut, the function has side effects or
             callbacks, is sharded by hand already, or a dimension is not a number.
     """
     call = _Call(function, *function.abstracted(args, kwargs))
@@ -238,8 +238,6 @@ def _boundary(
     batch_argnums: Sequence[int | str],
 ) -> _Boundary:
     infos = jax.tree.leaves(traced.args_info)
-    if not infos:
-        raise TraceError(f"{function.name} has no array arguments, nothing can be sharded")
     avals = traced.jaxpr.in_avals
     arguments = function.arguments(traced, num_args)
     names = [
