@@ -12,7 +12,7 @@ from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.errors import CompileError, InfeasibleError
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
-from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
+from stablehlo_alpa.inter_op import PipelineOptions, sweep
 from stablehlo_alpa.layers import WholeFunction, layer_context
 from stablehlo_alpa.planning import Plan, plan_program
 from stablehlo_alpa.view import progress
@@ -49,7 +49,7 @@ class Prepared:
         self._function, self._settings = function, settings
 
     @functools.cached_property
-    def plan(self) -> Plan | PlannedPipeline:
+    def plan(self) -> Plan:
         """The plan; touches no devices."""
         method = self._settings.method
         if isinstance(method, PipeshardParallel):
@@ -72,13 +72,13 @@ class Prepared:
             except (CompileError, InfeasibleError):
                 raise error from None
 
-    def _accumulate(self, program: TracedProgram) -> PlannedPipeline:
+    def _accumulate(self, program: TracedProgram) -> Plan:
         """Several micro-batches on one mesh: a pipeline of one stage."""
         return self._sweep(program, self._settings.accumulation_options(program), None)
 
     def _sweep(
         self, program: TracedProgram, options: PipelineOptions, schedule: str | None
-    ) -> PlannedPipeline:
+    ) -> Plan:
         with progress(_log.debug) as say:
             return sweep(program, options, self._settings.method.num_micro_batches, schedule, say)
 
