@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from alpa_runtime import PipelinePlan, compile_spmd
+from alpa_runtime import Plan, compile_spmd
 from alpa_runtime.plan import Run
 from models import gpt, mlp
 from models.case import TrainCase
@@ -112,7 +112,7 @@ def compiled_pipeline(case: TrainCase, count: int, num_devices: int) -> tuple[An
     return compiled, args
 
 
-def runs_of(plan: PipelinePlan) -> Callable[[], float]:
+def runs_of(plan: Plan) -> Callable[[], float]:
     """Runs every program as often as a step does, one after the other, each waited for."""
     devices = jax.devices()
     counts: dict[tuple[int, int], int] = {}

@@ -1,7 +1,6 @@
 """The public names, listed once: ``__init__.py`` reads them from here, type checkers too."""
 
 from alpa_runtime import RuntimeOptions as RuntimeOptions
-from alpa_runtime.ray import ClusterError as ClusterError
 from alpa_runtime.ray import DistributedArray as DistributedArray
 from alpa_runtime.ray import RayCluster as RayCluster
 from alpa_runtime.ray import init as init
@@ -25,6 +24,7 @@ from stablehlo_alpa.cluster import PRESETS as PRESETS
 from stablehlo_alpa.cluster import ClusterSpec as ClusterSpec
 from stablehlo_alpa.cluster import DeviceSpec as DeviceSpec
 from stablehlo_alpa.cluster import LogicalMesh as LogicalMesh
+from stablehlo_alpa.errors import ClusterError as ClusterError
 from stablehlo_alpa.errors import CompileError as CompileError
 from stablehlo_alpa.errors import CostError as CostError
 from stablehlo_alpa.errors import InfeasibleError as InfeasibleError

@@ -43,7 +43,7 @@ def prefetch(
     inputs = compiled.plan.program.inputs_of(argnum)
     if not inputs:
         raise ValueError(f"{compiled.plan.program.name} has no arrays in argument {argnum}")
-    executable: Any = compiled.executable
+    executable = compiled.executable
     source = iter(batches)
 
     def fetch() -> Any:

@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from alpa_runtime.errors import (
+    ClusterError,
+    InputError,
+    ProgramError,
+    RuntimeMeshError,
+    StablehloAlpaError,
+)
 
-class StablehloAlpaError(Exception):
-    """Base of every exception of the package."""
+__all__ = [
+    "ClusterError",
+    "CompileError",
+    "CostError",
+    "InfeasibleError",
+    "InputError",
+    "MeshError",
+    "ProgramError",
+    "RuntimeMeshError",
+    "ShardingError",
+    "SolverError",
+    "StablehloAlpaError",
+    "TraceError",
+]
 
 
 class TraceError(StablehloAlpaError):

@@ -4,12 +4,20 @@ This package needs jax and numpy only. It never imports the compiler (``stablehl
 made on one machine runs on another that has nothing of the compiler installed.
 """
 
+from alpa_runtime.analysis import MemoryStats
 from alpa_runtime.check import check
 from alpa_runtime.cpu_pool import ensure_cpu_pool
-from alpa_runtime.errors import InputError, ProgramError, RuntimeMeshError
-from alpa_runtime.executable import Executable, compile_spmd
-from alpa_runtime.pipeline import PipelineExecutable, RuntimeOptions
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.errors import (
+    ClusterError,
+    InputError,
+    ProgramError,
+    RuntimeMeshError,
+    StablehloAlpaError,
+    TransportError,
+)
+from alpa_runtime.executable import Executable, RuntimeOptions
+from alpa_runtime.local_executable import LocalExecutable, compile_spmd
+from alpa_runtime.plan import Plan
 from alpa_runtime.plan_file import PLAN_VERSION, load, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
 from alpa_runtime.resharding import Piece, Resharding
@@ -18,18 +26,22 @@ from alpa_runtime.tracing import Event, write_trace
 
 __all__ = [
     "PLAN_VERSION",
+    "ClusterError",
     "Event",
     "Executable",
     "InputError",
+    "LocalExecutable",
+    "MemoryStats",
     "Piece",
-    "PipelineExecutable",
-    "PipelinePlan",
+    "Plan",
     "ProgramError",
     "Resharding",
     "RuntimeMeshError",
     "RuntimeOptions",
     "Simulation",
     "SpmdProgram",
+    "StablehloAlpaError",
+    "TransportError",
     "ValueSpec",
     "check",
     "compile_spmd",

@@ -1,4 +1,4 @@
-"""Proves a pipeline plan before it runs."""
+"""Proves a plan before it runs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from alpa_runtime.errors import ProgramError
 from alpa_runtime.order import issue_order
-from alpa_runtime.plan import Free, Instruction, PipelinePlan, Recv, Run, Send
+from alpa_runtime.plan import Free, Instruction, Plan, Recv, Run, Send
 from alpa_runtime.program import ValueSpec
 
 
-def check(plan: PipelinePlan) -> None:
+def check(plan: Plan) -> None:
     """Proves that a plan can run.
 
     Every number names something; every buffer is filled before it is used, holds one value at a
@@ -33,7 +33,7 @@ def check(plan: PipelinePlan) -> None:
     issue_order(plan.instructions)
 
 
-def _check_transfers(plan: PipelinePlan) -> None:
+def _check_transfers(plan: Plan) -> None:
     sends: dict[int, tuple[int, Send]] = {}
     recvs: dict[int, tuple[int, Recv]] = {}
     for mesh, instructions in enumerate(plan.instructions):
@@ -72,7 +72,7 @@ def _check_transfers(plan: PipelinePlan) -> None:
 
 
 def _check_resharding(
-    plan: PipelinePlan,
+    plan: Plan,
     number: int,
     source: int,
     send: Send,
@@ -116,7 +116,7 @@ def _check_resharding(
 class _MeshCheck:
     """Follows the buffers of one mesh."""
 
-    def __init__(self, plan: PipelinePlan, mesh: int) -> None:
+    def __init__(self, plan: Plan, mesh: int) -> None:
         self._plan, self._mesh = plan, mesh
         self._live: set[int] = set()
         self._where = f"{plan.name}: mesh {mesh}"
@@ -125,11 +125,10 @@ class _MeshCheck:
         plan, mesh = self._plan, self._mesh
         for index, value in enumerate(plan.inputs):
             for placement in value.placements:
-                wanted = plan.num_micro_batches if value.is_batch else 1
-                if len(placement.buffers) != wanted:
+                if len(placement.buffers) not in (1, plan.num_micro_batches):
                     raise ProgramError(
                         f"{plan.name}: input {index} fills {len(placement.buffers)} buffers of "
-                        f"mesh {placement.mesh}, needs {wanted}"
+                        f"mesh {placement.mesh}, needs 1 or {plan.num_micro_batches}"
                     )
                 if placement.mesh == mesh:
                     for buffer in placement.buffers:

@@ -1,270 +1,119 @@
-"""Compiles a per-device program for a mesh and calls it on global arrays.
-
-The local module is called inside ``jax.shard_map`` under ``jax.jit``: sharded inputs, donation,
-multi-process meshes and the fast dispatch are jax's own.
-"""
+"""What runs a plan, wherever it does."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
-import jax
-from jax.sharding import Mesh, NamedSharding
-
-from alpa_runtime.context import outside_mesh, outside_trace
-from alpa_runtime.device_mesh import make_mesh
-from alpa_runtime.errors import InputError, ProgramError, RuntimeMeshError
-from alpa_runtime.inputs import (
-    aval_of,
-    check_input,
-    check_shared,
-    checked_aval,
-    concrete_type,
-    deleted_error,
-    fetched,
-)
-from alpa_runtime.keys import data_of, with_impl
-from alpa_runtime.local_call import LocalModule
-from alpa_runtime.program import SpmdProgram, ValueSpec, weakened
+from alpa_runtime.analysis import MemoryStats
+from alpa_runtime.checkpoint import Leaf
+from alpa_runtime.plan import Plan
 
 
-class Executable:
-    """A program on its devices. Call it with one array per input, in order.
+@dataclasses.dataclass(frozen=True)
+class RuntimeOptions:
+    """How a plan is run.
 
     Attributes:
-        program: what is run.
-        mesh: the devices, shaped and named as the program's mesh.
-        in_shardings, out_shardings: one ``NamedSharding`` per input and output.
+        trace: whether every call is timed and written to ``trace_path``. The call then waits for
+            its results, and intermediate buffers are not donated.
+        trace_path: a file that Perfetto reads; the last call's trace replaces earlier ones.
     """
 
-    def __init__(self, program: SpmdProgram, mesh: Mesh):
-        self.program = program
-        self.mesh = mesh
-        self.in_shardings = tuple(
-            NamedSharding(mesh, value.logical_spec) for value in program.inputs
-        )
-        self.out_shardings = tuple(
-            NamedSharding(mesh, value.logical_spec) for value in program.outputs
-        )
-        self._avals = tuple(value.aval(program.mesh_sizes) for value in program.inputs)
-        self._donated = frozenset(program.donated)
-        self._compiled: jax.stages.Compiled | None = None
-        self._array_type: type[Any] = jax.Array
-        # Arrays that come with another sharding make jax refuse the call. As long as none did, the
-        # arguments go to it unseen; afterwards each is looked at first.
-        self._must_place = False
-        self._function = _global_function(program, mesh)
-        self._jitted = jax.jit(
-            self._function,
-            in_shardings=self.in_shardings,
-            out_shardings=self.out_shardings,
-            donate_argnums=program.donated,
-            keep_unused=True,
-        )
+    trace: bool = False
+    trace_path: str = "alpa_trace.json"
+
+
+class Executable(Protocol):
+    """A plan on its devices. Call it with one array per flat input, in order.
+
+    A call owns what it needs while it runs: threads may call at once, and a call that is
+    interrupted or fails leaves nothing to those behind it. What it was to donate may be gone then,
+    which a call that is given it again says.
+    """
 
     @property
-    def local_module(self) -> str:
-        """The StableHLO text that each device runs."""
-        return self.program.text
+    def plan(self) -> Plan:
+        """What is run."""
 
-    def __call__(self, *args: Any) -> tuple[jax.Array, ...]:
-        """Runs the program.
+    @property
+    def meshes(self) -> tuple[Any, ...]:
+        """The meshes of the plan; abstract ones where the devices are in other processes."""
 
-        Args:
-            *args: one array-like per input: jax arrays with any sharding, numpy arrays, scalars.
+    @property
+    def mesh(self) -> Any:
+        """The mesh where there is one; else one of all devices, see `whole_mesh`."""
 
-        Returns:
-            one global ``jax.Array`` per output, with the ``NamedSharding`` of the program.
+    @property
+    def in_shardings(self) -> tuple[Any, ...]:
+        """Per flat input its sharding on the mesh that keeps it."""
 
-        Raises:
-            InputError: when an argument has another shape or dtype than the program takes, or was
-                deleted (donated to an earlier call).
-        """
-        # The compiled stage is called, not the jitted function: its dispatch is as fast, and it
-        # never compiles again because an argument is committed, weakly typed or on the host.
-        compiled = self._compiled
-        if compiled is None:
-            self.check(args)
-            compiled = self.compile()
-        # jaxlib 0.10.2 crashes the process when a deleted array reaches several CPU devices.
-        array = self._array_type
-        # A list costs half of a generator here, on the path of every call.
-        if any([type(arg) is array and arg.is_deleted() for arg in args]):  # noqa: C419
-            raise self._deleted(args)
-        if self._donated and len(set(map(id, args))) < len(args):
-            check_shared(self.program.name, args, self._donated, self._name)
-        if self._must_place:
-            return compiled(*self.place(args))
-        try:
-            return compiled(*args)
-        except (ValueError, TypeError):
-            # Either the arguments are wrong (raised here, by name), or some are placed otherwise;
-            # jax refuses both before anything is donated or run.
-            placed = self.place(args)
-            if all(a is b for a, b in zip(args, placed, strict=True)):
-                raise
-            self._must_place = True
-            return compiled(*placed)
+    @property
+    def out_shardings(self) -> tuple[Any, ...]:
+        """Per flat output."""
 
-    @outside_mesh
-    def inline(self, *args: Any) -> tuple[jax.Array, ...]:
-        """Puts the program into the one that ``jax.jit`` is tracing, without donation.
-
-        Args:
-            *args: one array-like per input, traced ones among them.
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        """Runs a step; returns a global array, or a handle of one, per flat output.
 
         Raises:
-            InputError: an argument has another shape or dtype than the program takes.
-            ProgramError: the text is the program of whole arrays, which XLA has to partition alone.
+            InputError: count, shape or dtype of the arguments is wrong, or one was donated before.
+            ClusterError: a process that takes part is gone.
         """
-        if self.program.is_global:
-            raise ProgramError(
-                f"{self.program.name} is partitioned by XLA as a whole program and cannot be a "
-                "part of another"
-            )
-        if len(args) != len(self.program.inputs):
-            raise InputError(
-                f"{self.program.name} takes {len(self.program.inputs)} arrays, got {len(args)}"
-            )
-        for index, arg in enumerate(args):
-            check_input(self.program.name, self._name(index), self._avals[index], aval_of(arg))
-        results: tuple[jax.Array, ...] = self._function(*args)
-        return results
 
-    @outside_trace
-    def feed(self, index: int, array: Any) -> jax.Array:
-        """Puts an input where the program needs it, for one of the next calls."""
-        self._check_one(index, array)
-        return jax.device_put(fetched(array), self.in_shardings[index])
+    def compile(self) -> None:
+        """Compiles all programs now; the first call does so otherwise."""
 
-    @outside_trace
-    def place(self, args: Sequence[Any]) -> list[Any]:
-        """Moves arrays whose sharding is not the program's; leaves everything else alone."""
-        self.check(args)
-        return [
-            arg
-            if not isinstance(arg, jax.Array)
-            or arg.sharding is sharding
-            or not arg.committed
-            or arg.sharding.is_equivalent_to(sharding, arg.ndim)
-            else jax.device_put(arg, sharding)
-            for arg, sharding in zip(map(fetched, args), self.in_shardings, strict=True)
-        ]
+    def feed(self, index: int, array: Any) -> Any:
+        """Brings an input where it is needed, for one of the next steps.
 
-    def check(self, args: Sequence[Any]) -> None:
-        """Raises ``InputError`` unless shapes and dtypes of ``args`` are those of the inputs."""
-        if len(args) != len(self.program.inputs):
-            raise InputError(
-                f"{self.program.name} takes {len(self.program.inputs)} arrays, got {len(args)}"
-            )
-        for index, arg in enumerate(args):
-            self._check_one(index, arg)
-
-    def _check_one(self, index: int, arg: Any) -> None:
-        function, name = self.program.name, self._name(index)
-        check_input(function, name, self._avals[index], checked_aval(function, name, arg))
-
-    def _deleted(self, args: Sequence[Any]) -> InputError:
-        index = next(
-            i for i, arg in enumerate(args) if isinstance(arg, jax.Array) and arg.is_deleted()
-        )
-        return deleted_error(self.program.name, self._name(index))
-
-    def _name(self, index: int) -> str:
-        return self.program.inputs[index].name or f"input {index}"
-
-    @outside_mesh
-    def compile(self) -> jax.stages.Compiled:
-        """Compiles now, without arguments; the first call does so otherwise.
+        Args:
+            index: of the flat input.
+            array: its value.
 
         Returns:
-            the compiled stage, for its text, cost and memory analysis.
+            what the step takes in its place, once.
+
+        Raises:
+            InputError: its shape or dtype is wrong.
         """
-        if self._compiled is None:
-            self._compiled = self.lower().compile()
-            self._array_type = concrete_type()
-        return self._compiled
 
-    @outside_mesh
-    def lower(self) -> jax.stages.Lowered:
-        """The whole program on its mesh, lowered and not yet compiled."""
-        return self._jitted.lower(*self._avals)
+    def create(
+        self, make: Callable[..., Any], leaves: Sequence[Any], argnums: Sequence[int]
+    ) -> list[Any]:
+        """Computes arrays where they are kept.
 
+        Args:
+            make: returns a flat list of arrays, traceable by jax.
+            leaves: its arguments.
+            argnums: per result the flat input of a step that it is for.
+        """
 
-def compile_spmd(program: SpmdProgram, devices: Sequence[jax.Device] | Mesh) -> Executable:
-    """Binds a program to devices.
+    def restore(self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]) -> list[Any]:
+        """Reads arrays of a checkpoint where they are kept.
 
-    Args:
-        program: the per-device program.
-        devices: as many devices as the program's mesh has, in the order of the flattened mesh; or a
-            ``Mesh`` with the same axes.
+        Args:
+            folder: of the checkpoint.
+            leaves: of it.
+            argnums: per leaf the flat input of a step that it is for.
+        """
 
-    Raises:
-        RuntimeMeshError: when the devices do not make up the mesh.
-    """
-    if isinstance(devices, Mesh):
-        if tuple(devices.shape.items()) != tuple(program.mesh):
-            raise RuntimeMeshError(
-                f"{program.name} runs on a mesh {program.mesh_sizes}, got {dict(devices.shape)}"
-            )
-        return Executable(program, devices)
-    if len(devices) != program.num_devices:
-        raise RuntimeMeshError(
-            f"{program.name} runs on {program.num_devices} devices "
-            f"({'x'.join(str(size) for _, size in program.mesh)}), got {len(devices)}"
-        )
-    return Executable(program, make_mesh(program.mesh, devices))
+    def as_text(self, program: int | str | None = None) -> str:
+        """What the backend made of the programs.
 
+        Args:
+            program: number or name of one of them; all by default.
 
-def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
-    """The function of global arrays that ``jit`` compiles."""
-    module = LocalModule.of(program)
-    if program.is_global:
-        return _restoring(program, module)
-    # One trace per executable; the lambda keeps jit from writing the module's repr in its name.
-    sharded = jax.shard_map(
-        lambda *args: _stack(program, module(*_unstack(program, args))),
-        mesh=mesh,
-        in_specs=tuple(value.spec for value in program.inputs),
-        out_specs=tuple(value.spec for value in program.outputs),
-        check_vma=False,
-    )
+        Raises:
+            InputError: there is no such program.
+        """
 
-    return _restoring(program, sharded)
+    def memory_analysis(self) -> tuple[MemoryStats, ...]:
+        """The backend's account of memory per device, per mesh."""
 
+    def cost_analysis(self) -> tuple[Mapping[str, float], ...]:
+        """The backend's estimate of what a step costs each device, per mesh."""
 
-def _restoring(program: SpmdProgram, call: Any) -> Any:
-    """A function of arrays as the caller has them, around one of their data."""
-
-    def run(*args: Any) -> tuple[Any, ...]:
-        data = [data_of(arg) for arg in args]
-        return tuple(
-            _restore(result, value)
-            for result, value in zip(call(*data), program.outputs, strict=True)
-        )
-
-    run.__name__ = program.name
-    return run
-
-
-def _unstack(program: SpmdProgram, args: Sequence[jax.Array]) -> list[jax.Array]:
-    """Takes the one summand that a device has of each partial value out of its dimension."""
-    return [
-        jax.numpy.squeeze(arg, 0) if value.partial else arg
-        for arg, value in zip(args, program.inputs, strict=True)
-    ]
-
-
-def _stack(program: SpmdProgram, results: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
-    """Gives each partial value the dimension of its summands."""
-    return tuple(
-        jax.numpy.expand_dims(result, 0) if value.partial else result
-        for result, value in zip(results, program.outputs, strict=True)
-    )
-
-
-def _restore(result: jax.Array, value: ValueSpec) -> jax.Array:
-    """Gives a result the type that the traced function had: typed key, weak type."""
-    # Without the weak type the next call would see other argument types than this one.
-    return weakened(result) if value.is_weak else with_impl(result, value.key_impl)
+    def close(self) -> None:
+        """Ends the processes that it runs in, where it has some of its own."""

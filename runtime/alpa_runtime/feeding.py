@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from alpa_runtime.program import ValueSpec
 
 
@@ -32,7 +32,7 @@ class Rows:
         return own
 
 
-def rows_per_process(plan: PipelinePlan, index: int, mesh: int, count: int) -> list[range]:
+def rows_per_process(plan: Plan, index: int, mesh: int, count: int) -> list[range]:
     """Rows of a micro-batch that each process of a mesh needs.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from alpa_runtime.errors import InputError
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 
 
 class Fed:
@@ -16,7 +16,7 @@ class Fed:
 
     Attributes:
         aval: shape, dtype and weak type.
-        content: for what runs the plan.
+        content: by place, for what runs the plan.
         owner: what runs the plan.
     """
 
@@ -29,6 +29,12 @@ class Fed:
     def weak_type(self) -> bool:
         """Whether it came from a Python scalar."""
         return bool(self.aval.weak_type)
+
+    def is_deleted(self) -> bool:
+        """Whether a step has taken the buffers."""
+        return any(
+            isinstance(part, jax.Array) and part.is_deleted() for part in self.content.values()
+        )
 
     def __repr__(self) -> str:
         return f"Fed({self.dtype}{list(self.shape)})"
@@ -68,15 +74,16 @@ def checked_aval(function: str, name: str, arg: Any) -> Any:
         raise InputError(f"{name} of {function} is no array: {error}") from error
 
 
-def input_avals(plan: PipelinePlan) -> list[jax.ShapeDtypeStruct]:
+def input_avals(plan: Plan) -> list[jax.ShapeDtypeStruct]:
     """Shapes and dtypes of the flat inputs, PRNG keys as keys."""
-    # Their axes mean nothing, so any mesh will do.
-    return [value.value.aval({}) for value in plan.inputs]
+    # Only of a partial value the mesh decides the shape.
+    return [
+        value.value.aval(plan.sizes(value.placements[0].mesh) if value.placements else {})
+        for value in plan.inputs
+    ]
 
 
-def check_inputs(
-    plan: PipelinePlan, avals: Sequence[jax.ShapeDtypeStruct], args: Sequence[Any]
-) -> None:
+def check_inputs(plan: Plan, avals: Sequence[jax.ShapeDtypeStruct], args: Sequence[Any]) -> None:
     """Refuses arguments that a step cannot take.
 
     Raises:
@@ -84,8 +91,8 @@ def check_inputs(
     """
     if len(args) != len(avals):
         raise InputError(f"{plan.name} takes {len(avals)} arrays, got {len(args)}")
-    for arg, aval, value in zip(args, avals, plan.inputs, strict=True):
-        name = value.value.name or "an input"
+    for index, (arg, aval) in enumerate(zip(args, avals, strict=True)):
+        name = _name(plan, index)
         check_input(plan.name, name, aval, checked_aval(plan.name, name, arg))
         if hasattr(arg, "is_deleted") and arg.is_deleted():
             raise deleted_error(plan.name, name)
@@ -133,12 +140,17 @@ def deleted_error(function: str, name: str) -> InputError:
     """What is said of an argument whose buffers are gone."""
     return InputError(
         f"{name} of {function} was deleted: an earlier call that donates it has taken its "
-        "buffers; pass what that call returned"
+        "buffers; pass what that call returned, or, where it was interrupted or failed, begin "
+        "again from a checkpoint"
     )
 
 
+def _name(plan: Plan, index: int) -> str:
+    return plan.inputs[index].value.name or f"input {index}"
+
+
 def feed(
-    plan: PipelinePlan,
+    plan: Plan,
     avals: Sequence[jax.ShapeDtypeStruct],
     index: int,
     array: Any,
@@ -158,7 +170,7 @@ def feed(
     Raises:
         InputError: the array's shape or dtype is wrong.
     """
-    name = plan.inputs[index].value.name or "an input"
+    name = _name(plan, index)
     aval = checked_aval(plan.name, name, array)
     check_input(plan.name, name, avals[index], aval)
     return Fed(aval, place(index, array), owner)

@@ -13,14 +13,16 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
+from alpa_runtime.analysis import ProgramReport
 from alpa_runtime.checkpoint import Leaf, PartWriter, describe, read_part
 from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.feeding import Rows
 from alpa_runtime.keys import data_of, is_key, with_impl
 from alpa_runtime.local_call import LocalModule
-from alpa_runtime.mesh_worker import MeshWorker, put
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.mesh_worker import MeshStep, MeshWorker
+from alpa_runtime.placing import put
+from alpa_runtime.plan import Plan
 from alpa_runtime.program import ValueSpec
 from alpa_runtime.progress import Progress
 from alpa_runtime.tracing import Event, Tracer
@@ -86,7 +88,7 @@ class MeshProcess:
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         place: Place,
         num_hosts: tuple[int, ...],
         *,
@@ -158,7 +160,6 @@ class MeshProcess:
         Returns:
             where they find this one; `connect` has to follow.
         """
-        self._worker.finish()
         self._arrays.clear()
         with contextlib.suppress(Exception):
             self._writer.wait()
@@ -175,18 +176,17 @@ class MeshProcess:
         """
         for number in order.dropped:
             self._arrays.pop(number, None)
-        self._transport.begin(order.number)
         buffers: dict[int, Any] = {}
         for index, feed in order.feeds.items():
             buffers |= self._place_input(index, feed)
-        worker = self._worker
-        worker.begin(buffers)
-        del buffers
         begun, tracer = time.time(), Tracer([self._place[0]]) if self._traces else None
-        for position in range(len(self._plan.instructions[self._place[0]])):
+        mail = self._transport.begin(order.number)
+        running = MeshStep(self._worker, mail, buffers, tracer)
+        del buffers
+        for position in range(len(self._worker.instructions)):
             self._progress.write(order.number, position)
-            worker.perform(position, tracer)
-        held = worker.finish()
+            running.perform(position)
+        held = running.buffers
         for output, number in order.outputs.items():
             self._arrays[number] = held[self._plan.outputs[output].buffer]
         made = {number: self._arrays[number] for number in order.outputs.values()}
@@ -263,6 +263,10 @@ class MeshProcess:
         wanted = {made[index]: (leaf, self._sharding(index)) for index, leaf in leaves.items()}
         self._arrays.update(read_part(folder, wanted))
 
+    def report(self) -> dict[int, ProgramReport]:
+        """What the backend says of the programs of the mesh, by number."""
+        return self._worker.report()
+
     def fetch(self, number: int) -> list[tuple[tuple[slice, ...], np.ndarray[Any, Any]]]:
         """The parts of an array that this process has, keys as their data, each part once."""
         array = data_of(self._arrays[number])
@@ -296,7 +300,7 @@ class MeshProcess:
             if placement.mesh != self._place[0]:
                 continue
             parts = [array]
-            if value.is_batch and len(placement.buffers) > 1:
+            if placement.is_cut:
                 parts = np.split(np.asarray(array), len(placement.buffers))
             for buffer, part in zip(placement.buffers, parts, strict=True):
                 buffers[buffer] = put_everywhere(part, self._worker.shardings[buffer], value.value)

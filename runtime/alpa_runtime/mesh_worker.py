@@ -1,4 +1,4 @@
-"""One mesh's part of a plan: its buffers, and what performs its instructions."""
+"""One mesh's part of a plan: its instructions, prepared once, and what performs them in a step."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jax
 from jax.sharding import Mesh, NamedSharding
 
-from alpa_runtime.executable import Executable
-from alpa_runtime.inputs import fetched
-from alpa_runtime.plan import Free, Instruction, PipelinePlan, Recv, Run, Send
+from alpa_runtime.analysis import ProgramReport
+from alpa_runtime.mesh_program import MeshProgram
+from alpa_runtime.plan import Free, Instruction, Plan, Recv, Run, Send
 from alpa_runtime.tracing import Tracer
-from alpa_runtime.transport.interface import Transport
+from alpa_runtime.transport.interface import Mail, Transport
 
 # Launches of a mesh that may be in flight. XLA's CPU client lets 32 be and can deadlock when more
 # wait (measured: 24 pass, 40 abort).
@@ -22,17 +21,17 @@ IN_FLIGHT = 24
 
 
 class MeshWorker:
-    """Interprets the instructions of one mesh.
+    """Interprets the instructions of one mesh; what changes in a step belongs to `MeshStep`.
 
     Attributes:
+        number: of the mesh.
+        instructions: each with what performs it.
         shardings: per buffer where its value lies.
-        buffers: what is held now.
-        position: of the instruction that is performed, or was performed last.
     """
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         number: int,
         mesh: Mesh,
         transport: Transport,
@@ -48,75 +47,89 @@ class MeshWorker:
             transport: moves values to and from other meshes.
             donates: whether programs may overwrite what they take; a trace needs it kept.
         """
-        self._plan, self._number, self._mesh = plan, number, mesh
+        self.number = number
         self.shardings = tuple(
             NamedSharding(mesh, plan.values[value].logical_spec) for value in plan.buffers[number]
         )
-        self.buffers: dict[int, Any] = {}
-        self.position = 0
-        self._donates = donates
-        self._executables: dict[int, Executable] = {}
-        self._in_flight: deque[Any] = deque()
-        self._instructions = [
-            (instruction, self._prepare(instruction, transport))
-            for instruction in plan.instructions[number]
-        ]
+        self._programs: dict[int, MeshProgram] = {}
+        for one in plan.instructions[number]:
+            if isinstance(one, Run) and one.program not in self._programs:
+                program = plan.programs[one.program]
+                if not donates:
+                    program = dataclasses.replace(program, donated=())
+                self._programs[one.program] = MeshProgram(program, mesh)
+        self.instructions = tuple(
+            (one, self._performer(one, transport)) for one in plan.instructions[number]
+        )
 
     def compile(self) -> None:
         """Compiles all programs now; the first step does so otherwise."""
-        for executable in self._executables.values():
-            executable.compile()
+        for program in self._programs.values():
+            program.compile()
 
-    def begin(self, buffers: Mapping[int, Any]) -> None:
-        """Starts a step with these buffers filled."""
+    def report(self) -> dict[int, ProgramReport]:
+        """What the backend says of each program, by number."""
+        return {
+            number: ProgramReport.of(program.compile())
+            for number, program in self._programs.items()
+        }
+
+    def _performer(self, instruction: Instruction, transport: Transport) -> Any:
+        match instruction:
+            case Run(number):
+                return self._programs[number]
+            case Send():
+                return transport.sender(self.number, instruction)
+            case Recv():
+                return transport.receiver(self.number, instruction)
+        return None
+
+
+class MeshStep:
+    """One mesh's part of one step.
+
+    Attributes:
+        buffers: what is held now.
+    """
+
+    def __init__(
+        self,
+        worker: MeshWorker,
+        mail: Mail,
+        buffers: Mapping[int, Any],
+        tracer: Tracer | None = None,
+    ) -> None:
+        """Starts a step.
+
+        Args:
+            worker: of the mesh.
+            mail: of the step, by the worker's transport.
+            buffers: those that are filled.
+            tracer: notes what runs.
+        """
         self.buffers = dict(buffers)
-        # What the step before has left may be donated now, and could not be waited for.
-        self._in_flight.clear()
+        self._worker, self._mail, self._tracer = worker, mail, tracer
+        self._in_flight: deque[Any] = deque()
 
-    def perform(self, position: int, tracer: Tracer | None = None) -> None:
+    def perform(self, position: int) -> None:
         """Performs an instruction; they have to come in order."""
-        self.position = position
         own = self.buffers
-        instruction, perform = self._instructions[position]
+        instruction, perform = self._worker.instructions[position]
         match instruction:
             case Run(_, inputs, outputs, label):
                 results = perform(*[own[i] for i in inputs])
                 own.update(zip(outputs, results, strict=True))
                 if results:
                     self._wait(results)
-                if tracer:
-                    tracer.note(self._number, label, results)
+                if self._tracer:
+                    self._tracer.note(self._worker.number, label, results)
             case Send(buffer):
-                perform(own[buffer])
+                perform(self._mail, own[buffer])
             case Recv(buffer):
-                own[buffer] = perform()
+                own[buffer] = perform(self._mail)
             case Free(freed):
                 for buffer in freed:
                     del own[buffer]
-
-    def finish(self) -> dict[int, Any]:
-        """Ends a step.
-
-        Returns:
-            the buffers that are still held.
-        """
-        held, self.buffers = self.buffers, {}
-        return held
-
-    def _prepare(self, instruction: Instruction, transport: Transport) -> Any:
-        match instruction:
-            case Run(number):
-                if number not in self._executables:
-                    program = self._plan.programs[number]
-                    if not self._donates:
-                        program = dataclasses.replace(program, donated=())
-                    self._executables[number] = Executable(program, self._mesh)
-                return self._executables[number]
-            case Send():
-                return transport.sender(self._number, instruction)
-            case Recv():
-                return transport.receiver(self._number, instruction)
-        return None
 
     def _wait(self, results: Sequence[Any]) -> None:
         """Lets only so many launches be in flight."""
@@ -125,10 +138,3 @@ class MeshWorker:
             oldest = self._in_flight.popleft()
             if not oldest.is_deleted():
                 oldest.block_until_ready()
-
-
-def put(array: Any, sharding: NamedSharding) -> jax.Array:
-    """An array on a mesh, itself if it is there already."""
-    if isinstance(array, jax.Array) and array.sharding == sharding:
-        return array
-    return jax.device_put(fetched(array), sharding)

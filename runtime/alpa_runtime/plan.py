@@ -1,4 +1,4 @@
-"""A pipeline plan: the programs of all meshes and the instructions that run them, as plain data."""
+"""A plan: the programs of all meshes and the instructions that run them, as plain data."""
 
 from __future__ import annotations
 
@@ -99,11 +99,17 @@ class Placement:
 
     Attributes:
         mesh: number of the mesh.
-        buffers: one buffer that holds it whole, or one per micro-batch.
+        buffers: one buffer that holds it whole, or one per micro-batch, which hold equal parts
+            along dimension 0.
     """
 
     mesh: int
     buffers: tuple[int, ...]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether every buffer holds a micro-batch."""
+        return len(self.buffers) > 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,15 +117,14 @@ class PlanInput:
     """A flat input of a step.
 
     Attributes:
-        value: what the caller passes; for a batch the whole of it. Its axes mean nothing.
-        is_batch: whether dimension 0 is cut into micro-batches.
+        value: what the caller passes, the whole of it. Its axes mean nothing, unless it is partial
+            over some.
         is_donated: whether the caller gives the buffers away.
         placements: the meshes that it is fed to, the one that keeps it first. Other meshes that
             need it are sent it.
     """
 
     value: ValueSpec
-    is_batch: bool
     is_donated: bool
     placements: tuple[Placement, ...]
 
@@ -144,7 +149,7 @@ class PlanOutput:
 
 
 @dataclasses.dataclass(frozen=True)
-class PipelinePlan:
+class Plan:
     """Everything needed to run a step on several meshes.
 
     Attributes:
@@ -171,6 +176,48 @@ class PipelinePlan:
     instructions: tuple[tuple[Instruction, ...], ...]
     inputs: tuple[PlanInput, ...]
     outputs: tuple[PlanOutput, ...]
+
+    @classmethod
+    def of_program(cls, program: SpmdProgram) -> Plan:
+        """The plan that runs one program on one mesh, whose devices it takes in order.
+
+        Inputs and outputs of the step are those of the program.
+        """
+        count, total = len(program.inputs), len(program.inputs) + len(program.outputs)
+        taken, made = tuple(range(count)), tuple(range(count, total))
+        return cls(
+            name=program.name,
+            num_micro_batches=1,
+            schedule="none",
+            meshes=(PlanMesh(program.mesh, tuple(range(program.num_devices))),),
+            programs=(program,),
+            reshardings=(),
+            values=(*program.inputs, *program.outputs),
+            buffers=(tuple(range(total)),),
+            instructions=((Run(0, taken, made, program.name),),),
+            inputs=tuple(
+                PlanInput(value, index in program.donated, (Placement(0, (index,)),))
+                for index, value in enumerate(program.inputs)
+            ),
+            outputs=tuple(
+                PlanOutput(0, buffer, value.name)
+                for buffer, value in zip(made, program.outputs, strict=True)
+            ),
+        )
+
+    @property
+    def sole_program(self) -> SpmdProgram | None:
+        """The program that is all that a step does, of its inputs and outputs in their order."""
+        if len(self.instructions) != 1 or len(self.instructions[0]) != 1:
+            return None
+        (only,) = self.instructions[0]
+        if not isinstance(only, Run):
+            return None
+        taken = tuple((Placement(0, (buffer,)),) for buffer in only.inputs)
+        made = tuple((0, buffer) for buffer in only.outputs)
+        is_all = tuple(value.placements for value in self.inputs) == taken
+        is_all = is_all and tuple((out.mesh, out.buffer) for out in self.outputs) == made
+        return self.programs[only.program] if is_all and self.num_micro_batches == 1 else None
 
     @property
     def num_devices(self) -> int:

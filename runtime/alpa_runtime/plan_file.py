@@ -1,4 +1,4 @@
-"""Pipeline plans in one file: a zip archive of JSON and module texts, data alone."""
+"""Plans in one file: a zip archive of JSON and module texts, data alone."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import Any
 
 from alpa_runtime.check import check
 from alpa_runtime.errors import ProgramError
-from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
+from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 
 _INSTRUCTIONS: Mapping[str, type[Any]] = {"run": Run, "send": Send, "recv": Recv, "free": Free}
 _DESCRIPTION = "plan.json"
@@ -39,7 +39,7 @@ _DAMAGE = (
 _LARGEST_TEXT = 1 << 30
 
 
-def save(plan: PipelinePlan, path: str | os.PathLike[str]) -> None:
+def save(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Writes a plan to one file, which appears whole or not at all.
 
     Args:
@@ -62,7 +62,7 @@ def save(plan: PipelinePlan, path: str | os.PathLike[str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def load(path: str | os.PathLike[str]) -> PipelinePlan:
+def load(path: str | os.PathLike[str]) -> Plan:
     """Reads a plan, and proves that it can run.
 
     Raises:
@@ -80,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> PipelinePlan:
                     f"{name} is a plan of version {data['version']!r}, this is version "
                     f"{PLAN_VERSION}"
                 )
-            plan = _decode(PipelinePlan, data.get("plan"), "plan")
+            plan = _decode(Plan, data.get("plan"), "plan")
             programs = tuple(
                 dataclasses.replace(
                     program, text=_read(archive, f"programs/{index}.mlir", name).decode()
@@ -91,7 +91,7 @@ def load(path: str | os.PathLike[str]) -> PipelinePlan:
         raise
     except _DAMAGE as error:
         raise ProgramError(f"{name} is no plan, is damaged or cut short: {error}") from error
-    loaded: PipelinePlan = dataclasses.replace(plan, programs=programs)
+    loaded: Plan = dataclasses.replace(plan, programs=programs)
     check(loaded)
     return loaded
 

@@ -7,7 +7,7 @@ import os
 import struct
 import tempfile
 
-from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
+from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 
 
 class Progress:
@@ -45,7 +45,7 @@ class Progress:
         return step, position
 
 
-def describe_instruction(plan: PipelinePlan, mesh: int, position: int) -> str:
+def describe_instruction(plan: Plan, mesh: int, position: int) -> str:
     """An instruction, for people."""
     if position < 0:
         return "between two steps"

@@ -1,4 +1,4 @@
-"""A discrete-event run of a pipeline plan: when programs would run, what memory they take."""
+"""A discrete-event run of a plan: when programs would run, what memory they take."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from alpa_runtime.order import issue_order
-from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
+from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 from alpa_runtime.program import numpy_dtype
 from alpa_runtime.resharding import Resharding
 from alpa_runtime.tracing import Event
@@ -47,7 +47,7 @@ class Simulation:
 
 
 def simulate(
-    plan: PipelinePlan,
+    plan: Plan,
     program_s: Sequence[float],
     transfer_s: TransferTime = lambda source, target, loads: 0.0,
     program_bytes: Sequence[float] | None = None,
@@ -107,7 +107,7 @@ def _loads(resharding: Resharding, dtype: str) -> Loads:
 class _Memory:
     """Bytes per device of the buffers of a mesh."""
 
-    def __init__(self, plan: PipelinePlan, mesh: int) -> None:
+    def __init__(self, plan: Plan, mesh: int) -> None:
         sizes = dict(plan.meshes[mesh].axes)
         self._bytes = [plan.values[value].local_bytes(sizes) for value in plan.buffers[mesh]]
         self._live: set[int] = set()

@@ -54,8 +54,14 @@ class Tracer:
         """Notes a launch; its results must not be donated before they are there."""
         self._queues[mesh].put((name, time.perf_counter(), results))
 
+    def __enter__(self) -> Tracer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.finish()
+
     def finish(self) -> list[Event]:
-        """Waits for everything noted, and ends the trace."""
+        """Waits for everything noted, and ends the trace; a second time does nothing."""
         for waiting in self._queues.values():
             waiting.put(None)
         for thread in self._threads:

@@ -14,6 +14,8 @@ from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import Function
+from stablehlo_alpa.frontend.function import name_of
+from stablehlo_alpa.layers import in_layers
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
@@ -120,7 +122,7 @@ def parallelize(
 
     def decorate(fun: Callable[..., Any]) -> Parallelized[..., Any]:
         function = Function(
-            fun,
+            in_layers(fun, name_of(fun)) if isinstance(method, PipeshardParallel) else fun,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,

@@ -1,18 +1,15 @@
-"""Stages of a parallelised function that runs on a Ray cluster."""
+"""Plans for a Ray cluster, and where they run there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from typing import TYPE_CHECKING
 
+import alpa_runtime
 import jax
 from alpa_runtime import RuntimeOptions
-from alpa_runtime.checkpoint import Leaf
 
-from stablehlo_alpa.api.stages import CompiledPipeline, LoweredPipeline
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, preset_for
-from stablehlo_alpa.inter_op import PlannedPipeline
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
@@ -43,21 +40,20 @@ def cluster_spec(hosts: Hosts, device: DeviceSpec | None) -> ClusterSpec:
     return ClusterSpec(device, hosts.num_hosts, hosts.devices_per_host)
 
 
-class LoweredOnCluster(LoweredPipeline):
-    """A planned pipeline for a cluster, whose processes are not started yet.
+@dataclasses.dataclass(frozen=True)
+class OnCluster:
+    """Processes of a Ray cluster.
 
     Attributes:
-        plan: the plan.
+        cluster: which.
+        options: how plans are run.
     """
 
-    def __init__(
-        self, plan: PlannedPipeline, cluster: RayCluster, hosts: Hosts, options: RuntimeOptions
-    ):
-        super().__init__(plan, (), options)
-        self._cluster, self._hosts = cluster, hosts
+    cluster: RayCluster
+    options: RuntimeOptions
 
-    def _compile(self) -> CompiledOnCluster:
-        """Starts the processes, which compile their programs.
+    def executable(self, plan: alpa_runtime.Plan) -> alpa_runtime.Executable:
+        """See `Target`; starts the processes, which compile their programs.
 
         Raises:
             RuntimeMeshError: the cluster has other devices than the plan is for.
@@ -65,36 +61,4 @@ class LoweredOnCluster(LoweredPipeline):
         """
         from alpa_runtime.ray import RayExecutable
 
-        executable: Any = RayExecutable(
-            self.plan.runtime, self._cluster, self._hosts, self._options
-        )
-        return CompiledOnCluster(self.plan, executable)
-
-
-class CompiledOnCluster(CompiledPipeline):
-    """A function on a cluster. Call it as the function, without its static arguments.
-
-    Results are handles (`DistributedArray`) of arrays that stay on the cluster; a call returns
-    before they are there.
-
-    Attributes:
-        plan: the plan it follows.
-        executable: the processes.
-    """
-
-    def create(
-        self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int | str
-    ) -> list[Any]:
-        """Every mesh computes what it keeps; see ``Compiled.create``."""
-        executable: Any = self.executable
-        return list(executable.create(make, leaves, self._leaves(argnum)))
-
-    def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int | str) -> list[Any]:
-        """Every mesh reads what it keeps; see ``Compiled.restore``."""
-        executable: Any = self.executable
-        return list(executable.restore(folder, leaves, self._leaves(argnum)))
-
-    def close(self) -> None:
-        """Ends the processes. Arrays that were not fetched are lost."""
-        executable: Any = self.executable
-        executable.close()
+        return RayExecutable(plan, self.cluster, find_hosts(self.cluster), self.options)

@@ -20,7 +20,7 @@ from stablehlo_alpa.api.bound import BoundParallelized
 from stablehlo_alpa.api.checkpoint import match_leaves
 from stablehlo_alpa.api.prepared import Prepared
 from stablehlo_alpa.api.settings import Settings
-from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
+from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import Function, abstract
 from stablehlo_alpa.frontend.signature import (
@@ -137,7 +137,7 @@ class Parallelized(Generic[P, R]):
         with self._lock:
             return self._prepare(args, kwargs).plan
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered | LoweredPipeline:
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Plans and binds to the devices; what its ``compile`` makes, calls run."""
         with self._lock:
             return self._prepare(args, kwargs).lowered
@@ -326,9 +326,7 @@ class Parallelized(Generic[P, R]):
                     "use a mesh whose axes are of type Auto"
                 )
         with self._lock:
-            lowered = self._prepare(args, kwargs).lowered
-            assert isinstance(lowered, Lowered)
-            return lowered.inline(leaves)
+            return self._prepare(args, kwargs).lowered.inline(leaves)
 
 
 def _shardings(leaves: Sequence[Any]) -> list[Any]:

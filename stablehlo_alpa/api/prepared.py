@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from stablehlo_alpa.api.methods import PipeshardParallel
-from stablehlo_alpa.api.on_cluster import LoweredOnCluster, find_hosts
 from stablehlo_alpa.api.settings import Settings
-from stablehlo_alpa.api.stages import Compiled, Lowered, LoweredPipeline
+from stablehlo_alpa.api.stages import Compiled, Lowered
+from stablehlo_alpa.errors import CompileError, InfeasibleError
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
-from stablehlo_alpa.inter_op import PlannedPipeline, sweep
-from stablehlo_alpa.layers import LayerOption, layer_context
+from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
+from stablehlo_alpa.layers import WholeFunction, layer_context
 from stablehlo_alpa.planning import Plan, plan_program
+from stablehlo_alpa.view import progress
+
+_log = logging.getLogger(__name__)
 
 
 class Prepared:
@@ -47,30 +51,42 @@ class Prepared:
     @functools.cached_property
     def plan(self) -> Plan | PlannedPipeline:
         """The plan; touches no devices."""
-        settings = self._settings
-        method = settings.method
+        method = self._settings.method
         if isinstance(method, PipeshardParallel):
-            layers = method.layers
-            return sweep(
-                lambda count: self._trace_layers(layers, count),
-                settings.pipeline_options(),
-                method.num_micro_batches,
-                method.schedule,
-            )
-        return plan_program(self._trace(1), settings.plan_options())
+            with layer_context(method.layers):
+                program = self._trace()
+            if not program.has_gradients:
+                with layer_context(WholeFunction(method.layers)):
+                    program = self._trace()
+            return self._sweep(program, self._settings.pipeline_options(), method.schedule)
+        program = self._trace()
+        if (method.num_micro_batches or 1) > 1:
+            return self._accumulate(program)
+        try:
+            return plan_program(program, self._settings.plan_options(program))
+        except InfeasibleError as error:
+            if method.num_micro_batches is not None or method.backend != "alpa":
+                raise
+            try:
+                return self._accumulate(program)
+            except (CompileError, InfeasibleError):
+                raise error from None
+
+    def _accumulate(self, program: TracedProgram) -> PlannedPipeline:
+        """Several micro-batches on one mesh: a pipeline of one stage."""
+        return self._sweep(program, self._settings.accumulation_options(program), None)
+
+    def _sweep(
+        self, program: TracedProgram, options: PipelineOptions, schedule: str | None
+    ) -> PlannedPipeline:
+        with progress(_log.debug) as say:
+            return sweep(program, options, self._settings.method.num_micro_batches, schedule, say)
 
     @functools.cached_property
-    def lowered(self) -> Lowered | LoweredPipeline:
+    def lowered(self) -> Lowered:
         """The plan, bound to devices."""
-        settings, plan = self._settings, self.plan
-        if isinstance(plan, PlannedPipeline):
-            method = settings.method
-            assert isinstance(method, PipeshardParallel)
-            if settings.cluster is not None:
-                hosts = find_hosts(settings.cluster)
-                return LoweredOnCluster(plan, settings.cluster, hosts, method.runtime)
-            return LoweredPipeline(plan, settings.find_devices(), method.runtime)
-        return Lowered(plan, settings.find_devices(), settings.method.backend)
+        plan, settings = self.plan, self._settings
+        return Lowered(plan, settings.find_target(), settings.method.backend)
 
     @property
     def compiled(self) -> Compiled:
@@ -91,15 +107,11 @@ class Prepared:
             return self.kwargs.get(argument)
         return self.args[argument] if 0 <= argument < len(self.args) else None
 
-    def _trace_layers(self, layers: LayerOption, num_micro_batches: int) -> TracedProgram:
-        with layer_context(layers):
-            return self._trace(num_micro_batches)
-
-    def _trace(self, num_micro_batches: int) -> TracedProgram:
+    def _trace(self) -> TracedProgram:
         return trace_function(
             self._function,
             self.args,
             self.kwargs,
             batch_argnums=self._settings.batch_argnums,
-            num_micro_batches=num_micro_batches,
+            num_micro_batches=self._settings.method.num_parts,
         )

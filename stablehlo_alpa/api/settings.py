@@ -6,13 +6,15 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import jax
-from alpa_runtime import ensure_cpu_pool
+from alpa_runtime import RuntimeOptions, ensure_cpu_pool
 
 from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel, mesh_size
-from stablehlo_alpa.api.on_cluster import cluster_spec, find_hosts
+from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
+from stablehlo_alpa.api.stages import Target, ThisProcess
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
 from stablehlo_alpa.errors import MeshError
-from stablehlo_alpa.inter_op import PipelineOptions
+from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import PlanOptions
 
@@ -55,6 +57,14 @@ class Settings:
             ensure_cpu_pool(len(devices), client_exists=True)
         return devices
 
+    def find_target(self) -> Target:
+        """Where plans are run."""
+        method = self.method
+        options = method.runtime if isinstance(method, PipeshardParallel) else RuntimeOptions()
+        if self.cluster is not None:
+            return OnCluster(self.cluster, options)
+        return ThisProcess(self.find_devices(), options)
+
     def check_devices(self) -> None:
         """Raises ``MeshError`` unless the mesh that the method asks for can be made."""
         method = self.method
@@ -85,7 +95,7 @@ class Settings:
         self.check_devices()
         return cluster_of(self.find_devices(), method.device)
 
-    def plan_options(self) -> PlanOptions:
+    def plan_options(self, program: TracedProgram) -> PlanOptions:
         """For a plan of one mesh."""
         method, cluster = self.method, self.find_cluster()
         return PlanOptions(
@@ -93,7 +103,7 @@ class Settings:
             mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
             axis_names=method.axis_names,
             solve=self._solve_options(cluster),
-            pins=method.pins,
+            prescription=method.prescription(program),
         )
 
     def pipeline_options(self) -> PipelineOptions:
@@ -104,6 +114,20 @@ class Settings:
             cluster=cluster,
             stages=method.stages,
             num_chunks=method.num_chunks,
+            reduction=method.reduction,
+            solve=self._solve_options(cluster),
+        )
+
+    def accumulation_options(self, program: TracedProgram) -> PipelineOptions:
+        """For a plan of several micro-batches on one mesh."""
+        method, cluster = self.method, self.find_cluster()
+        return PipelineOptions(
+            cluster=cluster,
+            stages=UniformStages(1),
+            reduction=method.reduction,
+            prescription=method.prescription(program),
+            mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
+            axis_names=method.axis_names,
             solve=self._solve_options(cluster),
         )
 

@@ -4,26 +4,52 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import alpa_runtime
 import jax
-from alpa_runtime import (
-    Executable,
-    InputError,
-    PipelineExecutable,
-    RuntimeOptions,
-    compile_spmd,
-)
-from alpa_runtime.checkpoint import Leaf, read_part
-from alpa_runtime.context import outside_mesh
-from alpa_runtime.program import weakened
-from jax.sharding import NamedSharding
+from alpa_runtime import Executable, InputError, LocalExecutable, RuntimeOptions
+from alpa_runtime.analysis import MemoryStats
+from alpa_runtime.checkpoint import Leaf
 
-from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.inter_op import PlannedPipeline
 from stablehlo_alpa.planning import Plan
+
+
+class Target(Protocol):
+    """Where plans are run."""
+
+    def executable(self, plan: alpa_runtime.Plan) -> Executable:
+        """Makes what runs a plan there."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ThisProcess:
+    """Devices of this process.
+
+    Attributes:
+        devices: in the order of the flattened meshes.
+        options: how plans are run.
+    """
+
+    devices: Sequence[jax.Device]
+    options: RuntimeOptions
+
+    def executable(self, plan: alpa_runtime.Plan) -> Executable:
+        """See `Target`.
+
+        Raises:
+            MeshError: there are not as many devices as the plan is for.
+        """
+        if len(self.devices) != plan.num_devices:
+            raise MeshError(
+                f"the plan of {plan.name} is for {plan.num_devices} devices, {len(self.devices)} "
+                "are given"
+            )
+        return LocalExecutable(plan, self.devices, self.options)
 
 
 class Lowered:
@@ -33,9 +59,16 @@ class Lowered:
         plan: the plan.
     """
 
-    def __init__(self, plan: Plan, devices: Sequence[jax.Device], backend: str = "alpa"):
+    def __init__(self, plan: Plan | PlannedPipeline, target: Target, backend: str = "alpa"):
+        """Takes a plan.
+
+        Args:
+            plan: the plan.
+            target: where it is to run.
+            backend: who partitions the programs.
+        """
         self.plan = plan
-        self._devices, self._backend = devices, backend
+        self._target, self._backend = target, backend
         self._compiled: Compiled | None = None
 
     @property
@@ -43,30 +76,39 @@ class Lowered:
         """Whether `compile` was called."""
         return self._compiled is not None
 
-    def as_text(self, stage: str = "local") -> str:
-        """The module at a stage: ``traced``, ``merged``, ``planned`` or ``local``."""
-        return self.plan.module_text(stage)
+    def as_text(self, stage: str | int | None = None, phase: str = "forward") -> str:
+        """A module on the way to what is compiled.
+
+        Args:
+            stage: of one mesh, the step of the compiler: ``"traced"``, ``"merged"``, ``"planned"``
+                or ``"local"`` (the default). Of a pipeline, the number of a stage, whose per-device
+                program is meant; the first by default.
+            phase: of the stage of a pipeline.
+
+        Raises:
+            ShardingError: there is no such stage or phase.
+        """
+        if isinstance(self.plan, Plan):
+            return self.plan.module_text("local" if stage is None else str(stage))
+        number, stages = 0 if stage is None else stage, self.plan.stages
+        if not isinstance(number, int) or not 0 <= number < len(stages):
+            raise ShardingError(f"stage is {stage!r}, stages are numbers below {len(stages)}")
+        found = stages[number].phase(phase)
+        if found is None:
+            known = [phase.name for phase in stages[number].phases]
+            raise ShardingError(f"stage {stage} has no phase {phase!r}, it has {known}")
+        return found.program.text
+
+    def _runtime(self) -> alpa_runtime.Plan:
+        if isinstance(self.plan, PlannedPipeline) or self._backend == "alpa":
+            return self.plan.runtime
+        exported = self.plan.export(self._backend)
+        program = dataclasses.replace(self.plan.spmd, text=exported, is_global=True)
+        return alpa_runtime.Plan.of_program(program)
 
     @functools.cached_property
     def _executable(self) -> Executable:
-        _check_count(self.plan.program.name, self.plan.mesh.num_devices, self._devices)
-        program = self.plan.spmd
-        if self._backend != "alpa":
-            exported = self.plan.export(self._backend)
-            program = dataclasses.replace(program, text=exported, is_global=True)
-        return compile_spmd(program, self._devices)
-
-    def compile(self) -> Compiled:
-        """Compiles for the devices, once.
-
-        Raises:
-            MeshError: there are not as many devices as the plan is for.
-        """
-        if self._compiled is None:
-            compiled = Compiled(self.plan, self._executable)
-            compiled.executable.compile()
-            self._compiled = compiled
-        return self._compiled
+        return self._target.executable(self._runtime())
 
     def inline(self, flat: Sequence[Any]) -> Any:
         """The function as a part of the program that is being traced, donation left out.
@@ -74,18 +116,36 @@ class Lowered:
         Args:
             flat: the flat inputs, some of which are traced by ``jax.jit``.
         """
-        return self.plan.program.out_tree.unflatten(self._executable.inline(*flat))
+        executable = self._executable
+        assert isinstance(executable, LocalExecutable)
+        return self.plan.program.out_tree.unflatten(executable.inline(*flat))
+
+    def compile(self) -> Compiled:
+        """Compiles for the devices, once; on a cluster, starts the processes, which compile.
+
+        Raises:
+            MeshError: there are not as many devices as the plan is for.
+            ClusterError: a process did not start.
+        """
+        if self._compiled is None:
+            compiled = Compiled(self.plan, self._executable)
+            compiled.executable.compile()
+            self._compiled = compiled
+        return self._compiled
 
 
 class Compiled:
     """A function on its devices. Call it as the function, without its static arguments.
 
+    On a cluster results are handles (`DistributedArray`) of arrays that stay there, and a call
+    returns before they are there.
+
     Attributes:
         plan: the plan it follows.
-        executable: the program on the mesh.
+        executable: what runs it.
     """
 
-    def __init__(self, plan: Plan, executable: Executable):
+    def __init__(self, plan: Plan | PlannedPipeline, executable: Executable):
         self.plan = plan
         self.executable = executable
 
@@ -104,25 +164,29 @@ class Compiled:
         return self.plan.program.out_tree.unflatten(self.executable(*flat))
 
     @property
-    def mesh(self) -> jax.sharding.Mesh:
-        """The devices as a mesh."""
+    def mesh(self) -> Any:
+        """The mesh where there is one; else one of all devices, see ``alpa_runtime.whole_mesh``."""
         return self.executable.mesh
 
     @property
+    def meshes(self) -> tuple[Any, ...]:
+        """The meshes of the plan; abstract ones where the devices are in other processes."""
+        return self.executable.meshes
+
+    @property
     def input_shardings(self) -> Any:
-        """``(args, kwargs)`` of ``NamedSharding``, without the static arguments."""
+        """``(args, kwargs)`` of shardings, without the static arguments."""
         return jax.tree.unflatten(self.plan.program.in_tree, self.executable.in_shardings)
 
     @property
     def output_shardings(self) -> Any:
-        """``NamedSharding`` in the structure of the result."""
+        """Shardings in the structure of the result."""
         return jax.tree.unflatten(self.plan.program.out_tree, self.executable.out_shardings)
 
-    def argument_shardings(self, argnum: int | str) -> list[NamedSharding]:
+    def argument_shardings(self, argnum: int | str) -> list[Any]:
         """Shardings of the leaves of one argument, given by position or by name."""
         return [self.executable.in_shardings[i] for i in self._leaves(argnum)]
 
-    @outside_mesh
     def create(
         self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int | str
     ) -> list[Any]:
@@ -133,9 +197,8 @@ class Compiled:
             leaves: its arguments.
             argnum: which argument the result is.
         """
-        return list(jax.jit(make, out_shardings=self.argument_shardings(argnum))(*leaves))
+        return self.executable.create(make, leaves, self._leaves(argnum))
 
-    @outside_mesh
     def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int | str) -> list[Any]:
         """Reads one argument from a checkpoint, each leaf where the plan wants it.
 
@@ -144,117 +207,33 @@ class Compiled:
             leaves: of it, one per leaf of the argument.
             argnum: which argument it is.
         """
-        shardings = self.argument_shardings(argnum)
-        found = read_part(folder, dict(enumerate(zip(leaves, shardings, strict=True))))
-        values = [self.plan.program.inputs[i] for i in self._leaves(argnum)]
-        return [weakened(found[i]) if value.is_weak else found[i] for i, value in enumerate(values)]
+        return self.executable.restore(folder, leaves, self._leaves(argnum))
 
     def _leaves(self, argnum: int | str) -> list[int]:
         """Flat inputs of one argument."""
         return self.plan.program.inputs_of(argnum)
 
     def close(self) -> None:
-        """Ends the processes that it runs in, where it has some of its own."""
+        """Ends the processes that it runs in, where it has some of its own.
 
-    def as_text(self) -> str:
-        """The optimised program of the backend."""
-        return self.executable.compile().as_text() or ""
-
-    def cost_analysis(self) -> Any:
-        """The backend's estimate of costs."""
-        return self.executable.compile().cost_analysis()
-
-    def memory_analysis(self) -> Any:
-        """The backend's account of memory per device."""
-        return self.executable.compile().memory_analysis()
-
-
-class LoweredPipeline:
-    """A planned pipeline that is not compiled yet.
-
-    Attributes:
-        plan: the plan.
-    """
-
-    def __init__(
-        self, plan: PlannedPipeline, devices: Sequence[jax.Device], options: RuntimeOptions
-    ):
-        self.plan = plan
-        self._devices = devices
-        self._options = options
-        self._compiled: CompiledPipeline | None = None
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether `compile` was called."""
-        return self._compiled is not None
-
-    def as_text(self, stage: int = 0, phase: str = "forward") -> str:
-        """The per-device program of a stage's phase."""
-        found = self.plan.stages[stage].phase(phase)
-        if found is None:
-            known = [phase.name for phase in self.plan.stages[stage].phases]
-            raise ValueError(f"stage {stage} has no phase {phase!r}, it has {known}")
-        return found.program.text
-
-    def compile(self) -> CompiledPipeline:
-        """Compiles for the devices, once.
-
-        Raises:
-            MeshError: there are not as many devices as the plan is for.
+        Arrays that were not fetched from them are lost.
         """
-        if self._compiled is None:
-            self._compiled = self._compile()
-        return self._compiled
+        self.executable.close()
 
-    def _compile(self) -> CompiledPipeline:
-        _check_count(self.plan.program.name, self.plan.runtime.num_devices, self._devices)
-        compiled = CompiledPipeline(
-            self.plan, PipelineExecutable(self.plan.runtime, self._devices, self._options)
-        )
-        compiled.executable.compile()
-        return compiled
+    def as_text(self, program: int | str | None = None) -> str:
+        """The optimised programs of the backend.
 
+        Args:
+            program: number or name of one of them; all by default.
+        """
+        return self.executable.as_text(program)
 
-class CompiledPipeline(Compiled):
-    """A function on several meshes. Call it as the function, without its static arguments.
+    def cost_analysis(self) -> Mapping[str, float] | tuple[Mapping[str, float], ...]:
+        """The backend's estimate of the costs of a step; of several meshes one each."""
+        found = self.executable.cost_analysis()
+        return found[0] if len(found) == 1 else found
 
-    Attributes:
-        plan: the plan it follows.
-        executable: the programs on their meshes.
-    """
-
-    plan: PlannedPipeline  # type: ignore[assignment]
-    executable: PipelineExecutable  # type: ignore[assignment]
-
-    def __init__(self, plan: PlannedPipeline, executable: PipelineExecutable):
-        super().__init__(plan, executable)  # type: ignore[arg-type]
-
-    @property
-    def meshes(self) -> tuple[jax.sharding.Mesh, ...]:
-        """The submeshes."""
-        return self.executable.meshes
-
-    @outside_mesh
-    def create(
-        self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int | str
-    ) -> list[Any]:
-        """Every mesh computes what it keeps; see ``Compiled.create``."""
-        shardings = self.argument_shardings(argnum)
-        made: list[Any] = [None] * len(shardings)
-        for mesh in self.meshes:
-            own = [i for i, sharding in enumerate(shardings) if sharding.mesh == mesh]
-            if not own:
-                continue
-            part = jax.jit(
-                lambda *args, own=own: [make(*args)[i] for i in own],
-                out_shardings=[shardings[i] for i in own],
-            )
-            for index, value in zip(own, part(*leaves), strict=True):
-                made[index] = value
-        return made
-
-
-def _check_count(name: str, needed: int, devices: Sequence[jax.Device]) -> None:
-    if len(devices) != needed:
-        raise MeshError(f"the plan of {name} is for {needed} devices, {len(devices)} are given")
+    def memory_analysis(self) -> MemoryStats | tuple[MemoryStats, ...]:
+        """The backend's account of memory per device; of several meshes one each."""
+        found = self.executable.memory_analysis()
+        return found[0] if len(found) == 1 else found

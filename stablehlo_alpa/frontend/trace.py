@@ -18,6 +18,7 @@ from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Argument, Function
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
+from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
 
 # Shapes of raw keys: threefry's, and those of the other implementations.
 _RAW_KEYS = {(2,), (4,)}
@@ -62,7 +63,11 @@ class TracedProgram:
         input_argnum: for every flat input the position of its parameter among all positional ones
             (static ones counted), however it was passed; -1 of a keyword-only one.
         donated: flat inputs that are donated.
-        batch: flat inputs that hold a batch.
+        batch: flat inputs that hold a batch, as declared or, where nothing is declared, as they
+            seem to.
+        declared_batch: those that are declared.
+        num_parts: the program is that of one of so many equal parts of every batch.
+        has_gradients: whether it takes gradients by ``stablehlo_alpa.grad`` or ``value_and_grad``.
         aliases: flat input -> flat output that is its next-step value.
     """
 
@@ -76,6 +81,9 @@ class TracedProgram:
     donated: tuple[int, ...]
     batch: frozenset[int]
     aliases: Mapping[int, int]
+    declared_batch: frozenset[int] = frozenset()
+    num_parts: int = 1
+    has_gradients: bool = False
 
     @cached_property
     def alias_option(self) -> str:
@@ -173,6 +181,9 @@ def trace_function(
         donated=boundary.donated,
         batch=boundary.batch,
         aliases=boundary.aliases,
+        declared_batch=boundary.batch if batch_argnums else frozenset(),
+        num_parts=num_micro_batches,
+        has_gradients=any(map(_is_gradient_barrier, _walk(traced.jaxpr.jaxpr))),
     )
 
 
@@ -277,6 +288,12 @@ def _walk(jaxpr: Any) -> Iterator[Any]:
         yield equation
         for inner in jaxprs_in_params(equation.params):
             yield from _walk(inner)
+
+
+def _is_gradient_barrier(equation: Any) -> bool:
+    return equation.primitive.name == "optimization_barrier" and GRADIENT_SCOPE in str(
+        equation.source_info.name_stack
+    )
 
 
 def check_supported(name: str, closed: Any) -> None:

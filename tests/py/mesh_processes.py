@@ -7,12 +7,12 @@ import os
 from multiprocessing.connection import Connection
 from typing import Any
 
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 
 NUM_DEVICES = 4
 
 
-def serve(pipe: Connection, plan: PipelinePlan, mesh: int, transport: str, secret: bytes) -> None:
+def serve(pipe: Connection, plan: Plan, mesh: int, transport: str, secret: bytes) -> None:
     """Answers calls of methods of a `MeshProcess` until told to end."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={NUM_DEVICES}"
@@ -42,7 +42,7 @@ class MeshProcesses:
         addresses: of their transports.
     """
 
-    def __init__(self, plan: PipelinePlan, transport: str) -> None:
+    def __init__(self, plan: Plan, transport: str) -> None:
         """Starts them."""
         context = multiprocessing.get_context("spawn")
         pipes = [context.Pipe() for _ in range(2)]

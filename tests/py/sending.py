@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from alpa_runtime import ValueSpec, check
 from alpa_runtime.plan import (
-    PipelinePlan,
     Placement,
+    Plan,
     PlanInput,
     PlanMesh,
     PlanOutput,
@@ -29,7 +29,7 @@ def spec(shape: tuple[int, ...], dtype: str, text: str) -> ValueSpec:
     return ValueSpec(shape, dtype, axes)
 
 
-def sending_plan(values: Sequence[Value]) -> PipelinePlan:
+def sending_plan(values: Sequence[Value]) -> Plan:
     """Every value goes from the first mesh to the second, in order, as it lands there."""
     specs: list[ValueSpec] = []
     buffers: list[list[int]] = [[], []]
@@ -43,10 +43,10 @@ def sending_plan(values: Sequence[Value]) -> PipelinePlan:
         reshardings.append(transfer.resharding)
         sends.append(Send(number, 1, number, number))
         recvs.append(Recv(number, 0, number, number))
-        inputs.append(PlanInput(source, False, False, (Placement(0, (number,)),)))
+        inputs.append(PlanInput(source, False, (Placement(0, (number,)),)))
         outputs.append(PlanOutput(1, number))
     size = NUM_DEVICES
-    plan = PipelinePlan(
+    plan = Plan(
         name="sending",
         num_micro_batches=1,
         schedule="none",

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from alpa_runtime import ValueSpec
 from alpa_runtime.feeding import cut_rows, rows_per_process
-from alpa_runtime.plan import PipelinePlan, Placement, PlanInput, PlanMesh
+from alpa_runtime.plan import Placement, Plan, PlanInput, PlanMesh
 from jax.sharding import Mesh, NamedSharding
 
 AXES = (("x", 2), ("y", 4))
 MICRO_BATCHES = 3
 
 
-def plan_of(value: ValueSpec) -> PipelinePlan:
+def plan_of(value: ValueSpec) -> Plan:
     """A plan that feeds a batch to one mesh."""
     whole = ValueSpec((MICRO_BATCHES * value.shape[0], *value.shape[1:]), value.dtype, ((), ()))
     placement = Placement(0, tuple(range(MICRO_BATCHES)))
-    return PipelinePlan(
+    return Plan(
         name="fed",
         num_micro_batches=MICRO_BATCHES,
         schedule="none",
@@ -28,7 +28,7 @@ def plan_of(value: ValueSpec) -> PipelinePlan:
         values=(value,),
         buffers=((0,) * MICRO_BATCHES,),
         instructions=((),),
-        inputs=(PlanInput(whole, True, False, (placement,)),),
+        inputs=(PlanInput(whole, False, (placement,)),),
         outputs=(),
     )
 

@@ -244,14 +244,14 @@ def test_followed_meshes_are_part_of_the_signature() -> None:
 
 
 def test_lowered_and_called_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from alpa_runtime import Executable
+    from alpa_runtime.local_executable import LocalExecutable
 
     compiled: list[Any] = []
-    lower = Executable.lower
+    compile_all = LocalExecutable.compile
     monkeypatch.setattr(
-        Executable,
-        "lower",
-        lambda self: compiled.append(self) or lower(self),  # type: ignore
+        LocalExecutable,
+        "compile",
+        lambda self: compiled.append(self) or compile_all(self),  # type: ignore
     )
     step = sa.parallelize(one_step, method=LINE)
     lowered = step.lower(STATE, X)

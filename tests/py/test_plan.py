@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from alpa_runtime import PipelineExecutable, ProgramError, check
-from alpa_runtime.plan import Free, PipelinePlan, Recv, Run, Send
+from alpa_runtime import LocalExecutable, ProgramError, check
+from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages
@@ -44,18 +44,18 @@ def planned() -> Any:
 
 
 @pytest.fixture(scope="module")
-def plan(planned: Any) -> PipelinePlan:
-    found: PipelinePlan = planned.runtime
+def plan(planned: Any) -> Plan:
+    found: Plan = planned.runtime
     return found
 
 
-def test_a_plan_comes_back_from_its_file(planned: Any, plan: PipelinePlan, tmp_path: Path) -> None:
+def test_a_plan_comes_back_from_its_file(planned: Any, plan: Plan, tmp_path: Path) -> None:
     path = tmp_path / "step.plan"
     planned.save(path)
     loaded = alpa_runtime.load(path)
     assert loaded == plan
     assert list(tmp_path.iterdir()) == [path]
-    outputs = PipelineExecutable(loaded, jax.devices())(*WEIGHTS, BATCH)
+    outputs = LocalExecutable(loaded, jax.devices())(*WEIGHTS, BATCH)
     expected = jax.jit(step)(WEIGHTS, BATCH)
     for a, b in zip(outputs, jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
@@ -77,8 +77,8 @@ def rewrite(source: Path, target: Path, change: Any) -> None:
     [
         (lambda d: d.update(version=99), "is a plan of version 99, this is version 2"),
         (lambda d: d.pop("version"), "names no version"),
-        (lambda d: d["plan"].pop("meshes"), "a PipelinePlan has"),
-        (lambda d: d["plan"].update(extra=1), "a PipelinePlan has"),
+        (lambda d: d["plan"].pop("meshes"), "a Plan has"),
+        (lambda d: d["plan"].update(extra=1), "a Plan has"),
         (lambda d: d["plan"].update(num_micro_batches="4"), "must be of type int"),
         (lambda d: d["plan"].update(num_micro_batches=True), "must be of type int"),
         (lambda d: d["plan"]["instructions"][0][0].update(op="exec"), "the opcode 'exec', known"),
@@ -87,9 +87,7 @@ def rewrite(source: Path, target: Path, change: Any) -> None:
         (lambda d: d["plan"]["programs"].append(d["plan"]["programs"][0]), "is no plan"),
     ],
 )
-def test_hostile_plans_are_refused(
-    plan: PipelinePlan, tmp_path: Path, change: Any, message: str
-) -> None:
+def test_hostile_plans_are_refused(plan: Plan, tmp_path: Path, change: Any, message: str) -> None:
     good, bad = tmp_path / "good.plan", tmp_path / "bad.plan"
     alpa_runtime.save(plan, good)
     rewrite(good, bad, change)
@@ -97,7 +95,7 @@ def test_hostile_plans_are_refused(
         alpa_runtime.load(bad)
 
 
-def test_damaged_files_are_refused(plan: PipelinePlan, tmp_path: Path) -> None:
+def test_damaged_files_are_refused(plan: Plan, tmp_path: Path) -> None:
     good, bad = tmp_path / "good.plan", tmp_path / "bad.plan"
     alpa_runtime.save(plan, good)
     content = good.read_bytes()
@@ -118,7 +116,7 @@ def test_damaged_files_are_refused(plan: PipelinePlan, tmp_path: Path) -> None:
         assert loaded == plan
 
 
-def test_activations_give_their_places_away(plan: PipelinePlan) -> None:
+def test_activations_give_their_places_away(plan: Plan) -> None:
     """The gradient that goes back takes the place of an activation that nobody needs any more."""
     program = next(p for p in plan.programs if p.name == "stage_1_backward")
     aliased = [program.inputs[i].name for i in program.donated]
@@ -129,7 +127,7 @@ def test_activations_give_their_places_away(plan: PipelinePlan) -> None:
 # The proof, on plans changed by hand.
 
 
-def replace_instructions(plan: PipelinePlan, mesh: int, change: Any) -> PipelinePlan:
+def replace_instructions(plan: Plan, mesh: int, change: Any) -> Plan:
     lists = list(plan.instructions)
     own = list(lists[mesh])
     change(own)
@@ -195,12 +193,12 @@ def name_no_buffer(own: list[Any]) -> None:
         (1, name_no_buffer, "names buffer 10000, there is none"),
     ],
 )
-def test_contradictions_are_found(plan: PipelinePlan, mesh: int, change: Any, message: str) -> None:
+def test_contradictions_are_found(plan: Plan, mesh: int, change: Any, message: str) -> None:
     with pytest.raises(ProgramError, match=message):
         check(replace_instructions(plan, mesh, change))
 
 
-def test_meshes_that_wait_for_each_other_are_found(plan: PipelinePlan) -> None:
+def test_meshes_that_wait_for_each_other_are_found(plan: Plan) -> None:
     """Mesh 0 wants the gradient of the first micro-batch before it makes the activation."""
 
     def want_first(own: list[Any]) -> None:
@@ -211,7 +209,7 @@ def test_meshes_that_wait_for_each_other_are_found(plan: PipelinePlan) -> None:
         check(replace_instructions(plan, 0, want_first))
 
 
-def test_outputs_have_to_be_there(plan: PipelinePlan) -> None:
+def test_outputs_have_to_be_there(plan: Plan) -> None:
     output = plan.outputs[0]
 
     def forget(own: list[Any]) -> None:

@@ -12,9 +12,9 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from alpa_runtime import PipelineExecutable
+from alpa_runtime import LocalExecutable
 from alpa_runtime.mesh_process import Held, StepOrder
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from mesh_processes import MeshProcesses
 from sending import Value, sending_plan
 
@@ -24,8 +24,8 @@ Run = Callable[[Sequence[Any]], list[Any]]
 class InProcess:
     """Both meshes in this process."""
 
-    def __init__(self, plan: PipelinePlan) -> None:
-        self._run = PipelineExecutable(plan, jax.devices())
+    def __init__(self, plan: Plan) -> None:
+        self._run = LocalExecutable(plan, jax.devices())
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Sends arrays; returns what landed."""
@@ -38,7 +38,7 @@ class InProcess:
 class Apart:
     """Each mesh in a process."""
 
-    def __init__(self, plan: PipelinePlan, transport: str) -> None:
+    def __init__(self, plan: Plan, transport: str) -> None:
         self.processes = MeshProcesses(plan, transport)
         self._plan = plan
         self._step = 0
@@ -72,7 +72,7 @@ class Apart:
         self.processes.close()
 
 
-MAKERS: dict[str, Callable[[PipelinePlan], Any]] = {
+MAKERS: dict[str, Callable[[Plan], Any]] = {
     "in_process": InProcess,
     "jax": lambda plan: Apart(plan, "jax"),
     "tcp": lambda plan: Apart(plan, "tcp"),

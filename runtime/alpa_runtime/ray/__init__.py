@@ -5,10 +5,10 @@ try:
 except ImportError as error:
     raise ImportError("a cluster needs Ray: pip install 'stablehlo-alpa[ray]'") from error
 
+from alpa_runtime.errors import ClusterError
 from alpa_runtime.ray.arrays import DistributedArray, MeshSharding
 from alpa_runtime.ray.cluster import RayCluster, init, shutdown
 from alpa_runtime.ray.executable import RayExecutable
-from alpa_runtime.ray.failures import ClusterError
 
 __all__ = [
     "ClusterError",

@@ -13,7 +13,7 @@ import ray
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import MeshProcess, StepOrder, StepReport
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from alpa_runtime.ray.cluster import DEVICE_COUNT_FLAG, Hosts
 
 
@@ -36,7 +36,7 @@ class MeshActor:
 
     def start(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         place: tuple[int, int],
         num_hosts: tuple[int, ...],
         bind: str,
@@ -112,6 +112,10 @@ class MeshActor:
     def fetch(self, number: int) -> Any:
         """See `MeshProcess.fetch`."""
         return self._running.fetch(number)
+
+    def report(self) -> Any:
+        """See `MeshProcess.report`."""
+        return self._running.report()
 
     def num_arrays(self) -> int:
         """Arrays that are kept."""

@@ -14,7 +14,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from alpa_runtime.errors import InputError
 from alpa_runtime.keys import key_shape, with_impl
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from alpa_runtime.program import ValueSpec
 
 
@@ -51,7 +51,7 @@ class ArrayType:
     sharding: MeshSharding
 
 
-def input_type(plan: PipelinePlan, index: int) -> ArrayType:
+def input_type(plan: Plan, index: int) -> ArrayType:
     """What a flat input of a step is where it is kept."""
     fed = plan.inputs[index]
     mesh, held = 0, fed.value
@@ -61,7 +61,7 @@ def input_type(plan: PipelinePlan, index: int) -> ArrayType:
     return ArrayType(fed.value.aval({}), held.key_impl, _sharding(plan, mesh, held))
 
 
-def output_type(plan: PipelinePlan, index: int) -> ArrayType:
+def output_type(plan: Plan, index: int) -> ArrayType:
     """What a flat output of a step is."""
     out = plan.outputs[index]
     value = plan.origin(out.mesh, out.buffer)
@@ -69,7 +69,7 @@ def output_type(plan: PipelinePlan, index: int) -> ArrayType:
     return ArrayType(aval, value.key_impl, _sharding(plan, out.mesh, value))
 
 
-def _sharding(plan: PipelinePlan, mesh: int, value: ValueSpec) -> MeshSharding:
+def _sharding(plan: Plan, mesh: int, value: ValueSpec) -> MeshSharding:
     return MeshSharding(mesh, plan.meshes[mesh].axes, value.logical_spec)
 
 

@@ -69,30 +69,32 @@ class RayCluster:
 
     def __post_init__(self) -> None:
         if self.on_failure not in ("raise", "restart"):
-            raise ValueError(f"on_failure must be raise or restart, got {self.on_failure!r}")
+            raise RuntimeMeshError(f"on_failure must be raise or restart, got {self.on_failure!r}")
         if self.on_failure == "restart" and not self.snapshot_folder:
-            raise ValueError("on_failure='restart' needs snapshot_folder, where snapshots are kept")
+            raise RuntimeMeshError(
+                "on_failure='restart' needs snapshot_folder, where snapshots are kept"
+            )
         for name in ("num_hosts", "devices_per_host", "snapshot_steps", "max_restarts"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ValueError(f"{name} must be >= 1, got {value}")
+                raise RuntimeMeshError(f"{name} must be >= 1, got {value}")
         if self.transport not in ("auto", *LINKS):
-            raise ValueError(
+            raise RuntimeMeshError(
                 f"transport must be one of auto, {', '.join(LINKS)}, got {self.transport!r}"
             )
         if self.platform not in (None, "cpu", "gpu"):
-            raise ValueError(f"platform must be cpu or gpu, got {self.platform!r}")
+            raise RuntimeMeshError(f"platform must be cpu or gpu, got {self.platform!r}")
         variables = self.runtime_env.get("env_vars", {})
         taken = sorted(OWN_VARIABLES & set(variables))
         if DEVICE_COUNT_FLAG in variables.get("XLA_FLAGS", ""):
             taken.append(DEVICE_COUNT_FLAG)
         if taken:
-            raise ValueError(
+            raise RuntimeMeshError(
                 f"runtime_env sets {', '.join(taken)}, by which processes are given their devices"
             )
         for name in ("deadline_s", "compile_deadline_s"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be > 0 seconds, got {getattr(self, name)}")
+                raise RuntimeMeshError(f"{name} must be > 0 seconds, got {getattr(self, name)}")
 
 
 @dataclasses.dataclass(frozen=True)

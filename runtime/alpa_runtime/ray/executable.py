@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax.sharding import AbstractMesh
 
+from alpa_runtime.analysis import MemoryStats, Reports, cost_of, memory_of, text_of
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.context import outside_mesh
+from alpa_runtime.device_mesh import abstract_mesh, joined_axes
 from alpa_runtime.errors import InputError, RuntimeMeshError
+from alpa_runtime.executable import RuntimeOptions
 from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
 from alpa_runtime.keys import data_of, impl_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import Held, StepOrder
-from alpa_runtime.pipeline import RuntimeOptions
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from alpa_runtime.ray.arrays import ArrayType, DistributedArray, input_type, output_type
 from alpa_runtime.ray.cluster import Hosts, RayCluster, register
 from alpa_runtime.ray.feeder import Feeder, arrays_apart, to_numpy
@@ -47,7 +50,7 @@ class RayExecutable:
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         cluster: RayCluster,
         hosts: Hosts,
         options: RuntimeOptions | None = None,
@@ -72,6 +75,7 @@ class RayExecutable:
         self.events: list[Event] = []
         self._inputs = [input_type(plan, index) for index in range(len(plan.inputs))]
         self._outputs = [output_type(plan, index) for index in range(len(plan.outputs))]
+        self.meshes = tuple(abstract_mesh(mesh.axes) for mesh in plan.meshes)
         self.in_shardings = tuple(one.sharding for one in self._inputs)
         self.out_shardings = tuple(one.sharding for one in self._outputs)
         self._avals = input_avals(plan)
@@ -224,7 +228,7 @@ class RayExecutable:
     @outside_mesh
     def create(
         self, make: Callable[..., Any], leaves: Sequence[Any], argnums: Sequence[int]
-    ) -> Any:
+    ) -> list[Any]:
         """Computes arrays where they are kept.
 
         Args:
@@ -294,9 +298,7 @@ class RayExecutable:
                 refs = self._supervisor.fleet.submit(method, calls)
                 return self._supervisor.collect_in_time(method, refs)
 
-    def restore(
-        self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]
-    ) -> list[DistributedArray]:
+    def restore(self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]) -> list[Any]:
         """Reads arrays of a checkpoint where they are kept.
 
         Args:
@@ -325,6 +327,38 @@ class RayExecutable:
             with contextlib.suppress(RestartedError):
                 self._supervisor.collect(self._supervisor.submit("restore", calls))
         return made
+
+    # Programs
+
+    @property
+    def mesh(self) -> AbstractMesh:
+        """See `Executable`."""
+        if len(self.meshes) == 1:
+            return self.meshes[0]
+        return abstract_mesh(joined_axes([mesh.axes for mesh in self.plan.meshes]))
+
+    def as_text(self, program: int | str | None = None) -> str:
+        """See `Executable`."""
+        return text_of(self.plan, self._reports(), program)
+
+    def memory_analysis(self) -> tuple[MemoryStats, ...]:
+        """See `Executable`."""
+        return memory_of(self.plan, self._reports())
+
+    def cost_analysis(self) -> tuple[Mapping[str, float], ...]:
+        """See `Executable`."""
+        return cost_of(self.plan, self._reports())
+
+    def _reports(self) -> Reports:
+        # Processes of one mesh run the same.
+        first = {places[0]: () for places in self._places.values()}
+        with self._lock:
+            found = self._ask("report", first)
+        return {
+            (mesh, number): report
+            for (mesh, _), own in found.items()
+            for number, report in own.items()
+        }
 
     def _handle(self, kind: ArrayType) -> DistributedArray:
         """A handle of a new array."""

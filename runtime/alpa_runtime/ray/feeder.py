@@ -12,7 +12,7 @@ import ray
 from alpa_runtime.feeding import Rows, cut_rows, rows_per_process
 from alpa_runtime.keys import data_of
 from alpa_runtime.mesh_process import Held
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from alpa_runtime.ray.arrays import DistributedArray
 
 # Arrays of at most so many bytes are sent with a call. Heuristic; Ray itself inlines arguments of
@@ -26,7 +26,7 @@ Content = dict[int, list[Any]]
 class Feeder:
     """Cuts inputs into what each process needs."""
 
-    def __init__(self, plan: PipelinePlan, num_hosts: Mapping[int, int]) -> None:
+    def __init__(self, plan: Plan, num_hosts: Mapping[int, int]) -> None:
         """Takes a plan, and how many processes each of its meshes has."""
         self._plan, self._num_hosts = plan, num_hosts
         self._rows = functools.cache(self._rows_of)
@@ -49,7 +49,8 @@ class Feeder:
     def _rows_of(self, index: int, mesh: int) -> list[range] | None:
         """The rows that each process needs of a batch; None where all get all of it."""
         value, count = self._plan.inputs[index], self._num_hosts[mesh]
-        if not value.is_batch or count == 1 or value.value.key_impl is not None:
+        is_cut = all(placement.is_cut for placement in value.placements if placement.mesh == mesh)
+        if not is_cut or count == 1 or value.value.key_impl is not None:
             return None
         return rows_per_process(self._plan, index, mesh, count)
 

@@ -15,7 +15,7 @@ from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from alpa_runtime.errors import RuntimeMeshError
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.plan import Plan
 from alpa_runtime.ray.actor import MeshActor, environment
 from alpa_runtime.ray.cluster import Hosts, RayCluster
 from alpa_runtime.ray.watch import Watch
@@ -33,9 +33,7 @@ class Fleet:
         processes: per place Ray's name of its host, and the number of the process there.
     """
 
-    def __init__(
-        self, plan: PipelinePlan, cluster: RayCluster, hosts: Hosts, traces: bool = False
-    ) -> None:
+    def __init__(self, plan: Plan, cluster: RayCluster, hosts: Hosts, traces: bool = False) -> None:
         """Starts the processes, which compile all programs.
 
         Args:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from alpa_runtime.checkpoint import remove_folder
-from alpa_runtime.errors import RuntimeMeshError
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.errors import ClusterError, RuntimeMeshError, StablehloAlpaError
+from alpa_runtime.plan import Plan
 from alpa_runtime.ray.cluster import Hosts, RayCluster
-from alpa_runtime.ray.failures import ClusterError
 from alpa_runtime.ray.fleet import Fleet
 from alpa_runtime.ray.journal import Call, Journal, Snapshot
 from alpa_runtime.transport import Place
@@ -22,7 +21,7 @@ _log = logging.getLogger(__name__)
 Arguments = Mapping[Place, tuple[Any, ...]]
 
 
-class RestartedError(Exception):
+class RestartedError(StablehloAlpaError):
     """Processes failed; new ones have taken their place and done again what was submitted."""
 
 
@@ -36,7 +35,7 @@ class Supervisor:
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         cluster: RayCluster,
         hosts: Hosts,
         on_lost: Callable[[], None],

@@ -11,10 +11,10 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from alpa_runtime.plan import PipelinePlan
+from alpa_runtime.errors import ClusterError
+from alpa_runtime.plan import Plan
 from alpa_runtime.progress import Progress, describe_instruction
 from alpa_runtime.ray.cluster import RayCluster
-from alpa_runtime.ray.failures import ClusterError
 from alpa_runtime.transport import Place
 
 # How often a death is looked for, and how long a live process may take to say that it lives.
@@ -29,9 +29,7 @@ class Watch:
         progress: per process the file that says how far it is, on its own host.
     """
 
-    def __init__(
-        self, plan: PipelinePlan, actors: Mapping[Place, Any], cluster: RayCluster
-    ) -> None:
+    def __init__(self, plan: Plan, actors: Mapping[Place, Any], cluster: RayCluster) -> None:
         """Takes the processes to look after."""
         self._plan, self._actors, self._cluster = plan, actors, cluster
         self.progress: dict[Place, str] = {}

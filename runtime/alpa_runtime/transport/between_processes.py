@@ -11,11 +11,12 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
-from alpa_runtime.plan import PipelinePlan, Recv, Run, Send
+from alpa_runtime.errors import TransportError
+from alpa_runtime.plan import Plan, Recv, Run, Send
 from alpa_runtime.program import numpy_dtype
 from alpa_runtime.resharding import Piece, Resharding
 from alpa_runtime.transport.hosts import HostPair, host_pairs
-from alpa_runtime.transport.interface import Receiver, Sender, TransportError
+from alpa_runtime.transport.interface import Receiver, Sender
 from alpa_runtime.transport.pieces import Lander, Packer
 
 Place: TypeAlias = tuple[int, int]
@@ -104,7 +105,7 @@ class ProcessTransport:
 
     def __init__(
         self,
-        plan: PipelinePlan,
+        plan: Plan,
         place: Place,
         mesh: Mesh,
         num_hosts: tuple[int, ...],
@@ -126,7 +127,6 @@ class ProcessTransport:
         # Most instructions differ from others only in the number of the transfer.
         self._packs = functools.cache(self._prepare_packs)
         self._lands = functools.cache(self._prepare_lands)
-        self._step = 0
         self._num_transfers = 1 + max(
             (one.transfer for own in plan.instructions for one in own if isinstance(one, Send)),
             default=0,
@@ -143,18 +143,18 @@ class ProcessTransport:
         self.link.close()
         self.link = self._make_link(self._devices)
 
-    def begin(self, step: int) -> None:
-        """Starts a step; numbers of steps are never used twice with one link."""
-        self._step = step
+    def begin(self, step: int) -> int:
+        """See `Transport`; numbers of steps tell apart what is on its way."""
+        return step
 
     def sender(self, mesh: int, send: Send) -> Sender:
         """See `Transport`."""
         value = self._plan.buffers[mesh][send.buffer]
         packs = self._packs(send.resharding, send.target, value, send.buffer in self._donated)
 
-        def offer(array: jax.Array) -> None:
+        def offer(step: int, array: jax.Array) -> None:
             for pair, pack, targets in packs:
-                number = self._number(send.transfer, pair)
+                number = self._number(step, send.transfer, pair)
                 self.link.offer(number, (send.target, pair.target), pack(array), targets)
 
         return offer
@@ -164,10 +164,10 @@ class ProcessTransport:
         value = self._plan.buffers[mesh][recv.buffer]
         wanted, land = self._lands(recv.resharding, recv.source, value)
 
-        def take() -> jax.Array:
+        def take(step: int) -> jax.Array:
             pieces: list[jax.Array] = []
             for pair, shapes in wanted:
-                number = self._number(recv.transfer, pair)
+                number = self._number(step, recv.transfer, pair)
                 pieces += self.link.take(number, (recv.source, pair.source), shapes)
             return land(pieces)
 
@@ -214,8 +214,8 @@ class ProcessTransport:
     def _wanted(self, piece: Piece, dtype: str) -> Wanted:
         return Wanted(piece.shape, numpy_dtype(dtype), self._devices[piece.target], piece.source)
 
-    def _number(self, transfer: int, pair: HostPair) -> int:
+    def _number(self, step: int, transfer: int, pair: HostPair) -> int:
         """What a pair of processes calls a transfer of a step."""
         most = max(self._num_hosts)
-        number = self._step * self._num_transfers + transfer
+        number = step * self._num_transfers + transfer
         return (number * most + pair.source) * most + pair.target

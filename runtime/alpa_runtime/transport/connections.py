@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from alpa_runtime.errors import TransportError
 from alpa_runtime.transport.between_processes import Place, name_of
-from alpa_runtime.transport.interface import TransportError
 
 _MAGIC = 0x41504C41
 _HELLO = struct.Struct("<I32sii")

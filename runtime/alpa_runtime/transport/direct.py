@@ -21,9 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
+from alpa_runtime.errors import TransportError
 from alpa_runtime.transport.between_processes import Place, Wanted
 from alpa_runtime.transport.connections import Connections
-from alpa_runtime.transport.interface import TransportError
 from alpa_runtime.transport.wire import Move, Wire, WireLibrary
 
 # Between two looks at what devices do.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import jax
 from jax.sharding import Mesh, NamedSharding
 
-from alpa_runtime.plan import PipelinePlan, Recv, Send
+from alpa_runtime.plan import Plan, Recv, Send
 from alpa_runtime.resharding import Resharding
 from alpa_runtime.transport.interface import Receiver, Sender
 from alpa_runtime.transport.pieces import Lander, Packer
@@ -21,15 +20,14 @@ _Key: TypeAlias = tuple[int, int, int, int]
 class InProcessTransport:
     """Copies at the send: the copy lies on the receiving devices before the sender goes on.
 
-    All meshes share one; sends and receives come from one thread, every receive behind its send.
+    All meshes share one; those of a step come from one thread, every receive behind its send.
     """
 
-    def __init__(self, plan: PipelinePlan, meshes: Sequence[Mesh]) -> None:
+    def __init__(self, plan: Plan, meshes: Sequence[Mesh]) -> None:
         """Takes a plan and its meshes."""
         self._plan, self._meshes = plan, meshes
         self._moves: dict[_Key, Callable[[jax.Array], Any]] = {}
         self._lands: dict[_Key, Callable[[Any], jax.Array]] = {}
-        self._sent: dict[int, deque[Any]] = {}
         self._filled = {
             one.transfer: one.buffer
             for own in plan.instructions
@@ -37,22 +35,30 @@ class InProcessTransport:
             if isinstance(one, Recv)
         }
 
+    def begin(self, step: int) -> dict[int, Any]:
+        """See `Transport`; by transfer, what was sent and not yet received."""
+        return {}
+
     def sender(self, mesh: int, send: Send) -> Sender:
         """See `Transport`."""
         key = (send.resharding, mesh, self._plan.buffers[mesh][send.buffer], send.target)
         if key not in self._moves:
             arriving = self._sharding(send.target, self._filled[send.transfer])
             self._moves[key] = self._move(key, arriving)
-        move, waiting = self._moves[key], self._sent.setdefault(send.transfer, deque())
-        return lambda array: waiting.append(move(array))
+        move, transfer = self._moves[key], send.transfer
+
+        def send_to(mail: dict[int, Any], array: jax.Array) -> None:
+            mail[transfer] = move(array)
+
+        return send_to
 
     def receiver(self, mesh: int, recv: Recv) -> Receiver:
         """See `Transport`."""
         key = (recv.resharding, recv.source, self._plan.buffers[mesh][recv.buffer], mesh)
         if key not in self._lands:
             self._lands[key] = self._land(key, self._sharding(mesh, recv.buffer))
-        land, waiting = self._lands[key], self._sent.setdefault(recv.transfer, deque())
-        return lambda: land(waiting.popleft())
+        land, transfer = self._lands[key], recv.transfer
+        return lambda mail: land(mail.pop(transfer))
 
     def _sharding(self, mesh: int, buffer: int) -> NamedSharding:
         return NamedSharding(self._meshes[mesh], self._plan.value(mesh, buffer).logical_spec)

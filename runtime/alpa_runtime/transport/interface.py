@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import jax
 
 from alpa_runtime.plan import Recv, Send
 
-Sender: TypeAlias = Callable[[jax.Array], None]
-"""Sends a value. Returns as soon as the caller may give the array away (free or donate it); the
-data may still be on its way then."""
+Mail: TypeAlias = Any
+"""What a transport keeps of one step. Each step has its own: what an interrupted or failed one has
+sent cannot be received by another."""
 
-Receiver: TypeAlias = Callable[[], jax.Array]
-"""Returns the value in the sharding that the plan says. The data may still be on its way: whatever
-uses the array waits for it. Called once per send, behind it or before it."""
+Sender: TypeAlias = Callable[[Mail, jax.Array], None]
+"""Sends a value in a step. Returns as soon as the caller may give the array away (free or donate
+it); the data may still be on its way then."""
 
-
-class TransportError(RuntimeError):
-    """A peer is gone, or what it sent is not what was agreed."""
+Receiver: TypeAlias = Callable[[Mail], jax.Array]
+"""Returns the value of a step in the sharding that the plan says. The data may still be on its way:
+whatever uses the array waits for it. Called once per send, behind it or before it."""
 
 
 class Transport(Protocol):
     """Performs the sends and receives of one plan.
 
-    Both are prepared once and called in every step, so that a step only moves data. Values of one
-    transfer arrive in the order in which they were sent.
+    Both are prepared once and called in every step, so that a step only moves data.
     """
+
+    def begin(self, step: int) -> Mail:
+        """Starts a step; numbers of steps are never used twice."""
 
     def sender(self, mesh: int, send: Send) -> Sender:
         """Prepares a send of a mesh."""

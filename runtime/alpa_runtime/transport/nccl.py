@@ -19,8 +19,7 @@ from typing import Any
 
 import jax
 
-from alpa_runtime.errors import RuntimeMeshError
-from alpa_runtime.transport.interface import TransportError
+from alpa_runtime.errors import RuntimeMeshError, TransportError
 from alpa_runtime.transport.wire import Move, Wire
 
 _INTERFACE = "NCCL_SOCKET_IFNAME"

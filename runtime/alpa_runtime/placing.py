@@ -1,0 +1,53 @@
+"""Brings the inputs of a step to the meshes of this process that need them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding
+
+from alpa_runtime.inputs import fetched
+from alpa_runtime.plan import Plan
+
+
+class Placer:
+    """Puts inputs, whole or cut into micro-batches, into buffers."""
+
+    def __init__(self, plan: Plan, shardings: Sequence[Sequence[NamedSharding]]) -> None:
+        """Takes a plan, and per mesh and buffer where its value lies."""
+        self._plan, self._shardings = plan, shardings
+        count = plan.num_micro_batches
+        self._cut_here = jax.jit(lambda array: jax.numpy.split(array, count))
+
+    def sharding(self, index: int) -> NamedSharding:
+        """The sharding of an input on the mesh that keeps it."""
+        placements = self._plan.inputs[index].placements
+        if not placements:
+            return NamedSharding(self._shardings[0][0].mesh, jax.sharding.PartitionSpec())
+        return self._shardings[placements[0].mesh][placements[0].buffers[0]]
+
+    def place(self, index: int, array: Any) -> dict[tuple[int, int], jax.Array]:
+        """An input by mesh and buffer: those that hold it, or its micro-batches."""
+        placed = {}
+        for placement in self._plan.inputs[index].placements:
+            parts = self._cut(array) if placement.is_cut else [array]
+            for buffer, part in zip(placement.buffers, parts, strict=True):
+                placed[placement.mesh, buffer] = put(part, self._shardings[placement.mesh][buffer])
+        return placed
+
+    def _cut(self, array: Any) -> Sequence[Any]:
+        """The micro-batches of a batch."""
+        if not isinstance(array, jax.Array):
+            return np.split(np.asarray(fetched(array)), self._plan.num_micro_batches)
+        parts: Sequence[Any] = self._cut_here(array)
+        return parts
+
+
+def put(array: Any, sharding: NamedSharding) -> jax.Array:
+    """An array on a mesh, itself if it is there already."""
+    if isinstance(array, jax.Array) and array.sharding == sharding:
+        return array
+    return jax.device_put(fetched(array), sharding)
