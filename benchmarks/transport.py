@@ -14,8 +14,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from alpa_runtime.array_store import Held
 from alpa_runtime.local_call import LocalModule
-from alpa_runtime.mesh_process import Held, StepOrder
+from alpa_runtime.mesh_process import StepOrder
 from mesh_processes import MeshProcesses
 from models import gpt, mlp
 from models.case import TrainCase
@@ -68,8 +69,8 @@ def transport_s(name: str, rounds: int) -> list[float]:
         times = []
         for step in range(rounds):
             start = time.perf_counter()
-            processes.ask(1, "step", StepOrder(step, {}, {0: 0}))
-            processes.ask(0, "step", StepOrder(step, {0: Held(0)}, {}))
+            processes.ask(1, "step", StepOrder(0, step, step, {}, {0: 0}))
+            processes.ask(0, "step", StepOrder(0, step, step, {0: Held(0)}, {}))
             processes.answer(1)
             times.append(time.perf_counter() - start)
             processes.answer(0)
@@ -129,10 +130,10 @@ def step_times(case: TrainCase, cluster: Any, rounds: int) -> StepTimes:
     answers = [0.0]
     if cluster is not None:
         executable: Any = compiled.executable
-        nothing = dict.fromkeys(executable.processes, ())
+        session, count = executable.session, dict.fromkeys(executable.processes, ("__len__",))
         for _ in range(rounds):
             start = time.perf_counter()
-            executable._ask("num_arrays", nothing)
+            session.run(session.ask, "store", count)
             answers.append(time.perf_counter() - start)
     compiled.close()
     driver = statistics.median(calls[2:]) + statistics.median(answers)

@@ -48,6 +48,8 @@ class Placer:
 
 def put(array: Any, sharding: NamedSharding) -> jax.Array:
     """An array on a mesh, itself if it is there already."""
-    if isinstance(array, jax.Array) and array.sharding == sharding:
+    if isinstance(array, jax.Array) and (
+        array.sharding == sharding or array.sharding.is_equivalent_to(sharding, array.ndim)
+    ):
         return array
     return jax.device_put(fetched(array), sharding)

@@ -17,7 +17,7 @@ class Progress:
         path: of the file.
     """
 
-    _LAYOUT = struct.Struct("<qq")
+    _LAYOUT = struct.Struct("<qqq")
 
     def __init__(self, path: str, memory: mmap.mmap) -> None:
         """See `create`."""
@@ -28,21 +28,21 @@ class Progress:
         """Makes the file."""
         handle, path = tempfile.mkstemp(prefix="alpa_progress_")
         try:
-            os.write(handle, cls._LAYOUT.pack(-1, -1))
+            os.write(handle, cls._LAYOUT.pack(-1, -1, -1))
             return cls(path, mmap.mmap(handle, cls._LAYOUT.size))
         finally:
             os.close(handle)
 
-    def write(self, step: int, position: int) -> None:
-        """Notes an instruction; -1 between steps."""
-        self._LAYOUT.pack_into(self._memory, 0, step, position)
+    def write(self, plan: int, step: int, position: int) -> None:
+        """Notes an instruction of a step of a plan; -1 behind the last."""
+        self._LAYOUT.pack_into(self._memory, 0, plan, step, position)
 
     @classmethod
-    def read(cls, path: str) -> tuple[int, int]:
-        """Step and instruction that a process has noted last."""
+    def read(cls, path: str) -> tuple[int, int, int]:
+        """Plan, step and instruction that a process has noted last; -1 for none."""
         with open(path, "rb") as file:
-            step, position = cls._LAYOUT.unpack(file.read(cls._LAYOUT.size))
-        return step, position
+            plan, step, position = cls._LAYOUT.unpack(file.read(cls._LAYOUT.size))
+        return plan, step, position
 
 
 def describe_instruction(plan: Plan, mesh: int, position: int) -> str:

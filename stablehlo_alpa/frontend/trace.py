@@ -67,7 +67,7 @@ class TracedProgram:
             seem to.
         declared_batch: those that are declared.
         num_parts: the program is that of one of so many equal parts of every batch.
-        has_gradients: whether it takes gradients by ``stablehlo_alpa.grad`` or ``value_and_grad``.
+        has_gradients: whether it has a backward pass.
         aliases: flat input -> flat output that is its next-step value.
     """
 
@@ -183,7 +183,7 @@ def trace_function(
         aliases=boundary.aliases,
         declared_batch=boundary.batch if batch_argnums else frozenset(),
         num_parts=num_micro_batches,
-        has_gradients=any(map(_is_gradient_barrier, _walk(traced.jaxpr.jaxpr))),
+        has_gradients=any(map(_is_backward, _walk(traced.jaxpr.jaxpr))),
     )
 
 
@@ -290,10 +290,10 @@ def _walk(jaxpr: Any) -> Iterator[Any]:
             yield from _walk(inner)
 
 
-def _is_gradient_barrier(equation: Any) -> bool:
-    return equation.primitive.name == "optimization_barrier" and GRADIENT_SCOPE in str(
-        equation.source_info.name_stack
-    )
+def _is_backward(equation: Any) -> bool:
+    """Whether reverse-mode differentiation made an equation, or stands around its results."""
+    scope = str(equation.source_info.name_stack)
+    return "transpose(" in scope or GRADIENT_SCOPE in scope
 
 
 def check_supported(name: str, closed: Any) -> None:

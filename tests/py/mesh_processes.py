@@ -13,23 +13,27 @@ NUM_DEVICES = 4
 
 
 def serve(pipe: Connection, plan: Plan, mesh: int, transport: str, secret: bytes) -> None:
-    """Answers calls of methods of a `MeshProcess` until told to end."""
+    """Answers calls of methods of a `MeshProcess`, its store and its plan until told to end."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={NUM_DEVICES}"
     os.environ["PJRT_NPROC"] = str(4 * NUM_DEVICES)
     from alpa_runtime.mesh_process import MeshProcess
+    from alpa_runtime.plan_part import Assignment
     from alpa_runtime.transport import LINKS, DirectLink
     from host_wire import HostLibrary
 
     LINKS["host"] = lambda devices, bind: DirectLink(devices, bind, HostLibrary())
-    process = MeshProcess(plan, (mesh, 0), (1, 1), transport=transport)
+    process = MeshProcess((mesh, 0), NUM_DEVICES, transport=transport)
     pipe.send(process.describe()[0])
     process.connect(pipe.recv(), secret)
+    process.add(0, Assignment(plan, (0, 1), (1, 1)))
     pipe.send(None)
     while (call := pipe.recv()) is not None:
         name, args = call
         try:
-            pipe.send((True, getattr(process, name)(*args)))
+            owners = (process, process.store, process.parts[0])
+            owner = next(own for own in owners if hasattr(own, name))
+            pipe.send((True, getattr(owner, name)(*args)))
         except Exception as error:
             pipe.send((False, f"{type(error).__name__}: {error}"))
 

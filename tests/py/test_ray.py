@@ -224,8 +224,8 @@ def test_arrays_that_nobody_holds_are_dropped(running: Any) -> None:
     executable = step.compile(*case.args).executable
 
     def kept() -> int:
-        calls = dict.fromkeys(executable.processes, ())
-        return sum(executable._ask("num_arrays", calls).values())
+        session, calls = executable.session, dict.fromkeys(executable.processes, ("__len__",))
+        return sum(session.run(session.ask, "store", calls).values())
 
     counts = []
     for _ in range(6):
@@ -238,7 +238,7 @@ def test_the_first_checkpoint_has_time_for_imports(
     running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     step, case, state = running
-    fleet = step.compile(*case.args).executable._supervisor.fleet
+    fleet = step.compile(*case.args).executable.session._supervisor.fleet
     deadlines: list[float | None] = []
 
     def collect(refs: Any, deadline_s: float | None = None) -> Any:
@@ -340,14 +340,14 @@ def test_a_restart_loses_nothing(how: Any, has_snapshot: bool, tmp_path: Path) -
         np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
     for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(expected_state), strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
-    journal = executable._supervisor.journal
+    journal = executable.session._supervisor.journal
     until = time.monotonic() + 60
     while journal.is_writing and time.monotonic() < until:
         journal.poll()
         time.sleep(0.1)
     assert (journal.snapshot is not None) == has_snapshot
     # What a snapshot holds is not repeated any more.
-    assert any(call.method == "create" for call in journal.calls) != has_snapshot
+    assert any(call.what == "create" for call in journal.calls) != has_snapshot
     step.compile(*case.args).close()
     assert list(tmp_path.iterdir()) == []
 

@@ -13,7 +13,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from alpa_runtime import LocalExecutable
-from alpa_runtime.mesh_process import Held, StepOrder
+from alpa_runtime.array_store import Held
+from alpa_runtime.mesh_process import StepOrder
 from alpa_runtime.plan import Plan
 from mesh_processes import MeshProcesses
 from sending import Value, sending_plan
@@ -46,8 +47,9 @@ class Apart:
     def order(self, arrays: Sequence[Any]) -> tuple[StepOrder, StepOrder]:
         """What both processes are asked for in the next step."""
         count = len(arrays)
-        first = StepOrder(self._step, dict(enumerate(arrays)), {})
-        second = StepOrder(self._step, {}, {i: i for i in range(count)})
+        transfer = self._step * count
+        first = StepOrder(0, self._step, transfer, dict(enumerate(arrays)), {})
+        second = StepOrder(0, self._step, transfer, {}, {i: i for i in range(count)})
         self._step += 1
         return first, second
 
@@ -165,7 +167,7 @@ def test_a_peer_that_dies_is_an_error(name: str) -> None:
 def test_an_array_that_is_not_kept_is_named() -> None:
     values: list[Value] = [((4, 4), "float32", "x y", "x y")]
     with running("tcp", values) as transport:
-        transport.processes.ask(0, "step", StepOrder(0, {0: Held(7)}, {}))
+        transport.processes.ask(0, "step", StepOrder(0, 0, 0, {0: Held(7)}, {}))
         with pytest.raises(RuntimeError, match="InputError: input 0 of sending is array 7"):
             transport.processes.answer(0)
 

@@ -9,6 +9,7 @@ from alpa_runtime.errors import ClusterError
 from alpa_runtime.ray.arrays import DistributedArray, MeshSharding
 from alpa_runtime.ray.cluster import RayCluster, init, shutdown
 from alpa_runtime.ray.executable import RayExecutable
+from alpa_runtime.ray.session import Session
 
 __all__ = [
     "ClusterError",
@@ -16,6 +17,7 @@ __all__ = [
     "MeshSharding",
     "RayCluster",
     "RayExecutable",
+    "Session",
     "init",
     "shutdown",
 ]

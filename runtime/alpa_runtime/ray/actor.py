@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import ray
 
-from alpa_runtime.checkpoint import Leaf
-from alpa_runtime.local_call import LocalModule
 from alpa_runtime.mesh_process import MeshProcess, StepOrder, StepReport
-from alpa_runtime.plan import Plan
+from alpa_runtime.plan_part import Assignment
 from alpa_runtime.ray.cluster import DEVICE_COUNT_FLAG, Hosts
 
 
@@ -36,23 +35,21 @@ class MeshActor:
 
     def start(
         self,
-        plan: Plan,
         place: tuple[int, int],
-        num_hosts: tuple[int, ...],
+        num_devices: int,
+        num_hosts: int,
         bind: str,
         transport: str,
         coordinator: str | None,
-        traces: bool,
     ) -> tuple[str, str]:
         """Makes the mesh; see `MeshProcess`."""
         self._process = MeshProcess(
-            plan,
             place,
+            num_devices,
             num_hosts,
             bind=resolve(bind),
             transport=transport,
             coordinator=coordinator,
-            traces=traces,
         )
         return self._process.describe()
 
@@ -80,46 +77,28 @@ class MeshActor:
             index: arrays[feed] if isinstance(feed, int) else feed
             for index, feed in order.feeds.items()
         }
-        return self._running.step(StepOrder(order.number, feeds, order.outputs, order.dropped))
+        return self._running.step(dataclasses.replace(order, feeds=feeds))
 
-    def create(
-        self, module: LocalModule, arguments: Sequence[Any], made: Mapping[int, int]
-    ) -> None:
-        """See `MeshProcess.create`."""
-        self._running.create(module, arguments, made)
+    def add(self, number: int, assignment: Assignment) -> None:
+        """See `MeshProcess.add`."""
+        self._running.add(number, assignment)
 
-    def save(self, folder: str, arrays: Mapping[str, int]) -> None:
-        """See `MeshProcess.save`."""
-        self._running.save(folder, arrays)
+    def remove(self, number: int) -> None:
+        """See `MeshProcess.remove`."""
+        self._running.remove(number)
 
-    def save_all(self, folder: str) -> Any:
-        """See `MeshProcess.save_all`."""
-        return self._running.save_all(folder)
+    def part(self, number: int, method: str, *arguments: Any) -> Any:
+        """Calls a method of `PlanPart` for a plan: create, restore or report."""
+        return getattr(self._running.parts[number], method)(*arguments)
 
-    def load_all(self, folder: str, entries: Any) -> None:
-        """See `MeshProcess.load_all`."""
-        self._running.load_all(folder, entries)
+    def store(self, method: str, *arguments: Any) -> Any:
+        """Calls a method of `ArrayStore`."""
+        return getattr(self._running.store, method)(*arguments)
 
     @ray.method(concurrency_group="saving")
     def finish_saving(self) -> None:
-        """See `MeshProcess.finish_saving`."""
-        self._running.finish_saving()
-
-    def restore(self, folder: str, leaves: Mapping[int, Leaf], made: Mapping[int, int]) -> None:
-        """See `MeshProcess.restore`."""
-        self._running.restore(folder, leaves, made)
-
-    def fetch(self, number: int) -> Any:
-        """See `MeshProcess.fetch`."""
-        return self._running.fetch(number)
-
-    def report(self) -> Any:
-        """See `MeshProcess.report`."""
-        return self._running.report()
-
-    def num_arrays(self) -> int:
-        """Arrays that are kept."""
-        return self._running.num_arrays
+        """See `ArrayStore.finish_saving`."""
+        self._running.store.finish_saving()
 
     def whereabouts(self) -> tuple[str, int]:
         """Ray's name of the host, and the number of the operating system's process."""

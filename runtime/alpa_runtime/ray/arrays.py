@@ -23,7 +23,7 @@ class MeshSharding:
     """Where an array of a cluster lies.
 
     Attributes:
-        mesh: number of the mesh.
+        mesh: number of the mesh in the session, by its devices.
         mesh_axes: names and sizes of its axes.
         spec: mesh axes per dimension.
     """
@@ -51,26 +51,32 @@ class ArrayType:
     sharding: MeshSharding
 
 
-def input_type(plan: Plan, index: int) -> ArrayType:
-    """What a flat input of a step is where it is kept."""
+def input_type(plan: Plan, index: int, meshes: Sequence[int]) -> ArrayType:
+    """What a flat input of a step is where it is kept.
+
+    Args:
+        plan: of the step.
+        index: of the input.
+        meshes: per mesh of the plan its number in the session.
+    """
     fed = plan.inputs[index]
     mesh, held = 0, fed.value
     if fed.placements:
         mesh = fed.placements[0].mesh
         held = plan.value(mesh, fed.placements[0].buffers[0])
-    return ArrayType(fed.value.aval({}), held.key_impl, _sharding(plan, mesh, held))
+    return ArrayType(fed.value.aval({}), held.key_impl, _sharding(plan, mesh, held, meshes))
 
 
-def output_type(plan: Plan, index: int) -> ArrayType:
-    """What a flat output of a step is."""
+def output_type(plan: Plan, index: int, meshes: Sequence[int]) -> ArrayType:
+    """What a flat output of a step is; see `input_type`."""
     out = plan.outputs[index]
     value = plan.origin(out.mesh, out.buffer)
     aval = value.aval(plan.sizes(out.mesh))
-    return ArrayType(aval, value.key_impl, _sharding(plan, out.mesh, value))
+    return ArrayType(aval, value.key_impl, _sharding(plan, out.mesh, value, meshes))
 
 
-def _sharding(plan: Plan, mesh: int, value: ValueSpec) -> MeshSharding:
-    return MeshSharding(mesh, plan.meshes[mesh].axes, value.logical_spec)
+def _sharding(plan: Plan, mesh: int, value: ValueSpec, meshes: Sequence[int]) -> MeshSharding:
+    return MeshSharding(meshes[mesh], plan.meshes[mesh].axes, value.logical_spec)
 
 
 class DistributedArray(NDArrayOperatorsMixin):
@@ -86,7 +92,7 @@ class DistributedArray(NDArrayOperatorsMixin):
         key_impl: name of the PRNG implementation when the array is one of typed keys.
         sharding: where it lies.
         number: by which the processes of the mesh know it.
-        owner: what runs the plan.
+        owner: the session.
     """
 
     def __init__(
@@ -96,12 +102,12 @@ class DistributedArray(NDArrayOperatorsMixin):
         owner: Any,
         drop: Callable[[int], None],
     ) -> None:
-        """Made by what runs the plan.
+        """Made by the session.
 
         Args:
             number: by which the mesh knows the array.
             kind: what it is, and where it lies.
-            owner: what runs the plan; its ``fetch`` brings the array here.
+            owner: the session; its ``fetch`` brings the array here.
             drop: called with the number once nobody has the handle any more.
         """
         self.number, self.aval, self.sharding = number, kind.aval, kind.sharding
@@ -140,15 +146,22 @@ class DistributedArray(NDArrayOperatorsMixin):
         """Whether a call was given the array and has overwritten it."""
         return not self._finalizer.alive
 
+    def delete(self) -> None:
+        """Gives the array up, as if nobody had the handle any more."""
+        self._finalizer()
+
     def mark_deleted(self) -> None:
         """Notes that the mesh no longer keeps the array."""
         self._finalizer.detach()
 
     def fetch(self) -> Any:
         """The whole array in this process: numpy, or a jax array of PRNG keys."""
+        return self.owner.fetch(self)
+
+    def check_alive(self) -> None:
+        """Refuses an array that is gone, as an `InputError`."""
         if self.is_deleted():
             raise InputError(f"{self!r} was deleted: a call that donates it has taken its buffers")
-        return self.owner.fetch(self)
 
     def assemble(self, parts: Sequence[tuple[tuple[slice, ...], Any]]) -> Any:
         """The whole array of its parts, each with where it lies; PRNG keys as their data."""

@@ -7,8 +7,8 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 import ray
 
@@ -126,12 +126,17 @@ def device_kind(hosts: Hosts) -> str:
     return found
 
 
-class _Closable(Protocol):
+class _Session(Protocol):
+    @property
+    def is_over(self) -> bool: ...
+
     def close(self) -> None: ...
 
 
+# Ray's connection is one for the process, and so is what is known of it. A session lives as long as
+# something that runs on it, or is kept there.
 _lock = threading.Lock()
-_open: weakref.WeakSet[Any] = weakref.WeakSet()
+_sessions: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 _has_started_ray = False
 
 
@@ -161,17 +166,30 @@ def init(cluster: RayCluster = RayCluster()) -> None:
 def shutdown() -> None:
     """Ends every process that plans run in, and Ray if `init` has started or joined it."""
     global _has_started_ray
-    for executable in list(_open):
-        executable.close()
+    for session in list(_sessions.values()):
+        session.close()
     with _lock:
         if _has_started_ray and ray.is_initialized():
             ray.shutdown()
         _has_started_ray = False
 
 
-def register(executable: _Closable) -> None:
-    """Makes `shutdown` close an executable."""
-    _open.add(executable)
+Session = TypeVar("Session", bound=_Session)
+
+
+def shared_session(cluster: RayCluster, hosts: Hosts, make: Callable[[], Session]) -> Session:
+    """The session of a cluster, which `shutdown` closes.
+
+    Args:
+        cluster: equal ones share a session.
+        hosts: what it has.
+        make: makes a session where there is none, or it is over.
+    """
+    with _lock:
+        session = _sessions.get((cluster, hosts))
+        if session is None or session.is_over:
+            session = _sessions[cluster, hosts] = make()
+        return session
 
 
 def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import ray
 
+from alpa_runtime.array_store import Held
 from alpa_runtime.feeding import Rows, cut_rows, rows_per_process
 from alpa_runtime.keys import data_of
-from alpa_runtime.mesh_process import Held
 from alpa_runtime.plan import Plan
 from alpa_runtime.ray.arrays import DistributedArray
 

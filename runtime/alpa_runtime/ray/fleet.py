@@ -1,4 +1,4 @@
-"""The actors of a plan: started together, asked together, ended together."""
+"""The processes of a session: started for the meshes of plans, asked together, ended together."""
 
 from __future__ import annotations
 
@@ -6,66 +6,114 @@ import contextlib
 import os
 import secrets
 import signal
+import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import ray
-from ray.util.placement_group import placement_group, remove_placement_group
-from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+from ray.util.placement_group import remove_placement_group
 
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.plan import Plan
-from alpa_runtime.ray.actor import MeshActor, environment
+from alpa_runtime.plan_part import Assignment
 from alpa_runtime.ray.cluster import Hosts, RayCluster
+from alpa_runtime.ray.launcher import Launcher
 from alpa_runtime.ray.watch import Watch
 from alpa_runtime.transport import Place
-
-# Seconds in which Ray has to find room for the processes of a mesh.
-_RESERVE_S = 60.0
 
 
 class Fleet:
     """A process for each host of each mesh, connected and ready to run.
 
+    A mesh is a list of devices. Plans whose meshes have the same devices share its processes,
+    whatever axes they give them.
+
     Attributes:
-        places: of all processes.
+        assignments: by number, the plans that the processes hold.
         processes: per place Ray's name of its host, and the number of the process there.
     """
 
-    def __init__(self, plan: Plan, cluster: RayCluster, hosts: Hosts, traces: bool = False) -> None:
-        """Starts the processes, which compile all programs.
+    def __init__(self, cluster: RayCluster, hosts: Hosts) -> None:
+        """Starts nothing yet.
 
         Args:
-            plan: what is run.
             cluster: where.
             hosts: what the cluster has.
+        """
+        self._cluster, self._launcher = cluster, Launcher(cluster, hosts)
+        self.assignments: dict[int, Assignment] = {}
+        self.processes: dict[Place, tuple[str, int]] = {}
+        # Devices of every mesh that is wanted, by its number.
+        self._meshes: dict[int, tuple[int, ...]] = {}
+        self._next_mesh = 0
+        # Meshes whose processes have their devices.
+        self._started: set[int] = set()
+        self._groups: dict[int, Any] = {}
+        self._actors: dict[Place, Any] = {}
+        self._addresses: dict[Place, str] = {}
+        self._secret = secrets.token_bytes(32)
+        # Of processes on this host; unlike their numbers, they are never those of others.
+        self._handles: dict[Place, int] = {}
+        # Whoever closes does not wait for who is waiting for the processes.
+        self._ending = threading.RLock()
+        self._is_closed = False
+        self._watch = Watch(self.assignments, self._actors, cluster)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Of all processes."""
+        return tuple(place for mesh in self._meshes for place in self._places(mesh))
+
+    def add(self, number: int, plan: Plan, *, traces: bool = False) -> Assignment:
+        """Gives processes a plan, which they compile; starts those that are not there yet.
+
+        Args:
+            number: of the plan.
+            plan: what is to be run.
             traces: whether steps say what ran when.
 
         Raises:
-            RuntimeMeshError: Ray has no room for them.
-            ClusterError: one did not start.
+            RuntimeMeshError: Ray has no room for new processes. All is as before then.
+            ClusterError: one did not start, or could not compile.
         """
-        self._plan, self._cluster, self._hosts = plan, cluster, hosts
-        self._traces = traces
-        self._counts = tuple(-(-len(m.devices) // hosts.devices_per_host) for m in plan.meshes)
-        self.places = tuple(
-            (mesh, host) for mesh, count in enumerate(self._counts) for host in range(count)
-        )
-        self._groups: dict[int, Any] = {}
-        # Meshes whose processes have their devices.
-        self._started: set[int] = set()
-        self._actors: dict[Place, Any] = {}
-        self._plan_ref = ray.put(plan)
-        self.processes: dict[Place, tuple[str, int]] = {}
-        # Of processes on this host; unlike their numbers, they are never those of others.
-        self._handles: dict[Place, int] = {}
-        self._watch = Watch(plan, self._actors, cluster)
+        new: list[int] = []
+        numbers = []
+        for mesh in plan.meshes:
+            known = [own for own, devices in self._meshes.items() if devices == mesh.devices]
+            if not known:
+                known = [self._next_mesh]
+                self._meshes[self._next_mesh] = mesh.devices
+                new.append(self._next_mesh)
+                self._next_mesh += 1
+            numbers.append(known[0])
+        counts = tuple(self._launcher.num_hosts(mesh.devices) for mesh in plan.meshes)
+        assignment = Assignment(plan, tuple(numbers), counts, traces)
+        self.assignments[number] = assignment
         try:
-            self._connect(self._start(range(len(plan.meshes))))
+            if new:
+                self._start(new)
+                self._connect()
+            self._install([number], self.places)
         except BaseException:
-            self.close()
+            del self.assignments[number]
+            for own in new:
+                self._end(own)
+                del self._meshes[own]
+            old = [place for place in self._actors if place[0] in numbers]
+            self.give_up(self.submit("remove", dict.fromkeys(old, (number,))).values())
             raise
+        return assignment
+
+    def remove(self, number: int) -> None:
+        """Lets processes forget a plan; nobody waits for it."""
+        assignment = self.assignments.pop(number)
+        places = [place for own in assignment.places.values() for place in own]
+        self.give_up(self.submit("remove", dict.fromkeys(places, (number,))).values())
+
+    def has_lost(self) -> bool:
+        """Whether a process is dead or silent."""
+        return bool(self._watch.lost())
 
     def renew(self, lost: Collection[int]) -> None:
         """Replaces the processes of meshes that lost one; all others forget what they keep.
@@ -77,7 +125,7 @@ class Fleet:
             RuntimeMeshError: Ray has no room for new processes.
             ClusterError: one did not start, or another was lost on the way.
         """
-        begun = set(range(len(self._counts))) - self._started
+        begun = set(self._meshes) - self._started
         gone = sorted({*lost, *begun, *(mesh for mesh, _ in self._watch.lost())})
         for mesh in gone:
             self._end(mesh)
@@ -85,94 +133,65 @@ class Fleet:
         # What waits for the lost ones would wait forever.
         self.collect(self.submit("abort", dict.fromkeys(kept, ())), self._cluster.deadline_s)
         resets = self.submit("reset", dict.fromkeys(kept, ()))
-        addresses = self._start(gone)
-        addresses |= self.collect(resets, self._cluster.deadline_s)
+        self._start(gone)
+        self._addresses |= self.collect(resets, self._cluster.deadline_s)
         # All that was under way is over.
         self._watch.sweep()
-        self._connect(addresses)
+        self._secret = secrets.token_bytes(32)
+        self._connect()
+        self._install(list(self.assignments), [p for p in self.places if p[0] in gone])
 
-    def _start(self, meshes: Collection[int]) -> dict[Place, str]:
-        """Starts the processes of some meshes; where each is found by the others."""
+    def _places(self, mesh: int) -> list[Place]:
+        count = self._launcher.num_hosts(self._meshes[mesh])
+        return [(mesh, host) for host in range(count)]
+
+    def _start(self, meshes: Collection[int]) -> None:
+        """Starts the processes of some meshes."""
         bind = self._cluster.bind
-        new = [place for place in self.places if place[0] in meshes]
         for mesh in meshes:
-            self._groups[mesh] = self._reserve(mesh)
-        for mesh, host in new:
-            self._actors[mesh, host] = self._make_actor(mesh, host)
+            if self._is_closed:
+                raise RuntimeMeshError("the processes were ended while others were started")
+            self._groups[mesh], actors = self._launcher.launch(self._meshes[mesh])
+            self._actors |= dict(zip(self._places(mesh), actors, strict=True))
+        new = [place for mesh in meshes for place in self._places(mesh)]
         found = self.call("whereabouts", dict.fromkeys(new, ()))
         self.processes |= found
         for place, (node, pid) in found.items():
             if node == ray.get_runtime_context().get_node_id():
                 with contextlib.suppress(OSError):
                     self._handles[place] = os.pidfd_open(pid)
-        first = [(mesh, host) for mesh, host in new if host == 0 and self._counts[mesh] > 1]
+        counts = {mesh: len(self._places(mesh)) for mesh in meshes}
+        first = [(mesh, 0) for mesh in meshes if counts[mesh] > 1]
         meeting = self.call("meeting_point", dict.fromkeys(first, (bind,)))
         described = self.call(
             "start",
             {
-                (mesh, host): (
-                    self._plan_ref,
-                    (mesh, host),
-                    self._counts,
+                place: (
+                    place,
+                    len(self._meshes[place[0]]),
+                    counts[place[0]],
                     bind,
                     self._cluster.transport,
-                    meeting.get((mesh, 0)),
-                    self._traces,
+                    meeting.get((place[0], 0)),
                 )
-                for mesh, host in new
+                for place in new
             },
         )
         self._watch.progress |= {place: path for place, (_, path) in described.items()}
+        self._addresses |= {place: address for place, (address, _) in described.items()}
         self._started |= set(meshes)
-        return {place: address for place, (address, _) in described.items()}
 
-    def _connect(self, addresses: Mapping[Place, str]) -> None:
-        """Tells all processes of each other; new ones compile."""
-        secret = secrets.token_bytes(32)
-        self.call("connect", dict.fromkeys(self.places, (addresses, secret)))
+    def _connect(self) -> None:
+        """Tells all processes of each other."""
+        self.call("connect", dict.fromkeys(self.places, (self._addresses, self._secret)))
 
-    def _size(self, mesh: int) -> int:
-        """Devices of each process of a mesh."""
-        return len(self._plan.meshes[mesh].devices) // self._counts[mesh]
-
-    def _reserve(self, mesh: int) -> Any:
-        count, size = self._counts[mesh], self._size(mesh)
-        gpus = {"GPU": float(size)} if self._hosts.platform == "gpu" else {}
-        first = self._plan.meshes[mesh].devices[0] // self._hosts.devices_per_host
-        bundles = []
-        for host in range(first, first + count):
-            nodes = self._hosts.nodes
-            # Every node has a resource of its own, by which it can be asked for.
-            pinned = {f"node:{nodes[host]}": 0.001} if nodes else {}
-            bundles.append({"CPU": 1.0, **gpus, **pinned})
-        group = placement_group(bundles, strategy="PACK")
-        if not group.wait(timeout_seconds=_RESERVE_S):
-            remove_placement_group(group)
-            raise RuntimeMeshError(
-                f"Ray has no room for mesh {mesh} of {self._plan.name}: {count} processes with a "
-                f"CPU and {int(gpus.get('GPU', 0))} GPUs each"
-            )
-        return group
-
-    def _make_actor(self, mesh: int, host: int) -> Any:
-        size = self._size(mesh)
-        options: dict[str, Any] = {
-            "num_cpus": 1,
-            "num_gpus": size if self._hosts.platform == "gpu" else 0,
-            "scheduling_strategy": PlacementGroupSchedulingStrategy(
-                self._groups[mesh], placement_group_bundle_index=host
-            ),
-            "runtime_env": self._runtime_env(size),
-            "max_restarts": 0,
-        }
-        make: Any = ray.remote
-        actor = make(concurrency_groups={"beside": 1, "saving": 1})(MeshActor)
-        return actor.options(**options).remote()
-
-    def _runtime_env(self, size: int) -> dict[str, Any]:
-        """The user's, with what says which devices a process has."""
-        given = dict(self._cluster.runtime_env)
-        return given | {"env_vars": environment(self._hosts, size, given.get("env_vars", {}))}
+    def _install(self, numbers: Collection[int], places: Collection[Place]) -> None:
+        """Lets processes compile their parts of plans."""
+        for number in numbers:
+            assignment = self.assignments[number]
+            own = {place for places in assignment.places.values() for place in places}
+            sent = ray.put(assignment)
+            self.call("add", dict.fromkeys(own & set(places), (number, sent)))
 
     def submit(self, method: str, arguments: Mapping[Place, tuple[Any, ...]]) -> dict[Place, Any]:
         """Asks some processes for something; `collect` has what they answer."""
@@ -204,23 +223,26 @@ class Fleet:
 
     def close(self) -> None:
         """Ends all processes, also those that do not listen any more."""
-        for mesh in range(len(self._counts)):
+        self._is_closed = True
+        for mesh in list(self._meshes):
             self._end(mesh)
         self._watch.sweep()
 
     def _end(self, mesh: int) -> None:
         """Ends the processes of a mesh."""
-        self._started.discard(mesh)
-        for place in [place for place in self._actors if place[0] == mesh]:
-            with contextlib.suppress(Exception):
-                ray.kill(self._actors.pop(place))
-            self.processes.pop(place, None)
-            if place in self._handles:
-                # Ray asks the process to end, which one that was stopped does not hear.
-                with contextlib.suppress(OSError):
-                    signal.pidfd_send_signal(self._handles[place], signal.SIGKILL)
-                os.close(self._handles.pop(place))
-            self._watch.forget(place)
-        if mesh in self._groups:
-            with contextlib.suppress(Exception):
-                remove_placement_group(self._groups.pop(mesh))
+        with self._ending:
+            self._started.discard(mesh)
+            for place in [place for place in self._actors if place[0] == mesh]:
+                with contextlib.suppress(Exception):
+                    ray.kill(self._actors.pop(place))
+                self.processes.pop(place, None)
+                self._addresses.pop(place, None)
+                if place in self._handles:
+                    # Ray asks the process to end, which one that was stopped does not hear.
+                    with contextlib.suppress(OSError):
+                        signal.pidfd_send_signal(self._handles[place], signal.SIGKILL)
+                    os.close(self._handles.pop(place))
+                self._watch.forget(place)
+            if mesh in self._groups:
+                with contextlib.suppress(Exception):
+                    remove_placement_group(self._groups.pop(mesh))

@@ -20,10 +20,12 @@ class Call:
     Attributes:
         method: of the actors.
         arguments: per process.
+        what: the kind of call, of which the first takes longer.
     """
 
     method: str
     arguments: Mapping[Place, tuple[Any, ...]]
+    what: str
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 from alpa_runtime.checkpoint import remove_folder
 from alpa_runtime.errors import ClusterError, RuntimeMeshError, StablehloAlpaError
 from alpa_runtime.plan import Plan
+from alpa_runtime.plan_part import Assignment
 from alpa_runtime.ray.cluster import Hosts, RayCluster
 from alpa_runtime.ray.fleet import Fleet
 from alpa_runtime.ray.journal import Call, Journal, Snapshot
@@ -35,36 +36,68 @@ class Supervisor:
 
     def __init__(
         self,
-        plan: Plan,
         cluster: RayCluster,
         hosts: Hosts,
         on_lost: Callable[[], None],
-        traces: bool = False,
     ) -> None:
-        """Starts the processes.
+        """Starts nothing yet.
 
         Args:
-            plan: what is run.
             cluster: where, and what is to happen on a failure.
             hosts: what the cluster has.
             on_lost: called once calls in flight are lost, before they are repeated if they are.
-            traces: whether steps say what ran when.
         """
-        self._plan, self._cluster, self._hosts = plan, cluster, hosts
+        self._cluster = cluster
         self._on_lost = on_lost
         self._failure: BaseException | None = None
         self._restarts = 0
         # What the processes have done before: the first time of anything compiles and imports.
         self._done_once: set[str] = set()
         self.journal = Journal() if cluster.on_failure == "restart" else None
-        self.fleet = Fleet(plan, cluster, hosts, traces)
+        self.fleet = Fleet(cluster, hosts)
 
-    def submit(self, method: str, arguments: Arguments) -> dict[Place, Any]:
-        """Asks processes for something that changes what they keep."""
+    @property
+    def has_failed(self) -> bool:
+        """Whether the processes were ended."""
+        return self._failure is not None
+
+    def add(self, number: int, plan: Plan, *, traces: bool) -> Assignment:
+        """See `Fleet.add`. What only this plan is to blame for leaves all others as they are."""
+        while True:
+            self.check_alive()
+            try:
+                return self.fleet.add(number, plan, traces=traces)
+            except ClusterError as error:
+                self.check_alive()
+                if not self.fleet.assignments or not self.fleet.has_lost():
+                    raise
+                if self.journal is None:
+                    self.fail(error)
+                    raise
+                self._restart(error, self.journal)
+
+    def remove(self, number: int) -> None:
+        """See `Fleet.remove`; a plan that may have to be repeated is kept."""
+        if self.journal is None:
+            self.fleet.remove(number)
+
+    def submit(self, method: str, arguments: Arguments, what: str = "") -> dict[Place, Any]:
+        """Asks processes for something that changes what they keep.
+
+        Args:
+            method: of the actors.
+            arguments: per process.
+            what: of its kind, the first has more time; the method by default.
+        """
         self.check_alive()
         if self.journal is not None:
-            self.journal.record(Call(method, arguments))
-        return self.fleet.submit(method, arguments)
+            self.journal.record(Call(method, arguments, what or method))
+        try:
+            return self.fleet.submit(method, arguments)
+        except BaseException as error:
+            # Some may have heard of it, and would wait for the others.
+            self.fail(error)
+            raise
 
     def collect(self, refs: Mapping[Place, Any], deadline_s: float | None = None) -> dict[Any, Any]:
         """Answers of several processes.
@@ -80,6 +113,8 @@ class Supervisor:
         try:
             return self.fleet.collect(refs, deadline_s)
         except ClusterError as error:
+            # Another thread may have ended them.
+            self.check_alive()
             if self.journal is not None:
                 self._restart(error, self.journal)
                 raise RestartedError from error
@@ -89,14 +124,14 @@ class Supervisor:
             self.fail(error)
             raise
 
-    def collect_in_time(self, method: str, refs: Mapping[Place, Any]) -> dict[Any, Any]:
+    def collect_in_time(self, what: str, refs: Mapping[Place, Any]) -> dict[Any, Any]:
         """Answers to a call that has to keep the deadline of a step.
 
         The first of its kind has that of compilation besides: a step compiles what cuts and joins
         pieces, a checkpoint imports orbax.
         """
-        results = self.collect(refs, self._deadline_s(method))
-        self._done_once.add(method)
+        results = self.collect(refs, self._deadline_s(what))
+        self._done_once.add(what)
         return results
 
     def snapshot(self, step: int) -> None:
@@ -110,8 +145,8 @@ class Supervisor:
         folder = Path(self._cluster.snapshot_folder) / f"snapshot-{uuid.uuid4().hex[:12]}"
         try:
             folder.mkdir(parents=True)
-            calls = {place: (str(folder),) for place in places}
-            entries = self.collect_in_time("save_all", self.fleet.submit("save_all", calls))
+            calls = {place: ("save_all", str(folder)) for place in places}
+            entries = self.collect_in_time("save_all", self.fleet.submit("store", calls))
         except RestartedError:
             remove_folder(folder)
             return
@@ -124,7 +159,7 @@ class Supervisor:
         """Refuses to go on behind a failure, as a `ClusterError`."""
         if self._failure is not None:
             raise ClusterError(
-                f"the processes of {self._plan.name} were ended: {self._failure}"
+                f"the processes of {self._name()} were ended: {self._failure}"
             ) from self._failure
 
     def fail(self, error: BaseException) -> None:
@@ -134,14 +169,17 @@ class Supervisor:
 
     def close(self) -> None:
         """Ends everything."""
-        self._failure = self._failure or RuntimeMeshError(f"{self._plan.name} was closed")
+        self._failure = self._failure or RuntimeMeshError(f"{self._name()} was closed")
         self._on_lost()
         self.fleet.close()
         if self.journal is not None:
             self.journal.close()
 
-    def _deadline_s(self, method: str) -> float:
-        more = 0.0 if method in self._done_once else self._cluster.compile_deadline_s
+    def _name(self) -> str:
+        return ", ".join(one.plan.name for one in self.fleet.assignments.values()) or "a session"
+
+    def _deadline_s(self, what: str) -> float:
+        more = 0.0 if what in self._done_once else self._cluster.compile_deadline_s
         return self._cluster.deadline_s + more
 
     def _restart(self, error: ClusterError, journal: Journal) -> None:
@@ -171,9 +209,9 @@ class Supervisor:
         journal.abandon()
         if journal.snapshot is not None:
             folder, entries = str(journal.snapshot.folder), journal.snapshot.entries
-            self.fleet.call("load_all", {p: (folder, entries[p]) for p in entries})
+            self.fleet.call("store", {p: ("load_all", folder, entries[p]) for p in entries})
         for call in journal.calls:
             refs = self.fleet.submit(call.method, call.arguments)
             is_step = call.method == "step"
-            self.fleet.collect(refs, self._deadline_s("step") if is_step else None)
-            self._done_once.add(call.method)
+            self.fleet.collect(refs, self._deadline_s(call.what) if is_step else None)
+            self._done_once.add(call.what)

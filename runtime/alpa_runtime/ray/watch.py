@@ -12,7 +12,7 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from alpa_runtime.errors import ClusterError
-from alpa_runtime.plan import Plan
+from alpa_runtime.plan_part import Assignment
 from alpa_runtime.progress import Progress, describe_instruction
 from alpa_runtime.ray.cluster import RayCluster
 from alpa_runtime.transport import Place
@@ -23,15 +23,23 @@ _PING_S = 5.0
 
 
 class Watch:
-    """Collects results of the processes of a plan.
+    """Collects results of the processes of a session.
 
     Attributes:
         progress: per process the file that says how far it is, on its own host.
     """
 
-    def __init__(self, plan: Plan, actors: Mapping[Place, Any], cluster: RayCluster) -> None:
-        """Takes the processes to look after."""
-        self._plan, self._actors, self._cluster = plan, actors, cluster
+    def __init__(
+        self,
+        assignments: Mapping[int, Assignment],
+        actors: Mapping[Place, Any],
+        cluster: RayCluster,
+    ) -> None:
+        """Takes the processes to look after, and by number the plans that they hold.
+
+        Both change while processes come and go.
+        """
+        self._assignments, self._actors, self._cluster = assignments, actors, cluster
         self.progress: dict[Place, str] = {}
         self._given_up: list[Any] = []
 
@@ -65,7 +73,7 @@ class Watch:
             failures.update(self._ping(_PING_S, stop_at_death=True)[0])
         dead = [p for p, failure in failures.items() if isinstance(failure, RayActorError)]
         place = min(dead or failures)
-        cause, where, doing = failures[place], self._where(place), self._doing(place)
+        cause, (where, doing) = failures[place], self._noted(place)
         what = f"failed: {cause.cause!r}" if isinstance(cause, RayTaskError) else "died"
         return ClusterError(f"{where} {what}, while in '{doing}'", *place, doing)
 
@@ -110,26 +118,32 @@ class Watch:
         silent = [place for place, ping in pings.items() if ping not in answered]
         place = (silent or places)[0]
         what = "is silent" if silent else "is not done"
-        others = ", ".join(f"{self._where(p)} in '{self._doing(p)}'" for p in places if p != place)
-        doing = self._doing(place)
+        others = ", ".join("{} in '{}'".format(*self._noted(p)) for p in places if p != place)
+        where, doing = self._noted(place)
         return ClusterError(
-            f"{self._where(place)} {what} after the deadline of {self._cluster.deadline_s:g} s, "
+            f"{where} {what} after the deadline of {self._cluster.deadline_s:g} s, "
             f"in '{doing}'" + (f"; waiting: {others}" if others else ""),
             *place,
             doing,
         )
 
-    def _where(self, place: Place) -> str:
-        return f"mesh {place[0]} host {place[1]} of {self._plan.name}"
-
-    def _doing(self, place: Place) -> str:
+    def _noted(self, place: Place) -> tuple[str, str]:
+        """Where and in what a process is, as far as it has noted."""
+        where = f"mesh {place[0]} host {place[1]}"
         path = self.progress.get(place)
         if path is None:
-            return "the start"
+            return where, "the start"
+        names = [one.plan.name for one in self._assignments.values() if place[0] in one.meshes]
+        doing = "an unknown instruction"
         with contextlib.suppress(OSError):
-            _, position = Progress.read(path)
-            return describe_instruction(self._plan, place[0], position)
-        return "an unknown instruction"
+            number, _, position = Progress.read(path)
+            doing = "between two steps"
+            if number in self._assignments:
+                running = self._assignments[number]
+                names = [running.plan.name]
+                mesh = running.meshes.index(place[0])
+                doing = describe_instruction(running.plan, mesh, position)
+        return " of ".join([where, *names[:1]]), doing
 
     def forget(self, place: Place) -> None:
         """Removes what a process leaves behind on this host."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import NamedSharding
 
+from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import TransportError
 from alpa_runtime.plan import Plan, Recv, Run, Send
 from alpa_runtime.program import numpy_dtype
@@ -18,6 +19,9 @@ from alpa_runtime.resharding import Piece, Resharding
 from alpa_runtime.transport.hosts import HostPair, host_pairs
 from alpa_runtime.transport.interface import Receiver, Sender
 from alpa_runtime.transport.pieces import Lander, Packer
+
+# Processes of a mesh; leaves room for 2**42 transfers in a number.
+_MOST_HOSTS = 1 << 10
 
 Place: TypeAlias = tuple[int, int]
 """A process: number of the mesh, and of the process in it."""
@@ -75,7 +79,10 @@ class Link(Protocol):
     address: str
 
     def connect(self, addresses: Mapping[Place, str], secret: bytes, place: Place) -> None:
-        """Says where all processes are, what only they know, and which of them this is."""
+        """Says where all processes are, what only they know, and which of them this is.
+
+        Called again, with the same secret, when there are more of them.
+        """
 
     def offer(
         self, number: int, peer: Place, pieces: Sequence[jax.Array], targets: Sequence[int]
@@ -100,37 +107,35 @@ class ProcessTransport:
     """Transfers of one process of one mesh, over a link.
 
     Attributes:
-        link: moves the pieces.
+        link: moves the pieces; another one takes its place when it was closed.
     """
 
     def __init__(
         self,
         plan: Plan,
         place: Place,
-        mesh: Mesh,
+        devices: Sequence[jax.Device],
         num_hosts: tuple[int, ...],
-        make_link: Callable[[Sequence[jax.Device]], Link],
+        names: tuple[int, ...],
+        link: Link,
     ) -> None:
-        """Makes the link.
+        """Takes a link.
 
         Args:
             plan: what is run.
-            place: this process.
-            mesh: its mesh, devices of other processes included.
+            place: number of the mesh in the plan, and of this process in it.
+            devices: of the mesh, those of other processes included.
             num_hosts: processes of each mesh; each has as many of its devices.
-            make_link: takes the devices of this process.
+            names: per mesh of the plan the number by which the link knows it.
+            link: moves the pieces.
         """
-        self._plan, self._place, self._mesh, self._num_hosts = plan, place, mesh, num_hosts
-        self._devices = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
-        self._make_link = make_link
-        self.link = make_link(self._devices)
+        self._plan, self._place, self._num_hosts, self._names = plan, place, num_hosts, names
+        self._mesh = make_mesh(plan.meshes[place[0]].axes, devices)
+        self._devices = [d for d in devices if d.process_index == jax.process_index()]
+        self.link = link
         # Most instructions differ from others only in the number of the transfer.
         self._packs = functools.cache(self._prepare_packs)
         self._lands = functools.cache(self._prepare_lands)
-        self._num_transfers = 1 + max(
-            (one.transfer for own in plan.instructions for one in own if isinstance(one, Send)),
-            default=0,
-        )
         self._donated = {
             one.inputs[place]
             for one in plan.instructions[self._place[0]]
@@ -138,13 +143,8 @@ class ProcessTransport:
             for place in plan.programs[one.program].donated
         }
 
-    def renew(self) -> None:
-        """Ends the link and makes another, which is to be connected."""
-        self.link.close()
-        self.link = self._make_link(self._devices)
-
     def begin(self, step: int) -> int:
-        """See `Transport`; numbers of steps tell apart what is on its way."""
+        """See `Transport`; transfers are counted from the number, those of others lie beyond."""
         return step
 
     def sender(self, mesh: int, send: Send) -> Sender:
@@ -154,8 +154,9 @@ class ProcessTransport:
 
         def offer(step: int, array: jax.Array) -> None:
             for pair, pack, targets in packs:
-                number = self._number(step, send.transfer, pair)
-                self.link.offer(number, (send.target, pair.target), pack(array), targets)
+                number = _number(step + send.transfer, pair)
+                peer = (self._names[send.target], pair.target)
+                self.link.offer(number, peer, pack(array), targets)
 
         return offer
 
@@ -167,8 +168,9 @@ class ProcessTransport:
         def take(step: int) -> jax.Array:
             pieces: list[jax.Array] = []
             for pair, shapes in wanted:
-                number = self._number(step, recv.transfer, pair)
-                pieces += self.link.take(number, (recv.source, pair.source), shapes)
+                number = _number(step + recv.transfer, pair)
+                peer = (self._names[recv.source], pair.source)
+                pieces += self.link.take(number, peer, shapes)
             return land(pieces)
 
         return take
@@ -214,8 +216,7 @@ class ProcessTransport:
     def _wanted(self, piece: Piece, dtype: str) -> Wanted:
         return Wanted(piece.shape, numpy_dtype(dtype), self._devices[piece.target], piece.source)
 
-    def _number(self, step: int, transfer: int, pair: HostPair) -> int:
-        """What a pair of processes calls a transfer of a step."""
-        most = max(self._num_hosts)
-        number = step * self._num_transfers + transfer
-        return (number * most + pair.source) * most + pair.target
+
+def _number(transfer: int, pair: HostPair) -> int:
+    """What a pair of processes calls a transfer: less than 2**62, so that links may double it."""
+    return (transfer * _MOST_HOSTS + pair.source) * _MOST_HOSTS + pair.target

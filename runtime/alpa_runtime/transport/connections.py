@@ -62,8 +62,10 @@ class Connections:
 
     def connect(self, addresses: Mapping[Place, str], secret: bytes, place: Place) -> None:
         """Says where all are; who does not know the secret (32 bytes) is turned away."""
+        is_first = not self._addresses
         self._addresses, self._secret, self._place = dict(addresses), secret, place
-        threading.Thread(target=self._accept, daemon=True).start()
+        if is_first:
+            threading.Thread(target=self._accept, daemon=True).start()
 
     def post(self, peer: Place, number: int, pieces: Sequence[Any]) -> None:
         """Sends arrays, jax's as soon as they are computed; returns at once.

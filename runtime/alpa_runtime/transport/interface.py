@@ -29,7 +29,12 @@ class Transport(Protocol):
     """
 
     def begin(self, step: int) -> Mail:
-        """Starts a step; numbers of steps are never used twice."""
+        """Starts a step.
+
+        Args:
+            step: its number; between processes what its transfers are counted from, so that no two
+                steps use the same numbers.
+        """
 
     def sender(self, mesh: int, send: Send) -> Sender:
         """Prepares a send of a mesh."""

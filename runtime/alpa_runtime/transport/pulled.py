@@ -53,7 +53,11 @@ class PulledLink:
 
     def connect(self, addresses: Mapping[Place, str], secret: bytes, place: Place) -> None:
         """See `Link`; jax's server has no use for a secret."""
-        self._peers = {place: self._server.connect(address) for place, address in addresses.items()}
+        self._peers |= {
+            peer: self._server.connect(address)
+            for peer, address in addresses.items()
+            if peer not in self._peers
+        }
 
     def offer(
         self, number: int, peer: Place, pieces: Sequence[jax.Array], targets: Sequence[int]

@@ -1,0 +1,81 @@
+"""Starts the processes of a mesh on Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+from ray.util.placement_group import placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from alpa_runtime.errors import RuntimeMeshError
+from alpa_runtime.ray.actor import MeshActor, environment
+from alpa_runtime.ray.cluster import Hosts, RayCluster
+
+# Seconds in which Ray has to find room for the processes of a mesh.
+_RESERVE_S = 60.0
+
+
+class Launcher:
+    """Reserves devices of a cluster, and makes actors on them."""
+
+    def __init__(self, cluster: RayCluster, hosts: Hosts) -> None:
+        """Takes the cluster and what it has."""
+        self._cluster, self._hosts = cluster, hosts
+
+    def num_hosts(self, devices: Sequence[int]) -> int:
+        """Processes of a mesh of these devices."""
+        return -(-len(devices) // self._hosts.devices_per_host)
+
+    def launch(self, devices: Sequence[int]) -> tuple[Any, list[Any]]:
+        """Makes an actor for each process of a mesh.
+
+        Args:
+            devices: of the mesh, by their positions in the cluster.
+
+        Returns:
+            what reserves the devices (``remove_placement_group`` gives them back), and the actors.
+
+        Raises:
+            RuntimeMeshError: Ray has no room for them.
+        """
+        count = self.num_hosts(devices)
+        size = len(devices) // count
+        gpus = size if self._hosts.platform == "gpu" else 0
+        group = self._reserve(devices[0] // self._hosts.devices_per_host, count, gpus)
+        given = dict(self._cluster.runtime_env)
+        variables = environment(self._hosts, size, given.get("env_vars", {}))
+        make: Any = ray.remote
+        kind = make(concurrency_groups={"beside": 1, "saving": 1})(MeshActor)
+        actors = [
+            kind.options(
+                num_cpus=1,
+                num_gpus=gpus,
+                scheduling_strategy=PlacementGroupSchedulingStrategy(
+                    group, placement_group_bundle_index=host
+                ),
+                runtime_env=given | {"env_vars": variables},
+                max_restarts=0,
+            ).remote()
+            for host in range(count)
+        ]
+        return group, actors
+
+    def _reserve(self, first: int, count: int, gpus: int) -> Any:
+        """Room for a process on each of some hosts."""
+        needed = {"GPU": float(gpus)} if gpus else {}
+        bundles = []
+        for host in range(first, first + count):
+            nodes = self._hosts.nodes
+            # Every node has a resource of its own, by which it can be asked for.
+            pinned = {f"node:{nodes[host]}": 0.001} if nodes else {}
+            bundles.append({"CPU": 1.0, **needed, **pinned})
+        group = placement_group(bundles, strategy="PACK")
+        if not group.wait(timeout_seconds=_RESERVE_S):
+            remove_placement_group(group)
+            raise RuntimeMeshError(
+                f"Ray has no room for a mesh on hosts {first} to {first + count - 1}: {count} "
+                f"processes with a CPU and {gpus} GPUs each"
+            )
+        return group
