@@ -239,7 +239,7 @@ def test_followed_meshes_are_part_of_the_signature() -> None:
         assert len(fun._prepared) == min(number + 1, len(meshes))
     other = jax.device_put(X, NamedSharding(meshes[0], P("b")))
     assert fun.plan(other, X).input_shardings[0][0] == P("b")
-    with pytest.raises(sa.MeshError, match=r"different meshes: .* bring them to one"):
+    with pytest.raises(sa.MeshError, match=r"different meshes with .* bring them to one"):
         fun(other, jax.device_put(X, NamedSharding(meshes[2], P("a"))))
 
 
