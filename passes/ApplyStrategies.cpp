@@ -2,7 +2,7 @@
 
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/FactorMapping.h"
-#include "cpp/analysis/OperatorMerging.h"
+#include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "passes/Passes.h"
 #include <map>

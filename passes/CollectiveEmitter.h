@@ -28,6 +28,9 @@ public:
   Value emitOffset(ArrayRef<unsigned> axes, int64_t blockSize, Type elementType,
                    Location loc);
 
+  /// Says that the device's number is this `tensor<ui32>` and no partition id.
+  void setPosition(Value value) { number = value; }
+
 private:
   Operation *create(StringRef name, ValueRange operands, TypeRange results,
                     ArrayRef<NamedAttribute> attributes, Location loc,
@@ -54,6 +57,7 @@ private:
   OpBuilder &builder;
   MeshAttr mesh;
   ArrayRef<int64_t> meshShape;
+  Value number;
   int64_t nextChannel = 1;
 };
 

@@ -50,6 +50,13 @@ SmallVector<StringRef> getNames(StringRef mesh) {
   return names;
 }
 
+/// A mesh without axes says nothing about any device. JAX itself constrains the
+/// data of PRNG keys so, which have dimensions that no user of a key sees.
+bool isEmptyMesh(StringRef mesh) {
+  mesh.consume_front("#sdy.");
+  return mesh == "mesh<[]>";
+}
+
 /// Reads Shardy's notation:
 ///   #sdy.sharding<@mesh, [{"data"}, {"model", ?}p1], replicated={"z"}>
 ///   #sdy.sharding<mesh<["data"=2]>, [{}]>
@@ -182,7 +189,8 @@ private:
     bool isRead = sharding.read(builder) && type &&
                   type.getRank() == static_cast<int64_t>(sharding.dims.size());
     bool asksForNothing =
-        isRead && llvm::all_of(sharding.dims, llvm::IsaPred<UnitAttr>);
+        isRead && (llvm::all_of(sharding.dims, llvm::IsaPred<UnitAttr>) ||
+                   isEmptyMesh(getMeshText(sharding.mesh)));
     if (isRead && !asksForNothing && isPlannedFor(sharding.mesh)) {
       builder.setInsertionPoint(op);
       value = ConstrainOp::create(builder, op->getLoc(), type, value,

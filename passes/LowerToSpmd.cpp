@@ -18,8 +18,8 @@ namespace {
 /// Rewrites the body of a planned function operator by operator.
 class SpmdLowering {
 public:
-  SpmdLowering(func::FuncOp entry, MeshAttr mesh)
-      : entry(entry), mesh(mesh), builder(entry.getContext()),
+  SpmdLowering(func::FuncOp entry, MeshAttr mesh, bool isTime)
+      : entry(entry), mesh(mesh), isTime(isTime), builder(entry.getContext()),
         planner(mesh.getSizes()), emitter(builder, mesh) {}
 
   LogicalResult run() {
@@ -27,6 +27,9 @@ public:
     auto *local = new Block();
     entry.getBody().push_back(local);
     if (failed(addArguments(global, *local))) {
+      return failure();
+    }
+    if (isTime && failed(setNumber(*local))) {
       return failure();
     }
     builder.setInsertionPointToEnd(local);
@@ -49,13 +52,41 @@ public:
     entry.setFunctionType(FunctionType::get(entry.getContext(),
                                             local->getArgumentTypes(),
                                             terminator->getOperandTypes()));
-    // Donation and layout belong to the caller, which knows the global types.
-    entry.removeArgAttrsAttr();
-    entry.removeResAttrsAttr();
+    removeBoundary();
     return success();
   }
 
 private:
+  /// Positions on the axis of time are an argument.
+  LogicalResult setNumber(Block &local) {
+    for (auto [index, argument] : llvm::enumerate(local.getArguments())) {
+      if (entry.getArgAttr(index, kMicroBatchAttrName)) {
+        number = argument;
+        emitter.setPosition(number);
+        return success();
+      }
+    }
+    return entry.emitOpError()
+           << "has no argument with '" << kMicroBatchAttrName
+           << "': run alpa-split-micro-batches first";
+  }
+
+  /// Donation and layout belong to the caller, which knows the global types.
+  void removeBoundary() {
+    if (!isTime) {
+      entry.removeArgAttrsAttr();
+      entry.removeResAttrsAttr();
+      return;
+    }
+    for (unsigned index = 0; index < entry.getNumArguments(); ++index) {
+      entry.removeArgAttr(index, kShardingAttrName);
+    }
+    for (unsigned index = 0; index < entry.getNumResults(); ++index) {
+      entry.removeResultAttr(
+          index, StringAttr::get(entry.getContext(), kShardingAttrName));
+    }
+  }
+
   Type getLocal(Value value) {
     return getLocalType(value.getType(), getSharding(value), mesh);
   }
@@ -125,6 +156,10 @@ private:
                << ": run alpa-insert-reshards first";
       }
     }
+    if (auto join = dyn_cast<AccumulateOp>(op); join && isTime) {
+      lowerJoin(join);
+      return success();
+    }
     auto interface = dyn_cast<ShardingRuleOpInterface>(op);
     return interface ? lowerByRule(op, interface) : lowerReplicated(op);
   }
@@ -138,6 +173,21 @@ private:
       local = emitter.emit(step, local, reshard.getLoc());
     }
     mapping.map(reshard.getResult(), local);
+  }
+
+  /// Summands are added up, parts are put side by side.
+  void lowerJoin(AccumulateOp join) {
+    Value local = mapping.lookup(join.getOperand());
+    int8_t entry =
+        getRow(getOperandSharding(join->getOpOperand(0)), 1).front();
+    Value whole;
+    if (entry >= 0) {
+      whole = CollectOp::create(builder, join.getLoc(), join.getType(), local,
+                                number, entry);
+    } else {
+      whole = AccumulateOp::create(builder, join.getLoc(), local);
+    }
+    mapping.map(join.getResult(), whole);
   }
 
   LogicalResult lowerRegions(Operation *op) {
@@ -246,6 +296,8 @@ private:
 
   func::FuncOp entry;
   MeshAttr mesh;
+  bool isTime;
+  Value number;
   OpBuilder builder;
   ReshardPlanner planner;
   CollectiveEmitter emitter;
@@ -253,6 +305,8 @@ private:
 };
 
 struct LowerToSpmd : impl::LowerToSpmdBase<LowerToSpmd> {
+  using LowerToSpmdBase::LowerToSpmdBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<func::FuncOp> entry = getEntryFunction(module);
@@ -263,7 +317,7 @@ struct LowerToSpmd : impl::LowerToSpmdBase<LowerToSpmd> {
     if (failed(mesh)) {
       return signalPassFailure();
     }
-    if (failed(SpmdLowering(*entry, *mesh).run())) {
+    if (failed(SpmdLowering(*entry, *mesh, microBatches).run())) {
       return signalPassFailure();
     }
     module->removeDiscardableAttr(kMeshAttrName);

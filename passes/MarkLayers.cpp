@@ -1,7 +1,7 @@
 //===- MarkLayers.cpp - Layers and phases of a train step -----------------===//
 
 #include "cpp/analysis/Entry.h"
-#include "cpp/analysis/LayerMarking.h"
+#include "cpp/transforms/LayerMarking.h"
 #include "passes/Passes.h"
 
 namespace mlir::alpa {
@@ -24,8 +24,7 @@ struct MarkLayers : impl::MarkLayersBase<MarkLayers> {
                            << microBatches;
       return signalPassFailure();
     }
-    SmallVector<int64_t> arguments(batch.begin(), batch.end());
-    if (failed(markLayers(*entry, arguments, microBatches))) {
+    if (failed(markLayers(*entry, microBatches))) {
       signalPassFailure();
     }
   }

@@ -1,6 +1,6 @@
 //===- MergeOperators.cpp - Light operators follow ------------------------===//
 
-#include "cpp/analysis/OperatorMerging.h"
+#include "cpp/transforms/OperatorMerging.h"
 
 #include "cpp/analysis/Entry.h"
 #include "passes/Passes.h"

@@ -21,7 +21,8 @@ def ImportConstraints : Pass<"alpa-import-constraints", "::mlir::ModuleOp"> {
     (`custom_call @Sharding`), which the program's author wrote: one becomes an
     `alpa.constrain` where all axes of its mesh are among `axes`, the names that
     a plan will use. Of another mesh, or in a notation without names or with
-    parts of axes, it is left out; a remark says how many are. The meshes go,
+    parts of axes, it is left out; a remark says how many are, but for those on
+    a mesh without axes, which JAX itself puts behind PRNG keys. The meshes go,
     and so do shardings of arguments and results that refer to them. Before the
     inliner, for which these operations are unknown.
 
@@ -68,35 +69,77 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   ];
 }
 
-def MarkLayers : Pass<"alpa-mark-layers", "::mlir::ModuleOp"> {
-  let summary = "Turns name scopes into layers and phases of a train step";
+def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
+  let summary = "Puts a step on the axis of time";
   let description = [{
-    Input: a prepared module whose differentiated function was traced in scopes
-    `alpa_layer_<n>` and whose gradients stand behind an `optimization_barrier`
-    in the scope `alpa_gradients`; `batch` names the arguments that hold one
-    micro-batch. Writes `alpa.layer` and `alpa.phase`; what leaves the
-    differentiated function becomes the mean over the micro-batches.
+    A micro-batch is a shard in time. Input: a prepared module of the whole
+    batch. Finds the arguments that can be cut along dimension 0, so that the
+    sharding rules of the operators give every micro-batch its part, a summand
+    or all of each value, and nothing has to be communicated; writes the module
+    with shardings on the mesh `time` for `alpa-insert-reshards` and
+    `alpa-lower-to-spmd{micro-batches}`. Where a value leaves the micro-batches
+    stands an `alpa.accumulate`; what depends on such values runs behind it,
+    once per step. The barrier in the scope `alpa_gradients` is one of these
+    places. With one micro-batch the module stays as it is but for the joins.
 
-    Fails if there is no barrier or more than one, if an integer would have to
-    be averaged, or if something behind the gradients uses one micro-batch.
+    Fails if an operator with floating-point work would have to see more than
+    one micro-batch (batch statistics, rows that meet each other), or if no
+    argument can be cut. With `independent` the module is that of one
+    micro-batch already and only what joins results is inserted.
 
-    before, with `micro-batches=4`:
+    before, with `micro-batches=2`:
     ```mlir
-    %1 = stablehlo.dot_general ... loc("jit(step)/transpose(jvp(alpa_layer_0))/dot")
-    %2 = stablehlo.optimization_barrier %1 loc("jit(step)/alpa_gradients/barrier")
+    %1 = stablehlo.dot_general %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>)
+        -> tensor<8x2xf32>
+    %2 = stablehlo.reduce(%1 init: %zero) ... : tensor<f32>
+    return %2
     ```
     after:
     ```mlir
-    %1 = stablehlo.dot_general ... {alpa.layer = 0, alpa.phase = 1}
-    %2 = alpa.accumulate %1 {alpa.layer = 0, alpa.phase = 1}
-    %3 = stablehlo.divide %2, %c4 {alpa.phase = 2}
+    %1 = stablehlo.dot_general ... {alpa.results = [#alpa.sharding<S0R>]}
+    %2 = stablehlo.reduce ... {alpa.results = [#alpa.sharding<P0>]}
+    %3 = alpa.accumulate %2 {alpa.operands = [#alpa.sharding<P0>],
+                             alpa.results = [#alpa.sharding<>]}
     ```
   }];
   let dependentDialects = ["::mlir::alpa::AlpaDialect",
                            "::mlir::stablehlo::StablehloDialect"];
   let options = [
     ListOption<"batch", "batch", "int64_t",
-               "arguments that hold one micro-batch">,
+               "arguments that have to be cut; by default whatever can be">,
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "micro-batches of a step">,
+    Option<"independent", "independent", "std::string", "\"\"",
+           "the module is that of one micro-batch, results are joined so: mean "
+           "or sum">,
+  ];
+}
+
+def MarkLayers : Pass<"alpa-mark-layers", "::mlir::ModuleOp"> {
+  let summary = "Turns name scopes into layers and phases of a train step";
+  let description = [{
+    Input: the module of one micro-batch, with an `alpa.accumulate` or
+    `alpa.collect` where values leave it, whose differentiated function was
+    traced in scopes `alpa_layer_<n>`. Writes `alpa.layer` and `alpa.phase`.
+
+    Fails if something behind the joins uses one micro-batch.
+
+    before:
+    ```mlir
+    %1 = stablehlo.dot_general ... loc("jit(step)/transpose(jvp(alpa_layer_0))/dot")
+    %2 = alpa.accumulate %1
+    %3 = stablehlo.subtract %arg0, %2
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.dot_general ... {alpa.layer = 0, alpa.phase = 1}
+    %2 = alpa.accumulate %1 {alpa.layer = 0, alpa.phase = 1}
+    %3 = stablehlo.subtract %arg0, %2 {alpa.phase = 2}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
     Option<"microBatches", "micro-batches", "int64_t", "1",
            "micro-batches of a step">,
   ];
@@ -237,9 +280,17 @@ def LowerToSpmd : Pass<"alpa-lower-to-spmd", "::mlir::ModuleOp"> {
     %1 = "stablehlo.all_gather"(%0) <{all_gather_dim = 0, ...}>
         : (tensor<4x4xf32>) -> tensor<8x4xf32>
     ```
+
+    With `micro-batches` the mesh is that of `alpa-split-micro-batches`: the
+    position on it is the argument with `alpa.micro_batch`, joins stay and say
+    how they join, and so do the attributes of arguments.
   }];
   let dependentDialects = ["::mlir::alpa::AlpaDialect",
                            "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    Option<"microBatches", "micro-batches", "bool", "false",
+           "positions of the mesh are micro-batches">,
+  ];
 }
 
 def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {

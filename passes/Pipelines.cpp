@@ -56,20 +56,37 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
   ListOption<std::string> aliases{
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
   ListOption<int64_t> batch{
-      *this, "batch", llvm::cl::desc("arguments that hold one micro-batch")};
+      *this, "batch", llvm::cl::desc("arguments that have to be cut; by default "
+                                               "whatever can be")};
   Option<int64_t> microBatches{*this, "micro-batches",
                                llvm::cl::desc("micro-batches of a step"),
                                llvm::cl::init(1)};
+  Option<std::string> independent{
+      *this, "independent",
+      llvm::cl::desc("the module is that of one micro-batch: mean or sum")};
 };
 
 void buildLayersPipeline(OpPassManager &manager,
                          const LayersPipelineOptions &options) {
   // Stages have meshes of their own, which no author knows.
   addImport(manager, toVector(options.aliases), {});
+  SplitMicroBatchesOptions splitOptions;
+  splitOptions.batch.assign(options.batch.begin(), options.batch.end());
+  splitOptions.microBatches = options.microBatches;
+  splitOptions.independent = options.independent;
+  manager.addPass(createSplitMicroBatches(splitOptions));
+  if (options.microBatches > 1 && options.independent.empty()) {
+    manager.addPass(createInsertReshards());
+    LowerToSpmdOptions lowerOptions;
+    lowerOptions.microBatches = true;
+    manager.addPass(createLowerToSpmd(lowerOptions));
+    // Slices and zeros are emitted anew wherever they are needed.
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+  }
   // Behind the inliner, which gives operators of called functions the scope of
-  // the call.
+  // the call, and behind the joins, where the micro-batches end.
   MarkLayersOptions markOptions;
-  markOptions.batch.assign(options.batch.begin(), options.batch.end());
   markOptions.microBatches = options.microBatches;
   manager.addPass(createMarkLayers(markOptions));
 }

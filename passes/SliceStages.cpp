@@ -1,7 +1,7 @@
 //===- SliceStages.cpp - Cuts a train step into stages --------------------===//
 
 #include "cpp/analysis/Entry.h"
-#include "cpp/analysis/StageSlicing.h"
+#include "cpp/transforms/StageSlicing.h"
 #include "passes/Passes.h"
 
 namespace mlir::alpa {

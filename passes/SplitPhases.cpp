@@ -1,7 +1,7 @@
 //===- SplitPhases.cpp - Cuts a planned stage into its programs -----------===//
 
 #include "cpp/analysis/Entry.h"
-#include "cpp/analysis/PhaseSplitting.h"
+#include "cpp/transforms/PhaseSplitting.h"
 #include "dialects/alpa/Sharding.h"
 #include "passes/Passes.h"
 

@@ -4,166 +4,44 @@
 >>> @stablehlo_alpa.parallelize
 ... def train_step(state, batch): ...
 
-Names are imported when they are first used: the solver takes longer to import than jax.
+Names are imported when they are first used: the solver takes longer to import than jax. They are
+listed in ``__init__.pyi``, which type checkers read and this module too.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
-from typing import TYPE_CHECKING, Any
+from importlib import resources
+from typing import Any
 
-if TYPE_CHECKING:
-    from alpa_runtime import RuntimeOptions
-    from alpa_runtime.ray import DistributedArray, RayCluster, init, shutdown
+__version__ = "0.1.0"
 
-    from stablehlo_alpa import data
-    from stablehlo_alpa.api import (
-        Compiled,
-        DataParallel,
-        FollowParallel,
-        Lowered,
-        ManualSharding,
-        Method,
-        Parallelized,
-        PipeshardParallel,
-        ShardParallel,
-        Zero2Parallel,
-        Zero3Parallel,
-        parallelize,
-        save_checkpoint,
-    )
-    from stablehlo_alpa.cluster import PRESETS, ClusterSpec, DeviceSpec, LogicalMesh
-    from stablehlo_alpa.errors import (
-        ClusterError,
-        CompileError,
-        CostError,
-        InfeasibleError,
-        MeshError,
-        ShardingError,
-        SolverError,
-        StablehloAlpaError,
-        TraceError,
-    )
-    from stablehlo_alpa.inter_op import AutoStages, ManualStages, PlannedPipeline, UniformStages
-    from stablehlo_alpa.layers import (
-        AutoLayers,
-        FollowModuleLayers,
-        ManualLayers,
-        grad,
-        layer_boundary,
-        value_and_grad,
-    )
-    from stablehlo_alpa.partitioner import partition, shardings
-    from stablehlo_alpa.planning import Collective, Plan
 
-_MODULES = {
-    "alpa_runtime": ("RuntimeOptions",),
-    "alpa_runtime.ray": ("DistributedArray", "RayCluster", "init", "shutdown"),
-    "stablehlo_alpa.api": (
-        "Compiled",
-        "DataParallel",
-        "FollowParallel",
-        "Lowered",
-        "ManualSharding",
-        "Method",
-        "Parallelized",
-        "PipeshardParallel",
-        "ShardParallel",
-        "Zero2Parallel",
-        "Zero3Parallel",
-        "parallelize",
-        "save_checkpoint",
-    ),
-    "stablehlo_alpa.cluster": ("PRESETS", "ClusterSpec", "DeviceSpec", "LogicalMesh"),
-    "stablehlo_alpa.errors": (
-        "ClusterError",
-        "CompileError",
-        "CostError",
-        "InfeasibleError",
-        "MeshError",
-        "ShardingError",
-        "SolverError",
-        "StablehloAlpaError",
-        "TraceError",
-    ),
-    "stablehlo_alpa.inter_op": (
-        "AutoStages",
-        "ManualStages",
-        "PlannedPipeline",
-        "UniformStages",
-    ),
-    "stablehlo_alpa.layers": (
-        "AutoLayers",
-        "FollowModuleLayers",
-        "ManualLayers",
-        "grad",
-        "layer_boundary",
-        "value_and_grad",
-    ),
-    "stablehlo_alpa.partitioner": ("partition", "shardings"),
-    "stablehlo_alpa.planning": ("Collective", "Plan"),
-}
+def _public_names() -> dict[str, str]:
+    """The module of every public name."""
+    stub = resources.files(__name__).joinpath("__init__.pyi").read_text(encoding="utf-8")
+    return {
+        alias.name: node.module
+        for node in ast.parse(stub).body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
 
-_SUBMODULES = ("data",)
 
-__all__ = [
-    "PRESETS",
-    "AutoLayers",
-    "AutoStages",
-    "ClusterError",
-    "ClusterSpec",
-    "Collective",
-    "CompileError",
-    "Compiled",
-    "CostError",
-    "DataParallel",
-    "DeviceSpec",
-    "DistributedArray",
-    "FollowModuleLayers",
-    "FollowParallel",
-    "InfeasibleError",
-    "LogicalMesh",
-    "Lowered",
-    "ManualLayers",
-    "ManualSharding",
-    "ManualStages",
-    "MeshError",
-    "Method",
-    "Parallelized",
-    "PipeshardParallel",
-    "Plan",
-    "PlannedPipeline",
-    "RayCluster",
-    "RuntimeOptions",
-    "ShardParallel",
-    "ShardingError",
-    "SolverError",
-    "StablehloAlpaError",
-    "TraceError",
-    "UniformStages",
-    "Zero2Parallel",
-    "Zero3Parallel",
-    "data",
-    "grad",
-    "init",
-    "layer_boundary",
-    "parallelize",
-    "partition",
-    "save_checkpoint",
-    "shardings",
-    "shutdown",
-    "value_and_grad",
-]
+_MODULES = _public_names()
+
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(importlib.import_module(module), name)
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _MODULES[name]
+    if module == __name__:
+        return importlib.import_module(f"{module}.{name}")
+    return getattr(importlib.import_module(module), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *globals()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import math
 import sys
 from pathlib import Path
@@ -12,13 +13,13 @@ import jax.numpy as jnp
 import typer
 from jax.extend.mlir import ir
 
-from stablehlo_alpa.api.sizes import parse_bytes
 from stablehlo_alpa.cluster import PRESETS, ClusterSpec, logical_mesh_shapes, preset_for
 from stablehlo_alpa.errors import MeshError, StablehloAlpaError, TraceError
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import Plan
 from stablehlo_alpa.planning.planner import PlanOptions, plan_program
+from stablehlo_alpa.units import parse_bytes
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -111,6 +112,28 @@ def make_plan(path: Path, mesh: str, device: str, hosts: int, budget: str | None
     )
 
 
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        try:
+            version = importlib.metadata.version("stablehlo-alpa")
+        except importlib.metadata.PackageNotFoundError:
+            version = "a checkout that is not installed"
+        typer.echo(f"stablehlo-alpa {version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="print the version and exit"
+        ),
+    ] = False,
+) -> None:
+    """Plans StableHLO modules for meshes of devices."""
+
+
 @app.command()
 def plan(
     file: ModuleFile,
@@ -123,8 +146,6 @@ def plan(
     """Plans a module for a mesh of devices and prints the plan."""
     found = make_plan(file, mesh, device, hosts, memory_budget)
     typer.echo(str(found) if explain is None else str(found.explain(explain)))
-    for remark in found.remarks:
-        typer.echo(f"remark: {remark}", err=True)
 
 
 @app.command()

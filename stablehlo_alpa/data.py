@@ -9,13 +9,13 @@ from typing import Any
 
 import jax
 
-from stablehlo_alpa.api import Compiled
+from stablehlo_alpa.api.stages import Compiled
 
 _END = object()
 
 
 def prefetch(
-    batches: Iterable[Any], compiled: Compiled, *, argnum: int = 1, size: int = 2
+    batches: Iterable[Any], compiled: Compiled, *, argnum: int | str = 1, size: int = 2
 ) -> Generator[Any, None, None]:
     """Brings batches to the devices that need them while earlier ones are worked on.
 
@@ -24,7 +24,7 @@ def prefetch(
     Args:
         batches: pytrees of arrays, as the function takes them.
         compiled: of the function: ``step.compile(state, batch)``.
-        argnum: which argument of the function a batch is.
+        argnum: which argument of the function a batch is, by position or by name.
         size: batches that are ready or on their way; each takes the memory of a batch.
 
     Yields:
@@ -40,7 +40,7 @@ def prefetch(
     """
     if size < 1:
         raise ValueError(f"size must be >= 1, got {size}")
-    inputs = [i for i, n in enumerate(compiled.plan.program.input_argnum) if n == argnum]
+    inputs = compiled.plan.program.inputs_of(argnum)
     if not inputs:
         raise ValueError(f"{compiled.plan.program.name} has no arrays in argument {argnum}")
     executable = compiled.executable

@@ -47,6 +47,8 @@ int64_t getPhase(Operation *op) {
   return phase ? phase.getInt() : -1;
 }
 
+bool isJoin(Operation *op) { return isa<AccumulateOp, CollectOp>(op); }
+
 bool runsOnce(Operation *op) {
   return op->hasAttr(kOnceAttrName) || getPhase(op) >= kApplyPhase;
 }

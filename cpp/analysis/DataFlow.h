@@ -28,6 +28,9 @@ inline constexpr int64_t kForwardPhase = 0;
 inline constexpr int64_t kBackwardPhase = 1;
 inline constexpr int64_t kApplyPhase = 2;
 
+/// True for the operators through which values leave the micro-batches.
+bool isJoin(Operation *op);
+
 /// True if an operator runs once per step, whatever the number of
 /// micro-batches.
 bool runsOnce(Operation *op);

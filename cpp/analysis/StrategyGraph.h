@@ -114,7 +114,7 @@ struct StrategyGraph {
 };
 
 /// Enumerates the strategies of a module whose operators have roles (see
-/// OperatorMerging.h). Fails with a diagnostic on a module without roles.
+/// OperatorRoles.h). Fails with a diagnostic on a module without roles.
 FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
                                             MeshAttr mesh);
 

@@ -3,7 +3,7 @@
 #include "cpp/analysis/StrategyGraphBuilder.h"
 
 #include "cpp/analysis/DataFlow.h"
-#include "cpp/analysis/OperatorMerging.h"
+#include "cpp/analysis/OperatorRoles.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {

@@ -1,6 +1,6 @@
 //===- StrategyTables.cpp - Interned tables, plans and joins --------------===//
 
-#include "cpp/analysis/OperatorMerging.h"
+#include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/StrategyGraphBuilder.h"
 
 #include <cstring>

@@ -129,7 +129,8 @@ std::string getTypeName(Type type) {
 /// What an argument or a result of a stage is, `input 3` or `transfer 0`.
 std::string getKind(ArrayRef<NamedAttribute> attributes) {
   for (StringRef name :
-       {StringRef(kInputAttrName), StringRef(kOutputAttrName),
+       {StringRef(kInputAttrName), StringRef(kBatchAttrName),
+        StringRef(kMicroBatchAttrName), StringRef(kOutputAttrName),
         StringRef(kTransferAttrName), StringRef(kLocalAttrName),
         StringRef(kAccumulatorAttrName)}) {
     for (NamedAttribute attribute : attributes) {

@@ -386,6 +386,55 @@ FailureOr<SmallVector<Value>> AccumulateOp::localize(LocalContext &context) {
 }
 
 //===----------------------------------------------------------------------===//
+// CollectOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult CollectOp::verify() {
+  auto part = cast<RankedTensorType>(getOperand().getType());
+  auto whole = cast<RankedTensorType>(getResult().getType());
+  auto dimension = static_cast<int64_t>(getDimension());
+  // C2
+  if (dimension < 0 || dimension >= part.getRank()) {
+    return emitOpError() << "dimension " << dimension << " is none of the "
+                         << part.getRank() << " of " << part;
+  }
+  // C1
+  bool fits = part.getElementType() == whole.getElementType() &&
+              part.getRank() == whole.getRank();
+  for (int64_t index = 0; fits && index < part.getRank(); ++index) {
+    int64_t own = part.getDimSize(index), all = whole.getDimSize(index);
+    fits = own == all || (index == dimension && own > 0 && all % own == 0);
+  }
+  return fits ? success()
+              : emitOpError() << "parts " << part << " along dimension "
+                              << dimension << " do not make up " << whole;
+}
+
+/// Every device has the parts of all micro-batches: along the dimension nothing
+/// is split.
+ShardingRule CollectOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors factors;
+  for (auto [index, size] : llvm::enumerate(
+           cast<RankedTensorType>(getOperand().getType()).getShape())) {
+    factors.emplace_back();
+    if (static_cast<uint64_t>(index) != getDimension()) {
+      factors.back().push_back(rule.addFactor(size, FactorKind::Parallel));
+    }
+  }
+  rule.operands = {factors, {}};
+  rule.results = {factors};
+  return rule;
+}
+
+OperatorRole CollectOp::getOperatorRole() { return OperatorRole::Follower; }
+
+/// Cutting a stage into phases replaces it by an update of what is collected.
+FailureOr<SmallVector<Value>> CollectOp::localize(LocalContext &context) {
+  return failure();
+}
+
+//===----------------------------------------------------------------------===//
 // ReshardOp
 //===----------------------------------------------------------------------===//
 

@@ -40,6 +40,7 @@ inline constexpr llvm::StringLiteral kBatchAttrName = "alpa.batch";
 inline constexpr llvm::StringLiteral kOnceAttrName = "alpa.once";
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
     "alpa.micro_batches";
+inline constexpr llvm::StringLiteral kMicroBatchAttrName = "alpa.micro_batch";
 inline constexpr llvm::StringLiteral kInputAttrName = "alpa.input";
 inline constexpr llvm::StringLiteral kOutputAttrName = "alpa.output";
 inline constexpr llvm::StringLiteral kTransferAttrName = "alpa.transfer";

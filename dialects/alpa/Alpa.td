@@ -32,16 +32,19 @@ def Alpa_Dialect : Dialect {
     - `alpa.layer`, `alpa.phase` on operators: the layer of the model, and when
       the operator runs: 0 forward and 1 backward, once per micro-batch, 2 and
       above when gradients are applied, in that order, once per step;
-    - `alpa.batch` on arguments of which every micro-batch has its own part;
+    - `alpa.batch` on arguments of which every micro-batch has its own part, and
+      `alpa.input` on the others: the number of the step's input. One input can
+      be both, in parts and whole;
+    - `alpa.micro_batch` on the argument that is the number of the micro-batch;
     - `alpa.once` on operators of the forward phase that run once per step all
       the same, before the first micro-batch, and on arguments and results of a
       stage that cross once per step;
     - `alpa.micro_batches` on the function: micro-batches of a step;
-    - on arguments and results of a stage, what they are: `alpa.input` and
-      `alpa.output` (of the whole step, by number), `alpa.transfer` (a value
-      that another stage makes or needs), `alpa.local` (one that another phase
-      of the stage makes or needs), `alpa.accumulator` (a sum over the
-      micro-batches).
+    - on arguments and results of a stage, what they are: `alpa.input`,
+      `alpa.batch` and `alpa.output` (of the whole step, by number),
+      `alpa.transfer` (a value that another stage makes or needs), `alpa.local`
+      (one that another phase of the stage makes or needs), `alpa.accumulator`
+      (what is joined over the micro-batches).
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -176,6 +179,36 @@ def Alpa_AccumulateOp : Alpa_Op<"accumulate", [
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+
+def Alpa_CollectOp : Alpa_Op<"collect", [
+    Pure,
+    DeclareOpInterfaceMethods<Alpa_ShardingRuleOpInterface,
+                              ["localize", "getOperatorRole"]>]> {
+  let summary = "The parts that the micro-batches of a step have, side by side";
+  let description = [{
+    What it uses runs once per micro-batch, what uses it once per step. The part
+    of micro-batch `number` lies at position `number` of the dimension.
+
+    Example:
+    ```mlir
+    %1 = alpa.collect %0 at %number along 0
+        : tensor<2x4xf32>, tensor<ui32> to tensor<8x4xf32>
+    ```
+
+    **Constraints:**
+    - (C1) operand and result have the same element type and the same sizes but
+      for the dimension, where the result's is a multiple of the operand's;
+    - (C2) the dimension is one of the operand's.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, AnyRankedTensor:$number,
+                       I64Attr:$dimension);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $operand `at` $number `along` $dimension attr-dict `:` type($operand) `,`
+    type($number) `to` type($result)
+  }];
+  let hasVerifier = 1;
 }
 
 def Alpa_ReshardOp : Alpa_Op<"reshard", [Pure, SameOperandsAndResultType]> {

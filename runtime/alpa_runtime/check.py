@@ -125,11 +125,10 @@ class _MeshCheck:
         plan, mesh = self._plan, self._mesh
         for index, value in enumerate(plan.inputs):
             for placement in value.placements:
-                wanted = plan.num_micro_batches if value.is_batch else 1
-                if len(placement.buffers) != wanted:
+                if len(placement.buffers) not in (1, plan.num_micro_batches):
                     raise ProgramError(
                         f"{plan.name}: input {index} fills {len(placement.buffers)} buffers of "
-                        f"mesh {placement.mesh}, needs {wanted}"
+                        f"mesh {placement.mesh}, needs 1 or {plan.num_micro_batches}"
                     )
                 if placement.mesh == mesh:
                     for buffer in placement.buffers:

@@ -20,15 +20,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
+import numpy as np
 from jax.sharding import Sharding
 
 from alpa_runtime.errors import InputError
 from alpa_runtime.keys import data_of, impl_of, key_shape, with_impl
+from alpa_runtime.peers import Peers
 
 Key = TypeVar("Key")
 
 VERSION = 1
 _INDEX = "index.json"
+# In a checkpoint that is being written: what went wrong in the process of that number.
+_FAILURE = "failed-"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +70,15 @@ class PartWriter:
         """
         ocp = _orbax()
         if self._writer is None:
-            self._writer = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
-        kept = {name: data_of(array) for name, array in arrays.items()}
-        if any(array.platform() == "cpu" for array in kept.values()):
-            # The host's view of a CPU array is the array: the next step would write into it.
-            kept = {name: jax.numpy.copy(array) for name, array in kept.items()}
+            # Meetings are named after the folder: other checkpoints may be under way.
+            own = ocp.options.MultiprocessingOptions(
+                barrier_sync_key_prefix=Path(folder).parent.name
+            )
+            self._writer = ocp.AsyncCheckpointer(
+                ocp.PyTreeCheckpointHandler(multiprocessing_options=own),
+                multiprocessing_options=own,
+            )
+        kept = {name: _detached(data_of(array)) for name, array in arrays.items()}
         self._writer.save(Path(folder).absolute(), args=ocp.args.PyTreeSave(kept))
 
     def wait(self) -> None:
@@ -152,7 +160,7 @@ def remove_folder(folder: Path, timeout_s: float = 5.0) -> None:
 
 
 class Saving:
-    """A checkpoint that is being written.
+    """A checkpoint that is being written, by all processes that ``jax.distributed`` joins.
 
     The folder appears under its name once everything is in it, or not at all.
     """
@@ -163,19 +171,22 @@ class Saving:
         """Begins.
 
         Args:
-            target: the folder; one that exists is replaced.
+            target: the folder, in a file system that all processes share; one that exists is
+                replaced.
             begin: starts to write into a folder, and returns what waits for the end.
+
+        Raises:
+            OSError: the folder cannot be made, or some process does not see it.
         """
         self._target = Path(target).absolute()
-        self._temporary = self._target.with_name(
-            f"{self._target.name}.partial-{uuid.uuid4().hex[:12]}"
-        )
+        self._peers = Peers()
+        self._temporary = self._make_folder()
         self._error: BaseException | None = None
-        self._temporary.mkdir(parents=True)
         try:
             finish = begin(self._temporary)
         except BaseException:
-            remove_folder(self._temporary)
+            if self._peers.is_lead:
+                remove_folder(self._temporary)
             raise
         self._thread = threading.Thread(target=self._finish, args=(finish,))
         self._thread.start()
@@ -190,19 +201,69 @@ class Saving:
         """Whether `wait` would return, or raise, at once."""
         return not self._thread.is_alive()
 
+    def _make_folder(self) -> Path:
+        """The folder that is written into, one for all processes."""
+        name = self._peers.told_by_lead(f"{self._target.name}.partial-{uuid.uuid4().hex[:12]}")
+        folder = self._target.with_name(name)
+        error: OSError | None = None
+        if self._peers.is_lead:
+            try:
+                folder.mkdir(parents=True)
+            except OSError as found:
+                error = found
+        self._peers.are_all(True)
+        seen = self._peers.are_all(folder.is_dir())
+        if error is not None:
+            raise error
+        if not all(seen):
+            if self._peers.is_lead:
+                remove_folder(folder)
+            raise OSError(
+                f"process {seen.index(False)} does not see {folder}, which process 0 has tried to "
+                "make: a checkpoint must be in a file system that all processes share"
+            )
+        return folder
+
     def _finish(self, finish: Callable[[], None]) -> None:
+        """Whatever happens to one process is left as a note, so that none waits for it in vain."""
+        peers, folder = self._peers, self._temporary
         try:
-            finish()
-            if self._target.exists():
-                old = self._temporary.with_name(self._temporary.name + "-old")
-                self._target.rename(old)
-                self._temporary.rename(self._target)
-                remove_folder(old)
-            else:
-                self._temporary.rename(self._target)
+            self._noting(finish)
+            peers.meet(f"{folder.name}-written")
+            if peers.is_lead and not self._failures():
+                self._noting(self._publish)
+            peers.meet(f"{folder.name}-published")
+            failures = self._failures()
+            peers.meet(f"{folder.name}-seen")
+            if failures and self._error is None:
+                number, reason = next(iter(failures.items()))
+                self._error = OSError(f"process {number} failed to write {self._target}: {reason}")
+        except BaseException as error:
+            self._error = self._error or error
+        if self._error is not None and peers.is_lead:
+            remove_folder(folder)
+
+    def _noting(self, act: Callable[[], None]) -> None:
+        try:
+            act()
         except BaseException as error:
             self._error = error
-            remove_folder(self._temporary)
+            note = self._temporary / f"{_FAILURE}{self._peers.number}"
+            note.write_text(f"{type(error).__name__}: {error}")
+
+    def _failures(self) -> dict[int, str]:
+        """What went wrong, by number of the process."""
+        notes = sorted(self._temporary.glob(f"{_FAILURE}*"))
+        return {int(note.name.removeprefix(_FAILURE)): note.read_text() for note in notes}
+
+    def _publish(self) -> None:
+        if not self._target.exists():
+            self._temporary.rename(self._target)
+            return
+        old = self._temporary.with_name(self._temporary.name + "-old")
+        self._target.rename(old)
+        self._temporary.rename(self._target)
+        remove_folder(old)
 
 
 def describe(key: str, array: Any, part: str, name: str) -> Leaf:
@@ -219,6 +280,15 @@ def _data_sharding(leaf: Leaf, sharding: Sharding) -> Sharding:
     if leaf.key_impl is None or not isinstance(sharding, jax.sharding.NamedSharding):
         return sharding
     return jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
+
+
+def _detached(array: jax.Array) -> Any:
+    """What may be written while the array is donated."""
+    if jax.process_count() > 1 and array.is_fully_addressable:
+        # Of this process alone, such as a counter: orbax writes that of the first process.
+        return np.array(array)
+    # The host's view of a CPU array is the array: the next step would write into it.
+    return jax.numpy.copy(array) if array.platform() == "cpu" else array
 
 
 def _orbax() -> Any:

@@ -45,6 +45,13 @@ def aval_of(array: Any) -> Any:
     return array.aval if hasattr(array, "aval") else jax.typeof(array)
 
 
+def concrete_type() -> type[Any]:
+    """The class of arrays that are there, and not traced."""
+    # While jax traces, even new arrays would be.
+    with jax.ensure_compile_time_eval():
+        return type(jax.numpy.zeros(()))
+
+
 def fetched(array: Any) -> Any:
     """An array of this process: what a cluster keeps is brought here."""
     return array.fetch() if hasattr(array, "fetch") else array
@@ -89,6 +96,35 @@ def check_inputs(plan: Plan, avals: Sequence[jax.ShapeDtypeStruct], args: Sequen
         check_input(plan.name, name, aval, checked_aval(plan.name, name, arg))
         if hasattr(arg, "is_deleted") and arg.is_deleted():
             raise deleted_error(plan.name, name)
+    donated = frozenset(i for i, value in enumerate(plan.inputs) if value.is_donated)
+    check_shared(plan.name, args, donated, lambda i: plan.inputs[i].value.name or f"input {i}")
+
+
+def check_shared(
+    function: str, args: Sequence[Any], donated: frozenset[int], name: Callable[[int], str]
+) -> None:
+    """Refuses an array that is donated as one argument and passed as another one too.
+
+    jaxlib 0.10.2 crashes the process when several CPU devices are given such arrays.
+
+    Args:
+        function: its name.
+        args: the flat inputs.
+        donated: those that are donated.
+        name: of an input.
+
+    Raises:
+        InputError: naming both.
+    """
+    first: dict[int, int] = {}
+    for index, arg in enumerate(args):
+        other = first.setdefault(id(arg), index)
+        if other != index and not donated.isdisjoint((other, index)) and hasattr(arg, "is_deleted"):
+            taken = other if other in donated else index
+            raise InputError(
+                f"{name(other)} and {name(index)} of {function} are one array and {name(taken)} is "
+                "donated: its buffers would be overwritten while they are read, pass a copy of one"
+            )
 
 
 def check_input(function: str, name: str, aval: Any, found: Any) -> None:

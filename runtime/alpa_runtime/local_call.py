@@ -8,16 +8,17 @@ their channels and replica groups.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 from jax.extend.core import Primitive
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import func
-from jax.interpreters import mlir
+from jax.interpreters import ad, batching, mlir
 
-from alpa_runtime.errors import ProgramError
+from alpa_runtime.errors import InputError, ProgramError
 from alpa_runtime.program import SpmdProgram, ValueSpec, numpy_dtype
 
 TensorType = tuple[tuple[int, ...], str]
@@ -103,3 +104,14 @@ def _lower(ctx: Any, *args: Any, module: LocalModule) -> list[Any]:
 
 
 mlir.register_lowering(local_call_p, _lower)
+
+
+def _refuse(what: str, *args: Any, module: LocalModule, **_: Any) -> NoReturn:
+    raise InputError(
+        f"{module.name} is {what}, but a planned program is what it was planned as: transform the "
+        "function that it was made of, and plan the result"
+    )
+
+
+ad.primitive_jvps[local_call_p] = functools.partial(_refuse, "differentiated")
+batching.primitive_batchers[local_call_p] = functools.partial(_refuse, "batched by jax.vmap")

@@ -10,8 +10,9 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from alpa_runtime.analysis import MemoryStats, Reports, cost_of, memory_of, text_of
+from alpa_runtime.analysis import Inspected, Reports
 from alpa_runtime.checkpoint import Leaf, read_part
+from alpa_runtime.context import outside_mesh, outside_trace
 from alpa_runtime.cpu_pool import require_cpu_pool
 from alpa_runtime.device_mesh import make_mesh, whole_mesh
 from alpa_runtime.errors import RuntimeMeshError
@@ -28,7 +29,7 @@ from alpa_runtime.tracing import Event, Tracer, write_trace
 from alpa_runtime.transport import InProcessTransport
 
 
-class LocalExecutable:
+class LocalExecutable(Inspected):
     """An `Executable` on devices of this process, or of all that ``jax.distributed`` has joined.
 
     Making one raises ``RuntimeMeshError`` when there are not as many devices as the plan is for, or
@@ -81,6 +82,7 @@ class LocalExecutable:
         """The mesh where there is one; else one of all devices, see `whole_mesh`."""
         return whole_mesh(self.meshes)
 
+    @outside_mesh
     def compile(self) -> None:
         """See `Executable`."""
         for worker in self._workers:
@@ -106,6 +108,7 @@ class LocalExecutable:
         results: tuple[jax.Array, ...] = self._run(*args)
         return results
 
+    @outside_trace
     def _step(self, *args: Any) -> tuple[jax.Array, ...]:
         """A step of several programs; all that it needs is made here, and goes with it."""
         check_inputs(self.plan, self._avals, args)
@@ -135,6 +138,22 @@ class LocalExecutable:
             steps[mesh].perform(position)
         return tuple(steps[o.mesh].buffers[o.buffer] for o in self.plan.outputs)
 
+    def inline(self, *args: Any) -> tuple[jax.Array, ...]:
+        """The step as a part of the program that ``jax.jit`` is tracing, donation left out.
+
+        Args:
+            *args: one array-like per flat input, traced ones among them.
+
+        Raises:
+            RuntimeMeshError: the step is more than one program.
+        """
+        if self._sole is None:
+            raise RuntimeMeshError(
+                f"{self.plan.name} runs several programs and cannot be a part of another"
+            )
+        return self._sole.inline(*args)
+
+    @outside_trace
     def feed(self, index: int, array: Any) -> Any:
         """See `Executable`."""
         # What comes from the host is copied; an array of several devices may be moved by a program.
@@ -144,6 +163,7 @@ class LocalExecutable:
         # A program takes arrays alone.
         return fed if self._sole is None else next(iter(fed.content.values()))
 
+    @outside_mesh
     def create(
         self, make: Callable[..., Any], leaves: Sequence[Any], argnums: Sequence[int]
     ) -> list[Any]:
@@ -162,24 +182,13 @@ class LocalExecutable:
                 made[index] = value
         return made
 
+    @outside_mesh
     def restore(self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]) -> list[Any]:
         """See `Executable`."""
         shardings = [self.in_shardings[index] for index in argnums]
         found = read_part(folder, dict(enumerate(zip(leaves, shardings, strict=True))))
         values = [self.plan.inputs[index].value for index in argnums]
         return [weakened(found[i]) if value.is_weak else found[i] for i, value in enumerate(values)]
-
-    def as_text(self, program: int | str | None = None) -> str:
-        """See `Executable`."""
-        return text_of(self.plan, self._reports(), program)
-
-    def memory_analysis(self) -> tuple[MemoryStats, ...]:
-        """See `Executable`."""
-        return memory_of(self.plan, self._reports())
-
-    def cost_analysis(self) -> tuple[Mapping[str, float], ...]:
-        """See `Executable`."""
-        return cost_of(self.plan, self._reports())
 
     def close(self) -> None:
         """See `Executable`; there is nothing to end."""

@@ -12,8 +12,17 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
-from alpa_runtime.errors import InputError
-from alpa_runtime.inputs import check_input, checked_aval, deleted_error, fetched
+from alpa_runtime.context import outside_mesh, outside_trace
+from alpa_runtime.errors import InputError, ProgramError
+from alpa_runtime.inputs import (
+    aval_of,
+    check_input,
+    check_shared,
+    checked_aval,
+    concrete_type,
+    deleted_error,
+    fetched,
+)
 from alpa_runtime.keys import data_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.program import SpmdProgram, ValueSpec, weakened
@@ -38,13 +47,15 @@ class MeshProgram:
             NamedSharding(mesh, value.logical_spec) for value in program.outputs
         )
         self._avals = tuple(value.aval(program.mesh_sizes) for value in program.inputs)
+        self._donated = frozenset(program.donated)
         self._compiled: jax.stages.Compiled | None = None
         self._array_type: type[Any] = jax.Array
         # Arrays that come with another sharding make jax refuse the call. As long as none did, the
         # arguments go to it unseen; afterwards each is looked at first.
         self._must_place = False
+        self._function = _global_function(program, mesh)
         self._jitted = jax.jit(
-            _global_function(program, mesh),
+            self._function,
             in_shardings=self.in_shardings,
             out_shardings=self.out_shardings,
             donate_argnums=program.donated,
@@ -75,6 +86,8 @@ class MeshProgram:
         # A list costs half of a generator here, on the path of every call.
         if any([type(arg) is array and arg.is_deleted() for arg in args]):  # noqa: C419
             raise self._deleted(args)
+        if self._donated and len(set(map(id, args))) < len(args):
+            check_shared(self.program.name, args, self._donated, self._name)
         if self._must_place:
             return compiled(*self.place(args))
         try:
@@ -88,6 +101,32 @@ class MeshProgram:
             self._must_place = True
             return compiled(*placed)
 
+    @outside_mesh
+    def inline(self, *args: Any) -> tuple[jax.Array, ...]:
+        """Puts the program into the one that ``jax.jit`` is tracing, without donation.
+
+        Args:
+            *args: one array-like per input, traced ones among them.
+
+        Raises:
+            InputError: an argument has another shape or dtype than the program takes.
+            ProgramError: the text is the program of whole arrays, which XLA has to partition alone.
+        """
+        if self.program.is_global:
+            raise ProgramError(
+                f"{self.program.name} is partitioned by XLA as a whole program and cannot be a "
+                "part of another"
+            )
+        if len(args) != len(self.program.inputs):
+            raise InputError(
+                f"{self.program.name} takes {len(self.program.inputs)} arrays, got {len(args)}"
+            )
+        for index, arg in enumerate(args):
+            check_input(self.program.name, self._name(index), self._avals[index], aval_of(arg))
+        results: tuple[jax.Array, ...] = self._function(*args)
+        return results
+
+    @outside_trace
     def place(self, args: Sequence[Any]) -> list[Any]:
         """Moves arrays whose sharding is not the program's; leaves everything else alone."""
         self.check(args)
@@ -119,6 +158,7 @@ class MeshProgram:
     def _name(self, index: int) -> str:
         return self.program.inputs[index].name or f"input {index}"
 
+    @outside_mesh
     def compile(self) -> jax.stages.Compiled:
         """Compiles now, without arguments; the first call does so otherwise.
 
@@ -126,7 +166,7 @@ class MeshProgram:
             the compiled stage, for its text, cost and memory analysis.
         """
         if self._compiled is None:
-            self._array_type = type(jax.numpy.zeros(()))
+            self._array_type = concrete_type()
             self._compiled = self._jitted.lower(*self._avals).compile()
         return self._compiled
 

@@ -31,18 +31,15 @@ class Placer:
 
     def place(self, index: int, array: Any) -> dict[tuple[int, int], jax.Array]:
         """An input by mesh and buffer: those that hold it, or its micro-batches."""
-        value = self._plan.inputs[index]
-        parts = self._cut(array) if value.is_batch else [array]
-        return {
-            (placement.mesh, buffer): put(part, self._shardings[placement.mesh][buffer])
-            for placement in value.placements
-            for buffer, part in zip(placement.buffers, parts, strict=True)
-        }
+        placed = {}
+        for placement in self._plan.inputs[index].placements:
+            parts = self._cut(array) if placement.is_cut else [array]
+            for buffer, part in zip(placement.buffers, parts, strict=True):
+                placed[placement.mesh, buffer] = put(part, self._shardings[placement.mesh][buffer])
+        return placed
 
     def _cut(self, array: Any) -> Sequence[Any]:
         """The micro-batches of a batch."""
-        if self._plan.num_micro_batches == 1:
-            return [array]
         if not isinstance(array, jax.Array):
             return np.split(np.asarray(fetched(array)), self._plan.num_micro_batches)
         parts: Sequence[Any] = self._cut_here(array)

@@ -99,11 +99,17 @@ class Placement:
 
     Attributes:
         mesh: number of the mesh.
-        buffers: one buffer that holds it whole, or one per micro-batch.
+        buffers: one buffer that holds it whole, or one per micro-batch, which hold equal parts
+            along dimension 0.
     """
 
     mesh: int
     buffers: tuple[int, ...]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether every buffer holds a micro-batch."""
+        return len(self.buffers) > 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,16 +117,14 @@ class PlanInput:
     """A flat input of a step.
 
     Attributes:
-        value: what the caller passes; for a batch the whole of it. Its axes mean nothing, unless
-            it is partial over some.
-        is_batch: whether dimension 0 is cut into micro-batches.
+        value: what the caller passes, the whole of it. Its axes mean nothing, unless it is partial
+            over some.
         is_donated: whether the caller gives the buffers away.
         placements: the meshes that it is fed to, the one that keeps it first. Other meshes that
             need it are sent it.
     """
 
     value: ValueSpec
-    is_batch: bool
     is_donated: bool
     placements: tuple[Placement, ...]
 
@@ -192,7 +196,7 @@ class Plan:
             buffers=(tuple(range(total)),),
             instructions=((Run(0, taken, made, program.name),),),
             inputs=tuple(
-                PlanInput(value, False, index in program.donated, (Placement(0, (index,)),))
+                PlanInput(value, index in program.donated, (Placement(0, (index,)),))
                 for index, value in enumerate(program.inputs)
             ),
             outputs=tuple(
@@ -239,7 +243,3 @@ class Plan:
             if Placement(mesh, (buffer,)) in fed.placements:
                 return dataclasses.replace(own, is_weak=fed.value.is_weak)
         return own
-
-
-# The name that the planner still has for it.
-PipelinePlan = Plan

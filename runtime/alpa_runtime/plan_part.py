@@ -192,7 +192,7 @@ class PlanPart:
                 buffers |= self._place_rows(placement.buffers, array)
                 continue
             parts = [array]
-            if value.is_batch and len(placement.buffers) > 1:
+            if placement.is_cut:
                 parts = np.split(np.asarray(array), len(placement.buffers))
             for buffer, part in zip(placement.buffers, parts, strict=True):
                 buffers[buffer] = put_everywhere(part, self._worker.shardings[buffer], value.value)

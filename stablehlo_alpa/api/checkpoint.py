@@ -16,10 +16,13 @@ from alpa_runtime.keys import is_key
 def save_checkpoint(path: str | os.PathLike[str], state: Any, *, wait: bool = True) -> Saving:
     """Saves a state, every array by the processes that hold it.
 
-    The state may be used, and donated, as soon as this returns; the files are written behind.
+    The state may be used, and donated, as soon as this returns; the files are written behind. Under
+    ``jax.distributed`` all processes call it, as they do their computations, and it is one
+    checkpoint; arrays of one process alone are taken from the first.
 
     Args:
-        path: of a folder, which appears when everything is in it. One that exists is replaced.
+        path: of a folder, which appears when everything is in it. One that exists is replaced. All
+            processes must see it.
         state: a pytree of arrays, of this process or of a cluster.
         wait: whether to return only once the folder is there.
 
@@ -65,7 +68,8 @@ def _begin(folder: Path, leaves: Sequence[tuple[str, Any]]) -> Callable[[], None
     def finish() -> None:
         for wait in finishing:
             wait()
-        write_index(folder, entries)
+        if jax.process_index() == 0:
+            write_index(folder, entries)
 
     return finish
 

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import jax
 from alpa_runtime import ensure_cpu_pool
 
 from stablehlo_alpa.api.methods import Method, PipeshardParallel, ShardParallel
-from stablehlo_alpa.api.parallelized import Parallelized, Settings
+from stablehlo_alpa.api.parallelized import Parallelized
+from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.errors import MeshError, TraceError
+from stablehlo_alpa.frontend import Function
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 @overload
 def parallelize(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     *,
     method: Method = ...,
     devices: Sequence[jax.Device] | None = ...,
     cluster: RayCluster | None = ...,
-    donate_argnums: int | Iterable[int] = ...,
-    static_argnums: int | Iterable[int] = ...,
-    batch_argnums: int | Iterable[int] = ...,
-) -> Parallelized: ...
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    batch_argnums: int | str | Iterable[int | str] = ...,
+) -> Parallelized[P, R]: ...
 
 
 @overload
@@ -39,10 +45,12 @@ def parallelize(
     method: Method = ...,
     devices: Sequence[jax.Device] | None = ...,
     cluster: RayCluster | None = ...,
-    donate_argnums: int | Iterable[int] = ...,
-    static_argnums: int | Iterable[int] = ...,
-    batch_argnums: int | Iterable[int] = ...,
-) -> Callable[[Callable[..., Any]], Parallelized]: ...
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    batch_argnums: int | str | Iterable[int | str] = ...,
+) -> Callable[[Callable[P, R]], Parallelized[P, R]]: ...
 
 
 def parallelize(
@@ -51,24 +59,38 @@ def parallelize(
     method: Method = ShardParallel(),  # noqa: B008
     devices: Sequence[jax.Device] | None = None,
     cluster: RayCluster | None = None,
-    donate_argnums: int | Iterable[int] = (),
-    static_argnums: int | Iterable[int] = (),
-    batch_argnums: int | Iterable[int] = (),
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    batch_argnums: int | str | Iterable[int | str] = (),
 ) -> Any:
     """Parallelises a function of pytrees over devices.
 
+    Arguments mean what they mean to ``jax.jit``, and so do donated and static ones: given by number
+    or by name, they are found however they are passed.
+
     Args:
-        fun: the function; left out when used as a decorator with arguments.
+        fun: the function, or anything callable; left out when used as a decorator with arguments.
         method: how; by default the ILP chooses everything.
         devices: devices to run on, in the order of the flattened mesh; all by default.
         cluster: a Ray cluster to run on instead, for ``PipeshardParallel``.
-        donate_argnums: arguments whose buffers the call may overwrite.
-        static_argnums: arguments that are compile-time constants.
-        batch_argnums: arguments that hold a batch; by default those that are neither state (an
-            argument with the structure and shapes of an output), scalars nor PRNG keys.
+        donate_argnums: positions of arguments whose buffers the call may overwrite.
+        donate_argnames: their names.
+        static_argnums: positions of arguments that are compile-time constants.
+        static_argnames: their names.
+        batch_argnums: arguments that hold a batch, by position or by name; by default those that
+            are neither state (an argument with the structure and shapes of an output), scalars nor
+            PRNG keys.
 
     Returns:
         a `Parallelized`, to be called as ``fun``.
+
+    Raises:
+        TypeError: ``fun`` cannot be called, or ``method`` is none.
+        ValueError: the function has no such argument (as from ``jax.jit``).
+        TraceError: an argument is donated and static, or a batch that is static or not there.
+        MeshError: there are no devices, or both devices and a cluster.
 
     Example:
         >>> step = parallelize(train_step, donate_argnums=0)
@@ -78,40 +100,64 @@ def parallelize(
     """
     if not isinstance(method, Method):
         raise TypeError(f"method must be made by ShardParallel() or another method, got {method!r}")
-    if cluster is not None and devices is not None:
-        raise MeshError(
-            "devices= are those of this process, cluster= has its own: pass one of both"
+    if fun is not None and not callable(fun):
+        raise TypeError(
+            f"fun must be callable, got {fun!r}: a method is passed as method=, and a decorator "
+            "with arguments takes them all by keyword"
         )
-    if cluster is not None and not isinstance(method, PipeshardParallel):
-        raise MeshError(
-            f"cluster= runs pipelines: method must be PipeshardParallel(...), got {method!r}; "
-            "with UniformStages(1) it has one stage"
-        )
+    batches = (batch_argnums,) if isinstance(batch_argnums, int | str) else tuple(batch_argnums)
     settings = Settings(
         method=method,
         devices=None if devices is None else tuple(devices),
         cluster=cluster,
-        donate_argnums=_tuple(donate_argnums),
-        static_argnums=_tuple(static_argnums),
-        batch_argnums=_tuple(batch_argnums),
+        batch_argnums=batches,
     )
-    if settings.devices == ():
-        raise MeshError("devices is empty, a mesh has at least one device")
-    both = set(settings.donate_argnums) & set(settings.static_argnums)
-    if both:
-        raise TraceError(
-            f"arguments {sorted(both)} are donated and static, they can be one of both"
-        )
+    _check_place(settings)
+    _check_apart(donate_argnums, static_argnums, "numbers")
+    _check_apart(donate_argnames, static_argnames, "names")
     if devices is None:
         _prepare_cpu_pool()
-    if fun is None:
-        return functools.partial(Parallelized, settings=settings)
-    return Parallelized(fun, settings)
+
+    def decorate(fun: Callable[..., Any]) -> Parallelized[..., Any]:
+        function = Function(
+            fun,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+        )
+        function.check_batches(settings.batch_argnums)
+        return Parallelized(fun, function, settings)
+
+    return decorate if fun is None else decorate(fun)
 
 
-def _tuple(argnums: int | Iterable[int]) -> tuple[int, ...]:
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    return tuple(operator.index(number) for number in numbers)
+def _check_place(settings: Settings) -> None:
+    method = settings.method
+    if settings.cluster is not None and settings.devices is not None:
+        raise MeshError(
+            "devices= are those of this process, cluster= has its own: pass one of both"
+        )
+    if settings.cluster is not None and not isinstance(method, PipeshardParallel):
+        raise MeshError(
+            f"cluster= runs pipelines: method must be PipeshardParallel(...), got {method!r}; "
+            "with UniformStages(1) it has one stage"
+        )
+    if settings.devices == ():
+        raise MeshError("devices is empty, a mesh has at least one device")
+
+
+def _check_apart(donated: Any, static: Any, kind: str) -> None:
+    """Raises ``TraceError`` when arguments are donated and static."""
+    single = (int, str)
+    first, second = (
+        {one} if isinstance(one, single) else set(one or ()) for one in (donated, static)
+    )
+    if first & second:
+        raise TraceError(
+            f"arguments with the {kind} {sorted(first & second)} are donated and static, they can "
+            "be one of both"
+        )
 
 
 def _prepare_cpu_pool() -> None:

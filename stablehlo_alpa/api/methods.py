@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import jax
-import numpy as np
 from alpa_runtime import RuntimeOptions
 from jax.sharding import NamedSharding, PartitionSpec
 
-from stablehlo_alpa.api.sizes import parse_bytes
-from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, logical_mesh_shapes, preset_for
-from stablehlo_alpa.cost import StrategyGraph
+from stablehlo_alpa.api.batches import batch_inputs, is_key
+from stablehlo_alpa.cluster import DeviceSpec, logical_mesh_shapes, preset_for
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op import AutoStages, StageOption, check_schedule
 from stablehlo_alpa.layers import AutoLayers, LayerOption
-from stablehlo_alpa.planning.pins import (
-    Mask,
-    combine,
-    input_rows,
-    pin_inputs,
-    pin_mask,
-    split_work_masks,
+from stablehlo_alpa.planning import (
+    Exactly,
+    Finest,
+    Near,
+    Prescription,
+    SplitBatch,
+    Whole,
+    Wish,
 )
+from stablehlo_alpa.units import parse_bytes
 
 BACKENDS = ("alpa", "shardy", "gspmd")
 
@@ -45,6 +45,15 @@ class Method:
         backend: who writes the program of each device: ``"alpa"``, our own passes, or XLA's
             partitioner under the plan's shardings, ``"shardy"`` or ``"gspmd"`` (the one that jax is
             configured to use).
+        num_micro_batches: equal parts of the batch, one after the other, that a step works on;
+            gradients are reduced once, behind the last. None searches: on one mesh only when the
+            whole batch does not fit the memory.
+        micro_batches: ``"shards"``: what a step computes is what it computes on the whole batch,
+            and is refused where that takes more than one micro-batch at a time (batch statistics).
+            ``"independent"``: the differentiated function is traced for one micro-batch and what it
+            returns, and the gradients, are joined as ``reduction`` says; ``num_micro_batches`` has
+            to be given.
+        reduction: of independent micro-batches: ``"mean"`` of floating-point numbers, or ``"sum"``.
     """
 
     mesh_shape: tuple[int, ...] | None = None
@@ -52,10 +61,15 @@ class Method:
     device: str | DeviceSpec | None = None
     time_limit_s: float = 600.0
     backend: str = "alpa"
+    num_micro_batches: int | None = None
+    micro_batches: str = "shards"
+    reduction: str = "mean"
 
     def __post_init__(self) -> None:
-        if self.backend not in BACKENDS:
-            raise ValueError(f"backend is {self.backend!r}, must be one of {', '.join(BACKENDS)}")
+        _check_choice("backend", self.backend, BACKENDS)
+        _check_choice("micro_batches", self.micro_batches, ("shards", "independent"))
+        _check_choice("reduction", self.reduction, ("mean", "sum"))
+        self._check_micro_batches()
         if self.mesh_shape is not None:
             shape = tuple(int(size) for size in self.mesh_shape)
             if not shape or any(size < 1 for size in shape):
@@ -68,6 +82,32 @@ class Method:
         if self.device is not None:
             object.__setattr__(self, "device", _device(self.device))
 
+    def _check_micro_batches(self) -> None:
+        count = self.num_micro_batches
+        if count is not None and count < 1:
+            raise ValueError(f"num_micro_batches must be >= 1, got {count}")
+        if self.micro_batches == "independent" and count is None:
+            raise ValueError(
+                'micro_batches="independent" gives another result for every number of them: pass '
+                "num_micro_batches"
+            )
+        if self.micro_batches != "independent" and self.reduction != "mean":
+            raise ValueError(
+                f"reduction={self.reduction!r} is of independent micro-batches: pass "
+                'micro_batches="independent", or leave it out (shards of a batch are joined as the '
+                "step has it)"
+            )
+        if (count or 1) > 1 and self.backend != "alpa":
+            raise ValueError(
+                f"num_micro_batches={count} makes several programs, backend={self.backend!r} "
+                'partitions one: pass backend="alpa"'
+            )
+
+    @property
+    def num_parts(self) -> int:
+        """Parts of a batch of which the function is traced for one."""
+        return (self.num_micro_batches or 1) if self.micro_batches == "independent" else 1
+
     @property
     def axis_names(self) -> tuple[str, ...] | None:
         """Names of the mesh axes, None for the usual ones."""
@@ -79,15 +119,28 @@ class Method:
             return (self.mesh_shape,)
         return tuple(logical_mesh_shapes(num_devices, num_hosts))
 
-    def pins(
-        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
-    ) -> Mapping[int, Mask]:
-        """Strategies that the method prescribes, per node of the graph."""
-        return {}
+    def prescription(self, program: TracedProgram) -> Prescription:
+        """What the method prescribes for the inputs of a program."""
+        return Prescription()
+
+    @property
+    def follows_inputs(self) -> bool:
+        """Whether the plan depends on where the inputs lie."""
+        return False
 
     def bind(self, flat: Sequence[Any]) -> Method:
         """The method for these flat inputs; only one that follows its inputs changes."""
         return self
+
+    def brief(self) -> str:
+        """The method with the attributes that are not at their defaults."""
+        default = type(self)()
+        given = [
+            f"{one.name}={getattr(self, one.name)!r}"
+            for one in fields(self)
+            if getattr(self, one.name) != getattr(default, one.name)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
 
 
 @dataclass(frozen=True)
@@ -103,44 +156,50 @@ class DataParallel(Method):
         """One axis, unless a shape is given."""
         return (self.mesh_shape or (num_devices,),)
 
-    def pins(
-        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
-    ) -> Mapping[int, Mask]:
-        """Batches split on dimension 0, state as the method says, the rest replicated."""
-        masks: dict[int, Mask] = {}
-        batch_spec = PartitionSpec(mesh.axis_names)
+    def prescription(self, program: TracedProgram) -> Prescription:
+        """Batches split on dimension 0, state as the method says, the rest whole."""
+        batch, others = batch_inputs(program)
+        wishes: dict[int, Wish] = {}
         for index, value in enumerate(program.inputs):
-            node = int(graph.input_node[index])
-            if index in program.batch and value.shape:
-                combine(masks, node, pin_mask(program, graph, mesh, index, batch_spec))
-            elif self._splits(program, graph, index):
-                combine(masks, node, _split_mask(graph, index))
+            if index in batch and value.shape:
+                wishes[index] = SplitBatch()
+            elif index in program.aliases:
+                wishes[index] = self._state_wish
+            elif is_key(value):
+                wishes[index] = Whole()
             else:
-                combine(masks, node, pin_mask(program, graph, mesh, index, PartitionSpec()))
-        # Without this a small batch would be gathered and the step computed on every device.
-        for node, mask in split_work_masks(graph).items():
-            combine(masks, node, mask)
-        return masks
+                wishes[index] = self._other_wish(others.get(index, ""))
+        return Prescription(inputs=wishes, splits_work=True)
 
-    def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:
-        """Whether input ``index`` has to be split although it is no batch."""
-        return False
+    @property
+    def _state_wish(self) -> Wish:
+        """For parameters and optimiser state."""
+        return Whole()
+
+    def _other_wish(self, remark: str) -> Wish:
+        """For what is neither state nor a batch: parameters that the program does not change."""
+        return Whole(remark)
 
 
 @dataclass(frozen=True)
 class Zero2Parallel(DataParallel):
     """Data parallelism whose optimiser state is split wherever a dimension divides."""
 
-    def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:
-        return index in program.aliases and not bool(graph.input_is_parameter[index])
+    @property
+    def _state_wish(self) -> Wish:
+        return Finest(spares_parameters=True)
 
 
 @dataclass(frozen=True)
 class Zero3Parallel(DataParallel):
     """Data parallelism whose optimiser state and parameters are split."""
 
-    def _splits(self, program: TracedProgram, graph: StrategyGraph, index: int) -> bool:
-        return index in program.aliases or bool(graph.input_is_parameter[index])
+    @property
+    def _state_wish(self) -> Wish:
+        return Finest()
+
+    def _other_wish(self, remark: str) -> Wish:
+        return Finest()
 
 
 @dataclass(frozen=True)
@@ -176,11 +235,9 @@ class ManualSharding(Method):
         """As given."""
         return self.names
 
-    def pins(
-        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
-    ) -> Mapping[int, Mask]:
+    def prescription(self, program: TracedProgram) -> Prescription:
         """The inputs named in ``in_specs``."""
-        masks: dict[int, Mask] = {}
+        pinned: dict[int, PartitionSpec] = {}
         for key, spec in self.in_specs.items():
             specs = (
                 _by_name(program, key, spec)
@@ -188,23 +245,36 @@ class ManualSharding(Method):
                 else _by_argument(program, key, spec)
             )
             for index, one in specs.items():
-                mask = pin_mask(program, graph, mesh, index, one)
-                combine(masks, int(graph.input_node[index]), mask)
-        return masks
+                before = pinned.setdefault(index, one)
+                if _trimmed(before) != _trimmed(one):
+                    raise ShardingError(
+                        f"in_specs pins {program.inputs[index].name} twice, to {before} and to "
+                        f"{one}; leave one of them out"
+                    )
+        return Prescription({index: Exactly(one) for index, one in pinned.items()})
 
 
 @dataclass(frozen=True)
 class FollowParallel(Method):
-    """Inputs keep the shardings that the arrays of the first call have.
+    """Inputs keep the shardings that they have, on the mesh that they lie on.
+
+    Arrays with other shardings, or on another mesh, get a plan of their own.
 
     Attributes:
         flat_specs: per flat input its sharding, None for arrays that have none; filled in from the
-            arrays of the call.
+            arrays of a call.
         names: names of the axes of their mesh.
+        devices: of their mesh, flattened; None where they lie on an abstract one.
     """
 
     flat_specs: tuple[PartitionSpec | None, ...] = ()
     names: tuple[str, ...] | None = None
+    devices: tuple[jax.Device, ...] | None = None
+
+    @property
+    def follows_inputs(self) -> bool:
+        """It does."""
+        return True
 
     @property
     def axis_names(self) -> tuple[str, ...] | None:
@@ -226,39 +296,36 @@ class FollowParallel(Method):
             )
         mesh = named[0].mesh
         for other in named:
-            if other.mesh.shape != mesh.shape:
+            if other.mesh.shape != mesh.shape or _mesh_devices(other.mesh) != _mesh_devices(mesh):
                 raise MeshError(
-                    f"inputs lie on different meshes: {dict(mesh.shape)} and "
-                    f"{dict(other.mesh.shape)}"
+                    f"inputs lie on different meshes: {_mesh_name(mesh)} and "
+                    f"{_mesh_name(other.mesh)}; bring them to one with jax.device_put"
                 )
         specs = tuple(s.spec if isinstance(s, NamedSharding) else None for s in shardings)
-        return FollowParallel(
+        return replace(
+            self,
             mesh_shape=tuple(mesh.shape.values()),
-            memory_budget=self.memory_budget,
-            device=self.device,
-            time_limit_s=self.time_limit_s,
-            backend=self.backend,
             flat_specs=specs,
             names=tuple(mesh.axis_names),
+            devices=_mesh_devices(mesh),
         )
 
-    def pins(
-        self, program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh
-    ) -> Mapping[int, Mask]:
-        """Every input that came with a sharding."""
-        return pin_inputs(program, graph, mesh, dict(enumerate(self.flat_specs)))
+    def prescription(self, program: TracedProgram) -> Prescription:
+        """Every input that came with a sharding keeps it, where the program allows that."""
+        return Prescription(
+            inputs={i: Near(spec) for i, spec in enumerate(self.flat_specs) if spec is not None}
+        )
 
 
 @dataclass(frozen=True)
 class PipeshardParallel(Method):
     """A pipeline: runs of layers on submeshes, each split by the ILP.
 
-    The function must take its gradients by ``stablehlo_alpa.grad`` or ``value_and_grad``. It runs
-    once per micro-batch; loss, auxiliary output and gradients are averaged over them, so a loss has
-    to be a mean over its batch. ``mesh_shape`` is not used: stages have theirs.
+    The function must take its gradients by ``stablehlo_alpa.grad`` or ``value_and_grad``; one
+    without gradients is a pipeline that runs forward only. ``mesh_shape`` is not used: stages have
+    theirs.
 
     Attributes:
-        num_micro_batches: equal parts of a batch; None searches.
         layers: how the forward function is cut into layers.
         stages: how layers become stages.
         schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"`` or ``"interleaved"``; None searches.
@@ -266,7 +333,6 @@ class PipeshardParallel(Method):
         runtime: how it is run, e.g. traced.
     """
 
-    num_micro_batches: int | None = None
     layers: LayerOption = field(default_factory=AutoLayers)
     stages: StageOption = field(default_factory=AutoStages)
     schedule: str | None = None
@@ -280,8 +346,6 @@ class PipeshardParallel(Method):
                 f"backend={self.backend!r} splits one program over one mesh; a pipeline has "
                 'several and takes "alpa"'
             )
-        if self.num_micro_batches is not None and self.num_micro_batches < 1:
-            raise ValueError(f"num_micro_batches must be >= 1, got {self.num_micro_batches}")
         if self.num_chunks < 1:
             raise ValueError(f"num_chunks must be >= 1, got {self.num_chunks}")
         if self.num_chunks > 1 and self.schedule != "interleaved":
@@ -298,27 +362,36 @@ class PipeshardParallel(Method):
             check_schedule(self.schedule)
 
 
+def _mesh_devices(mesh: Any) -> tuple[jax.Device, ...] | None:
+    """Of a mesh, flattened; None of an abstract one, which has none."""
+    return tuple(mesh.devices.flat) if isinstance(mesh, jax.sharding.Mesh) else None
+
+
+def _mesh_name(mesh: Any) -> str:
+    devices = _mesh_devices(mesh)
+    where = "" if devices is None else f" of devices {[device.id for device in devices]}"
+    return f"{dict(mesh.shape)}{where}"
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, must be one of {', '.join(choices)}")
+
+
 def _device(device: str | DeviceSpec) -> DeviceSpec:
     return device if isinstance(device, DeviceSpec) else preset_for(device)
 
 
-def _split_mask(graph: StrategyGraph, index: int) -> Mask | None:
-    """Strategies that split an input most finely; None when it cannot be split."""
-    rows = input_rows(graph, index)
-    if rows is None:
-        return None
-    sizes = np.asarray(graph.mesh_shape)
-    parts = np.where(rows >= 0, sizes[None, :], 1).prod(axis=1)
-    mask: Mask = parts == parts.max()
-    return mask
+def _trimmed(spec: PartitionSpec) -> tuple[Any, ...]:
+    """A spec without the dimensions at its end that it leaves whole."""
+    entries = list(spec)
+    while entries and entries[-1] is None:
+        entries.pop()
+    return tuple(entries)
 
 
 def _by_name(program: TracedProgram, name: str, spec: PartitionSpec) -> dict[int, PartitionSpec]:
-    found = {
-        index: spec
-        for index, value in enumerate(program.inputs)
-        if value.name == name or (value.name.startswith(name) and value.name[len(name)] in ".[")
-    }
+    found = dict.fromkeys(program.inputs_of(name), spec)
     if not found:
         raise ShardingError(
             f"in_specs names {name!r}, inputs of {program.name} are "
@@ -330,12 +403,13 @@ def _by_name(program: TracedProgram, name: str, spec: PartitionSpec) -> dict[int
 
 def _by_argument(program: TracedProgram, argnum: int, spec: Any) -> dict[int, PartitionSpec]:
     """Broadcasts a pytree prefix of specs over the leaves of an argument."""
-    leaves = [i for i, number in enumerate(program.input_argnum) if number == argnum]
+    leaves = program.inputs_of(argnum)
     if not leaves:
         raise ShardingError(
             f"in_specs names argument {argnum}, {program.name} has no array in that position"
         )
-    arguments = jax.tree.unflatten(program.in_tree, range(len(program.inputs)))[0]
+    positional, named = jax.tree.unflatten(program.in_tree, range(len(program.inputs)))
+    arguments = (*positional, *named.values())
     argument = next(a for a in arguments if leaves[0] in jax.tree.leaves(a))
 
     def is_spec(node: Any) -> bool:

@@ -1,91 +1,126 @@
-"""A parallelised function: plans and compiles once per abstract signature, then runs."""
+"""A parallelised function: plans and compiles once per signature, then runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import jax
-from alpa_runtime import InputError, RuntimeOptions, ensure_cpu_pool
+from alpa_runtime.inputs import concrete_type
 from jax.extend.core import jaxpr_as_fun
+from jax.interpreters.partial_eval import DynamicJaxprTracer
 
+from stablehlo_alpa.api.bound import BoundParallelized
 from stablehlo_alpa.api.checkpoint import match_leaves
-from stablehlo_alpa.api.methods import Method, PipeshardParallel, mesh_size
-from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
-from stablehlo_alpa.api.stages import Compiled, Lowered, Target, ThisProcess
-from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
-from stablehlo_alpa.errors import MeshError, TraceError
-from stablehlo_alpa.frontend import TracedProgram, abstract, positions, trace
-from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
-from stablehlo_alpa.intra_op import SolveOptions
-from stablehlo_alpa.layers import LayerOption, layer_context
-from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
+from stablehlo_alpa.api.prepared import Prepared
+from stablehlo_alpa.api.settings import Settings
+from stablehlo_alpa.api.stages import Compiled, Lowered
+from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend import Function, abstract
+from stablehlo_alpa.frontend.signature import (
+    Signature,
+    avals_of,
+    check_hashable,
+    context,
+    described,
+    placements_of,
+    split,
+)
 
-if TYPE_CHECKING:
-    from alpa_runtime.ray import RayCluster
-
-# Hosts of accelerators that only exist on paper (heuristic: what every preset's host has).
-_PAPER_HOST_DEVICES = 8
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """How a function is parallelised; see ``parallelize``."""
-
-    method: Method
-    devices: tuple[jax.Device, ...] | None
-    cluster: RayCluster | None
-    donate_argnums: tuple[int, ...]
-    static_argnums: tuple[int, ...]
-    batch_argnums: tuple[int, ...]
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
 
 
-class Parallelized:
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Last:
+    """What was called last, and as what.
+
+    Attributes:
+        arguments, context: of its signature.
+        descriptions: of its flat inputs.
+        shardings: of its flat inputs, when the method follows them.
+        array_type: the class of concrete arrays.
+        compiled: what was called.
+    """
+
+    arguments: Any
+    context: tuple[Any, ...]
+    descriptions: list[Any]
+    shardings: list[Any] | None
+    array_type: type[Any]
+    compiled: Compiled
+
+    def fits(self, arguments: Any, leaves: Sequence[Any]) -> bool:
+        """Whether a call is of the same signature."""
+        return bool(
+            self.arguments == arguments
+            and described(leaves, self.array_type) == self.descriptions
+            and context() == self.context
+            and (self.shardings is None or _shardings(leaves) == self.shardings)
+        )
+
+
+class Parallelized(Generic[P, R]):
     """What ``parallelize`` returns; call it as the function it was made from.
 
-    Plans and compiled programs are kept per abstract signature: structure, shapes, dtypes and
-    values of static arguments.
+    Plans and compiled programs are kept per signature. Two calls have the same one when they have
+    it under ``jax.jit``: structure, shapes, dtypes and weak types of arrays, types and values of
+    static arguments, and the context (number types, PRNG implementation, context mesh, ...).
+
+    As with any function, copies are the object itself.
     """
 
     __name__: str
-    __wrapped__: Callable[..., Any]
+    __wrapped__: Callable[P, R]
 
-    def __init__(self, fun: Callable[..., Any], settings: Settings):
-        functools.update_wrapper(self, fun)
-        self._fun = fun
-        self._settings = settings
-        self._plans: dict[Any, Plan | PlannedPipeline] = {}
-        self._compiled: dict[Any, Compiled] = {}
-        self._last: tuple[tuple[Any, ...], Compiled] | None = None
+    def __init__(self, fun: Callable[P, R], function: Function, settings: Settings):
+        """Made by ``parallelize``.
+
+        Args:
+            fun: the function.
+            function: it under ``jax.jit``.
+            settings: how it is parallelised.
+        """
+        # Attributes of the object that is called stay there: they are not ours to shadow.
+        functools.update_wrapper(self, fun, updated=())
+        self.__name__ = function.name
+        self._function, self._settings = function, settings
+        self._prepared: dict[Signature, Prepared] = {}
+        self._last: _Last | None = None
+        self._array_type: type[Any] | None = None
         self._lock = threading.RLock()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs the function on the mesh; plans and compiles at the first call of a signature."""
-        static, dynamic = self._split(args)
-        flat, tree = jax.tree.flatten((dynamic, kwargs))
-        if self._last is not None:
-            last_static, compiled = self._last
-            if static == last_static and compiled.takes(flat, tree):
-                try:
-                    return compiled.call_flat(flat)
-                except InputError:
-                    # Other shapes or dtypes: another signature, or a mistake that the call
-                    # below reports.
-                    pass
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in flat):
-            raise TraceError(
-                f"{self.__name__} is called inside of jax.jit, jax.grad or another transformation, "
-                "but runs on devices of its own: transform the function that it is made of, or use "
-                "stablehlo_alpa.partition"
-            )
-        compiled = self.compile(*args, **kwargs)
-        self._last = (static, compiled)
-        return compiled.call_flat(flat)
+        arguments, leaves = split(self._function, args, kwargs)
+        last = self._last
+        if last is None or not last.fits(arguments, leaves):
+            if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+                inlined: R = self._inline(leaves, args, kwargs)
+                return inlined
+            last = self._find(arguments, leaves, args, kwargs)
+        result: R = last.compiled.call_flat(leaves)
+        return result
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Parallelized[P, R]: ...
+
+    @overload
+    def __get__(
+        self: Parallelized[Concatenate[S, Q], R], instance: S, owner: Any = None
+    ) -> BoundParallelized[Q, R]: ...
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """A method of an object, which is its first argument."""
+        return self if instance is None else BoundParallelized(self, instance)
 
     def plan(self, *args: Any, **kwargs: Any) -> Any:
         """Plans without compiling or touching devices.
@@ -97,37 +132,26 @@ class Parallelized:
         Returns:
             a `Plan`, or a `PlannedPipeline` under ``PipeshardParallel``.
         """
-        return self._plan(args, kwargs)[1]
+        with self._lock:
+            return self._prepare(args, kwargs).plan
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Plans and binds to the devices."""
-        return self._lower(self.plan(*args, **kwargs))
-
-    def _lower(self, plan: Plan | PlannedPipeline) -> Lowered:
-        method, cluster = self._settings.method, self._settings.cluster
-        options = method.runtime if isinstance(method, PipeshardParallel) else RuntimeOptions()
-        if cluster is not None:
-            target: Target = OnCluster(cluster, options)
-        else:
-            target = ThisProcess(self._devices(), options)
-        return Lowered(plan, target, method.backend)
+        """Plans and binds to the devices; what its ``compile`` makes, calls run."""
+        with self._lock:
+            return self._prepare(args, kwargs).lowered
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:
         """Plans and compiles."""
         with self._lock:
-            key = self._key(args, kwargs)
-            if key not in self._compiled:
-                self._check_devices()
-                _, plan = self._plan(args, kwargs)
-                self._compiled[key] = self._lower(plan).compile()
-            return self._compiled[key]
+            return self._prepare(args, kwargs).compiled
 
     def create_state(
         self,
         init_fn: Callable[..., Any],
         *init_args: Any,
         batch: Sequence[Any] | None = None,
-        argnum: int = 0,
+        kwargs: Mapping[str, Any] | None = None,
+        argnum: int | str = 0,
     ) -> Any:
         """Makes the training state already sharded as the plan wants it.
 
@@ -136,23 +160,24 @@ class Parallelized:
         Args:
             init_fn: makes the state from ``init_args``, traceable by jax.
             *init_args: its arguments.
-            batch: the other arguments of the parallelised function, in order, as arrays or
-                ``jax.ShapeDtypeStruct``; may be left out once the function was planned for such a
-                state.
-            argnum: which argument of the parallelised function the state is.
+            batch: all other arguments that the parallelised function is called with by position,
+                in order: static ones as they are, the rest as arrays or ``jax.ShapeDtypeStruct``.
+                May be left out, with ``kwargs``, once the function was compiled for such a state.
+            kwargs: all other arguments that it is called with by keyword, likewise.
+            argnum: which argument the state is: its position among all of them, or its name when
+                it is passed by keyword.
 
         Returns:
             the state.
+
+        Example:
+            >>> state = step.create_state(init, key, batch=(batch,), kwargs={"train": True})
+            >>> state, loss = step(state, batch, train=True)
         """
         closed, shapes = jax.make_jaxpr(init_fn, return_shape=True)(*init_args)
-        avals = [
-            jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
-            if hasattr(a, "weak_type")
-            else jax.ShapeDtypeStruct(a.shape, a.dtype)
-            for a in closed.out_avals
-        ]
         tree: Any = jax.tree.structure(shapes)
-        compiled = self._for_state(tree, avals, batch, argnum)
+        state = tree.unflatten(map(_type_of, closed.out_avals))
+        compiled = self._for_state(state, batch, kwargs, argnum)
         leaves = compiled.create(jaxpr_as_fun(closed), jax.tree.leaves(init_args), argnum)
         return tree.unflatten(leaves)
 
@@ -162,7 +187,8 @@ class Parallelized:
         state: Any,
         *,
         batch: Sequence[Any] | None = None,
-        argnum: int = 0,
+        kwargs: Mapping[str, Any] | None = None,
+        argnum: int | str = 0,
     ) -> Any:
         """Reads the training state from a checkpoint, sharded as the plan wants it.
 
@@ -172,7 +198,8 @@ class Parallelized:
             path: what ``save_checkpoint`` wrote.
             state: a pytree like the state, of ``jax.ShapeDtypeStruct`` or arrays.
             batch: as in `create_state`.
-            argnum: which argument of the parallelised function the state is.
+            kwargs: as in `create_state`.
+            argnum: as in `create_state`.
 
         Raises:
             InputError: there is no checkpoint, or it is of another state.
@@ -182,171 +209,135 @@ class Parallelized:
         avals = [abstract(leaf) for _, leaf in keyed]
         keys = [jax.tree_util.keystr(key) for key, _ in keyed]
         leaves = match_leaves(path, keys, avals)
-        compiled = self._for_state(tree, avals, batch, argnum)
+        compiled = self._for_state(tree.unflatten(avals), batch, kwargs, argnum)
         return tree.unflatten(compiled.restore(Path(path), leaves, argnum))
 
+    def __repr__(self) -> str:
+        return f"<{self.__name__} parallelized by {self._settings.method.brief()}>"
+
+    def __copy__(self) -> Parallelized[P, R]:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Parallelized[P, R]:
+        return self
+
+    def __reduce__(self) -> str:
+        """As functions are pickled: by name."""
+        name = getattr(self, "__qualname__", self.__name__)
+        found: Any = importlib.import_module(self.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is not self:
+            raise TypeError(
+                f"{self!r} is pickled by name, and {self.__module__}.{name} is not it: decorate "
+                "the function where it is defined, or pickle the function and parallelize it anew"
+            )
+        return name
+
     def _for_state(
-        self, tree: Any, avals: Sequence[Any], batch: Sequence[Any] | None, argnum: int
+        self,
+        state: Any,
+        batch: Sequence[Any] | None,
+        kwargs: Mapping[str, Any] | None,
+        argnum: int | str,
     ) -> Compiled:
-        if batch is not None:
-            args = list(batch)
-            args.insert(argnum, tree.unflatten(avals))
-            return self.compile(*args)
-        wanted = [(tuple(a.shape), a.dtype) for a in avals]
-        for key, compiled in self._compiled.items():
-            if _argument(key, compiled.plan.program, argnum) == (tree, wanted):
-                return compiled
+        """What runs a call with such a state."""
+        if batch is not None or kwargs is not None:
+            args, named = list(batch or ()), dict(kwargs or {})
+            if isinstance(argnum, str):
+                named[argnum] = state
+            elif 0 <= argnum <= len(args):
+                args.insert(argnum, state)
+            else:
+                raise TraceError(
+                    f"argnum={argnum} is not among the {len(args) + 1} positional arguments of "
+                    f"{self.__name__}, the state and those in batch="
+                )
+            return self.compile(*args, **named)
+        wanted = _types(state)
+        for prepared in self._prepared.values():
+            if prepared.is_compiled and _types(prepared.argument(argnum)) == wanted:
+                return prepared.compiled
         raise TraceError(
-            f"{self.__name__} was not planned for this state yet: pass batch=(...), the shapes of "
-            "its other arguments"
+            f"{self.__name__} was not planned for this state yet: pass batch=(...), its other "
+            "positional arguments or their shapes, and kwargs={...}, those by keyword"
         )
 
-    def _plan(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
-        with self._lock:
-            key = self._key(args, kwargs)
-            if key not in self._plans:
-                self._plans[key] = self._make_plan(args, kwargs)
-            return key, self._plans[key]
+    def _prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+        """What is made for the signature of a call; the lock is held."""
+        arguments, leaves = split(self._function, args, kwargs)
+        check_hashable(self._function, arguments)
+        # First, because it names the argument that is no array.
+        types, named = self._function.abstracted(args, kwargs)
+        settings, placements = self._settings, ()
+        method = settings.method.bind(leaves)
+        if method is not settings.method:
+            settings = dataclasses.replace(settings, method=method)
+            placements = placements_of(leaves)
+        key = Signature(arguments, avals_of(leaves), context(), placements)
+        if key not in self._prepared:
+            self._prepared[key] = Prepared(self._function, settings, types, named)
+        return self._prepared[key]
 
-    def _make_plan(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> Plan | PlannedPipeline:
-        method = self._settings.method
-        if isinstance(method, PipeshardParallel):
-            return sweep(
-                lambda count: self._trace_layers(args, kwargs, method.layers, count),
-                self._pipeline_options(method),
-                method.num_micro_batches,
-                method.schedule,
-            )
-        return plan_program(self._trace(args, kwargs, 1), self._options(args, kwargs))
-
-    def _trace_layers(
+    def _find(
         self,
+        arguments: Any,
+        leaves: Sequence[Any],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
-        layers: LayerOption,
-        num_micro_batches: int,
-    ) -> TracedProgram:
-        with layer_context(layers):
-            return self._trace(args, kwargs, num_micro_batches)
-
-    def _trace(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], num_micro_batches: int
-    ) -> TracedProgram:
-        settings, num_args = self._settings, len(args)
-        return trace(
-            self._fun,
-            args,
-            kwargs,
-            static_argnums=positions(settings.static_argnums, num_args),
-            donate_argnums=positions(settings.donate_argnums, num_args),
-            batch_argnums=positions(settings.batch_argnums, num_args),
-            num_micro_batches=num_micro_batches,
+    ) -> _Last:
+        """Compiles for a call, and remembers it for the next one."""
+        with self._lock:
+            compiled = self._prepare(args, kwargs).compiled
+            self._array_type = array_type = self._array_type or concrete_type()
+        shardings = _shardings(leaves) if self._settings.method.follows_inputs else None
+        descriptions = described(leaves, array_type)
+        self._last = last = _Last(
+            arguments, context(), descriptions, shardings, array_type, compiled
         )
+        return last
 
-    def _pipeline_options(self, method: PipeshardParallel) -> PipelineOptions:
-        cluster = self._cluster(method)
-        return PipelineOptions(
-            cluster=cluster,
-            stages=method.stages,
-            num_chunks=method.num_chunks,
-            solve=self._solve_options(method, cluster),
-        )
-
-    @staticmethod
-    def _solve_options(method: Method, cluster: ClusterSpec) -> SolveOptions:
-        budget = method.memory_budget
-        return SolveOptions(
-            memory_budget=cluster.device.memory_bytes if budget is None else float(budget),
-            time_limit_s=method.time_limit_s,
-        )
-
-    def _options(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PlanOptions:
-        _, dynamic = self._split(args)
-        method = self._settings.method.bind(jax.tree.leaves((dynamic, dict(kwargs))))
-        cluster = self._cluster(method)
-        return PlanOptions(
-            cluster=cluster,
-            mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
-            axis_names=method.axis_names,
-            solve=self._solve_options(method, cluster),
-            pins=method.pins,
-        )
-
-    def _cluster(self, method: Method) -> ClusterSpec:
-        if self._settings.cluster is not None:
-            assert not isinstance(method.device, str)
-            return cluster_spec(find_hosts(self._settings.cluster), method.device)
-        if method.device is not None and method.mesh_shape is not None:
-            # Devices on paper: nothing has to exist.
-            assert isinstance(method.device, DeviceSpec)
-            size = mesh_size(method.mesh_shape)
-            per_host = size
-            if method.device.name != "cpu" and size % _PAPER_HOST_DEVICES == 0:
-                per_host = _PAPER_HOST_DEVICES
-            return ClusterSpec(method.device, size // per_host, per_host)
-        self._check_devices()
-        devices = self._devices()
-        assert not isinstance(method.device, str)
-        return cluster_of(devices, method.device)
-
-    def _devices(self) -> tuple[jax.Device, ...]:
-        if self._settings.devices is not None:
-            return self._settings.devices
-        devices = tuple(jax.devices())
-        if devices[0].platform == "cpu":
-            ensure_cpu_pool(len(devices), client_exists=True)
-        return devices
-
-    def _check_devices(self) -> None:
-        shape = self._settings.method.mesh_shape
-        if shape is None:
-            return
-        devices = self._devices()
-        if mesh_size(shape) != len(devices):
-            raise MeshError(
-                f"mesh {'x'.join(map(str, shape))} has {mesh_size(shape)} devices, "
-                f"{len(devices)} are given; pass devices= to choose some"
-            )
-
-    def _split(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Static and dynamic positional arguments."""
-        if not self._settings.static_argnums:
-            return (), args
-        static = set(positions(self._settings.static_argnums, len(args)))
-        return (
-            tuple(arg for i, arg in enumerate(args) if i in static),
-            tuple(arg for i, arg in enumerate(args) if i not in static),
-        )
-
-    def _key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        static, dynamic = self._split(args)
-        flat, tree = jax.tree.flatten((dynamic, dict(kwargs)))
-        try:
-            hash(static)
-        except TypeError as error:
+    def _inline(
+        self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """The function as a part of a program that ``jax.jit`` traces."""
+        name = self.__name__
+        traced = [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
+        is_manual = bool(jax.sharding.get_abstract_mesh().manual_axes)
+        if is_manual or not all(isinstance(leaf, DynamicJaxprTracer) for leaf in traced):
             raise TraceError(
-                f"static arguments of {self.__name__} must be hashable: {error}"
-            ) from error
-        bound = self._settings.method.bind(flat)
-        avals = []
-        for leaf in flat:
-            try:
-                aval = abstract(leaf)
-            except TypeError as error:
-                raise TraceError(f"argument of {self.__name__} is no array: {error}") from error
-            avals.append((tuple(aval.shape), aval.dtype, bool(aval.weak_type)))
-        follow = getattr(bound, "flat_specs", ())
-        return tree, tuple(avals), static, follow
+                f"{name} is called inside of jax.grad, jax.vmap, jax.shard_map or another "
+                "transformation, but is planned as it is: transform the function that it is made "
+                "of and parallelize the result, or use stablehlo_alpa.partition"
+            )
+        if not self._settings.has_one_mesh or self._settings.method.backend != "alpa":
+            raise TraceError(
+                f"{name} is called inside of jax.jit, but {self._settings.method.brief()} "
+                "makes programs of its own: call it outside, parallelize the whole function, or "
+                "use stablehlo_alpa.partition"
+            )
+        for leaf in traced:
+            mesh = jax.typeof(leaf).sharding.mesh
+            if mesh.explicit_axes:
+                raise TraceError(
+                    f"an argument of {name}, called inside of jax.jit, lies on a mesh with "
+                    f"explicit axes {mesh.explicit_axes}, and the plan has shardings of its own: "
+                    "use a mesh whose axes are of type Auto"
+                )
+        with self._lock:
+            return self._prepare(args, kwargs).lowered.inline(leaves)
 
 
-def _argument(key: Any, program: TracedProgram, argnum: int) -> tuple[Any, Any]:
-    """Structure and types of one positional argument of a signature."""
-    tree, avals, *_ = key
-    indices = [i for i, number in enumerate(program.input_argnum) if number == argnum]
-    arguments = jax.tree.unflatten(tree, range(len(avals)))[0]
-    for argument in arguments:
-        if indices and indices[0] in jax.tree.leaves(argument):
-            return jax.tree.structure(argument), [avals[i][:2] for i in indices]
-    return None, None
+def _shardings(leaves: Sequence[Any]) -> list[Any]:
+    return [getattr(leaf, "sharding", None) for leaf in leaves]
+
+
+def _type_of(aval: Any) -> jax.ShapeDtypeStruct:
+    weak = bool(getattr(aval, "weak_type", False))
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=weak)
+
+
+def _types(tree: Any) -> Any:
+    """Structure, shapes and dtypes of an argument."""
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [(getattr(x, "shape", None), getattr(x, "dtype", None)) for x in leaves]

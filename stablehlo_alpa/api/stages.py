@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,6 +69,12 @@ class Lowered:
         """
         self.plan = plan
         self._target, self._backend = target, backend
+        self._compiled: Compiled | None = None
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `compile` was called."""
+        return self._compiled is not None
 
     def as_text(self, stage: str | int | None = None, phase: str = "forward") -> str:
         """A module on the way to what is compiled.
@@ -99,16 +106,32 @@ class Lowered:
         program = dataclasses.replace(self.plan.spmd, text=exported, is_global=True)
         return alpa_runtime.Plan.of_program(program)
 
+    @functools.cached_property
+    def _executable(self) -> Executable:
+        return self._target.executable(self._runtime())
+
+    def inline(self, flat: Sequence[Any]) -> Any:
+        """The function as a part of the program that is being traced, donation left out.
+
+        Args:
+            flat: the flat inputs, some of which are traced by ``jax.jit``.
+        """
+        executable = self._executable
+        assert isinstance(executable, LocalExecutable)
+        return self.plan.program.out_tree.unflatten(executable.inline(*flat))
+
     def compile(self) -> Compiled:
-        """Compiles for the devices; on a cluster, starts the processes, which compile.
+        """Compiles for the devices, once; on a cluster, starts the processes, which compile.
 
         Raises:
             MeshError: there are not as many devices as the plan is for.
             ClusterError: a process did not start.
         """
-        compiled = Compiled(self.plan, self._target.executable(self._runtime()))
-        compiled.executable.compile()
-        return compiled
+        if self._compiled is None:
+            compiled = Compiled(self.plan, self._executable)
+            compiled.executable.compile()
+            self._compiled = compiled
+        return self._compiled
 
 
 class Compiled:
@@ -125,10 +148,6 @@ class Compiled:
     def __init__(self, plan: Plan | PlannedPipeline, executable: Executable):
         self.plan = plan
         self.executable = executable
-        # Only scalars change their weak type from call to call (0.1, then an array).
-        self._scalars = tuple(
-            (i, value.is_weak) for i, value in enumerate(plan.program.inputs) if not value.shape
-        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs one step."""
@@ -143,23 +162,6 @@ class Compiled:
     def call_flat(self, flat: Sequence[Any]) -> Any:
         """Runs one step on the flat inputs."""
         return self.plan.program.out_tree.unflatten(self.executable(*flat))
-
-    def takes(self, flat: Sequence[Any], tree: Any) -> bool:
-        """Whether a call has the structure and the weak types that this was compiled for.
-
-        Shapes and dtypes are left to the executable, which refuses others.
-        """
-        if tree != self.plan.program.in_tree:
-            return False
-        for index, is_weak in self._scalars:
-            leaf = flat[index]
-            kind = type(leaf)
-            weak = kind in _PYTHON_SCALARS or (
-                kind not in _NUMPY_TYPES and bool(getattr(leaf, "weak_type", False))
-            )
-            if weak != is_weak:
-                return False
-        return True
 
     @property
     def mesh(self) -> Any:
@@ -181,11 +183,13 @@ class Compiled:
         """Shardings in the structure of the result."""
         return jax.tree.unflatten(self.plan.program.out_tree, self.executable.out_shardings)
 
-    def argument_shardings(self, argnum: int) -> list[Any]:
-        """Shardings of the leaves of one positional argument."""
+    def argument_shardings(self, argnum: int | str) -> list[Any]:
+        """Shardings of the leaves of one argument, given by position or by name."""
         return [self.executable.in_shardings[i] for i in self._leaves(argnum)]
 
-    def create(self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int) -> list[Any]:
+    def create(
+        self, make: Callable[..., Any], leaves: Sequence[Any], argnum: int | str
+    ) -> list[Any]:
         """Runs a function whose results are one argument, each where the plan wants it.
 
         Args:
@@ -195,7 +199,7 @@ class Compiled:
         """
         return self.executable.create(make, leaves, self._leaves(argnum))
 
-    def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int) -> list[Any]:
+    def restore(self, folder: Path, leaves: Sequence[Leaf], argnum: int | str) -> list[Any]:
         """Reads one argument from a checkpoint, each leaf where the plan wants it.
 
         Args:
@@ -205,9 +209,9 @@ class Compiled:
         """
         return self.executable.restore(folder, leaves, self._leaves(argnum))
 
-    def _leaves(self, argnum: int) -> list[int]:
-        """Flat inputs of one positional argument."""
-        return [i for i, n in enumerate(self.plan.program.input_argnum) if n == argnum]
+    def _leaves(self, argnum: int | str) -> list[int]:
+        """Flat inputs of one argument."""
+        return self.plan.program.inputs_of(argnum)
 
     def close(self) -> None:
         """Ends the processes that it runs in, where it has some of its own.
@@ -233,7 +237,3 @@ class Compiled:
         """The backend's account of memory per device; of several meshes one each."""
         found = self.executable.memory_analysis()
         return found[0] if len(found) == 1 else found
-
-
-_PYTHON_SCALARS = frozenset({int, float, complex})
-_NUMPY_TYPES = frozenset({bool})

@@ -2,21 +2,26 @@
 
 from stablehlo_alpa.frontend import versions as versions
 from stablehlo_alpa.frontend.argnums import positions
+from stablehlo_alpa.frontend.function import Argument, Function, abstract, name_of
 from stablehlo_alpa.frontend.state import state_pairs
 from stablehlo_alpa.frontend.trace import (
     TracedProgram,
     TracedValue,
-    abstract,
     check_supported,
     trace,
+    trace_function,
 )
 
 __all__ = [
+    "Argument",
+    "Function",
     "TracedProgram",
     "TracedValue",
     "abstract",
     "check_supported",
+    "name_of",
     "positions",
     "state_pairs",
     "trace",
+    "trace_function",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +10,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from alpa_runtime.inputs import aval_of
 from alpa_runtime.keys import impl_of, is_key, key_shape
 from alpa_runtime.program import numpy_dtype
 from jax.extend.core import jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend.collection import paused_collection
+from stablehlo_alpa.frontend.function import Argument, Function
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 
 # Shapes of raw keys: threefry's, and those of the other implementations.
@@ -60,10 +59,13 @@ class TracedProgram:
         inputs, outputs: flat values.
         in_tree: structure of ``(args, kwargs)`` without the static arguments.
         out_tree: structure of the result.
-        input_argnum: for every flat input the position of its argument among all positional
-            arguments (static ones counted), -1 when it came by keyword.
+        input_argnum: for every flat input the position of its parameter among all positional ones
+            (static ones counted), however it was passed; -1 of a keyword-only one.
         donated: flat inputs that are donated.
-        batch: flat inputs that hold a batch.
+        batch: flat inputs that hold a batch, as declared or, where nothing is declared, as they
+            seem to.
+        declared_batch: those that are declared.
+        num_parts: the program is that of one of so many equal parts of every batch.
         aliases: flat input -> flat output that is its next-step value.
     """
 
@@ -77,20 +79,29 @@ class TracedProgram:
     donated: tuple[int, ...]
     batch: frozenset[int]
     aliases: Mapping[int, int]
+    declared_batch: frozenset[int] = frozenset()
+    num_parts: int = 1
 
     @cached_property
     def alias_option(self) -> str:
         """The state pairs as a pass option, ``in:out,in:out``."""
         return ",".join(f"{i}:{o}" for i, o in sorted(self.aliases.items()))
 
+    def inputs_of(self, argument: int | str) -> list[int]:
+        """Flat inputs of one argument, or of a part of one.
 
-def abstract(leaf: Any) -> jax.ShapeDtypeStruct:
-    """Shape, dtype and weak type of an array-like or of a ``ShapeDtypeStruct``."""
-    if isinstance(leaf, jax.ShapeDtypeStruct):
-        weak = bool(getattr(leaf, "weak_type", False))
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=weak)
-    aval = aval_of(leaf)
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+        Args:
+            argument: position of its parameter, or its name, as messages spell it
+                (``"state.params"``).
+        """
+        if isinstance(argument, int):
+            return [i for i, number in enumerate(self.input_argnum) if number == argument]
+        return [
+            i
+            for i, value in enumerate(self.inputs)
+            if value.name == argument
+            or (value.name.startswith(argument) and value.name[len(argument)] in ".[")
+        ]
 
 
 def trace(
@@ -98,12 +109,12 @@ def trace(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     *,
-    static_argnums: Sequence[int] = (),
-    donate_argnums: Sequence[int] = (),
-    batch_argnums: Sequence[int] = (),
+    static_argnums: int | Sequence[int] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    batch_argnums: Sequence[int | str] = (),
     num_micro_batches: int = 1,
 ) -> TracedProgram:
-    """Traces ``fun``.
+    """Traces a function by itself; see `trace_function`.
 
     Args:
         fun: function of pytrees.
@@ -111,108 +122,142 @@ def trace(
         kwargs: keyword arguments, likewise.
         static_argnums: positions of arguments that are compile-time constants.
         donate_argnums: positions of arguments whose buffers may be overwritten.
-        batch_argnums: positions of arguments that hold a batch; when empty, every argument that is
-            neither state, scalar nor PRNG key.
+        batch_argnums: as in `trace_function`.
+        num_micro_batches: as in `trace_function`.
+    """
+    function = Function(fun, static_argnums=static_argnums, donate_argnums=donate_argnums)
+    return trace_function(
+        function, args, kwargs, batch_argnums=batch_argnums, num_micro_batches=num_micro_batches
+    )
+
+
+def trace_function(
+    function: Function,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    batch_argnums: Sequence[int | str] = (),
+    num_micro_batches: int = 1,
+) -> TracedProgram:
+    """Traces a call of a function in the present context of jax.
+
+    Args:
+        function: the function.
+        args: positional arguments: arrays, scalars or ``jax.ShapeDtypeStruct`` in the leaves.
+        kwargs: keyword arguments, likewise.
+        batch_argnums: numbers or names of arguments that hold a batch; when empty, every argument
+            that is neither state, scalar nor PRNG key.
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
 
     Raises:
         TraceError: a batch cannot be cut, the function has no array arguments, has side effects or
             callbacks, is sharded by hand already, or a dimension is not a number.
     """
-    name = getattr(fun, "__name__", type(fun).__name__)
-    static = set(static_argnums)
-    dynamic = tuple(arg for i, arg in enumerate(args) if i not in static)
-    try:
-        avals, avals_kwargs = jax.tree.map(abstract, (tuple(dynamic), dict(kwargs)))
-    except TypeError as error:
-        raise TraceError(f"argument of {name} is no array: {error}") from error
-    remaining = iter(avals)
-    call_args = [arg if i in static else next(remaining) for i, arg in enumerate(args)]
-    in_tree = jax.tree.structure((avals, avals_kwargs))
-    paths = jax.tree_util.tree_flatten_with_path((avals, avals_kwargs))[0]
-    names, argnums = _input_names(fun, paths, [i for i in range(len(args)) if i not in static])
-    flat = [leaf for _, leaf in paths]
-    if not flat:
-        raise TraceError(f"{name} has no array arguments, nothing can be sharded")
-    for value, leaf in zip(names, flat, strict=True):
-        _check_static_shape(name, value, leaf.shape)
-
-    if num_micro_batches > 1:
-        whole = jax.eval_shape(lambda *a, **k: fun(*a, **k), *call_args, **avals_kwargs)
-        aliases = _aliases(avals, whole, static, args, donate_argnums, batch_argnums)
-        batch = _batch(flat, argnums, aliases, batch_argnums)
-        flat = [
-            _micro_batch(name, value, leaf, num_micro_batches) if i in batch else leaf
-            for i, (value, leaf) in enumerate(zip(names, flat, strict=True))
-        ]
-        avals, avals_kwargs = jax.tree.unflatten(in_tree, flat)
-        remaining = iter(avals)
-        call_args = [arg if i in static else next(remaining) for i, arg in enumerate(args)]
+    call = _Call(function, *function.abstracted(args, kwargs))
     with paused_collection():
-        traced = jax.jit(fun, static_argnums=tuple(sorted(static)), keep_unused=True).trace(
-            *call_args, **avals_kwargs
-        )
-        check_supported(name, traced.jaxpr)
-        module = traced.lower().compiler_ir("stablehlo")
+        traced = call.trace()
+        if num_micro_batches > 1:
+            boundary = _boundary(function, traced, len(args), batch_argnums)
+            call = call.micro_batch(boundary, num_micro_batches)
+            traced = call.trace()
+        check_supported(function.name, traced.jaxpr)
+        text = call.text()
+    boundary = _boundary(function, traced, len(args), batch_argnums)
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
-    out_tree = jax.tree.structure(traced.out_info)
-    out_avals = list(traced.jaxpr.out_avals)
-    donated = {i for i, argnum in enumerate(argnums) if argnum in set(donate_argnums)}
-    aliases = _aliases(avals, traced.out_info, static, args, donate_argnums, batch_argnums)
-    program = TracedProgram(
-        name=name,
-        text=module.operation.get_asm(
-            print_generic_op_form=True, enable_debug_info=True, assume_verified=True
-        ),
-        inputs=tuple(_value(n, leaf) for n, leaf in zip(names, flat, strict=True)),
+    return TracedProgram(
+        name=function.name,
+        text=text,
+        inputs=boundary.inputs,
         outputs=tuple(
             _value("result" + jax.tree_util.keystr(path), aval)
-            for (path, _), aval in zip(out_paths, out_avals, strict=True)
+            for (path, _), aval in zip(out_paths, traced.jaxpr.out_avals, strict=True)
         ),
-        in_tree=in_tree,
-        out_tree=out_tree,
-        input_argnum=argnums,
-        donated=tuple(sorted(donated)),
-        batch=_batch(flat, argnums, aliases, batch_argnums),
+        in_tree=jax.tree.structure(traced.args_info),
+        out_tree=jax.tree.structure(traced.out_info),
+        input_argnum=boundary.argnums,
+        donated=boundary.donated,
+        batch=boundary.batch,
+        aliases=boundary.aliases,
+        declared_batch=boundary.batch if batch_argnums else frozenset(),
+        num_parts=num_micro_batches,
+    )
+
+
+@dataclass(frozen=True)
+class _Call:
+    """Arguments of a function, types in place of arrays."""
+
+    function: Function
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    def trace(self) -> jax.stages.Traced:
+        return self.function.trace(self.args, self.kwargs)
+
+    def text(self) -> str:
+        asm: str = self.function.lower(self.args, self.kwargs).operation.get_asm(
+            print_generic_op_form=True, enable_debug_info=True, assume_verified=True
+        )
+        return asm
+
+    def micro_batch(self, boundary: _Boundary, count: int) -> _Call:
+        """The call with one of ``count`` equal parts of every batch."""
+        by_name: dict[str, Any] = {value.name: i for i, value in enumerate(boundary.inputs)}
+
+        def part(name: str, argument: Any) -> Any:
+            def one(path: Any, leaf: Any) -> Any:
+                whole = name + jax.tree_util.keystr(path)
+                if by_name[whole] not in boundary.batch:
+                    return leaf
+                return _micro_batch(self.function.name, whole, leaf, count)
+
+            return jax.tree_util.tree_map_with_path(one, argument)
+
+        return _Call(self.function, *self.function.each(part, self.args, self.kwargs))
+
+
+@dataclass(frozen=True)
+class _Boundary:
+    """What is known of the flat inputs; see `TracedProgram`."""
+
+    inputs: tuple[TracedValue, ...]
+    argnums: tuple[int, ...]
+    donated: tuple[int, ...]
+    batch: frozenset[int]
+    aliases: Mapping[int, int]
+
+
+def _boundary(
+    function: Function,
+    traced: jax.stages.Traced,
+    num_args: int,
+    batch_argnums: Sequence[int | str],
+) -> _Boundary:
+    infos = jax.tree.leaves(traced.args_info)
+    if not infos:
+        raise TraceError(f"{function.name} has no array arguments, nothing can be sharded")
+    avals = traced.jaxpr.in_avals
+    arguments = function.arguments(traced, num_args)
+    names = [
+        argument.name + jax.tree_util.keystr(path)
+        for argument in arguments
+        for path, _ in jax.tree_util.tree_leaves_with_path(argument.info)
+    ]
+    argnums = tuple(argument.number for argument in arguments for _ in range(argument.size))
+    chosen = {function.number_of(one) for one in batch_argnums} - {None}
+    batches = [a for a in arguments if a.number in chosen or a.name in batch_argnums]
+    aliases = _aliases(arguments, avals, traced, batches)
+    if batch_argnums:
+        batch = frozenset(i for a in batches for i in range(a.start, a.start + a.size))
+    else:
+        batch = _batch(avals, arguments, aliases)
+    return _Boundary(
+        inputs=tuple(_value(name, aval) for name, aval in zip(names, avals, strict=True)),
+        argnums=argnums,
+        donated=tuple(i for i, info in enumerate(infos) if info.donated),
+        batch=batch,
         aliases=aliases,
     )
-    return program
-
-
-def _input_names(
-    fun: Callable[..., Any], paths: Sequence[Any], dynamic: Sequence[int]
-) -> tuple[list[str], tuple[int, ...]]:
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    names, argnums = [], []
-    for path, _ in paths:
-        (which, key, *rest) = path
-        if which.idx == 1:
-            names.append(key.key + jax.tree_util.keystr(tuple(rest)))
-            argnums.append(-1)
-            continue
-        argnum = dynamic[key.idx]
-        parameter = parameters[min(argnum, len(parameters) - 1)] if parameters else None
-        if parameter is None:
-            base = f"arg{argnum}"
-        elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            base = f"{parameter.name}[{argnum - len(parameters) + 1}]"
-        else:
-            base = parameter.name
-        names.append(base + jax.tree_util.keystr(tuple(rest)))
-        argnums.append(argnum)
-    return names, tuple(argnums)
-
-
-def _check_static_shape(name: str, value: str, shape: Sequence[Any]) -> None:
-    for dimension, size in enumerate(shape):
-        if not isinstance(size, int):
-            raise TraceError(
-                f"dimension {dimension} of argument {value} of {name} is {size}, dynamic shapes "
-                "cannot be planned: every dimension must be a number"
-            )
 
 
 def _micro_batch(name: str, value: str, leaf: Any, count: int) -> jax.ShapeDtypeStruct:
@@ -286,40 +331,40 @@ def _subtrees(parts: Sequence[Any]) -> list[Subtree]:
 
 
 def _aliases(
+    arguments: Sequence[Argument],
     avals: Sequence[Any],
-    out_info: Any,
-    static: set[int],
-    args: Sequence[Any],
-    donate_argnums: Sequence[int],
-    batch_argnums: Sequence[int],
+    traced: jax.stages.Traced,
+    batches: Sequence[Argument],
 ) -> dict[int, int]:
-    dynamic = [i for i in range(len(args)) if i not in static]
-    outputs = [_subtree(0, out_info)]
+    # In the order of the parameters, so that it does not matter which are passed by keyword.
+    ordered = sorted(arguments, key=lambda one: (one.number < 0, one.number))
+    subtrees = []
+    for one in ordered:
+        own = avals[one.start : one.start + one.size]
+        subtrees.append(_subtree(one.start, jax.tree.unflatten(jax.tree.structure(one.info), own)))
+    donated = [
+        i
+        for i, one in enumerate(ordered)
+        if any(info.donated for info in jax.tree.leaves(one.info))
+    ]
+    outputs = [_subtree(0, traced.out_info)]
     if not outputs[0].is_array:
-        outputs += _subtrees(_children(out_info))
+        outputs += _subtrees(_children(traced.out_info))
     return state_pairs(
-        _subtrees(avals),
-        outputs,
-        [dynamic.index(i) for i in donate_argnums],
-        [dynamic.index(i) for i in batch_argnums],
+        subtrees, outputs, donated, [i for i, one in enumerate(ordered) if one in batches]
     )
 
 
 def _batch(
-    flat: Sequence[Any],
-    argnums: Sequence[int],
-    aliases: Mapping[int, int],
-    batch_argnums: Sequence[int],
+    avals: Sequence[Any], arguments: Sequence[Argument], aliases: Mapping[int, int]
 ) -> frozenset[int]:
-    if batch_argnums:
-        return frozenset(i for i, argnum in enumerate(argnums) if argnum in set(batch_argnums))
-    # An argument of which a part is state is no batch.
-    state = {argnums[i] for i in aliases if argnums[i] >= 0}
-    return frozenset(
-        i
-        for i, leaf in enumerate(flat)
-        if i not in aliases and argnums[i] not in state and leaf.shape and not _is_key(leaf)
-    )
+    found: set[int] = set()
+    for argument in arguments:
+        leaves = range(argument.start, argument.start + argument.size)
+        # An argument of which a part is state is no batch.
+        if not any(i in aliases for i in leaves):
+            found.update(i for i in leaves if avals[i].shape and not _is_key(avals[i]))
+    return frozenset(found)
 
 
 def _is_key(leaf: Any) -> bool:

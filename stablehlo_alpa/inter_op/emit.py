@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -10,8 +11,8 @@ from typing import TypeAlias
 from alpa_runtime import Resharding, ValueSpec
 from alpa_runtime.plan import (
     Instruction,
-    PipelinePlan,
     Placement,
+    Plan,
     PlanInput,
     PlanMesh,
     PlanOutput,
@@ -22,12 +23,14 @@ from alpa_runtime.plan import (
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.errors import CompileError
+from stablehlo_alpa.inter_op.beginnings import numbers_program, zeros_program
 from stablehlo_alpa.inter_op.lifetimes import Lifetimes, with_frees
 from stablehlo_alpa.inter_op.routing import Priced, Route, Router
 from stablehlo_alpa.inter_op.schedules import Schedule, TaskKind
 from stablehlo_alpa.inter_op.stage import (
     BACKWARD,
     FORWARD,
+    NUMBER,
     PREPARE,
     WEIGHT,
     PhaseProgram,
@@ -35,7 +38,6 @@ from stablehlo_alpa.inter_op.stage import (
     Slot,
     as_held,
 )
-from stablehlo_alpa.inter_op.zeros import zeros_program
 
 _PHASES = {TaskKind.FORWARD: FORWARD, TaskKind.BACKWARD: BACKWARD, TaskKind.WEIGHT: WEIGHT}
 
@@ -54,9 +56,8 @@ class StepInterface:
 
     Attributes:
         name: of the function.
-        inputs: what the caller passes, batches whole.
+        inputs: what the caller passes.
         outputs: names of the results.
-        batch: inputs that are cut into micro-batches.
         donated: inputs whose buffers the step may overwrite, and the outputs that are their next
             values.
     """
@@ -64,7 +65,6 @@ class StepInterface:
     name: str
     inputs: tuple[ValueSpec, ...]
     outputs: tuple[str, ...]
-    batch: frozenset[int]
     donated: Mapping[int, int]
 
 
@@ -95,7 +95,7 @@ class EmittedPlan:
         costs: one per program.
     """
 
-    plan: PipelinePlan
+    plan: Plan
     costs: tuple[Priced, ...]
 
 
@@ -144,6 +144,7 @@ class _Emitter:
 
     def run(self) -> EmittedPlan:
         self._send_inputs()
+        self._number_micro_batches()
         for number, stage in enumerate(self._stages):
             self._run_zeros(number)
             if prepare := stage.phase(PREPARE):
@@ -175,7 +176,7 @@ class _Emitter:
                 for slot, value in zip(phase.inputs, phase.program.inputs, strict=True):
                     if slot.kind in ("transfer", "input"):
                         self._needs.setdefault(slot, {}).setdefault(mesh, as_held(value))
-                    if slot.kind == "input":
+                    if slot.kind in ("input", "batch"):
                         self._keepers.setdefault(slot.number, number)
         for number, stage in reversed(list(enumerate(self._stages))):
             for phase in stage.phases:
@@ -186,7 +187,7 @@ class _Emitter:
     def _is_fed(self, number: int) -> bool:
         """Whether the caller gives an input to every mesh that needs it, instead of to one."""
         value = self._step.inputs[number]
-        if number in self._step.batch or value.key_impl is not None:
+        if value.key_impl is not None:
             return True
         return number not in self._step.donated and value.local_bytes({}) <= _SMALL_BYTES
 
@@ -212,12 +213,12 @@ class _Emitter:
         return Priced(program, phase.time_s, phase.inside_bytes)
 
     def _run_zeros(self, stage: int) -> None:
-        """Sums over the micro-batches start from zero."""
+        """What is joined over the micro-batches starts from zero."""
         planned = self._stages[stage]
         slots: dict[Slot, ValueSpec] = {}
         for phase in planned.phases:
             for slot, value in zip(phase.outputs, phase.program.outputs, strict=True):
-                if slot.kind == "accumulator":
+                if slot.kind == "accumulator" and slot in phase.inputs:
                     slots[slot] = value
         if not slots:
             return
@@ -228,6 +229,24 @@ class _Emitter:
         outputs = tuple(state.buffer((stage, slot, -1), value) for slot, value in slots.items())
         number = self._add_program(program.name, lambda: Priced(program))
         state.instructions.append(Run(number, (), outputs, f"stage {stage} zeros"))
+
+    def _number_micro_batches(self) -> None:
+        """Meshes on which something depends on it have the number of each micro-batch."""
+        counts = range(self._schedule.num_micro_batches)
+        for stage, planned in enumerate(self._stages):
+            mesh = self._schedule.mesh_of(stage)
+            if NUMBER not in (slot for phase in planned.phases for slot in phase.inputs):
+                continue
+            program = numbers_program(len(counts), tuple(planned.mesh.axes))
+            state = self._meshes[mesh]
+            outputs = tuple(
+                state.buffer((-1, NUMBER, at), value)
+                for at, value in zip(counts, program.outputs, strict=True)
+            )
+            if state.filled.isdisjoint(outputs):
+                state.filled.update(outputs)
+                number = self._add_program(program, functools.partial(Priced, program))
+                state.instructions.append(Run(number, (), outputs, "micro-batches"))
 
     # Instructions
 
@@ -332,7 +351,11 @@ class _Emitter:
         state = self._meshes[mesh]
         match slot.kind:
             case "input":
-                return self._step_input(slot, value, micro_batch, mesh)
+                return self._step_input(slot, value, mesh)
+            case "batch":
+                return self._fed_input(slot, value, max(micro_batch, 0), mesh)
+            case NUMBER.kind:
+                return state.buffer((-1, slot, max(micro_batch, 0)), value)
             case "transfer":
                 maker, made_by = self._lifetimes.makers[slot.number]
                 at = -1 if made_by.runs_once else max(micro_batch, 0)
@@ -351,9 +374,8 @@ class _Emitter:
                 return state.buffer((stage, slot, -1 if is_once else max(micro_batch, 0)), value)
         return state.buffer((stage, slot, -1), value)
 
-    def _step_input(self, slot: Slot, value: ValueSpec, micro_batch: int, mesh: int) -> int:
+    def _step_input(self, slot: Slot, value: ValueSpec, mesh: int) -> int:
         """The buffer of an input of the step on a mesh that uses it."""
-        state = self._meshes[mesh]
         if not self._is_fed(slot.number):
             keeper = self._schedule.mesh_of(self._keepers[slot.number])
             if keeper == mesh:
@@ -361,21 +383,18 @@ class _Emitter:
             else:
                 buffer = self._receive(slot, self._needs[slot][keeper], keeper, mesh, -1)
             return self._resharded(buffer, (-1, slot, -1), value, mesh)
-        is_batch = slot.number in self._step.batch
-        if is_batch and micro_batch < 0 and self._schedule.num_micro_batches > 1:
-            raise CompileError(
-                f"{self._step.inputs[slot.number].name} is cut into micro-batches and used "
-                "once per step"
-            )
-        at = max(micro_batch, 0) if is_batch else -1
-        buffer = state.buffer((-1, slot, at), value)
+        return self._fed_input(slot, value, -1, mesh)
+
+    def _fed_input(self, slot: Slot, value: ValueSpec, at: int, mesh: int) -> int:
+        """The buffer of an input that the caller gives to the mesh, whole (-1) or a part of it."""
+        buffer = self._meshes[mesh].buffer((-1, slot, at), value)
         places = self._placements.setdefault(slot.number, {}).setdefault(mesh, {})
         places.setdefault(buffer, at)
         return buffer
 
     # The plan
 
-    def _finish(self) -> PipelinePlan:
+    def _finish(self) -> Plan:
         values: dict[ValueSpec, int] = {}
         buffers = tuple(
             tuple(values.setdefault(value, len(values)) for value in state.values)
@@ -389,7 +408,6 @@ class _Emitter:
             inputs.append(
                 PlanInput(
                     value,
-                    index in self._step.batch,
                     index in self._step.donated,
                     tuple(p for mesh in order for p in self._placed(index, mesh, places[mesh])),
                 )
@@ -397,7 +415,7 @@ class _Emitter:
         missing = [name for i, name in enumerate(self._step.outputs) if i not in self._outputs]
         if missing:
             raise CompileError(f"{self._step.name}: no stage makes {', '.join(missing)}")
-        return PipelinePlan(
+        return Plan(
             name=self._step.name,
             num_micro_batches=self._schedule.num_micro_batches,
             schedule=self._schedule.name,
@@ -418,11 +436,12 @@ class _Emitter:
         )
 
     def _placed(self, index: int, mesh: int, buffers: dict[int, int]) -> list[Placement]:
-        """One placement per sharding in which a mesh needs an input."""
-        if index not in self._step.batch:
-            return [Placement(mesh, (buffer,)) for buffer in buffers]
+        """One placement per sharding in which a mesh needs an input, whole or in parts."""
+        whole = [Placement(mesh, (buffer,)) for buffer, at in buffers.items() if at < 0]
         groups: dict[ValueSpec, dict[int, int]] = {}
         for buffer, at in buffers.items():
-            groups.setdefault(self._meshes[mesh].values[buffer], {})[at] = buffer
+            if at >= 0:
+                groups.setdefault(self._meshes[mesh].values[buffer], {})[at] = buffer
         count = self._schedule.num_micro_batches
-        return [Placement(mesh, tuple(group[m] for m in range(count))) for group in groups.values()]
+        parts = [tuple(group[m] for m in range(count)) for group in groups.values()]
+        return whole + [Placement(mesh, part) for part in parts]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import io
+import logging
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import alpa_runtime
 from alpa_runtime import Event, Simulation, ValueSpec, check, save, simulate, write_trace
-from alpa_runtime.plan import PipelinePlan
 from alpa_runtime.simulate import Loads
-from rich.console import Console
-from rich.table import Table
 
 import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
-from stablehlo_alpa.errors import CompileError, InfeasibleError, MeshError, StablehloAlpaError
+from stablehlo_alpa.errors import (
+    CompileError,
+    InfeasibleError,
+    MeshError,
+    ShardingError,
+    StablehloAlpaError,
+)
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.emit import StepInterface, emit
 from stablehlo_alpa.inter_op.options import (
@@ -32,7 +36,9 @@ from stablehlo_alpa.inter_op.options import (
 from stablehlo_alpa.inter_op.routing import Priced
 from stablehlo_alpa.inter_op.schedules import Schedule, make_schedule
 from stablehlo_alpa.inter_op.stage import PlannedStage
+from stablehlo_alpa.inter_op.stage_part import stage_part
 from stablehlo_alpa.inter_op.stage_planner import (
+    Prescribed,
     StageCandidate,
     lower_stage,
     prepare_stage,
@@ -42,6 +48,11 @@ from stablehlo_alpa.inter_op.stage_pricing import StagePricing, Submesh
 from stablehlo_alpa.inter_op.stage_search import search_stages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.compiler import run_passes
+from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.units import format_bytes, format_seconds
+from stablehlo_alpa.view import Column, Report, Say, Sheet, Shown
+
+_log = logging.getLogger(__name__)
 
 # What mends a stage that does not fit.
 _ADVICE = (
@@ -61,6 +72,10 @@ class PipelineOptions:
         num_micro_batches: of a step.
         schedule: name of the schedule.
         num_chunks: stages per mesh, for the interleaved schedule.
+        reduction: how results of independent micro-batches are joined, ``"mean"`` or ``"sum"``.
+        prescription: what is prescribed for inputs of the step.
+        mesh_shapes: logical meshes of a stage to try; None for all.
+        axis_names: names of their axes; None for the usual ones.
         solve: budget and limits of the intra-operator plans.
     """
 
@@ -69,6 +84,10 @@ class PipelineOptions:
     num_micro_batches: int = 1
     schedule: str = "1f1b"
     num_chunks: int = 1
+    reduction: str = "mean"
+    prescription: Prescription = field(default_factory=Prescription)
+    mesh_shapes: tuple[tuple[int, ...], ...] | None = None
+    axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
 
 
@@ -86,16 +105,16 @@ class Alternative:
     step_time_s: float | None
 
     def __str__(self) -> str:
-        time = "does not fit" if self.step_time_s is None else f"{self.step_time_s * 1e3:.3g} ms"
+        time = "does not fit" if self.step_time_s is None else format_seconds(self.step_time_s)
         return f"{self.num_micro_batches} micro-batches, {self.schedule}: {time}"
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedPipeline:
+@dataclass(frozen=True, eq=False, repr=False)
+class PlannedPipeline(Shown):
     """How a step runs on several meshes.
 
     Attributes:
-        program: what was planned, for one micro-batch.
+        program: what was planned.
         cluster: the devices.
         assignment: stages of layers on submeshes.
         schedule: the order of tasks.
@@ -110,8 +129,8 @@ class PlannedPipeline:
     assignment: StageAssignment
     schedule: Schedule
     stages: tuple[PlannedStage, ...]
-    runtime: PipelinePlan = field(repr=False)
-    costs: tuple[Priced, ...] = field(repr=False)
+    runtime: alpa_runtime.Plan
+    costs: tuple[Priced, ...]
     tried: tuple[Alternative, ...] = ()
 
     @cached_property
@@ -157,54 +176,73 @@ class PlannedPipeline:
         most = max((*sent.values(), *received.values()), default=0)
         return link.alpha_s + most / link.bandwidth
 
-    def table(self) -> str:
-        """The plan as text: a row per stage."""
-        buffer = io.StringIO()
-        console = Console(file=buffer, width=100, color_system=None, highlight=False)
-        title = (
-            f"pipeline of {self.program.name}: {len(self.stages)} stages, "
-            f"{self.runtime.num_micro_batches} micro-batches, {self.schedule.name}"
+    def report(self) -> Report:
+        """What is shown of it."""
+        count = self.runtime.num_micro_batches
+        heading = (
+            f"pipeline of {self.program.name}: {len(self.stages)} stages, {count} micro-batches, "
+            f"{self.schedule.name}"
         )
-        table = Table("stage", "layers", "devices", "mesh", title=title, title_justify="left")
-        for head in ("per micro-batch", "bubble", "memory"):
-            table.add_column(head, justify="right")
+        most = format_bytes(max(self.simulation.peak_bytes, default=0.0))
+        step = format_seconds(self.step_time_s)
+        remarks = (remark for stage in self.stages for remark in stage.priced.graph.remarks)
+        return Report(
+            heading=heading,
+            brief=f"{heading}, {step} per step, {most} per device at most",
+            lines=(f"step {step} (predicted)", *(f"  considered {one}" for one in self.tried)),
+            parts=tuple(
+                stage_part(
+                    f"stage {number}",
+                    stage,
+                    self.cluster.device,
+                    self.simulation.peak_bytes[self.schedule.mesh_of(number)],
+                )
+                for number, stage in enumerate(self.stages)
+            ),
+            first=(self._stage_sheet(),),
+            remarks=tuple(dict.fromkeys(remarks)),
+        )
+
+    def _stage_sheet(self) -> Sheet:
+        """A row per stage."""
+        rows = []
         for number, stage in enumerate(self.stages):
             layers = [i for i, s in enumerate(self.assignment.stage_of_layer) if s == number]
-            seconds = sum(phase.time_s for phase in stage.phases if not phase.runs_once)
             mesh = self.schedule.mesh_of(number)
-            table.add_row(
-                str(number),
-                f"{layers[0]} to {layers[-1]}" if len(layers) > 1 else str(layers[0]),
-                f"{stage.devices[0]} to {stage.devices[-1]}",
-                "x".join(map(str, stage.mesh.shape)),
-                f"{seconds * 1e3:.3g} ms",
-                f"{self.simulation.bubble(mesh):.0%}",
-                f"{self.simulation.peak_bytes[mesh] / 2**20:.3g} MiB",
+            rows.append(
+                (
+                    str(number),
+                    f"{layers[0]} to {layers[-1]}" if len(layers) > 1 else str(layers[0]),
+                    f"{stage.devices[0]} to {stage.devices[-1]}",
+                    "x".join(map(str, stage.mesh.shape)),
+                    format_seconds(sum(p.time_s for p in stage.phases if not p.runs_once)),
+                    f"{self.simulation.bubble(mesh):.0%}",
+                    format_bytes(self.simulation.peak_bytes[mesh]),
+                )
             )
-        console.print(table)
-        console.print(f"step {self.step_time_s * 1e3:.3g} ms (predicted)")
-        for one in self.tried:
-            console.print(f"  considered {one}")
-        return buffer.getvalue().rstrip()
-
-    def __str__(self) -> str:
-        return self.table()
+        texts = tuple(Column(head) for head in ("stage", "layers", "devices", "mesh"))
+        heads = ("per micro-batch", "bubble", "memory per device")
+        numbers = tuple(Column(head, is_number=True) for head in heads)
+        return Sheet("stages", (*texts, *numbers), tuple(rows), self.stages)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes what is run to one file, for ``alpa_runtime.load``."""
         save(self.runtime, path)
 
 
-def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPipeline:
-    """Plans a step that was traced for one micro-batch.
+def plan_pipeline(
+    program: TracedProgram, options: PipelineOptions, say: Say = _log.debug
+) -> PlannedPipeline:
+    """Plans a step, telling ``say`` what is being done.
 
     Raises:
         CompileError: a pass refused the program.
         ValueError: stages, layers, meshes or schedule do not fit each other.
         InfeasibleError: a stage does not fit its mesh, named with what it lacks.
     """
-    layered = mark_layers(program, options.num_micro_batches)
+    layered = mark_layers(program, options.num_micro_batches, options.reduction)
     num_layers = count_layers(layered)
+    say(f"stages of {num_layers} layers")
     assignment = _assign(layered, num_layers, options, program.name)
     num_meshes, rest = divmod(assignment.num_stages, options.num_chunks)
     if rest:
@@ -216,11 +254,15 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
     )
     sliced = slice_stages(layered, assignment.stage_of_layer, program.name)
     cache = _core.SolverCache()
+    prescribed = Prescribed(program, options.prescription)
     stages = []
     starts = _first_devices(assignment, num_meshes)
     for number in range(assignment.num_stages):
         name = f"{program.name} stage {number}"
-        candidate = _best(sliced[f"stage_{number}"], number, assignment, options, name, cache)
+        say(f"stage {number} of {assignment.num_stages}")
+        candidate = _best(
+            sliced[f"stage_{number}"], number, assignment, options, name, cache, prescribed
+        )
         start = starts[number % num_meshes]
         devices = tuple(range(start, start + candidate.mesh.num_devices))
         stages.append(
@@ -233,7 +275,8 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions) -> PlannedPi
                 split_backward=schedule.splits_backward,
             )
         )
-    step = interface(program, options.num_micro_batches)
+    say("instructions")
+    step = interface(program)
     emitted = emit(stages, schedule, step, options.cluster.device)
     check(emitted.plan)
     planned = PlannedPipeline(
@@ -259,20 +302,23 @@ def _check_memory(planned: PlannedPipeline, budget: float | None) -> None:
         stages = range(mesh, len(planned.stages), len(peaks))
         listed = " and ".join(str(stage) for stage in stages)
         raise InfeasibleError(
-            f"{planned.program.name}: stage {listed} keeps {peak:.6g} bytes per device for "
-            f"parameters and micro-batches in flight, {peak - budget:.6g} more than the budget of "
-            f"{budget:.6g}; {_ADVICE}",
+            f"{planned.program.name}: stage {listed} keeps {format_bytes(peak)} per device for "
+            f"parameters and micro-batches in flight, {format_bytes(peak - budget)} more than the "
+            f"budget of {format_bytes(budget)}; {_ADVICE}",
             needed_bytes=peak,
             budget_bytes=budget,
         )
 
 
-def mark_layers(program: TracedProgram, num_micro_batches: int) -> str:
+def mark_layers(program: TracedProgram, num_micro_batches: int, reduction: str = "mean") -> str:
     """The step with layers and phases."""
-    batch = ",".join(str(index) for index in sorted(program.batch))
+    is_part = program.num_parts > 1
+    indices = program.batch if is_part else program.declared_batch
+    batch = ",".join(str(index) for index in sorted(indices))
+    independent = f" independent={reduction}" if is_part else ""
     marking = (
         f"alpa-layers-pipeline{{aliases={program.alias_option} batch={batch} "
-        f"micro-batches={num_micro_batches}}}"
+        f"micro-batches={num_micro_batches}{independent}}}"
     )
     return run_passes(program.text, f"builtin.module({marking})", program.name)[0]
 
@@ -289,23 +335,25 @@ def slice_stages(layered: str, stage_of_layer: tuple[int, ...], name: str) -> Ma
     return _core.submodules(text)
 
 
-def interface(program: TracedProgram, num_micro_batches: int) -> StepInterface:
-    """Flat inputs and outputs as the caller sees them: batches whole."""
-    inputs = []
-    for index, value in enumerate(program.inputs):
-        shape = value.shape
-        if index in program.batch:
-            shape = (shape[0] * num_micro_batches, *shape[1:])
-        inputs.append(
-            ValueSpec(
-                shape, value.dtype, ((),) * len(shape), value.key_impl, value.is_weak, value.name
-            )
+def interface(program: TracedProgram) -> StepInterface:
+    """Flat inputs and outputs as the caller sees them."""
+    inputs = tuple(
+        ValueSpec(
+            (value.shape[0] * program.num_parts, *value.shape[1:])
+            if index in program.batch and program.num_parts > 1
+            else value.shape,
+            value.dtype,
+            ((),) * len(value.shape),
+            value.key_impl,
+            value.is_weak,
+            value.name,
         )
+        for index, value in enumerate(program.inputs)
+    )
     return StepInterface(
         program.name if program.name.isidentifier() else "program",
-        tuple(inputs),
+        inputs,
         tuple(value.name for value in program.outputs),
-        program.batch,
         {i: program.aliases[i] for i in program.donated if i in program.aliases},
     )
 
@@ -388,12 +436,14 @@ def _best(
     options: PipelineOptions,
     name: str,
     cache: _core.SolverCache,
+    prescribed: Prescribed,
 ) -> StageCandidate:
     """The fastest logical mesh of a stage."""
     hosts, per_host = assignment.submeshes[number]
     cluster = replace(options.cluster, num_hosts=hosts, devices_per_host=per_host)
     shape = assignment.mesh_shapes[number]
-    shapes = (shape,) if shape else tuple(logical_mesh_shapes(cluster.num_devices, hosts))
+    shapes = options.mesh_shapes or tuple(logical_mesh_shapes(cluster.num_devices, hosts))
+    shapes = (shape,) if shape else shapes
     if options.num_chunks > 1 and shape is None:
         # Stages of one mesh share it: its shape must not depend on the stage.
         shapes = shapes[:1]
@@ -402,9 +452,11 @@ def _best(
     refused: list[StablehloAlpaError] = []
     for each in shapes:
         try:
-            mesh = cluster.logical_mesh(each)
-            found.append(solve_stage(merged, mesh, cluster.device, options.solve, name, cache))
-        except (InfeasibleError, MeshError) as error:
+            mesh = cluster.logical_mesh(each, options.axis_names)
+            found.append(
+                solve_stage(merged, mesh, cluster.device, options.solve, name, cache, prescribed)
+            )
+        except (InfeasibleError, MeshError, ShardingError) as error:
             refused.append(error)
     if found:
         return min(found, key=lambda candidate: candidate.solution.objective_s)

@@ -20,9 +20,10 @@ class Slot:
     """What an argument or a result of a phase is.
 
     Attributes:
-        kind: ``"input"`` and ``"output"`` of the step, ``"transfer"`` (made by one stage, needed by
-            others), ``"local"`` (made by one phase, needed by later ones of the same stage) or
-            ``"accumulator"`` (a sum over the micro-batches).
+        kind: ``"input"`` and ``"output"`` of the step, ``"batch"`` (the part that a micro-batch has
+            of an input), ``"micro_batch"`` (its number), ``"transfer"`` (made by one stage, needed
+            by others), ``"local"`` (made by one phase, needed by later ones of the same stage) or
+            ``"accumulator"`` (what is joined over the micro-batches).
         number: which one; locals and accumulators count by stage.
     """
 
@@ -37,6 +38,10 @@ class Slot:
         """Reads ``"input 3"``."""
         kind, number = text.split()
         return cls(kind, int(number))
+
+
+NUMBER = Slot("micro_batch", 0)
+"""The number of the micro-batch, a scalar of ``uint32``."""
 
 
 def as_held(value: ValueSpec) -> ValueSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,14 @@ from alpa_runtime import SpmdProgram, ValueSpec
 
 import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
-from stablehlo_alpa.cost import PricedGraph, collective_seconds, price
-from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.cost import PricedGraph, StrategyGraph, collective_seconds, price
+from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.inter_op.stage import PhaseProgram, PlannedStage, Slot
 from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
 from stablehlo_alpa.planning.compiler import enumerate_strategies, run_passes
 from stablehlo_alpa.planning.notation import parse_partial_sharding
+from stablehlo_alpa.planning.pins import Boundary, Masks, masks
+from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.tensor_type import parse_tensor_type
 
 
@@ -27,12 +29,53 @@ class StageCandidate:
         mesh: the mesh.
         merged: the stage with roles.
         priced, solution: strategies and the choice. Seconds are those of a whole step.
+        remarks: what was prescribed for the stage and cannot be.
     """
 
     mesh: LogicalMesh
     merged: str
     priced: PricedGraph
     solution: Solution
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prescribed:
+    """What is prescribed for a step that stages are cut from.
+
+    Attributes:
+        program: the step.
+        prescription: by its flat inputs and outputs.
+    """
+
+    program: TracedProgram
+    prescription: Prescription
+
+    def masks(self, merged: str, graph: StrategyGraph, mesh: LogicalMesh) -> Masks:
+        """What that means for the graph of a stage.
+
+        Raises:
+            ShardingError: an exact wish cannot be kept.
+        """
+        signature = _core.signature(merged)
+        boundary = Boundary(
+            self._side(signature, "input", self.program.inputs),
+            self._side(signature, "output", self.program.outputs),
+        )
+        return masks(self.prescription, boundary, graph, mesh)
+
+    def _side(
+        self, signature: dict[str, Any], side: str, values: tuple[TracedValue, ...]
+    ) -> tuple[tuple[int, TracedValue] | None, ...]:
+        found: list[tuple[int, TracedValue] | None] = []
+        for kind, type_ in zip(signature[f"{side}_kinds"], signature[f"{side}_types"], strict=True):
+            slot = Slot.parse(kind)
+            if slot.kind not in (side, "batch"):
+                found.append(None)
+                continue
+            shape, _ = parse_tensor_type(type_)
+            found.append((slot.number, replace(values[slot.number], shape=shape)))
+        return tuple(found)
 
 
 def prepare_stage(sliced: str, name: str) -> str:
@@ -47,10 +90,13 @@ def solve_stage(
     options: SolveOptions,
     name: str,
     cache: _core.SolverCache | None = None,
+    prescribed: Prescribed | None = None,
 ) -> StageCandidate:
     """Chooses the strategies of a stage on a mesh."""
-    priced = price(enumerate_strategies(merged, mesh, name), mesh, device)
-    return StageCandidate(mesh, merged, priced, solve(priced, options, cache))
+    graph = enumerate_strategies(merged, mesh, name)
+    found = Masks({}) if prescribed is None else prescribed.masks(merged, graph, mesh)
+    priced = price(graph.restrict(found.nodes) if found.nodes else graph, mesh, device)
+    return StageCandidate(mesh, merged, priced, solve(priced, options, cache), found.remarks)
 
 
 def lower_stage(
@@ -134,7 +180,7 @@ def _specs(
 ) -> tuple[ValueSpec, ...]:
     """Types and shardings of one side of a phase; those of the step keep names and key types."""
     specs = []
-    traced = {"input": program.inputs, "output": program.outputs}
+    traced = {"input": program.inputs, "batch": program.inputs, "output": program.outputs}
     for slot, sharding, type_ in zip(
         slots, signature[f"{side}s"], signature[f"{side}_types"], strict=True
     ):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import logging
-import math
-from collections.abc import Callable
 from dataclasses import replace
 
-from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.errors import CompileError, InfeasibleError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.options import AutoStages, ManualStages, UniformStages
 from stablehlo_alpa.inter_op.planner import (
@@ -17,6 +14,7 @@ from stablehlo_alpa.inter_op.planner import (
     PlannedPipeline,
     plan_pipeline,
 )
+from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
 
@@ -26,36 +24,39 @@ _OTHERS = ("zero_bubble",)
 _CHUNKS = 2
 _PATIENCE = 2
 
-Trace = Callable[[int], TracedProgram]
-"""Traces the step for one of so many micro-batches."""
-
 
 def sweep(
-    trace: Trace, options: PipelineOptions, num_micro_batches: int | None, schedule: str | None
+    program: TracedProgram,
+    options: PipelineOptions,
+    num_micro_batches: int | None,
+    schedule: str | None,
+    say: Say = _log.debug,
 ) -> PlannedPipeline:
     """The plan of least predicted time per step.
 
-    Numbers of micro-batches are the powers of two that divide the batch, smallest first: more of
-    them shrink the bubble and starve the devices. From as many as there are devices on it ends with
-    the second in a row that is slower. Then other schedules are tried with the best number.
+    Numbers of micro-batches are the powers of two into which the step can be cut, smallest first:
+    more of them shrink the bubble and starve the devices. From as many as there are devices on it
+    ends with the second in a row that is slower. Then other schedules are tried with the best
+    number.
 
     Args:
-        trace: makes the step for one micro-batch.
+        program: the step.
         options: everything else; number and schedule in it are not used.
         num_micro_batches: None searches.
         schedule: its name; None searches.
+        say: is told what is being done.
 
     Raises:
         InfeasibleError: nothing fits; the last refusal.
         CompileError, ValueError: see `plan_pipeline`.
     """
-    trace = functools.cache(trace)
     tried: list[Alternative] = []
     refusals: list[InfeasibleError] = []
 
-    def attempt(program: TracedProgram, one: PipelineOptions) -> PlannedPipeline | None:
+    def attempt(one: PipelineOptions) -> PlannedPipeline | None:
+        which = f"{program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
         try:
-            planned = plan_pipeline(program, one)
+            planned = plan_pipeline(program, one, lambda what: say(f"{which}: {what}"))
         except InfeasibleError as error:
             tried.append(Alternative(one.num_micro_batches, one.schedule, None))
             refusals.append(error)
@@ -66,11 +67,17 @@ def sweep(
 
     best: PlannedPipeline | None = None
     slower = 0
-    for count in _counts(trace, options, num_micro_batches, schedule):
+    for count in _counts(program, options, num_micro_batches, schedule):
         if slower >= _PATIENCE and count > options.cluster.num_devices:
             break
         chosen = replace(options, num_micro_batches=count, schedule=schedule or _FIRST)
-        found = attempt(trace(count), chosen)
+        try:
+            found = attempt(chosen)
+        except CompileError:
+            # What cannot be cut into so many cannot be cut into twice as many.
+            if best is None:
+                raise
+            break
         if found is None:
             continue
         slower += 1
@@ -85,19 +92,18 @@ def sweep(
         raise refusals[-1]
     if schedule is None and options.num_chunks == 1 and best.assignment.num_stages > 1:
         for other in _alternatives(best, options):
-            found = attempt(best.program, other)
+            found = attempt(other)
             if found is not None and found.step_time_s < best.step_time_s:
                 best = found
     return replace(best, tried=tuple(tried) if len(tried) > 1 else ())
 
 
 def _counts(
-    trace: Trace, options: PipelineOptions, given: int | None, schedule: str | None
+    program: TracedProgram, options: PipelineOptions, given: int | None, schedule: str | None
 ) -> list[int]:
     if given is not None:
         return [given]
-    program = trace(1)
-    size = math.gcd(*(program.inputs[index].shape[0] for index in program.batch))
+    size = max((program.inputs[index].shape[0] for index in program.batch), default=1)
     powers = (1 << power for power in range(max(size, 1).bit_length()))
     # The interleaved schedule takes micro-batches in multiples of its meshes.
     step = 1

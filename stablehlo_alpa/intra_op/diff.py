@@ -9,6 +9,7 @@ import numpy as np
 from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.intra_op.solution import Solution
+from stablehlo_alpa.units import format_bytes, format_seconds
 
 _SHOWN = 20
 
@@ -65,13 +66,14 @@ class Difference:
             ("collectives", self.communication_s),
             ("resharding", self.reshard_s),
         ):
-            lines.append(f"{name:12}{1e3 * one:9.4g} ms{1e3 * two:9.4g} ms")
+            lines.append(f"{name:12}{format_seconds(one):>12}{format_seconds(two):>12}")
         one, two = self.memory_bytes
-        lines.append(f"{'memory':12}{one / 1e6:9.4g} MB{two / 1e6:9.4g} MB")
+        lines.append(f"{'memory':12}{format_bytes(one):>12}{format_bytes(two):>12}")
         shown = self.changes[:_SHOWN]
         lines.append(f"{len(shown)} of {len(self.changes)} operators that differ:")
         lines += [
-            f"{1e3 * c.delta_s:+10.4g} ms  {c.name} ({c.op}): {c.first} -> {c.second}"
+            f"{'+' if c.delta_s > 0 else ''}{format_seconds(c.delta_s):>10}  {c.name} ({c.op}): "
+            f"{c.first} -> {c.second}"
             for c in shown
         ]
         for which, names in (("first", self.only_first), ("second", self.only_second)):

@@ -10,6 +10,7 @@ import numpy as np
 from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.intra_op.solution import Solution
+from stablehlo_alpa.units import format_bytes, format_seconds
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,17 @@ class Explanation:
 
     def __str__(self) -> str:
         chosen = next(s for s in self.strategies if s.is_chosen)
-        head = ("", "strategy", "compute ms", "comm ms", "reshard ms", "memory MB", "vs chosen ms")
+        head = ("", "strategy", "compute", "collectives", "reshard", "memory", "vs chosen")
         rows: list[tuple[str, ...]] = [head]
         for s in self.strategies:
-            numbers = (1e3 * s.compute_s, 1e3 * s.communication_s, 1e3 * s.reshard_s)
+            delta = s.total_s - chosen.total_s
             rows.append(
                 (
                     "*" if s.is_chosen else " " if s.is_allowed else "x",
                     s.label,
-                    *(f"{n:.4g}" for n in numbers),
-                    f"{s.memory_bytes / 1e6:.4g}",
-                    f"{1e3 * (s.total_s - chosen.total_s):+.4g}",
+                    *map(format_seconds, (s.compute_s, s.communication_s, s.reshard_s)),
+                    format_bytes(s.memory_bytes),
+                    f"{'+' if delta > 0 else ''}{format_seconds(delta)}",
                 )
             )
         widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
@@ -144,12 +145,12 @@ def _reason(costs: list[StrategyCost], index: int) -> str:
     what, _ = max(parts, key=lambda p: p[1] if delta >= 0 else -p[1])
     if delta > 1e-12 * max(chosen.total_s, 1e-30):
         return (
-            f"{chosen.label} won: the next best, {rival.label}, costs {1e3 * delta:.4g} ms more "
+            f"{chosen.label} won: the next best, {rival.label}, costs {format_seconds(delta)} more "
             f"per step, most of it for {what}"
         )
     if delta >= -1e-9 * max(chosen.total_s, 1e-30):
         return f"{chosen.label} ties with {rival.label}: either is optimal"
     return (
-        f"{rival.label} would be {-1e3 * delta:.4g} ms cheaper here ({what}), but the plan would "
-        f"break the memory budget or was cut short by the time limit"
+        f"{rival.label} would be {format_seconds(-delta)} cheaper here ({what}), but the plan "
+        f"would break the memory budget or was cut short by the time limit"
     )

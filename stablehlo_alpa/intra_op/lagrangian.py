@@ -38,6 +38,7 @@ from stablehlo_alpa.intra_op.exact import minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.relink import Parts
+from stablehlo_alpa.units import format_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -164,7 +165,7 @@ def price_memory(
     search.add(free)
     search.add(lean)
     if search.best is None:
-        raise SolverError(f"the plan of least memory exceeds the budget of {budget:.6g} bytes")
+        raise SolverError(f"the plan of least memory exceeds the budget of {format_bytes(budget)}")
     bound, best_prices, best_points = -np.inf, np.zeros(1), list(search.points)
     for round_ in range(_MAX_PRICES):
         value, shares, prices = search.mix()

@@ -20,6 +20,7 @@ from stablehlo_alpa.intra_op.lagrangian import Priced, price_memory
 from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
+from stablehlo_alpa.units import format_bytes, format_seconds
 
 _log = logging.getLogger(__name__)
 
@@ -75,8 +76,8 @@ def solve(
         if options.method == "elimination":
             peak = memory.peak(costs.decode(found.labels))[0]
             raise SolverError(
-                f"elimination cannot keep a memory budget: its optimum needs {peak:.6g} bytes, "
-                f"budget {budget:.6g} bytes"
+                f"elimination cannot keep a memory budget: its optimum needs {format_bytes(peak)}, "
+                f"the budget is {format_bytes(budget)}"
             )
         found = _solve_within(costs, memory, found, budget, options, cache, deadline)
 
@@ -224,12 +225,12 @@ def _least(
         return lean
     choice = costs.decode(lean)
     largest = memory.largest(choice, memory.peak(choice)[1])
-    listed = ", ".join(f"{name} ({size:.4g} bytes)" for name, size in largest)
-    proved = "" if is_least else f" found within {options.time_limit_s:g} s"
+    listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in largest)
+    proved = "" if is_least else f" found within {format_seconds(options.time_limit_s)}"
     raise InfeasibleError(
-        f"no plan fits the memory budget of {budget:.6g} bytes per device: the least reachable "
-        f"peak{proved} is {needed:.6g} bytes, {needed - budget:.6g} more; largest live tensors "
-        f"there: {listed}",
+        f"no plan fits the memory budget of {format_bytes(budget)} per device: the least "
+        f"reachable peak{proved} is {format_bytes(needed)}, {format_bytes(needed - budget)} more; "
+        f"largest live tensors there: {listed}",
         needed_bytes=needed,
         budget_bytes=budget,
         largest=largest,
@@ -274,8 +275,8 @@ def _cut(
         new = [point for point in over if point not in points][:_ROWS_PER_ROUND]
         if not new:
             raise SolverError(
-                f"solver broke its memory rows: peak {memory.peak(choice)[0]} bytes, budget "
-                f"{budget} bytes"
+                f"solver broke its memory rows: peak {format_bytes(memory.peak(choice)[0])}, "
+                f"budget {format_bytes(budget)}"
             )
         points += new
         _log.info("memory budget: %d program points constrained", len(points))
@@ -283,10 +284,11 @@ def _cut(
 
 def _check(actual: float, reported: float) -> None:
     if abs(actual - reported) > 1e-9 * max(abs(actual), abs(reported)) + 1e-15:
-        raise SolverError(f"solver reports {reported} s, its decoded choice costs {actual} s")
+        raise SolverError(
+            f"solver reports {reported:.12g} s, its decoded choice costs {actual:.12g} s"
+        )
 
 
 def _contradiction(budget: float | None) -> SolverError:
-    return SolverError(
-        f"solver calls a feasible programme infeasible (memory budget {budget} bytes)"
-    )
+    limit = "none" if budget is None else format_bytes(budget)
+    return SolverError(f"solver calls a feasible programme infeasible (memory budget {limit})")

@@ -10,7 +10,7 @@ import jax
 from alpa_runtime.keys import data_of, impl_of, with_impl
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import check_supported, positions
 from stablehlo_alpa.partitioner.differentiation import differentiable
@@ -27,9 +27,10 @@ def partition(
     When XLA partitions the program, it hands the function's body to the planner together with the
     shardings that it proposes for arguments and results. Those that XLA splits stay as they are as
     far as the body can take them; the others are the planner's choice. Works with Shardy and GSPMD,
-    under ``jax.grad`` (reverse mode, any order), ``jax.vmap``, ``jax.lax.scan``,
-    ``jax.checkpoint``, and beside other partitioned functions. On one device, inside of
-    ``jax.shard_map`` and outside of ``jax.jit`` it is the function itself.
+    under derivatives of any order in forward and reverse mode (``jax.grad``, ``jax.jvp``,
+    ``jax.linearize``, ``jax.hessian``), ``jax.vmap``, ``jax.lax.scan``, ``jax.checkpoint``, and
+    beside other partitioned functions. On one device, inside of ``jax.shard_map`` and outside of
+    ``jax.jit`` it is the function itself.
 
     Args:
         fun: function of pytrees of arrays. Used without it, ``partition`` makes a decorator.

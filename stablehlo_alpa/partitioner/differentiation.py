@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
 import numpy as np
 from jax.custom_batching import custom_vmap
+from jax.custom_derivatives import SymbolicZero
+from jax.interpreters import ad
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
+from stablehlo_alpa.partitioner.linear_call import LinearFunction, linear_call_p
 from stablehlo_alpa.partitioner.region import call_region
 
 Flat: TypeAlias = Callable[..., tuple[Any, ...]]
@@ -20,72 +21,51 @@ Flat: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 def differentiable(fun: Flat, method: ShardParallel) -> Flat:
-    """A partitioned function with derivatives in reverse mode, of any order.
+    """A partitioned function with derivatives, of any order, in forward and in reverse mode.
 
-    The forward and the backward function are partitioned each by itself; residuals go between them
-    in the shardings in which the forward function leaves them.
+    The function, extended by what its derivative needs, is partitioned, and so is the derivative, a
+    linear function of tangents; residuals go between them in the shardings in which the first
+    leaves them. Reverse mode is the transposed linear function.
     """
 
-    @jax.custom_vjp
+    @jax.custom_jvp
     def call(*args: Any) -> tuple[Any, ...]:
         return _batchable(fun, method)(*args)
 
-    def forward(*args: Any) -> tuple[tuple[Any, ...], _Residuals]:
-        return _forward(fun, method, args)
+    def rule(args: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        moved = [None if isinstance(one, SymbolicZero) else one for one in tangents]
+        return _derivative(fun, method, args, moved)
 
-    def backward(residuals: _Residuals, cotangents: tuple[Any, ...]) -> tuple[Any, ...]:
-        return _backward(fun, method, residuals, cotangents)
-
-    call.defvjp(forward, backward)
-    return call
-
-
-@functools.partial(
-    jax.tree_util.register_dataclass,
-    data_fields=("kept", "made"),
-    meta_fields=("pullback", "sources", "active"),
-)
-@dataclass(frozen=True)
-class _Residuals:
-    """What the backward function needs.
-
-    Attributes:
-        kept: arguments of the forward function.
-        made: what it made for the backward function.
-        pullback: structure of JAX's own pullback, whose leaves are some of both.
-        sources: per leaf its number in ``kept``, None for one that was made.
-        active: per argument whether it has a cotangent.
-    """
-
-    kept: tuple[Any, ...]
-    made: tuple[Any, ...]
-    pullback: Any
-    sources: tuple[int | None, ...]
-    active: tuple[bool, ...]
+    # Symbolic zeros: what no derivative is asked for costs none.
+    call.defjvp(rule, symbolic_zeros=True)
+    flat: Flat = call
+    return flat
 
 
 def _is_differentiable(array: Any) -> bool:
     return bool(jax.numpy.issubdtype(array.dtype, jax.numpy.inexact))
 
 
-def _forward(
-    fun: Flat, method: ShardParallel, args: Sequence[Any]
-) -> tuple[tuple[Any, ...], _Residuals]:
-    active = tuple(map(_is_differentiable, args))
+def _linearized(
+    fun: Flat, method: ShardParallel, args: Sequence[Any], active: Sequence[bool]
+) -> tuple[tuple[Any, ...], list[Any], Flat]:
+    """Results, residuals, and the derivative as a function of residuals and tangents.
+
+    Args:
+        fun: a function.
+        method: how it is planned.
+        args: its arguments.
+        active: which of them have tangents.
+    """
     structure: list[tuple[Any, list[int | None], int]] = []
 
     def with_residuals(*inner: Any) -> tuple[Any, ...]:
         def of_active(*values: Any) -> tuple[Any, ...]:
             given = iter(values)
-            return fun(
-                *[
-                    next(given) if is_active else x
-                    for x, is_active in zip(inner, active, strict=True)
-                ]
-            )
+            return fun(*[next(given) if a else x for x, a in zip(inner, active, strict=True)])
 
-        results, pullback = jax.vjp(of_active, *itertools.compress(inner, active))
-        leaves, tree = jax.tree.flatten(pullback)
+        results, push = jax.linearize(of_active, *itertools.compress(inner, active))
+        leaves, tree = jax.tree.flatten(push)
         # A leaf that is an argument needs no result of its own.
         sources = [next((i for i, x in enumerate(inner) if x is leaf), None) for leaf in leaves]
         structure.append((tree, sources, len(results)))
@@ -96,36 +76,71 @@ def _forward(
     found = differentiable(with_residuals, method)(*args)
     tree, sources, count = structure[-1]
     kept = sorted({source for source in sources if source is not None})
-    residuals = _Residuals(
-        kept=tuple(args[i] for i in kept),
-        made=found[count:],
-        pullback=tree,
-        sources=tuple(None if source is None else kept.index(source) for source in sources),
-        active=active,
+    residuals = [*(args[i] for i in kept), *found[count:]]
+    num_kept, num_residuals = len(kept), len(residuals)
+
+    def push(*values: Any) -> tuple[Any, ...]:
+        rest = iter(values[num_kept:num_residuals])
+        leaves = [next(rest) if s is None else values[kept.index(s)] for s in sources]
+        return tuple(tree.unflatten(leaves)(*values[num_residuals:]))
+
+    return found[:count], residuals, push
+
+
+def _derivative(
+    fun: Flat, method: ShardParallel, args: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Results and their tangents; a tangent of an argument that is None is zero."""
+    active = [
+        tangent is not None and _is_differentiable(arg)
+        for arg, tangent in zip(args, tangents, strict=True)
+    ]
+    results, residuals, push_all = _linearized(fun, method, args, active)
+    is_moved = list(map(_is_differentiable, results))
+    moved = list(itertools.compress(tangents, active))
+    num_residuals, tangent_avals = len(residuals), tuple(map(jax.typeof, moved))
+
+    def push(*values: Any) -> list[Any]:
+        return list(itertools.compress(push_all(*values), is_moved))
+
+    def pull(*values: Any) -> Sequence[Any]:
+        known, cotangents = values[:num_residuals], values[num_residuals:]
+        transposed = jax.linear_transpose(lambda *some: push(*known, *some), *tangent_avals)
+        pulled: Sequence[Any] = transposed(list(cotangents))
+        return pulled
+
+    linear = LinearFunction(
+        name=f"{fun.__name__}_derivative",
+        push=push,
+        pull=pull,
+        num_residuals=num_residuals,
+        in_avals=tangent_avals,
+        out_avals=tuple(
+            jax.typeof(result).to_tangent_aval() for result in itertools.compress(results, is_moved)
+        ),
+        method=method,
     )
-    return found[:count], residuals
+    pushed = iter(linear(*residuals, *moved))
+    return results, tuple(
+        next(pushed) if is_one else np.zeros(result.shape, jax.dtypes.float0)
+        for result, is_one in zip(results, is_moved, strict=True)
+    )
 
 
-def _backward(
-    fun: Flat, method: ShardParallel, residuals: _Residuals, cotangents: Sequence[Any]
-) -> tuple[Any, ...]:
-    num_kept, num_made = len(residuals.kept), len(residuals.made)
-    # Cotangents of integers are of a type that no program has.
-    real = [c for c in cotangents if c.dtype != jax.dtypes.float0]
+def _derivative_of_linear(
+    primals: Sequence[Any], tangents: Sequence[Any], *, function: LinearFunction
+) -> tuple[Any, Any]:
+    count = function.num_residuals
+    if all(isinstance(one, ad.Zero) for one in tangents[:count]):
+        # A linear function is its own derivative, and stays one that can be transposed.
+        moved = map(ad.instantiate_zeros, tangents[count:])
+        return function(*primals), function(*primals[:count], *moved)
+    moving = [None if isinstance(one, ad.Zero) else one for one in tangents]
+    results, pushed = _derivative(function.flat(), function.method, primals, moving)
+    return list(results), list(pushed)
 
-    def pull(*values: Any) -> tuple[Any, ...]:
-        kept, made = values[:num_kept], iter(values[num_kept : num_kept + num_made])
-        leaves = [next(made) if source is None else kept[source] for source in residuals.sources]
-        given = iter(values[num_kept + num_made :])
-        full = tuple(
-            np.zeros(c.shape, jax.dtypes.float0) if c.dtype == jax.dtypes.float0 else next(given)
-            for c in cotangents
-        )
-        return tuple(residuals.pullback.unflatten(leaves)(full))
 
-    pull.__name__ = f"{fun.__name__}_backward"
-    found = iter(differentiable(pull, method)(*residuals.kept, *residuals.made, *real))
-    return tuple(next(found) if is_active else None for is_active in residuals.active)
+ad.primitive_jvps[linear_call_p] = _derivative_of_linear
 
 
 def _batchable(fun: Flat, method: ShardParallel) -> Flat:

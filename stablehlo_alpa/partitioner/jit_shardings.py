@@ -9,14 +9,11 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
-from stablehlo_alpa.api import ShardParallel
-from stablehlo_alpa.cluster import LogicalMesh
-from stablehlo_alpa.cost import StrategyGraph
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.errors import MeshError
-from stablehlo_alpa.frontend import TracedProgram, positions, trace
+from stablehlo_alpa.frontend import positions, trace
 from stablehlo_alpa.partitioner.region_planner import mesh_options
-from stablehlo_alpa.planning import plan_program
-from stablehlo_alpa.planning.pins import Mask, pin_inputs
+from stablehlo_alpa.planning import Exactly, Prescription, plan_program
 
 
 def shardings(
@@ -61,13 +58,10 @@ def shardings(
         donate_argnums=positions(donate_argnums, len(args)),
     )
     leaves = jax.tree.leaves([arg for i, arg in enumerate(args) if i not in static])
-    kept = {i: _kept_spec(leaf, mesh) for i, leaf in enumerate(leaves)}
-
-    def pins(program: TracedProgram, graph: StrategyGraph, logical: LogicalMesh) -> dict[int, Mask]:
-        return pin_inputs(program, graph, logical, kept)
-
+    specs = {i: _kept_spec(leaf, mesh) for i, leaf in enumerate(leaves)}
+    kept = Prescription({i: Exactly(spec) for i, spec in specs.items() if spec is not None})
     options = mesh_options(mesh, method or ShardParallel())
-    plan = plan_program(program, replace(options, pins=pins))
+    plan = plan_program(program, replace(options, prescription=kept))
 
     def named(specs: Any) -> Any:
         return jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs)

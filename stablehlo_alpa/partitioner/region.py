@@ -13,7 +13,7 @@ from alpa_runtime.local_call import LocalModule
 from jax.experimental.custom_partitioning import SdyShardingRule, custom_partitioning
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from stablehlo_alpa.api import ShardParallel
+from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.frontend import TracedProgram, trace
 from stablehlo_alpa.partitioner.recent import Recent
 from stablehlo_alpa.partitioner.region_planner import Proposal, digest, plan_region

@@ -1,16 +1,34 @@
 """From a traced function to a plan: price every logical mesh, solve, lower the best."""
 
-from stablehlo_alpa.planning.pins import Pins, no_pins, pin_mask, pinned_axes
-from stablehlo_alpa.planning.plan import Collective, Plan
+from stablehlo_alpa.planning.pins import Boundary, Masks, masks
+from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import PlanOptions, plan_program
+from stablehlo_alpa.planning.prescription import (
+    Exactly,
+    Finest,
+    Near,
+    Preferred,
+    Prescription,
+    SplitBatch,
+    Whole,
+    Wish,
+)
+from stablehlo_alpa.view import Collective
 
 __all__ = [
+    "Boundary",
     "Collective",
-    "Pins",
+    "Exactly",
+    "Finest",
+    "Masks",
+    "Near",
     "Plan",
     "PlanOptions",
-    "no_pins",
-    "pin_mask",
-    "pinned_axes",
+    "Preferred",
+    "Prescription",
+    "SplitBatch",
+    "Whole",
+    "Wish",
+    "masks",
     "plan_program",
 ]

@@ -1,168 +1,337 @@
-"""Masks over the strategies of inputs: what the user or a method prescribes before the ILP."""
+"""From a prescription to masks over the strategies of a graph, and to remarks on what cannot be."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from jax.sharding import PartitionSpec
 
-from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
-from stablehlo_alpa.cost import PricedGraph, StrategyGraph
+from stablehlo_alpa.cluster import LogicalMesh
+from stablehlo_alpa.cost import StrategyGraph
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
+from stablehlo_alpa.planning.axes import (
+    REPLICATED,
+    Dimensions,
+    Rows,
+    listed_specs,
+    named_axes,
+    num_parts,
+    pinned_axes,
+    relevant_axes,
+    split_dimensions,
+)
+from stablehlo_alpa.planning.prescription import (
+    Exactly,
+    Finest,
+    Near,
+    Preferred,
+    Prescription,
+    SplitBatch,
+    Whole,
+    Wish,
+)
 
 Mask = npt.NDArray[np.bool_]
-
-Pins = Callable[[TracedProgram, StrategyGraph, LogicalMesh], Mapping[int, Mask]]
-"""Says, for a program on a mesh, which strategies of which nodes are allowed."""
-
-Charge = Callable[[TracedProgram, PricedGraph, LogicalMesh, DeviceSpec], PricedGraph]
-"""Adds to the seconds of strategies what they cost those who use the program."""
-
-REPLICATED = -1
+# Names that a remark lists before it counts the others.
+_LISTED = 4
 
 
-def no_pins(program: TracedProgram, graph: StrategyGraph, mesh: LogicalMesh) -> Mapping[int, Mask]:
-    """Leaves everything to the ILP."""
-    return {}
+@dataclass(frozen=True)
+class Boundary:
+    """What the step calls the arguments and results of a graph's module.
 
-
-def input_rows(graph: StrategyGraph, index: int) -> npt.NDArray[np.int8] | None:
-    """int8[S_node, K]: per strategy and mesh axis the dimension of input ``index`` it splits.
-
-    None when the input is always replicated.
+    Attributes:
+        inputs, outputs: per argument or result its flat number in the step and its value; None for
+            what the step does not know, such as an activation between two stages.
     """
-    return _rows(graph, int(graph.input_node[index]), graph.input_specs[index])
+
+    inputs: tuple[tuple[int, TracedValue] | None, ...]
+    outputs: tuple[tuple[int, TracedValue] | None, ...] = ()
+
+    @classmethod
+    def of(cls, program: TracedProgram) -> Boundary:
+        """That of the whole step."""
+        return cls(tuple(enumerate(program.inputs)), tuple(enumerate(program.outputs)))
 
 
-def output_rows(graph: StrategyGraph, index: int) -> npt.NDArray[np.int8] | None:
-    """The same for output ``index``."""
-    return _rows(graph, int(graph.output_node[index]), graph.output_specs[index])
+@dataclass(frozen=True)
+class Masks:
+    """What a prescription means for a graph.
+
+    Attributes:
+        nodes: node -> bool[strategies of the node], those that may be chosen.
+        remarks: what was prescribed and cannot be.
+    """
+
+    nodes: dict[int, Mask]
+    remarks: tuple[str, ...] = ()
 
 
-def _rows(graph: StrategyGraph, node: int, specs: Any) -> npt.NDArray[np.int8] | None:
+def masks(
+    prescription: Prescription, boundary: Boundary, graph: StrategyGraph, mesh: LogicalMesh
+) -> Masks:
+    """Strategies that a prescription leaves, per node of a graph.
+
+    Exact wishes come first. Every other is kept as far as those before it allow: it never empties
+    the strategies of a node.
+
+    Args:
+        prescription: by flat numbers of the step.
+        boundary: the flat numbers of the graph's arguments and results.
+        graph: of the step, or of a part of it.
+        mesh: what the graph was made for.
+
+    Raises:
+        ShardingError: an exact wish does not fit its value and the mesh, no strategy does so, or
+            two of them contradict each other.
+    """
+    places = _places(prescription, boundary, graph)
+    found = _Collected()
+    for place in places:
+        if isinstance(place.wish, Exactly):
+            found.require(place, _exact_mask(place.value, place.rows, mesh, place.wish.spec))
+    splits_batch = False
+    for place in places:
+        if not isinstance(place.wish, Exactly):
+            is_split = _keep(place, found, mesh)
+            splits_batch |= is_split and isinstance(place.wish, SplitBatch)
+    if prescription.splits_work and splits_batch:
+        # Without this a small batch would be gathered and the step computed on every device.
+        for node, mask in split_work_masks(graph).items():
+            found.add(node, mask)
+    return Masks(found.masks, found.remarks())
+
+
+def rows_of(graph: StrategyGraph, node: int, specs: Any) -> Rows | None:
+    """int8[S_node, K]: per strategy and mesh axis the dimension of an input or output it splits.
+
+    None when it is always replicated.
+    """
     if node < 0 or specs is None:
         return None
     return np.asarray(specs, np.int8).reshape(-1, len(graph.mesh_axes))
 
 
-def pinned_axes(value: TracedValue, spec: PartitionSpec, mesh: LogicalMesh) -> tuple[int, ...]:
-    """The dimension that each mesh axis splits under ``spec``, ``REPLICATED`` for none.
-
-    Raises:
-        ShardingError: the spec does not fit the value and the mesh.
-    """
-    sizes = dict(mesh.axes)
-    order = list(sizes)
-    if len(spec) > len(value.shape):
-        raise ShardingError(
-            f"sharding {spec} of {value.name} names {len(spec)} dimensions, its shape "
-            f"{list(value.shape)} has {len(value.shape)}"
-        )
-    split = dict.fromkeys(order, REPLICATED)
-    for dimension, entry in enumerate(spec):
-        axes = () if entry is None else entry if isinstance(entry, tuple) else (entry,)
-        for axis in axes:
-            if axis not in sizes:
-                raise ShardingError(
-                    f"sharding {spec} of {value.name} uses axis {axis!r}, the mesh has {order}"
-                )
-            if split[axis] != REPLICATED:
-                raise ShardingError(f"sharding {spec} of {value.name} uses axis {axis!r} twice")
-            split[axis] = dimension
-        if list(axes) != sorted(axes, key=order.index):
-            raise ShardingError(
-                f"sharding {spec} of {value.name} splits dimension {dimension} on axes "
-                f"{list(axes)}, they must come in the order of the mesh {order}"
-            )
-        product = math.prod(sizes[axis] for axis in axes)
-        if value.shape[dimension] % product:
-            raise ShardingError(
-                f"sharding {spec} of {value.name}: dimension {dimension} of size "
-                f"{value.shape[dimension]} does not divide by {product}, the product of axes "
-                + " x ".join(f"{axis}={sizes[axis]}" for axis in axes)
-            )
-    return tuple(split[axis] for axis in order)
-
-
-def pin_mask(
-    program: TracedProgram,
-    graph: StrategyGraph,
-    mesh: LogicalMesh,
-    index: int,
-    spec: PartitionSpec,
-) -> Mask | None:
-    """Strategies of input ``index`` that hold it as ``spec`` says; None when nothing is to choose.
-
-    Raises:
-        ShardingError: the spec does not fit, or no strategy holds the input so.
-    """
-    return _mask(program.inputs[index], input_rows(graph, index), mesh, spec)
-
-
-def pin_output_mask(
-    program: TracedProgram,
-    graph: StrategyGraph,
-    mesh: LogicalMesh,
-    index: int,
-    spec: PartitionSpec,
-) -> Mask | None:
-    """The same for output ``index``."""
-    return _mask(program.outputs[index], output_rows(graph, index), mesh, spec)
-
-
-def _mask(
-    value: TracedValue, rows: npt.NDArray[np.int8] | None, mesh: LogicalMesh, spec: PartitionSpec
-) -> Mask | None:
-    wanted = pinned_axes(value, spec, mesh)
-    sizes = [size for _, size in mesh.axes]
-    if rows is None:
-        if any(dim != REPLICATED and n > 1 for dim, n in zip(wanted, sizes, strict=True)):
-            raise ShardingError(f"{value.name} can only be replicated, pinned to {spec}")
-        return None
-    # An axis with one device splits nothing, whatever a strategy calls it.
-    relevant = np.array([n > 1 for n in sizes])
-    mask: Mask = (rows[:, relevant] == np.array(wanted, np.int8)[relevant]).all(axis=1)
-    if not mask.any():
-        raise ShardingError(f"no strategy of {value.name} holds it as {spec}")
-    return mask
-
-
-def pin_inputs(
-    program: TracedProgram,
-    graph: StrategyGraph,
-    mesh: LogicalMesh,
-    specs: Mapping[int, PartitionSpec | None],
-) -> dict[int, Mask]:
-    """Strategies that hold inputs as specs say, by number of the input; None leaves one free.
-
-    Raises:
-        ShardingError: as `pin_mask`.
-    """
-    masks: dict[int, Mask] = {}
-    for index, spec in specs.items():
-        if spec is not None:
-            mask = pin_mask(program, graph, mesh, index, spec)
-            combine(masks, int(graph.input_node[index]), mask)
-    return masks
-
-
-def combine(masks: dict[int, Mask], node: int, mask: Mask | None) -> None:
-    """And-s a mask into those collected for its node."""
-    if mask is not None:
-        masks[node] = masks[node] & mask if node in masks else mask
-
-
 def split_work_masks(graph: StrategyGraph) -> dict[int, Mask]:
     """Per operator with FLOPs the strategies that split its work the most."""
-    masks: dict[int, Mask] = {}
+    found: dict[int, Mask] = {}
     for node in range(graph.num_nodes):
-        rows = slice(int(graph.node_offset[node]), int(graph.node_offset[node + 1]))
-        flops = graph.strategy_flops[rows]
+        flops = graph.strategy_flops[graph.span(node)]
         if flops.size and flops.max() > 0:
-            masks[node] = flops <= flops.min()
-    return masks
+            found[node] = flops <= flops.min()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """An input or output with a wish; ``rows`` as in `rows_of`."""
+
+    wish: Wish
+    value: TracedValue
+    node: int
+    rows: Rows | None
+    is_parameter: bool = False
+
+    @property
+    def label(self) -> str:
+        return f"{self.value.name} {list(self.value.shape)}"
+
+
+def _places(
+    prescription: Prescription, boundary: Boundary, graph: StrategyGraph
+) -> tuple[_Place, ...]:
+    """Everything that something is wished of."""
+    found = []
+    for position, entry in enumerate(boundary.inputs):
+        if entry is not None and entry[0] in prescription.inputs:
+            node = int(graph.input_node[position])
+            rows = rows_of(graph, node, graph.input_specs[position])
+            is_parameter = bool(graph.input_is_parameter[position])
+            wish = prescription.inputs[entry[0]]
+            found.append(_Place(wish, entry[1], node, rows, is_parameter))
+    for position, entry in enumerate(boundary.outputs):
+        if entry is not None and entry[0] in prescription.outputs:
+            node = int(graph.output_node[position])
+            rows = rows_of(graph, node, graph.output_specs[position])
+            found.append(_Place(prescription.outputs[entry[0]], entry[1], node, rows))
+    return tuple(found)
+
+
+@dataclass
+class _Collected:
+    """Masks so far, and what there is to remark, grouped by what is said."""
+
+    masks: dict[int, Mask] = field(default_factory=dict)
+    said: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    owners: dict[int, str] = field(default_factory=dict)
+
+    def require(self, place: _Place, mask: Mask | None) -> None:
+        """Takes an exact wish in."""
+        if mask is None:
+            return
+        if not self.add(place.node, mask):
+            raise ShardingError(
+                f"{place.value.name} and {self.owners[place.node]} are one value to the program "
+                "and are pinned to different shardings: pin one of them"
+            )
+        self.owners[place.node] = place.value.name
+
+    def left(self, place: _Place) -> Mask:
+        """bool[S] strategies of a place's node that may be chosen so far."""
+        assert place.rows is not None
+        return self.masks.get(place.node, np.ones(len(place.rows), np.bool_))
+
+    def add(self, node: int, mask: Mask) -> bool:
+        """Takes a mask in unless it contradicts those before it; says whether it did."""
+        both = self.masks[node] & mask if node in self.masks else mask
+        if both.any():
+            self.masks[node] = both
+        return bool(both.any())
+
+    def remarks(self) -> tuple[str, ...]:
+        """One line per thing that is said."""
+        lines = []
+        for (how, why), names in self.said.items():
+            rest = len(names) - _LISTED
+            listed = ", ".join(names[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+            lines.append(f"{listed} {'is' if len(names) == 1 else 'are'} {how}: {why}")
+        return tuple(lines)
+
+
+def _keep(place: _Place, found: _Collected, mesh: LogicalMesh) -> bool:
+    """Keeps a wish as far as it can be; says whether the value is split over every device."""
+    match place.wish:
+        case Preferred(spec):
+            _prefer(place, spec, found, mesh)
+            return False
+        case Finest(spares_parameters) if not (spares_parameters and place.is_parameter):
+            achieved, wanted = _split(place, None, found, mesh), None
+        case Near(spec):
+            # The axes of a dimension may come in another order than those of the mesh.
+            wanted = split_dimensions(place.value, spec, mesh)
+            achieved = _split(place, wanted, found, mesh)
+        case SplitBatch() if place.value.shape:
+            wanted = (0,) * len(mesh.shape)
+            achieved = _split(place, wanted, found, mesh)
+        case _:
+            wanted = (REPLICATED,) * len(mesh.shape)
+            achieved = _split(place, wanted, found, mesh)
+    shortfall = _shortfall(place, wanted, achieved, mesh)
+    if shortfall is not None:
+        found.said.setdefault(shortfall, []).append(place.label)
+    return num_parts(achieved, mesh) == mesh.num_devices
+
+
+def _prefer(place: _Place, spec: PartitionSpec, found: _Collected, mesh: LogicalMesh) -> None:
+    try:
+        mask = _exact_mask(place.value, place.rows, mesh, spec)
+    except ShardingError:
+        return
+    if mask is not None:
+        found.add(place.node, mask)
+
+
+def _split(
+    place: _Place, wanted: Dimensions | None, found: _Collected, mesh: LogicalMesh
+) -> Dimensions:
+    """Leaves the strategies that split a value the most, the axes where they are wanted.
+
+    Args:
+        place: the value.
+        wanted: per mesh axis the dimension it may split; None for any.
+        found: takes the mask.
+        mesh: the mesh.
+
+    Returns:
+        per mesh axis the dimension that one of them splits.
+    """
+    whole = (REPLICATED,) * len(mesh.shape)
+    if place.rows is None:
+        return whole
+    left = found.left(place)
+    if wanted is not None:
+        fits = (place.rows == np.array(wanted, np.int8)) | (place.rows == REPLICATED)
+        left = left & (fits | ~relevant_axes(mesh)).all(axis=1)
+    if not left.any():
+        return whole
+    parts = np.array([num_parts(row, mesh) for row in place.rows.tolist()])
+    mask = left & (parts == parts[left].max())
+    found.add(place.node, mask)
+    return tuple(place.rows[np.flatnonzero(mask)[0]].tolist())
+
+
+def _shortfall(
+    place: _Place, wanted: Dimensions | None, achieved: Dimensions, mesh: LogicalMesh
+) -> tuple[str, str] | None:
+    """How a value is held and why, where that is not what was wished; None where it is."""
+    shape, wish = place.value.shape, place.wish
+    if isinstance(wish, Whole) and wish.remark:
+        return "whole on every device", wish.remark
+    # What is empty or has one element is nothing to split.
+    if math.prod(shape) <= 1:
+        return None
+    parts = num_parts(achieved, mesh)
+    if parts >= (2 if wanted is None else num_parts(wanted, mesh)):
+        return None
+    used = [name for name, dim in zip(mesh.axis_names, achieved, strict=True) if dim >= 0]
+    how = f"split on {', '.join(used)} alone" if parts > 1 else "whole on every device"
+    axes = named_axes(mesh)
+    if wanted is None:
+        sizes = [n for n in mesh.shape if n > 1]
+        if any(size % n == 0 for size in shape for n in sizes):
+            return how, "no operator that reads it has a strategy that splits it"
+        return how, f"no dimension divides by an axis of mesh {axes}; pad one to a multiple"
+    for dimension in sorted({dim for dim in wanted if dim >= 0}):
+        product = num_parts([d if d == dimension else REPLICATED for d in wanted], mesh)
+        size = shape[dimension] if dimension < len(shape) else 1
+        if size % product:
+            mend = _mend_size(size, product, mesh, isinstance(wish, SplitBatch))
+            return how, f"dimension {dimension} of size {size} does not divide by {product}; {mend}"
+    why = f"no strategy of the operators around it holds it so on mesh {axes}"
+    if isinstance(wish, SplitBatch):
+        return how, (
+            f"no operator that reads it has a strategy that splits dimension 0 on mesh {axes}; "
+            "where it is no batch, batch_argnums= names those that are"
+        )
+    return how, why
+
+
+def _mend_size(size: int, product: int, mesh: LogicalMesh, is_batch: bool) -> str:
+    """What makes a dimension divide."""
+    padded = f"{-(-size // product) * product} would"
+    common = math.gcd(size, product)
+    if is_batch and len(mesh.shape) == 1 and common > 1:
+        return f"{padded}, and mesh_shape={common, product // common} splits it in {common}"
+    return padded
+
+
+def _exact_mask(
+    value: TracedValue, rows: Rows | None, mesh: LogicalMesh, spec: PartitionSpec
+) -> Mask | None:
+    """Strategies that hold a value as a spec says; None when there is nothing to choose.
+
+    Raises:
+        ShardingError: the spec does not fit, or no strategy holds the value so.
+    """
+    wanted = np.array(pinned_axes(value, spec, mesh), np.int8)
+    relevant = relevant_axes(mesh)
+    if rows is None:
+        if (relevant & (wanted >= 0)).any():
+            raise ShardingError(
+                f"{value.name} can only be replicated, pinned to {spec}: no operator that reads it "
+                "has a strategy that splits it; leave it out or pin it to PartitionSpec()"
+            )
+        return None
+    free = [d for d, entry in enumerate(spec) if entry is PartitionSpec.UNCONSTRAINED]
+    fits = (rows == wanted) | (np.isin(rows, free) & (wanted == REPLICATED))
+    mask: Mask = (fits | ~relevant).all(axis=1)
+    if not mask.any():
+        raise ShardingError(
+            f"no strategy of {value.name} holds it as {spec}; there are {listed_specs(rows, mesh)}"
+        )
+    return mask

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import logging
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from alpa_runtime import SpmdProgram, ValueSpec
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
@@ -26,9 +21,12 @@ from stablehlo_alpa.errors import (
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.intra_op import Solution, SolveOptions, solve
 from stablehlo_alpa.planning.compiler import enumerate_strategies, run_passes
+from stablehlo_alpa.planning.gathering import charge_gathers
 from stablehlo_alpa.planning.notation import parse_sharding
-from stablehlo_alpa.planning.pins import Charge, Pins, no_pins
+from stablehlo_alpa.planning.pins import Boundary, masks
 from stablehlo_alpa.planning.plan import Plan
+from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.view import Say, progress
 
 logger = logging.getLogger(__name__)
 
@@ -42,16 +40,14 @@ class PlanOptions:
         mesh_shapes: logical mesh shapes to try.
         axis_names: names of the mesh axes; x, y, z when None.
         solve: budget and limits of the ILP.
-        pins: strategies prescribed.
-        charge: adds seconds that a plan costs those around it.
+        prescription: what is prescribed for inputs and outputs.
     """
 
     cluster: ClusterSpec
     mesh_shapes: tuple[tuple[int, ...], ...]
     axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
-    pins: Pins = no_pins
-    charge: Charge | None = None
+    prescription: Prescription = field(default_factory=Prescription)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +55,7 @@ class _Candidate:
     mesh: LogicalMesh
     priced: PricedGraph
     solution: Solution
+    remarks: tuple[str, ...]
 
 
 def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
@@ -67,9 +64,9 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
     Raises:
         CompileError: a pass refused the program.
         InfeasibleError: no mesh shape has a plan within the memory budget.
-        ShardingError: the pins fit no mesh shape.
+        ShardingError: what is prescribed exactly fits no mesh shape.
     """
-    with _progress() as say:
+    with progress(logger.debug) as say:
         say(f"{program.name}: merging operators")
         # Shardings that the function's author asks for, where it is their mesh that is planned for.
         axes = ",".join(options.axis_names or ())
@@ -80,7 +77,7 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
         return _lower(program, merged, best, options, remarks)
 
 
-def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Any) -> _Candidate:
+def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Say) -> _Candidate:
     found: list[_Candidate] = []
     refused: list[StablehloAlpaError] = []
     for shape in options.mesh_shapes:
@@ -94,14 +91,13 @@ def _search(program: TracedProgram, merged: str, options: PlanOptions, say: Any)
                     f"the function has {len(program.inputs)}"
                 )
             graph = _name_inputs(graph, program)
-            pinned = options.pins(program, graph, mesh)
-            priced = price(
-                graph.restrict(pinned) if pinned else graph, mesh, options.cluster.device
-            )
+            pinned = masks(options.prescription, Boundary.of(program), graph, mesh)
+            device = options.cluster.device
+            priced = price(graph.restrict(pinned.nodes), mesh, device)
             say(f"{program.name}: mesh {'x'.join(map(str, shape))}: {graph.num_nodes} operators")
-            if options.charge is not None:
-                priced = options.charge(program, priced, mesh, options.cluster.device)
-            found.append(_Candidate(mesh, priced, solve(priced, options.solve)))
+            gathered = options.prescription.gathered
+            priced = charge_gathers(priced, program.outputs, gathered, mesh, device)
+            found.append(_Candidate(mesh, priced, solve(priced, options.solve), pinned.remarks))
         except (InfeasibleError, ShardingError, MeshError) as error:
             logger.info("mesh %s: %s", shape, error)
             refused.append(error)
@@ -160,7 +156,9 @@ def _lower(
         },
         volumes=_core.communication(planned),
         memory=_core.memory(local, list(program.donated)),
-        remarks=tuple(dict.fromkeys([*remarks, *best.priced.graph.remarks, *more, *last])),
+        remarks=tuple(
+            dict.fromkeys([*best.remarks, *remarks, *best.priced.graph.remarks, *more, *last])
+        ),
     )
 
 
@@ -178,15 +176,3 @@ def _specs(
         )
         for value, sharding in zip(values, shardings, strict=True)
     )
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """Shows what is being done and for how long, when somebody watches."""
-    if not sys.stderr.isatty():
-        yield logger.debug
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("planning", total=None)
-        yield lambda text: progress.update(task, description=text)

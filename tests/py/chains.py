@@ -99,8 +99,7 @@ def chain_plan(sizes: Sequence[int], num_micro_batches: int, first_device: int =
     ]
     starts = np.cumsum([first_device, *sizes]).tolist()
     weights = [
-        PlanInput(_value(axes=()), False, True, (Placement(mesh, (0,)),))
-        for mesh in range(len(sizes))
+        PlanInput(_value(axes=()), True, (Placement(mesh, (0,)),)) for mesh in range(len(sizes))
     ]
     batch = Placement(0, tuple(range(1, 1 + count)))
     plan = Plan(
@@ -116,7 +115,7 @@ def chain_plan(sizes: Sequence[int], num_micro_batches: int, first_device: int =
         values=(_value(),),
         buffers=((0,) * (1 + 2 * count),) * len(sizes),
         instructions=tuple(map(tuple, instructions)),
-        inputs=(*weights, PlanInput(_value(count, ()), True, False, (batch,))),
+        inputs=(*weights, PlanInput(_value(count, ()), False, (batch,))),
         outputs=tuple(PlanOutput(mesh, 0) for mesh in range(len(sizes))),
     )
     check(plan)

@@ -43,7 +43,7 @@ def sending_plan(values: Sequence[Value]) -> Plan:
         reshardings.append(transfer.resharding)
         sends.append(Send(number, 1, number, number))
         recvs.append(Recv(number, 0, number, number))
-        inputs.append(PlanInput(source, False, False, (Placement(0, (number,)),)))
+        inputs.append(PlanInput(source, False, (Placement(0, (number,)),)))
         outputs.append(PlanOutput(1, number))
     size = NUM_DEVICES
     plan = Plan(

@@ -1,7 +1,6 @@
 """``parallelize``: one compilation per signature, methods, state, errors."""
 
 import dataclasses
-import functools
 import re
 from typing import Any, NamedTuple
 
@@ -73,8 +72,6 @@ METHODS = [
 @pytest.mark.parametrize("size", [16, 6])
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: f"{type(m).__name__}{m.mesh_shape or ''}")
 def test_parallel_equals_jit(method, size):
-    if size % 8 and isinstance(method, sa.DataParallel):
-        pytest.skip("data parallelism needs a batch that divides")
     batch = make_batch(size)
     step = sa.parallelize(train_step, method=method, donate_argnums=0)
     reference = jax.jit(train_step)
@@ -93,7 +90,7 @@ def test_one_compilation_per_signature():
     for size in (16, 8, 16, 8):
         state, _ = step(state, make_batch(size))
     assert step.compile(state, make_batch(16)) is step.compile(state, make_batch(16))
-    assert len(step._compiled) == 2
+    assert len(step._prepared) == 2
 
 
 def test_static_values_are_part_of_the_signature():
@@ -181,10 +178,9 @@ def test_follow_parallel_takes_the_shardings_of_its_inputs():
 
 
 TRANSFORMS: dict[str, Any] = {
-    "jit": jax.jit,
     "grad": jax.grad,
     "vmap": jax.vmap,
-    "eval_shape": lambda fun: functools.partial(jax.eval_shape, fun),
+    "jit of grad": lambda fun: jax.jit(jax.grad(fun)),
 }
 
 
@@ -195,14 +191,16 @@ def test_transformations_of_what_is_planned_are_refused(name, is_planned):
     x = jnp.ones((8, 8))
     if is_planned:
         step(x[0] if name == "vmap" else x)
-    with pytest.raises(sa.TraceError, match=r"inside of jax\.jit, .*partition"):
+    with pytest.raises(sa.TraceError, match=r"inside of jax\.grad, .*partition"):
         TRANSFORMS[name](step)(x)
 
 
 def test_arguments_that_are_no_arrays_are_refused():
     step = sa.parallelize(lambda x: x + 1)
     for _ in range(2):
-        with pytest.raises(sa.TraceError, match="argument of <lambda> is no array"):
+        with pytest.raises(
+            sa.TraceError, match="argument x of <lambda> is no array but of type str"
+        ):
             step("text")
         step(jnp.ones(8))
 
@@ -223,8 +221,10 @@ def test_plan_reads_like_a_table():
         init(jax.random.key(0)), make_batch()
     )
     text = str(plan)
-    for word in ("operator", "shape", "sharding", "collectives", "seconds", "memory", "per device"):
+    for word in ("input", "shape", "sharding", "module", "seconds", "memory", "per device"):
         assert word in text
+    for word in ("operator", "kind", "sharding", "collectives", "seconds", "memory"):
+        assert word in str(plan.table("operators"))
     # Gradients are summed over the batch, by an all-reduce or, before a split update, a
     # reduce-scatter.
     sums = [row for row in plan.communication() if row.kind in ("all_reduce", "reduce_scatter")]
@@ -324,7 +324,7 @@ def test_methods_are_frozen_and_checked_when_made():
     ("method", "error", "message"),
     [
         (sa.ShardParallel(mesh_shape=(3,)), sa.MeshError, "mesh 3 has 3 devices, 8 are given"),
-        (sa.ShardParallel(memory_budget=100), sa.InfeasibleError, "100 bytes per device"),
+        (sa.ShardParallel(memory_budget=100), sa.InfeasibleError, "100 B per device"),
         (
             sa.ManualSharding(in_specs={1: P("x")}, mesh_shape=(8,)),
             sa.ShardingError,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from alpa_runtime import InputError
 from alpa_runtime.checkpoint import Saving
+from checkpoint_processes import in_processes, process_state, process_step
 from models import mlp
 from test_models import assert_trees_close
 from test_pipeline import FOUR, TWO
@@ -147,6 +148,18 @@ def test_a_checkpoint_that_fails_is_not_there(tmp_path: Path) -> None:
     # The one before it is still whole.
     assert [entry.name for entry in tmp_path.iterdir()] == ["good"]
     assert (tmp_path / "good" / "index.json").exists()
+
+
+def test_processes_save_one_checkpoint_and_restore_it(tmp_path: Path) -> None:
+    saved = in_processes(tmp_path)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["earlier", "local", "saved"]
+    step = stablehlo_alpa.parallelize(process_step, method=ShardParallel(mesh_shape=(8,)))
+    found = step.restore_state(
+        tmp_path / "saved", jax.eval_shape(process_state), batch=(np.ones((8, 16), "f"),)
+    )
+    np.testing.assert_array_equal(found["w"], saved["w"])
+    np.testing.assert_array_equal(jax.random.key_data(found["key"]), saved["key"])
+    assert int(found["count"]) == int(saved["count"]) == 2
 
 
 @pytest.mark.slow

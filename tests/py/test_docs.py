@@ -15,21 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
-# What a page takes for granted; each is said in its text.
-GIVEN = {
-    "README.md": """
-import jax, jax.numpy as jnp, flax.linen as nn, optax
-model, optimizer = nn.Sequential([nn.Dense(4096), nn.relu, nn.Dense(1024)]), optax.adam(1e-3)
-batch = {"x": jnp.ones((16, 256)), "y": jnp.ones((16, 1024))}
-params = model.init(jax.random.key(0), batch["x"])
-state = params, optimizer.init(params)
-"""
-}
-
 
 def code_of(page: Path) -> str:
     """The blocks of a page as one script."""
-    return GIVEN.get(page.name, "") + "\n".join(BLOCK.findall(page.read_text()))
+    return "\n".join(BLOCK.findall(page.read_text()))
 
 
 @pytest.mark.slow

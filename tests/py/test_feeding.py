@@ -28,7 +28,7 @@ def plan_of(value: ValueSpec) -> Plan:
         values=(value,),
         buffers=((0,) * MICRO_BATCHES,),
         instructions=((),),
-        inputs=(PlanInput(whole, True, False, (placement,)),),
+        inputs=(PlanInput(whole, False, (placement,)),),
         outputs=(),
     )
 

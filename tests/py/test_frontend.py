@@ -55,7 +55,7 @@ def test_inputs_and_outputs_are_named_by_their_path():
         "scale",
     ]
     assert program.outputs[0].name == "result[0].params['w']"
-    assert program.input_argnum == (0, 0, 0, 1, 2, -1)
+    assert program.input_argnum == (0, 0, 0, 1, 2, 3)
 
 
 def test_keys_and_weak_types_are_recorded():

@@ -108,6 +108,29 @@ def second_order(fun: Callable[..., Any]) -> Callable[..., Any]:
     return jax.grad(norm, argnums=1)
 
 
+def mean_square(fun: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda w, x: jnp.mean(fun(w, x) ** 2)
+
+
+def forward_mode(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Results and tangents, in a direction that only some of the arguments have."""
+    return lambda w, x: jax.jvp(lambda x: fun(w, x), (x,), (jax.tree.map(jnp.cos, x),))
+
+
+def linearized(fun: Callable[..., Any]) -> Callable[..., Any]:
+    def run(w: Any, x: jax.Array) -> Any:
+        y, push = jax.linearize(fun, w, x)
+        pull = jax.linear_transpose(push, w, x)
+        return y, push(w, 2 * x), pull(y)
+
+    return run
+
+
+def along(fun: Callable[..., Any], w: Any, x: jax.Array) -> Callable[[jax.Array], jax.Array]:
+    """The function on three directions, whose Jacobian is small."""
+    return lambda t: fun(w, x * t[0] + jnp.sin(x) * t[1] + t[2])
+
+
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "grad": value_and_grad,
     "vmap": lambda fun: lambda w, x: jax.vmap(fun, in_axes=(None, 0))(w, jnp.stack([x, 2 * x])),
@@ -122,6 +145,24 @@ TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "checkpoint": lambda fun: value_and_grad(jax.checkpoint(fun)),
     "grad of grad": second_order,
     "cond": lambda fun: lambda w, x: jax.lax.cond(x[0, 0] > 0, fun, lambda w, x: x, w, x),
+    "jvp": forward_mode,
+    "linearize": linearized,
+    "jvp of grad": lambda fun: forward_mode(jax.grad(mean_square(fun), argnums=1)),
+    "grad of jvp": lambda fun: value_and_grad(lambda w, x: forward_mode(fun)(w, x)[1]),
+    "vmap of jvp": lambda fun: (
+        lambda w, x: jax.vmap(forward_mode(fun), in_axes=(None, 0))(w, jnp.stack([x, 2 * x]))
+    ),
+    "jvp of vmap": lambda fun: (
+        lambda w, x: forward_mode(jax.vmap(fun, in_axes=(None, 0)))(w, jnp.stack([x, 2 * x]))
+    ),
+    "jvp of scan": lambda fun: forward_mode(scanned(fun)),
+    "jvp of jvp": lambda fun: forward_mode(forward_mode(fun)),
+    "jacfwd": lambda fun: lambda w, x: jax.jacfwd(along(fun, w, x))(jnp.ones(3)),
+    "jacrev": lambda fun: lambda w, x: jax.jacrev(along(fun, w, x))(jnp.ones(3)),
+    "hessian": lambda fun: (
+        lambda w, x: jax.hessian(lambda t: jnp.sum(along(fun, w, x)(t) ** 2))(jnp.ones(3))
+    ),
+    "hvp": lambda fun: lambda w, x: jax.linearize(jax.grad(mean_square(fun), 1), w, x)[1](w, x),
 }
 
 
@@ -335,3 +376,55 @@ def test_devices_in_any_order() -> None:
     for some in (devices[::-1], devices[[0, 4, 1, 5, 2, 6, 3, 7]], devices[2:6]):
         placed = jax.device_put(x, on(Mesh(some.reshape(2, -1), ("a", "b")), "b", "a"))
         assert_equal(step(placed), jnp.tanh(x @ x.T))
+
+
+@jax.custom_vjp
+def twice_the_gradient(x: jax.Array) -> jax.Array:
+    return jnp.sin(x)
+
+
+twice_the_gradient.defvjp(
+    lambda x: (jnp.sin(x), x), lambda x, cotangent: (2 * cotangent * jnp.cos(x),)
+)
+
+
+@pytest.mark.parametrize("name", ["grad", "grad of vmap", "vmap of grad", "grad of scan"])
+def test_a_body_without_forward_mode_has_reverse_mode(name: str, mesh: Mesh) -> None:
+    def body(w: Any, x: jax.Array) -> jax.Array:
+        return twice_the_gradient(mlp(w, x))
+
+    transform = TRANSFORMS[name]
+    step = jax.jit(transform(stablehlo_alpa.partition(body)), in_shardings=(None, on(mesh, "data")))
+    w, x = weights(), batch()
+    assert_equal(step(w, x), jax.jit(transform(body))(w, x), 2e-5)
+
+
+def test_tangents_of_integers_and_keys(mesh: Mesh) -> None:
+    def drawn(key: Any, x: jax.Array, tokens: jax.Array) -> Any:
+        return {
+            "y": x * jax.random.normal(key, x.shape),
+            "key": jax.random.fold_in(key, 1),
+        }, tokens + 1
+
+    def run(fun: Any) -> Any:
+        return lambda x: jax.jvp(lambda x: fun(jax.random.key(1), x, jnp.arange(8)), (x,), (x,))
+
+    x = batch()
+    (found, tokens), (tangents, _) = jax.jit(run(stablehlo_alpa.partition(drawn)))(x)
+    (wanted, wanted_tokens), (wanted_tangents, _) = jax.jit(run(drawn))(x)
+    assert_equal((found, tokens, tangents["y"]), (wanted, wanted_tokens, wanted_tangents["y"]))
+    assert tangents["key"].dtype == jax.dtypes.float0
+
+
+def test_derivatives_inside_of_a_shard_map(mesh: Mesh) -> None:
+    def loss(fun: Any) -> Any:
+        return jax.grad(lambda x, w: jnp.sum(fun(w, x) ** 2))
+
+    w, x = weights(), batch()
+    found = jax.shard_map(
+        lambda w, x: loss(stablehlo_alpa.partition(mlp))(x, w),
+        mesh=mesh,
+        in_specs=(Spec(), Spec("data")),
+        out_specs=Spec("data"),
+    )
+    assert_equal(jax.jit(found)(w, x), loss(mlp)(x, w))

@@ -49,7 +49,8 @@ class Feeder:
     def _rows_of(self, index: int, mesh: int) -> list[range] | None:
         """The rows that each process needs of a batch; None where all get all of it."""
         value, count = self._plan.inputs[index], self._num_hosts[mesh]
-        if not value.is_batch or count == 1 or value.value.key_impl is not None:
+        is_cut = all(placement.is_cut for placement in value.placements if placement.mesh == mesh)
+        if not is_cut or count == 1 or value.value.key_impl is not None:
             return None
         return rows_per_process(self._plan, index, mesh, count)
 

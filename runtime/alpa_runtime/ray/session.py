@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from alpa_runtime.array_store import Parts
+from alpa_runtime.context import outside_mesh
 from alpa_runtime.plan import Plan, Send
 from alpa_runtime.plan_part import Assignment
 from alpa_runtime.ray.arrays import DistributedArray
@@ -172,6 +173,7 @@ class Session:
 
     # Arrays
 
+    @outside_mesh
     def fetch(self, array: DistributedArray) -> Any:
         """The whole array in this process; may be called in any thread."""
         scalar, parts = self.run(self._look_up, array)

@@ -36,3 +36,30 @@ module {
     return %4 : tensor<8x4xf32>
   }
 }
+
+// -----
+
+// JAX itself constrains the data of PRNG keys, on a mesh without axes: no remark.
+// CHECK-LABEL: func.func @of_jax
+// CHECK-SAME:  (%[[X:.*]]: tensor<2xui32>)
+// CHECK-NEXT:  return %[[X]]
+module {
+  "sdy.mesh"() <{mesh = #sdy.mesh<[]>, sym_name = "empty_mesh"}> : () -> ()
+  func.func @of_jax(%x: tensor<2xui32>) -> tensor<2xui32> {
+    %0 = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<@empty_mesh, [{}]>}> : (tensor<2xui32>) -> tensor<2xui32>
+    %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<mesh<[]>, [{}]>}> : (tensor<2xui32>) -> tensor<2xui32>
+    return %1 : tensor<2xui32>
+  }
+}
+
+// -----
+
+// A mesh that the module does not name is another one.
+// CHECK-LABEL: func.func @nowhere
+module {
+  func.func @nowhere(%x: tensor<8xf32>) -> tensor<8xf32> {
+    // expected-remark @below {{1 sharding constraint is ignored: no axes are named}}
+    %0 = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<@nowhere, [{}]>}> : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}

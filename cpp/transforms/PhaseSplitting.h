@@ -1,7 +1,7 @@
 //===- PhaseSplitting.h - The programs of a planned stage -------*- C++ -*-===//
 
-#ifndef CPP_ANALYSIS_PHASESPLITTING_H
-#define CPP_ANALYSIS_PHASESPLITTING_H
+#ifndef CPP_TRANSFORMS_PHASESPLITTING_H
+#define CPP_TRANSFORMS_PHASESPLITTING_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -22,4 +22,4 @@ LogicalResult splitPhases(ModuleOp module, func::FuncOp function,
 
 } // namespace mlir::alpa
 
-#endif // CPP_ANALYSIS_PHASESPLITTING_H
+#endif // CPP_TRANSFORMS_PHASESPLITTING_H

@@ -1,6 +1,6 @@
 //===- PhaseSplitting.cpp - The programs of a planned stage ---------------===//
 
-#include "cpp/analysis/PhaseSplitting.h"
+#include "cpp/transforms/PhaseSplitting.h"
 
 #include "cpp/analysis/DataFlow.h"
 #include "dialects/alpa/Alpa.h"
@@ -103,8 +103,7 @@ private:
   /// micro-batches is only there once the step's gradients are applied.
   int64_t getResultOrder(Operation *op) const {
     int64_t order = placed.lookup(op);
-    return isa<AccumulateOp>(op) ? std::max(order, getOrder(kApplyPhase))
-                                 : order;
+    return isJoin(op) ? std::max(order, getOrder(kApplyPhase)) : order;
   }
 
   int64_t getFirstUse(Operation *op) const {
@@ -180,7 +179,7 @@ private:
         }
         if (!placed.contains(maker)) {
           forEachUsedValue(maker, visit);
-        } else if (placed.lookup(maker) != order && !isa<AccumulateOp>(maker)) {
+        } else if (placed.lookup(maker) != order && !isJoin(maker)) {
           crossing.insert(used);
         }
       };
@@ -196,7 +195,7 @@ private:
           locals[result] = numLocals++;
         }
       }
-      if (isa<AccumulateOp>(op)) {
+      if (isJoin(&op)) {
         accumulators[op.getResult(0)] = numAccumulators++;
       }
     }
@@ -209,6 +208,69 @@ private:
 
   IntegerAttr getInteger(int64_t value) const {
     return IntegerAttr::get(IntegerType::get(context, 64), value);
+  }
+
+  int64_t getNumMicroBatches() const {
+    auto count = function->getAttrOfType<IntegerAttr>(kMicroBatchesAttrName);
+    return count ? count.getInt() : 1;
+  }
+
+  /// An operator that the phase needs beside those of the stage.
+  static Value withPlan(Operation *op, ArrayRef<ShardingAttr> operands,
+                        ShardingAttr result) {
+    auto getList = [&](ArrayRef<ShardingAttr> shardings) {
+      return ArrayAttr::get(op->getContext(),
+                            SmallVector<Attribute>(shardings));
+    };
+    op->setAttr(kOperandsAttrName, getList(operands));
+    op->setAttr(kResultsAttrName, getList(result));
+    return op->getResult(0);
+  }
+
+  /// What has been joined so far and what this micro-batch adds to it.
+  Value join(OpBuilder &body, Operation *op, Value before,
+             const IRMapping &mapping) const {
+    ShardingAttr sharding = getSharding(op->getResult(0));
+    Value own = mapping.lookup(op->getOperand(0));
+    auto collect = dyn_cast<CollectOp>(op);
+    if (!collect) {
+      return withPlan(
+          stablehlo::AddOp::create(body, op->getLoc(), before, own),
+          {sharding, sharding}, sharding);
+    }
+    return place(body, collect, before, own,
+                 mapping.lookup(collect.getNumber()));
+  }
+
+  /// Writes the part of a micro-batch into what is collected.
+  Value place(OpBuilder &body, CollectOp collect, Value before, Value own,
+              Value number) const {
+    Location loc = collect.getLoc();
+    auto type = cast<RankedTensorType>(own.getType());
+    ShardingAttr sharding = getSharding(collect.getResult());
+    auto scalar = ShardingAttr::get(context, 0, {});
+    auto index = RankedTensorType::get({}, body.getI32Type());
+    auto getConstant = [&](int64_t value) {
+      auto number = DenseElementsAttr::get(index, static_cast<int32_t>(value));
+      return withPlan(stablehlo::ConstantOp::create(body, loc, number), {},
+                      scalar);
+    };
+    auto dimension = static_cast<int64_t>(collect.getDimension());
+    Value position = withPlan(
+        stablehlo::ConvertOp::create(body, loc, index, number), {scalar},
+        scalar);
+    Value start = withPlan(
+        stablehlo::MulOp::create(body, loc, position,
+                                 getConstant(type.getDimSize(dimension))),
+        {scalar, scalar}, scalar);
+    Value zero = getConstant(0);
+    SmallVector<Value> starts(type.getRank(), zero);
+    starts[dimension] = start;
+    SmallVector<ShardingAttr> shardings(starts.size() + 2, scalar);
+    shardings[0] = shardings[1] = sharding;
+    auto updated = stablehlo::DynamicUpdateSliceOp::create(
+        body, loc, before.getType(), before, own, starts);
+    return withPlan(updated, shardings, sharding);
   }
 
   /// One phase as a module with a function `main`.
@@ -237,7 +299,8 @@ private:
       if (auto argument = dyn_cast<BlockArgument>(value)) {
         unsigned index = argument.getArgNumber();
         for (StringRef kind :
-             {StringRef(kInputAttrName), StringRef(kTransferAttrName)}) {
+             {StringRef(kInputAttrName), StringRef(kBatchAttrName),
+              StringRef(kMicroBatchAttrName), StringRef(kTransferAttrName)}) {
           if (auto number =
                   function.getArgAttrOfType<IntegerAttr>(index, kind)) {
             mapping.map(value, addArgument(value, {kind, number.getInt()},
@@ -274,17 +337,15 @@ private:
         continue;
       }
       forEachUsedValue(&op, provide);
-      if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
-        Value value = accumulate.getOperand();
-        ShardingAttr sharding = getSharding(accumulate.getResult());
-        Kind kind{kAccumulatorAttrName, accumulators[accumulate.getResult()]};
-        Value sum = addArgument(value, kind, sharding);
-        auto added = stablehlo::AddOp::create(body, op.getLoc(), sum,
-                                              mapping.lookup(value));
-        added->setAttr(kOperandsAttrName,
-                       ArrayAttr::get(context, {sharding, sharding}));
-        added->setAttr(kResultsAttrName, ArrayAttr::get(context, {sharding}));
-        giveBack(added, kind, sharding);
+      if (isJoin(&op)) {
+        Value result = op.getResult(0);
+        ShardingAttr sharding = getSharding(result);
+        Kind kind{kAccumulatorAttrName, accumulators[result]};
+        Value own = mapping.lookup(op.getOperand(0));
+        if (isa<CollectOp>(op) || getNumMicroBatches() > 1) {
+          own = join(body, &op, addArgument(result, kind, sharding), mapping);
+        }
+        giveBack(own, kind, sharding);
         continue;
       }
       body.clone(op, mapping);

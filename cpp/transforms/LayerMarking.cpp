@@ -1,6 +1,6 @@
 //===- LayerMarking.cpp - Layers and phases of a train step ---------------===//
 
-#include "cpp/analysis/LayerMarking.h"
+#include "cpp/transforms/LayerMarking.h"
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
@@ -14,8 +14,7 @@ namespace mlir::alpa {
 
 namespace {
 
-/// Scopes that the front end opens.
-constexpr StringLiteral kGradientScope = "alpa_gradients";
+/// The scope that the front end opens around a layer.
 constexpr StringLiteral kLayerScope = "alpa_layer_";
 /// JAX's name for what reverse-mode differentiation makes.
 constexpr StringLiteral kTransposeScope = "transpose(";
@@ -43,28 +42,18 @@ public:
       : function(function), block(function.getBody().front()),
         numMicroBatches(numMicroBatches) {}
 
-  LogicalResult run(ArrayRef<int64_t> batch) {
-    for (int64_t argument : batch) {
-      if (argument < 0 || argument >= function.getNumArguments()) {
-        return function.emitOpError()
-               << "batch argument " << argument << " is none of the "
-               << function.getNumArguments();
+  LogicalResult run() {
+    for (BlockArgument argument : block.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      if (function.getArgAttr(index, kBatchAttrName) ||
+          function.getArgAttr(index, kMicroBatchAttrName)) {
+        batchValues.insert(argument);
       }
-      batchValues.insert(block.getArgument(argument));
-      function.setArgAttr(argument, kBatchAttrName,
-                          UnitAttr::get(function.getContext()));
     }
-    FailureOr<stablehlo::OptimizationBarrierOp> barrier = findBarrier();
-    if (failed(barrier)) {
-      return failure();
-    }
-    findComputed(*barrier);
     addDependents(block, batchValues);
+    findComputed();
     findClosed();
     markComputed();
-    if (failed(replaceBarrier(*barrier))) {
-      return failure();
-    }
     if (failed(markApplied())) {
       return failure();
     }
@@ -77,30 +66,15 @@ private:
     return IntegerAttr::get(IntegerType::get(function.getContext(), 64), value);
   }
 
-  FailureOr<stablehlo::OptimizationBarrierOp> findBarrier() {
-    stablehlo::OptimizationBarrierOp found;
-    for (auto barrier : block.getOps<stablehlo::OptimizationBarrierOp>()) {
-      if (!StringRef(getScope(barrier.getLoc())).contains(kGradientScope)) {
-        continue;
+  /// What goes through a join is made once per micro-batch.
+  void findComputed() {
+    SmallVector<Operation *> work;
+    for (Operation &op : block) {
+      if (isJoin(&op)) {
+        joins.insert(&op);
+        work.push_back(&op);
       }
-      if (found) {
-        return barrier.emitOpError()
-               << "a second set of gradients: a step to be cut into stages "
-                  "calls stablehlo_alpa.grad or value_and_grad once";
-      }
-      found = barrier;
     }
-    if (!found) {
-      return function.emitOpError()
-             << "has no gradients that a pipeline can see: use "
-                "stablehlo_alpa.grad or value_and_grad instead of jax's";
-    }
-    return found;
-  }
-
-  /// What the gradients are made from runs once per micro-batch.
-  void findComputed(Operation *barrier) {
-    SmallVector<Operation *> work = {barrier};
     while (!work.empty()) {
       forEachUsedValue(work.pop_back_val(), [&](Value value) {
         Operation *maker = value.getDefiningOp();
@@ -166,69 +140,16 @@ private:
     }
   }
 
-  /// before: %2:2 = optimization_barrier %loss, %gradient
-  /// after:  %2 = alpa.accumulate %gradient
-  ///         %3 = multiply %2, 1 / micro-batches
-  LogicalResult replaceBarrier(stablehlo::OptimizationBarrierOp barrier) {
-    OpBuilder builder(barrier);
-    for (auto [index, operand, result] :
-         llvm::enumerate(barrier.getOperands(), barrier.getResults())) {
-      if (result.use_empty()) {
-        continue;
-      }
-      auto type = dyn_cast<RankedTensorType>(operand.getType());
-      if (!batchValues.contains(operand) || !type) {
-        result.replaceAllUsesWith(operand);
-        continue;
-      }
-      if (!isa<FloatType, ComplexType>(type.getElementType())) {
-        if (numMicroBatches == 1) {
-          result.replaceAllUsesWith(operand);
-          continue;
-        }
-        return barrier.emitOpError()
-               << "value " << index << " that leaves the differentiated "
-               << "function has type " << type << ", which has no mean over "
-               << numMicroBatches
-               << " micro-batches: return a floating-point number";
-      }
-      auto sum = AccumulateOp::create(builder, operand.getLoc(), type, operand);
-      Operation *maker = operand.getDefiningOp();
-      for (StringRef name :
-           {StringRef(kLayerAttrName), StringRef(kPhaseAttrName)}) {
-        if (Attribute value = maker ? maker->getAttr(name) : Attribute()) {
-          sum->setAttr(name, value);
-        }
-      }
-      if (getPhase(sum) < 0) {
-        sum->setAttr(kLayerAttrName, getInteger(0));
-        setPhase(sum, kForwardPhase);
-      }
-      accumulated.insert(sum);
-      result.replaceAllUsesWith(getMean(builder, sum.getResult()));
+  /// A join belongs where its value is made.
+  void markJoin(Operation *join) {
+    Operation *maker = join->getOperand(0).getDefiningOp();
+    if (!maker || getPhase(maker) < 0) {
+      join->setAttr(kLayerAttrName, getInteger(0));
+      setPhase(join, kForwardPhase);
+      return;
     }
-    barrier.erase();
-    return success();
-  }
-
-  Value getMean(OpBuilder &builder, Value sum) {
-    if (numMicroBatches == 1) {
-      return sum;
-    }
-    auto type = cast<RankedTensorType>(sum.getType());
-    auto count = static_cast<double>(numMicroBatches);
-    DenseElementsAttr value;
-    if (auto complex = dyn_cast<ComplexType>(type.getElementType())) {
-      Type real = complex.getElementType();
-      std::complex<llvm::APFloat> number(FloatAttr::get(real, count).getValue(),
-                                         FloatAttr::get(real, 0).getValue());
-      value = DenseElementsAttr::get(type, ArrayRef(number));
-    } else {
-      value = DenseElementsAttr::get(
-          type, FloatAttr::get(type.getElementType(), count).getValue());
-    }
-    auto constant = stablehlo::ConstantOp::create(builder, sum.getLoc(), value);
-    return stablehlo::DivOp::create(builder, sum.getLoc(), sum, constant);
+    join->setAttr(kLayerAttrName, maker->getAttr(kLayerAttrName));
+    setPhase(join, getPhase(maker));
   }
 
   /// Everything else runs once per step. What it uses of the micro-batches'
@@ -237,8 +158,11 @@ private:
   LogicalResult markApplied() {
     DenseMap<Value, Value> again;
     for (Operation &op : llvm::make_early_inc_range(block)) {
-      bool isComputed = computed.contains(&op) || accumulated.contains(&op);
-      if (isComputed) {
+      if (joins.contains(&op)) {
+        markJoin(&op);
+        continue;
+      }
+      if (computed.contains(&op)) {
         continue;
       }
       if (numMicroBatches > 1 && failed(verifyWholeBatch(&op))) {
@@ -247,13 +171,14 @@ private:
       if (!closed.contains(&op) && !op.hasTrait<OpTrait::IsTerminator>()) {
         setPhase(&op, kApplyPhase);
       }
-      for (OpOperand &operand : op.getOpOperands()) {
-        Operation *maker = operand.get().getDefiningOp();
-        if (maker && computed.contains(maker) && !closed.contains(maker) &&
-            !batchValues.contains(operand.get())) {
-          operand.set(makeAgain(operand.get(), &op, again));
+      op.walk([&](Operation *inner) {
+        for (OpOperand &operand : inner->getOpOperands()) {
+          Operation *maker = operand.get().getDefiningOp();
+          if (maker && computed.contains(maker) && !closed.contains(maker)) {
+            operand.set(makeAgain(operand.get(), &op, again));
+          }
         }
-      }
+      });
     }
     return success();
   }
@@ -265,7 +190,7 @@ private:
         return;
       }
       Operation *maker = value.getDefiningOp();
-      if (maker && (accumulated.contains(maker) || !computed.contains(maker))) {
+      if (maker && (joins.contains(maker) || !computed.contains(maker))) {
         return;
       }
       std::string what = maker ? "'" + getReadableName(maker) + "'"
@@ -273,9 +198,7 @@ private:
       result = op->emitOpError()
                << "runs once per step and uses " << what
                << ", which is of one of " << numMicroBatches
-               << " micro-batches: only what the differentiated function "
-                  "returns (value, auxiliary output, gradients) is averaged "
-                  "over them";
+               << " micro-batches: it has to be joined first";
     });
     return result;
   }
@@ -306,20 +229,20 @@ private:
   func::FuncOp function;
   Block &block;
   int64_t numMicroBatches;
-  /// Operators that the gradients are made from.
+  /// Operators that joined values are made from.
   llvm::DenseSet<Operation *> computed;
   /// Operators that depend on constants alone.
   llvm::DenseSet<Operation *> closed;
-  llvm::DenseSet<Operation *> accumulated;
+  /// Operators through which values leave the micro-batches.
+  llvm::DenseSet<Operation *> joins;
   /// Values that differ from micro-batch to micro-batch.
   llvm::DenseSet<Value> batchValues;
 };
 
 } // namespace
 
-LogicalResult markLayers(func::FuncOp function, ArrayRef<int64_t> batch,
-                         int64_t numMicroBatches) {
-  return LayerMarking(function, numMicroBatches).run(batch);
+LogicalResult markLayers(func::FuncOp function, int64_t numMicroBatches) {
+  return LayerMarking(function, numMicroBatches).run();
 }
 
 } // namespace mlir::alpa

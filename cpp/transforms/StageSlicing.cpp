@@ -1,6 +1,6 @@
 //===- StageSlicing.cpp - The part of a step that one mesh runs -----------===//
 
-#include "cpp/analysis/StageSlicing.h"
+#include "cpp/transforms/StageSlicing.h"
 
 #include "cpp/analysis/DataFlow.h"
 #include "dialects/alpa/Alpa.h"
@@ -328,7 +328,7 @@ void StageSlicing::numberApplyPhases() {
           return;
         }
         // A sum is handed on when its stage begins to apply gradients.
-        int64_t made = isa<AccumulateOp>(maker) ? kApplyPhase : getPhase(maker);
+        int64_t made = isJoin(maker) ? kApplyPhase : getPhase(maker);
         if (made >= kApplyPhase) {
           phase =
               std::max(phase, made + (stage->second == own->second ? 0 : 1));
@@ -379,14 +379,15 @@ void StageSlicing::numberTransfers() {
 void StageSlicing::markOnce() {
   llvm::DenseSet<Value> batchValues;
   for (BlockArgument argument : block.getArguments()) {
-    if (function.getArgAttr(argument.getArgNumber(), kBatchAttrName)) {
+    if (function.getArgAttr(argument.getArgNumber(), kBatchAttrName) ||
+        function.getArgAttr(argument.getArgNumber(), kMicroBatchAttrName)) {
       batchValues.insert(argument);
     }
   }
   addDependents(block, batchValues);
   SmallVector<Operation *> work;
   for (Operation &op : block.without_terminator()) {
-    if (getPhase(&op) == kForwardPhase && !isa<AccumulateOp>(op) &&
+    if (getPhase(&op) == kForwardPhase && !isJoin(&op) &&
         llvm::any_of(op.getResults(), [&](Value result) {
           return transfers.contains(result) && !batchValues.contains(result);
         })) {
@@ -411,12 +412,27 @@ void StageSlicing::markOnce() {
 
 bool StageSlicing::crossesOnce(Value value) const {
   Operation *maker = value.getDefiningOp();
-  return maker && (isa<AccumulateOp>(maker) || runsOnce(maker));
+  return maker && (isJoin(maker) || runsOnce(maker));
 }
 
 //===----------------------------------------------------------------------===//
 // Slicing
 //===----------------------------------------------------------------------===//
+
+/// What an argument of the step is; by default the input of its number.
+NamedAttribute StageSlicing::getArgumentKind(BlockArgument argument) {
+  MLIRContext *context = function.getContext();
+  unsigned index = argument.getArgNumber();
+  for (StringRef name : {StringRef(kInputAttrName), StringRef(kBatchAttrName),
+                         StringRef(kMicroBatchAttrName)}) {
+    if (Attribute number = function.getArgAttr(index, name)) {
+      return NamedAttribute(StringAttr::get(context, name), number);
+    }
+  }
+  return NamedAttribute(
+      StringAttr::get(context, kInputAttrName),
+      IntegerAttr::get(IntegerType::get(context, 64), index));
+}
 
 func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
                                  StringRef name) {
@@ -432,6 +448,7 @@ func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
   IRMapping mapping;
   auto once = UnitAttr::get(context);
   SmallVector<NamedAttribute> argumentKinds;
+  SmallVector<BlockArgument> sources;
   SmallVector<unsigned> onceArguments, onceResults;
   std::function<void(Value)> provide = [&](Value value) {
     if (mapping.contains(value)) {
@@ -441,9 +458,10 @@ func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
     if (!maker || getStage(value) >= 0) {
       mapping.map(value, target.addArgument(value.getType(), value.getLoc()));
       if (auto argument = dyn_cast<BlockArgument>(value)) {
-        argumentKinds.emplace_back(StringAttr::get(context, kInputAttrName),
-                                   getInteger(argument.getArgNumber()));
+        argumentKinds.push_back(getArgumentKind(argument));
+        sources.push_back(argument);
       } else {
+        sources.push_back({});
         if (crossesOnce(value)) {
           onceArguments.push_back(argumentKinds.size());
         }
@@ -496,12 +514,11 @@ func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
       FunctionType::get(context, target.getArgumentTypes(), resultTypes));
   for (auto [index, kind] : llvm::enumerate(argumentKinds)) {
     made.setArgAttr(index, kind.getName(), kind.getValue());
-    if (kind.getName() != kInputAttrName) {
+    if (!sources[index]) {
       continue;
     }
-    int64_t input = cast<IntegerAttr>(kind.getValue()).getInt();
-    if (auto alias =
-            function.getArgAttrOfType<IntegerAttr>(input, kAliasAttrName)) {
+    if (auto alias = function.getArgAttrOfType<IntegerAttr>(
+            sources[index].getArgNumber(), kAliasAttrName)) {
       auto result = resultOfOutput.find(alias.getInt());
       if (result != resultOfOutput.end()) {
         made.setArgAttr(index, kAliasAttrName, getInteger(result->second));

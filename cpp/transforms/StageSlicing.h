@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CPP_ANALYSIS_STAGESLICING_H
-#define CPP_ANALYSIS_STAGESLICING_H
+#ifndef CPP_TRANSFORMS_STAGESLICING_H
+#define CPP_TRANSFORMS_STAGESLICING_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -43,6 +43,7 @@ private:
   void numberApplyPhases();
   void markOnce();
   bool crossesOnce(Value value) const;
+  NamedAttribute getArgumentKind(BlockArgument argument);
   int64_t getStage(Value value) const;
 
   func::FuncOp function;
@@ -59,4 +60,4 @@ private:
 
 } // namespace mlir::alpa
 
-#endif // CPP_ANALYSIS_STAGESLICING_H
+#endif // CPP_TRANSFORMS_STAGESLICING_H

@@ -1,15 +1,9 @@
-//===- OperatorMerging.h - Light operators follow ---------------*- C++ -*-===//
-//
-// Section 4.2 of the Alpa paper: computationally light operators take the
-// sharding of their deepest operand, so that only the others have strategies.
-//
-//===----------------------------------------------------------------------===//
+//===- OperatorRoles.h - What merging says of operators ---------*- C++ -*-===//
 
-#ifndef CPP_ANALYSIS_OPERATORMERGING_H
-#define CPP_ANALYSIS_OPERATORMERGING_H
+#ifndef CPP_ANALYSIS_OPERATORROLES_H
+#define CPP_ANALYSIS_OPERATORROLES_H
 
 #include "dialects/alpa/ShardingRule.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::alpa {
 
@@ -31,13 +25,6 @@ bool isTiny(Type type);
 /// few dimensions). Small results (means, norms, losses) are reduced at once.
 bool delaysReduction(Operation *op);
 
-/// Gives every operator of the function and of its loops and branches a role,
-/// and inserts `alpa.resolve` behind results that can be partial sums but are
-/// used by operators that need the sum itself.
-///
-/// Emits a remark for every operator that has no sharding rule.
-LogicalResult mergeOperators(func::FuncOp function);
-
 } // namespace mlir::alpa
 
-#endif // CPP_ANALYSIS_OPERATORMERGING_H
+#endif // CPP_ANALYSIS_OPERATORROLES_H

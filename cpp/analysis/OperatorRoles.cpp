@@ -1,0 +1,48 @@
+//===- OperatorRoles.cpp - What merging says of operators -----------------===//
+
+#include "cpp/analysis/OperatorRoles.h"
+
+#include "dialects/alpa/Alpa.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+bool isTiny(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return !tensor || !tensor.hasStaticShape() ||
+         tensor.getNumElements() <= kTinyElements;
+}
+
+/// How much smaller than its operand a reduced result may be and still stay
+/// partial. Heuristic.
+static constexpr int64_t kDelayRatio = 16;
+
+/// The value goes into a sum over micro-batches and nowhere else, perhaps in
+/// another shape or type.
+static bool isAccumulated(Value value) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (isa<AccumulateOp>(user)) {
+      return true;
+    }
+    if (!isa<stablehlo::ReshapeOp, stablehlo::TransposeOp,
+             stablehlo::ConvertOp>(user)) {
+      return false;
+    }
+    value = user->getResult(0);
+  }
+  return false;
+}
+
+bool delaysReduction(Operation *op) {
+  if (isAccumulated(op->getResult(0))) {
+    return true;
+  }
+  auto operand = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  return operand && result && operand.hasStaticShape() &&
+         result.hasStaticShape() && !isTiny(result) &&
+         result.getNumElements() >= operand.getNumElements() / kDelayRatio;
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,420 @@
+//===- MicroBatchRewriting.cpp - A step on the axis of time ---------------===//
+
+#include "cpp/transforms/MicroBatchRewriting.h"
+
+#include "cpp/analysis/DataFlow.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+namespace {
+
+bool isControlFlow(Operation *op) {
+  return isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op);
+}
+
+TimeRows getSameRows(Operation *op) {
+  TimeRows rows;
+  rows.operands.assign(op->getNumOperands(), kReplicated);
+  rows.results.assign(op->getNumResults(), kReplicated);
+  return rows;
+}
+
+} // namespace
+
+MicroBatchRewriting::MicroBatchRewriting(func::FuncOp function,
+                                         MicroBatchStates &states)
+    : function(function), states(states), builder(function.getContext()) {}
+
+void MicroBatchRewriting::run() {
+  Block &old = function.getBody().front();
+  for (Value value : old.getTerminator()->getOperands()) {
+    needAfter(value);
+  }
+  plan(old);
+  auto *made = new Block();
+  function.getBody().push_back(made);
+  addArguments(*made);
+  builder.setInsertionPointToEnd(made);
+  emit(old);
+  Operation *end = old.getTerminator();
+  SmallVector<Value> results = llvm::map_to_vector(
+      end->getOperands(), [&](Value value) { return lookUpAfter(value); });
+  auto exit = func::ReturnOp::create(builder, end->getLoc(), results);
+  annotateSame(exit);
+  for (unsigned index = 0; index < results.size(); ++index) {
+    function.setResultAttr(
+        index, kShardingAttrName,
+        cast<ArrayAttr>(exit->getAttr(kOperandsAttrName))[index]);
+  }
+  old.dropAllReferences();
+  old.dropAllDefinedValueUses();
+  old.erase();
+  function.setFunctionType(FunctionType::get(function.getContext(),
+                                             made->getArgumentTypes(),
+                                             exit.getOperandTypes()));
+}
+
+//===----------------------------------------------------------------------===//
+// What is needed
+//===----------------------------------------------------------------------===//
+
+void MicroBatchRewriting::need(Value value, TimeEntry entry) {
+  needed[value].insert(entry);
+}
+
+bool MicroBatchRewriting::isNeeded(Value value, TimeEntry entry) const {
+  auto found = needed.find(value);
+  return found != needed.end() && found->second.contains(entry);
+}
+
+/// Behind the micro-batches everything is whole.
+void MicroBatchRewriting::needAfter(Value value) {
+  TimeEntry state = states.getState(value);
+  if (state == kAfter) {
+    return;
+  }
+  if (state == kReplicated || isa<BlockArgument>(value)) {
+    need(value, kReplicated);
+    return;
+  }
+  joins.insert(value);
+  need(value, state);
+}
+
+void MicroBatchRewriting::plan(Block &block) {
+  for (Operation &op : llvm::reverse(block.without_terminator())) {
+    plan(&op);
+  }
+}
+
+void MicroBatchRewriting::plan(Operation *op) {
+  if (states.isAfter(op)) {
+    forEachUsedValue(op, [&](Value value) { needAfter(value); });
+  } else if (isa<stablehlo::OptimizationBarrierOp>(op)) {
+    planBarrier(op);
+  } else if (const TimeRows *rows = states.getRows(op)) {
+    planChosen(op, *rows);
+  } else {
+    planSame(op);
+  }
+}
+
+void MicroBatchRewriting::planBarrier(Operation *op) {
+  for (auto [operand, result] :
+       llvm::zip(op->getOperands(), op->getResults())) {
+    // A copy: the map grows.
+    for (TimeEntry entry : needed.lookup(result)) {
+      need(operand, entry);
+    }
+  }
+}
+
+void MicroBatchRewriting::planChosen(Operation *op, const TimeRows &rows) {
+  bool isWhole = false, isOwn = false;
+  for (auto [result, entry] : llvm::zip(op->getResults(), rows.results)) {
+    for (TimeEntry wanted : needed[result]) {
+      (wanted == kReplicated && entry != kReplicated ? isWhole : isOwn) = true;
+    }
+  }
+  if (isOwn) {
+    execute(op, rows);
+    planRegions(op, rows);
+  }
+  if (isWhole) {
+    execute(op, getSameRows(op));
+  }
+}
+
+/// What is the same for all micro-batches is made in parts where only parts are
+/// needed, if its rule knows how.
+void MicroBatchRewriting::planSame(Operation *op) {
+  bool isWhole = false, isUsed = false, isPart = false;
+  SmallVector<TimeEntry> wanted(op->getNumResults(), kAfter);
+  SmallVector<TimeRows> parts;
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    for (TimeEntry entry : needed[result]) {
+      isUsed = true;
+      wanted[index] = entry;
+      std::optional<TimeRows> rows;
+      if (entry != kReplicated) {
+        isPart = true;
+        rows = states.getRowsFor(cast<OpResult>(result), entry);
+      }
+      isWhole |= !rows;
+      if (rows) {
+        parts.push_back(*rows);
+      }
+    }
+  }
+  if (!isUsed) {
+    return;
+  }
+  if (isPart && isa<stablehlo::WhileOp>(op) && states.splitLoop(op, wanted)) {
+    planChosen(op, *states.getRows(op));
+    return;
+  }
+  if (!isWhole) {
+    for (const TimeRows &rows : parts) {
+      execute(op, rows);
+    }
+    return;
+  }
+  execute(op, getSameRows(op));
+  forEachUsedValue(op, [&](Value value) { need(value, kReplicated); });
+}
+
+void MicroBatchRewriting::execute(Operation *op, const TimeRows &rows) {
+  executions[op].push_back(rows);
+  for (auto [operand, entry] : llvm::zip(op->getOperands(), rows.operands)) {
+    need(operand, entry);
+  }
+}
+
+void MicroBatchRewriting::planRegions(Operation *op, const TimeRows &rows) {
+  if (!isControlFlow(op)) {
+    // Combiners and comparators use constants at most.
+    for (Region &region : op->getRegions()) {
+      region.walk([&](Operation *inner) {
+        for (Value value : inner->getOperands()) {
+          if (!op->isAncestor(value.getParentRegion()->getParentOp())) {
+            need(value, kReplicated);
+          }
+        }
+      });
+    }
+    return;
+  }
+  bool isLoop = isa<stablehlo::WhileOp>(op);
+  for (Region &region : op->getRegions()) {
+    bool isCondition = isLoop && region.getRegionNumber() == 0;
+    Operation *end = region.front().getTerminator();
+    for (auto [index, value] : llvm::enumerate(end->getOperands())) {
+      need(value, isCondition ? kReplicated : rows.results[index]);
+    }
+    plan(region.front());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The new body
+//===----------------------------------------------------------------------===//
+
+ArrayAttr MicroBatchRewriting::getShardings(ValueRange values,
+                                            ArrayRef<TimeEntry> entries) {
+  SmallVector<Attribute> shardings;
+  for (auto [value, entry] : llvm::zip(values, entries)) {
+    auto tensor = dyn_cast<RankedTensorType>(value.getType());
+    int8_t row[] = {entry};
+    shardings.push_back(getShardingAttr(builder.getContext(), row,
+                                        tensor ? tensor.getRank() : 0));
+  }
+  return builder.getArrayAttr(shardings);
+}
+
+void MicroBatchRewriting::annotate(Operation *op, ArrayRef<TimeEntry> operands,
+                                   ArrayRef<TimeEntry> results) {
+  op->setAttr(kOperandsAttrName, getShardings(op->getOperands(), operands));
+  op->setAttr(kResultsAttrName, getShardings(op->getResults(), results));
+}
+
+void MicroBatchRewriting::annotateSame(Operation *op) {
+  TimeRows rows = getSameRows(op);
+  annotate(op, rows.operands, rows.results);
+  if (isControlFlow(op)) {
+    for (Region &region : op->getRegions()) {
+      for (Operation &inner : region.front()) {
+        annotateSame(&inner);
+      }
+    }
+  }
+}
+
+/// An argument that is needed in parts and whole is two arguments.
+void MicroBatchRewriting::addArguments(Block &target) {
+  MLIRContext *context = builder.getContext();
+  Block &old = function.getBody().front();
+  unsigned numInputs = old.getNumArguments();
+  SmallVector<NamedAttrList> attributes;
+  auto add = [&](BlockArgument argument, TimeEntry entry) {
+    Value made = target.addArgument(argument.getType(), argument.getLoc());
+    record(argument, entry, made);
+    unsigned index = argument.getArgNumber();
+    NamedAttrList list;
+    if (target.getNumArguments() <= numInputs) {
+      list = NamedAttrList(function.getArgAttrDict(index));
+    }
+    list.set(entry == 0 ? kBatchAttrName : kInputAttrName,
+             builder.getI64IntegerAttr(index));
+    list.set(kShardingAttrName, getShardings(made, entry)[0]);
+    attributes.push_back(list);
+  };
+  for (BlockArgument argument : old.getArguments()) {
+    bool isSplit = states.getState(argument) == 0 && isNeeded(argument, 0);
+    add(argument, isSplit ? TimeEntry(0) : kReplicated);
+  }
+  for (BlockArgument argument : old.getArguments()) {
+    if (versions.contains({argument, 0}) && isNeeded(argument, kReplicated)) {
+      add(argument, kReplicated);
+    }
+  }
+  Type number = RankedTensorType::get(
+      {}, IntegerType::get(context, 32, IntegerType::Unsigned));
+  Value made = target.addArgument(number, function.getLoc());
+  NamedAttrList list;
+  list.set(kMicroBatchAttrName, builder.getI64IntegerAttr(0));
+  list.set(kShardingAttrName, getShardings(made, {kReplicated})[0]);
+  attributes.push_back(list);
+  function.setAllArgAttrs(llvm::map_to_vector(
+      attributes,
+      [&](NamedAttrList &each) { return each.getDictionary(context); }));
+}
+
+void MicroBatchRewriting::record(Value value, TimeEntry entry, Value made) {
+  if (!versions.try_emplace({value, entry}, made).second ||
+      !joins.contains(value) || entry != states.getState(value)) {
+    return;
+  }
+  auto join = AccumulateOp::create(builder, made.getLoc(), made);
+  annotate(join, {entry}, {kReplicated});
+  joined[value] = join.getResult();
+}
+
+/// A value as it is needed, or whole: then a slice of it is.
+Value MicroBatchRewriting::lookUp(Value value, TimeEntry entry) const {
+  if (Value made = versions.lookup({value, entry})) {
+    return made;
+  }
+  return versions.lookup({value, kReplicated});
+}
+
+Value MicroBatchRewriting::lookUpAfter(Value value) const {
+  if (Value made = joined.lookup(value)) {
+    return made;
+  }
+  TimeEntry state = states.getState(value);
+  return versions.lookup({value, state == kAfter ? kAfter : kReplicated});
+}
+
+void MicroBatchRewriting::emit(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    emit(&op);
+  }
+}
+
+void MicroBatchRewriting::emit(Operation *op) {
+  if (isGradientBarrier(op)) {
+    for (auto [operand, result] :
+         llvm::zip(op->getOperands(), op->getResults())) {
+      record(result, kAfter, lookUpAfter(operand));
+    }
+  } else if (states.isAfter(op)) {
+    emitAfter(op);
+  } else if (isa<stablehlo::OptimizationBarrierOp>(op)) {
+    emitBarrier(op);
+  } else if (auto found = executions.find(op); found != executions.end()) {
+    for (const TimeRows &rows : found->second) {
+      emitExecution(op, rows);
+    }
+  }
+}
+
+/// Each form of each operand waits for the others, as operator merging has it.
+void MicroBatchRewriting::emitBarrier(Operation *op) {
+  auto group = builder.getI64IntegerAttr(numBarriers++);
+  for (auto [operand, result] :
+       llvm::zip(op->getOperands(), op->getResults())) {
+    for (TimeEntry entry : needed.lookup(result)) {
+      auto made = stablehlo::OptimizationBarrierOp::create(
+          builder, op->getLoc(), operand.getType(), lookUp(operand, entry));
+      made->setAttr(kBarrierAttrName, group);
+      annotate(made, {entry}, {entry});
+      record(result, entry, made->getResult(0));
+    }
+  }
+}
+
+void MicroBatchRewriting::mapCaptured(Operation *op, IRMapping &mapping,
+                                      bool isAfter) {
+  forEachUsedValue(op, [&](Value value) {
+    Value made = isAfter ? lookUpAfter(value) : lookUp(value, kReplicated);
+    if (made) {
+      mapping.map(value, made);
+    }
+  });
+}
+
+void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
+  const TimeRows *chosen = states.getRows(op);
+  bool isRewritten = chosen && isControlFlow(op) &&
+                     llvm::equal(chosen->results, rows.results);
+  Operation *made = nullptr;
+  if (isRewritten) {
+    OperationState state(op->getLoc(), op->getName());
+    state.addTypes(op->getResultTypes());
+    state.addAttributes(op->getAttrs());
+    for (auto [operand, entry] : llvm::zip(op->getOperands(), rows.operands)) {
+      state.addOperands(lookUp(operand, entry));
+    }
+    for (unsigned index = 0; index < op->getNumRegions(); ++index) {
+      state.addRegion();
+    }
+    made = builder.create(state);
+  } else {
+    IRMapping mapping;
+    mapCaptured(op, mapping, /*isAfter=*/false);
+    made = builder.clone(*op, mapping);
+    for (auto [index, entry] : llvm::enumerate(rows.operands)) {
+      made->setOperand(index, lookUp(op->getOperand(index), entry));
+    }
+    annotateSame(made);
+  }
+  annotate(made, rows.operands, rows.results);
+  if (isRewritten) {
+    emitRegions(op, made, rows);
+  }
+  for (auto [result, entry, copy] :
+       llvm::zip(op->getResults(), rows.results, made->getResults())) {
+    record(result, entry, copy);
+  }
+}
+
+void MicroBatchRewriting::emitRegions(Operation *op, Operation *made,
+                                      const TimeRows &rows) {
+  OpBuilder::InsertionGuard guard(builder);
+  bool isLoop = isa<stablehlo::WhileOp>(op);
+  for (auto [from, to] : llvm::zip(op->getRegions(), made->getRegions())) {
+    auto *block = new Block();
+    to.push_back(block);
+    for (auto [index, argument] :
+         llvm::enumerate(from.front().getArguments())) {
+      record(argument, rows.results[index],
+             block->addArgument(argument.getType(), argument.getLoc()));
+    }
+    builder.setInsertionPointToEnd(block);
+    emit(from.front());
+    Operation *end = from.front().getTerminator();
+    bool isCondition = isLoop && from.getRegionNumber() == 0;
+    SmallVector<TimeEntry> entries = llvm::to_vector(rows.results);
+    if (isCondition) {
+      entries.assign(end->getNumOperands(), kReplicated);
+    }
+    OperationState state(end->getLoc(), end->getName());
+    for (auto [value, entry] : llvm::zip(end->getOperands(), entries)) {
+      state.addOperands(lookUp(value, entry));
+    }
+    annotate(builder.create(state), entries, {});
+  }
+}
+
+void MicroBatchRewriting::emitAfter(Operation *op) {
+  IRMapping mapping;
+  mapCaptured(op, mapping, /*isAfter=*/true);
+  Operation *made = builder.clone(*op, mapping);
+  annotateSame(made);
+  for (auto [result, copy] : llvm::zip(op->getResults(), made->getResults())) {
+    record(result, kAfter, copy);
+  }
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,340 @@
+//===- MicroBatchSplitting.cpp - The step of one micro-batch --------------===//
+
+#include "cpp/transforms/MicroBatchSplitting.h"
+
+#include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/StrategyGraph.h"
+#include "cpp/transforms/MicroBatchRewriting.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/MapVector.h"
+#include <memory>
+
+namespace mlir::alpa {
+
+namespace {
+
+using Arguments = llvm::DenseSet<unsigned>;
+
+int64_t getFirstSize(BlockArgument argument) {
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  return type && type.getRank() > 0 ? type.getDimSize(0) : 0;
+}
+
+/// Chooses the arguments that are cut.
+class Choosing {
+public:
+  Choosing(func::FuncOp function, const MicroBatchOptions &options)
+      : function(function), options(options) {}
+
+  FailureOr<std::unique_ptr<MicroBatchStates>> run() {
+    return options.batch.empty() ? search() : takeGiven();
+  }
+
+private:
+  std::unique_ptr<MicroBatchStates> analyze(const Arguments &split) {
+    return std::make_unique<MicroBatchStates>(function, options.numMicroBatches,
+                                              split);
+  }
+
+  bool divides(BlockArgument argument) const {
+    int64_t size = getFirstSize(argument);
+    return size > 0 && size % options.numMicroBatches == 0;
+  }
+
+  FailureOr<std::unique_ptr<MicroBatchStates>> takeGiven() {
+    Arguments split;
+    for (int64_t index : options.batch) {
+      BlockArgument argument = function.getArgument(index);
+      if (!divides(argument)) {
+        return emitError(argument.getLoc())
+               << "batch " << getReadableName(argument) << " of type "
+               << argument.getType() << " does not divide into "
+               << options.numMicroBatches
+               << " micro-batches along dimension 0: pass another number, or "
+                  "leave it out of batch_argnums";
+      }
+      split.insert(index);
+    }
+    auto states = analyze(split);
+    if (states->getRefused()) {
+      return refuse(*states);
+    }
+    return states;
+  }
+
+  /// Arguments of one size along dimension 0 are cut together: first the size
+  /// that divides the most work, then every other that lets more be cut.
+  FailureOr<std::unique_ptr<MicroBatchStates>> search() {
+    llvm::MapVector<int64_t, SmallVector<unsigned>> groups;
+    for (BlockArgument argument : function.getArguments()) {
+      bool isState =
+          function.getArgAttr(argument.getArgNumber(), kAliasAttrName) !=
+          nullptr;
+      if (!isState && divides(argument)) {
+        groups[getFirstSize(argument)].push_back(argument.getArgNumber());
+      }
+    }
+    std::unique_ptr<MicroBatchStates> best, refused;
+    Arguments chosen;
+    for (auto &[size, members] : llvm::reverse(groups)) {
+      Arguments split(members.begin(), members.end());
+      auto states = analyze(split);
+      if (states->getRefused()) {
+        if (!refused || getWork(*refused) < getWork(*states)) {
+          refused = std::move(states);
+        }
+      } else if (getWork(*states).second > 0 &&
+                 (!best || getWork(*best) < getWork(*states))) {
+        best = std::move(states);
+        chosen = split;
+      }
+    }
+    bool isWorse = best && refused && best->getSplitFlops() == 0 &&
+                   refused->getSplitFlops() > 0;
+    if (!best || isWorse) {
+      if (refused) {
+        return refuse(*refused);
+      }
+      return refuseSizes();
+    }
+    for (auto &[size, members] : groups) {
+      Arguments split = chosen;
+      split.insert(members.begin(), members.end());
+      auto states = analyze(split);
+      if (split.size() > chosen.size() && !states->getRefused() &&
+          states->getSplitFlops() >= best->getSplitFlops() &&
+          states->getWholeBytes() < best->getWholeBytes()) {
+        best = std::move(states);
+        chosen = split;
+      }
+    }
+    return best;
+  }
+
+  static std::pair<double, double> getWork(const MicroBatchStates &states) {
+    return {states.getSplitFlops(), states.getSplitBytes()};
+  }
+
+  LogicalResult refuse(const MicroBatchStates &states) {
+    Operation *op = states.getRefused();
+    Operation *cause = states.getCause(op);
+    InFlightDiagnostic error =
+        op->emitOpError()
+        << "'" << getReadableName(op) << "' cannot run once per micro-batch: ";
+    if (cause == op) {
+      error << "it ";
+    } else {
+      error << "what it uses comes from '" << getReadableName(cause)
+            << "', which ";
+    }
+    error << "needs the whole batch, not one of "
+          << options.numMicroBatches
+          << " parts (a sum over the batch that is not simply added up, such "
+             "as batch statistics, or rows that meet each other)";
+    return error << ": use num_micro_batches=1, or micro_batches=\"independent\""
+                    " to compute it per micro-batch";
+  }
+
+  LogicalResult refuseSizes() {
+    InFlightDiagnostic error =
+        emitError(function.getLoc())
+        << "no argument can be cut into " << options.numMicroBatches
+        << " micro-batches; sizes along dimension 0 are";
+    unsigned shown = 0;
+    for (BlockArgument argument : function.getArguments()) {
+      bool isState =
+          function.getArgAttr(argument.getArgNumber(), kAliasAttrName) !=
+          nullptr;
+      if (!isState && getFirstSize(argument) > 0 && shown++ < 8) {
+        error << (shown == 1 ? " " : ", ") << getReadableName(argument) << " "
+              << getFirstSize(argument);
+      }
+    }
+    return error << (shown == 0 ? " none" : "")
+                 << ": pass a number that divides the batch";
+  }
+
+  func::FuncOp function;
+  const MicroBatchOptions &options;
+};
+
+/// Values that are made from arguments, those that are state left out or not.
+llvm::DenseSet<Value> getDependents(func::FuncOp function, bool hasState) {
+  Block &block = function.getBody().front();
+  llvm::DenseSet<Value> values;
+  for (BlockArgument argument : block.getArguments()) {
+    if (hasState ||
+        !function.getArgAttr(argument.getArgNumber(), kAliasAttrName)) {
+      values.insert(argument);
+    }
+  }
+  addDependents(block, values);
+  return values;
+}
+
+/// With one micro-batch the differentiated function ends at the barrier of
+/// gradients; a function that has none ends with its results.
+void joinOne(func::FuncOp function) {
+  Block &block = function.getBody().front();
+  llvm::DenseSet<Value> behind;
+  SmallVector<Operation *> barriers;
+  for (Operation &op : block) {
+    if (isGradientBarrier(&op)) {
+      barriers.push_back(&op);
+      behind.insert(op.result_begin(), op.result_end());
+    }
+  }
+  addDependents(block, behind);
+  llvm::DenseSet<Value> made = getDependents(function, /*hasState=*/true);
+  OpBuilder builder(function.getContext());
+  auto join = [&](Value value) -> Value {
+    if (!value.getDefiningOp() || !isa<RankedTensorType>(value.getType()) ||
+        !made.contains(value)) {
+      return value;
+    }
+    return AccumulateOp::create(builder, value.getLoc(), value);
+  };
+  for (Operation *barrier : barriers) {
+    builder.setInsertionPoint(barrier);
+    for (auto [operand, result] :
+         llvm::zip(barrier->getOperands(), barrier->getResults())) {
+      result.replaceAllUsesWith(result.use_empty() ? operand : join(operand));
+      behind.erase(result);
+    }
+    barrier->erase();
+  }
+  llvm::DenseSet<Value> ofBatch = getDependents(function, /*hasState=*/false);
+  DenseMap<Value, Value> joined;
+  Operation *end = block.getTerminator();
+  builder.setInsertionPoint(end);
+  for (OpOperand &operand : end->getOpOperands()) {
+    Value value = operand.get();
+    if (behind.contains(value) || !ofBatch.contains(value) ||
+        value.getDefiningOp<AccumulateOp>()) {
+      continue;
+    }
+    Value &sum = joined[value];
+    if (!sum) {
+      sum = join(value);
+    }
+    operand.set(sum);
+  }
+}
+
+/// What leaves the differentiated function of independent micro-batches.
+class IndependentJoining {
+public:
+  IndependentJoining(func::FuncOp function, const MicroBatchOptions &options)
+      : function(function), options(options) {}
+
+  LogicalResult run() {
+    Block &block = function.getBody().front();
+    llvm::DenseSet<Value> ofBatch;
+    OpBuilder builder(function.getContext());
+    for (int64_t index : options.batch) {
+      ofBatch.insert(block.getArgument(index));
+      function.setArgAttr(index, kBatchAttrName,
+                          builder.getI64IntegerAttr(index));
+    }
+    addDependents(block, ofBatch);
+    SmallVector<Operation *> barriers;
+    for (Operation &op : block) {
+      if (isGradientBarrier(&op)) {
+        barriers.push_back(&op);
+      }
+    }
+    if (barriers.size() != 1) {
+      return emitError(function.getLoc())
+             << "independent micro-batches end where gradients are, and there "
+                "are "
+             << barriers.size()
+             << " of stablehlo_alpa.grad or value_and_grad in the function, "
+                "not 1";
+    }
+    Operation *barrier = barriers.front();
+    builder.setInsertionPoint(barrier);
+    for (auto [index, operand, result] :
+         llvm::enumerate(barrier->getOperands(), barrier->getResults())) {
+      Value joined = operand;
+      if (ofBatch.contains(operand) && !result.use_empty()) {
+        joined = join(builder, operand, index);
+      }
+      if (!joined) {
+        return failure();
+      }
+      result.replaceAllUsesWith(joined);
+    }
+    barrier->erase();
+    return success();
+  }
+
+private:
+  Value join(OpBuilder &builder, Value value, unsigned index) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Type element = type.getElementType();
+    bool isFloat = isa<FloatType, ComplexType>(element);
+    if (options.isMean && !isFloat) {
+      emitError(value.getLoc())
+          << "value " << index << " that leaves the differentiated function "
+          << "has type " << type << ", which has no mean over "
+          << options.numMicroBatches
+          << " micro-batches: return a floating-point number, or use "
+             "reduction=\"sum\"";
+      return {};
+    }
+    Value sum = AccumulateOp::create(builder, value.getLoc(), value);
+    if (!options.isMean) {
+      return sum;
+    }
+    auto count = static_cast<double>(options.numMicroBatches);
+    DenseElementsAttr number;
+    if (auto complex = dyn_cast<ComplexType>(element)) {
+      Type real = complex.getElementType();
+      std::complex<llvm::APFloat> divisor(
+          FloatAttr::get(real, count).getValue(),
+          FloatAttr::get(real, 0).getValue());
+      number = DenseElementsAttr::get(type, ArrayRef(divisor));
+    } else {
+      number = DenseElementsAttr::get(
+          type, FloatAttr::get(element, count).getValue());
+    }
+    auto constant =
+        stablehlo::ConstantOp::create(builder, value.getLoc(), number);
+    return stablehlo::DivOp::create(builder, value.getLoc(), sum, constant);
+  }
+
+  func::FuncOp function;
+  const MicroBatchOptions &options;
+};
+
+} // namespace
+
+LogicalResult splitMicroBatches(func::FuncOp function,
+                                const MicroBatchOptions &options) {
+  for (int64_t index : options.batch) {
+    if (index < 0 || index >= function.getNumArguments()) {
+      return function.emitOpError()
+             << "batch argument " << index << " is none of the "
+             << function.getNumArguments();
+    }
+  }
+  if (options.numMicroBatches == 1) {
+    joinOne(function);
+    return success();
+  }
+  if (options.isIndependent) {
+    return IndependentJoining(function, options).run();
+  }
+  auto states = Choosing(function, options).run();
+  if (failed(states)) {
+    return failure();
+  }
+  MicroBatchRewriting(function, **states).run();
+  MLIRContext *context = function.getContext();
+  function->getParentOp()->setAttr(
+      kMeshAttrName, MeshAttr::get(context, {StringAttr::get(context, "time")},
+                                   {options.numMicroBatches}));
+  return success();
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,122 @@
+//===- MicroBatchStates.h - What one micro-batch has of a value -*- C++ -*-===//
+//
+// A micro-batch is a shard in time: position m of a mesh axis along which
+// nothing can be communicated. The sharding rules say what a split argument
+// makes of every value behind it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CPP_TRANSFORMS_MICROBATCHSTATES_H
+#define CPP_TRANSFORMS_MICROBATCHSTATES_H
+
+#include "cpp/analysis/FactorMapping.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include <tuple>
+
+namespace mlir::alpa {
+
+/// The entry of a sharding row for the axis of time: the dimension of which
+/// each micro-batch has its part, `kReplicated` (the same for all), `kPartial`
+/// (a summand), or `kAfter`.
+using TimeEntry = int8_t;
+
+/// The value is there only once all micro-batches are done.
+inline constexpr TimeEntry kAfter = -3;
+
+/// How an operator runs for one micro-batch.
+struct TimeRows {
+  SmallVector<TimeEntry, 3> operands;
+  SmallVector<TimeEntry, 2> results;
+};
+
+/// True for the barrier that stands around the gradients of a step.
+bool isGradientBarrier(Operation *op);
+
+/// States of all values of a step for one choice of split arguments.
+class MicroBatchStates {
+public:
+  /// \param split arguments of which dimension 0 is split.
+  MicroBatchStates(func::FuncOp function, int64_t numMicroBatches,
+                   const llvm::DenseSet<unsigned> &split);
+
+  TimeEntry getState(Value value) const;
+
+  /// How an operator runs; null if it does the same for all micro-batches, or
+  /// after them.
+  const TimeRows *getRows(Operation *op) const;
+  bool isAfter(Operation *op) const { return causes.contains(op); }
+
+  /// Looks at a loop whose carried values are the same for all micro-batches
+  /// as if some were split; false, and nothing has changed, if they cannot be.
+  /// \param wanted an entry per carried value, `kAfter` where any will do.
+  bool splitLoop(Operation *loop, ArrayRef<TimeEntry> wanted);
+
+  /// How an operator makes a result that is the same for all micro-batches with
+  /// `entry` instead; none if its rule has no such form.
+  std::optional<TimeRows> getRowsFor(OpResult result, TimeEntry entry) const;
+
+  /// An operator of the differentiated function with floating-point work that
+  /// cannot be done by micro-batches, and why; null if there is none.
+  Operation *getRefused() const { return refused; }
+  /// The first operator on the way to `op` that needs the whole batch.
+  Operation *getCause(Operation *op) const { return causes.lookup(op); }
+
+  /// Floating-point work that is divided among the micro-batches.
+  double getSplitFlops() const { return splitFlops; }
+  /// Bytes written by what is divided; tells programs without products apart.
+  double getSplitBytes() const { return splitBytes; }
+  /// Bytes of what has to be there whole although it could be split, or is
+  /// whole and used in parts.
+  double getWholeBytes() const { return wholeBytes; }
+
+private:
+  struct Choice {
+    TimeRows rows;
+    bool isSummand = false;
+    double cost = 0;
+    /// The least is chosen: nothing made again, parts, few bytes made again.
+    std::tuple<bool, bool, double> getRank() const {
+      return {cost > 0, isSummand, cost};
+    }
+  };
+
+  bool visit(Block &block);
+  bool visit(Operation *op);
+  bool visitLoop(Operation *op, ArrayRef<TimeEntry> least);
+  bool visitBranches(Operation *op);
+  bool visitBarrier(Operation *op);
+  bool visitByRule(Operation *op);
+  std::optional<Choice> choose(Operation *op);
+  std::optional<double> getCost(Value value, TimeEntry needed) const;
+  std::optional<double> getPartialCost(Value value, Operation *user) const;
+  bool visitRegion(Region &region, ArrayRef<TimeEntry> arguments);
+  /// Records that an operator runs after the micro-batches; always false.
+  bool setAfter(Operation *op);
+  void setState(Value value, TimeEntry entry);
+  void clear(Region &region);
+  void findAncestors(Operation *barrier);
+  bool hasUse(Operation *op, function_ref<bool(TimeEntry)> predicate) const;
+  bool isLight(Value value) const;
+
+  func::FuncOp function;
+  int64_t numMicroBatches;
+  DenseMap<Value, TimeEntry> states;
+  DenseMap<Operation *, TimeRows> chosen;
+  /// Operators that run after the micro-batches, with what made them so.
+  DenseMap<Operation *, Operation *> causes;
+  /// Of those, the ones that see the parts of all micro-batches joined.
+  llvm::DenseSet<Operation *> joining;
+  /// What gradients are made from.
+  llvm::DenseSet<Operation *> ancestors;
+  llvm::DenseSet<Value> countedArguments;
+  Operation *refused = nullptr;
+  double splitFlops = 0, splitBytes = 0, wholeBytes = 0;
+};
+
+/// True if a value is zero everywhere: it is a summand as it is.
+bool isZero(Value value);
+
+} // namespace mlir::alpa
+
+#endif // CPP_TRANSFORMS_MICROBATCHSTATES_H

@@ -1,0 +1,114 @@
+"""What is made once for a signature of a parallelised function."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from stablehlo_alpa.api.methods import PipeshardParallel
+from stablehlo_alpa.api.settings import Settings
+from stablehlo_alpa.api.stages import Compiled, Lowered
+from stablehlo_alpa.errors import CompileError, InfeasibleError
+from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
+from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
+from stablehlo_alpa.layers import layer_context
+from stablehlo_alpa.planning import Plan, plan_program
+from stablehlo_alpa.view import progress
+
+_log = logging.getLogger(__name__)
+
+
+class Prepared:
+    """Plan, lowered and compiled function of a signature, each made when it is first asked for.
+
+    All are asked for in the context of jax that belongs to the signature, by one thread at a time.
+
+    Attributes:
+        args: positional arguments, types in place of arrays.
+        kwargs: keyword arguments, likewise.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        settings: Settings,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> None:
+        """Makes nothing yet.
+
+        Args:
+            function: what is called.
+            settings: how, bound to the inputs of the call.
+            args: positional arguments, types in place of arrays.
+            kwargs: keyword arguments, likewise.
+        """
+        self.args, self.kwargs = args, kwargs
+        self._function, self._settings = function, settings
+
+    @functools.cached_property
+    def plan(self) -> Plan | PlannedPipeline:
+        """The plan; touches no devices."""
+        method = self._settings.method
+        if isinstance(method, PipeshardParallel):
+            with layer_context(method.layers):
+                program = self._trace()
+            return self._sweep(program, self._settings.pipeline_options(), method.schedule)
+        program = self._trace()
+        if (method.num_micro_batches or 1) > 1:
+            return self._accumulate(program)
+        try:
+            return plan_program(program, self._settings.plan_options(program))
+        except InfeasibleError as error:
+            if method.num_micro_batches is not None or method.backend != "alpa":
+                raise
+            try:
+                return self._accumulate(program)
+            except (CompileError, InfeasibleError):
+                raise error from None
+
+    def _accumulate(self, program: TracedProgram) -> PlannedPipeline:
+        """Several micro-batches on one mesh: a pipeline of one stage."""
+        return self._sweep(program, self._settings.accumulation_options(program), None)
+
+    def _sweep(
+        self, program: TracedProgram, options: PipelineOptions, schedule: str | None
+    ) -> PlannedPipeline:
+        with progress(_log.debug) as say:
+            return sweep(program, options, self._settings.method.num_micro_batches, schedule, say)
+
+    @functools.cached_property
+    def lowered(self) -> Lowered:
+        """The plan, bound to devices."""
+        plan, settings = self.plan, self._settings
+        return Lowered(plan, settings.find_target(), settings.method.backend)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The function on its devices."""
+        if "plan" not in self.__dict__:
+            # Said before minutes are spent on a plan that cannot be run.
+            self._settings.check_devices()
+        return self.lowered.compile()
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `compiled` was asked for, here or of `lowered`."""
+        return "lowered" in self.__dict__ and self.lowered.is_compiled
+
+    def argument(self, argument: int | str) -> Any:
+        """An argument by position, or by the name that it is passed by; None of none."""
+        if isinstance(argument, str):
+            return self.kwargs.get(argument)
+        return self.args[argument] if 0 <= argument < len(self.args) else None
+
+    def _trace(self) -> TracedProgram:
+        return trace_function(
+            self._function,
+            self.args,
+            self.kwargs,
+            batch_argnums=self._settings.batch_argnums,
+            num_micro_batches=self._settings.method.num_parts,
+        )

@@ -1,0 +1,146 @@
+"""How a function is parallelised, and on what."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import jax
+from alpa_runtime import RuntimeOptions, ensure_cpu_pool
+
+from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel, mesh_size
+from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
+from stablehlo_alpa.api.stages import Target, ThisProcess
+from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
+from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
+from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.planning import PlanOptions
+
+if TYPE_CHECKING:
+    from alpa_runtime.ray import RayCluster
+
+# Hosts of accelerators that only exist on paper (heuristic: what every preset's host has).
+_PAPER_HOST_DEVICES = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How a function is parallelised; see ``parallelize``.
+
+    Attributes:
+        method: how; bound to its inputs where it follows them.
+        devices: that were chosen; None for all.
+        cluster: to run on instead.
+        batch_argnums: numbers or names of the arguments that hold a batch.
+    """
+
+    method: Method
+    devices: tuple[jax.Device, ...] | None
+    cluster: RayCluster | None
+    batch_argnums: tuple[int | str, ...]
+
+    @property
+    def has_one_mesh(self) -> bool:
+        """Whether the function becomes one program on devices of this process."""
+        return self.cluster is None and not isinstance(self.method, PipeshardParallel)
+
+    def find_devices(self) -> tuple[jax.Device, ...]:
+        """The devices to run on, in the order of the flattened mesh."""
+        if self.devices is not None:
+            return self.devices
+        if isinstance(self.method, FollowParallel) and self.method.devices is not None:
+            return self.method.devices
+        devices = tuple(jax.devices())
+        if devices[0].platform == "cpu":
+            ensure_cpu_pool(len(devices), client_exists=True)
+        return devices
+
+    def find_target(self) -> Target:
+        """Where plans are run."""
+        method = self.method
+        options = method.runtime if isinstance(method, PipeshardParallel) else RuntimeOptions()
+        if self.cluster is not None:
+            return OnCluster(self.cluster, options)
+        return ThisProcess(self.find_devices(), options)
+
+    def check_devices(self) -> None:
+        """Raises ``MeshError`` unless the mesh that the method asks for can be made."""
+        method = self.method
+        if method.mesh_shape is None:
+            return
+        devices = self.find_devices()
+        if mesh_size(method.mesh_shape) != len(devices):
+            raise MeshError(
+                f"mesh {'x'.join(map(str, method.mesh_shape))} has {mesh_size(method.mesh_shape)} "
+                f"devices, {len(devices)} are given; pass devices= to choose some"
+            )
+        if isinstance(method, FollowParallel) and method.devices not in (None, devices):
+            raise MeshError(
+                f"the inputs lie on devices {[d.id for d in method.devices or ()]}, devices= are "
+                f"{[d.id for d in devices]}: a function that follows its inputs runs where they "
+                "lie, leave devices= out"
+            )
+
+    def find_cluster(self) -> ClusterSpec:
+        """What is planned for."""
+        method = self.method
+        assert not isinstance(method.device, str)
+        if self.cluster is not None:
+            return cluster_spec(find_hosts(self.cluster), method.device)
+        if method.device is not None and method.mesh_shape is not None:
+            # Devices on paper: nothing has to exist.
+            return _paper_cluster(method.device, mesh_size(method.mesh_shape))
+        self.check_devices()
+        return cluster_of(self.find_devices(), method.device)
+
+    def plan_options(self, program: TracedProgram) -> PlanOptions:
+        """For a plan of one mesh."""
+        method, cluster = self.method, self.find_cluster()
+        return PlanOptions(
+            cluster=cluster,
+            mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
+            axis_names=method.axis_names,
+            solve=self._solve_options(cluster),
+            prescription=method.prescription(program),
+        )
+
+    def pipeline_options(self) -> PipelineOptions:
+        """For a plan of a pipeline."""
+        method, cluster = self.method, self.find_cluster()
+        assert isinstance(method, PipeshardParallel)
+        return PipelineOptions(
+            cluster=cluster,
+            stages=method.stages,
+            num_chunks=method.num_chunks,
+            reduction=method.reduction,
+            solve=self._solve_options(cluster),
+        )
+
+    def accumulation_options(self, program: TracedProgram) -> PipelineOptions:
+        """For a plan of several micro-batches on one mesh."""
+        method, cluster = self.method, self.find_cluster()
+        return PipelineOptions(
+            cluster=cluster,
+            stages=UniformStages(1),
+            reduction=method.reduction,
+            prescription=method.prescription(program),
+            mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
+            axis_names=method.axis_names,
+            solve=self._solve_options(cluster),
+        )
+
+    def _solve_options(self, cluster: ClusterSpec) -> SolveOptions:
+        budget = self.method.memory_budget
+        return SolveOptions(
+            memory_budget=cluster.device.memory_bytes if budget is None else float(budget),
+            time_limit_s=self.method.time_limit_s,
+        )
+
+
+def _paper_cluster(device: DeviceSpec, size: int) -> ClusterSpec:
+    per_host = size
+    if device.name != "cpu" and size % _PAPER_HOST_DEVICES == 0:
+        per_host = _PAPER_HOST_DEVICES
+    return ClusterSpec(device, size // per_host, per_host)

@@ -1,0 +1,261 @@
+"""A function whose signature is that of ``jax.jit``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from alpa_runtime.inputs import aval_of
+
+from stablehlo_alpa.errors import TraceError
+
+# Makes the default PRNG implementation a part of what jax keys its traces on, which it is not in
+# 0.10.2: a function that was traced with one would keep it. None for jax's own default.
+_prng_impl: Any = jax.make_user_context(None)
+_USUAL_PRNG_IMPL = "threefry2x32"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a call that is traced: a run of flat inputs.
+
+    Attributes:
+        name: of the parameter.
+        number: position of the parameter among all positional ones, static ones counted, however
+            it was passed; -1 of one that can be passed by keyword only.
+        start: its first flat input.
+        info: pytree of ``jax.stages.ArgInfo``.
+    """
+
+    name: str
+    number: int
+    start: int
+    info: Any
+
+    @property
+    def size(self) -> int:
+        """Flat inputs."""
+        return len(jax.tree.leaves(self.info))
+
+
+class Function:
+    """A function under ``jax.jit``, which alone decides what its arguments mean.
+
+    Attributes:
+        fun: the function.
+        name: what messages call it.
+        jitted: what owns names, defaults, static and donated arguments.
+        static_argnums, static_argnames: as ``jax.jit`` has completed them from each other.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        *,
+        static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Iterable[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Iterable[str] | None = None,
+    ) -> None:
+        """Takes what ``jax.jit`` takes, and raises what it raises."""
+        self.fun, self.name = fun, name_of(fun)
+        static: dict[str, Any] = {
+            "static_argnums": static_argnums,
+            "static_argnames": static_argnames,
+        }
+        self.jitted = jax.jit(
+            fun,
+            **static,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=True,
+        )
+        # Lowered from here: donation is the executable's, and would be warned of twice. jax keeps
+        # traces by the function, so both share one.
+        self._undonated = jax.jit(fun, **static, keep_unused=True)
+        # jax completes numbers and names from each other, and has no public name for the result.
+        info: Any = self.jitted._jit_info  # type: ignore[attr-defined]
+        self.static_argnums: tuple[int, ...] = info.static_argnums
+        self.static_argnames: tuple[str, ...] = info.static_argnames
+        self._signature: inspect.Signature | None = info.fun_signature
+
+    def each(
+        self, one: Callable[[str, Any], Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call with ``one(name, argument)`` for every argument that is not static."""
+        static = self._static_positions(len(args))
+        positional = tuple(
+            arg if i in static else one(self._positional(i)[0], arg) for i, arg in enumerate(args)
+        )
+        named = {
+            name: arg if name in self.static_argnames else one(name, arg)
+            for name, arg in kwargs.items()
+        }
+        return positional, named
+
+    def abstracted(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call with types for arrays; shardings, which jax counts as types, are left out.
+
+        Raises:
+            TraceError: an argument that is not static is no array, or has a dimension that is no
+                number.
+        """
+        return self.each(self._types, args, kwargs)
+
+    def trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> jax.stages.Traced:
+        """What jax makes of a call in the present context; the same for equal signatures.
+
+        Raises:
+            TraceError: the function closes over values of a transformation around it.
+        """
+        with _prng_context():
+            traced = self.jitted.trace(*args, **kwargs)
+        if len(traced.jaxpr.in_avals) != len(jax.tree.leaves(traced.args_info)):
+            raise TraceError(
+                f"{self.name} closes over values that jax.jit, jax.grad or another transformation "
+                "around it traces: pass them as arguments"
+            )
+        return traced
+
+    def lower(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The module of a call."""
+        with _prng_context():
+            return self._undonated.trace(*args, **kwargs).lower().compiler_ir("stablehlo")
+
+    def arguments(self, traced: jax.stages.Traced, num_args: int) -> list[Argument]:
+        """The arguments of a traced call that are not static, in the order of flat inputs.
+
+        Args:
+            traced: the call.
+            num_args: positional arguments of the call, static ones counted.
+        """
+        static = self._static_positions(num_args)
+        dynamic = [i for i in range(num_args) if i not in static]
+        positional, named = traced.args_info
+        found: list[Argument] = []
+        start = 0
+        parts = [(*self._positional(i), info) for i, info in zip(dynamic, positional, strict=True)]
+        # As jax flattens a dict.
+        parts += [(name, self._number(name), named[name]) for name in sorted(named)]
+        for name, number, info in parts:
+            found.append(Argument(name, number, start, info))
+            start += found[-1].size
+        return found
+
+    def number_of(self, argument: int | str) -> int | None:
+        """Position of a parameter given by number (from the end when negative) or by name.
+
+        None of one that is passed by keyword only.
+        """
+        if isinstance(argument, str):
+            number = self._number(argument)
+            return None if number < 0 else number
+        return argument if argument >= 0 else argument + len(self.positional_names)
+
+    def check_batches(self, batches: Sequence[int | str]) -> None:
+        """Refuses batches that are no arguments, or static.
+
+        Raises:
+            TraceError: naming them.
+        """
+        kinds = {parameter.kind for parameter in self.parameters}
+        is_known = bool(self.parameters)
+        for one in batches:
+            if isinstance(one, str):
+                is_free = inspect.Parameter.VAR_KEYWORD in kinds
+                is_there = any(parameter.name == one for parameter in self.parameters)
+            else:
+                is_free = inspect.Parameter.VAR_POSITIONAL in kinds
+                is_there = -len(self.positional_names) <= one < len(self.positional_names)
+            if is_known and not is_free and not is_there:
+                raise TraceError(
+                    f"batch_argnums has {one!r}, {self.name} takes "
+                    f"({', '.join(parameter.name for parameter in self.parameters)})"
+                )
+            if one in self.static_argnums or one in self.static_argnames:
+                raise TraceError(f"batch_argnums has {one!r}, a static argument of {self.name}")
+
+    @functools.cached_property
+    def positional_names(self) -> tuple[str, ...]:
+        """Names of the parameters that can be passed by position."""
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return tuple(p.name for p in self.parameters if p.kind in kinds)
+
+    @functools.cached_property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """Of the signature; none where Python does not know it."""
+        return () if self._signature is None else tuple(self._signature.parameters.values())
+
+    def _static_positions(self, num_args: int) -> set[int]:
+        return {i + num_args if i < 0 else i for i in self.static_argnums}
+
+    def _positional(self, position: int) -> tuple[str, int]:
+        """Name of what is passed at a position, and the position."""
+        names = self.positional_names
+        if position < len(names):
+            return names[position], position
+        rest = [p.name for p in self.parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+        return f"{rest[0] if rest else 'args'}[{position - len(names)}]", position
+
+    def _number(self, name: str) -> int:
+        for number, parameter in enumerate(self.parameters):
+            if parameter.name == name:
+                is_positional = parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+                return number if is_positional else -1
+        return -1
+
+    def _types(self, name: str, argument: Any) -> Any:
+        def one(path: Any, leaf: Any) -> jax.ShapeDtypeStruct:
+            where = name + jax.tree_util.keystr(path)
+            try:
+                found = abstract(leaf)
+            except TypeError as error:
+                raise TraceError(
+                    f"argument {where} of {self.name} is no array but of type "
+                    f"{type(leaf).__name__}: pass an array or a number, or name the argument in "
+                    "static_argnames= or static_argnums="
+                ) from error
+            except OverflowError as error:
+                raise OverflowError(
+                    f"argument {where} of {self.name} is {leaf}, more than its type holds: {error}"
+                ) from error
+            _check_static_shape(self.name, where, found.shape)
+            return found
+
+        return jax.tree_util.tree_map_with_path(one, argument)
+
+
+def _check_static_shape(name: str, value: str, shape: Sequence[Any]) -> None:
+    for dimension, size in enumerate(shape):
+        if not isinstance(size, int):
+            raise TraceError(
+                f"dimension {dimension} of argument {value} of {name} is {size}, dynamic shapes "
+                "cannot be planned: every dimension must be a number"
+            )
+
+
+def _prng_context() -> Any:
+    impl = jax.config.jax_default_prng_impl  # type: ignore[attr-defined]
+    return _prng_impl(None if impl == _USUAL_PRNG_IMPL else impl)
+
+
+def name_of(fun: Callable[..., Any]) -> str:
+    """What messages call a callable: a partial function is called as what it is of."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+def abstract(leaf: Any) -> jax.ShapeDtypeStruct:
+    """Shape, dtype and weak type of an array-like or of a ``ShapeDtypeStruct``."""
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        weak = bool(getattr(leaf, "weak_type", False))
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=weak)
+    aval = aval_of(leaf)
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)

@@ -1,0 +1,95 @@
+"""What is prescribed for the inputs and outputs of a program before the search, as plain data.
+
+A method says what it wants from the traced program alone; `planning.pins` says what that means for
+the strategies of a graph on a mesh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from jax.sharding import PartitionSpec
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """Held as the spec says; an error where it cannot be.
+
+    Attributes:
+        spec: mesh axes per dimension; an ``UNCONSTRAINED`` dimension is left to the search.
+    """
+
+    spec: PartitionSpec
+
+
+@dataclass(frozen=True)
+class Near:
+    """Held as the spec says, as far as dimensions divide and strategies do so; a remark if not.
+
+    Attributes:
+        spec: mesh axes per dimension.
+    """
+
+    spec: PartitionSpec
+
+
+@dataclass(frozen=True)
+class SplitBatch:
+    """Dimension 0 split over all mesh axes, as far as it divides and strategies do so."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The same on every device.
+
+    Attributes:
+        remark: what to tell the user of it; nothing when empty.
+    """
+
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Finest:
+    """Split over as many devices as some strategy does.
+
+    Attributes:
+        spares_parameters: whole where the program computes with it (a product or a look-up is
+            reached from it).
+    """
+
+    spares_parameters: bool = False
+
+
+@dataclass(frozen=True)
+class Preferred:
+    """Held as the spec says where a strategy does so, free otherwise; nothing is remarked.
+
+    Attributes:
+        spec: mesh axes per dimension.
+    """
+
+    spec: PartitionSpec
+
+
+Wish: TypeAlias = Exactly | Near | SplitBatch | Whole | Finest | Preferred
+
+
+@dataclass(frozen=True)
+class Prescription:
+    """What is prescribed for a program; what is not named is left to the search.
+
+    Attributes:
+        inputs, outputs: by number of the flat input or output.
+        splits_work: where a batch is split over all devices, every operator with FLOPs takes a
+            strategy that splits them the most.
+        gathered: outputs that whoever calls the program gathers where they are split; the search
+            is charged for it.
+    """
+
+    inputs: Mapping[int, Wish] = field(default_factory=dict)
+    outputs: Mapping[int, Wish] = field(default_factory=dict)
+    splits_work: bool = False
+    gathered: frozenset[int] = frozenset()

@@ -1,0 +1,87 @@
+"""Equal layers as one row: names that differ in numbers alone, ``layer_{0..47}/mlp/up``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+_NUMBER = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Names that are shown as one.
+
+    Attributes:
+        name: with the numbers that differ in braces.
+        members: positions among the names that were folded, ascending.
+    """
+
+    name: str
+    members: tuple[int, ...]
+
+
+def fold(names: Sequence[str], keys: Sequence[Hashable] | None = None) -> list[Fold]:
+    """Folds names that differ in numbers alone, in the order in which their patterns begin.
+
+    Args:
+        names: may occur more than once.
+        keys: one per name, only equal ones are folded; None folds all.
+
+    Example:
+        >>> [fold.name for fold in fold(["a_0/w", "a_1/w", "a_3/w", "b"])]
+        ['a_{0,1,3}/w', 'b']
+    """
+    groups: dict[tuple[Hashable, Hashable], dict[tuple[str, ...], list[int]]] = {}
+    for position, name in enumerate(names):
+        pieces = _NUMBER.split(name)
+        group = groups.setdefault((tuple(pieces[::2]), keys[position] if keys else None), {})
+        group.setdefault(tuple(pieces[1::2]), []).append(position)
+    folds = []
+    # Where groups of one pattern begin: they stand together.
+    begins: dict[Hashable, int] = {}
+    for (pattern, _), found in groups.items():
+        first = begins.setdefault(pattern, min(i for places in found.values() for i in places))
+        for numbers in _cover(sorted(found, key=lambda key: [int(n) for n in key])):
+            members = sorted(i for key in _product(numbers) for i in found[key])
+            pieces = _NUMBER.split(names[members[0]])
+            pieces[1::2] = [_range_text(values) for values in numbers]
+            folds.append((first, Fold("".join(pieces), tuple(members))))
+    return [one for _, one in sorted(folds, key=lambda pair: (pair[0], pair[1].members[0]))]
+
+
+def _cover(vectors: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
+    """Vectors of numbers as products of sets, a set per place."""
+    if not vectors[0]:
+        return [()]
+    rests: dict[str, list[tuple[str, ...]]] = {}
+    for first, *rest in vectors:
+        rests.setdefault(first, []).append(tuple(rest))
+    alike: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+    for first, found in rests.items():
+        alike.setdefault(tuple(found), []).append(first)
+    return [
+        (tuple(firsts), *cover) for found, firsts in alike.items() for cover in _cover(list(found))
+    ]
+
+
+def _product(sets: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    if not sets:
+        return [()]
+    return [(first, *rest) for first in sets[0] for rest in _product(sets[1:])]
+
+
+def _range_text(values: Sequence[str]) -> str:
+    """``3``, ``{0..47}`` or ``{0..3,7}``, of ascending numbers."""
+    runs: list[list[str]] = []
+    for value in values:
+        if runs and int(value) == int(runs[-1][-1]) + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    texts = [
+        run[0] if len(run) == 1 else f"{run[0]}{',' if len(run) == 2 else '..'}{run[-1]}"
+        for run in runs
+    ]
+    return texts[0] if len(values) == 1 else "{" + ",".join(texts) + "}"

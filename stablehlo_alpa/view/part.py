@@ -1,0 +1,97 @@
+"""What is shown of a plan: plain data of one mesh, or of one mesh per stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from alpa_runtime import ValueSpec
+
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.cost import CollectiveKind, PricedGraph, Volume, collective_seconds
+from stablehlo_alpa.intra_op import Solution
+
+
+@dataclass(frozen=True)
+class Collective:
+    """Collectives of one kind over the same mesh axes.
+
+    Attributes:
+        kind: ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"all_to_all"`` or
+            ``"collective_permute"``.
+        axes: mesh axes.
+        bytes: payload per device and step.
+        count: how many run per step.
+    """
+
+    kind: str
+    axes: tuple[str, ...]
+    bytes: float
+    count: float
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A program on one mesh.
+
+    Attributes:
+        label: what it is among several, ``"stage 0"``; empty where it is all there is.
+        inputs: what it is given, with shardings.
+        mesh: the mesh.
+        device: one of its devices.
+        priced: its operators with the seconds of their strategies.
+        solution: the strategy of each.
+        collectives: of one step.
+        live: names and bytes per device of what is live where most memory is needed.
+        peak_bytes: per device.
+    """
+
+    label: str
+    inputs: tuple[ValueSpec, ...]
+    mesh: LogicalMesh
+    device: DeviceSpec
+    priced: PricedGraph
+    solution: Solution
+    collectives: tuple[Collective, ...]
+    live: tuple[tuple[str, float], ...]
+    peak_bytes: float
+
+    def seconds_of(self, row: Collective) -> float:
+        """Predicted seconds per step of collectives."""
+        if not row.count:
+            return 0.0
+        mask = sum(1 << i for i, name in enumerate(self.mesh.axis_names) if name in row.axes)
+        kind = CollectiveKind[row.kind.upper()]
+        each = collective_seconds([kind], [mask], [row.bytes / row.count], self.mesh, self.device)
+        return row.count * float(each[0])
+
+
+def axes_of(mask: int, mesh: LogicalMesh) -> tuple[str, ...]:
+    """Names of the mesh axes of a mask: bit i is axis i."""
+    return tuple(name for i, name in enumerate(mesh.axis_names) if mask >> i & 1)
+
+
+def collectives(
+    volumes: Iterable[tuple[int, int, Volume]], mesh: LogicalMesh
+) -> tuple[Collective, ...]:
+    """Collectives per kind and axes, most bytes first.
+
+    Args:
+        volumes: kind, mask of mesh axes and volume of each; local steps are left out.
+        mesh: the mesh of the axes.
+    """
+    total: dict[tuple[int, int], tuple[float, float]] = {}
+    for kind, mask, volume in volumes:
+        if kind != CollectiveKind.LOCAL:
+            size, count = total.get((kind, mask), (0.0, 0.0))
+            total[kind, mask] = (size + volume.payload_bytes, count + volume.count)
+    rows = [
+        Collective(CollectiveKind(kind).name.lower(), axes_of(mask, mesh), size, count)
+        for (kind, mask), (size, count) in total.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.bytes, row.kind, row.axes)))
+
+
+def labels(parts: Sequence[Part]) -> bool:
+    """Whether rows have to say which part they are of."""
+    return any(part.label for part in parts)

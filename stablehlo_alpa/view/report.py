@@ -1,0 +1,169 @@
+"""A plan on paper: summary, tables and remarks, as text and as HTML."""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from stablehlo_alpa.intra_op import Solution
+from stablehlo_alpa.units import format_bytes, format_seconds
+from stablehlo_alpa.view.modules import module_sheet
+from stablehlo_alpa.view.operators import communication_sheet, memory_sheet, operator_sheet
+from stablehlo_alpa.view.parameters import parameter_sheet
+from stablehlo_alpa.view.part import Part
+from stablehlo_alpa.view.sheet import Sheet
+
+KINDS = ("parameters", "modules", "operators", "communication", "memory")
+
+# Rows of inputs that a printed plan shows before it refers to the table (heuristic: a screen),
+# and the fewest of each of many parts.
+_SHOWN_INPUTS = 60
+_FEWEST_INPUTS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What is shown of a plan.
+
+    Attributes:
+        heading: what is planned for what.
+        brief: the plan in a few words.
+        lines: the summary below the heading.
+        parts: its programs.
+        first: tables of the whole, e.g. of the stages.
+        remarks: what the user should know.
+    """
+
+    heading: str
+    brief: str
+    lines: tuple[str, ...]
+    parts: tuple[Part, ...]
+    first: tuple[Sheet, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    def sheet(self, kind: str, limit: int | None = None) -> Sheet:
+        """One of the tables.
+
+        Args:
+            kind: one of ``KINDS``.
+            limit: rows at most, where there may be many.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        match kind:
+            case "parameters":
+                return parameter_sheet(self.parts, limit=limit)
+            case "modules":
+                return module_sheet(self.parts)
+            case "operators":
+                return operator_sheet(self.parts, limit)
+            case "communication":
+                return communication_sheet(self.parts)
+            case "memory":
+                return memory_sheet(self.parts, limit)
+        raise ValueError(f"table is {kind!r}, must be one of {', '.join(KINDS)}")
+
+    @property
+    def sheets(self) -> tuple[Sheet, ...]:
+        """The tables of a printed plan."""
+        return (
+            *self.first,
+            parameter_sheet(self.parts, is_short=True, limit=self._shown_inputs),
+            module_sheet(self.parts),
+            communication_sheet(self.parts),
+        )
+
+    @property
+    def _shown_inputs(self) -> int:
+        """Rows per part."""
+        return max(_SHOWN_INPUTS // max(len(self.parts), 1), _FEWEST_INPUTS)
+
+    @property
+    def summary(self) -> str:
+        """Heading, seconds, memory, and how many remarks there are."""
+        count = len(self.remarks)
+        noted = [f"{count} remark{'s' if count > 1 else ''}, in .remarks"] if count else []
+        return "\n".join([self.heading, *self.lines, *noted])
+
+    def text(self) -> str:
+        """The whole plan."""
+        blocks = [self.heading, *(sheet.text() for sheet in self.sheets)]
+        blocks.append("\n".join([*self.lines, *(f"remark: {remark}" for remark in self.remarks)]))
+        return "\n\n".join(blocks)
+
+    def html(self) -> str:
+        """The whole plan as an HTML element."""
+        tables = "".join(sheet.html() for sheet in self.sheets)
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in self.lines)
+        items = "".join(f"<li>{html.escape(remark)}</li>" for remark in self.remarks)
+        remarks = f"<p>remarks</p><ul>{items}</ul>" if items else ""
+        return f"<div><h4>{html.escape(self.heading)}</h4>{lines}{tables}{remarks}</div>"
+
+
+class Shown(ABC):
+    """A plan that can be looked at."""
+
+    @abstractmethod
+    def report(self) -> Report:
+        """What is shown of it."""
+
+    def table(self, kind: str = "operators", limit: int | None = None) -> Sheet:
+        """A table of the plan, to be printed; ``records`` of it holds the numbers.
+
+        Args:
+            kind: ``"parameters"``, ``"modules"``, ``"operators"``, ``"communication"`` or
+                ``"memory"``.
+            limit: rows at most, those that take longest or most; None for all.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        return self.report().sheet(kind, limit)
+
+    def summary(self) -> str:
+        """The plan in a few lines."""
+        return self.report().summary
+
+    def __str__(self) -> str:
+        return self.report().text()
+
+    def __repr__(self) -> str:
+        return f"<{self.report().brief}>"
+
+    def _repr_html_(self) -> str:
+        return self.report().html()
+
+
+def solution_lines(part: Part) -> tuple[str, ...]:
+    """Seconds, proof and memory of a plan on one mesh."""
+    solution = part.solution
+    lines = [
+        f"step {format_seconds(solution.objective_s)}: compute "
+        f"{format_seconds(solution.compute_s)}, collectives "
+        f"{format_seconds(solution.communication_s)}, resharding "
+        f"{format_seconds(solution.reshard_s)} (predicted)",
+        f"solved by {solution.method}: {_proved(solution)}",
+        f"memory {format_bytes(part.peak_bytes)} of {format_bytes(part.device.memory_bytes)} per "
+        "device at the peak",
+    ]
+    if solution.memory_price_s:
+        saved = format_seconds(solution.memory_price_s * 2**30)
+        lines.append(
+            f"the memory budget binds: one more GiB per device would save {saved} per step"
+        )
+    return tuple(lines)
+
+
+def mesh_text(part: Part) -> str:
+    """``8 x h100-80gb, mesh x=2 y=4``."""
+    shape = " ".join(f"{name}={size}" for name, size in part.mesh.axes)
+    return f"{part.mesh.num_devices} x {part.device.name}, mesh {shape or 'one device'}"
+
+
+def _proved(solution: Solution) -> str:
+    if solution.status == "optimal":
+        return "optimal"
+    reason = "stopped by the time limit, " if solution.status == "time limit" else ""
+    return f"{reason}at most {solution.gap:.2g} of the seconds above the optimum"

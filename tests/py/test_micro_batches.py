@@ -1,0 +1,199 @@
+"""A micro-batch is a shard in time: a pipeline computes the step of the whole batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from test_models import assert_trees_close
+
+import stablehlo_alpa
+from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages
+from stablehlo_alpa.errors import CompileError
+
+WIDTH, ROWS = 16, 8
+
+
+def weights(*shape: int, seed: int = 0) -> jax.Array:
+    return jax.random.normal(jax.random.key(seed), shape) / np.sqrt(shape[0])
+
+
+def pipeline(fun: Any, count: int = 4, stages: int = 2, **options: Any) -> Any:
+    return stablehlo_alpa.parallelize(
+        fun,
+        method=PipeshardParallel(
+            num_micro_batches=count,
+            stages=UniformStages(stages),
+            layers=AutoLayers(num_layers=stages),
+            **options,
+        ),
+    )
+
+
+def hidden(params: Any, x: Any) -> Any:
+    for w in params:
+        x = jnp.tanh(x @ w)
+    return x
+
+
+PARAMS = [weights(WIDTH, WIDTH, seed=i) for i in range(2)]
+BATCH = jax.random.normal(jax.random.key(7), (ROWS, WIDTH))
+INDEX = jnp.arange(ROWS, dtype=jnp.int32) * 3 % 5
+MASK = jnp.arange(ROWS) % 3 != 0
+
+
+def grads(loss: Any, **options: Any) -> Any:
+    def step(params: Any, *rest: Any) -> Any:
+        return stablehlo_alpa.value_and_grad(loss, **options)(params, *rest)
+
+    return step
+
+
+def check(step: Any, *args: Any, count: int = 4, stages: int = 2, tolerance: float = 1e-5) -> Any:
+    """The pipeline equals plain ``jax.jit`` of the step on the whole batch, dtypes included."""
+    found = pipeline(step, count, stages)(*args)
+    expected = jax.jit(step)(*args)
+    structure: Any = jax.tree.structure(found)
+    assert structure == jax.tree.structure(expected)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+    assert_trees_close(found, expected, tolerance, "results")
+    return found
+
+
+def test_a_frozen_table_is_kept_whole() -> None:
+    table = weights(ROWS, WIDTH, seed=3)
+    check(grads(lambda p, i, t: jnp.mean(hidden(p, t[i]) ** 2)), PARAMS, INDEX, table)
+
+
+def test_a_loss_that_is_a_sum_stays_a_sum() -> None:
+    check(grads(lambda p, x: jnp.sum(hidden(p, x) ** 2)), PARAMS, BATCH)
+
+
+def test_results_per_example_are_joined() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        out = hidden(p, x)
+        return jnp.mean(out**2), (out, out.argmax(-1), out.sum(-1) > 0)
+
+    check(grads(loss, has_aux=True), PARAMS, BATCH)
+
+
+def test_counts_are_added() -> None:
+    def loss(p: Any, x: Any, i: Any) -> Any:
+        out = hidden(p, x)
+        return jnp.mean(out**2), {"correct": jnp.sum(out.argmax(-1) == i), "rows": x.shape[0]}
+
+    found = check(grads(loss, has_aux=True), PARAMS, BATCH, INDEX)
+    assert found[0][1]["correct"].dtype == jnp.int32
+
+
+def test_a_mean_over_a_mask_of_the_batch_is_right() -> None:
+    def loss(p: Any, x: Any, mask: Any) -> Any:
+        each = jnp.sum(hidden(p, x) ** 2, -1)
+        return jnp.sum(each * mask) / jnp.sum(mask)
+
+    check(grads(loss), PARAMS, BATCH, MASK)
+
+
+def test_regularisation_counts_once() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        return jnp.mean(hidden(p, x) ** 2) + 0.1 * sum(jnp.sum(w**2) for w in p)
+
+    check(grads(loss), PARAMS, BATCH)
+
+
+def test_dropout_is_that_of_the_whole_batch() -> None:
+    def loss(p: Any, x: Any, key: Any) -> Any:
+        x = hidden(p[:1], x)
+        x = jnp.where(jax.random.bernoulli(key, 0.5, x.shape), x, 0)
+        return jnp.mean(hidden(p[1:], x) ** 2)
+
+    check(grads(loss), PARAMS, BATCH, jax.random.key(3))
+
+
+def test_positions_are_those_of_the_whole_batch() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        rows = jnp.arange(x.shape[0], dtype=x.dtype)[:, None]
+        return jnp.mean((hidden(p, x) * rows) ** 2)
+
+    check(grads(loss), PARAMS, BATCH)
+
+
+def test_loops_over_time_inside_of_the_model() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        def turn(h: Any, part: Any) -> Any:
+            h = jnp.tanh(h @ p[0] + part)
+            return h, h @ p[1]
+
+        _, out = jax.lax.scan(turn, jnp.zeros((x.shape[0], WIDTH)), jnp.stack([x] * 3))
+        return jnp.mean(out**2)
+
+    check(grads(loss), PARAMS, BATCH, stages=1)
+
+
+def test_metrics_outside_of_the_gradients() -> None:
+    def step(p: Any, x: Any, i: Any) -> Any:
+        value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
+        p = jax.tree.map(lambda w, g: w - 0.1 * g, p, gradients)
+        return p, {"loss": value, "mean": x.mean(), "most": jnp.max(x), "rows": jnp.sum(i > 1)}
+
+    check(step, PARAMS, BATCH, INDEX)
+
+
+def test_steps_train_as_they_do_alone() -> None:
+    optimizer = optax.adamw(1e-2)
+
+    def step(state: Any, x: Any, key: Any) -> Any:
+        params, opt = state
+
+        def loss(p: Any) -> Any:
+            out = hidden(p, x + 0.1 * jax.random.normal(key, x.shape))
+            return jnp.mean((out - x) ** 2)
+
+        value, gradients = stablehlo_alpa.value_and_grad(loss)(params)
+        updates, opt = optimizer.update(gradients, opt, params)
+        return (optax.apply_updates(params, updates), opt), value
+
+    parallel, alone = pipeline(step), jax.jit(step)
+    state = other = (PARAMS, optimizer.init(PARAMS))
+    for number in range(3):
+        key = jax.random.fold_in(jax.random.key(1), number)
+        state, value = parallel(state, BATCH, key)
+        other, expected = alone(other, BATCH, key)
+        assert_trees_close(value, expected, 1e-5, "loss")
+    assert_trees_close(state, other, 1e-4, "state")
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_other_numbers_of_micro_batches(count: int) -> None:
+    check(
+        grads(lambda p, x: jnp.sum(jax.nn.softmax(hidden(p, x)) ** 3)), PARAMS, BATCH, count=count
+    )
+
+
+def test_rows_that_meet_each_other_are_refused() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        out = hidden(p, x)
+        return -jnp.mean(jnp.diag(jax.nn.log_softmax(out @ out.T)))
+
+    with pytest.raises(CompileError, match="needs the whole batch, not one of 4 parts"):
+        pipeline(grads(loss))(PARAMS, BATCH)
+
+
+def test_batch_statistics_are_refused() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        x = x @ p[0]
+        x = (x - x.mean(0)) / (x.std(0) + 1e-3)
+        return jnp.mean(jnp.tanh(x @ p[1]) ** 2)
+
+    with pytest.raises(CompileError, match="needs the whole batch"):
+        pipeline(grads(loss))(PARAMS, BATCH)
+
+
+def test_a_batch_that_does_not_divide_is_named() -> None:
+    with pytest.raises(CompileError, match=r"no argument can be cut into 4.*10"):
+        pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
