@@ -22,6 +22,7 @@ from stablehlo_alpa.planning import (
     Finest,
     Near,
     Prescription,
+    Role,
     SplitBatch,
     Whole,
     Wish,
@@ -187,7 +188,7 @@ class Zero2Parallel(DataParallel):
 
     @property
     def _state_wish(self) -> Wish:
-        return Finest(spares_parameters=True)
+        return Finest(Role.OTHER)
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ class Zero3Parallel(DataParallel):
         return Finest()
 
     def _other_wish(self, remark: str) -> Wish:
-        return Finest()
+        return Finest(Role.PARAMETER)
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,8 @@ class Parallelized(Generic[P, R]):
             if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
                 inlined: R = self._inline(leaves, args, kwargs)
                 return inlined
+            if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
+                return self.__wrapped__(*args, **kwargs)
             last = self._find(arguments, leaves, args, kwargs)
         result: R = last.compiled.call_flat(leaves)
         return result
@@ -215,11 +217,10 @@ class Parallelized(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<{self.__name__} parallelized by {self._settings.method.brief()}>"
 
-    def __copy__(self) -> Parallelized[P, R]:
+    def __deepcopy__(self, memo: Any = None) -> Parallelized[P, R]:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Parallelized[P, R]:
-        return self
+    __copy__ = __deepcopy__
 
     def __reduce__(self) -> str:
         """As functions are pickled: by name."""

@@ -13,7 +13,7 @@ from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.errors import CompileError, InfeasibleError
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
 from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
-from stablehlo_alpa.layers import layer_context
+from stablehlo_alpa.layers import WholeFunction, layer_context
 from stablehlo_alpa.planning import Plan, plan_program
 from stablehlo_alpa.view import progress
 
@@ -55,6 +55,9 @@ class Prepared:
         if isinstance(method, PipeshardParallel):
             with layer_context(method.layers):
                 program = self._trace()
+            if not program.has_gradients:
+                with layer_context(WholeFunction(method.layers)):
+                    program = self._trace()
             return self._sweep(program, self._settings.pipeline_options(), method.schedule)
         program = self._trace()
         if (method.num_micro_batches or 1) > 1:

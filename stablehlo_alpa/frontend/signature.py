@@ -134,5 +134,4 @@ def _description(leaf: Any) -> Any:
     if isinstance(leaf, jax.core.Tracer):
         return object()
     aval = getattr(leaf, "aval", None)
-    # Not `or`: types have a length, which is that of the array.
     return object() if aval is None else aval

@@ -18,6 +18,7 @@ from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Argument, Function
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
+from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
 
 # Shapes of raw keys: threefry's, and those of the other implementations.
 _RAW_KEYS = {(2,), (4,)}
@@ -66,6 +67,7 @@ class TracedProgram:
             seem to.
         declared_batch: those that are declared.
         num_parts: the program is that of one of so many equal parts of every batch.
+        has_gradients: whether it has a backward pass.
         aliases: flat input -> flat output that is its next-step value.
     """
 
@@ -81,6 +83,7 @@ class TracedProgram:
     aliases: Mapping[int, int]
     declared_batch: frozenset[int] = frozenset()
     num_parts: int = 1
+    has_gradients: bool = False
 
     @cached_property
     def alias_option(self) -> str:
@@ -150,7 +153,7 @@ def trace_function(
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
 
     Raises:
-        TraceError: a batch cannot be cut, the function has no array arguments, has side effects or
+        TraceError: an argument is no array, a batch cannot be cut, the function has side effects or
             callbacks, is sharded by hand already, or a dimension is not a number.
     """
     call = _Call(function, *function.abstracted(args, kwargs))
@@ -180,6 +183,7 @@ def trace_function(
         aliases=boundary.aliases,
         declared_batch=boundary.batch if batch_argnums else frozenset(),
         num_parts=num_micro_batches,
+        has_gradients=any(map(_is_backward, _walk(traced.jaxpr.jaxpr))),
     )
 
 
@@ -234,8 +238,6 @@ def _boundary(
     batch_argnums: Sequence[int | str],
 ) -> _Boundary:
     infos = jax.tree.leaves(traced.args_info)
-    if not infos:
-        raise TraceError(f"{function.name} has no array arguments, nothing can be sharded")
     avals = traced.jaxpr.in_avals
     arguments = function.arguments(traced, num_args)
     names = [
@@ -286,6 +288,12 @@ def _walk(jaxpr: Any) -> Iterator[Any]:
         yield equation
         for inner in jaxprs_in_params(equation.params):
             yield from _walk(inner)
+
+
+def _is_backward(equation: Any) -> bool:
+    """Whether reverse-mode differentiation made an equation, or stands around its results."""
+    scope = str(equation.source_info.name_stack)
+    return "transpose(" in scope or GRADIENT_SCOPE in scope
 
 
 def check_supported(name: str, closed: Any) -> None:

@@ -159,11 +159,21 @@ class _Emitter:
             for number, stage in enumerate(self._stages):
                 if phase := stage.phase(f"apply_{index}"):
                     self._run_phase(number, phase, -1)
+        self._check_complete()
         programs = [priced.program for priced in self._programs]
         for mesh, state in enumerate(self._meshes):
             kept = {buffer for at, buffer in self._outputs.values() if at == mesh}
             state.instructions = with_frees(state.instructions, programs, kept)
         return EmittedPlan(self._finish(), tuple(self._programs))
+
+    def _check_complete(self) -> None:
+        for number, stage in enumerate(self._stages):
+            for phase in stage.phases:
+                if (number, phase.name) not in self._numbers:
+                    raise CompileError(
+                        f"{self._step.name}: schedule {self._schedule.name} never runs phase "
+                        f"{phase.name} of stage {number}"
+                    )
 
     @staticmethod
     def _last_apply(stage: PlannedStage) -> int:

@@ -34,7 +34,12 @@ from stablehlo_alpa.inter_op.options import (
     uniform,
 )
 from stablehlo_alpa.inter_op.routing import Priced
-from stablehlo_alpa.inter_op.schedules import Schedule, make_schedule
+from stablehlo_alpa.inter_op.schedules import (
+    FORWARD_ONLY,
+    KNOWN_SCHEDULES,
+    Schedule,
+    make_schedule,
+)
 from stablehlo_alpa.inter_op.stage import PlannedStage
 from stablehlo_alpa.inter_op.stage_part import stage_part
 from stablehlo_alpa.inter_op.stage_planner import (
@@ -240,6 +245,12 @@ def plan_pipeline(
         ValueError: stages, layers, meshes or schedule do not fit each other.
         InfeasibleError: a stage does not fit its mesh, named with what it lacks.
     """
+    if options.schedule == FORWARD_ONLY and program.has_gradients:
+        raise ValueError(
+            f"schedule {FORWARD_ONLY!r} runs no backward passes and {program.name} takes "
+            "gradients: leave schedule out, or take one of "
+            + ", ".join(name for name in KNOWN_SCHEDULES if name != FORWARD_ONLY)
+        )
     layered = mark_layers(program, options.num_micro_batches, options.reduction)
     num_layers = count_layers(layered)
     say(f"stages of {num_layers} layers")

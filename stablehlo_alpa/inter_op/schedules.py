@@ -228,11 +228,14 @@ def zero_bubble(num_stages: int, num_micro_batches: int) -> Schedule:
     return Schedule("zero_bubble", num_stages, num_micro_batches, tuple(meshes))
 
 
+FORWARD_ONLY = "inference"
+
+
 def inference(num_stages: int, num_micro_batches: int) -> Schedule:
     """Forward passes only."""
     _check(num_stages, num_micro_batches)
     return Schedule(
-        "inference",
+        FORWARD_ONLY,
         num_stages,
         num_micro_batches,
         tuple(
@@ -246,7 +249,7 @@ SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {
     "gpipe": gpipe,
     "1f1b": one_f_one_b,
     "zero_bubble": zero_bubble,
-    "inference": inference,
+    FORWARD_ONLY: inference,
 }
 
 

@@ -14,6 +14,7 @@ from stablehlo_alpa.inter_op.planner import (
     PlannedPipeline,
     plan_pipeline,
 )
+from stablehlo_alpa.inter_op.schedules import FORWARD_ONLY
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
@@ -67,10 +68,11 @@ def sweep(
 
     best: PlannedPipeline | None = None
     slower = 0
+    first = _FIRST if program.has_gradients else FORWARD_ONLY
     for count in _counts(program, options, num_micro_batches, schedule):
         if slower >= _PATIENCE and count > options.cluster.num_devices:
             break
-        chosen = replace(options, num_micro_batches=count, schedule=schedule or _FIRST)
+        chosen = replace(options, num_micro_batches=count, schedule=schedule or first)
         try:
             found = attempt(chosen)
         except CompileError:
@@ -90,7 +92,8 @@ def sweep(
         )
     if best is None:
         raise refusals[-1]
-    if schedule is None and options.num_chunks == 1 and best.assignment.num_stages > 1:
+    is_open = schedule is None and program.has_gradients and options.num_chunks == 1
+    if is_open and best.assignment.num_stages > 1:
         for other in _alternatives(best, options):
             found = attempt(other)
             if found is not None and found.step_time_s < best.step_time_s:

@@ -7,8 +7,14 @@ the scope through differentiation, so that backward operators know their layer t
 
 from stablehlo_alpa.layers.boundary import layer_boundary
 from stablehlo_alpa.layers.clustering import cluster
-from stablehlo_alpa.layers.grad import grad, layer_context, value_and_grad
-from stablehlo_alpa.layers.options import AutoLayers, FollowModuleLayers, LayerOption, ManualLayers
+from stablehlo_alpa.layers.grad import grad, in_layers, layer_context, value_and_grad
+from stablehlo_alpa.layers.options import (
+    AutoLayers,
+    FollowModuleLayers,
+    LayerOption,
+    ManualLayers,
+    WholeFunction,
+)
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
 
 __all__ = [
@@ -17,8 +23,10 @@ __all__ = [
     "FollowModuleLayers",
     "LayerOption",
     "ManualLayers",
+    "WholeFunction",
     "cluster",
     "grad",
+    "in_layers",
     "layer_boundary",
     "layer_context",
     "layer_scope",

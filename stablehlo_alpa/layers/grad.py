@@ -11,7 +11,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.layers.assignment import assign, flatten_for
-from stablehlo_alpa.layers.options import LayerOption
+from stablehlo_alpa.layers.options import LayerOption, WholeFunction
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
 
 # What `grad` does while a function is traced for a pipeline. Part of the key of jax's caches of
@@ -41,7 +41,7 @@ def value_and_grad(
     @functools.wraps(fun, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         option = layer_context.value
-        if option is None:
+        if not isinstance(option, LayerOption):
             return jax.value_and_grad(fun, argnums, has_aux, **options)(*args, **kwargs)
         layered = _layered(fun, option)
         return _mark(jax.value_and_grad(layered, argnums, has_aux, **options)(*args, **kwargs))
@@ -60,11 +60,26 @@ def grad(
 
     @functools.wraps(fun, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if layer_context.value is None:
+        if not isinstance(layer_context.value, LayerOption):
             return jax.grad(fun, argnums, has_aux, **options)(*args, **kwargs)
         value, gradients = both(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
 
+    return wrapped
+
+
+def in_layers(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function, called ``name``, that is cut into layers itself where the context asks for it."""
+
+    @functools.wraps(fun)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        wanted = layer_context.value
+        if isinstance(wanted, WholeFunction):
+            with layer_context(None):
+                return _layered(fun, wanted.option)(*args, **kwargs)
+        return fun(*args, **kwargs)
+
+    wrapped.__name__ = name
     return wrapped
 
 

@@ -19,6 +19,17 @@ class LayerOption:
 
 
 @dataclass(frozen=True)
+class WholeFunction:
+    """The function that is planned is itself cut into layers: it takes no gradients.
+
+    Attributes:
+        option: how.
+    """
+
+    option: LayerOption
+
+
+@dataclass(frozen=True)
 class AutoLayers(LayerOption):
     """Layers of about equal FLOPs with little data between them (paper, Eq. 6).
 

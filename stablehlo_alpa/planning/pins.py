@@ -31,6 +31,7 @@ from stablehlo_alpa.planning.prescription import (
     Near,
     Preferred,
     Prescription,
+    Role,
     SplitBatch,
     Whole,
     Wish,
@@ -95,12 +96,14 @@ def masks(
     for place in places:
         if isinstance(place.wish, Exactly):
             found.require(place, _exact_mask(place.value, place.rows, mesh, place.wish.spec))
-    splits_batch = False
+    split_batches = []
     for place in places:
         if not isinstance(place.wish, Exactly):
             is_split = _keep(place, found, mesh)
-            splits_batch |= is_split and isinstance(place.wish, SplitBatch)
-    if prescription.splits_work and splits_batch:
+            if isinstance(place.wish, SplitBatch):
+                split_batches.append(is_split)
+    # A part of a step may have no batch of its own.
+    if prescription.splits_work and (any(split_batches) or not split_batches):
         # Without this a small batch would be gathered and the step computed on every device.
         for node, mask in split_work_masks(graph).items():
             found.add(node, mask)
@@ -135,7 +138,7 @@ class _Place:
     value: TracedValue
     node: int
     rows: Rows | None
-    is_parameter: bool = False
+    role: Role = Role.OTHER
 
     @property
     def label(self) -> str:
@@ -151,9 +154,8 @@ def _places(
         if entry is not None and entry[0] in prescription.inputs:
             node = int(graph.input_node[position])
             rows = rows_of(graph, node, graph.input_specs[position])
-            is_parameter = bool(graph.input_is_parameter[position])
-            wish = prescription.inputs[entry[0]]
-            found.append(_Place(wish, entry[1], node, rows, is_parameter))
+            role = Role.PARAMETER if graph.input_is_parameter[position] else Role.OTHER
+            found.append(_Place(prescription.inputs[entry[0]], entry[1], node, rows, role))
     for position, entry in enumerate(boundary.outputs):
         if entry is not None and entry[0] in prescription.outputs:
             node = int(graph.output_node[position])
@@ -209,7 +211,7 @@ def _keep(place: _Place, found: _Collected, mesh: LogicalMesh) -> bool:
         case Preferred(spec):
             _prefer(place, spec, found, mesh)
             return False
-        case Finest(spares_parameters) if not (spares_parameters and place.is_parameter):
+        case Finest(role) if role in (Role.ANY, place.role):
             achieved, wanted = _split(place, None, found, mesh), None
         case Near(spec):
             # The axes of a dimension may come in another order than those of the mesh.

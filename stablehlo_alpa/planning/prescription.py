@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TypeAlias
 
 from jax.sharding import PartitionSpec
@@ -51,16 +52,24 @@ class Whole:
     remark: str = ""
 
 
+class Role(Enum):
+    """What a program does with an input; the graph knows it."""
+
+    ANY = "any"
+    # A product or a look-up is reached from it.
+    PARAMETER = "parameter"
+    OTHER = "other"
+
+
 @dataclass(frozen=True)
 class Finest:
     """Split over as many devices as some strategy does.
 
     Attributes:
-        spares_parameters: whole where the program computes with it (a product or a look-up is
-            reached from it).
+        role: inputs of another role are whole instead.
     """
 
-    spares_parameters: bool = False
+    role: Role = Role.ANY
 
 
 @dataclass(frozen=True)
@@ -83,8 +92,8 @@ class Prescription:
 
     Attributes:
         inputs, outputs: by number of the flat input or output.
-        splits_work: where a batch is split over all devices, every operator with FLOPs takes a
-            strategy that splits them the most.
+        splits_work: every operator with FLOPs takes a strategy that splits them the most; left to
+            the search where batches cannot be split over all devices.
         gathered: outputs that whoever calls the program gathers where they are split; the search
             is charged for it.
     """

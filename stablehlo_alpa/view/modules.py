@@ -12,7 +12,7 @@ from stablehlo_alpa.intra_op.diff import operator_seconds
 from stablehlo_alpa.units import format_bytes, format_seconds
 from stablehlo_alpa.view.folding import fold
 from stablehlo_alpa.view.names import module_of
-from stablehlo_alpa.view.part import Part, labels
+from stablehlo_alpa.view.part import Part, make_sheet
 from stablehlo_alpa.view.sheet import Column, Sheet
 
 # Modules are opened as long as they are at most so many rows (heuristic: half a screen).
@@ -108,19 +108,19 @@ def module_sheet(parts: Sequence[Part]) -> Sheet:
         Column("memory", is_number=True),
     ]
     cells = [
-        [
-            row.name,
-            str(row.count),
-            format_seconds(row.total_s),
-            format_seconds(row.communication_s),
-            format_bytes(row.memory_bytes),
-        ]
+        (
+            row.part,
+            [
+                row.name,
+                str(row.count),
+                format_seconds(row.total_s),
+                format_seconds(row.communication_s),
+                format_bytes(row.memory_bytes),
+            ],
+        )
         for row in rows
     ]
-    if labels(parts):
-        columns.insert(0, Column("part"))
-        cells = [[row.part, *cell] for row, cell in zip(rows, cells, strict=True)]
     title = "modules: seconds per step, communication among them; memory where most is needed"
     totals = [f"{part.label} {format_seconds(part.solution.objective_s)}".strip() for part in parts]
     note = f"all modules: {', '.join(totals)}"
-    return Sheet(title, tuple(columns), tuple(map(tuple, cells)), tuple(rows), note)
+    return make_sheet(parts, title, columns, cells, rows, note)

@@ -38,8 +38,10 @@ def module_of(name: str) -> tuple[str, ...]:
     modules = []
     for scope in _scopes(name)[:-1]:
         inside = _unwrapped(scope)
-        # A method of a module, embed.attend, and an einsum, which is named after its subscripts.
-        inside = inside.split(".")[0]
+        # A method of a module, embed.attend, or a class of a package, eqx.nn.Linear.
+        module, *rest = inside.split(".")
+        inside = module if len(rest) < 2 else rest[-1]
+        # An einsum is named after its subscripts.
         if inside and inside not in _STRUCTURE and "->" not in scope:
             modules.append(inside)
     # Layers that were marked for a pipeline say less than the modules in them.

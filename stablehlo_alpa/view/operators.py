@@ -14,7 +14,7 @@ from stablehlo_alpa.intra_op.diff import operator_seconds
 from stablehlo_alpa.units import format_bytes, format_seconds
 from stablehlo_alpa.view.folding import fold
 from stablehlo_alpa.view.names import path_of
-from stablehlo_alpa.view.part import Collective, Part, axes_of, labels
+from stablehlo_alpa.view.part import Collective, Part, axes_of, make_sheet
 from stablehlo_alpa.view.sheet import Column, Sheet
 
 
@@ -114,21 +114,20 @@ def operator_sheet(parts: Sequence[Part], limit: int | None = None) -> Sheet:
         Column("memory", is_number=True),
     ]
     cells = [
-        [
-            row.name,
-            row.op.split(".")[-1],
-            row.strategy,
-            row.collectives,
-            format_seconds(row.time_s),
-            format_bytes(row.memory_bytes),
-        ]
+        (
+            row.part,
+            [
+                row.name,
+                row.op.split(".")[-1],
+                row.strategy,
+                row.collectives,
+                format_seconds(row.time_s),
+                format_bytes(row.memory_bytes),
+            ],
+        )
         for row in shown
     ]
-    if labels(parts):
-        columns.insert(0, Column("part"))
-        cells = [[row.part, *cell] for row, cell in zip(shown, cells, strict=True)]
-    title = f"{len(shown)} of {len(rows)} operators"
-    return Sheet(title, tuple(columns), tuple(map(tuple, cells)), tuple(shown))
+    return make_sheet(parts, f"{len(shown)} of {len(rows)} operators", columns, cells, shown)
 
 
 def communication_sheet(parts: Sequence[Part]) -> Sheet:
@@ -141,13 +140,9 @@ def communication_sheet(parts: Sequence[Part]) -> Sheet:
         Column("bytes per device", is_number=True),
         Column("seconds", is_number=True),
     ]
-    cells = [[*_collective_cells(part, row)] for part, row in rows]
-    if labels(parts):
-        columns.insert(0, Column("part"))
-        cells = [[part.label, *cell] for (part, _), cell in zip(rows, cells, strict=True)]
-    records = tuple(row for _, row in rows)
+    cells = [(part.label, _collective_cells(part, row)) for part, row in rows]
     note = "" if rows else "nothing is communicated"
-    return Sheet("communication", tuple(columns), tuple(map(tuple, cells)), records, note)
+    return make_sheet(parts, "communication", columns, cells, [row for _, row in rows], note)
 
 
 def _collective_cells(part: Part, row: Collective) -> list[str]:
@@ -162,7 +157,8 @@ def _collective_cells(part: Part, row: Collective) -> list[str]:
 
 def memory_rows(part: Part) -> list[LiveRow]:
     """What is live at the peak, the largest first; equal layers together."""
-    names = [name if "/" in name else path_of(name) for name, _ in part.live]
+    inputs = {value.name for value in part.inputs}
+    names = [path_of(name) if name in inputs else name for name, _ in part.live]
     sizes = [size for _, size in part.live]
     rows = [
         LiveRow(
@@ -191,11 +187,7 @@ def memory_sheet(parts: Sequence[Part], limit: int | None = None) -> Sheet:
         Column("count", is_number=True),
         Column("per device", is_number=True),
     ]
-    cells = [[row.name, str(row.count), format_bytes(row.bytes)] for row in shown]
-    if labels(parts):
-        columns.insert(0, Column("part"))
-        cells = [[row.part, *cell] for row, cell in zip(shown, cells, strict=True)]
+    cells = [(row.part, [row.name, str(row.count), format_bytes(row.bytes)]) for row in shown]
     peaks = ", ".join(f"{part.label} {format_bytes(part.peak_bytes)}".strip() for part in parts)
     title = f"{len(shown)} of {len(rows)} kinds of tensors live at the peak"
-    note = f"peak per device: {peaks}"
-    return Sheet(title, tuple(columns), tuple(map(tuple, cells)), tuple(shown), note)
+    return make_sheet(parts, title, columns, cells, shown, f"peak per device: {peaks}")

@@ -12,7 +12,7 @@ from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view.folding import fold
 from stablehlo_alpa.view.names import cut_left, path_of
-from stablehlo_alpa.view.part import Part, labels
+from stablehlo_alpa.view.part import Part, make_sheet
 from stablehlo_alpa.view.sheet import Column, Sheet
 
 # A tree of fewer rows is not worth a row that says it is like another.
@@ -147,27 +147,23 @@ def parameter_sheet(
         Column("sharding"),
         Column("per device", is_number=True),
     ]
-    cells = [
-        [
-            row.path,
-            str(row.count) if row.count > 1 else "",
-            f"as {cut_left(row.like, _LIKE_WIDTH)}" if row.like else _type_text(row),
-            "" if row.like else format_spec(row.spec),
-            format_bytes(row.bytes),
-        ]
-        for row in shown
-    ]
-    if labels(parts):
-        columns.insert(0, Column("part"))
-        cells = [[row.part, *cell] for row, cell in zip(shown, cells, strict=True)]
+    cells = [(row.part, _cells(row)) for row in shown]
     rest = len(rows) - len(shown)
     total = sum(row.bytes for row in rows)
     more = f"{rest} rows more are in table('parameters'); " if rest else ""
     # Stages have their own devices: bytes per device do not add up over them.
     note = f"{more}{format_bytes(total)} per device" if len(parts) == 1 else more.rstrip("; ")
-    return Sheet(
-        "parameters and other inputs", tuple(columns), tuple(map(tuple, cells)), tuple(rows), note
-    )
+    return make_sheet(parts, "parameters and other inputs", columns, cells, shown, note)
+
+
+def _cells(row: ParameterRow) -> list[str]:
+    return [
+        row.path,
+        str(row.count) if row.count > 1 else "",
+        f"as {cut_left(row.like, _LIKE_WIDTH)}" if row.like else _type_text(row),
+        "" if row.like else format_spec(row.spec),
+        format_bytes(row.bytes),
+    ]
 
 
 def _type_text(row: ParameterRow) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from alpa_runtime import ValueSpec
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.cost import CollectiveKind, PricedGraph, Volume, collective_seconds
 from stablehlo_alpa.intra_op import Solution
+from stablehlo_alpa.view.sheet import Column, Sheet
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,25 @@ def collectives(
     return tuple(sorted(rows, key=lambda row: (-row.bytes, row.kind, row.axes)))
 
 
-def labels(parts: Sequence[Part]) -> bool:
-    """Whether rows have to say which part they are of."""
-    return any(part.label for part in parts)
+def make_sheet(
+    parts: Sequence[Part],
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[tuple[str, Sequence[str]]],
+    records: Sequence[Any],
+    note: str = "",
+) -> Sheet:
+    """A table of the parts of a plan.
+
+    Args:
+        parts: of the plan; several have a column that names them.
+        title: of the table.
+        columns: without that column.
+        rows: label of the part, and cells.
+        records: what the rows were made of.
+        note: below the table.
+    """
+    if not any(part.label for part in parts):
+        return Sheet(title, tuple(columns), tuple(tuple(c) for _, c in rows), tuple(records), note)
+    cells = tuple((label, *own) for label, own in rows)
+    return Sheet(title, (Column("part"), *columns), cells, tuple(records), note)

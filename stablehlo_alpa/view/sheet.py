@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import html
-import io
+import itertools
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from stablehlo_alpa.view.names import cut_left
 
 WIDTH = 120
-# Between the columns of a table without lines.
-_PADDING = 2
+_GAP = "  "
+_RULE = "─"
 _NARROWEST = 24
 _WIDEST = 36
 
@@ -55,28 +53,18 @@ class Sheet:
 
     def text(self, width: int = WIDTH) -> str:
         """The table in so many columns of characters."""
-        buffer = io.StringIO()
-        console = Console(file=buffer, width=width, color_system=None, highlight=False)
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         widths = self._widths(width)
-        for column, most in zip(self.columns, widths, strict=True):
-            table.add_column(
-                column.head,
-                justify="right" if column.is_number else "left",
-                no_wrap=column.is_number or column.is_name,
-                overflow="fold",
-                max_width=most,
-            )
+        lines = [_line([column.head for column in self.columns], self.columns, widths)]
+        lines.append(_RULE * (sum(widths) + len(_GAP) * (len(widths) - 1)))
         for row in self.rows:
-            table.add_row(
-                *(
-                    cut_left(cell, most) if column.is_name else cell
-                    for cell, column, most in zip(row, self.columns, widths, strict=True)
-                )
-            )
-        console.print(table)
-        lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
-        return "\n".join([self.title, *(line for line in lines if line), *self._notes()])
+            cells = [
+                [cut_left(cell, most)] if column.is_name else _wrapped(cell, most)
+                for cell, column, most in zip(row, self.columns, widths, strict=True)
+            ]
+            for texts in itertools.zip_longest(*cells, fillvalue=""):
+                lines.append(_line(texts, self.columns, widths))
+        body = [f" {line}".rstrip() for line in lines]
+        return "\n".join([self.title, *body, *self._notes()])
 
     def html(self) -> str:
         """The table as an HTML element."""
@@ -112,7 +100,7 @@ class Sheet:
         ]
         named = [i for i, column in enumerate(self.columns) if column.is_name]
         rest = sum(most for i, most in enumerate(widths) if i not in named)
-        room = (width - rest - _PADDING * len(widths)) // max(len(named), 1)
+        room = (width - rest - len(_GAP) * len(widths)) // max(len(named), 1)
         for i in named:
             widths[i] = min(widths[i], max(room, _NARROWEST))
         return widths
@@ -125,3 +113,18 @@ class Sheet:
 
     def _repr_html_(self) -> str:
         return self.html()
+
+
+def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
+    """One line of a row."""
+    return _GAP.join(
+        cell.rjust(most) if column.is_number else cell.ljust(most)
+        for cell, column, most in zip(cells, columns, widths, strict=True)
+    )
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A cell in lines."""
+    if len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, break_on_hyphens=False)

@@ -197,3 +197,49 @@ def test_batch_statistics_are_refused() -> None:
 def test_a_batch_that_does_not_divide_is_named() -> None:
     with pytest.raises(CompileError, match=r"no argument can be cut into 4.*10"):
         pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_function_without_gradients_is_a_forward_pipeline(count: int) -> None:
+    def evaluate(p: Any, x: Any, i: Any) -> Any:
+        out = hidden(p, x)
+        return {"logits": out, "loss": jnp.mean(out**2), "hits": jnp.sum(out.argmax(-1) == i)}
+
+    check(evaluate, PARAMS, BATCH, INDEX, count=count)
+    assert pipeline(evaluate, count).plan(PARAMS, BATCH, INDEX).schedule.name == "inference"
+
+
+def test_a_forward_schedule_takes_no_gradients() -> None:
+    step = pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)), schedule="inference")
+    with pytest.raises(ValueError, match="runs no backward passes and step takes gradients"):
+        step(PARAMS, BATCH)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [stablehlo_alpa.ShardParallel, stablehlo_alpa.DataParallel, stablehlo_alpa.Zero3Parallel],
+)
+def test_gradients_are_accumulated_on_one_mesh(method: Any) -> None:
+    def step(p: Any, x: Any) -> Any:
+        value, gradients = jax.value_and_grad(lambda p: jnp.sum(hidden(p, x) ** 2))(p)
+        return jax.tree.map(lambda w, g: w - 0.1 * g, p, gradients), value
+
+    parallel = stablehlo_alpa.parallelize(step, method=method(num_micro_batches=4))
+    expected = jax.jit(step)(PARAMS, BATCH)
+    assert_trees_close(parallel(PARAMS, BATCH), expected, 1e-5, "results")
+    plan = parallel.plan(PARAMS, BATCH)
+    assert plan.runtime.num_micro_batches == 4
+    assert len(plan.runtime.meshes) == 1
+
+
+def test_independent_micro_batches_are_a_loop() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        x = x @ p[0]
+        return jnp.mean(jnp.tanh((x - x.mean(0)) @ p[1]) ** 2)
+
+    def loop(p: Any, x: Any) -> Any:
+        found = [jax.value_and_grad(loss)(p, part) for part in jnp.split(x, 4)]
+        return jax.tree.map(lambda *parts: sum(parts) / 4, *found)
+
+    step = pipeline(grads(loss), micro_batches="independent")
+    assert_trees_close(step(PARAMS, BATCH), jax.jit(loop)(PARAMS, BATCH), 1e-5, "results")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
+import sys
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -13,13 +15,15 @@ from alpa_runtime import ValueSpec
 from hypothesis import given
 from hypothesis import strategies as st
 from models import gpt
+from typer.testing import CliRunner
 
 pytest.importorskip("stablehlo_alpa._core")
 
 import stablehlo_alpa as sa
+from stablehlo_alpa import cli
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.units import format_bytes, format_seconds, parse_bytes
-from stablehlo_alpa.view import Column, Sheet
+from stablehlo_alpa.view import Column, Sheet, progress
 from stablehlo_alpa.view.folding import fold
 from stablehlo_alpa.view.names import cut_left, module_of, path_of
 from stablehlo_alpa.view.parameters import collapsed, parameter_rows
@@ -73,6 +77,7 @@ def test_key_paths_become_paths(name: str, path: str) -> None:
         ("jit(step)/jvp(GPT)/embed.attend/dot_general", ("GPT", "embed")),
         ("jit(step)/jvp(alpa_layer_1)/GPT/layer_1/mul", ("GPT", "layer_1")),
         ("jit(step)/jvp(alpa_layer_1)/dot_general", ("alpa_layer_1",)),
+        ("jit(step)/vmap(eqx.nn.MLP)/eqx.nn.Linear/dot_general", ("MLP", "Linear")),
         ("jit(step)/jvp()/integer_pow", ()),
         ("jit(step)/GPT/layers/while/body/bqhd,bkhd->bhqk/dot_general", ("GPT", "layers")),
         ("add", ()),
@@ -255,6 +260,20 @@ def test_remarks_are_shown() -> None:
     assert all(f"remark: {remark}" in str(plan) for remark in plan.remarks)
     assert "1 remark, in .remarks" in plan.summary()
     assert "does not divide by 8" in plan._repr_html_()
+
+
+def test_the_command_line_has_a_version() -> None:
+    result = CliRunner().invoke(cli.app, ["--version"])
+    assert result.exit_code == 0
+    assert result.output.startswith("stablehlo-alpa ")
+
+
+def test_progress_is_logged_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with progress(said.append) as say:
+        say("stage 1 of 2")
+    assert said == ["stage 1 of 2"]
 
 
 # Units.
