@@ -50,9 +50,8 @@ void MicroBatchRewriting::run() {
   old.dropAllReferences();
   old.dropAllDefinedValueUses();
   old.erase();
-  function.setFunctionType(FunctionType::get(function.getContext(),
-                                             made->getArgumentTypes(),
-                                             exit.getOperandTypes()));
+  function.setFunctionType(FunctionType::get(
+      function.getContext(), made->getArgumentTypes(), exit.getOperandTypes()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -265,9 +264,10 @@ void MicroBatchRewriting::addArguments(Block &target) {
   list.set(kMicroBatchAttrName, builder.getI64IntegerAttr(0));
   list.set(kShardingAttrName, getShardings(made, {kReplicated})[0]);
   attributes.push_back(list);
-  function.setAllArgAttrs(llvm::map_to_vector(
-      attributes,
-      [&](NamedAttrList &each) { return each.getDictionary(context); }));
+  function.setAllArgAttrs(
+      llvm::map_to_vector(attributes, [&](NamedAttrList &each) {
+        return each.getDictionary(context);
+      }));
 }
 
 void MicroBatchRewriting::record(Value value, TimeEntry entry, Value made) {
@@ -346,8 +346,8 @@ void MicroBatchRewriting::mapCaptured(Operation *op, IRMapping &mapping,
 
 void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
   const TimeRows *chosen = states.getRows(op);
-  bool isRewritten = chosen && isControlFlow(op) &&
-                     llvm::equal(chosen->results, rows.results);
+  bool isRewritten =
+      chosen && isControlFlow(op) && llvm::equal(chosen->results, rows.results);
   Operation *made = nullptr;
   if (isRewritten) {
     OperationState state(op->getLoc(), op->getName());
