@@ -149,7 +149,8 @@ class LocalExecutable(Inspected):
         """
         if self._sole is None:
             raise RuntimeMeshError(
-                f"{self.plan.name} runs several programs and cannot be a part of another"
+                f"{self.plan.name} runs several programs, which cannot be a part of the one that "
+                "jax.jit traces: call it outside of jax.jit"
             )
         return self._sole.inline(*args)
 

@@ -123,7 +123,7 @@ def parallelize(
 
     def decorate(fun: Callable[..., Any]) -> Parallelized[..., Any]:
         function = Function(
-            in_layers(fun, name_of(fun)) if isinstance(method, PipeshardParallel) else fun,
+            in_layers(fun, name_of(fun)) if method.has_layers else fun,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,

@@ -58,13 +58,13 @@ class Settings:
             ensure_cpu_pool(len(devices), client_exists=True)
         return devices
 
-    def find_target(self) -> Target:
-        """Where plans are run."""
+    def find_target(self, devices: tuple[jax.Device, ...] | None = None) -> Target:
+        """Where plans are run: on all devices, or on those that are given."""
         method = self.method
         options = method.runtime if isinstance(method, PipeshardParallel) else RuntimeOptions()
         if self.cluster is not None:
             return OnCluster(self.cluster, options)
-        return ThisProcess(self.find_devices(), options)
+        return ThisProcess(devices or self.find_devices(), options)
 
     def check_devices(self) -> None:
         """Raises ``MeshError`` unless the mesh that the method asks for can be made."""
@@ -87,8 +87,8 @@ class Settings:
                 "lie, leave devices= out"
             )
 
-    def find_cluster(self) -> ClusterSpec:
-        """What is planned for."""
+    def find_cluster(self, devices: tuple[jax.Device, ...] | None = None) -> ClusterSpec:
+        """What is planned for: all devices, or those that are given."""
         method = self.method
         assert not isinstance(method.device, str)
         if self.cluster is not None:
@@ -98,6 +98,8 @@ class Settings:
         if method.device is not None and method.mesh_shape is not None:
             # Devices on paper: nothing has to exist.
             return _paper_cluster(method.device, mesh_size(method.mesh_shape))
+        if devices is not None:
+            return cluster_of(devices, method.device)
         self.check_devices()
         return cluster_of(self.find_devices(), method.device)
 
