@@ -225,7 +225,7 @@ def test_arrays_that_nobody_holds_are_dropped(running: Any) -> None:
 
     def kept() -> int:
         session, calls = executable.session, dict.fromkeys(executable.processes, ("__len__",))
-        return sum(session.run(session.ask, "store", calls).values())
+        return sum(session.run(session.steps.ask, "store", calls).values())
 
     counts = []
     for _ in range(6):

@@ -13,7 +13,7 @@ from alpa_runtime.analysis import Inspected, Reports
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.context import outside_mesh
 from alpa_runtime.device_mesh import abstract_mesh, joined_axes
-from alpa_runtime.errors import RuntimeMeshError
+from alpa_runtime.errors import ClusterError, RuntimeMeshError
 from alpa_runtime.executable import RuntimeOptions
 from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
 from alpa_runtime.keys import data_of, impl_of, with_impl
@@ -78,6 +78,7 @@ class RayExecutable(Inspected):
         self.in_shardings = tuple(one.sharding for one in self._inputs)
         self.out_shardings = tuple(one.sharding for one in self._outputs)
         self._avals = input_avals(plan)
+        self._is_closed = False
         self._orders = Orders(self._number, assigned, session.handles)
 
     @property
@@ -87,6 +88,7 @@ class RayExecutable(Inspected):
 
     def close(self) -> None:
         """Ends the processes, unless other executables run on them; their arrays are lost then."""
+        self._is_closed = True
         self.session.release(self._number)
 
     def compile(self) -> None:
@@ -120,16 +122,19 @@ class RayExecutable(Inspected):
     def _step(self, args: Sequence[Any]) -> tuple[DistributedArray, ...]:
         check_inputs(self.plan, self._avals, args)
         session = self.session
-        session.make_room()
+        session.check_alive()
+        if self._is_closed:
+            raise ClusterError(f"{self.plan.name} was closed: make another executable of the plan")
+        session.steps.make_room()
         feeds = self._orders.feeds(args, self)
         results = [session.handles.make(one, session) for one in self._outputs]
         orders = self._orders.written(feeds, [result.number for result in results])
-        session.step(self._number, self.plan, orders, self._note)
+        session.steps.add(self._number, self.plan, orders, self._note)
         for arg, value in zip(args, self.plan.inputs, strict=True):
             if value.is_donated and isinstance(arg, DistributedArray):
                 session.handles.give_away(arg, [self._meshes[mesh] for mesh in value.meshes])
         if self.options.trace:
-            session.synchronize()
+            session.steps.synchronize()
         return tuple(results)
 
     @outside_mesh
@@ -193,7 +198,7 @@ class RayExecutable(Inspected):
             numbers = {argnums[i]: made[i].number for i in own}
             arguments = (self._number, method, *asked[mesh], numbers)
             calls |= dict.fromkeys(self._places[mesh], arguments)
-        session.change(method, calls)
+        session.steps.change(method, calls)
         return made
 
     # Programs
@@ -208,7 +213,7 @@ class RayExecutable(Inspected):
     def _reports(self) -> Reports:
         # Processes of one mesh run the same.
         first = {places[0]: (self._number, "report") for places in self._places.values()}
-        found = self.session.run(self.session.ask, "part", first)
+        found = self.session.run(self.session.steps.ask, "part", first)
         return {
             (mesh, number): report
             for mesh, places in self._places.items()
