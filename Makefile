@@ -60,7 +60,7 @@ demo-ray: build
 
 test: style lit pytest optimised
 
-# Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make test-matrix`.
+# Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make optimised`.
 test-quick pytest: XLA_FLAGS += --xla_backend_optimization_level=0
 
 test-quick: build style lit

@@ -243,6 +243,10 @@ void MicroBatchRewriting::addArguments(Block &target) {
     if (target.getNumArguments() <= numInputs) {
       list = NamedAttrList(function.getArgAttrDict(index));
     }
+    if (entry == 0) {
+      // A part is no value of the next step.
+      list.erase(kAliasAttrName);
+    }
     list.set(entry == 0 ? kBatchAttrName : kInputAttrName,
              builder.getI64IntegerAttr(index));
     list.set(kShardingAttrName, getShardings(made, entry)[0]);

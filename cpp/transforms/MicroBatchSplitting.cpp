@@ -63,19 +63,42 @@ private:
     return states;
   }
 
-  /// Arguments of one size along dimension 0 are cut together: first the size
-  /// that divides the most work, then every other that lets more be cut.
-  FailureOr<std::unique_ptr<MicroBatchStates>> search() {
-    llvm::MapVector<int64_t, SmallVector<unsigned>> groups;
+  using Groups = llvm::MapVector<int64_t, SmallVector<unsigned>>;
+
+  bool isState(unsigned index) {
+    return function.getArgAttr(index, kAliasAttrName) != nullptr;
+  }
+
+  /// Arguments that can be cut, by their size along dimension 0.
+  Groups getGroups(bool hasState) {
+    Groups groups;
     for (BlockArgument argument : function.getArguments()) {
-      bool isState = function.getArgAttr(argument.getArgNumber(),
-                                         kAliasAttrName) != nullptr;
-      if (!isState && divides(argument)) {
-        groups[getFirstSize(argument)].push_back(argument.getArgNumber());
+      unsigned index = argument.getArgNumber();
+      if (divides(argument) && isState(index) == hasState) {
+        groups[getFirstSize(argument)].push_back(index);
       }
     }
-    std::unique_ptr<MicroBatchStates> best, refused;
-    Arguments chosen;
+    return groups;
+  }
+
+  /// First the size that divides the most work, then every other that lets more
+  /// be cut. What looks like state is no batch, unless nothing else is one.
+  FailureOr<std::unique_ptr<MicroBatchStates>> search() {
+    for (bool hasState : {false, true}) {
+      Groups groups = getGroups(hasState);
+      chooseFirst(groups);
+      if (best) {
+        addOthers(groups);
+        return std::move(best);
+      }
+    }
+    if (refused) {
+      return refuse(*refused);
+    }
+    return refuseSizes();
+  }
+
+  void chooseFirst(Groups &groups) {
     for (auto &[size, members] : llvm::reverse(groups)) {
       Arguments split(members.begin(), members.end());
       auto states = analyze(split);
@@ -89,26 +112,28 @@ private:
         chosen = split;
       }
     }
-    bool isWorse = best && refused && best->getSplitFlops() == 0 &&
-                   refused->getSplitFlops() > 0;
-    if (!best || isWorse) {
-      if (refused) {
-        return refuse(*refused);
-      }
-      return refuseSizes();
+    if (best && refused && best->getSplitFlops() == 0 &&
+        refused->getSplitFlops() > 0) {
+      // Not the batch, which cannot be cut.
+      best.reset();
     }
+  }
+
+  void addOthers(Groups &groups) {
     for (auto &[size, members] : groups) {
       Arguments split = chosen;
       split.insert(members.begin(), members.end());
+      if (split.size() == chosen.size()) {
+        continue;
+      }
       auto states = analyze(split);
-      if (split.size() > chosen.size() && !states->getRefused() &&
+      if (!states->getRefused() &&
           states->getSplitFlops() >= best->getSplitFlops() &&
           states->getWholeBytes() < best->getWholeBytes()) {
         best = std::move(states);
         chosen = split;
       }
     }
-    return best;
   }
 
   static std::pair<double, double> getWork(const MicroBatchStates &states) {
@@ -155,6 +180,8 @@ private:
 
   func::FuncOp function;
   const MicroBatchOptions &options;
+  std::unique_ptr<MicroBatchStates> best, refused;
+  Arguments chosen;
 };
 
 /// Values that are made from arguments, those that are state left out or not.
