@@ -50,9 +50,8 @@ void MicroBatchRewriting::run() {
   old.dropAllReferences();
   old.dropAllDefinedValueUses();
   old.erase();
-  function.setFunctionType(FunctionType::get(function.getContext(),
-                                             made->getArgumentTypes(),
-                                             exit.getOperandTypes()));
+  function.setFunctionType(FunctionType::get(
+      function.getContext(), made->getArgumentTypes(), exit.getOperandTypes()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -248,6 +247,10 @@ void MicroBatchRewriting::addArguments(Block &target) {
     if (target.getNumArguments() <= numInputs) {
       list = NamedAttrList(function.getArgAttrDict(index));
     }
+    if (entry == 0) {
+      // A part is no value of the next step.
+      list.erase(kAliasAttrName);
+    }
     list.set(entry == 0 ? kBatchAttrName : kInputAttrName,
              builder.getI64IntegerAttr(index));
     list.set(kShardingAttrName, getShardings(made, entry)[0]);
@@ -269,9 +272,10 @@ void MicroBatchRewriting::addArguments(Block &target) {
   list.set(kMicroBatchAttrName, builder.getI64IntegerAttr(0));
   list.set(kShardingAttrName, getShardings(made, {kReplicated})[0]);
   attributes.push_back(list);
-  function.setAllArgAttrs(llvm::map_to_vector(
-      attributes,
-      [&](NamedAttrList &each) { return each.getDictionary(context); }));
+  function.setAllArgAttrs(
+      llvm::map_to_vector(attributes, [&](NamedAttrList &each) {
+        return each.getDictionary(context);
+      }));
 }
 
 void MicroBatchRewriting::record(Value value, TimeEntry entry, Value made) {
@@ -350,8 +354,8 @@ void MicroBatchRewriting::mapCaptured(Operation *op, IRMapping &mapping,
 
 void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
   const TimeRows *chosen = states.getRows(op);
-  bool isRewritten = chosen && isControlFlow(op) &&
-                     llvm::equal(chosen->results, rows.results);
+  bool isRewritten =
+      chosen && isControlFlow(op) && llvm::equal(chosen->results, rows.results);
   Operation *made = nullptr;
   if (isRewritten) {
     OperationState state(op->getLoc(), op->getName());

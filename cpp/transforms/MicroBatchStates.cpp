@@ -128,7 +128,8 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
                       isa<BlockArgument>(operand) &&
                       operand.getParentRegion() == &function.getBody();
       bool isMadeWhole = isOwn(state) && needed == kReplicated;
-      if ((isSliced || isMadeWhole) && countedArguments.insert(operand).second) {
+      if ((isSliced || isMadeWhole) &&
+          countedArguments.insert(operand).second) {
         wholeBytes += getTensorBytes(operand.getType());
       }
     }
@@ -165,11 +166,11 @@ const TimeRows *MicroBatchStates::getRows(Operation *op) const {
   return rows == chosen.end() ? nullptr : &rows->second;
 }
 
-bool MicroBatchStates::hasUse(
-    Operation *op, function_ref<bool(TimeEntry)> predicate) const {
+bool MicroBatchStates::hasUse(Operation *op,
+                              function_ref<bool(TimeEntry)> predicate) const {
   bool found = false;
-  forEachUsedValue(
-      op, [&](Value value) { found |= predicate(getState(value)); });
+  forEachUsedValue(op,
+                   [&](Value value) { found |= predicate(getState(value)); });
   return found;
 }
 
@@ -210,7 +211,8 @@ bool MicroBatchStates::visit(Block &block) {
 }
 
 bool MicroBatchStates::visit(Operation *op) {
-  if (isGradientBarrier(op)) {
+  // What is felt outside of the program happens once per step, on all rows.
+  if (isGradientBarrier(op) || !isClonable(op)) {
     return setAfter(op);
   }
   if (hasUse(op, [](TimeEntry entry) { return entry == kAfter; })) {
@@ -311,8 +313,7 @@ MicroBatchStates::choose(Operation *op) {
       isPossible &= cost.has_value();
       choice.cost += cost.value_or(0);
     }
-    if (isOwn && isPossible &&
-        (!best || choice.getRank() < best->getRank())) {
+    if (isOwn && isPossible && (!best || choice.getRank() < best->getRank())) {
       best = std::move(choice);
     }
   }
@@ -377,8 +378,8 @@ bool MicroBatchStates::isLight(Value value) const {
   return written <= kMaxLightGrowth * read + kMaxLightBytes;
 }
 
-std::optional<TimeRows>
-MicroBatchStates::getRowsFor(OpResult result, TimeEntry entry) const {
+std::optional<TimeRows> MicroBatchStates::getRowsFor(OpResult result,
+                                                     TimeEntry entry) const {
   Operation *op = result.getOwner();
   if (entry == kPartial && isa<stablehlo::ConstantOp>(op) && isZero(result)) {
     return TimeRows{{}, {kPartial}};
@@ -482,9 +483,10 @@ bool MicroBatchStates::visitLoop(Operation *op, ArrayRef<TimeEntry> least) {
 }
 
 bool MicroBatchStates::splitLoop(Operation *loop, ArrayRef<TimeEntry> wanted) {
-  SmallVector<TimeEntry> least = llvm::map_to_vector(
-      wanted,
-      [](TimeEntry entry) { return entry == kAfter ? kReplicated : entry; });
+  SmallVector<TimeEntry> least =
+      llvm::map_to_vector(wanted, [](TimeEntry entry) {
+        return entry == kAfter ? kReplicated : entry;
+      });
   bool isSplit = visitLoop(loop, least);
   for (auto [entry, result] : llvm::zip(wanted, loop->getResults())) {
     isSplit = isSplit && (entry == kAfter || entry == getState(result));

@@ -429,9 +429,8 @@ NamedAttribute StageSlicing::getArgumentKind(BlockArgument argument) {
       return NamedAttribute(StringAttr::get(context, name), number);
     }
   }
-  return NamedAttribute(
-      StringAttr::get(context, kInputAttrName),
-      IntegerAttr::get(IntegerType::get(context, 64), index));
+  return NamedAttribute(StringAttr::get(context, kInputAttrName),
+                        IntegerAttr::get(IntegerType::get(context, 64), index));
 }
 
 func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,

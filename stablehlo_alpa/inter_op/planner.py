@@ -80,7 +80,7 @@ class PipelineOptions:
         reduction: how results of independent micro-batches are joined, ``"mean"`` or ``"sum"``.
         prescription: what is prescribed for inputs of the step.
         mesh_shapes: logical meshes of a stage to try; None for all.
-        axis_names: names of their axes; None for the usual ones.
+        axis_names: names of their axes, at least as many as they have; None for the usual ones.
         solve: budget and limits of the intra-operator plans.
     """
 
@@ -463,7 +463,8 @@ def _best(
     refused: list[StablehloAlpaError] = []
     for each in shapes:
         try:
-            mesh = cluster.logical_mesh(each, options.axis_names)
+            names = options.axis_names and options.axis_names[: len(each)]
+            mesh = cluster.logical_mesh(each, names)
             found.append(
                 solve_stage(merged, mesh, cluster.device, options.solve, name, cache, prescribed)
             )
