@@ -149,10 +149,14 @@ void MicroBatchRewriting::planSame(Operation *op) {
     planChosen(op, *states.getRows(op));
     return;
   }
-  if (!isWhole) {
+  // What costs nothing is made in each form that is needed.
+  bool isFree = op->getNumOperands() == 0 || isZero(op->getResult(0));
+  if (!isWhole || isFree) {
     for (const TimeRows &rows : parts) {
       execute(op, rows);
     }
+  }
+  if (!isWhole) {
     return;
   }
   execute(op, getSameRows(op));

@@ -337,10 +337,22 @@ public:
       result.replaceAllUsesWith(joined);
     }
     barrier->erase();
+    eraseUnused(block);
     return success();
   }
 
 private:
+  /// What nothing uses, the value of a loss that only gradients are taken of,
+  /// would run once per step, on one micro-batch.
+  static void eraseUnused(Block &block) {
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(block.without_terminator()))) {
+      if (op.use_empty() && isClonable(&op)) {
+        op.erase();
+      }
+    }
+  }
+
   Value join(OpBuilder &builder, Value value, unsigned index) {
     auto type = cast<RankedTensorType>(value.getType());
     Type element = type.getElementType();
