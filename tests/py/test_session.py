@@ -256,9 +256,9 @@ def test_training_and_evaluation_share_processes(
     state: Any = train.create_state(lambda: weights, batch=batches[:1])
     content, moved = Feeder.content, []
 
-    def noting(feeder: Feeder, index: int, array: Any) -> Any:
+    def noting(feeder: Feeder, index: int, array: Any, *meshes: Any) -> Any:
         moved.append(isinstance(array, DistributedArray))
-        return content(feeder, index, array)
+        return content(feeder, index, array, *meshes)
 
     monkeypatch.setattr(Feeder, "content", noting)
     expected, plain = weights, jax.jit(step)
@@ -291,6 +291,21 @@ def test_training_and_evaluation_share_processes(
         train(state, batches[0])
     evaluate.compile(state, batches[-1]).close()
     wait_until_gone(list(pids[0]))
+
+
+def test_wide_numbers_stay_wide() -> None:
+    """In the context of the call; outside of it they are what they are to ``jax.jit``."""
+    function = stablehlo_alpa.parallelize(
+        lambda w, x, scale: (x @ w) * scale, cluster=RayCluster(num_hosts=1, devices_per_host=2)
+    )
+    w, x = np.full((4, 4), 0.1), np.full((8, 4), 1 / 3)
+    for is_wide in (True, False):
+        with jax.enable_x64(is_wide):
+            made = function.create_state(lambda: jax.numpy.asarray(w) * 3, batch=(x, 0.5))
+            found, expected = function(made, x, 0.5), jax.jit(lambda: (x @ (w * 3)) * 0.5)()
+            assert found.dtype == np.asarray(found).dtype == expected.dtype
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-15 if is_wide else 1e-6)
+            function.compile(made, x, 0.5).close()
 
 
 def test_a_mesh_fits_its_cluster() -> None:
