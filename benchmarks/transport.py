@@ -133,7 +133,7 @@ def step_times(case: TrainCase, cluster: Any, rounds: int) -> StepTimes:
         session, count = executable.session, dict.fromkeys(executable.processes, ("__len__",))
         for _ in range(rounds):
             start = time.perf_counter()
-            session.run(session.ask, "store", count)
+            session.run(session.steps.ask, "store", count)
             answers.append(time.perf_counter() - start)
     compiled.close()
     driver = statistics.median(calls[2:]) + statistics.median(answers)

@@ -1,7 +1,7 @@
 """Trains the character GPT of ``gpt_char.py`` as a pipeline: two stages on four devices each.
 
 The train step takes its gradients by ``stablehlo_alpa.value_and_grad``; that is all a pipeline asks
-of it. Beside it runs plain ``jax.jit`` with a loop over the same micro-batches.
+of it. Beside it runs plain ``jax.jit`` of the same step, on the whole batch.
 
     make demo-pipeline
     make demo-ray       # the same on two actors of a local Ray
@@ -52,16 +52,6 @@ def main() -> None:
         updates, opt_state = optimizer.update(gradients, opt_state, params)
         return (optax.apply_updates(params, updates), opt_state), loss
 
-    def plain_step(state: Any, batch: jax.Array, key: jax.Array) -> tuple[Any, jax.Array]:
-        params, opt_state = state
-        total = None
-        for micro_batch in jnp.split(batch, MICRO_BATCHES):
-            found = jax.value_and_grad(loss_fn)(params, micro_batch, key)
-            total = found if total is None else jax.tree.map(jnp.add, total, found)
-        loss, gradients = jax.tree.map(lambda x: x / MICRO_BATCHES, total)
-        updates, opt_state = optimizer.update(gradients, opt_state, params)
-        return (optax.apply_updates(params, updates), opt_state), loss
-
     key = jax.random.PRNGKey(0)
     data = list(itertools.islice(batches(text, seed=0), options.steps))
     first = data[0]
@@ -88,7 +78,7 @@ def main() -> None:
     print(plan)
     print(plan.schedule)
 
-    plain = jax.jit(plain_step, donate_argnums=(0,))
+    plain = jax.jit(train_step, donate_argnums=(0,))
     plain_state = jax.jit(make_state)(key)
     state = parallel_step.create_state(make_state, key, batch=(first, key))
     state = compare_losses((parallel_step, state), (plain, plain_state), data, key)

@@ -178,8 +178,7 @@ private:
   /// Summands are added up, parts are put side by side.
   void lowerJoin(AccumulateOp join) {
     Value local = mapping.lookup(join.getOperand());
-    int8_t entry =
-        getRow(getOperandSharding(join->getOpOperand(0)), 1).front();
+    int8_t entry = getRow(getOperandSharding(join->getOpOperand(0)), 1).front();
     Value whole;
     if (entry >= 0) {
       whole = CollectOp::create(builder, join.getLoc(), join.getType(), local,

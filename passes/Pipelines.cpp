@@ -56,8 +56,9 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
   ListOption<std::string> aliases{
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
   ListOption<int64_t> batch{
-      *this, "batch", llvm::cl::desc("arguments that have to be cut; by default "
-                                               "whatever can be")};
+      *this, "batch",
+      llvm::cl::desc("arguments that have to be cut; by default "
+                     "whatever can be")};
   Option<int64_t> microBatches{*this, "micro-batches",
                                llvm::cl::desc("micro-batches of a step"),
                                llvm::cl::init(1)};

@@ -63,7 +63,33 @@ Reports: TypeAlias = Mapping[tuple[int, int], ProgramReport]
 """By mesh and program."""
 
 
-def text_of(plan: Plan, reports: Reports, program: int | str | None) -> str:
+class Inspected:
+    """What executables say of their programs, wherever these were compiled.
+
+    Attributes:
+        plan: what is run.
+    """
+
+    plan: Plan
+
+    def _reports(self) -> Reports:
+        """What the backend says of all programs of the plan."""
+        raise NotImplementedError
+
+    def as_text(self, program: int | str | None = None) -> str:
+        """See `Executable`."""
+        return _text_of(self.plan, self._reports(), program)
+
+    def memory_analysis(self) -> tuple[MemoryStats, ...]:
+        """See `Executable`."""
+        return _memory_of(self.plan, self._reports())
+
+    def cost_analysis(self) -> tuple[Mapping[str, float], ...]:
+        """See `Executable`."""
+        return _cost_of(self.plan, self._reports())
+
+
+def _text_of(plan: Plan, reports: Reports, program: int | str | None) -> str:
     """Texts of one or of all programs of a plan; see ``Executable.as_text``."""
     chosen = range(len(plan.programs)) if program is None else [_number(plan, program)]
     texts = {number: report.text for (_, number), report in reports.items()}
@@ -87,7 +113,7 @@ def _number(plan: Plan, program: int | str) -> int:
     )
 
 
-def memory_of(plan: Plan, reports: Reports) -> tuple[MemoryStats, ...]:
+def _memory_of(plan: Plan, reports: Reports) -> tuple[MemoryStats, ...]:
     """What each mesh of a plan needs; see ``Executable.memory_analysis``."""
     if plan.sole_program is not None:
         return (reports[0, 0].memory,)
@@ -123,7 +149,7 @@ def _mesh_memory(plan: Plan, mesh: int, reports: Reports, peak: float) -> Memory
     return MemoryStats(arguments, outputs, aliased, rest, code, int(peak))
 
 
-def cost_of(plan: Plan, reports: Reports) -> tuple[Mapping[str, float], ...]:
+def _cost_of(plan: Plan, reports: Reports) -> tuple[Mapping[str, float], ...]:
     """What a step costs each mesh of a plan; see ``Executable.cost_analysis``."""
     found = []
     for mesh, instructions in enumerate(plan.instructions):

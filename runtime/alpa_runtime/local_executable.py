@@ -10,7 +10,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from alpa_runtime.analysis import MemoryStats, Reports, cost_of, memory_of, text_of
+from alpa_runtime.analysis import Inspected, Reports
 from alpa_runtime.checkpoint import Leaf, read_part
 from alpa_runtime.context import outside_mesh, outside_trace
 from alpa_runtime.cpu_pool import require_cpu_pool
@@ -29,7 +29,7 @@ from alpa_runtime.tracing import Event, Tracer, write_trace
 from alpa_runtime.transport import InProcessTransport
 
 
-class LocalExecutable:
+class LocalExecutable(Inspected):
     """An `Executable` on devices of this process, or of all that ``jax.distributed`` has joined.
 
     Making one raises ``RuntimeMeshError`` when there are not as many devices as the plan is for, or
@@ -149,7 +149,8 @@ class LocalExecutable:
         """
         if self._sole is None:
             raise RuntimeMeshError(
-                f"{self.plan.name} runs several programs and cannot be a part of another"
+                f"{self.plan.name} runs several programs, which cannot be a part of the one that "
+                "jax.jit traces: call it outside of jax.jit"
             )
         return self._sole.inline(*args)
 
@@ -189,18 +190,6 @@ class LocalExecutable:
         found = read_part(folder, dict(enumerate(zip(leaves, shardings, strict=True))))
         values = [self.plan.inputs[index].value for index in argnums]
         return [weakened(found[i]) if value.is_weak else found[i] for i, value in enumerate(values)]
-
-    def as_text(self, program: int | str | None = None) -> str:
-        """See `Executable`."""
-        return text_of(self.plan, self._reports(), program)
-
-    def memory_analysis(self) -> tuple[MemoryStats, ...]:
-        """See `Executable`."""
-        return memory_of(self.plan, self._reports())
-
-    def cost_analysis(self) -> tuple[Mapping[str, float], ...]:
-        """See `Executable`."""
-        return cost_of(self.plan, self._reports())
 
     def close(self) -> None:
         """See `Executable`; there is nothing to end."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 import jax
 from alpa_runtime import ensure_cpu_pool
 
-from stablehlo_alpa.api.methods import Method, PipeshardParallel, ShardParallel
+from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.errors import MeshError, TraceError
@@ -76,7 +76,8 @@ def parallelize(
         fun: the function, or anything callable; left out when used as a decorator with arguments.
         method: how; by default the ILP chooses everything.
         devices: devices to run on, in the order of the flattened mesh; all by default.
-        cluster: a Ray cluster to run on instead, for ``PipeshardParallel``.
+        cluster: a Ray cluster to run on instead, where results stay, as handles. Functions of equal
+            clusters share its processes, and take each other's results where they lie.
         donate_argnums: positions of arguments whose buffers the call may overwrite.
         donate_argnames: their names.
         static_argnums: positions of arguments that are compile-time constants.
@@ -122,7 +123,7 @@ def parallelize(
 
     def decorate(fun: Callable[..., Any]) -> Parallelized[..., Any]:
         function = Function(
-            in_layers(fun, name_of(fun)) if isinstance(method, PipeshardParallel) else fun,
+            in_layers(fun, name_of(fun)) if method.has_layers else fun,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
@@ -135,15 +136,9 @@ def parallelize(
 
 
 def _check_place(settings: Settings) -> None:
-    method = settings.method
     if settings.cluster is not None and settings.devices is not None:
         raise MeshError(
             "devices= are those of this process, cluster= has its own: pass one of both"
-        )
-    if settings.cluster is not None and not isinstance(method, PipeshardParallel):
-        raise MeshError(
-            f"cluster= runs pipelines: method must be PipeshardParallel(...), got {method!r}; "
-            "with UniformStages(1) it has one stage"
         )
     if settings.devices == ():
         raise MeshError("devices is empty, a mesh has at least one device")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -128,6 +129,11 @@ class Method:
     def follows_inputs(self) -> bool:
         """Whether the plan depends on where the inputs lie."""
         return False
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether the function may be cut into stages."""
+        return self.follows_inputs
 
     def bind(self, flat: Sequence[Any]) -> Method:
         """The method for these flat inputs; only one that follows its inputs changes."""
@@ -256,21 +262,67 @@ class ManualSharding(Method):
 
 
 @dataclass(frozen=True)
-class FollowParallel(Method):
-    """Inputs keep the shardings that they have, on the mesh that they lie on.
+class FollowedMesh:
+    """A mesh that inputs lie on.
 
-    Arrays with other shardings, or on another mesh, get a plan of their own.
+    Attributes:
+        axes: names and sizes.
+        devices: of this process, flattened; None where there are none.
+        number: of the mesh in the session of a cluster; None in this process.
+    """
+
+    axes: tuple[tuple[str, int], ...]
+    devices: tuple[jax.Device, ...] | None
+    number: int | None = None
+
+    @classmethod
+    def of(cls, sharding: Any) -> FollowedMesh | None:
+        """The mesh of a sharding; None of one that names no mesh."""
+        if isinstance(sharding, NamedSharding):
+            mesh = sharding.mesh
+            is_there = isinstance(mesh, jax.sharding.Mesh)
+            devices = tuple(mesh.devices.flat) if is_there else None
+            return cls(tuple(mesh.shape.items()), devices)
+        if hasattr(sharding, "mesh_axes"):
+            return cls(tuple(sharding.mesh_axes), None, sharding.mesh)
+        return None
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """Names of the axes."""
+        return tuple(name for name, _ in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return tuple(size for _, size in self.axes)
+
+    def __str__(self) -> str:
+        ids = [device.id for device in self.devices or ()]
+        return f"{dict(self.axes)}" + (f" of devices {ids}" if ids else "")
+
+
+@dataclass(frozen=True)
+class FollowParallel(Method):
+    """Inputs keep the shardings that they have, on the meshes that they lie on.
+
+    Arrays with other shardings, or on another mesh, get a plan of their own. The state of a
+    pipeline lies on several meshes: its stages are those of the function as well.
 
     Attributes:
         flat_specs: per flat input its sharding, None for arrays that have none; filled in from the
             arrays of a call.
         names: names of the axes of their mesh.
         devices: of their mesh, flattened; None where they lie on an abstract one.
+        meshes: the meshes, where there are several.
+        flat_meshes: per flat input the number of its mesh.
     """
 
     flat_specs: tuple[PartitionSpec | None, ...] = ()
     names: tuple[str, ...] | None = None
     devices: tuple[jax.Device, ...] | None = None
+    meshes: tuple[FollowedMesh, ...] = ()
+    flat_meshes: tuple[int | None, ...] = ()
 
     @property
     def follows_inputs(self) -> bool:
@@ -289,26 +341,28 @@ class FollowParallel(Method):
     def bind(self, flat: Sequence[Any]) -> Method:
         """Reads mesh and shardings off the inputs."""
         shardings = [getattr(leaf, "sharding", None) for leaf in flat]
-        named = [s for s in shardings if isinstance(s, NamedSharding)]
-        if not named:
+        placed = [None if s is None else FollowedMesh.of(s) for s in shardings]
+        meshes = tuple(dict.fromkeys(mesh for mesh in placed if mesh is not None))
+        if not meshes:
             raise ShardingError(
                 "no input of a function that follows its inputs has a NamedSharding, pass arrays "
                 "(or ShapeDtypeStructs) that are sharded already"
             )
-        mesh = named[0].mesh
-        for other in named:
-            if other.mesh.shape != mesh.shape or _mesh_devices(other.mesh) != _mesh_devices(mesh):
-                raise MeshError(
-                    f"inputs lie on different meshes: {_mesh_name(mesh)} and "
-                    f"{_mesh_name(other.mesh)}; bring them to one with jax.device_put"
-                )
-        specs = tuple(s.spec if isinstance(s, NamedSharding) else None for s in shardings)
+        specs = tuple(
+            None if s is None or mesh is None else s.spec
+            for s, mesh in zip(shardings, placed, strict=True)
+        )
+        if len(meshes) > 1:
+            _check_apart(meshes)
+            numbers = tuple(None if mesh is None else meshes.index(mesh) for mesh in placed)
+            return replace(self, flat_specs=specs, meshes=meshes, flat_meshes=numbers)
+        (mesh,) = meshes
         return replace(
             self,
-            mesh_shape=tuple(mesh.shape.values()),
+            mesh_shape=mesh.shape,
             flat_specs=specs,
-            names=tuple(mesh.axis_names),
-            devices=_mesh_devices(mesh),
+            names=mesh.axis_names,
+            devices=mesh.devices,
         )
 
     def prescription(self, program: TracedProgram) -> Prescription:
@@ -363,16 +417,31 @@ class PipeshardParallel(Method):
             # Refuses a name that there is not.
             ScheduleName(self.schedule)
 
+    @property
+    def has_layers(self) -> bool:
+        """It is."""
+        return True
 
-def _mesh_devices(mesh: Any) -> tuple[jax.Device, ...] | None:
-    """Of a mesh, flattened; None of an abstract one, which has none."""
-    return tuple(mesh.devices.flat) if isinstance(mesh, jax.sharding.Mesh) else None
 
-
-def _mesh_name(mesh: Any) -> str:
-    devices = _mesh_devices(mesh)
-    where = "" if devices is None else f" of devices {[device.id for device in devices]}"
-    return f"{dict(mesh.shape)}{where}"
+def _check_apart(meshes: Sequence[FollowedMesh]) -> None:
+    """Meshes of one function are the submeshes of a pipeline."""
+    for one, other in itertools.combinations(meshes, 2):
+        is_apart = one.number is not None and other.number is not None
+        if one.devices is not None and other.devices is not None:
+            is_apart = not set(one.devices) & set(other.devices)
+        if not is_apart:
+            raise MeshError(
+                f"inputs lie on different meshes with devices in common: {one} and {other}; bring "
+                "them to one with jax.device_put"
+            )
+    longest = max((mesh.axis_names for mesh in meshes), key=len)
+    for mesh in meshes:
+        if mesh.axis_names != longest[: len(mesh.axis_names)]:
+            raise MeshError(
+                f"inputs lie on meshes whose axes have different names: {longest} and "
+                f"{mesh.axis_names}; bring them to meshes with equal names with "
+                "jax.device_put"
+            )
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

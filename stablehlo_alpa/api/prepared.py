@@ -7,7 +7,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from stablehlo_alpa.api.methods import PipeshardParallel
+from stablehlo_alpa.api.following import Following
+from stablehlo_alpa.api.methods import FollowParallel, PipeshardParallel
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.errors import CompileError, InfeasibleError
@@ -52,6 +53,11 @@ class Prepared:
     def plan(self) -> Plan:
         """The plan; touches no devices."""
         method = self._settings.method
+        if self._following is not None:
+            with layer_context(WholeFunction(self._following.layers)):
+                program = self._trace()
+            cluster = self._settings.find_cluster(self._following.devices)
+            return self._sweep(program, self._following.options(program, cluster), None)
         if isinstance(method, PipeshardParallel):
             with layer_context(method.layers):
                 program = self._trace()
@@ -72,6 +78,14 @@ class Prepared:
             except (CompileError, InfeasibleError):
                 raise error from None
 
+    @functools.cached_property
+    def _following(self) -> Following | None:
+        """The stages of a function that follows inputs on several meshes."""
+        method = self._settings.method
+        if not isinstance(method, FollowParallel) or not method.meshes:
+            return None
+        return Following.of(method, self._function, self.args, self.kwargs)
+
     def _accumulate(self, program: TracedProgram) -> Plan:
         """Several micro-batches on one mesh: a pipeline of one stage."""
         return self._sweep(program, self._settings.accumulation_options(program), None)
@@ -80,13 +94,17 @@ class Prepared:
         self, program: TracedProgram, options: PipelineOptions, schedule: str | None
     ) -> Plan:
         with progress(_log.debug) as say:
-            return sweep(program, options, self._settings.method.num_micro_batches, schedule, say)
+            count = self._settings.method.num_micro_batches
+            if self._following is not None:
+                count = count or 1
+            return sweep(program, options, count, schedule, say)
 
     @functools.cached_property
     def lowered(self) -> Lowered:
         """The plan, bound to devices."""
         plan, settings = self.plan, self._settings
-        return Lowered(plan, settings.find_target(), settings.method.backend)
+        devices = None if self._following is None else self._following.devices
+        return Lowered(plan, settings.find_target(devices), settings.method.backend)
 
     @property
     def compiled(self) -> Compiled:

@@ -20,6 +20,7 @@ from stablehlo_alpa.planning import PlanOptions
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
+    from alpa_runtime.ray.cluster import Hosts
 
 # Hosts of accelerators that only exist on paper (heuristic: what every preset's host has).
 _PAPER_HOST_DEVICES = 8
@@ -57,18 +58,21 @@ class Settings:
             ensure_cpu_pool(len(devices), client_exists=True)
         return devices
 
-    def find_target(self) -> Target:
-        """Where plans are run."""
+    def find_target(self, devices: tuple[jax.Device, ...] | None = None) -> Target:
+        """Where plans are run: on all devices, or on those that are given."""
         method = self.method
         options = method.runtime if isinstance(method, PipeshardParallel) else RuntimeOptions()
         if self.cluster is not None:
             return OnCluster(self.cluster, options)
-        return ThisProcess(self.find_devices(), options)
+        return ThisProcess(devices or self.find_devices(), options)
 
     def check_devices(self) -> None:
         """Raises ``MeshError`` unless the mesh that the method asks for can be made."""
         method = self.method
         if method.mesh_shape is None:
+            return
+        if self.cluster is not None:
+            self._check_cluster(find_hosts(self.cluster))
             return
         devices = self.find_devices()
         if mesh_size(method.mesh_shape) != len(devices):
@@ -83,17 +87,29 @@ class Settings:
                 "lie, leave devices= out"
             )
 
-    def find_cluster(self) -> ClusterSpec:
-        """What is planned for."""
+    def find_cluster(self, devices: tuple[jax.Device, ...] | None = None) -> ClusterSpec:
+        """What is planned for: all devices, or those that are given."""
         method = self.method
         assert not isinstance(method.device, str)
         if self.cluster is not None:
-            return cluster_spec(find_hosts(self.cluster), method.device)
+            hosts = find_hosts(self.cluster)
+            self._check_cluster(hosts)
+            return cluster_spec(hosts, method.device)
         if method.device is not None and method.mesh_shape is not None:
             # Devices on paper: nothing has to exist.
             return _paper_cluster(method.device, mesh_size(method.mesh_shape))
+        if devices is not None:
+            return cluster_of(devices, method.device)
         self.check_devices()
         return cluster_of(self.find_devices(), method.device)
+
+    def _check_cluster(self, hosts: Hosts) -> None:
+        shape, found = self.method.mesh_shape, hosts.num_hosts * hosts.devices_per_host
+        if shape is not None and mesh_size(shape) != found:
+            raise MeshError(
+                f"mesh {'x'.join(map(str, shape))} has {mesh_size(shape)} devices, the cluster has "
+                f"{found}: {hosts.num_hosts} hosts with {hosts.devices_per_host} each"
+            )
 
     def plan_options(self, program: TracedProgram) -> PlanOptions:
         """For a plan of one mesh."""

@@ -97,12 +97,15 @@ def avals_of(leaves: Sequence[Any]) -> tuple[tuple[tuple[int, ...], Any, bool], 
 
 
 def placements_of(leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """Mesh and spec of every flat input that has a ``NamedSharding``, None of the others."""
+    """Mesh and spec of every flat input that lies on a mesh, None of the others."""
     return tuple(map(_placement, leaves))
 
 
 def _placement(leaf: Any) -> Any:
     sharding = getattr(leaf, "sharding", None)
+    if hasattr(sharding, "mesh_axes"):
+        # Of a cluster, and hashable.
+        return sharding
     if not isinstance(sharding, NamedSharding):
         return None
     entries = list(sharding.spec)

@@ -163,7 +163,7 @@ def uniform(
     if stages > num_layers:
         raise ValueError(
             f"{stages} stages need as many layers, the model has {num_layers}; layers= says how it "
-            "is cut"
+            "is cut, where gradients are taken by stablehlo_alpa.grad or value_and_grad"
         )
     size, rest = divmod(cluster.num_devices, num_meshes)
     if rest:

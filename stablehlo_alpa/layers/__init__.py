@@ -5,11 +5,13 @@ trace it, cluster its operators, and evaluate every layer in a name scope of its
 the scope through differentiation, so that backward operators know their layer too.
 """
 
+from stablehlo_alpa.layers.assignment import flatten_for, order_of_use
 from stablehlo_alpa.layers.boundary import layer_boundary
 from stablehlo_alpa.layers.clustering import cluster
 from stablehlo_alpa.layers.grad import grad, in_layers, layer_context, value_and_grad
 from stablehlo_alpa.layers.options import (
     AutoLayers,
+    FollowInputs,
     FollowModuleLayers,
     LayerOption,
     ManualLayers,
@@ -20,15 +22,18 @@ from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
 __all__ = [
     "GRADIENT_SCOPE",
     "AutoLayers",
+    "FollowInputs",
     "FollowModuleLayers",
     "LayerOption",
     "ManualLayers",
     "WholeFunction",
     "cluster",
+    "flatten_for",
     "grad",
     "in_layers",
     "layer_boundary",
     "layer_context",
     "layer_scope",
+    "order_of_use",
     "value_and_grad",
 ]

@@ -19,6 +19,17 @@ class LayerOption:
 
 
 @dataclass(frozen=True)
+class FollowInputs(LayerOption):
+    """Operators run where their inputs lie; what several lie on, on the last of them.
+
+    Attributes:
+        meshes: per flat input a number of the mesh that it lies on, None of one that lies nowhere.
+    """
+
+    meshes: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
 class WholeFunction:
     """The function that is planned is itself cut into layers: it takes no gradients.
 

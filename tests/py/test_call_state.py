@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import functools
 import gc
-import os
-import sys
 import threading
-import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import alpa_runtime
 import jax
 import numpy as np
 import pytest
@@ -22,6 +18,7 @@ from alpa_runtime.plan import Run
 from chains import chain_plan, chain_results
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interrupts import Interrupt
 
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, PipeshardParallel, ShardParallel, UniformStages
@@ -113,35 +110,6 @@ def test_a_disturbed_instruction_leaves_nothing(
             with Disturbance(error, position, is_behind), pytest.raises(type(error)):
                 run(*inputs)
             check_after_disturbance(run, sizes, inputs, expected)
-
-
-class Interrupt:
-    """Raises at one line of the runtime, in the order in which this thread comes by them."""
-
-    # Where CPython lets no interrupt in, a line can still be traced.
-    _SPARED = ("launching.py", "tracing.py")
-
-    def __init__(self, line: int) -> None:
-        self.left = line
-
-    def __enter__(self) -> Interrupt:
-        sys.settrace(self._enter_function)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        sys.settrace(None)
-
-    def _enter_function(self, frame: types.FrameType, event: str, argument: Any) -> Any:
-        folder, name = os.path.split(frame.f_code.co_filename)
-        is_ours = folder.startswith(os.path.dirname(alpa_runtime.__file__))
-        return self._line if is_ours and name not in self._SPARED else None
-
-    def _line(self, frame: types.FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
-            self.left -= 1
-            if self.left == -1:
-                raise KeyboardInterrupt
-        return self._line
 
 
 def count_lines(run: LocalExecutable) -> int:

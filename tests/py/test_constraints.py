@@ -72,7 +72,8 @@ def test_open_dimensions_are_the_planners(mesh: Mesh) -> None:
         return constrain(jnp.tanh(x), mesh, "model", P.UNCONSTRAINED)
 
     step = stablehlo_alpa.parallelize(asking, method=NAMED)
-    sharding: Any = step(batch(8, 16)).sharding
+    sharding = step(batch(8, 16)).sharding
+    assert isinstance(sharding, NamedSharding)
     assert sharding.spec[0] == "model"
 
 
@@ -171,3 +172,20 @@ def test_the_mesh_may_be_the_current_one(mesh: Mesh) -> None:
     with jax.set_mesh(mesh):
         found = stablehlo_alpa.parallelize(apply, method=NAMED)(batch(16, 32))
     assert found.sharding.is_equivalent_to(NamedSharding(mesh, P("model")), 2)
+
+
+def test_what_jax_itself_adds_is_not_remarked(mesh: Mesh) -> None:
+    def drawing(key: jax.Array, x: jax.Array) -> jax.Array:
+        first, second = jax.random.split(key)
+        return jax.random.permutation(first, x) + jax.random.normal(second, x.shape)
+
+    def asking(key: jax.Array, x: jax.Array) -> jax.Array:
+        return drawing(key, constrain(x, mesh, "data"))
+
+    key, x = jax.random.key(1), batch(8, 16)
+    assert_equal(stablehlo_alpa.parallelize(drawing)(key, x), jax.jit(drawing)(key, x))
+    silent = stablehlo_alpa.parallelize(drawing).plan(key, x).remarks
+    assert not [remark for remark in silent if "constraint" in remark]
+    asked = stablehlo_alpa.parallelize(asking).plan(key, x).remarks
+    (remark,) = [remark for remark in asked if "constraint" in remark]
+    assert "1 sharding constraint is ignored" in remark

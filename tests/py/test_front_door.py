@@ -191,6 +191,9 @@ def test_what_cannot_be_a_part_of_a_program_is_refused_by_name() -> None:
     for step in (pipeline, xla):
         with pytest.raises(sa.TraceError, match=r"inside of jax\.jit, but .* programs of its own"):
             jax.jit(step)(STATE, X)
+    parts = sa.parallelize(pipelined, method=sa.DataParallel(num_micro_batches=2))
+    with pytest.raises(ValueError, match=r"several programs, .* call it outside of jax\.jit"):
+        jax.jit(parts)(STATE, X)
     with pytest.raises(sa.TraceError, match=r"jax\.shard_map or another transformation"):
         jax.shard_map(
             lambda x: line(STATE, x)[1],
@@ -236,7 +239,7 @@ def test_followed_meshes_are_part_of_the_signature() -> None:
         assert len(fun._prepared) == min(number + 1, len(meshes))
     other = jax.device_put(X, NamedSharding(meshes[0], P("b")))
     assert fun.plan(other, X).input_shardings[0][0] == P("b")
-    with pytest.raises(sa.MeshError, match=r"different meshes: .* bring them to one"):
+    with pytest.raises(sa.MeshError, match=r"different meshes with .* bring them to one"):
         fun(other, jax.device_put(X, NamedSharding(meshes[2], P("a"))))
 
 

@@ -243,3 +243,27 @@ def test_independent_micro_batches_are_a_loop() -> None:
 
     step = pipeline(grads(loss), micro_batches="independent")
     assert_trees_close(step(PARAMS, BATCH), jax.jit(loop)(PARAMS, BATCH), 1e-5, "results")
+
+
+def test_an_evaluation_follows_the_state_of_a_pipeline() -> None:
+    def step(p: Any, x: Any) -> Any:
+        value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
+        return jax.tree.map(lambda w, g: w - 0.1 * g, p, gradients), value
+
+    def evaluate(p: Any, x: Any) -> Any:
+        out = hidden(p, x)
+        return jnp.mean(out**2), out
+
+    state, _ = pipeline(step)(PARAMS, BATCH)
+    meshes = [w.sharding.mesh for w in state]
+    assert meshes[0] != meshes[1]
+    follow = stablehlo_alpa.parallelize(evaluate, method=stablehlo_alpa.FollowParallel())
+    found = follow(state, BATCH[:6])
+    assert_trees_close(found, jax.jit(evaluate)(jax.device_get(state), BATCH[:6]), 1e-5, "results")
+    shardings = follow.compile(state, BATCH[:6]).argument_shardings(0)
+    assert shardings == [w.sharding for w in state]
+    assert len(follow.plan(state, BATCH[:6]).stages) == 2
+
+
+def test_what_looks_like_state_is_cut_where_nothing_else_is() -> None:
+    check(lambda x, p: hidden(p, x), BATCH, PARAMS)

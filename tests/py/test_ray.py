@@ -225,7 +225,7 @@ def test_arrays_that_nobody_holds_are_dropped(running: Any) -> None:
 
     def kept() -> int:
         session, calls = executable.session, dict.fromkeys(executable.processes, ("__len__",))
-        return sum(session.run(session.ask, "store", calls).values())
+        return sum(session.run(session.steps.ask, "store", calls).values())
 
     counts = []
     for _ in range(6):
@@ -432,9 +432,7 @@ def test_wrong_options_are_refused(make: Any, message: str) -> None:
         make()
 
 
-def test_other_methods_are_refused() -> None:
-    with pytest.raises(MeshError, match=r"method must be PipeshardParallel\(\.\.\.\)"):
-        stablehlo_alpa.parallelize(lambda x: x, cluster=RayCluster())
+def test_a_cluster_has_its_own_devices() -> None:
     with pytest.raises(MeshError, match="pass one of both"):
         stablehlo_alpa.parallelize(
             lambda x: x,

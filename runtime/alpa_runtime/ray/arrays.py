@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 import jax
 import numpy as np
 from jax.sharding import PartitionSpec
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from alpa_runtime.errors import InputError
 from alpa_runtime.keys import key_shape, with_impl
 from alpa_runtime.plan import Plan
 from alpa_runtime.program import ValueSpec
+from alpa_runtime.ray.operations import FetchedOperations
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _sharding(plan: Plan, mesh: int, value: ValueSpec, meshes: Sequence[int]) ->
     return MeshSharding(meshes[mesh], plan.meshes[mesh].axes, value.logical_spec)
 
 
-class DistributedArray(NDArrayOperatorsMixin):
+class DistributedArray(FetchedOperations):
     """A handle: the data stays on the devices of its mesh until someone looks at it.
 
     ``np.asarray``, ``jnp.asarray``, ``float``, ``jax.device_get``, operators, indices and numpy's
@@ -100,7 +100,7 @@ class DistributedArray(NDArrayOperatorsMixin):
         number: int,
         kind: ArrayType,
         owner: Any,
-        drop: Callable[[int], None],
+        drop: Callable[[int], object],
     ) -> None:
         """Made by the session.
 
@@ -121,11 +121,6 @@ class DistributedArray(NDArrayOperatorsMixin):
     def ndim(self) -> int:
         """Dimensions."""
         return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
 
     @property
     def nbytes(self) -> int:
@@ -180,65 +175,11 @@ class DistributedArray(NDArrayOperatorsMixin):
         self.fetch()
         return self
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        fetched = self.fetch()
-        if self.key_impl is not None:
-            # As jax.device_get wants it; numpy says that it is no array.
-            return fetched
-        return np.array(fetched, dtype=dtype, copy=copy)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        outputs = [one for one in kwargs.get("out", ()) if isinstance(one, DistributedArray)]
-        if outputs:
-            if len(outputs) > 1 or outputs[0] is not inputs[0]:
-                raise TypeError(f"{outputs[0]!r} is immutable, it cannot be the output of {ufunc}")
-            # loss /= count: as of any immutable array, the name becomes that of a new one.
-            del kwargs["out"]
-        fetched = [one.fetch() if isinstance(one, DistributedArray) else one for one in inputs]
-        return getattr(ufunc, method)(*fetched, **kwargs)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.fetch()[index]
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a scalar")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.fetch())
-
-    def __float__(self) -> float:
-        return float(self.fetch())
-
-    def __int__(self) -> int:
-        return int(self.fetch())
-
-    def __bool__(self) -> bool:
-        return bool(self.fetch())
-
-    def item(self) -> Any:
-        """The only element, as a Python number."""
-        return self.fetch().item()
-
-    def tolist(self) -> Any:
-        """All elements, as Python numbers in lists."""
-        return self.fetch().tolist()
-
     def __reduce__(self) -> NoReturn:
         raise InputError(
             f"{self!r} cannot be copied or pickled: its data is on a cluster. jax.device_get "
             "fetches it, save_checkpoint writes it where it is"
         )
-
-    def __str__(self) -> str:
-        return str(self.item()) if self._is_number() else repr(self)
-
-    def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self._is_number() else format(repr(self), spec)
-
-    def _is_number(self) -> bool:
-        return self.size == 1 and self.key_impl is None and not self.is_deleted()
 
     def __repr__(self) -> str:
         sizes = ",".join(map(str, self.shape))

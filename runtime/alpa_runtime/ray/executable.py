@@ -9,27 +9,26 @@ from typing import Any
 import jax
 from jax.sharding import AbstractMesh
 
-from alpa_runtime.analysis import MemoryStats, Reports, cost_of, memory_of, text_of
-from alpa_runtime.array_store import Held
+from alpa_runtime.analysis import Inspected, Reports
 from alpa_runtime.checkpoint import Leaf
 from alpa_runtime.context import outside_mesh
 from alpa_runtime.device_mesh import abstract_mesh, joined_axes
-from alpa_runtime.errors import RuntimeMeshError
+from alpa_runtime.errors import ClusterError, RuntimeMeshError
 from alpa_runtime.executable import RuntimeOptions
-from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
+from alpa_runtime.inputs import Fed, check_alive, check_inputs, feed, input_avals
 from alpa_runtime.keys import data_of, impl_of, with_impl
 from alpa_runtime.local_call import LocalModule
-from alpa_runtime.mesh_process import StepOrder
 from alpa_runtime.plan import Plan
 from alpa_runtime.ray.arrays import DistributedArray, input_type, output_type
 from alpa_runtime.ray.cluster import Hosts, RayCluster, shared_session
-from alpa_runtime.ray.feeder import Feeder, arrays_apart, to_numpy
+from alpa_runtime.ray.feeder import to_numpy
+from alpa_runtime.ray.orders import Orders
 from alpa_runtime.ray.session import Session
 from alpa_runtime.tracing import Event, join_traces, write_trace
 from alpa_runtime.transport import Place
 
 
-class RayExecutable:
+class RayExecutable(Inspected):
     """A plan on the processes of a cluster. Call it with one array per flat input, in order.
 
     Calls return at once, with handles. An error in a step is raised by the call that notices it:
@@ -79,7 +78,8 @@ class RayExecutable:
         self.in_shardings = tuple(one.sharding for one in self._inputs)
         self.out_shardings = tuple(one.sharding for one in self._outputs)
         self._avals = input_avals(plan)
-        self._feeder = Feeder(plan, {mesh: len(own) for mesh, own in self._places.items()})
+        self._is_closed = False
+        self._orders = Orders(self._number, assigned, session.handles)
 
     @property
     def processes(self) -> dict[Place, tuple[str, int]]:
@@ -88,6 +88,7 @@ class RayExecutable:
 
     def close(self) -> None:
         """Ends the processes, unless other executables run on them; their arrays are lost then."""
+        self._is_closed = True
         self.session.release(self._number)
 
     def compile(self) -> None:
@@ -109,6 +110,8 @@ class RayExecutable:
             InputError: count, shape or dtype of the arguments is wrong, or one was donated before.
             ClusterError: an earlier step failed.
         """
+        # In this thread: its context says what numbers are.
+        check_inputs(self.plan, self._avals, args)
         # Other sessions have threads of their own, which must not wait for each other.
         own = [
             arg.fetch()
@@ -119,65 +122,28 @@ class RayExecutable:
         return self.session.run(self._step, own)
 
     def _step(self, args: Sequence[Any]) -> tuple[DistributedArray, ...]:
-        check_inputs(self.plan, self._avals, args)
+        # Another thread may have given something away meanwhile.
+        check_alive(self.plan, args)
         session = self.session
-        session.make_room()
-        feeds = self._feeds(args)
+        session.check_alive()
+        if self._is_closed:
+            raise ClusterError(f"{self.plan.name} was closed: make another executable of the plan")
+        session.steps.make_room()
+        feeds = self._orders.feeds(args, self)
         results = [session.handles.make(one, session) for one in self._outputs]
-        orders = self._orders(feeds, [result.number for result in results])
-        session.step(self._number, self.plan, orders, self._note)
+        orders = self._orders.written(feeds, [result.number for result in results])
+        session.steps.add(self._number, self.plan, orders, self._note)
         for arg, value in zip(args, self.plan.inputs, strict=True):
             if value.is_donated and isinstance(arg, DistributedArray):
                 session.handles.give_away(arg, [self._meshes[mesh] for mesh in value.meshes])
         if self.options.trace:
-            session.synchronize()
+            session.steps.synchronize()
         return tuple(results)
 
     @outside_mesh
     def feed(self, index: int, array: Any) -> Fed:
         """See `Executable`; what is fed lies in Ray's object store."""
-        return feed(self.plan, self._avals, index, array, self._feeder.content, self)
-
-    def _feeds(self, args: Sequence[Any]) -> list[dict[int, Any]]:
-        """What each mesh is fed."""
-        feeds: list[dict[int, Any]] = [{} for _ in self.plan.meshes]
-        for index, (arg, value) in enumerate(zip(args, self.plan.inputs, strict=True)):
-            wanted = [self._meshes[mesh] for mesh in value.meshes]
-            if isinstance(arg, DistributedArray) and wanted == [arg.sharding.mesh]:
-                feeds[value.meshes[0]][index] = Held(arg.number)
-            elif value.meshes:
-                is_fed = isinstance(arg, Fed) and arg.owner is self
-                content = arg.content if is_fed else self._feeder.content(index, arg)
-                for mesh, sent in content.items():
-                    feeds[mesh][index] = sent
-        return feeds
-
-    def _orders(
-        self, feeds: Sequence[Mapping[int, Any]], numbers: Sequence[int]
-    ) -> Callable[[int, int], dict[Place, tuple[Any, ...]]]:
-        """What makes the orders of a step, of its numbers.
-
-        Args:
-            feeds: of each mesh.
-            numbers: per output that of the array which it is.
-        """
-        outputs: list[dict[int, int]] = [{} for _ in self.plan.meshes]
-        for index, number in enumerate(numbers):
-            outputs[self.plan.outputs[index].mesh][index] = number
-
-        def orders(step: int, first_transfer: int) -> dict[Place, tuple[Any, ...]]:
-            made: dict[Place, tuple[Any, ...]] = {}
-            for mesh, places in self._places.items():
-                dropped = self.session.handles.take_dropped(self._meshes[mesh])
-                for place in places:
-                    plain, arrays = arrays_apart(feeds[mesh], place[1])
-                    order = StepOrder(
-                        self._number, step, first_transfer, plain, outputs[mesh], dropped
-                    )
-                    made[place] = (order, *arrays)
-            return made
-
-        return orders
+        return feed(self.plan, self._avals, index, array, self._orders.feeder.content, self)
 
     def _note(self, reports: Mapping[Place, Any]) -> None:
         if self.options.trace:
@@ -193,46 +159,47 @@ class RayExecutable:
         self, make: Callable[..., Any], leaves: Sequence[Any], argnums: Sequence[int]
     ) -> list[Any]:
         """See `Executable`; the results are handles."""
-        arguments = [to_numpy(leaf) for leaf in leaves]
-
-        def ask(mesh: int, own: Sequence[int], numbers: Sequence[int]) -> tuple[Any, ...]:
-            module = _lower_part(make, leaves, own)
-            made = {argnums[i]: number for i, number in zip(own, numbers, strict=True)}
-            return "create", module, arguments, made
-
-        return self.session.run(self._make, argnums, ask)
+        # In this thread, whose context (number types, say) the function is to be traced in.
+        asked = {
+            mesh: _lowered_part(make, leaves, own) for mesh, own in self._kept(argnums).items()
+        }
+        return self.session.run(self._make, "create", argnums, asked)
 
     def restore(self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]) -> list[Any]:
         """See `Executable`; the results are handles."""
+        asked = {
+            mesh: (str(folder), {argnums[i]: leaves[i] for i in own})
+            for mesh, own in self._kept(argnums).items()
+        }
+        return self.session.run(self._make, "restore", argnums, asked)
 
-        def ask(mesh: int, own: Sequence[int], numbers: Sequence[int]) -> tuple[Any, ...]:
-            read = {argnums[i]: leaves[i] for i in own}
-            made = {argnums[i]: number for i, number in zip(own, numbers, strict=True)}
-            return "restore", str(folder), read, made
-
-        return self.session.run(self._make, argnums, ask)
+    def _kept(self, argnums: Sequence[int]) -> dict[int, list[int]]:
+        """By mesh, which of some flat inputs it keeps, by their positions in the list."""
+        kept: dict[int, list[int]] = {}
+        for position, index in enumerate(argnums):
+            mesh = self._meshes.index(self.in_shardings[index].mesh)
+            kept.setdefault(mesh, []).append(position)
+        return kept
 
     def _make(
-        self,
-        argnums: Sequence[int],
-        ask: Callable[[int, Sequence[int], Sequence[int]], tuple[Any, ...]],
-    ) -> list[Any]:
+        self, method: str, argnums: Sequence[int], asked: Mapping[int, tuple[Any, ...]]
+    ) -> list[DistributedArray]:
         """Lets every mesh make the arrays that it keeps.
 
         Args:
+            method: of `PlanPart`.
             argnums: per array the flat input that it is for.
-            ask: takes a mesh, which of the arrays it makes and their numbers; returns the method
-                of `PlanPart` and its arguments.
+            asked: by mesh the arguments of the method, all but the last: by input, the number under
+                which it is kept.
         """
         session = self.session
         made = [session.handles.make(self._inputs[index], session) for index in argnums]
         calls: dict[Place, tuple[Any, ...]] = {}
-        for mesh, places in self._places.items():
-            own = [i for i, one in enumerate(made) if one.sharding.mesh == self._meshes[mesh]]
-            if own:
-                asked = ask(mesh, own, [made[i].number for i in own])
-                calls |= dict.fromkeys(places, (self._number, *asked))
-        session.change("create", calls)
+        for mesh, own in self._kept(argnums).items():
+            numbers = {argnums[i]: made[i].number for i in own}
+            arguments = (self._number, method, *asked[mesh], numbers)
+            calls |= dict.fromkeys(self._places[mesh], arguments)
+        session.steps.change(method, calls)
         return made
 
     # Programs
@@ -244,22 +211,10 @@ class RayExecutable:
             return self.meshes[0]
         return abstract_mesh(joined_axes([mesh.axes for mesh in self.plan.meshes]))
 
-    def as_text(self, program: int | str | None = None) -> str:
-        """See `Executable`."""
-        return text_of(self.plan, self._reports(), program)
-
-    def memory_analysis(self) -> tuple[MemoryStats, ...]:
-        """See `Executable`."""
-        return memory_of(self.plan, self._reports())
-
-    def cost_analysis(self) -> tuple[Mapping[str, float], ...]:
-        """See `Executable`."""
-        return cost_of(self.plan, self._reports())
-
     def _reports(self) -> Reports:
         # Processes of one mesh run the same.
         first = {places[0]: (self._number, "report") for places in self._places.values()}
-        found = self.session.run(self.session.ask, "part", first)
+        found = self.session.run(self.session.steps.ask, "part", first)
         return {
             (mesh, number): report
             for mesh, places in self._places.items()
@@ -267,19 +222,25 @@ class RayExecutable:
         }
 
 
-def _lower_part(make: Callable[..., Any], leaves: Sequence[Any], own: Sequence[int]) -> LocalModule:
-    """Some results of a function, as a module of arrays without PRNG keys."""
+def _lowered_part(
+    make: Callable[..., Any], leaves: Sequence[Any], own: Sequence[int]
+) -> tuple[LocalModule, list[Any]]:
+    """Some results of a function, as a module of arrays without PRNG keys, and its arguments."""
     impls = [impl_of(leaf) for leaf in leaves]
+    arguments = [to_numpy(leaf) for leaf in leaves]
 
     def part(*args: Any) -> tuple[Any, ...]:
         results = make(*map(with_impl, args, impls))
         return tuple(data_of(results[i]) for i in own)
 
-    lowered = jax.jit(part, keep_unused=True).lower(*[to_numpy(leaf) for leaf in leaves])
+    lowered = jax.jit(part, keep_unused=True).lower(*arguments)
 
     def types(tree: Any) -> tuple[tuple[tuple[int, ...], str], ...]:
         return tuple((tuple(leaf.shape), leaf.dtype.name) for leaf in jax.tree.leaves(tree))
 
-    return LocalModule(
-        "create", lowered.as_text(), types(lowered.args_info), types(lowered.out_info)
-    )
+    taken = types(lowered.args_info)
+    module = LocalModule("create", lowered.as_text(), taken, types(lowered.out_info))
+    return module, [
+        argument.astype(dtype, copy=False)
+        for argument, (_, dtype) in zip(arguments, taken, strict=True)
+    ]

@@ -31,6 +31,7 @@ class Fleet:
 
     Attributes:
         assignments: by number, the plans that the processes hold.
+        watch: collects what the processes answer.
         processes: per place Ray's name of its host, and the number of the process there.
     """
 
@@ -58,7 +59,7 @@ class Fleet:
         # Whoever closes does not wait for who is waiting for the processes.
         self._ending = threading.RLock()
         self._is_closed = False
-        self._watch = Watch(self.assignments, self._actors, cluster)
+        self.watch = Watch(self.assignments, self._actors, cluster)
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -111,10 +112,6 @@ class Fleet:
         places = [place for own in assignment.places.values() for place in own]
         self.give_up(self.submit("remove", dict.fromkeys(places, (number,))).values())
 
-    def has_lost(self) -> bool:
-        """Whether a process is dead or silent."""
-        return bool(self._watch.lost())
-
     def renew(self, lost: Collection[int]) -> None:
         """Replaces the processes of meshes that lost one; all others forget what they keep.
 
@@ -126,7 +123,7 @@ class Fleet:
             ClusterError: one did not start, or another was lost on the way.
         """
         begun = set(self._meshes) - self._started
-        gone = sorted({*lost, *begun, *(mesh for mesh, _ in self._watch.lost())})
+        gone = sorted({*lost, *begun, *(mesh for mesh, _ in self.watch.lost())})
         for mesh in gone:
             self._end(mesh)
         kept = [place for place in self.places if place[0] not in gone]
@@ -136,7 +133,7 @@ class Fleet:
         self._start(gone)
         self._addresses |= self.collect(resets, self._cluster.deadline_s)
         # All that was under way is over.
-        self._watch.sweep()
+        self.watch.sweep()
         self._secret = secrets.token_bytes(32)
         self._connect()
         self._install(list(self.assignments), [p for p in self.places if p[0] in gone])
@@ -177,7 +174,7 @@ class Fleet:
                 for place in new
             },
         )
-        self._watch.progress |= {place: path for place, (_, path) in described.items()}
+        self.watch.progress |= {place: path for place, (_, path) in described.items()}
         self._addresses |= {place: address for place, (address, _) in described.items()}
         self._started |= set(meshes)
 
@@ -211,11 +208,11 @@ class Fleet:
             ClusterError: a process died, failed, or was not done in time.
         """
         deadline = time.monotonic() + (deadline_s or self._cluster.compile_deadline_s)
-        return self._watch.collect(refs, deadline)
+        return self.watch.collect(refs, deadline)
 
     def give_up(self, refs: Iterable[Any]) -> None:
         """Notes calls whose answers nobody will ask for."""
-        self._watch.give_up(refs)
+        self.watch.give_up(refs)
 
     def call(self, method: str, arguments: Mapping[Place, tuple[Any, ...]]) -> dict[Any, Any]:
         """Asks, and waits for the answers."""
@@ -226,7 +223,7 @@ class Fleet:
         self._is_closed = True
         for mesh in list(self._meshes):
             self._end(mesh)
-        self._watch.sweep()
+        self.watch.sweep()
 
     def _end(self, mesh: int) -> None:
         """Ends the processes of a mesh."""
@@ -242,7 +239,7 @@ class Fleet:
                     with contextlib.suppress(OSError):
                         signal.pidfd_send_signal(self._handles[place], signal.SIGKILL)
                     os.close(self._handles.pop(place))
-                self._watch.forget(place)
+                self.watch.forget(place)
             if mesh in self._groups:
                 with contextlib.suppress(Exception):
                     remove_placement_group(self._groups.pop(mesh))

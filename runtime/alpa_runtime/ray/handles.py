@@ -21,7 +21,7 @@ class Handles:
         self.scalars: dict[int, Any] = {}
         self._next = 0
         self._held: set[int] = set()
-        # By mesh; handles go at any time, in any thread.
+        # By mesh, in any thread.
         self._dropped: defaultdict[int, deque[int]] = defaultdict(deque)
 
     def make(self, kind: ArrayType, owner: Any) -> DistributedArray:
@@ -29,30 +29,20 @@ class Handles:
         number = self._next
         self._next += 1
         self._held.add(number)
-        forget, dropped = self.forget, self._dropped[kind.sharding.mesh]
-
-        def drop(gone: int) -> None:
-            forget(gone)
-            dropped.append(gone)
-
-        return DistributedArray(number, kind, owner, drop)
-
-    def forget(self, number: int) -> None:
-        """Notes that nobody has a handle of an array any more."""
-        self._held.discard(number)
-        self.scalars.pop(number, None)
+        # Handles go anywhere, also where an interrupt comes: no more than this is done there.
+        return DistributedArray(number, kind, owner, self._dropped[kind.sharding.mesh].append)
 
     def give_away(self, array: DistributedArray, meshes: Sequence[int]) -> None:
         """Notes that a step was given an array for good.
 
         Args:
             array: which.
-            meshes: those that were to have it. One that kept it already took it; otherwise they got
-                copies, and it is needed no more where it was.
+            meshes: those that were to have it. Where it was kept it was taken; if it was elsewhere,
+                they got copies, and it is needed no more where it is.
         """
-        if list(meshes) == [array.sharding.mesh]:
+        if array.sharding.mesh in meshes:
             array.mark_deleted()
-            self.forget(array.number)
+            self._forget(array.number)
         else:
             array.delete()
 
@@ -63,4 +53,12 @@ class Handles:
     def take_dropped(self, mesh: int) -> tuple[int, ...]:
         """Numbers of arrays that the processes of a mesh need keep no longer; each once."""
         dropped = self._dropped[mesh]
-        return tuple(dropped.popleft() for _ in range(len(dropped)))
+        taken = tuple(dropped.popleft() for _ in range(len(dropped)))
+        for number in taken:
+            self._forget(number)
+        return taken
+
+    def _forget(self, number: int) -> None:
+        """Notes that nobody has a handle of an array any more."""
+        self._held.discard(number)
+        self.scalars.pop(number, None)

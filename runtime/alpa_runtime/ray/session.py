@@ -12,27 +12,22 @@ Orders come from one thread (`Issuer`), in one order for all processes.
 
 from __future__ import annotations
 
-import contextlib
-from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from alpa_runtime.array_store import Parts
 from alpa_runtime.context import outside_mesh
-from alpa_runtime.plan import Plan, Send
+from alpa_runtime.plan import Plan
 from alpa_runtime.plan_part import Assignment
 from alpa_runtime.ray.arrays import DistributedArray
 from alpa_runtime.ray.cluster import Hosts, RayCluster
 from alpa_runtime.ray.handles import Handles
 from alpa_runtime.ray.issuer import Issuer
-from alpa_runtime.ray.supervisor import RestartedError, Supervisor
+from alpa_runtime.ray.step_queue import StepQueue
 from alpa_runtime.transport import Place
 
 Result = TypeVar("Result")
-
-# Steps that may be asked for before the first of them is done.
-_OUTSTANDING = 2
 
 
 class Session:
@@ -40,6 +35,7 @@ class Session:
 
     Attributes:
         handles: of the arrays on the processes.
+        steps: what they are asked for; in the thread that gives orders alone.
     """
 
     def __init__(self, cluster: RayCluster, hosts: Hosts) -> None:
@@ -50,13 +46,11 @@ class Session:
             hosts: what the cluster has.
         """
         self.handles = Handles()
-        self._supervisor = Supervisor(cluster, hosts, self._forget_pending)
+        self.steps = StepQueue(cluster, hosts, self.handles)
+        self._supervisor = self.steps.supervisor
         self._issuer = Issuer("stablehlo_alpa driver")
         self._users: set[int] = set()
         self._next_plan = 0
-        self._next_step = 0
-        self._next_transfer = 0
-        self._pending: deque[tuple[str, dict[Place, Any], Callable[[Any], None]]] = deque()
 
     @property
     def processes(self) -> dict[Place, tuple[str, int]]:
@@ -69,13 +63,14 @@ class Session:
         return self._supervisor.has_failed
 
     def run(self, function: Callable[..., Result], *args: Any) -> Result:
-        """Runs a function in the thread that gives orders, where all others below belong."""
+        """Runs a function in the thread that gives orders."""
         return self._issuer.run(function, *args)
 
-    # Plans
-
     def add(self, plan: Plan, *, traces: bool) -> tuple[int, Assignment]:
-        """Gives the processes a plan, and starts those that it needs; its number."""
+        """Gives the processes a plan, and starts those that it needs; its number.
+
+        In the thread that gives orders.
+        """
         number = self._next_plan
         self._next_plan += 1
         assignment = self._supervisor.add(number, plan, traces=traces)
@@ -84,94 +79,17 @@ class Session:
 
     def release(self, number: int) -> None:
         """Says that a plan is run no more; whoever is the last ends the processes."""
+        if number not in self._users:
+            return
         self._users.discard(number)
         if not self._users:
             self.close()
         elif not self.is_over:
             self.run(self._supervisor.remove, number)
 
-    # Orders
-
-    def make_room(self) -> None:
-        """Waits until another step may be asked for."""
+    def check_alive(self) -> None:
+        """Refuses to go on behind a failure, as a `ClusterError`."""
         self._supervisor.check_alive()
-        while len(self._pending) >= _OUTSTANDING:
-            self._finish_oldest()
-
-    def step(
-        self,
-        number: int,
-        plan: Plan,
-        order: Callable[[int, int], Mapping[Place, tuple[Any, ...]]],
-        note: Callable[[Mapping[Place, Any]], None],
-    ) -> None:
-        """Asks for a step, for which there is room.
-
-        Args:
-            number: of the plan.
-            plan: the plan.
-            order: takes the numbers of the step and of its first transfer; returns what every
-                process is asked.
-            note: takes what the processes say when it is done.
-        """
-        orders = order(self._next_step, self._next_transfer)
-        what = f"step of plan {number}"
-        self._pending.append((what, self._supervisor.submit("step", orders, what), note))
-        self._next_step += 1
-        self._next_transfer += 1 + max(
-            (one.transfer for own in plan.instructions for one in own if isinstance(one, Send)),
-            default=-1,
-        )
-        self._supervisor.snapshot(self._next_step)
-
-    def change(self, what: str, calls: Mapping[Place, tuple[Any, ...]]) -> None:
-        """Lets parts of plans make arrays that are kept.
-
-        Args:
-            what: is done, for the journal.
-            calls: number of the plan, method of `PlanPart` and its arguments.
-        """
-        with contextlib.suppress(RestartedError):
-            self._supervisor.collect(self._supervisor.submit("part", calls, what))
-
-    def ask(self, method: str, calls: Mapping[Place, tuple[Any, ...]]) -> dict[Any, Any]:
-        """Asks for something that changes nothing, of processes that have done all steps."""
-        while True:
-            self.synchronize()
-            with contextlib.suppress(RestartedError):
-                refs = self._supervisor.fleet.submit(method, calls)
-                return self._supervisor.collect_in_time(_what(method, calls), refs)
-
-    def synchronize(self) -> None:
-        """Waits until all steps that were asked for are done.
-
-        Raises:
-            ClusterError: one of them failed.
-        """
-        self._supervisor.check_alive()
-        while self._pending:
-            self._finish_oldest()
-
-    def _finish_oldest(self) -> None:
-        try:
-            what, refs, note = self._pending.popleft()
-        except IndexError:
-            # Another thread has ended the session.
-            self._supervisor.check_alive()
-            return
-        with contextlib.suppress(RestartedError):
-            reports = self._supervisor.collect_in_time(what, refs)
-            for report in reports.values():
-                self.handles.note_scalars(report.scalars)
-            note(reports)
-
-    def _forget_pending(self) -> None:
-        """Drops steps that will never be done."""
-        while self._pending:
-            _, refs, _ = self._pending.popleft()
-            self._supervisor.fleet.give_up(refs.values())
-
-    # Arrays
 
     @outside_mesh
     def fetch(self, array: DistributedArray) -> Any:
@@ -182,10 +100,10 @@ class Session:
     def _look_up(self, array: DistributedArray) -> tuple[Any, Parts]:
         """What came with a step, or else what the processes have."""
         array.check_alive()
-        self.synchronize()
+        self.steps.synchronize()
         if array.number in self.handles.scalars:
             return self.handles.scalars[array.number], []
-        found = self.ask("store", self._calls(array.sharding.mesh, "fetch", array.number))
+        found = self.steps.ask("store", self._calls(array.sharding.mesh, "fetch", array.number))
         return None, [part for own in found.values() for part in own]
 
     def _calls(self, mesh: int, *arguments: Any) -> dict[Place, tuple[Any, ...]]:
@@ -217,7 +135,7 @@ class Session:
         calls: dict[Place, tuple[Any, ...]] = {}
         for (mesh, part), numbers in parts.items():
             calls |= self._calls(mesh, "save", str(folder / part), numbers)
-        self.ask("store", calls)
+        self.steps.ask("store", calls)
         fleet = self._supervisor.fleet
         refs = fleet.submit("finish_saving", dict.fromkeys(calls, ()))
 
@@ -230,11 +148,3 @@ class Session:
     def close(self) -> None:
         """Ends all processes, also while another thread waits for them. Their arrays are lost."""
         self._supervisor.close()
-
-
-def _what(method: str, calls: Mapping[Place, tuple[Any, ...]]) -> str:
-    """What is asked for: the first time of anything compiles or imports."""
-    for arguments in calls.values():
-        if method == "store":
-            return str(arguments[0])
-    return method

@@ -69,7 +69,7 @@ class Supervisor:
                 return self.fleet.add(number, plan, traces=traces)
             except ClusterError as error:
                 self.check_alive()
-                if not self.fleet.assignments or not self.fleet.has_lost():
+                if not self.fleet.assignments or not self.fleet.watch.lost():
                     raise
                 if self.journal is None:
                     self.fail(error)
