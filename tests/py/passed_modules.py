@@ -65,7 +65,7 @@ def main(name: str) -> None:
         parallel([jnp.array(w) for w in weights], batch)
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     print("\n".join(sorted(passed)))
 
 

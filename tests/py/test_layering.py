@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,7 +142,7 @@ def test_the_compiler_has_one_border():
             assert not re.search(r"^\s*(import|from)\s.*\b_core\b", text, re.MULTILINE), path
 
 
-def definitions(folder: str, kind: type) -> Iterator[tuple[Path, ast.AST]]:
+def definitions(folder: str, kind: type[Any]) -> Iterator[tuple[Path, Any]]:
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, kind):
