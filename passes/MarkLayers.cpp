@@ -24,10 +24,35 @@ struct MarkLayers : impl::MarkLayersBase<MarkLayers> {
                            << microBatches;
       return signalPassFailure();
     }
+    if (failed(verifyStages(*entry))) {
+      return signalPassFailure();
+    }
     SmallVector<int64_t> arguments(batch.begin(), batch.end());
     if (failed(markLayers(*entry, arguments, microBatches))) {
       signalPassFailure();
     }
+  }
+
+  /// What a stage cannot run: it does so once per micro-batch, on a mesh of its
+  /// own, perhaps in another process.
+  static LogicalResult verifyStages(func::FuncOp entry) {
+    WalkResult result = entry.walk([](Operation *op) {
+      if (auto callback = dyn_cast<CallbackOp>(op)) {
+        callback.emitError()
+            << "callback '" << callback.getName()
+            << "' cannot run in a pipeline, where it would run once per "
+               "micro-batch in the process of a stage; return its operands "
+               "from the function and call it on them, or take ShardParallel";
+        return WalkResult::interrupt();
+      }
+      if (isa<ManualOp>(op)) {
+        op->emitError() << "a shard_map cannot run in a pipeline, whose stages "
+                           "have meshes of their own; take ManualSharding";
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
   }
 };
 
