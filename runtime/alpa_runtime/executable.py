@@ -12,6 +12,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
+from alpa_runtime.callbacks import HostCalls
 from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import InputError, RuntimeMeshError
 from alpa_runtime.inputs import check_input, checked_aval, deleted_error, fetched
@@ -32,6 +33,7 @@ class Executable:
     def __init__(self, program: SpmdProgram, mesh: Mesh):
         self.program = program
         self.mesh = mesh
+        self._calls = HostCalls(program.callbacks) if program.callbacks else None
         self.in_shardings = tuple(
             NamedSharding(mesh, value.logical_spec) for value in program.inputs
         )
@@ -45,7 +47,7 @@ class Executable:
         # arguments go to it unseen; afterwards each is looked at first.
         self._must_place = False
         self._jitted = jax.jit(
-            _global_function(program, mesh),
+            _global_function(program, mesh, self._calls),
             in_shardings=self.in_shardings,
             out_shardings=self.out_shardings,
             donate_argnums=program.donated,
@@ -150,6 +152,20 @@ class Executable:
         return self._jitted.lower(*self._avals)
 
 
+class TalkingExecutable(Executable):
+    """A program that calls functions of the host; a call returns once they have run."""
+
+    def __call__(self, *args: Any) -> tuple[jax.Array, ...]:
+        """Runs the program; see `Executable`.
+
+        Raises:
+            jax.errors.JaxRuntimeError: a function of the host failed.
+        """
+        assert self._calls is not None
+        with self._calls.running(self.program.name):
+            return super().__call__(*args)
+
+
 def compile_spmd(program: SpmdProgram, devices: Sequence[jax.Device] | Mesh) -> Executable:
     """Binds a program to devices.
 
@@ -161,23 +177,24 @@ def compile_spmd(program: SpmdProgram, devices: Sequence[jax.Device] | Mesh) -> 
     Raises:
         RuntimeMeshError: when the devices do not make up the mesh.
     """
+    made = TalkingExecutable if program.callbacks else Executable
     if isinstance(devices, Mesh):
         if tuple(devices.shape.items()) != tuple(program.mesh):
             raise RuntimeMeshError(
                 f"{program.name} runs on a mesh {program.mesh_sizes}, got {dict(devices.shape)}"
             )
-        return Executable(program, devices)
+        return made(program, devices)
     if len(devices) != program.num_devices:
         raise RuntimeMeshError(
             f"{program.name} runs on {program.num_devices} devices "
             f"({'x'.join(str(size) for _, size in program.mesh)}), got {len(devices)}"
         )
-    return Executable(program, make_mesh(program.mesh, devices))
+    return made(program, make_mesh(program.mesh, devices))
 
 
-def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
+def _global_function(program: SpmdProgram, mesh: Mesh, calls: HostCalls | None) -> Any:
     """The function of global arrays that ``jit`` compiles."""
-    module = LocalModule.of(program)
+    module = LocalModule.of(program, calls)
     if program.is_global:
         return _restoring(program, module)
     # One trace per executable; the lambda keeps jit from writing the module's repr in its name.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,16 +13,20 @@ import jax
 import numpy as np
 from alpa_runtime.inputs import aval_of
 from alpa_runtime.keys import impl_of, is_key, key_shape
-from alpa_runtime.program import numpy_dtype
-from jax.extend.core import jaxprs_in_params
+from alpa_runtime.program import HostFunction, numpy_dtype
 
 from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend.callbacks import (
+    CALLBACKS,
+    CallbackExtraction,
+    callback_name,
+    equations,
+)
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 
 # Shapes of raw keys: threefry's, and those of the other implementations.
 _RAW_KEYS = {(2,), (4,)}
-_CALLBACKS = {"pure_callback", "io_callback", "debug_callback", "debug_print"}
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class TracedProgram:
         donated: flat inputs that are donated.
         batch: flat inputs that hold a batch.
         aliases: flat input -> flat output that is its next-step value.
+        callbacks: functions of the host that the text calls, by number.
     """
 
     name: str
@@ -77,6 +82,7 @@ class TracedProgram:
     donated: tuple[int, ...]
     batch: frozenset[int]
     aliases: Mapping[int, int]
+    callbacks: tuple[HostFunction, ...] = ()
 
     @cached_property
     def alias_option(self) -> str:
@@ -116,8 +122,8 @@ def trace(
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
 
     Raises:
-        TraceError: a batch cannot be cut, the function has no array arguments, has side effects or
-            callbacks, is sharded by hand already, or a dimension is not a number.
+        TraceError: a batch cannot be cut, the function has no array arguments, has side effects
+            other than callbacks, or a dimension is not a number.
     """
     name = getattr(fun, "__name__", type(fun).__name__)
     static = set(static_argnums)
@@ -152,8 +158,9 @@ def trace(
         traced = jax.jit(fun, static_argnums=tuple(sorted(static)), keep_unused=True).trace(
             *call_args, **avals_kwargs
         )
-        check_supported(name, traced.jaxpr)
-        module = traced.lower().compiler_ir("stablehlo")
+        talk = CallbackExtraction(name, traced.jaxpr)
+        check_supported(name, talk.closed, effects=talk.effects, allows_shard_map=True)
+        module = (talk.lower(flat) if talk.functions else traced.lower()).compiler_ir("stablehlo")
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     out_tree = jax.tree.structure(traced.out_info)
     out_avals = list(traced.jaxpr.out_avals)
@@ -175,6 +182,7 @@ def trace(
         donated=tuple(sorted(donated)),
         batch=_batch(flat, argnums, aliases, batch_argnums),
         aliases=aliases,
+        callbacks=talk.functions,
     )
     return program
 
@@ -235,34 +243,37 @@ def _value(name: str, aval: Any) -> TracedValue:
     return TracedValue(name, shape, "uint32", impl, False)
 
 
-def _walk(jaxpr: Any) -> Iterator[Any]:
-    """Every equation of a jaxpr, those of inner jaxprs included."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for inner in jaxprs_in_params(equation.params):
-            yield from _walk(inner)
+def check_supported(
+    name: str,
+    closed: Any,
+    effects: Collection[Any] | None = None,
+    *,
+    allows_shard_map: bool = False,
+) -> None:
+    """Refuses what no planned program can do, as a `TraceError`.
 
-
-def check_supported(name: str, closed: Any) -> None:
-    """Refuses what no planned program can do, as a `TraceError`."""
-    for equation in _walk(closed.jaxpr):
+    Args:
+        name: of the function.
+        closed: its jaxpr.
+        effects: those that it may not have; all when None.
+        allows_shard_map: whether parts of it may be split by hand.
+    """
+    for equation in equations(closed.jaxpr):
         primitive = equation.primitive.name
-        if primitive in _CALLBACKS:
-            callback = equation.params.get("callback")
-            target = getattr(callback, "callback_func", callback)
-            called = getattr(target, "__name__", None) or primitive
+        if primitive in CALLBACKS:
             raise TraceError(
-                f"{name} calls back into Python ({primitive}: {called}), which a planned program "
-                "cannot do; take the call out of the function"
+                f"{name} calls back into Python ({callback_name(equation)}), which a planned "
+                "program cannot do here; take the call out of the function"
             )
-        if primitive == "shard_map":
+        if primitive == "shard_map" and not allows_shard_map:
             raise TraceError(
                 f"{name} contains a shard_map: it is sharded by hand already and cannot be "
                 "planned; pass the function that shard_map was applied to"
             )
-    if closed.effects:
-        effects = ", ".join(sorted(str(effect) for effect in closed.effects))
-        raise TraceError(f"{name} has side effects ({effects}), a planned program cannot have any")
+    effects = closed.effects if effects is None else effects
+    if effects:
+        found = ", ".join(sorted(str(effect) for effect in effects))
+        raise TraceError(f"{name} has side effects ({found}), a planned program cannot have any")
 
 
 def _subtree(start: int, tree: Any) -> Subtree:
