@@ -140,6 +140,7 @@ def _lower(
         outputs=_specs(program.outputs, signature["outputs"], axis_names),
         donated=program.donated,
         name=program.name if program.name.isidentifier() else "program",
+        callbacks=program.callbacks,
     )
     return Plan(
         program=program,
