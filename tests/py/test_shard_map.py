@@ -130,7 +130,7 @@ def test_what_it_takes_and_gives_is_pinned() -> None:
     assert plan.input_shardings == ((P("data", "model"), P("model")), {})
     assert plan.output_shardings == P("data")
     assert not plan.communication()
-    assert plan.stages["local"].count("stablehlo.all_reduce") == 1
+    assert plan.module_text("local").count("stablehlo.all_reduce") == 1
     assert step(a, b).sharding.is_equivalent_to(NamedSharding(MESH, P("data")), 2)
 
 
