@@ -56,6 +56,7 @@ def lower_program(candidate: Candidate, program: TracedProgram, place: StagePlac
         inputs=_specs(signature.inputs, signature, inputs, program, keeps_weak=True),
         outputs=_specs(signature.outputs, signature, outputs, program, keeps_weak=True),
         donated=program.donated,
+        callbacks=program.callbacks,
         name=identifier(program.name),
     )
     live = Live.of(local, program.donated)

@@ -248,7 +248,7 @@ def _arguments(
     for number, name in enumerate(recipe.blocks):
         block = SEQUENCE_BLOCKS.get(name) or BLOCKS[name]
         params[f"block_{number}"] = {k: array(*s) for k, s in block.shapes(width).items()}
-    state = {"params": params}
+    state: dict[str, Any] = {"params": params}
     if recipe.gradients != "none" and recipe.update != "none":
         state |= {"opt": transform.init(params), "count": jnp.zeros((), jnp.int32)}
     shape = (rows, LENGTH, width) if recipe.is_sequence else (rows, width)

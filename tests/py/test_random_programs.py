@@ -35,7 +35,7 @@ def _pipeline(count: int) -> Any:
 
 
 def _pinned(count: int) -> Any:
-    specs = {"state.params['head']": PartitionSpec("x")}
+    specs: dict[int | str, Any] = {"state.params['head']": PartitionSpec("x")}
     return ManualSharding(num_micro_batches=count, mesh_shape=(8,), names=("x",), in_specs=specs)
 
 
