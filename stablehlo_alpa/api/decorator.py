@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 import jax
 from alpa_runtime import ensure_cpu_pool
 
-from stablehlo_alpa.api.methods import Method, PipeshardParallel, ShardParallel
+from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.errors import MeshError, TraceError
