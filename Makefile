@@ -25,7 +25,7 @@ SYSTEM_STAMP := .setup/system
 VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
-.PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest bench format build setup wheel clean \
+.PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest optimised bench format build setup wheel clean \
   sanitize fuzz coverage pass-docs
 
 all: build
@@ -58,13 +58,13 @@ demo-pipeline: build
 demo-ray: build
 	@$(DEVICES) $(BIN)/python examples/gpt_pipeline.py --ray
 
-test: style lit pytest
+test: style lit pytest optimised
 
-# Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make test-matrix`.
+# Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make optimised`.
 test-quick pytest: XLA_FLAGS += --xla_backend_optimization_level=0
 
 test-quick: build style lit
-	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix" tests/py
+	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" tests/py
 
 style: $(VENV_STAMP)
 	@$(RUN) pre-commit run --all-files --show-diff-on-failure
@@ -74,7 +74,11 @@ lit: build
 	@$(RUN) lit -s tests/lit/passes --param build=$(BUILD) --param llvm=$(LLVM_BIN) --param tool=mlir-opt
 
 pytest: build lit style
-	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not matrix" tests/py
+	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not matrix and not optimised" tests/py
+
+# Programs as users have them: what XLA makes of them by default.
+optimised: build pytest
+	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m optimised tests/py
 
 test-matrix: build
 	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py

@@ -14,14 +14,14 @@ from typing import Any
 
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 
-import flax.linen as nn  # noqa: E402
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import optax  # noqa: E402
-from flax.training.train_state import TrainState  # noqa: E402
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax.training.train_state import TrainState
 
-import stablehlo_alpa as sa  # noqa: E402
+import stablehlo_alpa as sa
 
 BATCH, ROWS, WIDTH, CLASSES = 64, 672, 32, 8
 

@@ -164,9 +164,9 @@ Value CollectiveEmitter::emitOffset(ArrayRef<unsigned> axes, int64_t blockSize,
         ->getResult(0);
   };
   Value device =
-      number ? number
-             : create("stablehlo.partition_id", {}, idType, {}, loc)
-                   ->getResult(0);
+      number
+          ? number
+          : create("stablehlo.partition_id", {}, idType, {}, loc)->getResult(0);
   Value index;
   int64_t weight = blockSize;
   for (unsigned axis : llvm::reverse(axes)) {

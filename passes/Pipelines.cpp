@@ -28,6 +28,8 @@ SmallVector<std::string> toVector(const ListOption &option) {
 
 void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
                ArrayRef<std::string> axes) {
+  // Takes regions out of the way of what refuses unknown ones.
+  manager.addPass(createImportManual());
   // Before the inliner, which does not survive what this refuses.
   manager.addPass(createCheckRegions());
   ImportConstraintsOptions constraintOptions;
@@ -40,6 +42,8 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   // Equal constants and views become one value, so that they get one sharding.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // Behind the inliner: the order of callbacks is that of the whole program.
+  manager.addPass(createImportCallbacks());
   // Checks what is left, so that errors name operators the user can find.
   ImportOptions importOptions;
   importOptions.aliases.assign(aliases.begin(), aliases.end());
@@ -56,8 +60,9 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
   ListOption<std::string> aliases{
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
   ListOption<int64_t> batch{
-      *this, "batch", llvm::cl::desc("arguments that have to be cut; by default "
-                                               "whatever can be")};
+      *this, "batch",
+      llvm::cl::desc("arguments that have to be cut; by default "
+                     "whatever can be")};
   Option<int64_t> microBatches{*this, "micro-batches",
                                llvm::cl::desc("micro-batches of a step"),
                                llvm::cl::init(1)};

@@ -195,10 +195,9 @@ private:
       }
       std::string what = maker ? "'" + getReadableName(maker) + "'"
                                : getReadableName(cast<BlockArgument>(value));
-      result = op->emitOpError()
-               << "runs once per step and uses " << what
-               << ", which is of one of " << numMicroBatches
-               << " micro-batches: it has to be joined first";
+      result = op->emitOpError() << "runs once per step and uses " << what
+                                 << ", which is of one of " << numMicroBatches
+                                 << " micro-batches: it has to be joined first";
     });
     return result;
   }

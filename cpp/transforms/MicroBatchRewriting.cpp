@@ -9,10 +9,6 @@ namespace mlir::alpa {
 
 namespace {
 
-bool isControlFlow(Operation *op) {
-  return isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op);
-}
-
 TimeRows getSameRows(Operation *op) {
   TimeRows rows;
   rows.operands.assign(op->getNumOperands(), kReplicated);
@@ -50,9 +46,8 @@ void MicroBatchRewriting::run() {
   old.dropAllReferences();
   old.dropAllDefinedValueUses();
   old.erase();
-  function.setFunctionType(FunctionType::get(function.getContext(),
-                                             made->getArgumentTypes(),
-                                             exit.getOperandTypes()));
+  function.setFunctionType(FunctionType::get(
+      function.getContext(), made->getArgumentTypes(), exit.getOperandTypes()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,10 +149,14 @@ void MicroBatchRewriting::planSame(Operation *op) {
     planChosen(op, *states.getRows(op));
     return;
   }
-  if (!isWhole) {
+  // What costs nothing is made in each form that is needed.
+  bool isFree = op->getNumOperands() == 0 || isZero(op->getResult(0));
+  if (!isWhole || isFree) {
     for (const TimeRows &rows : parts) {
       execute(op, rows);
     }
+  }
+  if (!isWhole) {
     return;
   }
   execute(op, getSameRows(op));
@@ -244,6 +243,10 @@ void MicroBatchRewriting::addArguments(Block &target) {
     if (target.getNumArguments() <= numInputs) {
       list = NamedAttrList(function.getArgAttrDict(index));
     }
+    if (entry == 0) {
+      // A part is no value of the next step.
+      list.erase(kAliasAttrName);
+    }
     list.set(entry == 0 ? kBatchAttrName : kInputAttrName,
              builder.getI64IntegerAttr(index));
     list.set(kShardingAttrName, getShardings(made, entry)[0]);
@@ -265,9 +268,10 @@ void MicroBatchRewriting::addArguments(Block &target) {
   list.set(kMicroBatchAttrName, builder.getI64IntegerAttr(0));
   list.set(kShardingAttrName, getShardings(made, {kReplicated})[0]);
   attributes.push_back(list);
-  function.setAllArgAttrs(llvm::map_to_vector(
-      attributes,
-      [&](NamedAttrList &each) { return each.getDictionary(context); }));
+  function.setAllArgAttrs(
+      llvm::map_to_vector(attributes, [&](NamedAttrList &each) {
+        return each.getDictionary(context);
+      }));
 }
 
 void MicroBatchRewriting::record(Value value, TimeEntry entry, Value made) {
@@ -346,8 +350,8 @@ void MicroBatchRewriting::mapCaptured(Operation *op, IRMapping &mapping,
 
 void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
   const TimeRows *chosen = states.getRows(op);
-  bool isRewritten = chosen && isControlFlow(op) &&
-                     llvm::equal(chosen->results, rows.results);
+  bool isRewritten =
+      chosen && isControlFlow(op) && llvm::equal(chosen->results, rows.results);
   Operation *made = nullptr;
   if (isRewritten) {
     OperationState state(op->getLoc(), op->getName());

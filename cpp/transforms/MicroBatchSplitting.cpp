@@ -7,6 +7,7 @@
 #include "cpp/transforms/MicroBatchRewriting.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include <memory>
 
 namespace mlir::alpa {
@@ -62,20 +63,43 @@ private:
     return states;
   }
 
-  /// Arguments of one size along dimension 0 are cut together: first the size
-  /// that divides the most work, then every other that lets more be cut.
-  FailureOr<std::unique_ptr<MicroBatchStates>> search() {
-    llvm::MapVector<int64_t, SmallVector<unsigned>> groups;
+  using Groups = llvm::MapVector<int64_t, SmallVector<unsigned>>;
+
+  bool isState(unsigned index) {
+    return function.getArgAttr(index, kAliasAttrName) != nullptr;
+  }
+
+  /// Arguments that can be cut, by their size along dimension 0.
+  Groups getGroups(bool hasState) {
+    Groups groups;
     for (BlockArgument argument : function.getArguments()) {
-      bool isState =
-          function.getArgAttr(argument.getArgNumber(), kAliasAttrName) !=
-          nullptr;
-      if (!isState && divides(argument)) {
-        groups[getFirstSize(argument)].push_back(argument.getArgNumber());
+      unsigned index = argument.getArgNumber();
+      if (divides(argument) && isState(index) == hasState) {
+        groups[getFirstSize(argument)].push_back(index);
       }
     }
-    std::unique_ptr<MicroBatchStates> best, refused;
-    Arguments chosen;
+    return groups;
+  }
+
+  /// First the size that divides the most work, then every other that lets more
+  /// be cut. What looks like state is no batch, unless nothing else is one.
+  FailureOr<std::unique_ptr<MicroBatchStates>> search() {
+    std::unique_ptr<MicroBatchStates> reason;
+    for (bool hasState : {false, true}) {
+      Groups groups = getGroups(hasState);
+      chooseFirst(groups);
+      if (best) {
+        addOthers(groups);
+        return std::move(best);
+      }
+      if (!hasState) {
+        reason = std::move(refused);
+      }
+    }
+    return reason ? refuse(*reason) : refuseSizes();
+  }
+
+  void chooseFirst(Groups &groups) {
     for (auto &[size, members] : llvm::reverse(groups)) {
       Arguments split(members.begin(), members.end());
       auto states = analyze(split);
@@ -89,26 +113,28 @@ private:
         chosen = split;
       }
     }
-    bool isWorse = best && refused && best->getSplitFlops() == 0 &&
-                   refused->getSplitFlops() > 0;
-    if (!best || isWorse) {
-      if (refused) {
-        return refuse(*refused);
-      }
-      return refuseSizes();
+    if (best && refused && best->getSplitFlops() == 0 &&
+        refused->getSplitFlops() > 0) {
+      // Not the batch, which cannot be cut.
+      best.reset();
     }
+  }
+
+  void addOthers(Groups &groups) {
     for (auto &[size, members] : groups) {
       Arguments split = chosen;
       split.insert(members.begin(), members.end());
+      if (split.size() == chosen.size()) {
+        continue;
+      }
       auto states = analyze(split);
-      if (split.size() > chosen.size() && !states->getRefused() &&
+      if (!states->getRefused() &&
           states->getSplitFlops() >= best->getSplitFlops() &&
           states->getWholeBytes() < best->getWholeBytes()) {
         best = std::move(states);
         chosen = split;
       }
     }
-    return best;
   }
 
   static std::pair<double, double> getWork(const MicroBatchStates &states) {
@@ -118,33 +144,32 @@ private:
   LogicalResult refuse(const MicroBatchStates &states) {
     Operation *op = states.getRefused();
     Operation *cause = states.getCause(op);
-    InFlightDiagnostic error =
-        op->emitOpError()
-        << "'" << getReadableName(op) << "' cannot run once per micro-batch: ";
+    InFlightDiagnostic error = op->emitOpError()
+                               << "'" << getReadableName(op)
+                               << "' cannot run once per micro-batch: ";
     if (cause == op) {
       error << "it ";
     } else {
       error << "what it uses comes from '" << getReadableName(cause)
             << "', which ";
     }
-    error << "needs the whole batch, not one of "
-          << options.numMicroBatches
+    error << "needs the whole batch, not one of " << options.numMicroBatches
           << " parts (a sum over the batch that is not simply added up, such "
              "as batch statistics, or rows that meet each other)";
-    return error << ": use num_micro_batches=1, or micro_batches=\"independent\""
-                    " to compute it per micro-batch";
+    return error
+           << ": use num_micro_batches=1, or micro_batches=\"independent\""
+              " to compute it per micro-batch";
   }
 
   LogicalResult refuseSizes() {
-    InFlightDiagnostic error =
-        emitError(function.getLoc())
-        << "no argument can be cut into " << options.numMicroBatches
-        << " micro-batches; sizes along dimension 0 are";
+    InFlightDiagnostic error = emitError(function.getLoc())
+                               << "no argument can be cut into "
+                               << options.numMicroBatches
+                               << " micro-batches; sizes along dimension 0 are";
     unsigned shown = 0;
     for (BlockArgument argument : function.getArguments()) {
-      bool isState =
-          function.getArgAttr(argument.getArgNumber(), kAliasAttrName) !=
-          nullptr;
+      bool isState = function.getArgAttr(argument.getArgNumber(),
+                                         kAliasAttrName) != nullptr;
       if (!isState && getFirstSize(argument) > 0 && shown++ < 8) {
         error << (shown == 1 ? " " : ", ") << getReadableName(argument) << " "
               << getFirstSize(argument);
@@ -156,6 +181,8 @@ private:
 
   func::FuncOp function;
   const MicroBatchOptions &options;
+  std::unique_ptr<MicroBatchStates> best, refused;
+  Arguments chosen;
 };
 
 /// Values that are made from arguments, those that are state left out or not.
@@ -221,6 +248,51 @@ void joinOne(func::FuncOp function) {
   }
 }
 
+/// So many names are listed, the others counted.
+constexpr size_t kListedNames = 6;
+
+std::string list(ArrayRef<std::string> names) {
+  std::string text =
+      llvm::join(names.take_front(kListedNames), std::string(", "));
+  if (names.size() > kListedNames) {
+    text += " and " + std::to_string(names.size() - kListedNames) + " more";
+  }
+  return names.empty() ? "none" : text;
+}
+
+/// Says which arguments are cut, and how results are joined.
+void remarkOn(func::FuncOp function, int64_t numMicroBatches) {
+  SmallVector<std::string> cut, whole, added, collected;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (function.getArgAttr(index, kBatchAttrName)) {
+      cut.push_back(getReadableName(argument));
+    } else if (!function.getArgAttr(index, kAliasAttrName) &&
+               !function.getArgAttr(index, kMicroBatchAttrName)) {
+      whole.push_back(getReadableName(argument));
+    }
+  }
+  Operation *end = function.getBody().front().getTerminator();
+  for (OpOperand &operand : end->getOpOperands()) {
+    auto join = operand.get().getDefiningOp<AccumulateOp>();
+    if (!join) {
+      continue;
+    }
+    unsigned index = operand.getOperandNumber();
+    auto name =
+        function.getResultAttrOfType<StringAttr>(index, "jax.result_info");
+    int8_t entry = getRow(getOperandSharding(join->getOpOperand(0)), 1).front();
+    (entry >= 0 ? collected : added)
+        .push_back(name ? name.str() : "result " + std::to_string(index));
+  }
+  emitRemark(function.getLoc())
+      << numMicroBatches
+      << " micro-batches: cut along dimension 0: " << list(cut)
+      << "; whole for each: " << list(whole)
+      << "; results that are added up: " << list(added)
+      << "; put side by side: " << list(collected);
+}
+
 /// What leaves the differentiated function of independent micro-batches.
 class IndependentJoining {
 public:
@@ -265,10 +337,22 @@ public:
       result.replaceAllUsesWith(joined);
     }
     barrier->erase();
+    eraseUnused(block);
     return success();
   }
 
 private:
+  /// What nothing uses, the value of a loss that only gradients are taken of,
+  /// would run once per step, on one micro-batch.
+  static void eraseUnused(Block &block) {
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(block.without_terminator()))) {
+      if (op.use_empty() && isClonable(&op)) {
+        op.erase();
+      }
+    }
+  }
+
   Value join(OpBuilder &builder, Value value, unsigned index) {
     auto type = cast<RankedTensorType>(value.getType());
     Type element = type.getElementType();
@@ -330,6 +414,7 @@ LogicalResult splitMicroBatches(func::FuncOp function,
     return failure();
   }
   MicroBatchRewriting(function, **states).run();
+  remarkOn(function, options.numMicroBatches);
   MLIRContext *context = function.getContext();
   function->getParentOp()->setAttr(
       kMeshAttrName, MeshAttr::get(context, {StringAttr::get(context, "time")},

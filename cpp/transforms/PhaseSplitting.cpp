@@ -234,9 +234,8 @@ private:
     Value own = mapping.lookup(op->getOperand(0));
     auto collect = dyn_cast<CollectOp>(op);
     if (!collect) {
-      return withPlan(
-          stablehlo::AddOp::create(body, op->getLoc(), before, own),
-          {sharding, sharding}, sharding);
+      return withPlan(stablehlo::AddOp::create(body, op->getLoc(), before, own),
+                      {sharding, sharding}, sharding);
     }
     return place(body, collect, before, own,
                  mapping.lookup(collect.getNumber()));
@@ -256,9 +255,9 @@ private:
                       scalar);
     };
     auto dimension = static_cast<int64_t>(collect.getDimension());
-    Value position = withPlan(
-        stablehlo::ConvertOp::create(body, loc, index, number), {scalar},
-        scalar);
+    Value position =
+        withPlan(stablehlo::ConvertOp::create(body, loc, index, number),
+                 {scalar}, scalar);
     Value start = withPlan(
         stablehlo::MulOp::create(body, loc, position,
                                  getConstant(type.getDimSize(dimension))),

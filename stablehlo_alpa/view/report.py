@@ -136,11 +136,11 @@ class Shown(ABC):
         return self.report().html()
 
 
-def solution_lines(part: Part) -> tuple[str, ...]:
+def solution_lines(part: Part, step_time_s: float) -> tuple[str, ...]:
     """Seconds, proof and memory of a plan on one mesh."""
     solution = part.solution
     lines = [
-        f"step {format_seconds(solution.objective_s)}: compute "
+        f"step {format_seconds(step_time_s)}: compute "
         f"{format_seconds(solution.compute_s)}, collectives "
         f"{format_seconds(solution.communication_s)}, resharding "
         f"{format_seconds(solution.reshard_s)} (predicted)",

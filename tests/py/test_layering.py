@@ -25,7 +25,8 @@ TOP_LEVEL = [
 FORBIDDEN_INCLUDES = {
     "dialects": ("passes/", "cpp/", "python/"),
     "dialects/alpa": ("dialects/stablehlo/",),
-    "cpp/analysis": ("passes/", "python/", "mlir/Pass/Pass.h"),
+    "cpp/analysis": ("passes/", "python/", "cpp/transforms/", "mlir/Pass/Pass.h"),
+    "cpp/transforms": ("passes/", "python/", "cpp/solver/", "mlir/Pass/Pass.h"),
     "cpp/solver": ("passes/", "python/", "dialects/", "cpp/analysis/", "cpp/capi/", "mlir/"),
     "passes": ("cpp/capi/", "cpp/tools/", "cpp/plugin/", "python/"),
 }

@@ -263,3 +263,7 @@ def test_an_evaluation_follows_the_state_of_a_pipeline() -> None:
     shardings = follow.compile(state, BATCH[:6]).argument_shardings(0)
     assert shardings == [w.sharding for w in state]
     assert len(follow.plan(state, BATCH[:6]).stages) == 2
+
+
+def test_what_looks_like_state_is_cut_where_nothing_else_is() -> None:
+    check(lambda x, p: hidden(p, x), BATCH, PARAMS)

@@ -5,14 +5,14 @@
 // micro-batch. Activations cross with each.
 
 // CHECK-LABEL: module @stage_0
-// CHECK: func.func @main(%[[W:.+]]: tensor<2x64x64xf32> {alpa.input = 0 : i64}, %[[X:.+]]: tensor<64x64xf32> {alpa.input = 1 : i64})
+// CHECK: func.func @main(%[[W:.+]]: tensor<2x64x64xf32> {alpa.input = 0 : i64}, %[[X:.+]]: tensor<64x64xf32> {alpa.batch = 1 : i64})
 // CHECK-SAME: -> (tensor<1x64x64xf32> {alpa.once, alpa.transfer = 0 : i64}, tensor<64x64xf32> {alpa.transfer = 1 : i64})
 // CHECK: stablehlo.slice %[[W]] [0:1, 0:64, 0:64] {alpa.layer = 0 : i64, alpa.phase = 0 : i64}
 // CHECK: stablehlo.slice %[[W]] [1:2, 0:64, 0:64] {alpa.layer = 1 : i64, alpa.once, alpa.phase = 0 : i64}
 // CHECK-LABEL: module @stage_1
 // CHECK: func.func @main(%{{.+}}: tensor<1x64x64xf32> {alpa.once, alpa.transfer = 0 : i64}, %{{.+}}: tensor<64x64xf32> {alpa.transfer = 1 : i64})
 // PHASE-NOT: stablehlo.tanh {{.*}}alpa.once
-func.func @main(%w: tensor<2x64x64xf32>, %x: tensor<64x64xf32> {alpa.batch}) -> tensor<64x64xf32> attributes {alpa.micro_batches = 2 : i64} {
+func.func @main(%w: tensor<2x64x64xf32>, %x: tensor<64x64xf32> {alpa.batch = 1 : i64}) -> tensor<64x64xf32> attributes {alpa.micro_batches = 2 : i64} {
   %0 = stablehlo.slice %w [0:1, 0:64, 0:64] {alpa.layer = 0 : i64, alpa.phase = 0 : i64} : (tensor<2x64x64xf32>) -> tensor<1x64x64xf32>
   %1 = stablehlo.slice %w [1:2, 0:64, 0:64] {alpa.layer = 1 : i64, alpa.phase = 0 : i64} : (tensor<2x64x64xf32>) -> tensor<1x64x64xf32>
   %2 = stablehlo.reshape %0 {alpa.layer = 0 : i64, alpa.phase = 0 : i64} : (tensor<1x64x64xf32>) -> tensor<64x64xf32>

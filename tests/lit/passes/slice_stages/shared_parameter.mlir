@@ -11,7 +11,7 @@
 // CHECK-LABEL: module @stage_1
 // CHECK: %[[SUM:.+]] = alpa.accumulate %{{.+}} {alpa.layer = 1 : i64
 // CHECK: return {{.*}}%[[SUM]]
-func.func @main(%w: tensor<64x64xf32>, %x: tensor<64x64xf32> {alpa.batch}) -> tensor<64x64xf32> attributes {alpa.micro_batches = 2 : i64} {
+func.func @main(%w: tensor<64x64xf32>, %x: tensor<64x64xf32> {alpa.batch = 1 : i64}) -> tensor<64x64xf32> attributes {alpa.micro_batches = 2 : i64} {
   %0 = stablehlo.multiply %w, %x {alpa.layer = 0 : i64, alpa.phase = 0 : i64} : tensor<64x64xf32>
   %1 = stablehlo.multiply %w, %0 {alpa.layer = 1 : i64, alpa.phase = 0 : i64} : tensor<64x64xf32>
   %2 = stablehlo.multiply %1, %0 {alpa.layer = 1 : i64, alpa.phase = 1 : i64} : tensor<64x64xf32>

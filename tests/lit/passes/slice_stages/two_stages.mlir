@@ -4,7 +4,7 @@
 // made again in every stage; activations and their gradients cross.
 
 // CHECK-LABEL: module @stage_0
-// CHECK: func.func @main(%[[X:.+]]: tensor<8x16xf32> {alpa.input = 2 : i64}, %[[W:.+]]: tensor<16x16xf32> {alpa.input = 0 : i64}, %[[C:.+]]: tensor<8x16xf32> {alpa.transfer = 1 : i64}) -> (tensor<8x16xf32> {alpa.transfer = 0 : i64}, tensor<16x16xf32> {alpa.output = 1 : i64})
+// CHECK: func.func @main(%[[X:.+]]: tensor<8x16xf32> {alpa.batch = 2 : i64}, %[[W:.+]]: tensor<16x16xf32> {alpa.input = 0 : i64}, %[[C:.+]]: tensor<8x16xf32> {alpa.transfer = 1 : i64}) -> (tensor<8x16xf32> {alpa.transfer = 0 : i64}, tensor<16x16xf32> {alpa.output = 1 : i64})
 // CHECK: %[[H:.+]] = stablehlo.dot_general %[[X]], %[[W]]
 // CHECK: %[[G:.+]] = stablehlo.dot_general %[[X]], %[[C]]
 // CHECK: %[[S:.+]] = alpa.accumulate %[[G]]
@@ -14,7 +14,7 @@
 // CHECK-LABEL: module @stage_1
 // CHECK: func.func @main(%[[H:.+]]: tensor<8x16xf32> {alpa.transfer = 0 : i64}, %[[W:.+]]: tensor<16x16xf32> {alpa.input = 1 : i64}) -> (tensor<8x16xf32> {alpa.transfer = 1 : i64}, tensor<f32> {alpa.output = 0 : i64}, tensor<16x16xf32> {alpa.output = 2 : i64})
 module {
-  func.func @main(%arg0: tensor<16x16xf32>, %arg1: tensor<16x16xf32>, %arg2: tensor<8x16xf32> {alpa.batch}) -> (tensor<f32>, tensor<16x16xf32>, tensor<16x16xf32>) attributes {alpa.micro_batches = 4 : i64} {
+  func.func @main(%arg0: tensor<16x16xf32>, %arg1: tensor<16x16xf32>, %arg2: tensor<8x16xf32> {alpa.batch = 2 : i64}) -> (tensor<f32>, tensor<16x16xf32>, tensor<16x16xf32>) attributes {alpa.micro_batches = 4 : i64} {
     %0 = stablehlo.dot_general %arg2, %arg0, contracting_dims = [1] x [0] {alpa.layer = 0 : i64, alpa.phase = 0 : i64} : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
     %1 = stablehlo.dot_general %0, %arg1, contracting_dims = [1] x [0] {alpa.layer = 1 : i64, alpa.phase = 0 : i64} : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
     %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>

@@ -1,0 +1,25 @@
+// RUN: stablehlo-alpa-opt %s --alpa-split-micro-batches=micro-batches=2 -split-input-file -verify-diagnostics
+
+// Rows that meet each other.
+func.func @main(%w: tensor<5x5xf32>, %x: tensor<8x5xf32>) -> tensor<f32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // expected-error @unknown {{'jit(step)/scores' cannot run once per micro-batch: it needs the whole batch, not one of 2 parts (a sum over the batch that is not simply added up, such as batch statistics, or rows that meet each other): use num_micro_batches=1, or micro_batches="independent"}}
+  %1 = stablehlo.dot_general %0, %0, contracting_dims = [1] x [1] : (tensor<8x5xf32>, tensor<8x5xf32>) -> tensor<8x8xf32> loc("jit(step)/scores")
+  %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<8x8xf32>, tensor<f32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// -----
+
+// Statistics of the batch: the product that uses them is named, and the sum that is at fault.
+func.func @main(%w: tensor<5x5xf32>, %x: tensor<8x5xf32>) -> tensor<8x5xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<8x5xf32>, tensor<f32>) -> tensor<5xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [1] : (tensor<5xf32>) -> tensor<8x5xf32>
+  %3 = stablehlo.subtract %0, %2 : tensor<8x5xf32> loc("jit(step)/centre")
+  // expected-error @unknown {{'jit(step)/next' cannot run once per micro-batch: what it uses comes from 'jit(step)/centre', which needs the whole batch}}
+  %4 = stablehlo.dot_general %3, %w, contracting_dims = [1] x [0] : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32> loc("jit(step)/next")
+  return %4 : tensor<8x5xf32>
+}

@@ -1,0 +1,49 @@
+"""The programs of examples/ do what they say, wherever they run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def train(*options: str) -> list[str]:
+    """The lines that examples/train.py prints of its steps."""
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "runtime"), os.environ.get("PYTHONPATH", "")])
+    flags = os.environ.get("XLA_FLAGS", "")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "train.py"), *options],
+        env={**os.environ, "PYTHONPATH": paths, "XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return re.findall(r"step \d+: loss .*", done.stdout)
+
+
+@pytest.mark.slow
+def test_one_loop_trains_everywhere(tmp_path: Path) -> None:
+    """Losses are printed to four digits: they are the same on one mesh and on several."""
+    mesh = train("--on", "mesh", "--steps", "20", "--save", str(tmp_path / "saved"))
+    assert len(mesh) == 2
+    assert train("--on", "pipeline", "--steps", "20") == mesh
+    further = train("--on", "mesh", "--steps", "30")
+    assert further[:2] == mesh
+    restored = ("--steps", "30", "--restore", str(tmp_path / "saved"))
+    assert train("--on", "pipeline", "--devices", "4", *restored) == further[2:]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray")
+def test_one_loop_trains_on_ray() -> None:
+    options = ("--steps", "20", "--devices", "4")
+    assert train("--on", "ray", *options) == train("--on", "mesh", *options)

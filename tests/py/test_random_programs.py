@@ -1,0 +1,134 @@
+"""Random steps under every method equal plain ``jax.jit`` of them, or are refused with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from hypothesis import Phase, given, settings
+from jax.sharding import PartitionSpec
+from random_programs import Program, Recipe, make, recipes
+
+import stablehlo_alpa
+from stablehlo_alpa import (
+    AutoLayers,
+    DataParallel,
+    ManualSharding,
+    PipeshardParallel,
+    ShardParallel,
+    UniformStages,
+    Zero2Parallel,
+    Zero3Parallel,
+)
+from stablehlo_alpa.errors import StablehloAlpaError
+
+COUNTS = (1, 2, 4)
+STEPS = 2
+
+
+def _pipeline(count: int) -> Any:
+    return PipeshardParallel(
+        num_micro_batches=count, stages=UniformStages(2), layers=AutoLayers(num_layers=2)
+    )
+
+
+def _pinned(count: int) -> Any:
+    specs: dict[int | str, Any] = {"state.params['head']": PartitionSpec("x")}
+    return ManualSharding(num_micro_batches=count, mesh_shape=(8,), names=("x",), in_specs=specs)
+
+
+METHODS: dict[str, Callable[[int], Any]] = {
+    "pipeline": _pipeline,
+    "shard": lambda count: ShardParallel(num_micro_batches=count, mesh_shape=(2, 4)),
+    "data": lambda count: DataParallel(num_micro_batches=count),
+    "zero2": lambda count: Zero2Parallel(num_micro_batches=count),
+    "zero3": lambda count: Zero3Parallel(num_micro_batches=count),
+    "manual": _pinned,
+}
+
+
+def applies(recipe: Recipe, method: str) -> bool:
+    """A pipeline of several stages has to see the gradients."""
+    return method != "pipeline" or recipe.gradients != "jax"
+
+
+def run(program: Program, step: Any) -> list[Any]:
+    """Results of a few steps in a row."""
+    args, kwargs = program.make()
+    found = []
+    for number in range(STEPS if program.carries else 1):
+        result = step(*args, **kwargs)
+        if program.carries:
+            args[0] = result[0]
+            # The next state is donated to the next step.
+            result = jax.tree.map(np.asarray, result), jax.tree.map(_type, result)
+        args[3] = jax.random.fold_in(args[3], number)
+        found.append(result)
+    return found
+
+
+def _type(leaf: Any) -> tuple[Any, ...]:
+    return leaf.shape, leaf.dtype, leaf.weak_type
+
+
+def assert_same(found: Any, expected: Any, tolerance: float, what: str) -> None:
+    """Structure, shapes, dtypes, weak types and values."""
+    structure: Any = jax.tree.structure(found)
+    assert structure == jax.tree.structure(expected), what
+    leaves, _ = jax.tree_util.tree_flatten_with_path(expected)
+    for (path, value), result in zip(leaves, jax.tree.leaves(found), strict=True):
+        name = f"{what}: {jax.tree_util.keystr(path)}"
+        if isinstance(value, jax.Array):
+            assert _type(result) == _type(value), name
+        if isinstance(value, jax.Array | np.ndarray):
+            assert_close(result, value, tolerance, name)
+        else:
+            assert result == value, name
+
+
+def assert_close(result: Any, value: Any, tolerance: float, name: str) -> None:
+    """Numbers to a tolerance of the largest, everything else exactly."""
+    result, value = np.asarray(result), np.asarray(value)
+    if not np.issubdtype(value.dtype, np.inexact):
+        np.testing.assert_array_equal(result, value, err_msg=name)
+        return
+    scale = float(np.max(np.abs(value), initial=1e-3))
+    np.testing.assert_allclose(result, value, rtol=tolerance, atol=tolerance * scale, err_msg=name)
+
+
+def refusal(recipe: Recipe, method: str, count: int) -> str | None:
+    """Why a step was refused; none if it ran, and then as it does alone."""
+    program = make(recipe)
+    parallel = stablehlo_alpa.parallelize(
+        program.step, method=METHODS[method](count), **program.options
+    )
+    try:
+        found = run(program, parallel)
+    except StablehloAlpaError as error:
+        return str(error)
+    expected = run(program, jax.jit(program.step, **program.options))
+    what = f"{method}, {count} micro-batches, {recipe}"
+    assert_same(found, expected, program.tolerance, what)
+    return None
+
+
+def examples(number: int, check: Callable[[int, Recipe], None]) -> None:
+    """Calls ``check`` with so many recipes, always the same."""
+    drawn: list[Recipe] = []
+
+    @settings(
+        max_examples=number,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+    )
+    @given(recipes())
+    def draw(recipe: Recipe) -> None:
+        drawn.append(recipe)
+
+    draw()
+    for index, recipe in enumerate(drawn):
+        check(index, recipe)
