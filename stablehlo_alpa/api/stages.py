@@ -155,7 +155,7 @@ class Compiled:
 
     @property
     def mesh(self) -> Any:
-        """The mesh where there is one; else one of all devices, see ``alpa_runtime.whole_mesh``."""
+        """The mesh where there is one; else one of all devices, whose first axis counts meshes."""
         return self.executable.mesh
 
     @property

@@ -204,6 +204,31 @@ def test_a_process_that_dies_ends_the_session_and_the_next_begins_anew() -> None
     again.close()
 
 
+def test_a_restart_brings_all_plans_back(tmp_path: Path) -> None:
+    cluster = RayCluster(
+        num_hosts=1,
+        devices_per_host=6,
+        on_failure="restart",
+        snapshot_folder=str(tmp_path),
+        snapshot_steps=3,
+    )
+    runs = [on_ray(chain_plan(SIZES, count), cluster) for count in (1, 2)]
+    weights = make_inputs(runs[0].plan, 0)[:-1]
+    held = runs[0].create(lambda *own: list(own), weights, range(len(weights)))
+    for number in range(10):
+        run = runs[number % 2]
+        batch = 0.01 * make_inputs(run.plan, number)[-1]
+        held = run(*held, batch)
+        weights = chain_results(SIZES, weights, batch)
+        if number in (4, 7):
+            os.kill(sorted(pids_of(run))[number % 2], 9)
+    for found, wanted in zip(held, weights, strict=True):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5)
+    for run in runs:
+        run.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_programs_of_a_cluster_are_shown(run: Any) -> None:
     assert "ENTRY" in run.as_text("forward_2")
     assert [mesh.size for mesh in run.meshes] == list(SIZES)
