@@ -361,7 +361,7 @@ def test_where_it_cannot_run() -> None:
 
 def test_no_file_holds_a_function(tmp_path: Any) -> None:
     # Other functions, as those of another process would be, are the same program.
-    spmd, other = (parallel(prints).plan(x_of(8, 16)).spmd for _ in range(2))
+    spmd, other = (parallel(prints).plan(x_of(8, 16)).runtime.programs[0] for _ in range(2))
     assert spmd.callbacks != other.callbacks
     assert spmd.digest == other.digest
 
