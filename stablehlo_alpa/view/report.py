@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from stablehlo_alpa.view.modules import module_sheet
 from stablehlo_alpa.view.operators import communication_sheet, memory_sheet, operator_sheet
 from stablehlo_alpa.view.parameters import parameter_sheet
 from stablehlo_alpa.view.part import Part
-from stablehlo_alpa.view.sheet import Sheet
+from stablehlo_alpa.view.sheet import WIDTH, Sheet
 
 KINDS = ("parameters", "modules", "operators", "communication", "memory")
 
@@ -91,7 +92,7 @@ class Report:
     def text(self) -> str:
         """The whole plan."""
         blocks = [self.heading, *(sheet.text() for sheet in self.sheets)]
-        blocks.append("\n".join([*self.lines, *(f"remark: {remark}" for remark in self.remarks)]))
+        blocks.append("\n".join([*self.lines, *map(_remark_text, self.remarks)]))
         return "\n\n".join(blocks)
 
     def html(self) -> str:
@@ -171,6 +172,17 @@ def mesh_text(part: Part) -> str:
     """``8 x h100-80gb, mesh x=2 y=4``."""
     shape = " ".join(f"{name}={size}" for name, size in part.mesh.axes)
     return f"{part.mesh.num_devices} x {part.device.name}, mesh {shape or 'one device'}"
+
+
+def _remark_text(remark: str) -> str:
+    lines = textwrap.wrap(
+        f"remark: {remark}",
+        WIDTH,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines)
 
 
 def _proved(solution: Solution) -> str:
