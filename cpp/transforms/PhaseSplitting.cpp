@@ -395,10 +395,14 @@ private:
   }
 
   /// The phase that returns a value of the stage: the one that makes it; the
-  /// last one what no phase makes.
+  /// last one what no phase makes, once per step.
   int64_t getOutputOrder(Value value) const {
-    Operation *maker = getMaker(value);
-    return maker ? getResultOrder(maker) : orders.empty() ? 0 : orders.back();
+    if (Operation *maker = getMaker(value)) {
+      return getResultOrder(maker);
+    }
+    int64_t last = orders.empty() ? 0 : orders.back();
+    return getNumMicroBatches() > 1 ? std::max(last, getOrder(kApplyPhase))
+                                    : last;
   }
 
   ModuleOp module;

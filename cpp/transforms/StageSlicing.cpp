@@ -295,10 +295,25 @@ void StageSlicing::placeApplied() {
   }
 }
 
+/// A result that a free operator makes of what stages have made is made where
+/// it is returned, in a phase of its own: behind theirs.
 void StageSlicing::placeOutputs() {
   for (Value value : block.getTerminator()->getOperands()) {
     outputStages.push_back(std::max<int64_t>(0, getStage(value)));
+    Operation *maker = value.getDefiningOp();
+    if (maker && getPhase(maker) >= kApplyPhase && usesStages(maker)) {
+      stages.try_emplace(maker, outputStages.back());
+    }
   }
+}
+
+bool StageSlicing::usesStages(Operation *op) const {
+  bool uses = false;
+  forEachUsedValue(op, [&](Value value) {
+    Operation *maker = value.getDefiningOp();
+    uses |= maker && (stages.contains(maker) || usesStages(maker));
+  });
+  return uses;
 }
 
 /// An operator that needs what another stage makes in its n-th phase runs in

@@ -45,6 +45,7 @@ private:
   bool crossesOnce(Value value) const;
   NamedAttribute getArgumentKind(BlockArgument argument);
   int64_t getStage(Value value) const;
+  bool usesStages(Operation *op) const;
 
   func::FuncOp function;
   Block &block;
