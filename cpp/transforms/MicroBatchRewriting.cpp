@@ -109,7 +109,7 @@ void MicroBatchRewriting::planChosen(Operation *op, const TimeRows &rows) {
   bool isWhole = false, isOwn = false;
   for (auto [result, entry] : llvm::zip(op->getResults(), rows.results)) {
     for (TimeEntry wanted : needed[result]) {
-      (wanted == kReplicated && entry != kReplicated ? isWhole : isOwn) = true;
+      (wanted == entry || entry == kReplicated ? isOwn : isWhole) = true;
     }
   }
   if (isOwn) {
@@ -257,7 +257,8 @@ void MicroBatchRewriting::addArguments(Block &target) {
     add(argument, isSplit ? TimeEntry(0) : kReplicated);
   }
   for (BlockArgument argument : old.getArguments()) {
-    if (versions.contains({argument, 0}) && isNeeded(argument, kReplicated)) {
+    bool isSplit = versions.contains({argument, 0});
+    if (isSplit && needed.lookup(argument).size() > 1) {
       add(argument, kReplicated);
     }
   }

@@ -158,7 +158,8 @@ std::optional<double> MicroBatchStates::getCost(Value value,
   if (state == needed || (state == kReplicated && needed >= 0)) {
     return 0;
   }
-  if (needed == kReplicated && isLight(value)) {
+  // Other parts than there are come from the whole, too.
+  if (needed != kPartial && isLight(value)) {
     return 1 + getTensorBytes(value.getType());
   }
   return std::nullopt;

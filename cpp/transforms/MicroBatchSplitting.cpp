@@ -138,7 +138,8 @@ private:
   }
 
   static std::pair<double, double> getWork(const MicroBatchStates &states) {
-    return {states.getSplitFlops(), states.getSplitBytes()};
+    return {states.getSplitFlops() - states.getLateFlops(),
+            states.getSplitBytes()};
   }
 
   LogicalResult refuse(const MicroBatchStates &states) {
@@ -345,8 +346,8 @@ private:
   /// What nothing uses, the value of a loss that only gradients are taken of,
   /// would run once per step, on one micro-batch.
   static void eraseUnused(Block &block) {
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(block.without_terminator()))) {
+    for (Operation &op : llvm::make_early_inc_range(
+             llvm::reverse(block.without_terminator()))) {
       if (op.use_empty() && isClonable(&op)) {
         op.erase();
       }

@@ -42,6 +42,13 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
     setState(block.getArgument(argument), 0);
   }
   visit(block);
+  measure();
+  if (!refused && lateFlops > splitFlops) {
+    refused = late;
+  }
+}
+
+void MicroBatchStates::measure() {
   for (auto &[op, rows] : chosen) {
     auto isOwn = [](TimeEntry entry) { return entry != kReplicated; };
     if (op->getNumRegions() == 0 || !isControlFlow(op)) {
@@ -105,14 +112,16 @@ bool MicroBatchStates::hasUse(Operation *op,
 
 bool MicroBatchStates::setAfter(Operation *op) {
   Operation *cause = op;
-  bool joins = false;
+  bool joins = false, isBehind = false;
   forEachUsedValue(op, [&](Value value) {
     joins |= getState(value) >= 0;
     Operation *maker = value.getDefiningOp();
+    isBehind |= maker && isGradientBarrier(maker);
     if (!maker || getState(value) != kAfter || isGradientBarrier(maker)) {
       return;
     }
     joins |= joining.contains(maker);
+    isBehind |= behind.contains(maker);
     if (Operation *before = getCause(maker); before && cause == op) {
       cause = before;
     }
@@ -124,9 +133,17 @@ bool MicroBatchStates::setAfter(Operation *op) {
   for (Value result : op->getResults()) {
     setState(result, kAfter);
   }
+  if (isBehind) {
+    behind.insert(op);
+  }
   bool isInside = ancestors.contains(op) || joining.contains(op);
-  if (!refused && isInside && getProductFlops(op) > 0) {
+  double flops = getProductFlops(op);
+  if (!refused && isInside && flops > 0) {
     refused = op;
+  }
+  if (!isBehind && flops > 0) {
+    late = late ? late : op;
+    lateFlops += flops;
   }
   return false;
 }

@@ -64,6 +64,9 @@ public:
 
   /// Floating-point work that is divided among the micro-batches.
   double getSplitFlops() const { return splitFlops; }
+  /// Work that is left for behind the micro-batches, other than that of
+  /// applying gradients.
+  double getLateFlops() const { return lateFlops; }
   /// Bytes written by what is divided; tells programs without products apart.
   double getSplitBytes() const { return splitBytes; }
   /// Bytes of what has to be there whole although it could be split, or is
@@ -81,6 +84,7 @@ private:
     }
   };
 
+  void measure();
   bool visit(Block &block);
   bool visit(Operation *op);
   bool visitLoop(Operation *op, ArrayRef<TimeEntry> least);
@@ -110,7 +114,10 @@ private:
   /// What gradients are made from.
   llvm::DenseSet<Operation *> ancestors;
   llvm::DenseSet<Value> countedArguments;
-  Operation *refused = nullptr;
+  /// Of those, the ones behind the gradients of the step.
+  llvm::DenseSet<Operation *> behind;
+  Operation *refused = nullptr, *late = nullptr;
+  double lateFlops = 0;
   double splitFlops = 0, splitBytes = 0, wholeBytes = 0;
 };
 
