@@ -22,7 +22,7 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
     }
     if (microBatches < 1) {
       entry->emitOpError() << "micro-batches must be >= 1, got "
-                           << microBatches;
+                           << microBatches.getValue();
       return signalPassFailure();
     }
     MicroBatchOptions options;

@@ -119,6 +119,7 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
       splitFlops += getFlops(op);
     }
     for (Value result : op->getResults()) {
+      makesParts |= getState(result) >= 0;
       splitBytes +=
           isOwn(getState(result)) ? getTensorBytes(result.getType()) : 0;
     }

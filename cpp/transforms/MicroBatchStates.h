@@ -66,6 +66,8 @@ public:
   double getSplitFlops() const { return splitFlops; }
   /// Bytes written by what is divided; tells programs without products apart.
   double getSplitBytes() const { return splitBytes; }
+  /// Whether any operator makes a part of a value, and not only summands.
+  bool hasParts() const { return makesParts; }
   /// Bytes of what has to be there whole although it could be split, or is
   /// whole and used in parts.
   double getWholeBytes() const { return wholeBytes; }
@@ -112,6 +114,7 @@ private:
   llvm::DenseSet<Value> countedArguments;
   Operation *refused = nullptr;
   double splitFlops = 0, splitBytes = 0, wholeBytes = 0;
+  bool makesParts = false;
 };
 
 /// True if a value is zero everywhere: it is a summand as it is.

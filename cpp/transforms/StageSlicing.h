@@ -38,6 +38,7 @@ private:
   int64_t getComputeStage(Operation *op) const;
   LogicalResult placeComputed();
   void placeApplied();
+  int64_t findMaker(Value value) const;
   void placeOutputs();
   void numberTransfers();
   void numberApplyPhases();

@@ -96,9 +96,9 @@ def bilinear(p: Any, x: Any, _: Inputs) -> Any:
 def convolution(p: Any, x: Any, _: Inputs) -> Any:
     rows = x.reshape(-1, x.shape[-1], 1)
     dims = ("NWC", "WIO", "NWC")
-    return jax.lax.conv_general_dilated(
-        rows, p["w"], (1,), "SAME", dimension_numbers=dims
-    ).reshape(x.shape)
+    return jax.lax.conv_general_dilated(rows, p["w"], (1,), "SAME", dimension_numbers=dims).reshape(
+        x.shape
+    )
 
 
 @_block(lambda width: {"a": (width, 2), "b": (2, width)})
@@ -124,7 +124,9 @@ def experts(p: Any, x: Any, _: Inputs) -> Any:
 
 @_block(_square)
 def transposed(p: Any, x: Any, _: Inputs) -> Any:
-    return jnp.moveaxis(jnp.tanh(jnp.einsum("i...,ij->j...", jnp.moveaxis(x, -1, 0), p["w"])), 0, -1)
+    return jnp.moveaxis(
+        jnp.tanh(jnp.einsum("i...,ij->j...", jnp.moveaxis(x, -1, 0), p["w"])), 0, -1
+    )
 
 
 # Element by element, and along features
@@ -283,8 +285,8 @@ def recurrent(p: Any, x: Any, _: Inputs) -> Any:
         h = jnp.tanh(h @ p["w"] + part @ p["u"])
         return h, h
 
-    _, outputs = jax.lax.scan(turn, jnp.zeros_like(x[:, 0]), jnp.swapaxes(x, 0, 1))
-    return jnp.swapaxes(outputs, 0, 1)
+    turns = jax.lax.scan(turn, jnp.zeros_like(x[:, 0]), jnp.swapaxes(x, 0, 1))
+    return jnp.swapaxes(turns[1], 0, 1)
 
 
 @_block(lambda width: {"q": (width, width), "k": (width, width)}, SEQUENCE_BLOCKS)
