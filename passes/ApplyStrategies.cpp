@@ -30,6 +30,10 @@ public:
   void run() {
     SmallVector<Operation *> operators;
     entry.walk([&](Operation *op) {
+      if (op->getParentOfType<ManualOp>()) {
+        // A program of one device already.
+        return;
+      }
       bool isControlFlow =
           isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op);
       if (isControlFlow || graph.operatorPlacements.contains(op) ||

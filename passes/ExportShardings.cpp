@@ -1,6 +1,7 @@
 //===- ExportShardings.cpp - The plan for XLA's partitioners --------------===//
 
 #include "cpp/analysis/Entry.h"
+#include "passes/CallbackForm.h"
 #include "passes/Passes.h"
 #include "passes/PlanRemoval.h"
 #include "passes/ShardingNotation.h"
@@ -66,6 +67,15 @@ private:
              << "belongs to a stage of a pipeline, which has no form for XLA's "
                 "partitioner";
     }
+    if (isa<ManualOp>(op)) {
+      return op->emitOpError()
+             << "is split by hand (shard_map), which has no form for XLA's "
+                "partitioner here: take backend \"alpa\"";
+    }
+    if (auto callback = dyn_cast<CallbackOp>(op)) {
+      exportCallback(callback);
+      return success();
+    }
     if (isa<ReshardOp, ResolveOp, ConstrainOp>(op)) {
       forward(op);
       return success();
@@ -85,6 +95,14 @@ private:
       }
     }
     return success();
+  }
+
+  /// XLA brings the operands to one device, and the results back.
+  void exportCallback(CallbackOp callback) {
+    builder.setInsertionPoint(callback);
+    auto call = emitCallbackCall(builder, callback, callback->getOperands());
+    callback->replaceAllUsesWith(call->getResults());
+    callback->erase();
   }
 
   /// Everyone uses the value in the sharding that it is planned to have.

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Passes.h"
+#include "passes/ShardyReader.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -15,135 +16,32 @@ namespace mlir::alpa {
 
 namespace {
 
-constexpr StringRef kMeshOp = "sdy.mesh";
 constexpr StringRef kConstraintOp = "sdy.sharding_constraint";
 constexpr StringRef kShardingAttr = "sdy.sharding";
-
-/// An attribute of an operation whose dialect need not be loaded: unregistered
-/// operations keep what stands in `<{...}>` apart.
-Attribute getAttribute(Operation *op, StringRef name) {
-  if (Attribute attribute = op->getAttr(name)) {
-    return attribute;
-  }
-  auto properties =
-      dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
-  return properties ? properties.get(name) : Attribute();
-}
-
-std::string getText(Attribute attribute) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  if (attribute) {
-    attribute.print(stream);
-  }
-  return text;
-}
-
-/// The names in `<["data"=2, "model"=4]>`.
-SmallVector<StringRef> getNames(StringRef mesh) {
-  SmallVector<StringRef> names;
-  while (mesh.contains('"')) {
-    StringRef rest = mesh.split('"').second;
-    names.push_back(rest.split('"').first);
-    mesh = rest.split('"').second;
-  }
-  return names;
-}
-
-/// A mesh without axes says nothing about any device. JAX itself constrains the
-/// data of PRNG keys so, which have dimensions that no user of a key sees.
-bool isEmptyMesh(StringRef mesh) {
-  mesh.consume_front("#sdy.");
-  return mesh == "mesh<[]>";
-}
-
-/// Reads Shardy's notation:
-///   #sdy.sharding<@mesh, [{"data"}, {"model", ?}p1], replicated={"z"}>
-///   #sdy.sharding<mesh<["data"=2]>, [{}]>
-/// Parts of axes and unreduced axes are not read.
-class ShardingReader {
-public:
-  explicit ShardingReader(StringRef text) : text(text) {}
-
-  /// The mesh, by name or in full.
-  StringRef mesh;
-  /// As `alpa.constrain` has them.
-  SmallVector<Attribute> dims;
-
-  bool read(Builder &builder) {
-    if (text.contains("unreduced")) {
-      return false;
-    }
-    // Of a text that is none of these nothing is left, and it has no end.
-    std::tie(mesh, text) = text.split("sharding<").second.split(", [");
-    while (!text.consume_front("]")) {
-      if (!readDim(builder)) {
-        return false;
-      }
-      text.consume_front(", ");
-    }
-    return true;
-  }
-
-private:
-  bool readDim(Builder &builder) {
-    if (!text.consume_front("{")) {
-      return false;
-    }
-    bool isOpen = false;
-    SmallVector<Attribute> names;
-    while (!text.consume_front("}")) {
-      if (text.consume_front("?")) {
-        isOpen = true;
-      } else if (text.consume_front("\"")) {
-        auto [name, rest] = text.split('"');
-        names.push_back(builder.getStringAttr(name));
-        text = rest;
-      } else {
-        return false;
-      }
-      text.consume_front(", ");
-    }
-    if (text.consume_front("p")) {
-      // A priority of propagation.
-      text = text.drop_while([](char c) { return llvm::isDigit(c); });
-    }
-    // An open dimension may be split further: what splits it is not all of it.
-    dims.push_back(isOpen ? Attribute(builder.getUnitAttr())
-                          : builder.getArrayAttr(names));
-    return true;
-  }
-
-  StringRef text;
-};
 
 class Importer {
 public:
   template <typename Names>
   Importer(ModuleOp module, const Names &axes)
-      : module(module), builder(module.getContext()) {
+      : module(module), builder(module.getContext()), meshes(module) {
     for (const std::string &axis : axes) {
       known.insert(axis);
     }
   }
 
   void run() {
-    SmallVector<Operation *> constraints, meshes;
+    SmallVector<Operation *> constraints, named;
     module.walk([&](Operation *op) {
       if (isConstraint(op)) {
         constraints.push_back(op);
-      } else if (isMesh(op)) {
-        meshes.push_back(op);
-        if (auto name = dyn_cast_or_null<StringAttr>(
-                getAttribute(op, SymbolTable::getSymbolAttrName()))) {
-          meshTexts["@" + name.str()] = getText(getAttribute(op, "mesh"));
-        }
+      } else if (isShardyMesh(op)) {
+        named.push_back(op);
       }
     });
     for (Operation *op : constraints) {
       import(op);
     }
-    for (Operation *op : meshes) {
+    for (Operation *op : named) {
       op->erase();
     }
     if (numIgnored > 0) {
@@ -171,60 +69,73 @@ private:
            (call && call.getCallTargetName() == "Sharding");
   }
 
-  static bool isMesh(Operation *op) {
-    return op->getName().getStringRef() == kMeshOp &&
-           op->getNumResults() == 0 && op->getNumRegions() == 0 &&
-           isa<ModuleOp>(op->getParentOp());
-  }
-
   void import(Operation *op) {
     Value value = op->getOperand(0);
     if (value.getDefiningOp() == op) {
       // Of itself, where nothing ever comes.
       return;
     }
-    std::string text = getText(getAttribute(op, "sharding"));
-    ShardingReader sharding(text);
+    std::string text = getShardyText(getShardyAttribute(op, "sharding"));
+    StringRef rest = text;
+    std::optional<ShardySharding> sharding = readShardySharding(rest);
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    bool isRead = sharding.read(builder) && type &&
-                  type.getRank() == static_cast<int64_t>(sharding.dims.size());
-    bool asksForNothing =
-        isRead && (llvm::all_of(sharding.dims, llvm::IsaPred<UnitAttr>) ||
-                   isEmptyMesh(getMeshText(sharding.mesh)));
-    if (isRead && !asksForNothing && isPlannedFor(sharding.mesh)) {
-      builder.setInsertionPoint(op);
-      value = ConstrainOp::create(builder, op->getLoc(), type, value,
-                                  builder.getArrayAttr(sharding.dims));
-    } else if (!asksForNothing) {
-      ignore(op, sharding.mesh);
+    auto axes = sharding ? meshes.get(sharding->mesh) : std::nullopt;
+    if (!sharding || !type || !axes ||
+        type.getRank() != static_cast<int64_t>(sharding->dims.size())) {
+      ignore(op, axes);
+    } else if (!asksForNothing(*sharding, *axes)) {
+      if (isPlannedFor(*axes)) {
+        builder.setInsertionPoint(op);
+        value = ConstrainOp::create(builder, op->getLoc(), type, value,
+                                    getDims(*sharding));
+      } else {
+        ignore(op, axes);
+      }
     }
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
   }
 
-  StringRef getMeshText(StringRef mesh) {
-    auto it = meshTexts.find(mesh.str());
-    return it == meshTexts.end() ? mesh : StringRef(it->second);
+  using Axes = SmallVector<std::pair<StringRef, int64_t>>;
+
+  /// A mesh without axes says nothing about any device. JAX itself constrains
+  /// the data of PRNG keys so, which have dimensions that no user of a key
+  /// sees.
+  static bool asksForNothing(const ShardySharding &sharding, const Axes &axes) {
+    return axes.empty() ||
+           llvm::all_of(sharding.dims,
+                        [](const ShardyDim &dim) { return dim.isOpen; });
   }
 
-  bool isPlannedFor(StringRef mesh) {
-    SmallVector<StringRef> names = getNames(getMeshText(mesh));
-    return !names.empty() && llvm::all_of(names, [&](StringRef name) {
-      return known.contains(name);
-    });
+  /// As `alpa.constrain` has them. An open dimension may be split further: what
+  /// splits it is not all of it.
+  ArrayAttr getDims(const ShardySharding &sharding) {
+    SmallVector<Attribute> dims;
+    for (const ShardyDim &dim : sharding.dims) {
+      dims.push_back(dim.isOpen ? Attribute(builder.getUnitAttr())
+                                : builder.getStrArrayAttr(dim.names));
+    }
+    return builder.getArrayAttr(dims);
   }
 
-  void ignore(Operation *op, StringRef mesh) {
+  bool isPlannedFor(const Axes &axes) {
+    return llvm::all_of(
+        axes, [&](const auto &axis) { return known.contains(axis.first); });
+  }
+
+  void ignore(Operation *op, const std::optional<Axes> &axes) {
     if (numIgnored++ == 0) {
       firstIgnored = op->getLoc();
-      ignoredMesh = llvm::join(getNames(getMeshText(mesh)), ", ");
+      if (axes) {
+        ignoredMesh = llvm::join(llvm::make_first_range(*axes), ", ");
+      }
     }
   }
 
   ModuleOp module;
   OpBuilder builder;
   llvm::StringSet<> known;
-  std::map<std::string, std::string> meshTexts;
+  ShardyMeshes meshes;
   int64_t numIgnored = 0;
   std::optional<Location> firstIgnored;
   std::string ignoredMesh;

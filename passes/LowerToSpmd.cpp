@@ -4,6 +4,7 @@
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/CallbackForm.h"
 #include "passes/CollectiveEmitter.h"
 #include "passes/Passes.h"
 #include "passes/PlanRemoval.h"
@@ -160,6 +161,15 @@ private:
       lowerJoin(join);
       return success();
     }
+    if (auto callback = dyn_cast<CallbackOp>(op)) {
+      mapping.map(op->getResults(),
+                  emitCallbackCall(builder, callback, getLocalOperands(op))
+                      ->getResults());
+      return success();
+    }
+    if (auto manual = dyn_cast<ManualOp>(op)) {
+      return lowerManual(manual);
+    }
     auto interface = dyn_cast<ShardingRuleOpInterface>(op);
     return interface ? lowerByRule(op, interface) : lowerReplicated(op);
   }
@@ -215,6 +225,23 @@ private:
       }
     }
     mapping.map(op->getResults(), local->getResults());
+    return success();
+  }
+
+  /// The body as it is: it is a program of one device already.
+  LogicalResult lowerManual(ManualOp op) {
+    if (op.getMesh() != mesh) {
+      return op.emitOpError() << "runs on another mesh than " << mesh;
+    }
+    Block &body = op.getBody().front();
+    mapping.map(body.getArguments(), getLocalOperands(op));
+    for (Operation &inner : body.without_terminator()) {
+      builder.clone(inner, mapping);
+    }
+    for (auto [result, made] :
+         llvm::zip(op.getResults(), body.getTerminator()->getOperands())) {
+      mapping.map(result, mapping.lookup(made));
+    }
     return success();
   }
 

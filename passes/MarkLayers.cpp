@@ -21,7 +21,7 @@ struct MarkLayers : impl::MarkLayersBase<MarkLayers> {
     }
     if (microBatches < 1) {
       entry->emitOpError() << "micro-batches must be >= 1, got "
-                           << microBatches;
+                           << microBatches.getValue();
       return signalPassFailure();
     }
     if (failed(markLayers(*entry, microBatches))) {

@@ -43,6 +43,61 @@ def ImportConstraints : Pass<"alpa-import-constraints", "::mlir::ModuleOp"> {
   ];
 }
 
+def ImportManual : Pass<"alpa-import-manual", "::mlir::ModuleOp"> {
+  let summary = "Computations that are split by hand become operators";
+  let description = [{
+    Each `sdy.manual_computation` (a `shard_map` of JAX) becomes an
+    `alpa.manual`. Before what refuses unknown operators with regions.
+
+    Fails on one inside of another, on axes of one dimension in another order
+    than that of the mesh, and on partial sums.
+
+    before:
+    ```mlir
+    sdy.mesh @mesh = <["x"=2]>
+    %1 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"x"} ]>]
+           out_shardings=[<@mesh, [{"x"} ]>] manual_axes={"x"}
+           (%a: tensor<4xf32>) { ... sdy.return %b } : (tensor<8xf32>) -> tensor<8xf32>
+    ```
+    after:
+    ```mlir
+    %1 = alpa.manual (%0) on <["x"=2]> ins [[["x"]]] outs [[["x"]]]
+        : (tensor<8xf32>) -> tensor<8xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      ...
+      alpa.yield %b : tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def ImportCallbacks : Pass<"alpa-import-callbacks", "::mlir::ModuleOp"> {
+  let summary = "Custom calls of callbacks become operators";
+  let description = [{
+    `custom_call @alpa_callback`, as the front end writes functions of the host,
+    becomes `alpa.callback`. Ordered ones hand on a token, through loops and
+    branches, in the order in which they stand. Calls have been inlined.
+
+    Fails on ordered callbacks in the condition of a loop and in regions of
+    other operators than loops and branches.
+
+    before:
+    ```mlir
+    stablehlo.custom_call @alpa_callback(%0) {has_side_effect = true,
+      backend_config = {index = 0, name = "log", ordered = true}}
+    ```
+    after:
+    ```mlir
+    %t = stablehlo.constant dense<0> : tensor<i32>
+    %1 = alpa.callback "log" index 0 ordered (%t, %0)
+        : (tensor<i32>, tensor<8xf32>) -> tensor<i32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+}
+
 def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   let summary = "Prepares a StableHLO module for planning";
   let description = [{

@@ -28,6 +28,8 @@ SmallVector<std::string> toVector(const ListOption &option) {
 
 void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
                ArrayRef<std::string> axes) {
+  // Takes regions out of the way of what refuses unknown ones.
+  manager.addPass(createImportManual());
   // Before the inliner, which does not survive what this refuses.
   manager.addPass(createCheckRegions());
   ImportConstraintsOptions constraintOptions;
@@ -40,6 +42,8 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   // Equal constants and views become one value, so that they get one sharding.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // Behind the inliner: the order of callbacks is that of the whole program.
+  manager.addPass(createImportCallbacks());
   // Checks what is left, so that errors name operators the user can find.
   ImportOptions importOptions;
   importOptions.aliases.assign(aliases.begin(), aliases.end());

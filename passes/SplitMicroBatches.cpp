@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/Entry.h"
 #include "cpp/transforms/MicroBatchSplitting.h"
+#include "dialects/alpa/Alpa.h"
 #include "passes/Passes.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -25,6 +26,9 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
                            << microBatches.getValue();
       return signalPassFailure();
     }
+    if (failed(verifyStages(*entry))) {
+      return signalPassFailure();
+    }
     MicroBatchOptions options;
     options.numMicroBatches = microBatches;
     options.batch.assign(batch.begin(), batch.end());
@@ -38,6 +42,29 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
     if (failed(splitMicroBatches(*entry, options))) {
       signalPassFailure();
     }
+  }
+
+  /// What a stage cannot run: it does so once per micro-batch, on a mesh of its
+  /// own, perhaps in another process.
+  static LogicalResult verifyStages(func::FuncOp entry) {
+    WalkResult result = entry.walk([](Operation *op) {
+      if (auto callback = dyn_cast<CallbackOp>(op)) {
+        callback.emitError()
+            << "callback '" << callback.getName()
+            << "' cannot run in a pipeline or between micro-batches, where it "
+               "would run once per micro-batch in the process of a stage; "
+               "return its operands from the function and call it on them, or "
+               "take ShardParallel without micro-batches";
+        return WalkResult::interrupt();
+      }
+      if (isa<ManualOp>(op)) {
+        op->emitError() << "a shard_map cannot run in a pipeline, whose stages "
+                           "have meshes of their own; take ManualSharding";
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
   }
 };
 

@@ -35,7 +35,6 @@ from stablehlo_alpa.errors import StablehloAlpaError as StablehloAlpaError
 from stablehlo_alpa.errors import TraceError as TraceError
 from stablehlo_alpa.inter_op import AutoStages as AutoStages
 from stablehlo_alpa.inter_op import ManualStages as ManualStages
-from stablehlo_alpa.inter_op import PlannedPipeline as PlannedPipeline
 from stablehlo_alpa.inter_op import UniformStages as UniformStages
 from stablehlo_alpa.layers import AutoLayers as AutoLayers
 from stablehlo_alpa.layers import FollowModuleLayers as FollowModuleLayers

@@ -17,8 +17,7 @@ from stablehlo_alpa.cluster import PRESETS, ClusterSpec, logical_mesh_shapes, pr
 from stablehlo_alpa.errors import MeshError, StablehloAlpaError, TraceError
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.intra_op import SolveOptions
-from stablehlo_alpa.planning import Plan
-from stablehlo_alpa.planning.planner import PlanOptions, plan_program
+from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
 from stablehlo_alpa.units import parse_bytes
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)

@@ -73,6 +73,9 @@ LogicalResult StrategyGraphBuilder::visit(Operation *op, double weight) {
     visitReplicated(op, weight);
     return success();
   }
+  if (auto manual = dyn_cast<ManualOp>(op)) {
+    return visitManual(manual, weight);
+  }
   if (!isa<ShardingRuleOpInterface>(op)) {
     return op->emitOpError()
            << "has the role " << role << " but no sharding rule";

@@ -54,6 +54,7 @@ private:
   static void keepAllowed(ConstrainOp op, MeshAttr mesh,
                           SmallVector<FactorRow> &factorRows,
                           SmallVector<OperatorRows> &rows);
+  LogicalResult visitManual(ManualOp op, double weight);
   void visitFollower(Operation *op, double weight);
   void visitReplicated(Operation *op, double weight);
   void finishFunction(Operation *terminator);

@@ -12,10 +12,12 @@
 #include "cpp/capi/GraphArrays.h"
 #include "cpp/capi/Result.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/ImportManual.h"
 #include "passes/Passes.h"
 #include "llvm/Support/raw_ostream.h"
 #include <mutex>
@@ -59,10 +61,14 @@ public:
       fail("the module does not parse: " + reason);
       return;
     }
-    module =
-        parseSourceString<ModuleOp>(source, ParserConfig(&context), "module");
-    if (!module) {
+    // Calls in the body of an operator that is not known have no valid callee:
+    // verified once Shardy's manual computations are known.
+    ParserConfig config(&context, /*verifyAfterParse=*/false);
+    module = parseSourceString<ModuleOp>(source, config, "module");
+    if (!module || (isPlanned ? importManual(*module) : success()).failed() ||
+        verify(*module).failed()) {
       fail("the module does not parse");
+      module = nullptr;
       return;
     }
     if (isPlanned && refuseUnknownRegions(*module).failed()) {

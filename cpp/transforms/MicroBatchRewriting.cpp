@@ -9,10 +9,6 @@ namespace mlir::alpa {
 
 namespace {
 
-bool isControlFlow(Operation *op) {
-  return isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op);
-}
-
 TimeRows getSameRows(Operation *op) {
   TimeRows rows;
   rows.operands.assign(op->getNumOperands(), kReplicated);

@@ -84,6 +84,7 @@ private:
   /// First the size that divides the most work, then every other that lets more
   /// be cut. What looks like state is no batch, unless nothing else is one.
   FailureOr<std::unique_ptr<MicroBatchStates>> search() {
+    std::unique_ptr<MicroBatchStates> reason;
     for (bool hasState : {false, true}) {
       Groups groups = getGroups(hasState);
       chooseFirst(groups);
@@ -91,11 +92,11 @@ private:
         addOthers(groups);
         return std::move(best);
       }
+      if (!hasState) {
+        reason = std::move(refused);
+      }
     }
-    if (refused) {
-      return refuse(*refused);
-    }
-    return refuseSizes();
+    return reason ? refuse(*reason) : refuseSizes();
   }
 
   void chooseFirst(Groups &groups) {

@@ -13,55 +13,6 @@ namespace {
 /// The scope that the front end opens around gradients.
 constexpr StringLiteral kGradientScope = "alpa_gradients";
 
-/// What is made again whole for every micro-batch may have so many operators,
-/// and write so many times the bytes of the arguments that it is made from.
-/// Heuristics: a mask and its sum, labels and their counts.
-constexpr unsigned kMaxLightOperators = 64;
-constexpr double kMaxLightGrowth = 8;
-constexpr double kMaxLightBytes = 1 << 16;
-
-/// An operator with more floating-point operations per element than this is
-/// worth cutting: a product, no sum. Heuristic.
-constexpr double kHeavyFlopsPerElement = 3;
-
-/// Floating-point operations of products, in regions included.
-double getFlops(Operation *op) {
-  double flops = 0;
-  op->walk([&](Operation *inner) {
-    auto rule = dyn_cast<ShardingRuleOpInterface>(inner);
-    if (!rule) {
-      return;
-    }
-    double elements = 0;
-    auto count = [&](TypeRange types) {
-      for (Type type : types) {
-        auto tensor = dyn_cast<RankedTensorType>(type);
-        elements += tensor ? static_cast<double>(tensor.getNumElements()) : 0;
-      }
-    };
-    count(inner->getOperandTypes());
-    count(inner->getResultTypes());
-    double own = rule.getShardingRule().flops;
-    flops += own > kHeavyFlopsPerElement * elements ? own : 0;
-  });
-  return flops;
-}
-
-bool isControlFlow(Operation *op) {
-  return isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op);
-}
-
-TimeRows getTimeRows(const OperatorRows &rows) {
-  TimeRows found;
-  for (const ShardingRow &row : rows.operands) {
-    found.operands.push_back(row.front());
-  }
-  for (const ShardingRow &row : rows.results) {
-    found.results.push_back(row.front());
-  }
-  return found;
-}
-
 /// What two ways to a value have in common; none if nothing.
 std::optional<TimeEntry> merge(TimeEntry left, TimeEntry right) {
   if (left == right || right == kReplicated) {
@@ -75,28 +26,6 @@ std::optional<TimeEntry> merge(TimeEntry left, TimeEntry right) {
 bool isGradientBarrier(Operation *op) {
   return isa<stablehlo::OptimizationBarrierOp>(op) &&
          StringRef(getScope(op->getLoc())).contains(kGradientScope);
-}
-
-bool isZero(Value value) {
-  Operation *maker = value.getDefiningOp();
-  if (!maker) {
-    return false;
-  }
-  if (auto constant = dyn_cast<stablehlo::ConstantOp>(maker)) {
-    auto number = dyn_cast<DenseElementsAttr>(constant.getValue());
-    if (!number || !number.isSplat()) {
-      return false;
-    }
-    Type element = number.getElementType();
-    if (isa<FloatType>(element)) {
-      llvm::APFloat zero = number.getSplatValue<llvm::APFloat>();
-      return zero.isZero() && !zero.isNegative();
-    }
-    return isa<IntegerType>(element) &&
-           number.getSplatValue<llvm::APInt>().isZero();
-  }
-  return isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp>(maker) &&
-         isZero(maker->getOperand(0));
 }
 
 MicroBatchStates::MicroBatchStates(func::FuncOp function,
@@ -116,7 +45,7 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
   for (auto &[op, rows] : chosen) {
     auto isOwn = [](TimeEntry entry) { return entry != kReplicated; };
     if (op->getNumRegions() == 0 || !isControlFlow(op)) {
-      splitFlops += getFlops(op);
+      splitFlops += getProductFlops(op);
     }
     for (Value result : op->getResults()) {
       makesParts |= getState(result) >= 0;
@@ -197,7 +126,7 @@ bool MicroBatchStates::setAfter(Operation *op) {
     setState(result, kAfter);
   }
   bool isInside = ancestors.contains(op) || joining.contains(op);
-  if (!refused && isInside && getFlops(op) > 0) {
+  if (!refused && isInside && getProductFlops(op) > 0) {
     refused = op;
   }
   return false;
@@ -245,173 +174,6 @@ bool MicroBatchStates::visitBarrier(Operation *op) {
   }
   chosen[op] = rows;
   return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Operators with a rule
-//===----------------------------------------------------------------------===//
-
-bool MicroBatchStates::visitByRule(Operation *op) {
-  std::optional<Choice> best = choose(op);
-  if (!best && isClonable(op) && llvm::all_of(op->getOperands(), [&](Value v) {
-        return getCost(v, kReplicated).has_value();
-      })) {
-    // The number of rows that count: every micro-batch makes it for itself.
-    best.emplace();
-    best->rows.operands.assign(op->getNumOperands(), kReplicated);
-    best->rows.results.assign(op->getNumResults(), kReplicated);
-  }
-  if (!best) {
-    return false;
-  }
-  for (auto [result, entry] : llvm::zip(op->getResults(), best->rows.results)) {
-    setState(result, entry);
-  }
-  chosen[op] = std::move(best->rows);
-  return true;
-}
-
-std::optional<MicroBatchStates::Choice>
-MicroBatchStates::choose(Operation *op) {
-  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!interface) {
-    return std::nullopt;
-  }
-  ShardingRule rule = interface.getShardingRule();
-  SmallVector<unsigned> linearSets;
-  for (auto [index, set] : llvm::enumerate(rule.linearOperands)) {
-    if (llvm::all_of(set, [&](unsigned operand) {
-          Value value = op->getOperand(operand);
-          return getPartialCost(value, op).has_value();
-        })) {
-      linearSets.push_back(index);
-    }
-  }
-  std::optional<Choice> best;
-  int64_t mesh[] = {numMicroBatches};
-  for (FactorRow &row : enumerateFactorRows(rule, mesh, linearSets)) {
-    int entry = row.front();
-    if (entry == kNoFactor ||
-        (entry >= 0 && rule.factors[entry].kind == FactorKind::Reduction &&
-         rule.factors[entry].reduction != ReductionKind::Sum)) {
-      continue;
-    }
-    std::optional<OperatorRows> rows = getOperatorRows(rule, row, mesh);
-    if (!rows) {
-      continue;
-    }
-    Choice choice{getTimeRows(*rows)};
-    bool isOwn = false, isPossible = true;
-    // A part goes further than a summand, which most operators wait for.
-    choice.isSummand = llvm::is_contained(choice.rows.results, kPartial);
-    for (auto [operand, needed] :
-         llvm::zip(op->getOperands(), choice.rows.operands)) {
-      TimeEntry state = getState(operand);
-      isOwn |= state != kReplicated && state == needed;
-      std::optional<double> cost = needed == kPartial
-                                       ? getPartialCost(operand, op)
-                                       : getCost(operand, needed);
-      isPossible &= cost.has_value();
-      choice.cost += cost.value_or(0);
-    }
-    if (isOwn && isPossible && (!best || choice.getRank() < best->getRank())) {
-      best = std::move(choice);
-    }
-  }
-  return best;
-}
-
-/// Bytes that are made again so that a value is there as needed; none if it
-/// cannot be.
-std::optional<double> MicroBatchStates::getCost(Value value,
-                                                TimeEntry needed) const {
-  TimeEntry state = getState(value);
-  if (state == needed || (state == kReplicated && needed >= 0)) {
-    return 0;
-  }
-  if (needed == kReplicated && isLight(value)) {
-    return 1 + getTensorBytes(value.getType());
-  }
-  return std::nullopt;
-}
-
-/// A value that is the same for all micro-batches is a summand of the first.
-/// Outside of loops an operator waits for the sum instead.
-std::optional<double> MicroBatchStates::getPartialCost(Value value,
-                                                       Operation *user) const {
-  TimeEntry state = getState(value);
-  bool isNested = user->getParentOp() != function;
-  if (state == kPartial || (state == kReplicated && isZero(value))) {
-    return 0;
-  }
-  return state == kReplicated && isNested ? std::optional(1.0) : std::nullopt;
-}
-
-/// True if the whole of a value is cheap to make from arguments.
-bool MicroBatchStates::isLight(Value value) const {
-  func::FuncOp step = function;
-  llvm::DenseSet<Value> seen;
-  SmallVector<Value> work = {value};
-  unsigned numOperators = 0;
-  double written = 0, read = 0;
-  while (!work.empty()) {
-    Value next = work.pop_back_val();
-    TimeEntry state = getState(next);
-    if (state == kReplicated || !seen.insert(next).second) {
-      continue;
-    }
-    Operation *maker = next.getDefiningOp();
-    if (state == kAfter ||
-        (!maker && next.getParentRegion() != &step.getBody())) {
-      return false;
-    }
-    if (!maker) {
-      read += getTensorBytes(next.getType());
-      continue;
-    }
-    if (!isClonable(maker) || isControlFlow(maker) || getFlops(maker) > 0 ||
-        ++numOperators > kMaxLightOperators) {
-      return false;
-    }
-    written += getTensorBytes(next.getType());
-    forEachUsedValue(maker, [&](Value used) { work.push_back(used); });
-  }
-  return written <= kMaxLightGrowth * read + kMaxLightBytes;
-}
-
-std::optional<TimeRows> MicroBatchStates::getRowsFor(OpResult result,
-                                                     TimeEntry entry) const {
-  Operation *op = result.getOwner();
-  if (entry == kPartial && isa<stablehlo::ConstantOp>(op) && isZero(result)) {
-    return TimeRows{{}, {kPartial}};
-  }
-  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!interface) {
-    return std::nullopt;
-  }
-  ShardingRule rule = interface.getShardingRule();
-  int64_t mesh[] = {numMicroBatches};
-  int8_t row[] = {entry};
-  int set = entry == kPartial && op->getNumOperands() == 1
-                ? findLinearSet(rule, 0)
-                : -1;
-  FactorRow factorRow =
-      getFactorRow(rule, rule.results[result.getResultNumber()], row, mesh,
-                   set < 0 ? kNoFactor : kLinearSet - set);
-  if (factorRow.front() == kNoFactor) {
-    return std::nullopt;
-  }
-  std::optional<OperatorRows> found = getOperatorRows(rule, factorRow, mesh);
-  if (!found || found->results[result.getResultNumber()].front() != entry) {
-    return std::nullopt;
-  }
-  TimeRows rows = getTimeRows(*found);
-  for (auto [operand, needed] : llvm::zip(op->getOperands(), rows.operands)) {
-    if (needed == kPartial && !isZero(operand)) {
-      return std::nullopt;
-    }
-  }
-  return rows;
 }
 
 //===----------------------------------------------------------------------===//

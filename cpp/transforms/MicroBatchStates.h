@@ -120,6 +120,13 @@ private:
 /// True if a value is zero everywhere: it is a summand as it is.
 bool isZero(Value value);
 
+/// True for loops and branches, whose regions run on parts of values too.
+bool isControlFlow(Operation *op);
+
+/// Floating-point operations of products, those in regions included: the work
+/// that is worth cutting.
+double getProductFlops(Operation *op);
+
 } // namespace mlir::alpa
 
 #endif // CPP_TRANSFORMS_MICROBATCHSTATES_H

@@ -5,6 +5,7 @@
 #include "cpp/analysis/FactorMapping.h"
 #include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/TripCount.h"
+#include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -66,6 +67,14 @@ private:
     }
     if (isa<stablehlo::OptimizationBarrierOp>(op) && op->getNumOperands() > 1) {
       return splitBarrier(op);
+    }
+    if (auto callback = dyn_cast<CallbackOp>(op)) {
+      remark(callback);
+      return replicate(op);
+    }
+    if (isa<ManualOp>(op)) {
+      resolveAll(op);
+      return lead(op, ShardingRule());
     }
     auto rule = dyn_cast<ShardingRuleOpInterface>(op);
     if (isa<AccumulateOp>(op) && states[op->getOperand(0)].pending &&
@@ -147,6 +156,23 @@ private:
     }
     op->erase();
     return success();
+  }
+
+  static void remark(CallbackOp callback) {
+    double taken = 0, given = 0;
+    unsigned numTokens = callback.getOrdered() ? 1 : 0;
+    for (Value operand : callback.getOperands().drop_front(numTokens)) {
+      taken += getTensorBytes(operand.getType());
+    }
+    for (Value result : callback.getResults().drop_front(numTokens)) {
+      given += getTensorBytes(result.getType());
+    }
+    callback.emitRemark() << "callback '" << callback.getName()
+                          << "' runs on the first device: "
+                          << static_cast<int64_t>(taken)
+                          << " bytes are gathered there, "
+                          << static_cast<int64_t>(given)
+                          << " bytes come back to all devices";
   }
 
   LogicalResult replicate(Operation *op) {

@@ -29,6 +29,11 @@ struct AlpaInlinerInterface : public DialectInlinerInterface {
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
     return true;
   }
+
+  /// Bodies of `alpa.manual` call functions as any other code does.
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
 };
 } // namespace
 

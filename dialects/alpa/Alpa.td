@@ -6,6 +6,7 @@
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
 include "dialects/alpa/ShardingRuleInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -235,6 +236,97 @@ def Alpa_ReshardOp : Alpa_Op<"reshard", [Pure, SameOperandsAndResultType]> {
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
+}
+
+def Alpa_CallbackOp : Alpa_Op<"callback", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "A call of a function of the host";
+  let description = [{
+    Runs on the first device of the mesh with its operands whole; its results
+    reach all devices. Its operands are replicated. `index` says which function
+    of those beside the program. Unless it is `pure` it is neither removed nor
+    made again; a pure one may be left out where nothing uses its results.
+
+    An `ordered` callback runs after those before it: it takes a token first and
+    gives one first, which the next one takes.
+
+    Examples:
+    ```mlir
+    %1 = alpa.callback "sin" index 0 pure (%0) : (tensor<8xf32>) -> tensor<8xf32>
+    %3 = alpa.callback "log" index 1 ordered (%2, %1)
+        : (tensor<i32>, tensor<8xf32>) -> tensor<i32>
+    ```
+
+    **Constraints:**
+    - (C1) `index` is not negative;
+    - (C2) the first operand and the first result of an ordered callback are its
+      tokens, `tensor<i32>`;
+    - (C3) a pure callback is not ordered.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$operands, StrAttr:$name,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$index,
+                       UnitAttr:$ordered, UnitAttr:$pure);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $name `index` $index (`ordered` $ordered^)? (`pure` $pure^)? `(` $operands `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Alpa_ManualOp : Alpa_Op<"manual", [IsolatedFromAbove, SingleBlock]> {
+  let summary = "A computation that its author has split by hand";
+  let description = [{
+    Every device runs `body` on its blocks of the operands, which then makes its
+    blocks of the results; what the devices exchange stands in the body. `ins`
+    and `outs` say per value and dimension which axes of `mesh` split it, major
+    to minor; over axes that are not named a value is replicated. The mesh that
+    is planned for must be the same one.
+
+    Example:
+    ```mlir
+    %1 = alpa.manual (%0) on <["data"=2, "model"=4]>
+        ins [[["data"], []]] outs [[["data"], ["model"]]]
+        : (tensor<8x4xf32>) -> tensor<8x4xf32> {
+    ^bb0(%a: tensor<4x4xf32>):
+      ...
+      alpa.yield %b : tensor<4x1xf32>
+    }
+    ```
+
+    **Constraints:**
+    - (C1) there is an entry per value, and in it one per dimension;
+    - (C2) an entry names axes of the mesh, which a value names once, and within
+      a dimension in the order of the mesh;
+    - (C3) the axes of a dimension divide it;
+    - (C4) `body` takes blocks of the operands and yields blocks of the results.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$operands, Alpa_MeshAttr:$mesh,
+                       ArrayAttr:$ins, ArrayAttr:$outs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $operands `)` `on` $mesh `ins` $ins `outs` $outs attr-dict `:`
+    functional-type(operands, results) $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How an operand, or a result, lies on the mesh: per axis the dimension
+    /// that it splits, -1 for none.
+    ::llvm::SmallVector<int8_t, 4> getOperandRow(unsigned index);
+    ::llvm::SmallVector<int8_t, 4> getResultRow(unsigned index);
+  }];
+}
+
+def Alpa_YieldOp : Alpa_Op<"yield", [
+    Pure, ReturnLike, Terminator, HasParent<"ManualOp">]> {
+  let summary = "What a computation that is split by hand makes on a device";
+  let description = [{
+    Example: `alpa.yield %0 : tensor<4x4xf32>`
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$operands);
+  let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
 }
 
 #endif // DIALECTS_ALPA_ALPA_TD

@@ -94,10 +94,16 @@ def check_inputs(plan: Plan, avals: Sequence[jax.ShapeDtypeStruct], args: Sequen
     for index, (arg, aval) in enumerate(zip(args, avals, strict=True)):
         name = _name(plan, index)
         check_input(plan.name, name, aval, checked_aval(plan.name, name, arg))
-        if hasattr(arg, "is_deleted") and arg.is_deleted():
-            raise deleted_error(plan.name, name)
+    check_alive(plan, args)
     donated = frozenset(i for i, value in enumerate(plan.inputs) if value.is_donated)
     check_shared(plan.name, args, donated, lambda i: plan.inputs[i].value.name or f"input {i}")
+
+
+def check_alive(plan: Plan, args: Sequence[Any]) -> None:
+    """Refuses arrays whose buffers are gone, as an `InputError`."""
+    for index, arg in enumerate(args):
+        if hasattr(arg, "is_deleted") and arg.is_deleted():
+            raise deleted_error(plan.name, _name(plan, index))
 
 
 def check_shared(

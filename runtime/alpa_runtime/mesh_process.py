@@ -90,6 +90,9 @@ class MeshProcess:
             RuntimeMeshError: the process has other devices than its mesh needs.
         """
         self._place = place
+        # Programs come as text with types of their own, and arrays with theirs: none is to be
+        # narrowed because the driver's context was another one.
+        jax.config.update("jax_enable_x64", True)
         if num_hosts > 1:
             # Of the CPU client alone: it has no collectives between processes otherwise.
             jax.config.update("jax_cpu_collectives_implementation", "gloo")

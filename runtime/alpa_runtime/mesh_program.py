@@ -12,6 +12,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
+from alpa_runtime.callbacks import HostCalls
 from alpa_runtime.context import outside_mesh, outside_trace
 from alpa_runtime.errors import InputError, ProgramError
 from alpa_runtime.inputs import (
@@ -40,6 +41,7 @@ class MeshProgram:
 
     def __init__(self, program: SpmdProgram, mesh: Mesh):
         self.program = program
+        self._calls = HostCalls(program.callbacks) if program.callbacks else None
         self.in_shardings = tuple(
             NamedSharding(mesh, value.logical_spec) for value in program.inputs
         )
@@ -53,7 +55,7 @@ class MeshProgram:
         # Arrays that come with another sharding make jax refuse the call. As long as none did, the
         # arguments go to it unseen; afterwards each is looked at first.
         self._must_place = False
-        self._function = _global_function(program, mesh)
+        self._function = _global_function(program, mesh, self._calls)
         self._jitted = jax.jit(
             self._function,
             in_shardings=self.in_shardings,
@@ -171,9 +173,28 @@ class MeshProgram:
         return self._compiled
 
 
-def _global_function(program: SpmdProgram, mesh: Mesh) -> Any:
+class TalkingProgram(MeshProgram):
+    """A program that calls functions of the host; a call returns once they have run."""
+
+    def __call__(self, *args: Any) -> tuple[jax.Array, ...]:
+        """Runs the program; see `MeshProgram`.
+
+        Raises:
+            jax.errors.JaxRuntimeError: a function of the host failed.
+        """
+        assert self._calls is not None
+        with self._calls.running(self.program.name):
+            return super().__call__(*args)
+
+
+def bind_program(program: SpmdProgram, mesh: Mesh) -> MeshProgram:
+    """A program on the devices of a mesh."""
+    return (TalkingProgram if program.callbacks else MeshProgram)(program, mesh)
+
+
+def _global_function(program: SpmdProgram, mesh: Mesh, calls: HostCalls | None) -> Any:
     """The function of global arrays that ``jit`` compiles."""
-    module = LocalModule.of(program)
+    module = LocalModule.of(program, calls)
     if program.is_global:
         return _restoring(program, module)
     # One trace per program; the lambda keeps jit from writing the module's repr in its name.

@@ -10,7 +10,7 @@ from typing import Any
 from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.analysis import ProgramReport
-from alpa_runtime.mesh_program import MeshProgram
+from alpa_runtime.mesh_program import MeshProgram, bind_program
 from alpa_runtime.plan import Free, Instruction, Plan, Recv, Run, Send
 from alpa_runtime.tracing import Tracer
 from alpa_runtime.transport.interface import Mail, Transport
@@ -57,7 +57,7 @@ class MeshWorker:
                 program = plan.programs[one.program]
                 if not donates:
                     program = dataclasses.replace(program, donated=())
-                self._programs[one.program] = MeshProgram(program, mesh)
+                self._programs[one.program] = bind_program(program, mesh)
         self.instructions = tuple(
             (one, self._performer(one, transport)) for one in plan.instructions[number]
         )

@@ -45,7 +45,16 @@ def save(plan: Plan, path: str | os.PathLike[str]) -> None:
     Args:
         plan: what is written.
         path: the file; one that exists is replaced.
+
+    Raises:
+        ProgramError: the plan calls functions of this process.
     """
+    for program in plan.programs:
+        for function in program.callbacks:
+            raise ProgramError(
+                f"plan of {plan.name} calls back into Python ({function.name}), which no file can "
+                "hold: save the plan of the function without the call"
+            )
     target = Path(path)
     temporary = target.with_name(target.name + f".{os.getpid()}.part")
     programs = [dataclasses.replace(program, text="") for program in plan.programs]
@@ -105,7 +114,7 @@ def _read(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
 
 def _encode(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        data = {f.name: _encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        data = {name: _encode(getattr(value, name)) for name in _saved(type(value))}
         for tag, cls in _INSTRUCTIONS.items():
             if isinstance(value, cls):
                 data["op"] = tag
@@ -113,6 +122,11 @@ def _encode(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_encode(part) for part in value]
     return value
+
+
+def _saved(cls: type[Any]) -> list[str]:
+    """What a file has of a type: all that makes two of it equal."""
+    return [field.name for field in dataclasses.fields(cls) if field.compare]
 
 
 def _decode(kind: Any, data: Any, where: str) -> Any:
@@ -159,7 +173,7 @@ def _decode_union(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
 
 
 def _decode_dataclass(cls: type[Any], data: Any, where: str) -> Any:
-    names = [f.name for f in dataclasses.fields(cls)]
+    names = _saved(cls)
     if not isinstance(data, dict) or set(data) != set(names):
         found = sorted(data) if isinstance(data, dict) else data
         raise ProgramError(f"{where} has {found!r:.200}, a {cls.__name__} has {names}")

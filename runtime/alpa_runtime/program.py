@@ -6,6 +6,8 @@ import dataclasses
 import hashlib
 import itertools
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,6 +18,10 @@ from alpa_runtime.keys import key_dtype, key_shape
 
 DimSharding = tuple[tuple[str, ...], ...]
 """Per tensor dimension the mesh axes that split it, major first; () leaves it whole."""
+
+
+TensorType = tuple[tuple[int, ...], str]
+"""Shape and dtype name of a tensor."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +141,24 @@ class ValueSpec:
         return math.prod(self.local_shape(mesh)) * numpy_dtype(self.dtype).itemsize
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class HostFunction:
+    """A function of the host that a program calls (``custom_call @alpa_callback``).
+
+    Attributes:
+        name: what messages call it.
+        call: takes flat operands, arrays on the CPU, and returns flat results.
+        operands, results: their shapes and dtype names; of typed PRNG keys those of their data.
+        key_impls: per operand the PRNG implementation of typed keys.
+    """
+
+    name: str
+    call: Callable[..., Sequence[Any]]
+    operands: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]
+    key_impls: tuple[str | None, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class SpmdProgram:
     """A program of the devices of one mesh.
@@ -151,6 +175,8 @@ class SpmdProgram:
         name: what profiles and messages call the program.
         is_global: the text is the program of the whole arrays instead, with shardings that XLA's
             partitioner follows.
+        callbacks: functions of the host that the text calls, by number. They are of this process:
+            no part of what the program is, and not saved with it.
     """
 
     text: str
@@ -160,6 +186,7 @@ class SpmdProgram:
     donated: tuple[int, ...] = ()
     name: str = "program"
     is_global: bool = False
+    callbacks: tuple[HostFunction, ...] = dataclasses.field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names = [axis for axis, _ in self.mesh]

@@ -15,7 +15,7 @@ from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import Function, TracedProgram
 from stablehlo_alpa.inter_op import ManualStages, PipelineOptions
-from stablehlo_alpa.inter_op.planner import count_layers, mark_layers
+from stablehlo_alpa.inter_op.slicing import mark_layers
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.layers import FollowInputs, flatten_for, order_of_use
 
@@ -82,7 +82,7 @@ class Following:
                 "a training step takes PipeshardParallel(...), FollowParallel() is for what only "
                 "reads the state (evaluation, sampling, metrics)"
             )
-        count = count_layers(mark_layers(program, self.method.num_micro_batches or 1))
+        count = mark_layers(program, self.method.num_micro_batches or 1).num_layers
         meshes = self.meshes[:count]
         longest = max(meshes, key=lambda mesh: len(mesh.axis_names))
         return PipelineOptions(

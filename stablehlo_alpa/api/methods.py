@@ -16,7 +16,7 @@ from stablehlo_alpa.api.batches import batch_inputs, is_key
 from stablehlo_alpa.cluster import DeviceSpec, logical_mesh_shapes, preset_for
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.inter_op import AutoStages, StageOption, check_schedule
+from stablehlo_alpa.inter_op import AutoStages, ScheduleName, StageOption
 from stablehlo_alpa.layers import AutoLayers, LayerOption
 from stablehlo_alpa.planning import (
     Exactly,
@@ -414,7 +414,8 @@ class PipeshardParallel(Method):
                 "UniformStages(mesh_shape=...) or ManualStages(mesh_shapes=...)"
             )
         if self.schedule is not None:
-            check_schedule(self.schedule)
+            # Refuses a name that there is not.
+            ScheduleName(self.schedule)
 
     @property
     def has_layers(self) -> bool:

@@ -32,6 +32,7 @@ from stablehlo_alpa.frontend.signature import (
     placements_of,
     split,
 )
+from stablehlo_alpa.planning import Plan
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -124,15 +125,12 @@ class Parallelized(Generic[P, R]):
         """A method of an object, which is its first argument."""
         return self if instance is None else BoundParallelized(self, instance)
 
-    def plan(self, *args: Any, **kwargs: Any) -> Any:
+    def plan(self, *args: Any, **kwargs: Any) -> Plan:
         """Plans without compiling or touching devices.
 
         Args:
             *args: positional arguments of the function; ``jax.ShapeDtypeStruct`` will do.
             **kwargs: its keyword arguments.
-
-        Returns:
-            a `Plan`, or a `PlannedPipeline` under ``PipeshardParallel``.
         """
         with self._lock:
             return self._prepare(args, kwargs).plan

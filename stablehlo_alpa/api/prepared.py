@@ -13,7 +13,7 @@ from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.errors import CompileError, InfeasibleError
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
-from stablehlo_alpa.inter_op import PipelineOptions, PlannedPipeline, sweep
+from stablehlo_alpa.inter_op import PipelineOptions, sweep
 from stablehlo_alpa.layers import WholeFunction, layer_context
 from stablehlo_alpa.planning import Plan, plan_program
 from stablehlo_alpa.view import progress
@@ -50,7 +50,7 @@ class Prepared:
         self._function, self._settings = function, settings
 
     @functools.cached_property
-    def plan(self) -> Plan | PlannedPipeline:
+    def plan(self) -> Plan:
         """The plan; touches no devices."""
         method = self._settings.method
         if self._following is not None:
@@ -86,13 +86,13 @@ class Prepared:
             return None
         return Following.of(method, self._function, self.args, self.kwargs)
 
-    def _accumulate(self, program: TracedProgram) -> PlannedPipeline:
+    def _accumulate(self, program: TracedProgram) -> Plan:
         """Several micro-batches on one mesh: a pipeline of one stage."""
         return self._sweep(program, self._settings.accumulation_options(program), None)
 
     def _sweep(
         self, program: TracedProgram, options: PipelineOptions, schedule: str | None
-    ) -> PlannedPipeline:
+    ) -> Plan:
         with progress(_log.debug) as say:
             count = self._settings.method.num_micro_batches
             if self._following is not None:

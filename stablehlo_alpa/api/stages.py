@@ -14,8 +14,7 @@ from alpa_runtime import Executable, InputError, LocalExecutable, RuntimeOptions
 from alpa_runtime.analysis import MemoryStats
 from alpa_runtime.checkpoint import Leaf
 
-from stablehlo_alpa.errors import MeshError, ShardingError
-from stablehlo_alpa.inter_op import PlannedPipeline
+from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.planning import Plan
 
 
@@ -59,7 +58,7 @@ class Lowered:
         plan: the plan.
     """
 
-    def __init__(self, plan: Plan | PlannedPipeline, target: Target, backend: str = "alpa"):
+    def __init__(self, plan: Plan, target: Target, backend: str = "alpa"):
         """Takes a plan.
 
         Args:
@@ -76,34 +75,25 @@ class Lowered:
         """Whether `compile` was called."""
         return self._compiled is not None
 
-    def as_text(self, stage: str | int | None = None, phase: str = "forward") -> str:
-        """A module on the way to what is compiled.
+    def as_text(self, step: str | None = None, stage: int = 0) -> str:
+        """A module on the way to what is compiled; see `Plan.module_text`.
 
         Args:
-            stage: of one mesh, the step of the compiler: ``"traced"``, ``"merged"``, ``"planned"``
-                or ``"local"`` (the default). Of a pipeline, the number of a stage, whose per-device
-                program is meant; the first by default.
-            phase: of the stage of a pipeline.
+            step: of compilation, e.g. ``"traced"``, ``"merged"``, ``"planned"`` or ``"local"``; of
+                a stage with several phases the name of one. By default what each device runs.
+            stage: number of the stage, of a pipeline.
 
         Raises:
-            ShardingError: there is no such stage or phase.
+            ShardingError: there is no such stage or step.
         """
-        if isinstance(self.plan, Plan):
-            return self.plan.module_text("local" if stage is None else str(stage))
-        number, stages = 0 if stage is None else stage, self.plan.stages
-        if not isinstance(number, int) or not 0 <= number < len(stages):
-            raise ShardingError(f"stage is {stage!r}, stages are numbers below {len(stages)}")
-        found = stages[number].phase(phase)
-        if found is None:
-            known = [phase.name for phase in stages[number].phases]
-            raise ShardingError(f"stage {stage} has no phase {phase!r}, it has {known}")
-        return found.program.text
+        return self.plan.module_text(step, stage)
 
     def _runtime(self) -> alpa_runtime.Plan:
-        if isinstance(self.plan, PlannedPipeline) or self._backend == "alpa":
+        if self._backend == "alpa":
             return self.plan.runtime
-        exported = self.plan.export(self._backend)
-        program = dataclasses.replace(self.plan.spmd, text=exported, is_global=True)
+        exported, sole = self.plan.export(self._backend), self.plan.runtime.sole_program
+        assert sole is not None
+        program = dataclasses.replace(sole, text=exported, is_global=True)
         return alpa_runtime.Plan.of_program(program)
 
     @functools.cached_property
@@ -145,7 +135,7 @@ class Compiled:
         executable: what runs it.
     """
 
-    def __init__(self, plan: Plan | PlannedPipeline, executable: Executable):
+    def __init__(self, plan: Plan, executable: Executable):
         self.plan = plan
         self.executable = executable
 
@@ -165,7 +155,7 @@ class Compiled:
 
     @property
     def mesh(self) -> Any:
-        """The mesh where there is one; else one of all devices, see ``alpa_runtime.whole_mesh``."""
+        """The mesh where there is one; else one of all devices, whose first axis counts meshes."""
         return self.executable.mesh
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,15 @@ from typing import Any
 import jax
 import numpy as np
 from alpa_runtime.keys import impl_of, is_key, key_shape
-from alpa_runtime.program import numpy_dtype
-from jax.extend.core import jaxprs_in_params
+from alpa_runtime.program import HostFunction, numpy_dtype
 
 from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend.callbacks import (
+    CALLBACKS,
+    CallbackExtraction,
+    callback_name,
+    equations,
+)
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Argument, Function
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
@@ -22,7 +27,6 @@ from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
 
 # Shapes of raw keys: threefry's, and those of the other implementations.
 _RAW_KEYS = {(2,), (4,)}
-_CALLBACKS = {"pure_callback", "io_callback", "debug_callback", "debug_print"}
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class TracedProgram:
         num_parts: the program is that of one of so many equal parts of every batch.
         has_gradients: whether it has a backward pass.
         aliases: flat input -> flat output that is its next-step value.
+        callbacks: functions of the host that the text calls, by number.
     """
 
     name: str
@@ -84,6 +89,7 @@ class TracedProgram:
     declared_batch: frozenset[int] = frozenset()
     num_parts: int = 1
     has_gradients: bool = False
+    callbacks: tuple[HostFunction, ...] = ()
 
     @cached_property
     def alias_option(self) -> str:
@@ -153,8 +159,8 @@ def trace_function(
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
 
     Raises:
-        TraceError: an argument is no array, a batch cannot be cut, the function has side effects or
-            callbacks, is sharded by hand already, or a dimension is not a number.
+        TraceError: an argument is no array, a batch cannot be cut, the function has side effects
+            other than callbacks, or a dimension is not a number.
     """
     call = _Call(function, *function.abstracted(args, kwargs))
     with paused_collection():
@@ -163,8 +169,9 @@ def trace_function(
             boundary = _boundary(function, traced, len(args), batch_argnums)
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
-        check_supported(function.name, traced.jaxpr)
-        text = call.text()
+        talk = CallbackExtraction(function.name, traced.jaxpr)
+        check_supported(function.name, talk.closed, effects=talk.effects, allows_shard_map=True)
+        text = call.text(traced, talk)
     boundary = _boundary(function, traced, len(args), batch_argnums)
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     return TracedProgram(
@@ -183,7 +190,8 @@ def trace_function(
         aliases=boundary.aliases,
         declared_batch=boundary.batch if batch_argnums else frozenset(),
         num_parts=num_micro_batches,
-        has_gradients=any(map(_is_backward, _walk(traced.jaxpr.jaxpr))),
+        callbacks=talk.functions,
+        has_gradients=any(map(_is_backward, equations(traced.jaxpr.jaxpr))),
     )
 
 
@@ -198,8 +206,18 @@ class _Call:
     def trace(self) -> jax.stages.Traced:
         return self.function.trace(self.args, self.kwargs)
 
-    def text(self) -> str:
-        asm: str = self.function.lower(self.args, self.kwargs).operation.get_asm(
+    def text(self, traced: jax.stages.Traced, talk: CallbackExtraction) -> str:
+        if talk.functions:
+            types = [
+                jax.ShapeDtypeStruct(
+                    aval.shape, aval.dtype, weak_type=bool(getattr(aval, "weak_type", False))
+                )
+                for aval in traced.jaxpr.in_avals
+            ]
+            module = talk.lower(types).compiler_ir("stablehlo")
+        else:
+            module = self.function.lower(self.args, self.kwargs)
+        asm: str = module.operation.get_asm(
             print_generic_op_form=True, enable_debug_info=True, assume_verified=True
         )
         return asm
@@ -282,40 +300,43 @@ def _value(name: str, aval: Any) -> TracedValue:
     return TracedValue(name, shape, "uint32", impl, False)
 
 
-def _walk(jaxpr: Any) -> Iterator[Any]:
-    """Every equation of a jaxpr, those of inner jaxprs included."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for inner in jaxprs_in_params(equation.params):
-            yield from _walk(inner)
-
-
 def _is_backward(equation: Any) -> bool:
     """Whether reverse-mode differentiation made an equation, or stands around its results."""
     scope = str(equation.source_info.name_stack)
     return "transpose(" in scope or GRADIENT_SCOPE in scope
 
 
-def check_supported(name: str, closed: Any) -> None:
-    """Refuses what no planned program can do, as a `TraceError`."""
-    for equation in _walk(closed.jaxpr):
+def check_supported(
+    name: str,
+    closed: Any,
+    effects: Collection[Any] | None = None,
+    *,
+    allows_shard_map: bool = False,
+) -> None:
+    """Refuses what no planned program can do, as a `TraceError`.
+
+    Args:
+        name: of the function.
+        closed: its jaxpr.
+        effects: those that it may not have; all when None.
+        allows_shard_map: whether parts of it may be split by hand.
+    """
+    for equation in equations(closed.jaxpr):
         primitive = equation.primitive.name
-        if primitive in _CALLBACKS:
-            callback = equation.params.get("callback")
-            target = getattr(callback, "callback_func", callback)
-            called = getattr(target, "__name__", None) or primitive
+        if primitive in CALLBACKS:
             raise TraceError(
-                f"{name} calls back into Python ({primitive}: {called}), which a planned program "
-                "cannot do; take the call out of the function"
+                f"{name} calls back into Python ({callback_name(equation)}), which a planned "
+                "program cannot do here; take the call out of the function"
             )
-        if primitive == "shard_map":
+        if primitive == "shard_map" and not allows_shard_map:
             raise TraceError(
                 f"{name} contains a shard_map: it is sharded by hand already and cannot be "
                 "planned; pass the function that shard_map was applied to"
             )
-    if closed.effects:
-        effects = ", ".join(sorted(str(effect) for effect in closed.effects))
-        raise TraceError(f"{name} has side effects ({effects}), a planned program cannot have any")
+    effects = closed.effects if effects is None else effects
+    if effects:
+        found = ", ".join(sorted(str(effect) for effect in effects))
+        raise TraceError(f"{name} has side effects ({found}), a planned program cannot have any")
 
 
 def _subtree(start: int, tree: Any) -> Subtree:

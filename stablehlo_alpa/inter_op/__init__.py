@@ -3,21 +3,17 @@
 from stablehlo_alpa.inter_op.options import (
     AutoStages,
     ManualStages,
+    PipelineOptions,
     StageOption,
     UniformStages,
 )
-from stablehlo_alpa.inter_op.planner import (
-    Alternative,
-    PipelineOptions,
-    PlannedPipeline,
-    plan_pipeline,
-)
-from stablehlo_alpa.inter_op.schedules import (
-    KNOWN_SCHEDULES,
+from stablehlo_alpa.inter_op.planner import plan_pipeline
+from stablehlo_alpa.inter_op.sweep import sweep
+from stablehlo_alpa.planning.schedules import (
     Schedule,
+    ScheduleName,
     Task,
     TaskKind,
-    check_schedule,
     gpipe,
     inference,
     interleaved,
@@ -25,21 +21,17 @@ from stablehlo_alpa.inter_op.schedules import (
     one_f_one_b,
     zero_bubble,
 )
-from stablehlo_alpa.inter_op.sweep import sweep
 
 __all__ = [
-    "KNOWN_SCHEDULES",
-    "Alternative",
     "AutoStages",
     "ManualStages",
     "PipelineOptions",
-    "PlannedPipeline",
     "Schedule",
+    "ScheduleName",
     "StageOption",
     "Task",
     "TaskKind",
     "UniformStages",
-    "check_schedule",
     "gpipe",
     "inference",
     "interleaved",

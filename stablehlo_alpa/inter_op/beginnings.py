@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from alpa_runtime import SpmdProgram, ValueSpec
 from alpa_runtime.program import numpy_dtype
 
-from stablehlo_alpa.planning.tensor_type import tensor_type
+from stablehlo_alpa.compiler import tensor_type
 
 _Mesh = tuple[tuple[str, int], ...]
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from alpa_runtime import SpmdProgram, ValueSpec
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.compiler import tensor_type
 from stablehlo_alpa.cost import CollectiveKind, collective_seconds
 from stablehlo_alpa.inter_op.cross_mesh import Axes, CrossMeshTransfer
-from stablehlo_alpa.planning.tensor_type import tensor_type
 
 
 def gather_program(

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence, Set
 from alpa_runtime import SpmdProgram
 from alpa_runtime.plan import Free, Instruction, Recv, Run, Send
 
-from stablehlo_alpa.inter_op.schedules import Schedule
-from stablehlo_alpa.inter_op.stage import PhaseProgram, PlannedStage, Slot, as_held
+from stablehlo_alpa.planning.schedules import Schedule
+from stablehlo_alpa.planning.stage import PhaseProgram, PlannedStage, Slot, SlotKind, as_held
 
 
 class Lifetimes:
@@ -28,7 +28,7 @@ class Lifetimes:
             for number, stage in enumerate(stages)
             for phase in stage.phases
             for slot in phase.outputs
-            if slot.kind == "transfer"
+            if slot.kind is SlotKind.TRANSFER
         }
 
     def donated(self, stage: int, phase: PhaseProgram) -> tuple[int, ...]:
@@ -42,11 +42,12 @@ class Lifetimes:
 
     def _is_replaced(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
         """Whether a phase makes the next value of a sum or of the step's state."""
-        if slot.kind == "accumulator":
+        if slot.kind is SlotKind.ACCUMULATOR:
             return not phase.runs_once
-        if slot.kind != "input" or slot.number not in self._next_values or not phase.runs_once:
+        is_state = slot.kind is SlotKind.INPUT and slot.number in self._next_values
+        if not is_state or not phase.runs_once:
             return False
-        if Slot("output", self._next_values[slot.number]) not in phase.outputs:
+        if Slot(SlotKind.OUTPUT, self._next_values[slot.number]) not in phase.outputs:
             return False
         return self._is_last_user(stage, phase, slot)
 
@@ -55,7 +56,7 @@ class Lifetimes:
         places = [
             as_held(value)
             for slot, value in zip(phase.outputs, phase.program.outputs, strict=True)
-            if slot.kind in ("local", "transfer")
+            if slot.kind in (SlotKind.LOCAL, SlotKind.TRANSFER)
         ]
         donated = set()
         for index, (slot, value) in enumerate(zip(phase.inputs, phase.program.inputs, strict=True)):
@@ -68,10 +69,10 @@ class Lifetimes:
         """Whether a phase is the last of its mesh that uses an activation."""
         if phase.runs_once or slot in phase.outputs:
             return False
-        if slot.kind == "local":
+        if slot.kind is SlotKind.LOCAL:
             makers = [p for p in self._stages[stage].phases if slot in p.outputs]
             is_passing = bool(makers) and not makers[0].runs_once
-        elif slot.kind == "transfer":
+        elif slot.kind is SlotKind.TRANSFER:
             maker, made_by = self.makers[slot.number]
             # What a stage of the same mesh has made may still have to be sent to others.
             is_elsewhere = self._schedule.mesh_of(maker) != self._schedule.mesh_of(stage)
@@ -86,7 +87,8 @@ class Lifetimes:
         users = [
             (other, p.name)
             for other, planned in enumerate(self._stages)
-            if self._schedule.mesh_of(other) == mesh and (other == stage or slot.kind != "local")
+            if self._schedule.mesh_of(other) == mesh
+            and (other == stage or slot.kind is not SlotKind.LOCAL)
             for p in planned.phases
             if slot in p.inputs
         ]

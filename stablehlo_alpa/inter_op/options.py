@@ -1,13 +1,16 @@
-"""How layers become stages and stages get their submeshes."""
+"""How a pipeline is wanted: layers become stages, stages get their submeshes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.planning.schedules import ScheduleName
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,38 @@ class ManualStages(StageOption):
 
 
 @dataclass(frozen=True)
+class PipelineOptions:
+    """What a pipeline is planned under.
+
+    Attributes:
+        cluster: all devices.
+        stages: how stages are formed.
+        num_micro_batches: of a step.
+        schedule: of the tasks; its name will do.
+        num_chunks: stages per mesh, for the interleaved schedule.
+        reduction: how results of independent micro-batches are joined, ``"mean"`` or ``"sum"``.
+        prescription: what is prescribed for inputs of the step.
+        mesh_shapes: logical meshes of a stage to try; None for all.
+        axis_names: names of their axes, at least as many as they have; None for the usual ones.
+        solve: budget and limits of the intra-operator plans.
+    """
+
+    cluster: ClusterSpec
+    stages: StageOption
+    num_micro_batches: int = 1
+    schedule: str = ScheduleName.ONE_F_ONE_B
+    num_chunks: int = 1
+    reduction: str = "mean"
+    prescription: Prescription = field(default_factory=Prescription)
+    mesh_shapes: tuple[tuple[int, ...], ...] | None = None
+    axis_names: tuple[str, ...] | None = None
+    solve: SolveOptions = field(default_factory=SolveOptions)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schedule", ScheduleName(self.schedule))
+
+
+@dataclass(frozen=True)
 class StageAssignment:
     """Stages of layers on submeshes.
 
@@ -90,6 +125,23 @@ class StageAssignment:
     def num_stages(self) -> int:
         """Stages."""
         return len(self.submeshes)
+
+    def layers_of(self, stage: int) -> tuple[int, ...]:
+        """Numbers of a stage's layers."""
+        return tuple(i for i, number in enumerate(self.stage_of_layer) if number == stage)
+
+    def first_devices(self, num_meshes: int) -> list[int]:
+        """Where the devices of each mesh begin.
+
+        Largest first, so that none reaches over the border of a host without need (paper, Theorem
+        1).
+        """
+        sizes = [hosts * devices for hosts, devices in self.submeshes[:num_meshes]]
+        starts, position = [0] * num_meshes, 0
+        for mesh in sorted(range(num_meshes), key=lambda mesh: -sizes[mesh]):
+            starts[mesh] = position
+            position += sizes[mesh]
+        return starts
 
 
 def uniform(

@@ -7,27 +7,11 @@ from dataclasses import dataclass
 from alpa_runtime import Resharding, SpmdProgram, ValueSpec
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.compiler import format_sharding, run_passes, tensor_type
 from stablehlo_alpa.inter_op.cross_mesh import CrossMeshTransfer, plan_transfer
 from stablehlo_alpa.inter_op.gather import gather_program, gather_seconds
-from stablehlo_alpa.inter_op.stage_planner import inside_bytes, program_seconds
-from stablehlo_alpa.planning.compiler import run_passes
-from stablehlo_alpa.planning.notation import format_sharding
-from stablehlo_alpa.planning.tensor_type import tensor_type
-
-
-@dataclass(frozen=True)
-class Priced:
-    """A program and what it costs.
-
-    Attributes:
-        program: the program.
-        time_s: predicted seconds.
-        inside_bytes: per device, what it needs beside its inputs and outputs.
-    """
-
-    program: SpmdProgram
-    time_s: float = 0.0
-    inside_bytes: float = 0.0
+from stablehlo_alpa.planning.lowering import inside_bytes, program_seconds
+from stablehlo_alpa.planning.stage import CostedProgram
 
 
 @dataclass(frozen=True)
@@ -42,7 +26,7 @@ class Route:
 
     landing: ValueSpec
     resharding: Resharding
-    gather: Priced | None
+    gather: CostedProgram | None
 
 
 class Router:
@@ -52,7 +36,7 @@ class Router:
         """For meshes of such devices."""
         self._device = device
         self._routes: dict[tuple[object, ...], Route] = {}
-        self._reshards: dict[tuple[object, ...], Priced] = {}
+        self._reshards: dict[tuple[object, ...], CostedProgram] = {}
 
     def route(
         self, source: ValueSpec, source_mesh: LogicalMesh, target: ValueSpec, mesh: LogicalMesh
@@ -66,12 +50,16 @@ class Router:
             self._routes[key] = Route(landing, found.resharding, gather)
         return self._routes[key]
 
-    def _gather(self, transfer: CrossMeshTransfer, target: ValueSpec, mesh: LogicalMesh) -> Priced:
+    def _gather(
+        self, transfer: CrossMeshTransfer, target: ValueSpec, mesh: LogicalMesh
+    ) -> CostedProgram:
         name = f"gather_{len(self._routes)}"
         program = gather_program(transfer, target, tuple(mesh.axes), name)
-        return Priced(program, gather_seconds(transfer, mesh, self._device), inside_bytes(program))
+        return CostedProgram(
+            program, gather_seconds(transfer, mesh, self._device), inside_bytes(program)
+        )
 
-    def reshard(self, source: ValueSpec, target: ValueSpec, mesh: LogicalMesh) -> Priced:
+    def reshard(self, source: ValueSpec, target: ValueSpec, mesh: LogicalMesh) -> CostedProgram:
         """The program that brings a value of a mesh into another sharding."""
         key = (source, target, tuple(mesh.axes))
         if key not in self._reshards:
@@ -82,7 +70,7 @@ class Router:
             local, _ = run_passes(planned, "builtin.module(alpa-spmd-pipeline)", name)
             program = SpmdProgram(local, tuple(mesh.axes), (source,), (target,), (), name)
             seconds = program_seconds(planned, local, mesh, self._device)
-            self._reshards[key] = Priced(program, seconds, inside_bytes(program))
+            self._reshards[key] = CostedProgram(program, seconds, inside_bytes(program))
         return self._reshards[key]
 
 

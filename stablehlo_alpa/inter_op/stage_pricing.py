@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-import stablehlo_alpa._core as _core
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
+from stablehlo_alpa.compiler import Signature, tensor_bytes, without_locations
 from stablehlo_alpa.errors import InfeasibleError, MeshError
-from stablehlo_alpa.inter_op.stage_planner import StageCandidate, prepare_stage, solve_stage
+from stablehlo_alpa.inter_op.slicing import LayeredStep
+from stablehlo_alpa.inter_op.stage_planner import prepare_stage
 from stablehlo_alpa.inter_op.stage_search import StageChoice
-from stablehlo_alpa.intra_op import MemoryModel, SolveOptions
-from stablehlo_alpa.planning.compiler import run_passes
-from stablehlo_alpa.planning.tensor_type import tensor_bytes
+from stablehlo_alpa.intra_op import MemoryModel, SolveOptions, SolverCache
+from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, solve_on
+from stablehlo_alpa.planning.stage import Slot, SlotKind
 
 _log = logging.getLogger(__name__)
 
@@ -91,19 +92,17 @@ class StagePricing:
 
     def __init__(
         self,
-        layered: str,
-        num_layers: int,
+        layered: LayeredStep,
         cluster: ClusterSpec,
         num_micro_batches: int,
         options: SolveOptions,
-        name: str,
     ) -> None:
         """Takes a step with layers and phases; see ``alpa-mark-layers``."""
         # Without locations the text is short and equal layers are equal.
-        self._text = _core.run_pipeline(layered, "builtin.module()", True, False)[0]
-        self._num_layers, self._cluster = num_layers, cluster
-        self._micro_batches, self._options, self._name = num_micro_batches, options, name
-        self._cache = _core.SolverCache()
+        self._layered = replace(layered, text=without_locations(layered.text))
+        self._num_layers, self._cluster = layered.num_layers, cluster
+        self._micro_batches, self._options = num_micro_batches, options
+        self._cache = SolverCache()
         self._prices: dict[tuple[str, Submesh], StagePrice | InfeasibleError] = {}
         self.refusals: list[InfeasibleError] = []
 
@@ -118,9 +117,9 @@ class StagePricing:
         meshes = submeshes(self._cluster)
         for first in range(self._num_layers):
             for last in range(first, self._num_layers):
-                merged, digest, received = self._prepare(first, last)
+                subject, digest, received = self._prepare(first, last)
                 for submesh in meshes:
-                    price = self._price(merged, digest, submesh)
+                    price = self._price(subject, digest, submesh)
                     if isinstance(price, InfeasibleError):
                         self.refusals.append(price)
                         continue
@@ -128,31 +127,32 @@ class StagePricing:
                     most = price.most_in_flight(budget)
                     yield StageChoice(first, last, submesh.num_devices, time, most, submesh)
 
-    def _prepare(self, first: int, last: int) -> tuple[str, str, float]:
+    def _prepare(self, first: int, last: int) -> tuple[Subject, str, float]:
         """A run of layers with roles, its digest, and the bytes it receives per micro-batch."""
-        stages = [
+        stages = tuple(
             int(layer >= first) + int(layer > last) - int(first == 0)
             for layer in range(self._num_layers)
-        ]
-        slicing = f"alpa-slice-stages{{stages={','.join(map(str, stages))}}}"
-        text, _ = run_passes(self._text, f"builtin.module({slicing})", self._name)
-        sliced = _core.submodules(text)[f"stage_{stages[first]}"]
-        merged = prepare_stage(sliced, f"{self._name} layers {first} to {last}")
-        digest = hashlib.sha256(_POSITIONS.sub(r"alpa.\1", merged).encode()).hexdigest()
-        signature = _core.signature(merged)
+        )
+        sliced = self._layered.slice(stages)[f"stage_{stages[first]}"]
+        subject = prepare_stage(sliced, f"{self._layered.name} layers {first} to {last}")
+        digest = hashlib.sha256(_POSITIONS.sub(r"alpa.\1", subject.merged).encode()).hexdigest()
+        signature = Signature.of(subject.merged)
+        inputs = zip(
+            map(Slot.parse, signature.inputs.kinds),
+            signature.inputs.types,
+            signature.input_once,
+            strict=True,
+        )
         received = sum(
             tensor_bytes(type_) / (self._micro_batches if is_once else 1)
-            for kind, type_, is_once in zip(
-                signature["input_kinds"],
-                signature["input_types"],
-                signature["input_once"],
-                strict=True,
-            )
-            if kind.startswith("transfer")
+            for slot, type_, is_once in inputs
+            if slot.kind is SlotKind.TRANSFER
         )
-        return merged, digest, received
+        return subject, digest, received
 
-    def _price(self, merged: str, digest: str, submesh: Submesh) -> StagePrice | InfeasibleError:
+    def _price(
+        self, subject: Subject, digest: str, submesh: Submesh
+    ) -> StagePrice | InfeasibleError:
         key = (digest, submesh)
         if key not in self._prices:
             cluster = replace(
@@ -160,11 +160,10 @@ class StagePricing:
                 num_hosts=submesh.hosts,
                 devices_per_host=submesh.devices_per_host,
             )
+            options = PlanOptions(cluster, (submesh.mesh_shape,), solve=self._options)
             try:
                 mesh = cluster.logical_mesh(submesh.mesh_shape)
-                candidate = solve_stage(
-                    merged, mesh, cluster.device, self._options, self._name, self._cache
-                )
+                candidate = solve_on(subject, mesh, options, self._cache)
                 self._prices[key] = stage_price(candidate, self._micro_batches)
             except InfeasibleError as error:
                 self._prices[key] = error
@@ -182,7 +181,7 @@ class StagePricing:
         return (link.alpha_s + received / (lanes * link.bandwidth)) if received else 0.0
 
 
-def stage_price(candidate: StageCandidate, num_micro_batches: int) -> StagePrice:
+def stage_price(candidate: Candidate, num_micro_batches: int) -> StagePrice:
     """The price of a solved stage."""
     graph, choice = candidate.priced.graph, candidate.solution.choice
     memory = MemoryModel.of(graph)

@@ -32,15 +32,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from stablehlo_alpa import _core
+from stablehlo_alpa.compiler.stage_sums import Float, Int, StageTable, stage_sums
 
 # Sums of device-seconds are compared with this slack (floating-point noise).
 _RELATIVE = 1e-9
-
-Float = npt.NDArray[np.float64]
-Int = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -159,7 +155,7 @@ class _Table:
         limit are part of; with ``most = -1`` for all numbers.
         """
         lows, highs = self._bands(bound)
-        found: Float = _core.stage_sums(
+        table = StageTable(
             self.firsts,
             self.lasts,
             self.sizes,
@@ -167,12 +163,8 @@ class _Table:
             self.times,
             self.num_layers,
             self.num_devices,
-            most,
-            bound,
-            lows,
-            highs,
         )
-        return found.reshape(self.num_layers + 1, most + 2, self.num_devices + 1)
+        return stage_sums(table, most, bound, lows, highs)
 
     def _bands(self, bound: float) -> tuple[Int, Int]:
         """Per layer the numbers of devices from it on that can be part of a solution, end excluded.

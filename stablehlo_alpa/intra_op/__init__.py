@@ -1,5 +1,6 @@
 """Intra-operator planning: one strategy per operator, by integer linear programming."""
 
+from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost.strategy_graph import StrategyGraph
 from stablehlo_alpa.intra_op.diff import Difference, diff
 from stablehlo_alpa.intra_op.explain import Explanation, explain
@@ -13,6 +14,7 @@ __all__ = [
     "MemoryModel",
     "Solution",
     "SolveOptions",
+    "SolverCache",
     "StrategyGraph",
     "diff",
     "explain",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from stablehlo_alpa.intra_op.solution import Solution
 from stablehlo_alpa.units import format_bytes, format_seconds
 
 _SHOWN = 20
+
+MeshShapes = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,15 @@ class Difference:
     """Two plans side by side, the largest changes first.
 
     Attributes:
-        mesh_shapes: of both plans.
+        mesh_shapes: of both plans, one per part.
         compute_s, communication_s, reshard_s: seconds per step of both plans.
-        memory_bytes: peak bytes per device of both plans, as the planner counts them.
+        memory_bytes: peak bytes per device of both plans, of the fullest part, as the planner
+            counts them.
         changes: operators that both have, with other strategies or seconds.
         only_first, only_second: operators that one of them lacks.
     """
 
-    mesh_shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    mesh_shapes: tuple[MeshShapes, MeshShapes]
     compute_s: tuple[float, float]
     communication_s: tuple[float, float]
     reshard_s: tuple[float, float]
@@ -59,7 +63,10 @@ class Difference:
     only_second: tuple[str, ...]
 
     def __str__(self) -> str:
-        meshes = ["x".join(map(str, shape)) or "one device" for shape in self.mesh_shapes]
+        meshes = [
+            " + ".join("x".join(map(str, shape)) or "one device" for shape in shapes)
+            for shapes in self.mesh_shapes
+        ]
         lines = [f"{'':12}{'first':>12}{'second':>12}  (mesh {meshes[0]}, mesh {meshes[1]})"]
         for name, (one, two) in (
             ("compute", self.compute_s),
@@ -82,24 +89,37 @@ class Difference:
         return "\n".join(lines)
 
 
-def diff(
-    first: PricedGraph, first_plan: Solution, second: PricedGraph, second_plan: Solution
-) -> Difference:
+Chosen = Sequence[tuple[PricedGraph, Solution]]
+"""The parts of a plan, each on its mesh: strategies in seconds, and the chosen ones."""
+
+
+def diff(first: Chosen, second: Chosen) -> Difference:
     """Compares two plans operator by operator, by name."""
-    rows = [_operators(first, first_plan), _operators(second, second_plan)]
+    rows = [_operators(first), _operators(second)]
     changes = [
         Change(name, op, label, rows[1][name][1], seconds, rows[1][name][2])
         for name, (op, label, seconds) in rows[0].items()
         if name in rows[1] and (label, seconds) != rows[1][name][1:]
     ]
     changes.sort(key=lambda change: (-abs(change.delta_s), change.name))
-    shapes = [tuple(priced.graph.mesh_shape.tolist()) for priced in (first, second)]
+
+    def total(quantity: str) -> tuple[float, float]:
+        one, two = (sum(getattr(plan, quantity) for _, plan in parts) for parts in (first, second))
+        return one, two
+
+    shapes, peaks = (
+        [
+            tuple(tuple(priced.graph.mesh_shape.tolist()) for priced, _ in parts)
+            for parts in (first, second)
+        ],
+        [max(plan.memory_peak_bytes for _, plan in parts) for parts in (first, second)],
+    )
     return Difference(
         mesh_shapes=(shapes[0], shapes[1]),
-        compute_s=(first_plan.compute_s, second_plan.compute_s),
-        communication_s=(first_plan.communication_s, second_plan.communication_s),
-        reshard_s=(first_plan.reshard_s, second_plan.reshard_s),
-        memory_bytes=(first_plan.memory_peak_bytes, second_plan.memory_peak_bytes),
+        compute_s=total("compute_s"),
+        communication_s=total("communication_s"),
+        reshard_s=total("reshard_s"),
+        memory_bytes=(peaks[0], peaks[1]),
         changes=tuple(changes),
         only_first=tuple(name for name in rows[0] if name not in rows[1]),
         only_second=tuple(name for name in rows[1] if name not in rows[0]),
@@ -115,11 +135,17 @@ def operator_seconds(priced: PricedGraph, solution: Solution) -> Float:
     return seconds
 
 
-def _operators(priced: PricedGraph, solution: Solution) -> dict[str, tuple[str, str, float]]:
-    graph = priced.graph
-    seconds = operator_seconds(priced, solution).tolist()
-    rows = (graph.node_offset[:-1] + solution.choice).tolist()
-    return {
-        name: (op, graph.strategy_label[row], s)
-        for name, op, row, s in zip(graph.node_name, graph.node_op, rows, seconds, strict=True)
-    }
+def _operators(parts: Chosen) -> dict[str, tuple[str, str, float]]:
+    """Kind, strategy and seconds by name; what several parts have, e.g. an input, is added up."""
+    found: dict[str, tuple[str, str, float]] = {}
+    for priced, solution in parts:
+        graph = priced.graph
+        seconds = operator_seconds(priced, solution).tolist()
+        rows = (graph.node_offset[:-1] + solution.choice).tolist()
+        own = zip(graph.node_name, graph.node_op, rows, seconds, strict=True)
+        for name, op, row, time_s in own:
+            label = graph.strategy_label[row]
+            _, before, earlier_s = found.get(name, (op, label, 0.0))
+            both = label if before == label else f"{before}, {label}"
+            found[name] = (op, both, earlier_s + time_s)
+    return found

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from stablehlo_alpa import _core
+from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost.strategy_graph import Bool, Int
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.costs import Costs
@@ -59,7 +60,7 @@ class Minimum:
 def minimize(
     costs: Costs,
     *,
-    cache: _core.SolverCache | None = None,
+    cache: SolverCache | None = None,
     time_limit_s: float = 1e9,
     max_table: int | None = None,
     max_work: int | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,19 +75,26 @@ class Explanation:
         return "\n".join([*lines, self.reason])
 
 
-def explain(priced: PricedGraph, solution: Solution, name: str) -> Explanation:
+def explain(parts: Sequence[tuple[PricedGraph, Solution]], name: str) -> Explanation:
     """Lists the strategies of an operator with what each would cost now.
 
     Args:
-        priced: the graph that was solved, in seconds.
-        solution: its solution.
+        parts: of a plan, the graph of each that was solved, in seconds, and its solution.
         name: name of the operator, or a part of it that no other operator has.
 
     Raises:
         ShardingError: no operator, or more than one, has the name; the closest are listed.
     """
+    node = _find([n for priced, _ in parts for n in priced.graph.node_name], name)
+    for priced, solution in parts:
+        if node < priced.graph.num_nodes:
+            return _explanation(priced, solution, node)
+        node -= priced.graph.num_nodes
+    raise AssertionError("names and operators are as many")
+
+
+def _explanation(priced: PricedGraph, solution: Solution, node: int) -> Explanation:
     graph = priced.graph
-    node = _find(graph.node_name, name)
     rows = graph.span(node)
     choice = solution.choice.astype(np.int64)
     reshard = np.zeros(rows.stop - rows.start)
@@ -115,7 +123,7 @@ def explain(priced: PricedGraph, solution: Solution, name: str) -> Explanation:
     return Explanation(graph.node_name[node], graph.node_op[node], tuple(costs), reason)
 
 
-def _find(names: tuple[str, ...], name: str) -> int:
+def _find(names: Sequence[str], name: str) -> int:
     if name in names:
         return names.index(name)
     hits = [i for i, n in enumerate(names) if name in n]

@@ -30,7 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from stablehlo_alpa import _core
+from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.costs import Costs
@@ -81,7 +81,7 @@ class _Search:
     memory: MemoryModel
     budget: float
     deadline: float
-    cache: _core.SolverCache
+    cache: SolverCache
     points: list[int] = field(default_factory=list)
     plans: list[Int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
@@ -146,7 +146,7 @@ def price_memory(
     free: Int,
     lean: Int,
     *,
-    cache: _core.SolverCache,
+    cache: SolverCache,
     time_limit_s: float,
 ) -> Priced:
     """Finds the best prices, and a plan within the budget.

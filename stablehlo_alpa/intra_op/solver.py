@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from stablehlo_alpa import _core
+from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.errors import InfeasibleError, SolverError
@@ -51,7 +51,7 @@ class _Found:
 def solve(
     priced: PricedGraph,
     options: SolveOptions | None = None,
-    cache: _core.SolverCache | None = None,
+    cache: SolverCache | None = None,
 ) -> Solution:
     """Chooses one allowed strategy per node with the least seconds per step.
 
@@ -66,7 +66,7 @@ def solve(
             elimination alone was asked for and does not get through.
     """
     options = options or SolveOptions()
-    cache = cache or _core.SolverCache()
+    cache = cache or SolverCache()
     begin = time.monotonic()
     deadline = begin + options.time_limit_s
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
@@ -110,9 +110,7 @@ def _fits(memory: MemoryModel, costs: Costs, labels: Int, budget: float) -> bool
     return memory.peak(costs.decode(labels))[0] <= budget * (1 + TOLERANCE)
 
 
-def _solve_free(
-    costs: Costs, options: SolveOptions, cache: _core.SolverCache, deadline: float
-) -> _Found:
+def _solve_free(costs: Costs, options: SolveOptions, cache: SolverCache, deadline: float) -> _Found:
     """Solves without a budget."""
     start = np.zeros(len(costs.sizes), np.int64)
     bound, kept = -np.inf, np.ones(len(costs.rows), np.bool_)
@@ -149,7 +147,7 @@ def _solve_within(
     free: _Found,
     budget: float,
     options: SolveOptions,
-    cache: _core.SolverCache,
+    cache: SolverCache,
     deadline: float,
 ) -> _Found:
     """Solves under a budget that the optimum without one exceeds."""

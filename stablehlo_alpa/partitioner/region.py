@@ -8,18 +8,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from alpa_runtime import SpmdProgram
 from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.local_call import LocalModule
 from jax.experimental.custom_partitioning import SdyShardingRule, custom_partitioning
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from stablehlo_alpa.api.methods import ShardParallel
+from stablehlo_alpa.compiler import run_passes
 from stablehlo_alpa.frontend import TracedProgram, trace
 from stablehlo_alpa.partitioner.recent import Recent
 from stablehlo_alpa.partitioner.region_planner import Proposal, digest, plan_region
 from stablehlo_alpa.partitioner.sharding_rule import BoundaryRule, spec_entries
 from stablehlo_alpa.planning import Plan
-from stablehlo_alpa.planning.compiler import run_passes
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ class Region:
         proposal = Proposal(tuple(map(spec_entries, inputs)), tuple(map(spec_entries, outputs)))
         plan = plan_region(self.program, mesh, proposal, self._method)
         logger.info("%s: %s", self.name, plan)
-        spmd = plan.spmd
+        spmd = _program(plan)
 
         def shardings(values: Any) -> tuple[NamedSharding, ...]:
             return tuple(NamedSharding(mesh, value.spec) for value in values)
@@ -99,8 +100,15 @@ class Region:
 
 def _local(plan: Plan) -> Callable[..., tuple[Any, ...]]:
     """The per-device program of a plan as a function of local arrays."""
-    module = LocalModule.of(plan.spmd)
+    module = LocalModule.of(_program(plan))
     return lambda *args: tuple(module(*args))
+
+
+def _program(plan: Plan) -> SpmdProgram:
+    """What each device of the one mesh runs."""
+    program = plan.runtime.sole_program
+    assert program is not None
+    return program
 
 
 def call_region(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import jax
 from jax.experimental.custom_partitioning import ArrayMapping, CompoundFactor, SdyShardingRule
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-import stablehlo_alpa._core as _core
+from stablehlo_alpa.compiler import BoundaryClasses
 
 NO_CLASS = -1
 
@@ -33,13 +32,8 @@ class BoundaryRule:
     @classmethod
     def of(cls, merged: str) -> BoundaryRule:
         """Of a module whose functions are inlined."""
-        arrays = _core.boundary_rule(merged)
-
-        def tensors(side: str) -> tuple[tuple[int, ...], ...]:
-            classes, offsets = arrays[f"{side}_class"].tolist(), arrays[f"{side}_offset"].tolist()
-            return tuple(tuple(classes[a:b]) for a, b in itertools.pairwise(offsets))
-
-        return cls(tensors("input"), tensors("output"), tuple(arrays["class_size"].tolist()))
+        found = BoundaryClasses.of(merged)
+        return cls(found.inputs, found.outputs, found.sizes)
 
     def to_sdy(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> SdyShardingRule:
         """As Shardy takes it.

@@ -1,8 +1,10 @@
-"""From a traced function to a plan: price every logical mesh, solve, lower the best."""
+"""Plans, and the planner of one mesh: every logical mesh is priced, the best is lowered."""
 
+from stablehlo_alpa.planning.mesh_search import PlanOptions
 from stablehlo_alpa.planning.pins import Boundary, Masks, masks
 from stablehlo_alpa.planning.plan import Plan
-from stablehlo_alpa.planning.planner import PlanOptions, plan_program
+from stablehlo_alpa.planning.plan_report import Alternative
+from stablehlo_alpa.planning.planner import plan_program
 from stablehlo_alpa.planning.prescription import (
     Exactly,
     Finest,
@@ -14,17 +16,21 @@ from stablehlo_alpa.planning.prescription import (
     Whole,
     Wish,
 )
+from stablehlo_alpa.planning.stage import PhaseProgram, PlannedStage
 from stablehlo_alpa.view import Collective
 
 __all__ = [
+    "Alternative",
     "Boundary",
     "Collective",
     "Exactly",
     "Finest",
     "Masks",
     "Near",
+    "PhaseProgram",
     "Plan",
     "PlanOptions",
+    "PlannedStage",
     "Preferred",
     "Prescription",
     "Role",

@@ -17,7 +17,7 @@ from stablehlo_alpa.planning.pins import rows_of
 
 def charge_gathers(
     priced: PricedGraph,
-    outputs: Sequence[TracedValue],
+    outputs: Sequence[tuple[int, TracedValue] | None],
     gathered: Collection[int],
     mesh: LogicalMesh,
     device: DeviceSpec,
@@ -25,8 +25,8 @@ def charge_gathers(
     """Adds to strategies that split an output what its all-gather costs.
 
     Args:
-        priced: the graph of the whole step.
-        outputs: of the step.
+        priced: the graph of a step or of a part of it.
+        outputs: per result its flat number in the step and its value, where it is one of the step.
         gathered: numbers of those that are gathered where they are split.
         mesh: what the graph was priced for.
         device: likewise.
@@ -35,11 +35,13 @@ def charge_gathers(
         return priced
     communication = priced.communication_s.copy()
     graph = priced.graph
-    for index in sorted(gathered):
-        node = int(graph.output_node[index])
-        rows = rows_of(graph, node, graph.output_specs[index])
+    for position, entry in enumerate(outputs):
+        if entry is None or entry[0] not in gathered:
+            continue
+        node = int(graph.output_node[position])
+        rows = rows_of(graph, node, graph.output_specs[position])
         if rows is not None:
-            communication[graph.span(node)] += _gather_s(rows, outputs[index], mesh, device)
+            communication[graph.span(node)] += _gather_s(rows, entry[1], mesh, device)
     return replace(priced, communication_s=communication)
 
 

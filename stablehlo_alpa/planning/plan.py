@@ -1,104 +1,114 @@
-"""A plan: how one program is split over one mesh, what that costs, and why."""
+"""A plan: how a step runs on one mesh or on several, what that costs, and why."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import alpa_runtime
 import jax
-import numpy as np
-from alpa_runtime import SpmdProgram, ValueSpec
+from alpa_runtime.plan import PlanInput
 from jax.sharding import PartitionSpec
 
-from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
-from stablehlo_alpa.cost import PricedGraph, Volume
-from stablehlo_alpa.errors import ShardingError
+from stablehlo_alpa.cluster import LogicalMesh
+from stablehlo_alpa.compiler import run_passes
+from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.intra_op import Difference, Explanation, Solution, diff, explain
-from stablehlo_alpa.planning.compiler import run_passes
-from stablehlo_alpa.units import format_bytes, format_seconds
-from stablehlo_alpa.view import (
-    Collective,
-    Part,
-    Report,
-    Shown,
-    collectives,
-    mesh_text,
-    solution_lines,
-)
+from stablehlo_alpa.intra_op import Difference, Explanation, diff, explain
+from stablehlo_alpa.planning.plan_report import Alternative, plan_report
+from stablehlo_alpa.planning.prediction import Predicted
+from stablehlo_alpa.planning.schedules import Schedule
+from stablehlo_alpa.planning.stage import PlannedStage
+from stablehlo_alpa.planning.stage_part import collectives_of
+from stablehlo_alpa.view import Collective, Report, Shown
+
+FORMS = ("shardy", "gspmd")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Plan(Shown):
-    """How a program runs on a mesh. Printing it shows shardings, modules and remarks.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Plan(Shown, Predicted):
+    """How a step runs. Printing it shows shardings, modules and remarks.
+
+    What runs on one mesh is a pipeline of one stage.
 
     Attributes:
+        cluster: the devices that it was made for.
+        runtime: what is run.
+        costs: predicted, one per program of ``runtime``.
         program: what was planned.
-        spmd: the per-device program.
-        mesh: the logical mesh chosen.
-        cluster: the devices it was chosen for.
-        priced: the strategies with their seconds.
-        solution: the strategy of every operator.
-        stages: module texts by stage: traced, merged, planned, local.
-        volumes: the collectives of the planned module (arrays kind, axes, bytes, count, name).
-        memory: of the local module: peak_bytes and the largest live tensors.
-        remarks: what the compiler wants known, e.g. operators that it could only replicate.
+        stages: each on its mesh, with its strategies and its modules.
+        schedule: the order in which stages work on micro-batches.
+        tried: plans that this one was chosen from; empty when nothing was left to choose.
+        remarks: what the compiler wants known, e.g. operators that it could only replicate, and
+            what was prescribed and cannot be.
     """
 
     program: TracedProgram
-    spmd: SpmdProgram
-    mesh: LogicalMesh
-    cluster: ClusterSpec
-    priced: PricedGraph
-    solution: Solution
-    stages: Mapping[str, str]
-    volumes: Mapping[str, Any]
-    memory: Mapping[str, Any]
+    stages: tuple[PlannedStage, ...]
+    schedule: Schedule
+    tried: tuple[Alternative, ...] = ()
     remarks: tuple[str, ...] = ()
 
-    @cached_property
-    def runtime(self) -> alpa_runtime.Plan:
-        """What is run."""
-        return alpa_runtime.Plan.of_program(self.spmd)
+    @property
+    def mesh(self) -> LogicalMesh:
+        """The logical mesh.
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes what is run to one file, for ``alpa_runtime.load``."""
-        alpa_runtime.save(self.runtime, path)
+        Raises:
+            MeshError: there are several.
+        """
+        if len(self.runtime.meshes) > 1:
+            raise MeshError(
+                f"the plan of {self.program.name} has {len(self.runtime.meshes)} meshes, not one: "
+                "each of its stages has a mesh, see plan.stages"
+            )
+        return self.stages[0].mesh
 
     @property
     def mesh_shape(self) -> tuple[int, ...]:
-        """Sizes of the mesh axes."""
+        """Sizes of the axes of the mesh; see `mesh`."""
         return self.mesh.shape
 
     @property
     def input_shardings(self) -> Any:
-        """``(args, kwargs)`` of ``PartitionSpec``, without the static arguments."""
-        return jax.tree.unflatten(self.program.in_tree, _logical(self.spmd.inputs))
+        """``(args, kwargs)`` of ``PartitionSpec``, without the static arguments.
+
+        Of several meshes, the one that keeps the input is meant.
+        """
+        return jax.tree.unflatten(self.program.in_tree, map(self._input_spec, self.runtime.inputs))
 
     @property
     def output_shardings(self) -> Any:
         """``PartitionSpec`` in the structure of the result."""
-        return jax.tree.unflatten(self.program.out_tree, _logical(self.spmd.outputs))
+        found = (self.runtime.value(out.mesh, out.buffer) for out in self.runtime.outputs)
+        return jax.tree.unflatten(self.program.out_tree, [value.logical_spec for value in found])
 
     @property
-    def step_time_s(self) -> float:
-        """Predicted seconds of one call."""
-        return self.solution.objective_s
+    def memory_price_s_per_gib(self) -> float:
+        """Seconds per step that one more GiB per device would save; 0 without a tight budget.
 
-    @property
-    def peak_bytes(self) -> float:
-        """Predicted bytes of live tensors per device at the worst point of the local module."""
-        return float(self.memory["peak_bytes"])
+        The stages' prices together.
+        """
+        return sum(stage.solution.memory_price_s for stage in self.stages) * 2**30
 
-    def module_text(self, stage: str = "local") -> str:
-        """The module at a stage: ``traced``, ``merged``, ``planned`` or ``local``."""
-        if stage not in self.stages:
-            raise ShardingError(f"stage {stage!r} is not known, stages are {list(self.stages)}")
-        return self.stages[stage]
+    def module_text(self, step: str | None = None, stage: int = 0) -> str:
+        """The module of a stage at a step of compilation.
+
+        Args:
+            step: ``traced``, ``merged``, ``planned``, ``local`` and the like; of a stage with
+                several phases the name of one, ``forward``. By default what each device runs, of
+                the first phase.
+            stage: number of the stage.
+
+        Raises:
+            ShardingError: there is no such stage or step.
+        """
+        if not 0 <= stage < len(self.stages):
+            raise ShardingError(
+                f"{self.program.name} has no stage {stage}, stages are numbers below "
+                f"{len(self.stages)}"
+            )
+        return self.stages[stage].text(step)
 
     def export(self, form: str = "shardy") -> str:
         """The whole program with the plan's shardings, for one of XLA's partitioners.
@@ -107,64 +117,53 @@ class Plan(Shown):
             form: ``"shardy"`` (``sdy.sharding_constraint``) or ``"gspmd"`` (``mhlo.sharding``).
 
         Raises:
-            ShardingError: the form is not known.
+            ShardingError: the form is not known, or the plan has several programs.
         """
-        if form not in ("shardy", "gspmd"):
+        if form not in FORMS:
             raise ShardingError(f"form is {form!r}, must be 'shardy' or 'gspmd'")
+        if self.runtime.sole_program is None:
+            raise ShardingError(
+                f"the plan of {self.program.name} has {len(self.runtime.programs)} programs, XLA "
+                "partitions one: plan it with ShardParallel for one mesh and one micro-batch"
+            )
         passes = f"builtin.module(alpa-export-shardings{{form={form}}})"
-        return run_passes(self.stages["planned"], passes, self.program.name)[0]
+        return run_passes(self.module_text("planned"), passes, self.program.name)[0]
 
     def explain(self, name: str) -> Explanation:
-        """Says which strategies an operator has, what each costs and why one was chosen."""
-        return explain(self.priced, self.solution, name)
+        """Says which strategies an operator has, what each costs and why one was chosen.
+
+        Args:
+            name: of the operator, or a part of it that no other operator has.
+
+        Raises:
+            ShardingError: no operator, or more than one, has the name; the closest are listed.
+        """
+        return explain([(stage.priced, stage.solution) for stage in self.stages], name)
 
     def diff(self, other: Plan) -> Difference:
         """Says which operators another plan of the program splits differently, at which cost."""
-        return diff(self.priced, self.solution, other.priced, other.solution)
-
-    @property
-    def memory_price_s_per_gib(self) -> float:
-        """Seconds per step that one more GiB per device would save; 0 without a tight budget."""
-        return self.solution.memory_price_s * 2**30
+        first, second = (
+            [(stage.priced, stage.solution) for stage in plan.stages] for plan in (self, other)
+        )
+        return diff(first, second)
 
     def communication(self) -> list[Collective]:
-        """Collectives of one step per kind and axes, most bytes first."""
-        kinds, axes, sizes, counts = (
-            np.asarray(self.volumes[key]).tolist() for key in ("kind", "axes", "bytes", "count")
-        )
-        volumes = [
-            (kind, mask, Volume(size * count, count))
-            for kind, mask, size, count in zip(kinds, axes, sizes, counts, strict=True)
-        ]
-        return list(collectives(volumes, self.mesh))
+        """Collectives of one step per stage, kind and axes, most bytes of a stage first."""
+        count = self.runtime.num_micro_batches
+        return [one for stage in self.stages for one in collectives_of(stage, count)]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes what is run to one file, for ``alpa_runtime.load``."""
+        alpa_runtime.save(self.runtime, path)
 
     def report(self) -> Report:
         """What is shown of it."""
-        live = zip(self.memory["name"], np.asarray(self.memory["bytes"]).tolist(), strict=True)
-        part = Part(
-            label="",
-            inputs=self.spmd.inputs,
-            mesh=self.mesh,
-            device=self.cluster.device,
-            priced=self.priced,
-            solution=self.solution,
-            collectives=tuple(self.communication()),
-            live=tuple(live),
-            peak_bytes=self.peak_bytes,
-        )
-        name = f"plan of {self.program.name}"
-        brief = (
-            f"{name}: {mesh_text(part)}, {format_seconds(self.step_time_s)} per step, "
-            f"{format_bytes(self.peak_bytes)} per device"
-        )
-        return Report(
-            heading=f"{name} on {mesh_text(part)}",
-            brief=brief,
-            lines=solution_lines(part),
-            parts=(part,),
-            remarks=self.remarks,
+        return plan_report(
+            self.program.name, self.stages, self.schedule, self, self.tried, self.remarks
         )
 
-
-def _logical(values: tuple[ValueSpec, ...]) -> list[PartitionSpec]:
-    return [value.logical_spec for value in values]
+    def _input_spec(self, value: PlanInput) -> PartitionSpec:
+        if not value.placements:
+            return PartitionSpec()
+        kept = value.placements[0]
+        return self.runtime.value(kept.mesh, kept.buffers[0]).logical_spec

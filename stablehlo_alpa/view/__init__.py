@@ -1,6 +1,6 @@
 """Plans as people look at them: tables, text and HTML of plain data."""
 
-from stablehlo_alpa.view.part import Collective, Part, collectives
+from stablehlo_alpa.view.part import Collective, Part, collectives, merged
 from stablehlo_alpa.view.progress import Say, progress
 from stablehlo_alpa.view.report import KINDS, Report, Shown, mesh_text, solution_lines
 from stablehlo_alpa.view.sheet import Column, Sheet
@@ -15,6 +15,7 @@ __all__ = [
     "Sheet",
     "Shown",
     "collectives",
+    "merged",
     "mesh_text",
     "progress",
     "solution_lines",

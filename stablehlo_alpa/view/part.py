@@ -82,16 +82,27 @@ def collectives(
         volumes: kind, mask of mesh axes and volume of each; local steps are left out.
         mesh: the mesh of the axes.
     """
-    total: dict[tuple[int, int], tuple[float, float]] = {}
-    for kind, mask, volume in volumes:
-        if kind != CollectiveKind.LOCAL:
-            size, count = total.get((kind, mask), (0.0, 0.0))
-            total[kind, mask] = (size + volume.payload_bytes, count + volume.count)
-    rows = [
-        Collective(CollectiveKind(kind).name.lower(), axes_of(mask, mesh), size, count)
-        for (kind, mask), (size, count) in total.items()
-    ]
-    return tuple(sorted(rows, key=lambda row: (-row.bytes, row.kind, row.axes)))
+    return merged(
+        Collective(
+            CollectiveKind(kind).name.lower(),
+            axes_of(mask, mesh),
+            volume.payload_bytes,
+            volume.count,
+        )
+        for kind, mask, volume in volumes
+        if kind != CollectiveKind.LOCAL
+    )
+
+
+def merged(rows: Iterable[Collective]) -> tuple[Collective, ...]:
+    """Those of one kind over the same axes of one mesh as one, most bytes first."""
+    total: dict[tuple[str, tuple[str, ...]], Collective] = {}
+    for row in rows:
+        before = total.get((row.kind, row.axes), Collective(row.kind, row.axes, 0.0, 0.0))
+        total[row.kind, row.axes] = Collective(
+            row.kind, row.axes, before.bytes + row.bytes, before.count + row.count
+        )
+    return tuple(sorted(total.values(), key=lambda row: (-row.bytes, row.kind, row.axes)))
 
 
 def make_sheet(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -136,14 +137,24 @@ class Shown(ABC):
         return self.report().html()
 
 
-def solution_lines(part: Part) -> tuple[str, ...]:
-    """Seconds, proof and memory of a plan on one mesh."""
-    solution = part.solution
-    lines = [
-        f"step {format_seconds(solution.objective_s)}: compute "
-        f"{format_seconds(solution.compute_s)}, collectives "
+def solution_lines(part: Part, step_time_s: float) -> tuple[str, ...]:
+    """Seconds, proof and memory of a plan on one mesh.
+
+    Args:
+        part: the plan.
+        step_time_s: predicted seconds of a step.
+    """
+    solution, step = part.solution, format_seconds(step_time_s)
+    split = (
+        f"compute {format_seconds(solution.compute_s)}, collectives "
         f"{format_seconds(solution.communication_s)}, resharding "
-        f"{format_seconds(solution.reshard_s)} (predicted)",
+        f"{format_seconds(solution.reshard_s)}"
+    )
+    # Several programs are priced by themselves, and are less, or more, than their operators.
+    is_sum = math.isclose(step_time_s, solution.objective_s)
+    lines = [
+        f"step {step}: {split} (predicted)" if is_sum else f"step {step} (predicted)",
+        *([] if is_sum else [f"operators by themselves: {split}"]),
         f"solved by {solution.method}: {_proved(solution)}",
         f"memory {format_bytes(part.peak_bytes)} of {format_bytes(part.device.memory_bytes)} per "
         "device at the peak",

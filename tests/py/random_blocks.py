@@ -285,8 +285,9 @@ def recurrent(p: Any, x: Any, _: Inputs) -> Any:
         h = jnp.tanh(h @ p["w"] + part @ p["u"])
         return h, h
 
-    turns = jax.lax.scan(turn, jnp.zeros_like(x[:, 0]), jnp.swapaxes(x, 0, 1))
-    return jnp.swapaxes(turns[1], 0, 1)
+    first: Any = jnp.zeros_like(x[:, 0])
+    _, outputs = jax.lax.scan(turn, first, jnp.swapaxes(x, 0, 1))
+    return jnp.swapaxes(outputs, 0, 1)
 
 
 @_block(lambda width: {"q": (width, width), "k": (width, width)}, SEQUENCE_BLOCKS)

@@ -231,9 +231,9 @@ def test_plan_reads_like_a_table():
     assert sums
     assert all(row.axes == ("x",) for row in sums)
     assert all(f"stablehlo.{row.kind}" in plan.module_text("local") for row in sums)
-    name = plan.priced.graph.node_name[0]
+    name = plan.stages[0].priced.graph.node_name[0]
     assert plan.explain(name).name == name
-    with pytest.raises(sa.ShardingError, match="stages are"):
+    with pytest.raises(sa.ShardingError, match="steps are traced, merged, planned, local"):
         plan.module_text("nonsense")
 
 
@@ -248,7 +248,7 @@ def test_diff_names_what_changed_and_adds_up():
     )
     assert one.diff(one).changes == ()
     difference = one.diff(two)
-    assert difference.mesh_shapes == ((8, 1), (2, 4))
+    assert difference.mesh_shapes == (((8, 1),), ((2, 4),))
     # The operators' seconds are the plans' seconds.
     assert not difference.only_first
     assert not difference.only_second
@@ -262,10 +262,10 @@ def test_a_binding_budget_has_a_price():
     args = (init(jax.random.key(0)), make_batch(64))
     free = sa.parallelize(train_step, method=sa.ShardParallel(mesh_shape=(8,))).plan(*args)
     assert free.memory_price_s_per_gib == 0
-    budget = 0.7 * free.solution.memory_peak_bytes
+    budget = 0.7 * free.stages[0].solution.memory_peak_bytes
     method = sa.ShardParallel(mesh_shape=(8,), memory_budget=budget)
     tight = sa.parallelize(train_step, method=method).plan(*args)
-    assert tight.solution.memory_peak_bytes <= budget * (1 + 1e-6)
+    assert tight.stages[0].solution.memory_peak_bytes <= budget * (1 + 1e-6)
     assert tight.step_time_s > free.step_time_s
     assert tight.memory_price_s_per_gib > 0
     assert "one more GiB per device would save" in str(tight)

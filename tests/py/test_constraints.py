@@ -102,7 +102,7 @@ def test_gradients_and_loops(backend: str, mesh: Mesh) -> None:
     )
     step = stablehlo_alpa.parallelize(jax.value_and_grad(loss), method=method)
     assert_equal(step(w, x), jax.jit(jax.value_and_grad(loss))(w, x))
-    assert step.plan(w, x).stages["merged"].count("alpa.constrain") == 2
+    assert step.plan(w, x).module_text("merged").count("alpa.constrain") == 2
 
 
 def test_constraints_of_another_mesh_change_nothing(mesh: Mesh) -> None:
@@ -115,7 +115,7 @@ def test_constraints_of_another_mesh_change_nothing(mesh: Mesh) -> None:
 
     w, x = batch(512, 512), batch(1024, 512)
     asking, silent = function(True), function(False)
-    costs = [one.plan(w, x).solution.objective_s for one in (asking, silent)]
+    costs = [one.plan(w, x).step_time_s for one in (asking, silent)]
     assert costs[0] == costs[1]
     assert "1 sharding constraint is ignored" in asking.plan(w, x).remarks[0]
     assert "has other axes than data, model" in asking.plan(w, x).remarks[0]

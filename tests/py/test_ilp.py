@@ -94,7 +94,7 @@ def test_time_limit_still_gives_a_plan() -> None:
 def test_explain_lists_strategies_and_reason() -> None:
     priced = random_priced(2, strategies=(3, 4))
     solution = solve(priced)
-    explanation = explain(priced, solution, "layer_2")
+    explanation = explain([(priced, solution)], "layer_2")
     chosen = [s for s in explanation.strategies if s.is_chosen]
     assert len(chosen) == 1
     assert chosen[0].total_s == min(s.total_s for s in explanation.strategies)
@@ -105,6 +105,6 @@ def test_explain_lists_strategies_and_reason() -> None:
 def test_explain_names_the_closest() -> None:
     priced = random_priced(2)
     with pytest.raises(ShardingError, match="closest are: layer_"):
-        explain(priced, solve(priced), "layr_2/dott")
+        explain([(priced, solve(priced))], "layr_2/dott")
     with pytest.raises(ShardingError, match="part of 5 operators"):
-        explain(priced, solve(priced), "dot")
+        explain([(priced, solve(priced))], "dot")

@@ -2,7 +2,11 @@
 
 import ast
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,10 +29,26 @@ TOP_LEVEL = [
 FORBIDDEN_INCLUDES = {
     "dialects": ("passes/", "cpp/", "python/"),
     "dialects/alpa": ("dialects/stablehlo/",),
-    "cpp/analysis": ("passes/", "python/", "mlir/Pass/Pass.h"),
+    "cpp/analysis": ("passes/", "python/", "cpp/transforms/", "mlir/Pass/Pass.h"),
+    "cpp/transforms": ("passes/", "python/", "cpp/solver/", "mlir/Pass/Pass.h"),
     "cpp/solver": ("passes/", "python/", "dialects/", "cpp/analysis/", "cpp/capi/", "mlir/"),
     "passes": ("cpp/capi/", "cpp/tools/", "cpp/plugin/", "python/"),
 }
+
+# Packages whose functions and classes are kept small, and how small.
+SMALL = [
+    "stablehlo_alpa/api",
+    "stablehlo_alpa/compiler",
+    "stablehlo_alpa/inter_op",
+    "stablehlo_alpa/planning",
+    "stablehlo_alpa/view",
+    "runtime/alpa_runtime",
+]
+MOST_LINES = 60
+MOST_METHODS = 15
+
+# Those that may import the compiled extension.
+BORDER = {"stablehlo_alpa.compiler", "stablehlo_alpa.intra_op"}
 
 
 def python_imports(path: Path) -> set[str]:
@@ -62,8 +82,6 @@ def test_top_level_is_as_designed(name):
 
 def test_runtime_needs_jax_and_numpy_only():
     allowed = {"alpa_runtime", "jax", "numpy"}
-    import sys
-
     package = ROOT / "runtime" / "alpa_runtime"
     for path in package.rglob("*.py"):
         roots = {name.split(".")[0] for name in python_imports(path)}
@@ -114,3 +132,51 @@ def test_binding_includes_only_the_c_api():
             assert not is_ours or included.startswith(("cpp/capi/", "mlir-c/")), (
                 f"{path} uses {included}"
             )
+
+
+def test_the_compiler_has_one_border():
+    for path in (ROOT / "stablehlo_alpa").rglob("*.py"):
+        own = subpackage(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        text = path.read_text()
+        if own not in BORDER:
+            assert not re.search(r"^\s*(import|from)\s.*\b_core\b", text, re.MULTILINE), path
+
+
+def definitions(folder: str, kind: type[Any]) -> Iterator[tuple[Path, Any]]:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, kind):
+                yield path, node
+
+
+@pytest.mark.parametrize("folder", SMALL)
+def test_functions_are_short(folder):
+    """Signature and body; what the docstring says is no code."""
+    for path, node in definitions(folder, ast.FunctionDef):
+        lines = node.end_lineno - node.lineno + 1
+        if ast.get_docstring(node) is not None:
+            lines -= node.body[0].end_lineno - node.body[0].lineno + 1
+        assert lines <= MOST_LINES, f"{path}: {node.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("folder", SMALL)
+def test_classes_have_few_methods(folder):
+    """Properties and special methods are methods; what is overloaded is one."""
+    for path, node in definitions(folder, ast.ClassDef):
+        names = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+        assert len(names) <= MOST_METHODS, f"{path}: {node.name} has {len(names)} methods"
+
+
+def passed_modules(method: str) -> set[str]:
+    """Modules that a step passes through from ``parallelize`` to results."""
+    command = [sys.executable, str(ROOT / "tests" / "py" / "passed_modules.py"), method]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_one_mesh_takes_the_way_of_a_pipeline():
+    pytest.importorskip("stablehlo_alpa._core")
+    one, several = passed_modules("shard"), passed_modules("pipeshard")
+    assert {"stablehlo_alpa.planning.plan", "alpa_runtime.local_executable"} <= one
+    assert one <= several, one - several

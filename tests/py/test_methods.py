@@ -20,9 +20,9 @@ pytest.importorskip("stablehlo_alpa._core")
 import stablehlo_alpa as sa
 from stablehlo_alpa.api.batches import batch_inputs
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
+from stablehlo_alpa.compiler import enumerate_strategies, run_passes
 from stablehlo_alpa.frontend import trace
 from stablehlo_alpa.planning import Boundary, Exactly, Prescription, SplitBatch, masks
-from stablehlo_alpa.planning.compiler import enumerate_strategies, run_passes
 
 P = PartitionSpec
 METHODS = (sa.ShardParallel, sa.DataParallel, sa.Zero2Parallel, sa.Zero3Parallel)
@@ -53,7 +53,7 @@ def parts(plan: Any) -> dict[str, int]:
     sizes = dict(plan.mesh.axes)
     return {
         value.name: math.prod(sizes[axis] for axes in value.axes for axis in axes)
-        for value in plan.spmd.inputs
+        for value in plan.runtime.programs[0].inputs
     }
 
 
@@ -116,8 +116,8 @@ def test_axes_that_divide_split() -> None:
     step, params, table = classifier()
     args = (params, *batch_of(20), table)
     plan = sa.parallelize(step, method=sa.DataParallel(mesh_shape=(2, 4))).plan(*args)
-    assert plan.spmd.inputs[3].name == "x"
-    assert plan.spmd.inputs[3].spec == P("y")
+    assert plan.runtime.programs[0].inputs[3].name == "x"
+    assert plan.runtime.programs[0].inputs[3].spec == P("y")
     assert (
         "x [20, 16], y [20] are split on y alone: dimension 0 of size 20 does not divide by 8; "
         "24 would"

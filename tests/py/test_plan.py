@@ -75,7 +75,7 @@ def rewrite(source: Path, target: Path, change: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(version=99), "is a plan of version 99, this is version 2"),
+        (lambda d: d.update(version=99), "is a plan of version 99, this is version 3"),
         (lambda d: d.pop("version"), "names no version"),
         (lambda d: d["plan"].pop("meshes"), "a Plan has"),
         (lambda d: d["plan"].update(extra=1), "a Plan has"),

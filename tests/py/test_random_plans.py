@@ -14,8 +14,8 @@ from local_text import collective_bytes, trip_counts
 from programs import PROGRAMS, Program
 
 from stablehlo_alpa import _core
+from stablehlo_alpa.compiler.notation import parse_sharding
 from stablehlo_alpa.frontend import TracedProgram, TracedValue, trace
-from stablehlo_alpa.planning.notation import parse_sharding
 
 MESHES = {"8": (("x", 8),), "2x4": (("x", 2), ("y", 4)), "2x2x2": (("x", 2), ("y", 2), ("z", 2))}
 NAMES = sorted(PROGRAMS)

@@ -8,7 +8,7 @@ import pytest
 from alpa_runtime import SpmdProgram, ValueSpec, compile_spmd
 
 from stablehlo_alpa import _core
-from stablehlo_alpa.planning.notation import parse_sharding
+from stablehlo_alpa.compiler.notation import parse_sharding
 
 MESHES = {"8": (8,), "2x4": (2, 4), "2x2x2": (2, 2, 2)}
 SHAPE = (8, 16)

@@ -21,7 +21,7 @@ from stablehlo_alpa.inter_op import (
     one_f_one_b,
     zero_bubble,
 )
-from stablehlo_alpa.inter_op.schedules import dependencies, timeline
+from stablehlo_alpa.planning.schedules import dependencies, timeline
 
 PLAIN = [gpipe, one_f_one_b, zero_bubble, inference]
 

@@ -204,6 +204,31 @@ def test_a_process_that_dies_ends_the_session_and_the_next_begins_anew() -> None
     again.close()
 
 
+def test_a_restart_brings_all_plans_back(tmp_path: Path) -> None:
+    cluster = RayCluster(
+        num_hosts=1,
+        devices_per_host=6,
+        on_failure="restart",
+        snapshot_folder=str(tmp_path),
+        snapshot_steps=3,
+    )
+    runs = [on_ray(chain_plan(SIZES, count), cluster) for count in (1, 2)]
+    weights = make_inputs(runs[0].plan, 0)[:-1]
+    held = runs[0].create(lambda *own: list(own), weights, range(len(weights)))
+    for number in range(10):
+        run = runs[number % 2]
+        batch = 0.01 * make_inputs(run.plan, number)[-1]
+        held = run(*held, batch)
+        weights = chain_results(SIZES, weights, batch)
+        if number in (4, 7):
+            os.kill(sorted(pids_of(run))[number % 2], 9)
+    for found, wanted in zip(held, weights, strict=True):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5)
+    for run in runs:
+        run.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_programs_of_a_cluster_are_shown(run: Any) -> None:
     assert "ENTRY" in run.as_text("forward_2")
     assert [mesh.size for mesh in run.meshes] == list(SIZES)
@@ -256,9 +281,9 @@ def test_training_and_evaluation_share_processes(
     state: Any = train.create_state(lambda: weights, batch=batches[:1])
     content, moved = Feeder.content, []
 
-    def noting(feeder: Feeder, index: int, array: Any) -> Any:
+    def noting(feeder: Feeder, index: int, array: Any, *meshes: Any) -> Any:
         moved.append(isinstance(array, DistributedArray))
-        return content(feeder, index, array)
+        return content(feeder, index, array, *meshes)
 
     monkeypatch.setattr(Feeder, "content", noting)
     expected, plain = weights, jax.jit(step)
@@ -291,6 +316,21 @@ def test_training_and_evaluation_share_processes(
         train(state, batches[0])
     evaluate.compile(state, batches[-1]).close()
     wait_until_gone(list(pids[0]))
+
+
+def test_wide_numbers_stay_wide() -> None:
+    """In the context of the call; outside of it they are what they are to ``jax.jit``."""
+    function = stablehlo_alpa.parallelize(
+        lambda w, x, scale: (x @ w) * scale, cluster=RayCluster(num_hosts=1, devices_per_host=2)
+    )
+    w, x = np.full((4, 4), 0.1), np.full((8, 4), 1 / 3)
+    for is_wide in (True, False):
+        with jax.enable_x64(is_wide):
+            made = function.create_state(lambda: jax.numpy.asarray(w) * 3, batch=(x, 0.5))
+            found, expected = function(made, x, 0.5), jax.jit(lambda: (x @ (w * 3)) * 0.5)()
+            assert found.dtype == np.asarray(found).dtype == expected.dtype
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-15 if is_wide else 1e-6)
+            function.compile(made, x, 0.5).close()
 
 
 def test_a_mesh_fits_its_cluster() -> None:

@@ -192,12 +192,12 @@ def test_inputs_take_what_their_shardings_say(plan: Any) -> None:
 
 def test_modules_add_up_to_the_step(plan: Any) -> None:
     rows = plan.table("modules").records
-    solution = plan.solution
+    solution = plan.stages[0].solution
     assert sum(row.total_s for row in rows) == pytest.approx(plan.step_time_s, rel=1e-9)
     moved = solution.communication_s + solution.reshard_s
     assert sum(row.communication_s for row in rows) == pytest.approx(moved, rel=1e-6)
     assert sum(row.memory_bytes for row in rows) == pytest.approx(solution.memory_peak_bytes)
-    assert sum(row.count for row in rows) == plan.priced.graph.num_nodes
+    assert sum(row.count for row in rows) == plan.stages[0].priced.graph.num_nodes
     assert any(row.name.startswith("GPT/layer_{0..2}") for row in rows)
 
 

@@ -15,7 +15,7 @@ from alpa_runtime.context import outside_mesh
 from alpa_runtime.device_mesh import abstract_mesh, joined_axes
 from alpa_runtime.errors import ClusterError, RuntimeMeshError
 from alpa_runtime.executable import RuntimeOptions
-from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
+from alpa_runtime.inputs import Fed, check_alive, check_inputs, feed, input_avals
 from alpa_runtime.keys import data_of, impl_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.plan import Plan
@@ -110,6 +110,8 @@ class RayExecutable(Inspected):
             InputError: count, shape or dtype of the arguments is wrong, or one was donated before.
             ClusterError: an earlier step failed.
         """
+        # In this thread: its context says what numbers are.
+        check_inputs(self.plan, self._avals, args)
         # Other sessions have threads of their own, which must not wait for each other.
         own = [
             arg.fetch()
@@ -120,7 +122,8 @@ class RayExecutable(Inspected):
         return self.session.run(self._step, own)
 
     def _step(self, args: Sequence[Any]) -> tuple[DistributedArray, ...]:
-        check_inputs(self.plan, self._avals, args)
+        # Another thread may have given something away meanwhile.
+        check_alive(self.plan, args)
         session = self.session
         session.check_alive()
         if self._is_closed:
@@ -156,11 +159,9 @@ class RayExecutable(Inspected):
         self, make: Callable[..., Any], leaves: Sequence[Any], argnums: Sequence[int]
     ) -> list[Any]:
         """See `Executable`; the results are handles."""
-        arguments = [to_numpy(leaf) for leaf in leaves]
         # In this thread, whose context (number types, say) the function is to be traced in.
         asked = {
-            mesh: (_lower_part(make, leaves, own), arguments)
-            for mesh, own in self._kept(argnums).items()
+            mesh: _lowered_part(make, leaves, own) for mesh, own in self._kept(argnums).items()
         }
         return self.session.run(self._make, "create", argnums, asked)
 
@@ -221,19 +222,25 @@ class RayExecutable(Inspected):
         }
 
 
-def _lower_part(make: Callable[..., Any], leaves: Sequence[Any], own: Sequence[int]) -> LocalModule:
-    """Some results of a function, as a module of arrays without PRNG keys."""
+def _lowered_part(
+    make: Callable[..., Any], leaves: Sequence[Any], own: Sequence[int]
+) -> tuple[LocalModule, list[Any]]:
+    """Some results of a function, as a module of arrays without PRNG keys, and its arguments."""
     impls = [impl_of(leaf) for leaf in leaves]
+    arguments = [to_numpy(leaf) for leaf in leaves]
 
     def part(*args: Any) -> tuple[Any, ...]:
         results = make(*map(with_impl, args, impls))
         return tuple(data_of(results[i]) for i in own)
 
-    lowered = jax.jit(part, keep_unused=True).lower(*[to_numpy(leaf) for leaf in leaves])
+    lowered = jax.jit(part, keep_unused=True).lower(*arguments)
 
     def types(tree: Any) -> tuple[tuple[tuple[int, ...], str], ...]:
         return tuple((tuple(leaf.shape), leaf.dtype.name) for leaf in jax.tree.leaves(tree))
 
-    return LocalModule(
-        "create", lowered.as_text(), types(lowered.args_info), types(lowered.out_info)
-    )
+    taken = types(lowered.args_info)
+    module = LocalModule("create", lowered.as_text(), taken, types(lowered.out_info))
+    return module, [
+        argument.astype(dtype, copy=False)
+        for argument, (_, dtype) in zip(arguments, taken, strict=True)
+    ]

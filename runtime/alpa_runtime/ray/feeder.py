@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,19 @@ class Feeder:
         self._plan, self._num_hosts = plan, num_hosts
         self._rows = functools.cache(self._rows_of)
 
-    def content(self, index: int, array: Any) -> Content:
-        """What is sent of the value of an input."""
-        data = to_numpy(array)
+    def content(self, index: int, array: Any, meshes: Sequence[int] | None = None) -> Content:
+        """What is sent of the value of an input.
+
+        Args:
+            index: of the input.
+            array: its value.
+            meshes: those that it is sent to; all that need it by default.
+        """
+        # What jax would make of it: a Python number, say, is one of float32.
+        data = to_numpy(array).astype(self._plan.inputs[index].value.dtype, copy=False)
         whole: Any = None
         content: Content = {}
-        for mesh in self._plan.inputs[index].meshes:
+        for mesh in self._plan.inputs[index].meshes if meshes is None else meshes:
             rows = self._rows(index, mesh)
             if rows is None:
                 whole = _shared(data) if whole is None else whole

@@ -37,10 +37,10 @@ class Handles:
 
         Args:
             array: which.
-            meshes: those that were to have it. One that kept it already took it; otherwise they got
-                copies, and it is needed no more where it was.
+            meshes: those that were to have it. Where it was kept it was taken; if it was elsewhere,
+                they got copies, and it is needed no more where it is.
         """
-        if list(meshes) == [array.sharding.mesh]:
+        if array.sharding.mesh in meshes:
             array.mark_deleted()
             self._forget(array.number)
         else:

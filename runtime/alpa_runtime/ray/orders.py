@@ -38,12 +38,14 @@ class Orders:
         plan, meshes = self._assigned.plan, self._assigned.meshes
         feeds: list[dict[int, Any]] = [{} for _ in plan.meshes]
         for index, (arg, value) in enumerate(zip(args, plan.inputs, strict=True)):
-            wanted = [meshes[mesh] for mesh in value.meshes]
-            if isinstance(arg, DistributedArray) and wanted == [arg.sharding.mesh]:
-                feeds[value.meshes[0]][index] = Held(arg.number)
-            elif value.meshes:
+            there = arg.sharding.mesh if isinstance(arg, DistributedArray) else None
+            kept = [mesh for mesh in value.meshes if meshes[mesh] == there]
+            for mesh in kept:
+                feeds[mesh][index] = Held(arg.number)
+            others = [mesh for mesh in value.meshes if mesh not in kept]
+            if others:
                 is_fed = isinstance(arg, Fed) and arg.owner is owner
-                content = arg.content if is_fed else self.feeder.content(index, arg)
+                content = arg.content if is_fed else self.feeder.content(index, arg, others)
                 for mesh, sent in content.items():
                     feeds[mesh][index] = sent
         return feeds

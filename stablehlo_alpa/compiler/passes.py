@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import stablehlo_alpa._core as _core
-from stablehlo_alpa.cluster import LogicalMesh
-from stablehlo_alpa.cost import StrategyGraph
+from collections.abc import Mapping
+
+from stablehlo_alpa import _core
 from stablehlo_alpa.errors import CompileError
 
 
@@ -29,13 +29,11 @@ def run_passes(text: str, pipeline: str, name: str) -> tuple[str, list[str]]:
     return result, list(remarks)
 
 
-def enumerate_strategies(text: str, mesh: LogicalMesh, name: str) -> StrategyGraph:
-    """The strategy graph of a module with roles on a mesh.
+def without_locations(text: str) -> str:
+    """A module that says nothing of where its operations come from."""
+    return _core.run_pipeline(text, "builtin.module()", True, False)[0]
 
-    Raises:
-        CompileError: with the diagnostics.
-    """
-    try:
-        return StrategyGraph.from_arrays(_core.strategy_graph(text, mesh.axes))
-    except _core.CompilerError as error:
-        raise CompileError(f"{name}: strategies: {error}") from error
+
+def submodules(text: str) -> Mapping[str, str]:
+    """The modules within a module, by name, in order."""
+    return _core.submodules(text)

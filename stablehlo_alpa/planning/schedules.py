@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+
+
+class ScheduleName(enum.StrEnum):
+    """The schedules that there are, by the names that users give them."""
+
+    GPIPE = "gpipe"
+    ONE_F_ONE_B = "1f1b"
+    ZERO_BUBBLE = "zero_bubble"
+    INFERENCE = "inference"
+    INTERLEAVED = "interleaved"
+
+    @classmethod
+    def _missing_(cls, value: object) -> ScheduleName:
+        raise ValueError(f"schedule must be one of {', '.join(cls)}, got {value!r}")
 
 
 class TaskKind(enum.Enum):
@@ -40,7 +55,7 @@ class Schedule:
     """Tasks in the order in which each mesh runs them. Printing it gives a table.
 
     Attributes:
-        name: of the schedule.
+        name: of the schedule; ``"none"`` where there is nothing to order.
         num_stages: stages in all; stage s is on mesh ``s % len(meshes)``.
         num_micro_batches: micro-batches of a step.
         meshes: per mesh its tasks.
@@ -132,7 +147,7 @@ def gpipe(num_stages: int, num_micro_batches: int) -> Schedule:
     _check(num_stages, num_micro_batches)
     micro_batches = range(num_micro_batches)
     return Schedule(
-        "gpipe",
+        ScheduleName.GPIPE,
         num_stages,
         num_micro_batches,
         tuple(
@@ -159,7 +174,7 @@ def one_f_one_b(num_stages: int, num_micro_batches: int) -> Schedule:
                 tasks.append(Task(TaskKind.FORWARD, stage, m + warm_up))
             tasks.append(Task(TaskKind.BACKWARD, stage, m))
         meshes.append(tuple(tasks))
-    return Schedule("1f1b", num_stages, num_micro_batches, tuple(meshes))
+    return Schedule(ScheduleName.ONE_F_ONE_B, num_stages, num_micro_batches, tuple(meshes))
 
 
 def interleaved(num_meshes: int, num_micro_batches: int, num_chunks: int) -> Schedule:
@@ -200,7 +215,9 @@ def interleaved(num_meshes: int, num_micro_batches: int, num_chunks: int) -> Sch
                 tasks.append(task(TaskKind.FORWARD, mesh, step + warm_up))
             tasks.append(task(TaskKind.BACKWARD, mesh, step))
         meshes.append(tuple(tasks))
-    return Schedule("interleaved", num_meshes * num_chunks, num_micro_batches, tuple(meshes))
+    return Schedule(
+        ScheduleName.INTERLEAVED, num_meshes * num_chunks, num_micro_batches, tuple(meshes)
+    )
 
 
 def zero_bubble(num_stages: int, num_micro_batches: int) -> Schedule:
@@ -225,17 +242,14 @@ def zero_bubble(num_stages: int, num_micro_batches: int) -> Schedule:
         for m in range(max(0, num_micro_batches - stage), num_micro_batches):
             tasks.append(Task(TaskKind.WEIGHT, stage, m))
         meshes.append(tuple(tasks))
-    return Schedule("zero_bubble", num_stages, num_micro_batches, tuple(meshes))
-
-
-FORWARD_ONLY = "inference"
+    return Schedule(ScheduleName.ZERO_BUBBLE, num_stages, num_micro_batches, tuple(meshes))
 
 
 def inference(num_stages: int, num_micro_batches: int) -> Schedule:
     """Forward passes only."""
     _check(num_stages, num_micro_batches)
     return Schedule(
-        FORWARD_ONLY,
+        ScheduleName.INFERENCE,
         num_stages,
         num_micro_batches,
         tuple(
@@ -245,21 +259,19 @@ def inference(num_stages: int, num_micro_batches: int) -> Schedule:
     )
 
 
-SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {
-    "gpipe": gpipe,
-    "1f1b": one_f_one_b,
-    "zero_bubble": zero_bubble,
-    FORWARD_ONLY: inference,
-}
+def single() -> Schedule:
+    """One stage, one micro-batch, one program that is all of a step."""
+    return Schedule("none", 1, 1, ((Task(TaskKind.FORWARD, 0, 0),),))
 
 
-KNOWN_SCHEDULES = (*SCHEDULES, "interleaved")
-
-
-def check_schedule(name: str) -> None:
-    """Refuses a name that no schedule has, as a ``ValueError``."""
-    if name not in KNOWN_SCHEDULES:
-        raise ValueError(f"schedule must be one of {', '.join(KNOWN_SCHEDULES)}, got {name!r}")
+_ONE_STAGE_PER_MESH: Mapping[ScheduleName, Callable[[int, int], Schedule]] = MappingProxyType(
+    {
+        ScheduleName.GPIPE: gpipe,
+        ScheduleName.ONE_F_ONE_B: one_f_one_b,
+        ScheduleName.ZERO_BUBBLE: zero_bubble,
+        ScheduleName.INFERENCE: inference,
+    }
+)
 
 
 def make_schedule(name: str, num_meshes: int, num_stages: int, num_micro_batches: int) -> Schedule:
@@ -268,8 +280,8 @@ def make_schedule(name: str, num_meshes: int, num_stages: int, num_micro_batches
     Raises:
         ValueError: the name is not known, or the schedule does not take these sizes.
     """
-    check_schedule(name)
-    if name == "interleaved":
+    kind = ScheduleName(name)
+    if kind is ScheduleName.INTERLEAVED:
         if num_stages % num_meshes:
             raise ValueError(
                 f"the interleaved schedule needs stages in multiples of its meshes, got "
@@ -278,10 +290,10 @@ def make_schedule(name: str, num_meshes: int, num_stages: int, num_micro_batches
         return interleaved(num_meshes, num_micro_batches, num_stages // num_meshes)
     if num_stages != num_meshes:
         raise ValueError(
-            f"schedule {name!r} has one stage per mesh, got {num_stages} stages on {num_meshes} "
-            "meshes; the interleaved schedule has several"
+            f"schedule {kind.value!r} has one stage per mesh, got {num_stages} stages on "
+            f"{num_meshes} meshes; the interleaved schedule has several"
         )
-    return SCHEDULES[name](num_stages, num_micro_batches)
+    return _ONE_STAGE_PER_MESH[kind](num_stages, num_micro_batches)
 
 
 def _check(num_stages: int, num_micro_batches: int) -> None:

@@ -1,0 +1,80 @@
+"""What a module computes, sends and keeps, as volumes without seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stablehlo_alpa import _core
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """The collectives of a planned module.
+
+    Attributes:
+        kind: int[C] ``CollectiveKind``.
+        axes: int[C] mask of mesh axes, bit i is axis i.
+        bytes: float64[C] payload of one run, per device.
+        count: float64[C] runs per run of the module.
+    """
+
+    kind: npt.NDArray[np.int64]
+    axes: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.float64]
+    count: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, planned: str) -> Traffic:
+        """That of a module with shardings and reshards."""
+        found = _core.communication(planned)
+        return cls(found["kind"], found["axes"], found["bytes"], found["count"])
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a per-device module keeps where it needs the most.
+
+    Attributes:
+        peak_bytes: per device.
+        tensors: names and bytes per device of what is live there, the largest first.
+    """
+
+    peak_bytes: float
+    tensors: tuple[tuple[str, float], ...]
+
+    @classmethod
+    def of(cls, local: str, donated: Sequence[int] = ()) -> Live:
+        """That of a per-device module.
+
+        Args:
+            local: the module.
+            donated: arguments whose bytes results may take.
+        """
+        found = _core.memory(local, list(donated))
+        sizes = np.asarray(found["bytes"], np.float64).tolist()
+        return cls(float(found["peak_bytes"]), tuple(zip(found["name"], sizes, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What the operators of a per-device module do.
+
+    Attributes:
+        flops: float64[N] per operator.
+        bytes: float64[N] read and written.
+        dtypes: of its elements, as `tensor_types` has them.
+    """
+
+    flops: npt.NDArray[np.float64]
+    bytes: npt.NDArray[np.float64]
+    dtypes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, local: str) -> Work:
+        """That of a per-device module."""
+        found = _core.work(local)
+        return cls(found["flops"], found["bytes"], tuple(found["dtype"]))

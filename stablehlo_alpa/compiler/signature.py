@@ -1,0 +1,53 @@
+"""What the main function of a module takes and returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stablehlo_alpa import _core
+
+
+@dataclass(frozen=True)
+class Values:
+    """Arguments or results of a function, in order.
+
+    Attributes:
+        shardings: as `notation` has them; empty texts before a plan is applied.
+        types: as `tensor_types` has them.
+        kinds: what a stage calls them, ``"input 3"``; empty texts of a whole program.
+    """
+
+    shardings: tuple[str, ...]
+    types: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Types, shardings and roles of a module's main function.
+
+    Attributes:
+        mesh_axes: names of the axes of its mesh; empty before a plan is applied.
+        inputs, outputs: of the function.
+        input_once: per input whether it is there once per step instead of once per micro-batch.
+    """
+
+    mesh_axes: tuple[str, ...]
+    inputs: Values
+    outputs: Values
+    input_once: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Signature:
+        """That of a module."""
+        found = _core.signature(text)
+
+        def values(side: str) -> Values:
+            return Values(
+                tuple(found[f"{side}s"]),
+                tuple(found[f"{side}_types"]),
+                tuple(found[f"{side}_kinds"]),
+            )
+
+        once = tuple(bool(one) for one in found["input_once"])
+        return cls(tuple(found["mesh_axes"]), values("input"), values("output"), once)

@@ -1,0 +1,253 @@
+"""From chosen strategies to the programs of each device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from alpa_runtime import SpmdProgram, ValueSpec
+
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.compiler import (
+    Live,
+    Signature,
+    Traffic,
+    Values,
+    Work,
+    parse_partial_sharding,
+    parse_tensor_type,
+    run_passes,
+    submodules,
+)
+from stablehlo_alpa.cost import Volume, collective_seconds
+from stablehlo_alpa.frontend import TracedProgram, TracedValue
+from stablehlo_alpa.planning.mesh_search import Candidate
+from stablehlo_alpa.planning.stage import (
+    WHOLE,
+    PhaseProgram,
+    PlannedStage,
+    Slot,
+    SlotKind,
+    StagePlace,
+)
+from stablehlo_alpa.view import Collective, collectives
+
+_SPMD = "builtin.module(alpa-spmd-pipeline)"
+
+
+def lower_program(candidate: Candidate, program: TracedProgram, place: StagePlace) -> PlannedStage:
+    """A whole step as one program of one mesh.
+
+    Args:
+        candidate: the step and its strategies.
+        program: the step.
+        place: where it runs.
+    """
+    name, mesh = candidate.name, candidate.mesh
+    planned, remarks = _apply(candidate)
+    local, more = run_passes(planned, _SPMD, name)
+    inputs = tuple(Slot(SlotKind.INPUT, i) for i in range(len(program.inputs)))
+    outputs = tuple(Slot(SlotKind.OUTPUT, i) for i in range(len(program.outputs)))
+    signature = Signature.of(planned)
+    spmd = SpmdProgram(
+        text=local,
+        mesh=tuple(mesh.axes),
+        # What is fed to the one program comes as the caller has it.
+        inputs=_specs(signature.inputs, signature, inputs, program, keeps_weak=True),
+        outputs=_specs(signature.outputs, signature, outputs, program, keeps_weak=True),
+        donated=program.donated,
+        callbacks=program.callbacks,
+        name=identifier(program.name),
+    )
+    live = Live.of(local, program.donated)
+    phase = PhaseProgram(
+        spmd,
+        candidate.solution.objective_s,
+        _inside_bytes(spmd, live),
+        WHOLE,
+        inputs,
+        outputs,
+        _collectives(planned, mesh),
+        live.tensors,
+    )
+    return PlannedStage(
+        mesh=mesh,
+        place=place,
+        phases=(phase,),
+        priced=candidate.priced,
+        solution=candidate.solution,
+        texts={
+            "traced": program.text,
+            "merged": candidate.merged,
+            "planned": planned,
+            "local": local,
+        },
+        remarks=(*candidate.remarks, *remarks, *more),
+    )
+
+
+def lower_stage(
+    candidate: Candidate,
+    program: TracedProgram,
+    place: StagePlace,
+    device: DeviceSpec,
+    sliced: str,
+    *,
+    split_backward: bool,
+) -> PlannedStage:
+    """A stage as one program per phase.
+
+    Args:
+        candidate: the stage and its strategies.
+        program: the step that it was cut from.
+        place: where it runs.
+        device: what the devices are.
+        sliced: the stage as it was cut.
+        split_backward: whether gradients of parameters are a phase of their own.
+    """
+    planned, remarks = _apply(candidate)
+    splitting = f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}"
+    split, more = run_passes(planned, f"builtin.module({splitting})", candidate.name)
+    said = [*candidate.remarks, *remarks, *more]
+    phases = []
+    for phase, text in submodules(split).items():
+        local, more = run_passes(text, _SPMD, f"{candidate.name} {phase}")
+        said += more
+        phases.append(_phase(phase, text, local, program, candidate.mesh, device))
+    return PlannedStage(
+        mesh=candidate.mesh,
+        place=place,
+        phases=tuple(phases),
+        priced=candidate.priced,
+        solution=candidate.solution,
+        texts={
+            "traced": program.text,
+            "sliced": sliced,
+            "merged": candidate.merged,
+            "planned": planned,
+        }
+        | {phase.name: phase.program.text for phase in phases},
+        remarks=tuple(dict.fromkeys(said)),
+    )
+
+
+def _phase(
+    name: str,
+    planned: str,
+    local: str,
+    program: TracedProgram,
+    mesh: LogicalMesh,
+    device: DeviceSpec,
+) -> PhaseProgram:
+    signature = Signature.of(planned)
+    inputs = tuple(map(Slot.parse, signature.inputs.kinds))
+    outputs = tuple(map(Slot.parse, signature.outputs.kinds))
+    spmd = SpmdProgram(
+        text=local,
+        mesh=tuple(mesh.axes),
+        inputs=_specs(signature.inputs, signature, inputs, program),
+        outputs=_specs(signature.outputs, signature, outputs, program),
+        name=name,
+    )
+    live = Live.of(local)
+    return PhaseProgram(
+        spmd,
+        program_seconds(planned, local, mesh, device),
+        _inside_bytes(spmd, live),
+        name,
+        inputs,
+        outputs,
+        _collectives(planned, mesh),
+        live.tensors,
+    )
+
+
+def _apply(candidate: Candidate) -> tuple[str, list[str]]:
+    """The module with the chosen shardings and the reshards between them, and remarks."""
+    choice = ",".join(map(str, candidate.solution.choice.tolist()))
+    planning = f"alpa-plan-pipeline{{mesh={candidate.mesh.pass_option} solution={choice}}}"
+    return run_passes(candidate.merged, f"builtin.module({planning})", candidate.name)
+
+
+def program_seconds(planned: str, local: str, mesh: LogicalMesh, device: DeviceSpec) -> float:
+    """Roofline seconds of a program's operators plus those of its collectives."""
+    work, moved = Work.of(local), Traffic.of(planned)
+    rates = np.array([device.rate(dtype) for dtype in work.dtypes])
+    compute = np.maximum(work.flops / rates, work.bytes / device.memory_bandwidth).sum()
+    count = np.maximum(moved.count, 1e-30)
+    each = collective_seconds(moved.kind, moved.axes, moved.bytes, mesh, device)
+    return float(compute + (each * count).sum())
+
+
+def inside_bytes(program: SpmdProgram) -> float:
+    """Bytes per device that a program needs beside its inputs and outputs."""
+    return _inside_bytes(program, Live.of(program.text, program.donated))
+
+
+def identifier(name: str) -> str:
+    """What a program is called in modules and profiles."""
+    return name if name.isidentifier() else "program"
+
+
+def _inside_bytes(program: SpmdProgram, live: Live) -> float:
+    sizes = program.mesh_sizes
+    kept = [v for i, v in enumerate(program.inputs) if i not in program.donated]
+    boundary = sum(value.local_bytes(sizes) for value in (*kept, *program.outputs))
+    return max(0.0, live.peak_bytes - boundary)
+
+
+def _collectives(planned: str, mesh: LogicalMesh) -> tuple[Collective, ...]:
+    found = Traffic.of(planned)
+    columns = (found.kind, found.axes, found.bytes, found.count)
+    rows: Iterator[tuple[int, int, float, float]] = zip(
+        *(column.tolist() for column in columns), strict=True
+    )
+    volumes = ((kind, mask, Volume(size * count, count)) for kind, mask, size, count in rows)
+    return collectives(volumes, mesh)
+
+
+def _specs(
+    values: Values,
+    signature: Signature,
+    slots: Sequence[Slot],
+    program: TracedProgram,
+    *,
+    keeps_weak: bool = False,
+) -> tuple[ValueSpec, ...]:
+    """Types and shardings of one side of a program; those of the step keep names and key types.
+
+    Args:
+        values: the side.
+        signature: that it is of.
+        slots: what each value is.
+        program: the step.
+        keeps_weak: whether inputs are weakly typed where those of the step are; buffers never are.
+    """
+    specs = []
+    for slot, sharding, type_ in zip(slots, values.shardings, values.types, strict=True):
+        axes, partial = parse_partial_sharding(sharding, signature.mesh_axes)
+        shape, dtype = parse_tensor_type(type_)
+        value = traced_value(slot, program)
+        is_kept = keeps_weak or slot.kind is SlotKind.OUTPUT
+        specs.append(
+            ValueSpec(
+                shape=shape,
+                dtype=dtype,
+                axes=axes,
+                key_impl=value.key_impl if value else None,
+                is_weak=bool(value and value.is_weak and is_kept),
+                name=value.name if value else str(slot),
+                partial=partial,
+            )
+        )
+    return tuple(specs)
+
+
+def traced_value(slot: Slot, program: TracedProgram) -> TracedValue | None:
+    """What the step knows of a slot."""
+    match slot.kind:
+        case SlotKind.INPUT | SlotKind.BATCH:
+            return program.inputs[slot.number]
+        case SlotKind.OUTPUT:
+            return program.outputs[slot.number]
+    return None

@@ -1,0 +1,161 @@
+"""The logical mesh and the strategies of what runs on one mesh: every mesh is priced and solved."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+
+from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
+from stablehlo_alpa.compiler import enumerate_strategies
+from stablehlo_alpa.cost import PricedGraph, StrategyGraph, price
+from stablehlo_alpa.errors import (
+    CompileError,
+    InfeasibleError,
+    MeshError,
+    ShardingError,
+    StablehloAlpaError,
+)
+from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, solve
+from stablehlo_alpa.planning.gathering import charge_gathers
+from stablehlo_alpa.planning.pins import Boundary, masks
+from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.view import Say
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What a plan of one mesh is looked for under.
+
+    Attributes:
+        cluster: the devices.
+        mesh_shapes: logical mesh shapes to try.
+        axis_names: names of their axes, at least as many as they have; x, y, z when None.
+        solve: budget and limits of the ILP.
+        prescription: what is prescribed for inputs and outputs of the step.
+    """
+
+    cluster: ClusterSpec
+    mesh_shapes: tuple[tuple[int, ...], ...]
+    axis_names: tuple[str, ...] | None = None
+    solve: SolveOptions = field(default_factory=SolveOptions)
+    prescription: Prescription = field(default_factory=Prescription)
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is to be split over one mesh: a step or a stage of one.
+
+    Attributes:
+        name: for messages.
+        merged: the module with roles.
+        boundary: what the step calls its arguments and results; None where only the price counts.
+    """
+
+    name: str
+    merged: str
+    boundary: Boundary | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """The best intra-operator plan of a subject on one logical mesh.
+
+    Attributes:
+        name, merged: of the subject.
+        mesh: the mesh.
+        priced, solution: strategies and the choice. Seconds are those of a whole step.
+        remarks: of the strategies, and on what was prescribed and cannot be.
+    """
+
+    name: str
+    merged: str
+    mesh: LogicalMesh
+    priced: PricedGraph
+    solution: Solution
+    remarks: tuple[str, ...] = ()
+
+
+def find_candidate(
+    subject: Subject, options: PlanOptions, cache: SolverCache | None = None, say: Say = _log.debug
+) -> Candidate:
+    """The fastest of the logical meshes.
+
+    Args:
+        subject: what is split.
+        options: the meshes, and what else counts.
+        cache: tables of the solver, to share between calls.
+        say: is told what is being done.
+
+    Raises:
+        CompileError: a pass refused the module.
+        InfeasibleError: no mesh has a plan within the memory budget; what lacks least.
+        ShardingError: what is prescribed exactly fits no mesh.
+        MeshError: there is no mesh.
+    """
+    found: list[Candidate] = []
+    refused: list[StablehloAlpaError] = []
+    for shape in options.mesh_shapes:
+        which = f"mesh {'x'.join(map(str, shape))}"
+        say(f"{which}: strategies")
+        try:
+            names = options.axis_names and options.axis_names[: len(shape)]
+            mesh = options.cluster.logical_mesh(shape, names)
+            found.append(solve_on(subject, mesh, options, cache))
+        except (InfeasibleError, ShardingError, MeshError) as error:
+            _log.info("%s: %s: %s", subject.name, which, error)
+            refused.append(error)
+    if found:
+        return min(found, key=lambda candidate: candidate.solution.objective_s)
+    if not refused:
+        raise MeshError(f"{subject.name}: there is no mesh shape to plan for")
+    short = [e for e in refused if isinstance(e, InfeasibleError) and e.needed_bytes is not None]
+    raise min(short, key=lack) if short else refused[0]
+
+
+def solve_on(
+    subject: Subject, mesh: LogicalMesh, options: PlanOptions, cache: SolverCache | None = None
+) -> Candidate:
+    """The best plan of a subject on a mesh.
+
+    Raises:
+        CompileError: a pass refused the module.
+        InfeasibleError: nothing keeps the memory budget.
+        ShardingError: an exact wish cannot be kept.
+    """
+    graph = enumerate_strategies(subject.merged, mesh, subject.name)
+    remarks: tuple[str, ...] = ()
+    device, boundary = options.cluster.device, subject.boundary
+    if boundary is not None:
+        if len(graph.input_node) != len(boundary.inputs):
+            raise CompileError(
+                f"{subject.name}: the compiler sees {len(graph.input_node)} inputs, "
+                f"the function has {len(boundary.inputs)}"
+            )
+        graph = _name_inputs(graph, boundary)
+        pinned = masks(options.prescription, boundary, graph, mesh)
+        remarks = pinned.remarks
+        graph = graph.restrict(pinned.nodes) if pinned.nodes else graph
+    priced = price(graph, mesh, device)
+    if boundary is not None:
+        gathered = options.prescription.gathered
+        priced = charge_gathers(priced, boundary.outputs, gathered, mesh, device)
+    solution = solve(priced, options.solve, cache)
+    return Candidate(
+        subject.name, subject.merged, mesh, priced, solution, (*remarks, *graph.remarks)
+    )
+
+
+def lack(error: InfeasibleError) -> float:
+    """Bytes per device that a refused plan lacks."""
+    return (error.needed_bytes or 0.0) - (error.budget_bytes or 0.0)
+
+
+def _name_inputs(graph: StrategyGraph, boundary: Boundary) -> StrategyGraph:
+    """The compiler counts arguments; the function's own names say more."""
+    names = list(graph.node_name)
+    for entry, node in zip(boundary.inputs, graph.input_node.tolist(), strict=True):
+        if entry is not None and node >= 0:
+            names[node] = entry[1].name
+    return replace(graph, node_name=tuple(names))

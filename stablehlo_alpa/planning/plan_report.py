@@ -1,0 +1,106 @@
+"""What is shown of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stablehlo_alpa.planning.prediction import Predicted
+from stablehlo_alpa.planning.schedules import Schedule
+from stablehlo_alpa.planning.stage import PlannedStage
+from stablehlo_alpa.planning.stage_part import stage_part
+from stablehlo_alpa.units import format_bytes, format_seconds
+from stablehlo_alpa.view import Column, Part, Report, Sheet, mesh_text, solution_lines
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan that was looked at.
+
+    Attributes:
+        num_micro_batches, schedule: what was chosen for it.
+        step_time_s: predicted seconds of a step; None where it does not fit the devices.
+    """
+
+    num_micro_batches: int
+    schedule: str
+    step_time_s: float | None
+
+    def __str__(self) -> str:
+        time = "does not fit" if self.step_time_s is None else format_seconds(self.step_time_s)
+        return f"{self.num_micro_batches} micro-batches, {self.schedule}: {time}"
+
+
+def plan_report(
+    name: str,
+    stages: Sequence[PlannedStage],
+    schedule: Schedule,
+    predicted: Predicted,
+    tried: Sequence[Alternative],
+    remarks: Sequence[str],
+) -> Report:
+    """What is shown of a plan.
+
+    Args:
+        name: of the step.
+        stages: of it.
+        schedule: of them.
+        predicted: what they cost.
+        tried: what the plan was chosen from.
+        remarks: on it.
+    """
+    count, peaks = schedule.num_micro_batches, predicted.simulation.peak_bytes
+    device = predicted.cluster.device
+    parts = tuple(
+        stage_part(
+            f"stage {number}" if len(stages) > 1 else "",
+            stage,
+            device,
+            peaks[schedule.mesh_of(number)],
+            count,
+        )
+        for number, stage in enumerate(stages)
+    )
+    cut = f", {count} micro-batches" if count > 1 else ""
+    heading = f"plan of {name} on {mesh_text(parts[0])}{cut}"
+    brief = f"plan of {name}: {mesh_text(parts[0])}{cut}"
+    if len(stages) > 1:
+        heading = brief = (
+            f"pipeline of {name}: {len(stages)} stages, {count} micro-batches, {schedule.name}"
+        )
+    step, most = format_seconds(predicted.step_time_s), format_bytes(predicted.peak_bytes)
+    lines: tuple[str, ...] = (f"step {step} (predicted)",)
+    if len(stages) == 1:
+        lines = solution_lines(parts[0], predicted.step_time_s)
+    return Report(
+        heading=heading,
+        brief=f"{brief}, {step} per step, {most} per device{' at most' * (len(stages) > 1)}",
+        lines=(*lines, *(f"  considered {one}" for one in tried)),
+        parts=parts,
+        first=(_stage_sheet(stages, schedule, predicted, parts),) if len(stages) > 1 else (),
+        remarks=tuple(remarks),
+    )
+
+
+def _stage_sheet(
+    stages: Sequence[PlannedStage], schedule: Schedule, predicted: Predicted, parts: Sequence[Part]
+) -> Sheet:
+    """A row per stage."""
+    rows = []
+    for number, (stage, part) in enumerate(zip(stages, parts, strict=True)):
+        first, last = stage.layers[0], stage.layers[-1]
+        rows.append(
+            (
+                str(number),
+                f"{first} to {last}" if last > first else str(first),
+                f"{stage.devices[0]} to {stage.devices[-1]}",
+                "x".join(map(str, stage.mesh.shape)),
+                format_seconds(sum(p.time_s for p in stage.phases if not p.runs_once)),
+                f"{predicted.simulation.bubble(schedule.mesh_of(number)):.0%}",
+                format_bytes(part.peak_bytes),
+            )
+        )
+    texts = tuple(Column(head) for head in ("stage", "layers", "devices", "mesh"))
+    heads = ("per micro-batch", "bubble", "memory per device")
+    numbers = tuple(Column(head, is_number=True) for head in heads)
+    return Sheet("stages", (*texts, *numbers), tuple(rows), tuple(stages))

@@ -1,0 +1,77 @@
+"""When what is planned would run, and what memory it takes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+
+import alpa_runtime
+from alpa_runtime import Event, Simulation, simulate, write_trace
+from alpa_runtime.simulate import Loads
+
+from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.planning.stage import CostedProgram
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predicted:
+    """Programs and instructions with what they cost.
+
+    Attributes:
+        cluster: the devices.
+        runtime: what is run.
+        costs: predicted, one per program of ``runtime``.
+    """
+
+    cluster: ClusterSpec
+    runtime: alpa_runtime.Plan
+    costs: tuple[CostedProgram, ...]
+
+    @cached_property
+    def simulation(self) -> Simulation:
+        """The predicted run of a step: events, bubbles, peak memory per mesh."""
+        return simulate(
+            self.runtime,
+            [cost.time_s for cost in self.costs],
+            self._transfer_s,
+            [cost.inside_bytes for cost in self.costs],
+        )
+
+    @property
+    def step_time_s(self) -> float:
+        """Predicted seconds of a step."""
+        return self.simulation.step_s
+
+    @property
+    def peak_bytes(self) -> float:
+        """Predicted bytes of live tensors per device at the worst point, of the fullest mesh."""
+        return max(self.simulation.peak_bytes)
+
+    def timeline(self, path: str | os.PathLike[str] | None = None) -> tuple[Event, ...]:
+        """The predicted run of a step.
+
+        Args:
+            path: where it is written for Perfetto; nowhere by default.
+        """
+        if path is not None:
+            write_trace(self.simulation.events, path)
+        return self.simulation.events
+
+    def _transfer_s(self, source: int, target: int, loads: Loads) -> float:
+        """Seconds between two meshes: those of the device, or the host, with most to move."""
+        cluster, meshes = self.cluster, self.runtime.meshes
+        sent: dict[int, int] = {}
+        received: dict[int, int] = {}
+        devices = {*meshes[source].devices, *meshes[target].devices}
+        is_local = len({device // cluster.devices_per_host for device in devices}) == 1
+        link = cluster.device.intra_host if is_local else cluster.device.inter_host
+        width = 1 if is_local else cluster.devices_per_host
+        for (sender, receiver), size in loads.items():
+            start = meshes[source].devices[sender] // width
+            end = meshes[target].devices[receiver] // width
+            if is_local or start != end:
+                sent[start] = sent.get(start, 0) + size
+                received[end] = received.get(end, 0) + size
+        most = max((*sent.values(), *received.values()), default=0)
+        return link.alpha_s + most / link.bandwidth
