@@ -90,11 +90,16 @@ private:
       chooseFirst(groups);
       if (best) {
         addOthers(groups);
-        return std::move(best);
+      }
+      if (best && best->hasParts()) {
+        break;
       }
       if (!hasState) {
         reason = std::move(refused);
       }
+    }
+    if (best) {
+      return std::move(best);
     }
     return reason ? refuse(*reason) : refuseSizes();
   }
@@ -112,7 +117,7 @@ private:
   }
 
   /// False if the arguments cannot be cut together.
-  bool consider(const Arguments &split) {
+  bool consider(const Arguments &split, bool needsParts = false) {
     auto states = analyze(split);
     if (states->getRefused()) {
       if (!refused || getWork(*refused) < getWork(*states)) {
@@ -120,8 +125,8 @@ private:
       }
       return false;
     }
-    if (states->getSplitBytes() > 0 &&
-        (!best || getWork(*best) < getWork(*states))) {
+    bool isCut = needsParts ? states->hasParts() : states->getSplitBytes() > 0;
+    if (isCut && (!best || getWork(*best) < getWork(*states))) {
       best = std::move(states);
       chosen = split;
     }
@@ -129,14 +134,13 @@ private:
   }
 
   /// A matrix may have as many rows as there are examples, and be in the way:
-  /// each argument is cut alone, and the others with the best as far as that
-  /// goes.
+  /// each argument is cut alone, and then the others with the best.
   void considerEach(ArrayRef<unsigned> members) {
     if (members.size() == 1) {
       return;
     }
     for (unsigned member : members) {
-      consider(Arguments({member}));
+      consider(Arguments({member}), /*needsParts=*/true);
     }
     for (unsigned member : members) {
       Groups other;
@@ -380,10 +384,11 @@ private:
   /// What nothing uses, the value of a loss that only gradients are taken of,
   /// would run once per step, on one micro-batch.
   static void eraseUnused(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(
-             llvm::reverse(block.without_terminator()))) {
-      if (op.use_empty() && isClonable(&op)) {
-        op.erase();
+    auto operations =
+        llvm::to_vector(llvm::make_pointer_range(block.without_terminator()));
+    for (Operation *op : llvm::reverse(operations)) {
+      if (op->use_empty() && isClonable(op)) {
+        op->erase();
       }
     }
   }
