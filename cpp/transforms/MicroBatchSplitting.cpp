@@ -90,34 +90,71 @@ private:
       chooseFirst(groups);
       if (best) {
         addOthers(groups);
-        return std::move(best);
+      }
+      if (best && best->hasParts()) {
+        break;
       }
       if (!hasState) {
         reason = std::move(refused);
       }
+    }
+    if (best) {
+      return std::move(best);
     }
     return reason ? refuse(*reason) : refuseSizes();
   }
 
   void chooseFirst(Groups &groups) {
     for (auto &[size, members] : llvm::reverse(groups)) {
-      Arguments split(members.begin(), members.end());
-      auto states = analyze(split);
-      if (states->getRefused()) {
-        if (!refused || getWork(*refused) < getWork(*states)) {
-          refused = std::move(states);
-        }
-      } else if (getWork(*states).second > 0 &&
-                 (!best || getWork(*best) < getWork(*states))) {
-        best = std::move(states);
-        chosen = split;
+      if (!consider(Arguments(members.begin(), members.end()))) {
+        considerEach(members);
       }
     }
-    if (best && refused && best->getSplitFlops() == 0 &&
-        refused->getSplitFlops() > 0) {
+    if (best && refused && isBatch(*refused) && !isBatch(*best)) {
       // Not the batch, which cannot be cut.
       best.reset();
     }
+  }
+
+  /// False if the arguments cannot be cut together.
+  bool consider(const Arguments &split, bool needsParts = false) {
+    auto states = analyze(split);
+    if (states->getRefused()) {
+      if (!refused || getWork(*refused) < getWork(*states)) {
+        refused = std::move(states);
+      }
+      return false;
+    }
+    bool isCut = needsParts ? states->hasParts() : states->getSplitBytes() > 0;
+    if (isCut && (!best || getWork(*best) < getWork(*states))) {
+      best = std::move(states);
+      chosen = split;
+    }
+    return true;
+  }
+
+  /// A matrix may have as many rows as there are examples, and be in the way:
+  /// each argument is cut alone, and then the others with the best.
+  void considerEach(ArrayRef<unsigned> members) {
+    if (members.size() == 1) {
+      return;
+    }
+    for (unsigned member : members) {
+      consider(Arguments({member}), /*needsParts=*/true);
+    }
+    for (unsigned member : members) {
+      Groups other;
+      other[0].push_back(member);
+      if (best) {
+        addOthers(other);
+      }
+    }
+  }
+
+  /// Whether examples are what is cut: some values have parts, and products
+  /// are divided.
+  static bool isBatch(const MicroBatchStates &states) {
+    return states.hasParts() && states.getSplitFlops() > 0;
   }
 
   void addOthers(Groups &groups) {
@@ -137,8 +174,10 @@ private:
     }
   }
 
-  static std::pair<double, double> getWork(const MicroBatchStates &states) {
-    return {states.getSplitFlops() - states.getLateFlops(),
+  /// To cut what products sum over makes parts of nothing.
+  static std::tuple<bool, double, double>
+  getWork(const MicroBatchStates &states) {
+    return {states.hasParts(), states.getSplitFlops() - states.getLateFlops(),
             states.getSplitBytes()};
   }
 
@@ -346,10 +385,11 @@ private:
   /// What nothing uses, the value of a loss that only gradients are taken of,
   /// would run once per step, on one micro-batch.
   static void eraseUnused(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(
-             llvm::reverse(block.without_terminator()))) {
-      if (op.use_empty() && isClonable(&op)) {
-        op.erase();
+    auto operations =
+        llvm::to_vector(llvm::make_pointer_range(block.without_terminator()));
+    for (Operation *op : llvm::reverse(operations)) {
+      if (op->use_empty() && isClonable(op)) {
+        op->erase();
       }
     }
   }

@@ -55,6 +55,7 @@ void MicroBatchStates::measure() {
       splitFlops += getProductFlops(op);
     }
     for (Value result : op->getResults()) {
+      makesParts |= getState(result) >= 0;
       splitBytes +=
           isOwn(getState(result)) ? getTensorBytes(result.getType()) : 0;
     }

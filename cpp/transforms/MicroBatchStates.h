@@ -69,6 +69,8 @@ public:
   double getLateFlops() const { return lateFlops; }
   /// Bytes written by what is divided; tells programs without products apart.
   double getSplitBytes() const { return splitBytes; }
+  /// Whether any operator makes a part of a value, and not only summands.
+  bool hasParts() const { return makesParts; }
   /// Bytes of what has to be there whole although it could be split, or is
   /// whole and used in parts.
   double getWholeBytes() const { return wholeBytes; }
@@ -119,6 +121,7 @@ private:
   Operation *refused = nullptr, *late = nullptr;
   double lateFlops = 0;
   double splitFlops = 0, splitBytes = 0, wholeBytes = 0;
+  bool makesParts = false;
 };
 
 /// True if a value is zero everywhere: it is a summand as it is.

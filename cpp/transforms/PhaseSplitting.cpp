@@ -394,15 +394,14 @@ private:
     return success();
   }
 
-  /// The phase that returns a value of the stage: the one that makes it; the
-  /// last one what no phase makes, once per step.
+  /// The phase that returns a value of the stage: the one that makes it. What
+  /// no phase makes is returned once per step, behind the micro-batches.
   int64_t getOutputOrder(Value value) const {
     if (Operation *maker = getMaker(value)) {
       return getResultOrder(maker);
     }
-    int64_t last = orders.empty() ? 0 : orders.back();
-    return getNumMicroBatches() > 1 ? std::max(last, getOrder(kApplyPhase))
-                                    : last;
+    const auto *apply = llvm::lower_bound(orders, getOrder(kApplyPhase));
+    return apply == orders.end() ? getOrder(kApplyPhase) : *apply;
   }
 
   ModuleOp module;

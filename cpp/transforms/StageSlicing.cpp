@@ -295,25 +295,45 @@ void StageSlicing::placeApplied() {
   }
 }
 
-/// A result that a free operator makes of what stages have made is made where
-/// it is returned, in a phase of its own: behind theirs.
-void StageSlicing::placeOutputs() {
-  for (Value value : block.getTerminator()->getOperands()) {
-    outputStages.push_back(std::max<int64_t>(0, getStage(value)));
-    Operation *maker = value.getDefiningOp();
-    if (maker && getPhase(maker) >= kApplyPhase && usesStages(maker)) {
-      stages.try_emplace(maker, outputStages.back());
+/// The stage that has made most of what free operators make a value from; -1 if
+/// they make it from arguments alone.
+int64_t StageSlicing::findMaker(Value value) const {
+  int64_t best = -1;
+  double most = 0;
+  SmallVector<Value> work = {value};
+  llvm::DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *maker = next.getDefiningOp();
+    if (!maker || !seen.insert(next).second) {
+      continue;
+    }
+    auto stage = stages.find(maker);
+    if (stage == stages.end()) {
+      forEachUsedValue(maker, [&](Value used) { work.push_back(used); });
+      continue;
+    }
+    double bytes = getTensorBytes(next.getType());
+    if (bytes > most || (bytes == most && stage->second < best)) {
+      best = stage->second;
+      most = bytes;
     }
   }
+  return best;
 }
 
-bool StageSlicing::usesStages(Operation *op) const {
-  bool uses = false;
-  forEachUsedValue(op, [&](Value value) {
+/// A result that is made from what stages make has a stage, and so a phase in
+/// which all of that is there.
+void StageSlicing::placeOutputs() {
+  for (Value value : block.getTerminator()->getOperands()) {
     Operation *maker = value.getDefiningOp();
-    uses |= maker && (stages.contains(maker) || usesStages(maker));
-  });
-  return uses;
+    if (maker && !stages.contains(maker) && getPhase(maker) >= kApplyPhase) {
+      if (int64_t stage = findMaker(value); stage >= 0) {
+        stages[maker] = stage;
+      }
+    }
+    outputStages.push_back(std::max<int64_t>(0, getStage(value)));
+  }
 }
 
 /// An operator that needs what another stage makes in its n-th phase runs in

@@ -38,6 +38,7 @@ private:
   int64_t getComputeStage(Operation *op) const;
   LogicalResult placeComputed();
   void placeApplied();
+  int64_t findMaker(Value value) const;
   void placeOutputs();
   void numberTransfers();
   void numberApplyPhases();
@@ -45,7 +46,6 @@ private:
   bool crossesOnce(Value value) const;
   NamedAttribute getArgumentKind(BlockArgument argument);
   int64_t getStage(Value value) const;
-  bool usesStages(Operation *op) const;
 
   func::FuncOp function;
   Block &block;

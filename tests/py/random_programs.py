@@ -159,7 +159,8 @@ def _forward(recipe: Recipe) -> Callable[..., Any]:
         value = _loss(recipe, params, x, batch)
         if "regularised" in recipe.extras:
             value = value + 0.01 * sum(jnp.sum(w**2) for w in jax.tree.leaves(params))
-        return value, _auxiliary(recipe, x, batch)
+        # Saturated activations are equal but for rounding, which is the best of them is not told.
+        return value, _auxiliary(recipe, x, x @ params["head"], batch)
 
     return forward
 
@@ -194,13 +195,13 @@ def _loss(recipe: Recipe, params: Any, x: Any, batch: Any) -> Any:
     return jnp.mean(each * numbers)
 
 
-def _auxiliary(recipe: Recipe, x: Any, batch: Any) -> dict[str, Any]:
+def _auxiliary(recipe: Recipe, x: Any, logits: Any, batch: Any) -> dict[str, Any]:
     """What is returned beside the loss."""
     found: dict[str, Any] = {}
     if "outputs" in recipe.extras:
-        found["outputs"] = (x, jnp.argmax(x, -1), x.sum(-1) > 0)
+        found["outputs"] = (x, jnp.argmax(logits, -1), x.sum(-1) > 0)
     if "hits" in recipe.extras:
-        best = jnp.argmax(x.reshape(x.shape[0], -1), -1) % CLASSES
+        best = jnp.argmax(logits.reshape(x.shape[0], -1), -1) % CLASSES
         found["hits"] = jnp.sum(best == batch["labels"])
         found["rate"] = jnp.mean(best == batch["labels"])
     if "constant" in recipe.extras:

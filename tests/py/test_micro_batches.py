@@ -267,3 +267,32 @@ def test_an_evaluation_follows_the_state_of_a_pipeline() -> None:
 
 def test_what_looks_like_state_is_cut_where_nothing_else_is() -> None:
     check(lambda x, p: hidden(p, x), BATCH, PARAMS)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_results_that_no_micro_batch_makes_are_returned_once(count: int) -> None:
+    def evaluate(p: Any, x: Any) -> Any:
+        return {"loss": jnp.mean(hidden(p, x) ** 2), "rows": x.shape[0], "zeros": jnp.zeros(3)}
+
+    check(evaluate, PARAMS, BATCH, count=count)
+    step = grads(lambda p, x: (jnp.mean(hidden(p, x) ** 2), x.shape[0]), has_aux=True)
+    check(step, PARAMS, BATCH, count=count)
+
+
+def test_matrices_with_as_many_rows_as_the_batch_are_kept_whole() -> None:
+    def evaluate(p: Any, x: Any) -> Any:
+        def turn(h: Any, part: Any) -> Any:
+            h = jnp.tanh(h @ p + part)
+            return h, h
+
+        return jax.lax.scan(turn, jnp.zeros_like(x), jnp.stack([x] * 3))
+
+    check(evaluate, weights(ROWS, ROWS), BATCH[:, :ROWS], stages=1)
+
+
+def test_gradients_alone_of_independent_micro_batches() -> None:
+    def step(p: Any, x: Any) -> Any:
+        return stablehlo_alpa.grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
+
+    found = pipeline(step, micro_batches="independent")(PARAMS, BATCH)
+    assert_trees_close(found, jax.jit(step)(PARAMS, BATCH), 1e-5, "gradients")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from hypothesis import Phase, given, settings
 from jax.sharding import PartitionSpec
@@ -22,10 +24,14 @@ from stablehlo_alpa import (
     Zero2Parallel,
     Zero3Parallel,
 )
-from stablehlo_alpa.errors import StablehloAlpaError
+from stablehlo_alpa.errors import CompileError, StablehloAlpaError
 
 COUNTS = (1, 2, 4)
 STEPS = 2
+QUICK, MANY = 24, 200
+
+# What a refusal has to name: an operator, or an argument.
+NAMED = r"jit\(|state|batch|frozen|key|rate|scale"
 
 
 def _pipeline(count: int) -> Any:
@@ -114,8 +120,8 @@ def refusal(recipe: Recipe, method: str, count: int) -> str | None:
     return None
 
 
-def examples(number: int, check: Callable[[int, Recipe], None]) -> None:
-    """Calls ``check`` with so many recipes, always the same."""
+def examples(number: int) -> list[Recipe]:
+    """So many recipes, always the same."""
     drawn: list[Recipe] = []
 
     @settings(
@@ -130,5 +136,82 @@ def examples(number: int, check: Callable[[int, Recipe], None]) -> None:
         drawn.append(recipe)
 
     draw()
-    for index, recipe in enumerate(drawn):
-        check(index, recipe)
+    return drawn
+
+
+def check(method: str, programs: Sequence[tuple[Recipe, int]], allowed: float) -> None:
+    """Runs recipes, each with a number of micro-batches, and counts what is refused."""
+    refused = []
+    chosen = [(recipe, count) for recipe, count in programs if applies(recipe, method)]
+    for recipe, count in chosen:
+        if reason := refusal(recipe, method, count):
+            assert re.search(NAMED, reason), f"{reason} names nothing of {recipe}"
+            refused.append(f"{count} micro-batches of {recipe}: {reason}")
+    assert len(refused) <= allowed * len(chosen), "\n".join(refused)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_random_programs_equal_jit(method: str) -> None:
+    number = list(METHODS).index(method)
+    programs = enumerate(examples(QUICK)[number :: len(METHODS)])
+    check(method, [(recipe, COUNTS[-1 - i % len(COUNTS)]) for i, recipe in programs], 0)
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("method", METHODS)
+def test_many_random_programs_equal_jit(method: str, count: int) -> None:
+    check(method, [(recipe, count) for recipe in examples(MANY)], 0.02)
+
+
+# What a micro-batch cannot do by itself.
+
+WIDTH, ROWS = 8, 12
+
+
+def batch_norm(p: Any, x: Any) -> Any:
+    x = x @ p["in"]
+    return (x - x.mean(0)) / jnp.sqrt(x.var(0) + 1e-3) @ p["out"]
+
+
+def contrastive(p: Any, x: Any) -> Any:
+    x = x @ p["in"]
+    return jax.nn.log_softmax(x @ x.T)
+
+
+def softmax_over_the_batch(p: Any, x: Any) -> Any:
+    return jax.nn.softmax(x @ p["in"], 0) @ p["out"]
+
+
+def running_sum(p: Any, x: Any) -> Any:
+    return jnp.cumsum(x @ p["in"], 0) @ p["out"]
+
+
+def sorted_examples(p: Any, x: Any) -> Any:
+    return jnp.sort(x @ p["in"], 0) @ p["out"]
+
+
+def neighbours(p: Any, x: Any) -> Any:
+    x = x @ p["in"]
+    return (x - jnp.roll(x, 1, 0)) @ p["out"]
+
+
+WHOLE = (batch_norm, contrastive, softmax_over_the_batch, running_sum, sorted_examples, neighbours)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("forward", WHOLE, ids=lambda fun: fun.__name__)
+def test_what_needs_the_whole_batch_is_refused(forward: Any, count: int) -> None:
+    def step(params: Any, x: Any) -> Any:
+        return stablehlo_alpa.value_and_grad(lambda p: jnp.mean(forward(p, x) ** 2))(params)
+
+    rng = np.random.default_rng(0)
+    params = {name: rng.normal(size=(WIDTH, WIDTH)).astype("f") for name in ("in", "out")}
+    x = rng.normal(size=(ROWS, WIDTH)).astype("f")
+    parallel = stablehlo_alpa.parallelize(step, method=DataParallel(num_micro_batches=count))
+    if count == 1:
+        assert_same(parallel(params, x), jax.jit(step)(params, x), 3e-5, forward.__name__)
+        return
+    with pytest.raises(CompileError, match="needs the whole batch, not one of 2 parts"):
+        parallel(params, x)
