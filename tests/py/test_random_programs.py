@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import Phase, given, settings
 from jax.sharding import PartitionSpec
 from random_programs import Program, Recipe, make, recipes
