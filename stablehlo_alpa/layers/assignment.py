@@ -11,7 +11,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxprs_in_params
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.layers.boundary import layer_boundary_p
 from stablehlo_alpa.layers.clustering import cluster
-from stablehlo_alpa.layers.flatten import flatten
+from stablehlo_alpa.layers.flatten import flatten, without_unused
 from stablehlo_alpa.layers.flops import equation_flops, has_matrix_product, jaxpr_flops
 from stablehlo_alpa.layers.options import (
     AutoLayers,
@@ -26,8 +26,9 @@ _STACK_SHARE = 0.25
 
 
 def flatten_for(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The function with every equation opened that holds more than one layer."""
-    return flatten(closed, _opener(option, closed))
+    """The function with every equation opened that holds more than one layer, no unused ones."""
+    closed = without_unused(closed)
+    return without_unused(flatten(closed, _opener(option, closed)))
 
 
 def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
@@ -40,7 +41,7 @@ def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
     match option:
         case AutoLayers():
             return cluster(
-                [equation_flops(equation) for equation in equations],
+                _work(closed.jaxpr),
                 _tensors(closed.jaxpr),
                 option.num_layers,
                 option.tolerance,
@@ -93,6 +94,18 @@ def _has_boundary(jaxpr: Any) -> bool:
         or any(_has_boundary(body) for body in jaxprs_in_params(equation.params))
         for equation in jaxpr.eqns
     )
+
+
+def _work(jaxpr: Any) -> list[float]:
+    """FLOPs per equation; none of those on constants alone, which are of no layer."""
+    made: set[Any] = {*jaxpr.constvars, *jaxpr.invars}
+    work = []
+    for equation in jaxpr.eqns:
+        is_open = any(not isinstance(a, Literal) and a in made for a in equation.invars)
+        work.append(equation_flops(equation) if is_open else 0.0)
+        if is_open:
+            made.update(equation.outvars)
+    return work
 
 
 def _tensors(jaxpr: Any) -> list[tuple[float, int, list[int]]]:

@@ -32,7 +32,8 @@ def cluster(
 
     ``C(i, k)`` are the bytes of tensors made before operator i and used in ``i..k``, each counted
     once. Of all cuts with that optimum, one whose FLOPs vary least is taken. Where no cut keeps the
-    tolerance (few heavy operators), it is doubled.
+    tolerance (few heavy operators), it is doubled; but no layer has all FLOPs, unless one operator
+    has.
 
     Args:
         flops: float64[K] FLOPs of each operator, >= 0.
@@ -53,10 +54,13 @@ def cluster(
     count = min(num_layers, work.size)
     if not work.sum() > 0:
         work = np.ones_like(work)
+    # What a layer may have at most: all but the lightest operator that has any.
+    total, least = work.sum(), work[work > 0].min()
+    most = total - least if count > 1 and least < total else total
     # The smallest tolerance that is tried after 0.
     attempt = tolerance
     while True:
-        limit = (1 + attempt) * work.sum() / count
+        limit = min((1 + attempt) * total / count, most)
         found = _Cuts(work, tensors, count, limit).solve()
         if found is not None:
             if attempt != tolerance:

@@ -38,6 +38,20 @@ def flatten(closed: ClosedJaxpr, is_opened: Callable[[Any], bool]) -> ClosedJaxp
     return jax.make_jaxpr(run)(*shapes)
 
 
+def without_unused(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The function without the equations that nothing uses: what they cost makes no layer."""
+    jaxpr = closed.jaxpr
+    used = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    kept = []
+    for equation in reversed(jaxpr.eqns):
+        # One without results, the boundary of a layer, is there for its own sake.
+        is_used = not equation.outvars or used.intersection(equation.outvars)
+        if is_used or equation.effects:
+            kept.append(equation)
+            used.update(atom for atom in equation.invars if not isinstance(atom, Literal))
+    return ClosedJaxpr(jaxpr.replace(eqns=kept[::-1]), closed.consts)
+
+
 def _evaluate(
     jaxpr: Any, consts: Sequence[Any], args: Sequence[Any], is_opened: Callable[[Any], bool]
 ) -> list[Any]:

@@ -61,8 +61,10 @@ def test_clustering_equals_brute_force(seed: int) -> None:
     assert found[-1] == count - 1
     work = flops if flops.sum() else np.ones_like(flops)
     tolerance = 0.5
+    least = work[work > 0].min()
+    most = work.sum() - least if count > 1 and least < work.sum() else work.sum()
     while True:
-        limit = (1 + tolerance) * work.sum() / count * (1 + 1e-9)
+        limit = min((1 + tolerance) * work.sum() / count, most) * (1 + 1e-9)
         cuts = [
             [sum(i >= cut for cut in cuts) for i in range(len(flops))]
             for cuts in itertools.combinations(range(1, len(flops)), count - 1)
@@ -181,6 +183,45 @@ def test_number_of_layers(option: Any, count: int) -> None:
     params, x = make_params(), jnp.ones((2, 8))
     step = stablehlo_alpa.grad(lambda p: jnp.mean(blocks(p, x) ** 2))
     assert layers_of(step, option, params) == set(range(count))
+
+
+def test_what_nothing_uses_makes_no_layer() -> None:
+    params, x = make_params(), jnp.ones((2, 8))
+
+    def loss(p: Any) -> jax.Array:
+        y = jnp.tanh(x @ p[0])
+        # Heavier than all that is used.
+        _ = [y @ w @ w for w in p]
+        jax.jit(lambda y: [y @ w for w in p] * 4)(y)
+        return jnp.mean(jnp.sin(y @ p[1]) ** 2)
+
+    assert layers_of(stablehlo_alpa.grad(loss), AutoLayers(num_layers=2), params) == {0, 1}
+    method = stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=1, layers=AutoLayers(num_layers=2), stages=stablehlo_alpa.UniformStages(2)
+    )
+    step = stablehlo_alpa.parallelize(lambda p: stablehlo_alpa.grad(loss)(p), method=method)
+    for found, wanted in zip(step(params), jax.grad(loss)(params), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-7)
+
+
+def test_constants_make_no_layer() -> None:
+    params, x = make_params()[:1], jnp.ones((2, 8))
+
+    def loss(p: Any) -> Any:
+        return jnp.mean(jnp.tanh(x @ p[0]) ** 2), jnp.zeros(64) + 1
+
+    method = stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=1, layers=AutoLayers(num_layers=2), stages=stablehlo_alpa.UniformStages(2)
+    )
+    step = stablehlo_alpa.parallelize(
+        lambda p: stablehlo_alpa.value_and_grad(loss, has_aux=True)(p), method=method
+    )
+    for found, wanted in zip(
+        jax.tree.leaves(step(params)),
+        jax.tree.leaves(jax.value_and_grad(loss, has_aux=True)(params)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-7)
 
 
 def test_boundaries_make_layers() -> None:
