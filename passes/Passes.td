@@ -165,8 +165,8 @@ def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
     Option<"microBatches", "micro-batches", "int64_t", "1",
            "micro-batches of a step">,
     Option<"independent", "independent", "std::string", "\"\"",
-           "the module is that of one micro-batch, results are joined so: mean "
-           "or sum">,
+           "the module is that of one micro-batch, results are joined so: mean, "
+           "sum, or the number of the result that is the weight">,
   ];
 }
 

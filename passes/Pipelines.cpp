@@ -68,7 +68,8 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
                                llvm::cl::init(1)};
   Option<std::string> independent{
       *this, "independent",
-      llvm::cl::desc("the module is that of one micro-batch: mean or sum")};
+      llvm::cl::desc("the module is that of one micro-batch: mean, sum or the "
+                     "number of the result that is the weight")};
 };
 
 void buildLayersPipeline(OpPassManager &manager,

@@ -32,16 +32,34 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
     MicroBatchOptions options;
     options.numMicroBatches = microBatches;
     options.batch.assign(batch.begin(), batch.end());
-    if (!independent.empty() && independent != "mean" && independent != "sum") {
-      entry->emitOpError() << "independent must be mean or sum, got "
-                           << independent;
-      return signalPassFailure();
-    }
-    options.isIndependent = !independent.empty();
-    options.isMean = independent != "sum";
-    if (failed(splitMicroBatches(*entry, options))) {
+    if (failed(setReduction(*entry, options)) ||
+        failed(splitMicroBatches(*entry, options))) {
       signalPassFailure();
     }
+  }
+
+  LogicalResult setReduction(func::FuncOp entry, MicroBatchOptions &options) {
+    options.isIndependent = !independent.empty();
+    if (independent.empty() || independent == "mean") {
+      return success();
+    }
+    if (independent == "sum") {
+      options.reduction = Reduction::kSum;
+      return success();
+    }
+    options.reduction = Reduction::kWeighted;
+    if (StringRef(independent).getAsInteger(10, options.weight)) {
+      return entry.emitOpError()
+             << "independent must be mean, sum or the number of a result, got "
+             << independent;
+    }
+    if (options.weight < 0 || options.weight >= entry.getNumResults()) {
+      return entry.emitOpError()
+             << "has " << entry.getNumResults()
+             << " results, the weight of a micro-batch is none of them: "
+             << options.weight;
+    }
+    return success();
   }
 
   /// What a stage cannot run: it does so once per micro-batch, on a mesh of its

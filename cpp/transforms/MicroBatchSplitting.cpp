@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "cpp/transforms/IndependentMicroBatches.h"
 #include "cpp/transforms/MicroBatchRewriting.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -333,105 +334,6 @@ void remarkOn(func::FuncOp function, int64_t numMicroBatches) {
       << "; put side by side: " << list(collected);
 }
 
-/// What leaves the differentiated function of independent micro-batches.
-class IndependentJoining {
-public:
-  IndependentJoining(func::FuncOp function, const MicroBatchOptions &options)
-      : function(function), options(options) {}
-
-  LogicalResult run() {
-    Block &block = function.getBody().front();
-    llvm::DenseSet<Value> ofBatch;
-    OpBuilder builder(function.getContext());
-    for (int64_t index : options.batch) {
-      ofBatch.insert(block.getArgument(index));
-      function.setArgAttr(index, kBatchAttrName,
-                          builder.getI64IntegerAttr(index));
-    }
-    addDependents(block, ofBatch);
-    SmallVector<Operation *> barriers;
-    for (Operation &op : block) {
-      if (isGradientBarrier(&op)) {
-        barriers.push_back(&op);
-      }
-    }
-    if (barriers.size() != 1) {
-      return emitError(function.getLoc())
-             << "independent micro-batches end where gradients are, and there "
-                "are "
-             << barriers.size()
-             << " of stablehlo_alpa.grad or value_and_grad in the function, "
-                "not 1";
-    }
-    Operation *barrier = barriers.front();
-    builder.setInsertionPoint(barrier);
-    for (auto [index, operand, result] :
-         llvm::enumerate(barrier->getOperands(), barrier->getResults())) {
-      Value joined = operand;
-      if (ofBatch.contains(operand) && !result.use_empty()) {
-        joined = join(builder, operand, index);
-      }
-      if (!joined) {
-        return failure();
-      }
-      result.replaceAllUsesWith(joined);
-    }
-    barrier->erase();
-    eraseUnused(block);
-    return success();
-  }
-
-private:
-  /// What nothing uses, the value of a loss that only gradients are taken of,
-  /// would run once per step, on one micro-batch.
-  static void eraseUnused(Block &block) {
-    auto operations =
-        llvm::to_vector(llvm::make_pointer_range(block.without_terminator()));
-    for (Operation *op : llvm::reverse(operations)) {
-      if (op->use_empty() && isClonable(op)) {
-        op->erase();
-      }
-    }
-  }
-
-  Value join(OpBuilder &builder, Value value, unsigned index) {
-    auto type = cast<RankedTensorType>(value.getType());
-    Type element = type.getElementType();
-    bool isFloat = isa<FloatType, ComplexType>(element);
-    if (options.isMean && !isFloat) {
-      emitError(value.getLoc())
-          << "value " << index << " that leaves the differentiated function "
-          << "has type " << type << ", which has no mean over "
-          << options.numMicroBatches
-          << " micro-batches: return a floating-point number, or use "
-             "reduction=\"sum\"";
-      return {};
-    }
-    Value sum = AccumulateOp::create(builder, value.getLoc(), value);
-    if (!options.isMean) {
-      return sum;
-    }
-    auto count = static_cast<double>(options.numMicroBatches);
-    DenseElementsAttr number;
-    if (auto complex = dyn_cast<ComplexType>(element)) {
-      Type real = complex.getElementType();
-      std::complex<llvm::APFloat> divisor(
-          FloatAttr::get(real, count).getValue(),
-          FloatAttr::get(real, 0).getValue());
-      number = DenseElementsAttr::get(type, ArrayRef(divisor));
-    } else {
-      number = DenseElementsAttr::get(
-          type, FloatAttr::get(element, count).getValue());
-    }
-    auto constant =
-        stablehlo::ConstantOp::create(builder, value.getLoc(), number);
-    return stablehlo::DivOp::create(builder, value.getLoc(), sum, constant);
-  }
-
-  func::FuncOp function;
-  const MicroBatchOptions &options;
-};
-
 } // namespace
 
 LogicalResult splitMicroBatches(func::FuncOp function,
@@ -448,7 +350,7 @@ LogicalResult splitMicroBatches(func::FuncOp function,
     return success();
   }
   if (options.isIndependent) {
-    return IndependentJoining(function, options).run();
+    return joinIndependent(function, options);
   }
   auto states = Choosing(function, options).run();
   if (failed(states)) {

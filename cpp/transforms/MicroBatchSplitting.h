@@ -7,6 +7,10 @@
 
 namespace mlir::alpa {
 
+/// How results of independent micro-batches are joined: their mean, their sum,
+/// or their mean weighted by one of them, which itself is added up.
+enum class Reduction { kMean, kSum, kWeighted };
+
 /// How a step is cut into micro-batches.
 struct MicroBatchOptions {
   int64_t numMicroBatches = 1;
@@ -14,10 +18,11 @@ struct MicroBatchOptions {
   /// may be, and what divides the most work is.
   SmallVector<int64_t> batch;
   /// The function is that of one micro-batch already: `batch` has its parts.
-  /// Floating-point results of the differentiated function are averaged, or
-  /// all of them added up.
   bool isIndependent = false;
-  bool isMean = true;
+  /// How its results are joined.
+  Reduction reduction = Reduction::kMean;
+  /// With `kWeighted` the result that is the weight.
+  int64_t weight = -1;
 };
 
 /// Puts a step on a mesh with the axis `time`, whose positions are the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import jax
@@ -13,13 +13,17 @@ from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.errors import MeshError, TraceError
-from stablehlo_alpa.frontend import Function
+from stablehlo_alpa.frontend import BatchArguments, Function
 from stablehlo_alpa.frontend.function import name_of
 from stablehlo_alpa.layers import in_layers
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
 
+
+# Numbers or names of arguments, a mapping from them to pytree prefixes of booleans, or a prefix for
+# each positional argument.
+BatchArgnums = int | str | Iterable[Any] | Mapping[int | str, Any]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,7 +40,7 @@ def parallelize(
     donate_argnames: str | Iterable[str] | None = ...,
     static_argnums: int | Sequence[int] | None = ...,
     static_argnames: str | Iterable[str] | None = ...,
-    batch_argnums: int | str | Iterable[int | str] = ...,
+    batch_argnums: BatchArgnums = ...,
 ) -> Parallelized[P, R]: ...
 
 
@@ -51,7 +55,7 @@ def parallelize(
     donate_argnames: str | Iterable[str] | None = ...,
     static_argnums: int | Sequence[int] | None = ...,
     static_argnames: str | Iterable[str] | None = ...,
-    batch_argnums: int | str | Iterable[int | str] = ...,
+    batch_argnums: BatchArgnums = ...,
 ) -> Callable[[Callable[P, R]], Parallelized[P, R]]: ...
 
 
@@ -65,7 +69,7 @@ def parallelize(
     donate_argnames: str | Iterable[str] | None = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
-    batch_argnums: int | str | Iterable[int | str] = (),
+    batch_argnums: BatchArgnums = (),
 ) -> Any:
     """Parallelises a function of pytrees over devices.
 
@@ -82,9 +86,10 @@ def parallelize(
         donate_argnames: their names.
         static_argnums: positions of arguments that are compile-time constants.
         static_argnames: their names.
-        batch_argnums: arguments that hold a batch, by position or by name; by default those that
-            are neither state (an argument with the structure and shapes of an output), scalars nor
-            PRNG keys.
+        batch_argnums: arguments that hold a batch, by position or by name; or a mapping from them
+            to pytree prefixes of booleans (``{"batch": {"x": True, "table": False}}``); or such a
+            prefix for each positional argument. By default those that are neither state (an
+            argument with the structure and shapes of an output), scalars nor PRNG keys.
 
     Returns:
         a `Parallelized`, to be called as ``fun``.
@@ -108,12 +113,11 @@ def parallelize(
             f"fun must be callable, got {fun!r}: a method is passed as method=, and a decorator "
             "with arguments takes them all by keyword"
         )
-    batches = (batch_argnums,) if isinstance(batch_argnums, int | str) else tuple(batch_argnums)
     settings = Settings(
         method=method,
         devices=None if devices is None else tuple(devices),
         cluster=cluster,
-        batch_argnums=batches,
+        batches=BatchArguments.of(batch_argnums),
     )
     _check_place(settings)
     _check_apart(donate_argnums, static_argnums, "numbers")
@@ -129,7 +133,7 @@ def parallelize(
             donate_argnums=donate_argnums,
             donate_argnames=donate_argnames,
         )
-        function.check_batches(settings.batch_argnums)
+        function.check_batches(settings.batches.arguments)
         return Parallelized(fun, function, settings)
 
     return decorate if fun is None else decorate(fun)

@@ -55,7 +55,13 @@ class Method:
             ``"independent"``: the differentiated function is traced for one micro-batch and what it
             returns, and the gradients, are joined as ``reduction`` says; ``num_micro_batches`` has
             to be given.
-        reduction: of independent micro-batches: ``"mean"`` of floating-point numbers, or ``"sum"``.
+        reduction: of independent micro-batches: ``"mean"`` of floating-point numbers, ``"sum"``, or
+            the name of the result that is the weight of each (``"result[1]['tokens']"``), a number
+            that leaves the differentiated function: it is added up, and all else is the mean
+            weighted by it. What does not depend on the batch is handed on.
+        keys: single PRNG keys of the differentiated function in independent micro-batches:
+            ``"same"`` for all, or ``"split"``: each has its own of
+            ``jax.random.split(key, num_micro_batches)``.
     """
 
     mesh_shape: tuple[int, ...] | None = None
@@ -66,11 +72,12 @@ class Method:
     num_micro_batches: int | None = None
     micro_batches: str = "shards"
     reduction: str = "mean"
+    keys: str = "same"
 
     def __post_init__(self) -> None:
         _check_choice("backend", self.backend, BACKENDS)
         _check_choice("micro_batches", self.micro_batches, ("shards", "independent"))
-        _check_choice("reduction", self.reduction, ("mean", "sum"))
+        _check_choice("keys", self.keys, ("same", "split"))
         self._check_micro_batches()
         if self.mesh_shape is not None:
             shape = tuple(int(size) for size in self.mesh_shape)
@@ -93,12 +100,13 @@ class Method:
                 'micro_batches="independent" gives another result for every number of them: pass '
                 "num_micro_batches"
             )
-        if self.micro_batches != "independent" and self.reduction != "mean":
-            raise ValueError(
-                f"reduction={self.reduction!r} is of independent micro-batches: pass "
-                'micro_batches="independent", or leave it out (shards of a batch are joined as the '
-                "step has it)"
-            )
+        for name, usual in (("reduction", "mean"), ("keys", "same")):
+            if self.micro_batches != "independent" and getattr(self, name) != usual:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is of independent micro-batches: pass "
+                    'micro_batches="independent", or leave it out (shards of a batch compute what '
+                    "the step has)"
+                )
         if (count or 1) > 1 and self.backend != "alpa":
             raise ValueError(
                 f"num_micro_batches={count} makes several programs, backend={self.backend!r} "
@@ -109,6 +117,11 @@ class Method:
     def num_parts(self) -> int:
         """Parts of a batch of which the function is traced for one."""
         return (self.num_micro_batches or 1) if self.micro_batches == "independent" else 1
+
+    @property
+    def num_key_parts(self) -> int | None:
+        """Micro-batches that keys are split for; None where they are the same."""
+        return self.num_parts if self.keys == "split" and self.num_parts > 1 else None
 
     @property
     def axis_names(self) -> tuple[str, ...] | None:

@@ -14,7 +14,13 @@ from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.errors import CompileError, InfeasibleError
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
 from stablehlo_alpa.inter_op import PipelineOptions, sweep
-from stablehlo_alpa.layers import WholeFunction, layer_context
+from stablehlo_alpa.layers import (
+    AutoLayers,
+    LayerOption,
+    WholeFunction,
+    key_context,
+    layer_context,
+)
 from stablehlo_alpa.planning import Plan, plan_program
 from stablehlo_alpa.view import progress
 
@@ -59,12 +65,14 @@ class Prepared:
             cluster = self._settings.find_cluster(self._following.devices)
             return self._sweep(program, self._following.options(program, cluster), None)
         if isinstance(method, PipeshardParallel):
-            with layer_context(method.layers):
-                program = self._trace()
+            program = self._trace_layers(method.layers)
             if not program.has_gradients:
                 with layer_context(WholeFunction(method.layers)):
                     program = self._trace()
             return self._sweep(program, self._settings.pipeline_options(), method.schedule)
+        if method.num_parts > 1:
+            # Only what is marked says where a part of the batch ends.
+            return self._accumulate(self._trace_layers(AutoLayers(num_layers=1)))
         program = self._trace()
         if (method.num_micro_batches or 1) > 1:
             return self._accumulate(program)
@@ -125,11 +133,17 @@ class Prepared:
             return self.kwargs.get(argument)
         return self.args[argument] if 0 <= argument < len(self.args) else None
 
+    def _trace_layers(self, layers: LayerOption) -> TracedProgram:
+        """The function with layers and marked gradients."""
+        method = self._settings.method
+        with layer_context(layers), key_context(method.num_key_parts):
+            return self._trace()
+
     def _trace(self) -> TracedProgram:
         return trace_function(
             self._function,
             self.args,
             self.kwargs,
-            batch_argnums=self._settings.batch_argnums,
+            batches=self._settings.batches,
             num_micro_batches=self._settings.method.num_parts,
         )

@@ -2,6 +2,7 @@
 
 from stablehlo_alpa.frontend import versions as versions
 from stablehlo_alpa.frontend.argnums import positions
+from stablehlo_alpa.frontend.batch_arguments import BatchArguments
 from stablehlo_alpa.frontend.function import Argument, Function, abstract, name_of
 from stablehlo_alpa.frontend.state import state_pairs
 from stablehlo_alpa.frontend.trace import (
@@ -14,6 +15,7 @@ from stablehlo_alpa.frontend.trace import (
 
 __all__ = [
     "Argument",
+    "BatchArguments",
     "Function",
     "TracedProgram",
     "TracedValue",

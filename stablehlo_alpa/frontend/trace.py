@@ -14,6 +14,7 @@ from alpa_runtime.keys import impl_of, is_key, key_shape
 from alpa_runtime.program import HostFunction, numpy_dtype
 
 from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend.batch_arguments import BatchArguments
 from stablehlo_alpa.frontend.callbacks import (
     CALLBACKS,
     CallbackExtraction,
@@ -120,7 +121,7 @@ def trace(
     *,
     static_argnums: int | Sequence[int] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
-    batch_argnums: Sequence[int | str] = (),
+    batch_argnums: Any = (),
     num_micro_batches: int = 1,
 ) -> TracedProgram:
     """Traces a function by itself; see `trace_function`.
@@ -131,12 +132,16 @@ def trace(
         kwargs: keyword arguments, likewise.
         static_argnums: positions of arguments that are compile-time constants.
         donate_argnums: positions of arguments whose buffers may be overwritten.
-        batch_argnums: as in `trace_function`.
+        batch_argnums: as in `BatchArguments.of`.
         num_micro_batches: as in `trace_function`.
     """
     function = Function(fun, static_argnums=static_argnums, donate_argnums=donate_argnums)
     return trace_function(
-        function, args, kwargs, batch_argnums=batch_argnums, num_micro_batches=num_micro_batches
+        function,
+        args,
+        kwargs,
+        batches=BatchArguments.of(batch_argnums),
+        num_micro_batches=num_micro_batches,
     )
 
 
@@ -145,7 +150,7 @@ def trace_function(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     *,
-    batch_argnums: Sequence[int | str] = (),
+    batches: BatchArguments = BatchArguments(),  # noqa: B008
     num_micro_batches: int = 1,
 ) -> TracedProgram:
     """Traces a call of a function in the present context of jax.
@@ -154,8 +159,8 @@ def trace_function(
         function: the function.
         args: positional arguments: arrays, scalars or ``jax.ShapeDtypeStruct`` in the leaves.
         kwargs: keyword arguments, likewise.
-        batch_argnums: numbers or names of arguments that hold a batch; when empty, every argument
-            that is neither state, scalar nor PRNG key.
+        batches: arguments that hold a batch; when empty, every argument that is neither state,
+            scalar nor PRNG key.
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
 
     Raises:
@@ -166,13 +171,13 @@ def trace_function(
     with paused_collection():
         traced = call.trace()
         if num_micro_batches > 1:
-            boundary = _boundary(function, traced, len(args), batch_argnums)
+            boundary = _boundary(function, traced, len(args), batches)
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
         talk = CallbackExtraction(function.name, traced.jaxpr)
         check_supported(function.name, talk.closed, effects=talk.effects, allows_shard_map=True)
         text = call.text(traced, talk)
-    boundary = _boundary(function, traced, len(args), batch_argnums)
+    boundary = _boundary(function, traced, len(args), batches)
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     return TracedProgram(
         name=function.name,
@@ -188,7 +193,7 @@ def trace_function(
         donated=boundary.donated,
         batch=boundary.batch,
         aliases=boundary.aliases,
-        declared_batch=boundary.batch if batch_argnums else frozenset(),
+        declared_batch=boundary.batch if batches.prefixes else frozenset(),
         num_parts=num_micro_batches,
         callbacks=talk.functions,
         has_gradients=any(map(_is_backward, equations(traced.jaxpr.jaxpr))),
@@ -253,7 +258,7 @@ def _boundary(
     function: Function,
     traced: jax.stages.Traced,
     num_args: int,
-    batch_argnums: Sequence[int | str],
+    batches: BatchArguments,
 ) -> _Boundary:
     infos = jax.tree.leaves(traced.args_info)
     avals = traced.jaxpr.in_avals
@@ -264,12 +269,9 @@ def _boundary(
         for path, _ in jax.tree_util.tree_leaves_with_path(argument.info)
     ]
     argnums = tuple(argument.number for argument in arguments for _ in range(argument.size))
-    chosen = {function.number_of(one) for one in batch_argnums} - {None}
-    batches = [a for a in arguments if a.number in chosen or a.name in batch_argnums]
-    aliases = _aliases(arguments, avals, traced, batches)
-    if batch_argnums:
-        batch = frozenset(i for a in batches for i in range(a.start, a.start + a.size))
-    else:
+    declared, batch = batches.find(function, arguments)
+    aliases = _aliases(arguments, avals, traced, declared)
+    if not batches.prefixes:
         batch = _batch(avals, arguments, aliases)
     return _Boundary(
         inputs=tuple(_value(name, aval) for name, aval in zip(names, avals, strict=True)),

@@ -85,7 +85,8 @@ class PipelineOptions:
         num_micro_batches: of a step.
         schedule: of the tasks; its name will do.
         num_chunks: stages per mesh, for the interleaved schedule.
-        reduction: how results of independent micro-batches are joined, ``"mean"`` or ``"sum"``.
+        reduction: how results of independent micro-batches are joined: ``"mean"``, ``"sum"`` or the
+            name of the result that is their weight.
         prescription: what is prescribed for inputs of the step.
         mesh_shapes: logical meshes of a stage to try; None for all.
         axis_names: names of their axes, at least as many as they have; None for the usual ones.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stablehlo_alpa.compiler import run_passes, submodules
+from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import TracedProgram
 
 _LAYER = re.compile(r"alpa\.layer = (\d+)")
@@ -46,18 +47,35 @@ def mark_layers(
     Args:
         program: the step.
         num_micro_batches: of it.
-        reduction: how results of independent micro-batches are joined.
+        reduction: how results of independent micro-batches are joined: ``"mean"``, ``"sum"`` or
+            the name of the result that is their weight.
 
     Raises:
         CompileError: the step cannot be cut so.
+        TraceError: no result has the name.
     """
     is_part = program.num_parts > 1
     indices = program.batch if is_part else program.declared_batch
     batch = ",".join(str(index) for index in sorted(indices))
-    independent = f" independent={reduction}" if is_part else ""
+    independent = f" independent={_joining(program, reduction)}" if is_part else ""
     marking = (
         f"alpa-layers-pipeline{{aliases={program.alias_option} batch={batch} "
         f"micro-batches={num_micro_batches}{independent}}}"
     )
     text, remarks = run_passes(program.text, f"builtin.module({marking})", program.name)
     return LayeredStep(program.name, text, tuple(remarks))
+
+
+def _joining(program: TracedProgram, reduction: str) -> str:
+    """As the compiler takes it."""
+    if reduction in ("mean", "sum"):
+        return reduction
+    names = [value.name for value in program.outputs]
+    if reduction not in names:
+        raise TraceError(
+            f'reduction is {reduction!r}, must be "mean", "sum" or the name of the result of '
+            f"{program.name} that is the weight of a micro-batch: "
+            + ", ".join(names[:8])
+            + (", ..." if len(names) > 8 else "")
+        )
+    return str(names.index(reduction))

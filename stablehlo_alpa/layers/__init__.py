@@ -9,6 +9,7 @@ from stablehlo_alpa.layers.assignment import flatten_for, order_of_use
 from stablehlo_alpa.layers.boundary import layer_boundary
 from stablehlo_alpa.layers.clustering import cluster
 from stablehlo_alpa.layers.grad import grad, in_layers, layer_context, value_and_grad
+from stablehlo_alpa.layers.keys import key_context
 from stablehlo_alpa.layers.options import (
     AutoLayers,
     FollowInputs,
@@ -31,6 +32,7 @@ __all__ = [
     "flatten_for",
     "grad",
     "in_layers",
+    "key_context",
     "layer_boundary",
     "layer_context",
     "layer_scope",

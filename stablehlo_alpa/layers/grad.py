@@ -11,6 +11,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.layers.assignment import assign, flatten_for
+from stablehlo_alpa.layers.keys import split_keys
 from stablehlo_alpa.layers.options import LayerOption, WholeFunction
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
 
@@ -27,12 +28,13 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """``jax.value_and_grad``, telling a pipeline where the gradients are.
 
-    Under ``parallelize(..., method=PipeshardParallel(...))`` the function is cut into layers and
-    runs once per micro-batch; what comes out is the mean over the micro-batches: value, auxiliary
-    output and gradients. Anywhere else it is ``jax.value_and_grad``.
+    Under ``parallelize(..., method=PipeshardParallel(...))`` the function is cut into layers. What
+    comes out is that of the whole batch, however many micro-batches there are, unless
+    ``micro_batches="independent"`` asks for something else. Anywhere else it is
+    ``jax.value_and_grad``.
 
     Args:
-        fun: a function whose first result is a scalar, the mean of a loss over its batch.
+        fun: a function whose first result is a scalar, a loss over its batch.
         argnums: the arguments to differentiate by.
         has_aux: whether ``fun`` returns a pair of the scalar and auxiliary data.
         **options: the other options of ``jax.value_and_grad``.
@@ -108,7 +110,8 @@ def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]
         closed, shapes = jax.make_jaxpr(flat, return_shape=True)(*arrays)
         flattened = flatten_for(option, closed)
         layers = assign(option, flattened)
-        results = _evaluate(flattened, layers, [*closed.consts, *arrays], option.remat)
+        values = split_keys([*closed.consts, *arrays])
+        results = _evaluate(flattened, layers, values, option.remat)
         return jax.tree.unflatten(jax.tree.structure(shapes), results)
 
     return run

@@ -15,6 +15,7 @@ from stablehlo_alpa.frontend.versions import BELOW, OLDEST, check_jax
 
 Struct = jax.ShapeDtypeStruct
 VECTOR = Struct((8,), jnp.float32)
+MATRIX = Struct((8, 8), jnp.float32)
 
 
 class State(NamedTuple):
@@ -82,6 +83,37 @@ def test_state_is_paired_with_its_next_value():
 def test_batch_is_what_is_neither_state_nor_key_nor_scalar():
     assert traced().batch == {3}
     assert traced(batch_argnums=(2,)).batch == {4}
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"batch": {"x": True, "table": False}},
+        {1: {"x": True, "table": False}, "w": False},
+        (False, {"x": True, "table": False}),
+    ],
+)
+def test_parts_of_an_argument_are_a_batch(chosen):
+    arguments = (MATRIX, {"x": MATRIX, "table": MATRIX})
+    program = trace(lambda w, batch: batch["x"] @ w, arguments, {}, batch_argnums=chosen)
+    assert [program.inputs[index].name for index in program.batch] == ["batch['x']"]
+    assert program.declared_batch == program.batch
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ((False, False), "names no batch"),
+        ({1.5: True}, "1.5, an argument is given by its number or its name"),
+        ({"batch": {"x": 1}}, "1 is no boolean"),
+        ({"batch": {"y": True}}, "for argument batch of .*, which is no prefix of"),
+        (None, "batch_argnums takes numbers or names of arguments"),
+    ],
+)
+def test_what_says_no_batch_is_refused(chosen, message):
+    arguments = (MATRIX, {"x": MATRIX, "table": MATRIX})
+    with pytest.raises(TraceError, match=message):
+        trace(lambda w, batch: batch["x"] @ w, arguments, {}, batch_argnums=chosen)
 
 
 def test_donation_covers_every_leaf_of_the_argument():
