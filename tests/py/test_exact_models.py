@@ -58,7 +58,7 @@ def priced_graph(name: str, mesh_shape: tuple[int, ...]) -> PricedGraph:
 
 # The integer programme takes long on three axes; some models are solved there with every run of the
 # tests, the others with `make test-matrix`.
-THREE_AXES = {"mlp", "gpt", "moe", "wide_resnet", "lstm"}
+THREE_AXES = {"mlp", "gpt", "lstm"}
 
 
 def _how_often(model: str, shape: tuple[int, ...]) -> Any:
@@ -92,8 +92,14 @@ def test_optimum_equals_the_integer_programme(model: str, shape: tuple[int, ...]
         assert problem.value(answer.labels) == pytest.approx(exact.objective_s, rel=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["gpt", "moe", "unet"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param("gpt", marks=pytest.mark.slow),
+        pytest.param("moe", marks=pytest.mark.slow),
+        pytest.param("unet", marks=pytest.mark.matrix),
+    ],
+)
 def test_a_budget_is_kept_within_the_reported_gap(model: str) -> None:
     priced = priced_graph(model, (2, 4))
     free = solve(priced)

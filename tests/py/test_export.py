@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import pytest
 from models import mlp
-from test_models import QUICK, SLOW, Run, assert_trees_close, compare
+from test_models import MATRIX, QUICK, SLOW, Run, assert_trees_close, compare
 
 import stablehlo_alpa
 from stablehlo_alpa import PipeshardParallel, ShardingError, ShardParallel
@@ -21,7 +21,9 @@ def mark(run: Run) -> Any:
     return pytest.mark.slow if run in OFTEN else pytest.mark.matrix
 
 
-@pytest.mark.parametrize("run", [pytest.param(r, id=r.id, marks=mark(r)) for r in QUICK + SLOW])
+@pytest.mark.parametrize(
+    "run", [pytest.param(r, id=r.id, marks=mark(r)) for r in QUICK + SLOW + MATRIX]
+)
 def test_shardy_computes_the_same(run: Run) -> None:
     compare(run, "shardy")
 

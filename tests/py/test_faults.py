@@ -56,6 +56,7 @@ def test_disk_full(tmp_path: Path) -> None:
     check(faults.disk_full(tmp_path), "failed: ")
 
 
+@pytest.mark.matrix
 def test_cut_link() -> None:
     if not faults.can_make_hosts():
         pytest.skip("network namespaces take root, and iproute2")

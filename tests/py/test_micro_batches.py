@@ -330,8 +330,8 @@ def test_keys_of_independent_micro_batches(parallel: Any, make: Any, keys: str) 
     found = parallel(step, **method)(PARAMS, BATCH, make(3))
     expected = jax.jit(loop)(PARAMS, BATCH, make(3))
     assert_trees_close(found[:2], expected[:2], 1e-5, "results")
-    data = [jax.random.key_data(key) for key in (found[2], expected[2])]
-    np.testing.assert_array_equal(*data)
+    one, other = (jax.random.key_data(key) for key in (found[2], expected[2]))
+    np.testing.assert_array_equal(one, other)
 
 
 def test_an_evaluation_follows_the_state_of_a_pipeline() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -42,9 +43,18 @@ MODELS: dict[str, Callable[[], TrainCase]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("door", ["partition", "shardings"])
-@pytest.mark.parametrize("name", MODELS)
+# Each model by one of the doors with every run of the tests.
+OFTEN = {("haiku transformer", "partition"), ("equinox mixer", "partition")}
+OFTEN |= {("flax nnx vit", "shardings")}
+
+
+@pytest.mark.parametrize(
+    ("name", "door"),
+    [
+        pytest.param(*one, marks=pytest.mark.slow if one in OFTEN else pytest.mark.matrix)
+        for one in itertools.product(MODELS, ("partition", "shardings"))
+    ],
+)
 def test_train_steps(name: str, door: str, mesh: Mesh) -> None:
     case = MODELS[name]()
     step = case.make_step(jax.value_and_grad)
@@ -69,8 +79,13 @@ def regression(x: jax.Array, y: jax.Array | None = None) -> None:
         numpyro.sample("y", dist.Normal(x @ slope, scale), obs=y)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("door", ["partition", "shardings"])
+@pytest.mark.parametrize(
+    "door",
+    [
+        pytest.param("partition", marks=pytest.mark.slow),
+        pytest.param("shardings", marks=pytest.mark.matrix),
+    ],
+)
 def test_svi_of_numpyro(door: str, mesh: Mesh) -> None:
     svi = SVI(regression, AutoNormal(regression), numpyro.optim.Adam(0.01), Trace_ELBO())
     x = jax.random.normal(jax.random.key(0), (64, 16))

@@ -77,14 +77,20 @@ QUICK = [
 ]
 
 SLOW = [
-    Pipeline("mlp", 1, FOUR, "gpipe"),
     Pipeline(
         "gpt", 2, TWO, options={"dropout": 0.0}, method={"layers": FollowModuleLayers(remat=True)}
     ),
+    Pipeline("moe", 2, TWO, "gpipe"),
+    Pipeline("wide_resnet", 2, TWO, is_independent=True),
+    Pipeline("encoder_decoder", 2, TWO, "zero_bubble"),
+    Pipeline("gpt", 4, UniformStages(4, (4,)), "interleaved", {"layers": 4}, {"num_chunks": 2}),
+]
+
+MATRIX = [
+    Pipeline("mlp", 1, FOUR, "gpipe"),
     Pipeline("gpt", 8, FOUR, "zero_bubble", {"layers": 4}),
     Pipeline("gpt", 2, UNEQUAL, "gpipe", {"dropout": 0.0}),
     Pipeline("gpt", 2, FOUR, "1f1b", {"layers": 4, "is_scanned": True}),
-    Pipeline("moe", 2, TWO, "gpipe"),
     Pipeline("moe", 1, FOUR),
     Pipeline("wide_resnet", 2, FOUR, is_independent=True),
     Pipeline("encoder_decoder", 2, FOUR, "zero_bubble"),
@@ -144,7 +150,11 @@ def test_pipeline_equals_the_whole_batch(pipeline: Pipeline) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pipeline", SLOW, ids=lambda pipeline: pipeline.id)
+@pytest.mark.parametrize(
+    "pipeline",
+    [pytest.param(pipeline, id=pipeline.id) for pipeline in SLOW]
+    + [pytest.param(one, id=one.id, marks=pytest.mark.matrix) for one in MATRIX],
+)
 def test_models_equal_the_whole_batch(pipeline: Pipeline) -> None:
     compare(pipeline)
 

@@ -21,6 +21,7 @@ from jax._src.interpreters import mlir as jax_mlir
 from jax.extend.mlir import ir
 from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
+from models.case import TrainCase
 from programs import PROGRAMS, Program, real, whole
 
 from stablehlo_alpa import _core
@@ -254,11 +255,31 @@ ZOO: dict[str, dict[str, Any]] = {
 }
 
 
+def make(model: str) -> TrainCase:
+    case: TrainCase = importlib.import_module(f"models.{model}").make(**ZOO[model])
+    return case
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", sorted(ZOO))
 def test_train_steps_survive(model: str) -> None:
-    case = importlib.import_module(f"models.{model}").make(**ZOO[model])
+    case = make(model)
     assert_text_survives(lowered(case.step, case.args))
+
+
+# A transformer, a recurrence and a convolution with every run of the tests.
+OFTEN = {"gpt", "lstm", "wide_resnet"}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(model, marks=pytest.mark.slow if model in OFTEN else pytest.mark.matrix)
+        for model in sorted(ZOO)
+    ],
+)
+def test_numbers_of_train_steps_survive(model: str) -> None:
+    case = make(model)
     bound = 2e-2 if ZOO[model].get("dtype") == jnp.bfloat16 else 1e-4
     assert_numbers_survive(case.step, case.args, bound)
 
