@@ -8,7 +8,15 @@ import math
 import time
 
 import jax
-from model_graphs import abstract_case, enumerate_strategies, gpt_of, mesh_of, prepare
+import numpy as np
+from model_graphs import (
+    abstract_case,
+    enumerate_strategies,
+    gpt_of,
+    mesh_of,
+    prepare,
+    trace_case,
+)
 
 import stablehlo_alpa
 from stablehlo_alpa.frontend import trace
@@ -36,14 +44,45 @@ def phase_times_s(layers: int, batch: int, mesh_shape: tuple[int, ...]) -> tuple
     return has_graph - start, time.perf_counter() - has_graph
 
 
+def prepare_time_s(layers: int) -> float:
+    """Seconds from the traced module of a GPT to operators with roles; the better of two runs."""
+    program = trace_case(gpt_of(layers))
+    times = []
+    for _ in range(2):
+        start = time.perf_counter()
+        prepare(program)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def prepare_rows(depths: tuple[int, ...]) -> list[report.Row]:
+    """Times of preparing models of growing depth, and how they grow.
+
+    The exponent is the slope of log time over log layers by least squares: 1 is linear.
+    """
+    times_s = [prepare_time_s(layers) for layers in depths]
+    rows = [
+        report.limited(f"prepare {layers} layers", time_s, "s", bar=3.0)
+        if layers == 96
+        else report.measured(f"prepare {layers} layers", time_s, "s")
+        for layers, time_s in zip(depths, times_s, strict=True)
+    ]
+    exponent = float(np.polyfit(np.log(depths), np.log(times_s), 1)[0])
+    return [*rows, report.limited("prepare, power of the number of layers", exponent, "", bar=1.15)]
+
+
 def measure(quick: bool) -> list[report.Row]:
-    """Planning times of a 4-layer GPT on 2x4 and, unless quick, of 24 layers on 8x8."""
+    """Planning times of a 4-layer GPT on 2x4, and how preparing grows with depth.
+
+    Unless quick, deeper models, and 24 layers on 8x8.
+    """
     total_s = plan_time_s(4, 16, (2, 4))
     rows = [report.limited("4 layers on 2x4, in all", total_s, "s", bar=5.0)]
+    rows += prepare_rows((12, 24, 48) if quick else (12, 24, 48, 96, 192))
     if not quick:
         graph_s, solve_s = phase_times_s(24, 64, (8, 8))
         rows += [
-            report.limited("24 layers on 8x8, trace to strategy graph", graph_s, "s", bar=3.0),
+            report.limited("24 layers on 8x8, trace to strategy graph", graph_s, "s", bar=1.5),
             report.limited("24 layers on 8x8, exact solver", solve_s, "s", bar=60.0),
         ]
     return rows

@@ -15,7 +15,9 @@ install(TARGETS stablehlo-alpa-opt RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} C
 install(EXPORT StablehloAlpaTargets NAMESPACE StablehloAlpa:: DESTINATION ${ALPA_PACKAGE_DIR} COMPONENT development)
 
 foreach(root ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-  foreach(folder dialects/alpa dialects/stablehlo/ShardingRules cpp/analysis cpp/transforms cpp/solver cpp/capi passes)
+  foreach(folder
+      dialects/alpa dialects/stablehlo/DataFlow dialects/stablehlo/ShardingRules dialects/scf cpp/analysis cpp/transforms
+      cpp/solver cpp/capi passes)
     install(DIRECTORY ${root}/${folder}/ DESTINATION ${ALPA_INSTALL_INCLUDES}/${folder} COMPONENT development
             FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.h.inc" PATTERN "CMakeFiles" EXCLUDE)
   endforeach()

@@ -4,6 +4,7 @@
 #include "cpp/analysis/FactorMapping.h"
 #include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "dialects/alpa/DataFlow.h"
 #include "passes/Passes.h"
 #include <map>
 
@@ -34,10 +35,8 @@ public:
         // A program of one device already.
         return;
       }
-      bool isControlFlow =
-          isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op);
-      if (isControlFlow || graph.operatorPlacements.contains(op) ||
-          isPlannedTerminator(op)) {
+      if (isa<DataFlowOpInterface>(op) ||
+          graph.operatorPlacements.contains(op) || isPlannedTerminator(op)) {
         operators.push_back(op);
       } else if (op->hasAttr(kRoleAttrName)) {
         rematerialized.push_back(op);
@@ -59,9 +58,7 @@ private:
   bool isPlannedTerminator(Operation *op) const {
     Operation *parent = op->getParentOp();
     return op->hasTrait<OpTrait::IsTerminator>() &&
-           (parent == entry ||
-            isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(
-                parent));
+           (parent == entry || isa<DataFlowOpInterface>(parent));
   }
 
   ShardingRow getRow(ValuePlacement place) const {
@@ -80,7 +77,7 @@ private:
         resultRows.push_back(graph.getRow(place.node, table, solution));
       }
     } else {
-      getControlFlowRows(op, operandRows, resultRows);
+      getDataFlowRows(op, operandRows, resultRows);
     }
     for (auto [operand, row] : llvm::zip(op->getOpOperands(), operandRows)) {
       operand.set(materialize(operand.get(), row));
@@ -93,27 +90,26 @@ private:
     op->removeAttr(kFollowsAttrName);
   }
 
-  void getControlFlowRows(Operation *op, SmallVector<ShardingRow> &operandRows,
-                          SmallVector<ShardingRow> &resultRows) const {
+  void getDataFlowRows(Operation *op, SmallVector<ShardingRow> &operandRows,
+                       SmallVector<ShardingRow> &resultRows) const {
     for (Value result : op->getResults()) {
       resultRows.push_back(getRow(graph.valuePlacements.lookup(result)));
     }
-    Operation *parent = op->getParentOp();
-    if (isa<stablehlo::WhileOp>(op)) {
-      operandRows = resultRows;
-    } else if (parent == entry && op->hasTrait<OpTrait::IsTerminator>()) {
+    if (op->getParentOp() == entry && op->hasTrait<OpTrait::IsTerminator>()) {
       for (const auto &output : graph.outputs) {
         operandRows.push_back(getRow(output.placement));
       }
-    } else if (op->hasTrait<OpTrait::IsTerminator>() &&
-               !(isa<stablehlo::WhileOp>(parent) &&
-                 op->getParentRegion() == &parent->getRegion(0))) {
-      for (Value result : parent->getResults()) {
-        operandRows.push_back(getRow(graph.valuePlacements.lookup(result)));
-      }
-    } else {
-      operandRows.assign(op->getNumOperands(),
-                         ShardingRow(graph.meshShape.size(), kReplicated));
+      return;
+    }
+    bool isInside = op->hasTrait<OpTrait::IsTerminator>();
+    auto owner = cast<DataFlowOpInterface>(isInside ? op->getParentOp() : op);
+    DataFlowEdges edges(owner);
+    ArrayRef<ValuePlacement> places = graph.edgePlacements.find(owner)->second;
+    for (OpOperand &operand : op->getOpOperands()) {
+      std::optional<unsigned> edge = edges.find(operand);
+      ShardingRow row = getRow(edge ? places[*edge] : ValuePlacement());
+      bool isSlice = edge && edges[*edge].sliced && isInside;
+      operandRows.push_back(isSlice ? dropDim(row, *edges[*edge].sliced) : row);
     }
   }
 

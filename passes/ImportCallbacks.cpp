@@ -1,6 +1,7 @@
 //===- ImportCallbacks.cpp - Callbacks become operators -------------------===//
 
 #include "cpp/analysis/Entry.h"
+#include "dialects/alpa/DataFlow.h"
 #include "passes/CallbackForm.h"
 #include "passes/Passes.h"
 
@@ -68,18 +69,16 @@ private:
     return isSet ? builder.getUnitAttr() : UnitAttr();
   }
 
-  /// True for operators whose regions hold an ordered callback.
-  static bool holdsOrdered(Operation *op) {
-    return llvm::any_of(op->getRegions(), [](Region &region) {
-      WalkResult result = region.walk([](stablehlo::CustomCallOp call) {
-        return isCallbackCall(call) ? WalkResult::interrupt()
-                                    : WalkResult::advance();
-      });
-      return result.wasInterrupted();
+  /// Unordered callbacks are imported already.
+  static bool holdsOrdered(Region &region) {
+    WalkResult result = region.walk([](stablehlo::CustomCallOp call) {
+      return isCallbackCall(call) ? WalkResult::interrupt()
+                                  : WalkResult::advance();
     });
+    return result.wasInterrupted();
   }
 
-  /// The token behind the block. Unordered callbacks are imported already.
+  /// The token behind the block.
   FailureOr<Value> thread(Block &block, Value token) {
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (isCallbackCall(&op)) {
@@ -87,83 +86,48 @@ private:
         token = import(call, *readCallbackConfig(call), token);
         continue;
       }
-      if (!holdsOrdered(&op)) {
+      if (llvm::none_of(op.getRegions(), holdsOrdered)) {
         continue;
       }
-      FailureOr<Value> next = failure();
-      if (auto loop = dyn_cast<stablehlo::WhileOp>(op)) {
-        next = threadLoop(loop, token);
-      } else if (isa<stablehlo::CaseOp, stablehlo::IfOp>(op)) {
-        next = threadBranches(&op, token);
-      } else {
-        op.emitOpError() << "has an ordered callback inside, whose order is "
-                            "known in loops and branches only";
+      auto dataFlow = dyn_cast<DataFlowOpInterface>(op);
+      Operation *extended =
+          dataFlow ? dataFlow.addDataFlowEdge(builder, token) : nullptr;
+      if (!extended) {
+        return op.emitOpError() << "has an ordered callback inside, whose "
+                                   "order is known in loops and branches only";
       }
-      if (failed(next)) {
+      if (failed(threadRegions(cast<DataFlowOpInterface>(extended)))) {
         return failure();
       }
-      token = *next;
+      token = extended->getResults().back();
     }
     return token;
   }
 
-  /// The loop carries the token behind its other values.
-  FailureOr<Value> threadLoop(stablehlo::WhileOp loop, Value token) {
-    Region &condition = loop->getRegion(0);
-    Region &body = loop->getRegion(1);
-    WalkResult inCondition = condition.walk([](Operation *op) {
-      return isCallbackCall(op) ? WalkResult::interrupt()
-                                : WalkResult::advance();
-    });
-    if (inCondition.wasInterrupted()) {
-      return loop.emitOpError() << "has an ordered callback in its condition, "
-                                   "it can only be in the body of a loop";
-    }
-    condition.front().addArgument(tokenType, loop.getLoc());
-    Value inner = body.front().addArgument(tokenType, loop.getLoc());
-    FailureOr<Value> next = threadRegion(body, inner);
-    if (failed(next)) {
-      return failure();
-    }
-    SmallVector<Value> operands(loop->getOperands());
-    operands.push_back(token);
-    return extend(loop, operands);
-  }
-
-  FailureOr<Value> threadBranches(Operation *op, Value token) {
+  /// The last edge brings the token: regions hand on what comes after their own
+  /// callbacks.
+  LogicalResult threadRegions(DataFlowOpInterface op) {
+    SmallVector<DataFlowEdge> edges = op.getDataFlowEdges();
+    const DataFlowEdge &edge = edges.back();
     for (Region &region : op->getRegions()) {
-      if (failed(threadRegion(region, token))) {
+      auto source = llvm::find_if(edge.sources, [&](OpOperand *operand) {
+        return operand->getOwner()->getParentRegion() == &region;
+      });
+      if (source == edge.sources.end()) {
+        if (holdsOrdered(region)) {
+          return op->emitOpError()
+                 << "has an ordered callback in its condition, it can only be "
+                    "in the body of a loop";
+        }
+        continue;
+      }
+      FailureOr<Value> next = thread(region.front(), (*source)->get());
+      if (failed(next)) {
         return failure();
       }
+      (*source)->set(*next);
     }
-    return extend(op, llvm::to_vector(op->getOperands()));
-  }
-
-  /// Threads a region and returns the token from it.
-  FailureOr<Value> threadRegion(Region &region, Value token) {
-    FailureOr<Value> next = thread(region.front(), token);
-    if (succeeded(next)) {
-      Operation *terminator = region.front().getTerminator();
-      terminator->insertOperands(terminator->getNumOperands(), *next);
-    }
-    return next;
-  }
-
-  /// The operator again, with a token as its last result.
-  Value extend(Operation *op, ArrayRef<Value> operands) {
-    builder.setInsertionPoint(op);
-    OperationState state(op->getLoc(), op->getName());
-    state.addOperands(operands);
-    state.addTypes(op->getResultTypes());
-    state.addTypes(tokenType);
-    state.addAttributes(llvm::to_vector(op->getDiscardableAttrs()));
-    for (Region &region : op->getRegions()) {
-      state.addRegion()->takeBody(region);
-    }
-    Operation *extended = builder.create(state);
-    op->replaceAllUsesWith(extended->getResults().drop_back());
-    op->erase();
-    return extended->getResults().back();
+    return success();
   }
 
   func::FuncOp entry;

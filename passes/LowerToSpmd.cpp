@@ -3,6 +3,7 @@
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "dialects/alpa/DataFlow.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/CallbackForm.h"
 #include "passes/CollectiveEmitter.h"
@@ -134,12 +135,13 @@ private:
       lowerReshard(reshard);
       return success();
     }
-    if (isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op)) {
-      return lowerRegions(op);
+    if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
+      return lowerRegions(dataFlow);
     }
     if (op->hasTrait<OpTrait::IsTerminator>()) {
       OperationState state(op->getLoc(), op->getName());
       state.addOperands(getLocalOperands(op));
+      state.addAttributes(op->getAttrs());
       builder.create(state);
       return success();
     }
@@ -199,17 +201,10 @@ private:
     mapping.map(join.getResult(), whole);
   }
 
-  LogicalResult lowerRegions(Operation *op) {
-    OperationState state(op->getLoc(), op->getName());
-    state.addOperands(getLocalOperands(op));
-    for (Value result : op->getResults()) {
-      state.addTypes(getLocal(result));
-    }
-    SmallVector<Region *> regions;
-    for (unsigned index = 0; index < op->getNumRegions(); ++index) {
-      regions.push_back(state.addRegion());
-    }
-    Operation *local = builder.create(state);
+  LogicalResult lowerRegions(DataFlowOpInterface op) {
+    SmallVector<Type> types = llvm::map_to_vector(
+        op->getResults(), [&](Value result) { return getLocal(result); });
+    Operation *local = op.cloneWithTypes(builder, getLocalOperands(op), types);
     OpBuilder::InsertionGuard guard(builder);
     for (auto [from, to] : llvm::zip(op->getRegions(), local->getRegions())) {
       for (Block &block : from) {

@@ -9,7 +9,7 @@ def CheckRegions : Pass<"alpa-check-regions", "::mlir::ModuleOp"> {
   let summary = "Refuses unknown operators that have a region";
   let description = [{
     Nothing is known about when such a region runs, so it cannot be planned;
-    and MLIR's inliner does not survive some of them. Unknown operators without
+    and some of MLIR's passes do not survive them. Unknown operators without
     regions pass: they are replicated.
   }];
 }
@@ -70,6 +70,41 @@ def ImportManual : Pass<"alpa-import-manual", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def InlineCalls : Pass<"alpa-inline-calls", "::mlir::ModuleOp"> {
+  let summary = "Puts the bodies of private functions in the place of calls";
+  let description = [{
+    Every `func.call` of a private function with one block becomes the
+    function's body; private functions that nothing needs any more go. An
+    operator's location is then that of the call around its own, from which the
+    name scopes of layers are read. Does what MLIR's inliner does to such calls,
+    in time that is linear in the operators that come out. Functions that
+    something other than a call refers to (a decomposition) stay.
+
+    Fails on functions that call each other in a circle.
+
+    before:
+    ```mlir
+    func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = call @relu(%x) : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+    func.func private @relu(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<8xf32>
+      %0 = stablehlo.maximum %x, %zero : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+    ```
+    after:
+    ```mlir
+    func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<8xf32>
+      %0 = stablehlo.maximum %x, %zero : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+    ```
+  }];
 }
 
 def ImportCallbacks : Pass<"alpa-import-callbacks", "::mlir::ModuleOp"> {

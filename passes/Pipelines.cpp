@@ -1,5 +1,6 @@
 //===- Pipelines.cpp - The order of the passes ----------------------------===//
 
+#include "dialects/stablehlo/DataFlow/DataFlow.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -30,15 +31,14 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
                ArrayRef<std::string> axes) {
   // Takes regions out of the way of what refuses unknown ones.
   manager.addPass(createImportManual());
-  // Before the inliner, which does not survive what this refuses.
+  // First of all: some of MLIR's passes do not survive what this refuses.
   manager.addPass(createCheckRegions());
   ImportConstraintsOptions constraintOptions;
   constraintOptions.axes.assign(axes.begin(), axes.end());
   manager.addPass(createImportConstraints(constraintOptions));
   // JAX puts library functions and loop bodies into private functions; an
   // operator has one sharding only once every call has its own copy.
-  manager.addPass(createInlinerPass());
-  manager.addPass(createSymbolDCEPass());
+  manager.addPass(createInlineCalls());
   // Equal constants and views become one value, so that they get one sharding.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -156,6 +156,7 @@ void registerAlpaDialects(DialectRegistry &registry) {
   registry.insert<func::FuncDialect, AlpaDialect, stablehlo::StablehloDialect,
                   chlo::ChloDialect>();
   func::registerInlinerExtension(registry);
+  stablehlo::registerDataFlow(registry);
   stablehlo::registerShardingRules(registry);
 }
 

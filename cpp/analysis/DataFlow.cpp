@@ -53,9 +53,4 @@ bool runsOnce(Operation *op) {
   return op->hasAttr(kOnceAttrName) || getPhase(op) >= kApplyPhase;
 }
 
-void setPhase(Operation *op, int64_t phase) {
-  op->setAttr(kPhaseAttrName,
-              IntegerAttr::get(IntegerType::get(op->getContext(), 64), phase));
-}
-
 } // namespace mlir::alpa

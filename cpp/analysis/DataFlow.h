@@ -21,7 +21,6 @@ bool isClonable(Operation *op);
 
 /// The phase of an operator (`alpa.phase`); -1 if it has none.
 int64_t getPhase(Operation *op);
-void setPhase(Operation *op, int64_t phase);
 
 /// Phases of a step; `kApplyPhase` is the first of those that run once.
 inline constexpr int64_t kForwardPhase = 0;

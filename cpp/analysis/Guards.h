@@ -27,8 +27,8 @@ StringRef findZeroWidthElements(StringRef text);
 /// Why a text must not be handed to the parser; empty if it may.
 std::string getReasonToRefuse(StringRef text);
 
-/// The inliner takes an unknown operator with one region for a possible symbol
-/// table, and crashes on it. Emits an error if there is one.
+/// MLIR takes an unknown operator with one region for a possible symbol table,
+/// and some of its passes crash on it. Emits an error if there is one.
 LogicalResult refuseUnknownRegions(Operation *root);
 
 } // namespace mlir::alpa

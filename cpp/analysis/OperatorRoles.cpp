@@ -13,6 +13,15 @@ bool isTiny(Type type) {
          tensor.getNumElements() <= kTinyElements;
 }
 
+bool isTinyEdge(Operation *op, const DataFlowEdge &edge) {
+  auto whole = dyn_cast<RankedTensorType>(edge.getOuter(op).getType());
+  if (!whole || isTiny(whole) || !edge.sliced) {
+    return isTiny(edge.getOuter(op).getType());
+  }
+  return whole.getNumElements() / whole.getDimSize(*edge.sliced) <=
+         kTinyElements;
+}
+
 /// How much smaller than its operand a reduced result may be and still stay
 /// partial. Heuristic.
 static constexpr int64_t kDelayRatio = 16;

@@ -3,6 +3,7 @@
 #ifndef CPP_ANALYSIS_OPERATORROLES_H
 #define CPP_ANALYSIS_OPERATORROLES_H
 
+#include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/ShardingRule.h"
 
 namespace mlir::alpa {
@@ -19,6 +20,9 @@ inline constexpr llvm::StringLiteral kReplicatedRole = "replicated";
 inline constexpr int64_t kTinyElements = 16;
 
 bool isTiny(Type type);
+
+/// True if any value of an edge of `op` is tiny: then they all stay whole.
+bool isTinyEdge(Operation *op, const DataFlowEdge &edge);
 
 /// True if the sum that a reduction leaves over split axes may stay partial:
 /// its result is not much smaller than its operand (a gradient summed over a

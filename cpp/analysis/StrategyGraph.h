@@ -108,6 +108,8 @@ struct StrategyGraph {
   /// from.
   DenseMap<Value, ValuePlacement> valuePlacements;
   DenseMap<Operation *, OperatorPlacement> operatorPlacements;
+  /// Operators with regions that values flow through: a place per edge.
+  DenseMap<Operation *, SmallVector<ValuePlacement>> edgePlacements;
 
   /// The row of a table under the choice of its node.
   ShardingRow getRow(int node, int table, ArrayRef<int64_t> choices) const;

@@ -61,8 +61,8 @@ LogicalResult StrategyGraphBuilder::visit(Block &block, double weight) {
 }
 
 LogicalResult StrategyGraphBuilder::visit(Operation *op, double weight) {
-  if (isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op)) {
-    return visitRegions(op, weight);
+  if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
+    return visitRegions(dataFlow, weight);
   }
   auto role = op->getAttrOfType<StringAttr>(kRoleAttrName);
   if (!role) {
@@ -94,62 +94,6 @@ LogicalResult StrategyGraphBuilder::visit(Operation *op, double weight) {
     visitFollower(op, weight);
   } else if (role.getValue() != kRematerializedRole) {
     return op->emitOpError() << "has the unknown role " << role;
-  }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Control flow
-//===----------------------------------------------------------------------===//
-
-/// Carried values of a loop, and results of a branch, keep one sharding each.
-LogicalResult StrategyGraphBuilder::visitRegions(Operation *op, double weight) {
-  bool isLoop = isa<stablehlo::WhileOp>(op);
-  std::string name = getReadableName(op);
-  SmallVector<ValuePlacement> carried;
-  for (Value result : op->getResults()) {
-    carried.push_back(
-        placeFreely(result, name, isLoop ? "carry" : "branch result"));
-    graph.valuePlacements[result] = carried.back();
-  }
-  double regionWeight = weight / op->getNumRegions();
-  if (isLoop) {
-    auto trips = op->getAttrOfType<IntegerAttr>(kTripCountAttrName);
-    regionWeight = weight * (trips ? static_cast<double>(trips.getInt()) : 1);
-  }
-  auto join = [&](ValueRange values, double joinWeight) {
-    for (auto [value, place] : llvm::zip(values, carried)) {
-      if (place.node < 0) {
-        requireReplicated(value, joinWeight);
-      } else {
-        connect(value, place.node, place.table, joinWeight);
-      }
-    }
-  };
-  if (isLoop) {
-    join(op->getOperands(), weight);
-  } else {
-    for (Value operand : op->getOperands()) {
-      requireReplicated(operand, weight);
-    }
-  }
-  for (Region &region : op->getRegions()) {
-    for (Block &block : region) {
-      for (auto [argument, place] : llvm::zip(block.getArguments(), carried)) {
-        graph.valuePlacements[argument] = place;
-      }
-      if (failed(visit(block, regionWeight))) {
-        return failure();
-      }
-      Operation *terminator = block.getTerminator();
-      if (isLoop && &region == &op->getRegion(0)) {
-        for (Value condition : terminator->getOperands()) {
-          requireReplicated(condition, regionWeight);
-        }
-      } else {
-        join(terminator->getOperands(), regionWeight);
-      }
-    }
   }
   return success();
 }

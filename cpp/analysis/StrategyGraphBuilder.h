@@ -9,6 +9,7 @@
 
 #include "cpp/analysis/FactorMapping.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "dialects/alpa/DataFlow.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
 #include <map>
@@ -44,11 +45,16 @@ private:
   void requireReplicated(Value value, double weight);
   /// A node with every sharding of `value`'s shape.
   ValuePlacement placeFreely(Value value, StringRef name, StringRef op);
+  /// One with those that leave the dimension whole.
+  ValuePlacement placeFreely(Value value, StringRef name, StringRef op,
+                             std::optional<unsigned> wholeDim);
 
   // The walk.
   LogicalResult visit(Block &block, double weight);
   LogicalResult visit(Operation *op, double weight);
-  LogicalResult visitRegions(Operation *op, double weight);
+  LogicalResult visitRegions(DataFlowOpInterface op, double weight);
+  void placeEdges(DataFlowOpInterface op, const DataFlowEdges &edges);
+  ValuePlacement placeSlices(ValuePlacement whole, unsigned dim);
   void visitLeader(Operation *op, double weight);
   /// Drops the strategies that a constraint rules out, unless those are all.
   static void keepAllowed(ConstrainOp op, MeshAttr mesh,

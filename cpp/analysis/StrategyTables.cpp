@@ -218,12 +218,23 @@ void StrategyGraphBuilder::requireReplicated(Value value, double weight) {
 
 ValuePlacement StrategyGraphBuilder::placeFreely(Value value, StringRef name,
                                                  StringRef op) {
+  return placeFreely(value, name, op, std::nullopt);
+}
+
+ValuePlacement
+StrategyGraphBuilder::placeFreely(Value value, StringRef name, StringRef op,
+                                  std::optional<unsigned> wholeDim) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (isTiny(value.getType())) {
     return {};
   }
   SmallVector<ShardingRow> rows =
       enumerateShardings(type.getShape(), meshShape);
+  if (wholeDim) {
+    llvm::erase_if(rows, [&](const ShardingRow &row) {
+      return llvm::is_contained(row, static_cast<int8_t>(*wholeDim));
+    });
+  }
   int node = addNode(name, op, rows.size());
   for (auto [index, row] : llvm::enumerate(rows)) {
     graph.nodes[node].labels[index] = toString(row, type.getRank());

@@ -3,10 +3,9 @@
 #include "cpp/analysis/Work.h"
 
 #include "cpp/analysis/Entry.h"
-#include "cpp/analysis/TripCount.h"
+#include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
 #include "dialects/alpa/ShardingRule.h"
-#include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
 
@@ -14,16 +13,11 @@ namespace {
 
 void visit(Block &block, double runs, std::vector<OperatorWork> &work) {
   for (Operation &op : block.without_terminator()) {
-    if (auto loop = dyn_cast<stablehlo::WhileOp>(op)) {
-      double trips = static_cast<double>(getTripCount(loop).value_or(1));
+    if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
       for (Region &region : op.getRegions()) {
-        visit(region.front(), runs * trips, work);
-      }
-      continue;
-    }
-    if (isa<stablehlo::CaseOp, stablehlo::IfOp>(op)) {
-      for (Region &region : op.getRegions()) {
-        visit(region.front(), runs / op.getNumRegions(), work);
+        for (Block &inner : region) {
+          visit(inner, runs * getRegionRuns(dataFlow), work);
+        }
       }
       continue;
     }

@@ -1,5 +1,6 @@
 //===- Plugin.cpp - Dialects and passes for stock mlir-opt ----------------===//
 
+#include "dialects/scf/ScfDataFlow.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
 #include "passes/Passes.h"
@@ -15,6 +16,7 @@ extern "C" LLVM_ATTRIBUTE_WEAK
   return {MLIR_PLUGIN_API_VERSION, "StablehloAlpa", "0.1",
           [](mlir::DialectRegistry *registry) {
             mlir::alpa::registerAlpaDialects(*registry);
+            mlir::alpa::registerScfDataFlow(*registry);
           }};
 }
 

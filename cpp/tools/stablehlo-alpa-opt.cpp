@@ -6,6 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "cpp/analysis/Guards.h"
+#include "dialects/scf/ScfDataFlow.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
@@ -24,6 +28,10 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   mlir::alpa::registerAlpaDialects(registry);
+  // The dialects of other people's loops, as an embedding compiler has them.
+  registry.insert<mlir::arith::ArithDialect, mlir::scf::SCFDialect,
+                  mlir::tensor::TensorDialect>();
+  mlir::alpa::registerScfDataFlow(registry);
   mlir::alpa::registerAlpaPasses();
   mlir::alpa::registerAlpaPipelines();
   mlir::registerTransformsPasses();

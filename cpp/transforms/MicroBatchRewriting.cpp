@@ -145,7 +145,8 @@ void MicroBatchRewriting::planSame(Operation *op) {
   if (!isUsed) {
     return;
   }
-  if (isPart && isa<stablehlo::WhileOp>(op) && states.splitLoop(op, wanted)) {
+  auto dataFlow = dyn_cast<DataFlowOpInterface>(op);
+  if (isPart && dataFlow && states.splitRegions(dataFlow, wanted)) {
     planChosen(op, *states.getRows(op));
     return;
   }
@@ -171,7 +172,8 @@ void MicroBatchRewriting::execute(Operation *op, const TimeRows &rows) {
 }
 
 void MicroBatchRewriting::planRegions(Operation *op, const TimeRows &rows) {
-  if (!isControlFlow(op)) {
+  auto dataFlow = dyn_cast<DataFlowOpInterface>(op);
+  if (!dataFlow) {
     // Combiners and comparators use constants at most.
     for (Region &region : op->getRegions()) {
       region.walk([&](Operation *inner) {
@@ -184,14 +186,17 @@ void MicroBatchRewriting::planRegions(Operation *op, const TimeRows &rows) {
     }
     return;
   }
-  bool isLoop = isa<stablehlo::WhileOp>(op);
+  DataFlowEdges edges(dataFlow);
+  SmallVector<TimeEntry> entries = getEdgeEntries(op, edges, rows);
   for (Region &region : op->getRegions()) {
-    bool isCondition = isLoop && region.getRegionNumber() == 0;
-    Operation *end = region.front().getTerminator();
-    for (auto [index, value] : llvm::enumerate(end->getOperands())) {
-      need(value, isCondition ? kReplicated : rows.results[index]);
+    for (Block &block : region) {
+      for (OpOperand &source : block.getTerminator()->getOpOperands()) {
+        std::optional<unsigned> edge = edges.find(source);
+        need(source.get(),
+             edge ? *getInnerEntry(edges[*edge], entries[*edge]) : kReplicated);
+      }
+      plan(block);
     }
-    plan(region.front());
   }
 }
 
@@ -220,9 +225,9 @@ void MicroBatchRewriting::annotate(Operation *op, ArrayRef<TimeEntry> operands,
 void MicroBatchRewriting::annotateSame(Operation *op) {
   TimeRows rows = getSameRows(op);
   annotate(op, rows.operands, rows.results);
-  if (isControlFlow(op)) {
+  if (isa<DataFlowOpInterface>(op)) {
     for (Region &region : op->getRegions()) {
-      for (Operation &inner : region.front()) {
+      for (Operation &inner : region.getOps()) {
         annotateSame(&inner);
       }
     }
@@ -351,20 +356,16 @@ void MicroBatchRewriting::mapCaptured(Operation *op, IRMapping &mapping,
 
 void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
   const TimeRows *chosen = states.getRows(op);
+  auto dataFlow = dyn_cast<DataFlowOpInterface>(op);
   bool isRewritten =
-      chosen && isControlFlow(op) && llvm::equal(chosen->results, rows.results);
+      chosen && dataFlow && llvm::equal(chosen->results, rows.results);
   Operation *made = nullptr;
   if (isRewritten) {
-    OperationState state(op->getLoc(), op->getName());
-    state.addTypes(op->getResultTypes());
-    state.addAttributes(op->getAttrs());
+    SmallVector<Value> operands;
     for (auto [operand, entry] : llvm::zip(op->getOperands(), rows.operands)) {
-      state.addOperands(lookUp(operand, entry));
+      operands.push_back(lookUp(operand, entry));
     }
-    for (unsigned index = 0; index < op->getNumRegions(); ++index) {
-      state.addRegion();
-    }
-    made = builder.create(state);
+    made = dataFlow.cloneWithTypes(builder, operands, op->getResultTypes());
   } else {
     IRMapping mapping;
     mapCaptured(op, mapping, /*isAfter=*/false);
@@ -376,7 +377,7 @@ void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
   }
   annotate(made, rows.operands, rows.results);
   if (isRewritten) {
-    emitRegions(op, made, rows);
+    emitRegions(dataFlow, made, rows);
   }
   for (auto [result, entry, copy] :
        llvm::zip(op->getResults(), rows.results, made->getResults())) {
@@ -384,31 +385,34 @@ void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
   }
 }
 
-void MicroBatchRewriting::emitRegions(Operation *op, Operation *made,
+void MicroBatchRewriting::emitRegions(DataFlowOpInterface op, Operation *made,
                                       const TimeRows &rows) {
   OpBuilder::InsertionGuard guard(builder);
-  bool isLoop = isa<stablehlo::WhileOp>(op);
+  DataFlowEdges edges(op);
+  SmallVector<TimeEntry> entries = getEdgeEntries(op, edges, rows);
+  auto getInner = [&](std::optional<unsigned> edge) {
+    return edge ? *getInnerEntry(edges[*edge], entries[*edge]) : kReplicated;
+  };
   for (auto [from, to] : llvm::zip(op->getRegions(), made->getRegions())) {
-    auto *block = new Block();
-    to.push_back(block);
-    for (auto [index, argument] :
-         llvm::enumerate(from.front().getArguments())) {
-      record(argument, rows.results[index],
-             block->addArgument(argument.getType(), argument.getLoc()));
+    if (from.empty()) {
+      continue;
     }
-    builder.setInsertionPointToEnd(block);
+    Block &block = to.emplaceBlock();
+    for (BlockArgument argument : from.getArguments()) {
+      record(argument, getInner(edges.find(argument)),
+             block.addArgument(argument.getType(), argument.getLoc()));
+    }
+    builder.setInsertionPointToEnd(&block);
     emit(from.front());
     Operation *end = from.front().getTerminator();
-    bool isCondition = isLoop && from.getRegionNumber() == 0;
-    SmallVector<TimeEntry> entries = llvm::to_vector(rows.results);
-    if (isCondition) {
-      entries.assign(end->getNumOperands(), kReplicated);
-    }
     OperationState state(end->getLoc(), end->getName());
-    for (auto [value, entry] : llvm::zip(end->getOperands(), entries)) {
-      state.addOperands(lookUp(value, entry));
+    state.addAttributes(end->getAttrs());
+    SmallVector<TimeEntry> returned;
+    for (OpOperand &source : end->getOpOperands()) {
+      returned.push_back(getInner(edges.find(source)));
+      state.addOperands(lookUp(source.get(), returned.back()));
     }
-    annotate(builder.create(state), entries, {});
+    annotate(builder.create(state), returned, {});
   }
 }
 

@@ -42,7 +42,8 @@ private:
   void emit(Operation *op);
   void emitBarrier(Operation *op);
   void emitExecution(Operation *op, const TimeRows &rows);
-  void emitRegions(Operation *op, Operation *made, const TimeRows &rows);
+  void emitRegions(DataFlowOpInterface op, Operation *made,
+                   const TimeRows &rows);
   void emitAfter(Operation *op);
   void record(Value value, TimeEntry entry, Value made);
   Value lookUp(Value value, TimeEntry entry) const;

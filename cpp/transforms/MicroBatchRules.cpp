@@ -54,10 +54,6 @@ double getProductFlops(Operation *op) {
   return flops;
 }
 
-bool isControlFlow(Operation *op) {
-  return isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op);
-}
-
 bool isZero(Value value) {
   Operation *maker = value.getDefiningOp();
   if (!maker) {
@@ -199,7 +195,7 @@ bool MicroBatchStates::isLight(Value value) const {
       read += getTensorBytes(next.getType());
       continue;
     }
-    if (!isClonable(maker) || isControlFlow(maker) ||
+    if (!isClonable(maker) || isa<DataFlowOpInterface>(maker) ||
         getProductFlops(maker) > 0 || ++numOperators > kMaxLightOperators) {
       return false;
     }

@@ -13,14 +13,6 @@ namespace {
 /// The scope that the front end opens around gradients.
 constexpr StringLiteral kGradientScope = "alpa_gradients";
 
-/// What two ways to a value have in common; none if nothing.
-std::optional<TimeEntry> merge(TimeEntry left, TimeEntry right) {
-  if (left == right || right == kReplicated) {
-    return left;
-  }
-  return left == kReplicated ? std::optional(right) : std::nullopt;
-}
-
 } // namespace
 
 bool isGradientBarrier(Operation *op) {
@@ -51,7 +43,7 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
 void MicroBatchStates::measure() {
   for (auto &[op, rows] : chosen) {
     auto isOwn = [](TimeEntry entry) { return entry != kReplicated; };
-    if (op->getNumRegions() == 0 || !isControlFlow(op)) {
+    if (!isa<DataFlowOpInterface>(op)) {
       splitFlops += getProductFlops(op);
     }
     for (Value result : op->getResults()) {
@@ -168,12 +160,8 @@ bool MicroBatchStates::visit(Operation *op) {
   if (!hasUse(op, [](TimeEntry entry) { return entry != kReplicated; })) {
     return true;
   }
-  if (isa<stablehlo::WhileOp>(op)) {
-    SmallVector<TimeEntry> least(op->getNumOperands(), kReplicated);
-    return visitLoop(op, least) || setAfter(op);
-  }
-  if (isControlFlow(op)) {
-    return visitBranches(op) || setAfter(op);
+  if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
+    return visitRegions(dataFlow, {}) || setAfter(op);
   }
   if (isa<stablehlo::OptimizationBarrierOp>(op)) {
     return visitBarrier(op);
@@ -188,130 +176,6 @@ bool MicroBatchStates::visitBarrier(Operation *op) {
     rows.operands.push_back(getState(operand));
     rows.results.push_back(getState(operand));
     setState(result, getState(operand));
-  }
-  chosen[op] = rows;
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Control flow
-//===----------------------------------------------------------------------===//
-
-void MicroBatchStates::clear(Region &region) {
-  region.walk([&](Operation *op) {
-    chosen.erase(op);
-    causes.erase(op);
-    joining.erase(op);
-    for (Value result : op->getResults()) {
-      states.erase(result);
-    }
-  });
-}
-
-bool MicroBatchStates::visitRegion(Region &region,
-                                   ArrayRef<TimeEntry> arguments) {
-  clear(region);
-  Block &block = region.front();
-  for (auto [argument, entry] : llvm::zip(block.getArguments(), arguments)) {
-    setState(argument, entry);
-  }
-  return visit(block);
-}
-
-/// Carried values are what they begin with and what every turn makes of them.
-bool MicroBatchStates::visitLoop(Operation *op, ArrayRef<TimeEntry> least) {
-  Operation *before = refused;
-  SmallVector<TimeEntry> carried;
-  for (auto [operand, entry] : llvm::zip(op->getOperands(), least)) {
-    std::optional<TimeEntry> both = merge(getState(operand), entry);
-    if (!both) {
-      return false;
-    }
-    carried.push_back(*both);
-  }
-  Region &condition = op->getRegion(0), &body = op->getRegion(1);
-  for (bool isStable = false; !isStable;) {
-    isStable = true;
-    if (!visitRegion(condition, carried) || !visitRegion(body, carried)) {
-      refused = before;
-      return false;
-    }
-    Operation *next = body.front().getTerminator();
-    for (auto [entry, value] : llvm::zip(carried, next->getOperands())) {
-      std::optional<TimeEntry> both = merge(entry, getState(value));
-      if (!both) {
-        return false;
-      }
-      isStable &= *both == entry;
-      entry = *both;
-    }
-  }
-  // All micro-batches have to take as many turns.
-  for (Value value : condition.front().getTerminator()->getOperands()) {
-    if (getState(value) != kReplicated) {
-      return false;
-    }
-  }
-  TimeRows rows;
-  rows.operands.assign(carried.begin(), carried.end());
-  rows.results.assign(carried.begin(), carried.end());
-  for (auto [result, entry] : llvm::zip(op->getResults(), carried)) {
-    setState(result, entry);
-  }
-  chosen[op] = rows;
-  return true;
-}
-
-bool MicroBatchStates::splitLoop(Operation *loop, ArrayRef<TimeEntry> wanted) {
-  SmallVector<TimeEntry> least =
-      llvm::map_to_vector(wanted, [](TimeEntry entry) {
-        return entry == kAfter ? kReplicated : entry;
-      });
-  bool isSplit = visitLoop(loop, least);
-  for (auto [entry, result] : llvm::zip(wanted, loop->getResults())) {
-    isSplit = isSplit && (entry == kAfter || entry == getState(result));
-  }
-  if (!isSplit) {
-    for (Region &region : loop->getRegions()) {
-      clear(region);
-      for (Value argument : region.front().getArguments()) {
-        states.erase(argument);
-      }
-    }
-    chosen.erase(loop);
-    for (Value result : loop->getResults()) {
-      states.erase(result);
-    }
-  }
-  return isSplit;
-}
-
-bool MicroBatchStates::visitBranches(Operation *op) {
-  Operation *before = refused;
-  TimeRows rows;
-  for (Value operand : op->getOperands()) {
-    if (!getCost(operand, kReplicated)) {
-      return false;
-    }
-    rows.operands.push_back(kReplicated);
-  }
-  rows.results.assign(op->getNumResults(), kReplicated);
-  for (Region &region : op->getRegions()) {
-    if (!visitRegion(region, {})) {
-      refused = before;
-      return false;
-    }
-    Operation *end = region.front().getTerminator();
-    for (auto [entry, value] : llvm::zip(rows.results, end->getOperands())) {
-      std::optional<TimeEntry> both = merge(entry, getState(value));
-      if (!both) {
-        return false;
-      }
-      entry = *both;
-    }
-  }
-  for (auto [result, entry] : llvm::zip(op->getResults(), rows.results)) {
-    setState(result, entry);
   }
   chosen[op] = rows;
   return true;

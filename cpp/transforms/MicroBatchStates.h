@@ -10,6 +10,7 @@
 #define CPP_TRANSFORMS_MICROBATCHSTATES_H
 
 #include "cpp/analysis/FactorMapping.h"
+#include "dialects/alpa/DataFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include <tuple>
@@ -47,10 +48,11 @@ public:
   const TimeRows *getRows(Operation *op) const;
   bool isAfter(Operation *op) const { return causes.contains(op); }
 
-  /// Looks at a loop whose carried values are the same for all micro-batches
-  /// as if some were split; false, and nothing has changed, if they cannot be.
-  /// \param wanted an entry per carried value, `kAfter` where any will do.
-  bool splitLoop(Operation *loop, ArrayRef<TimeEntry> wanted);
+  /// Looks at an operator with regions whose results are the same for all
+  /// micro-batches as if some were split; false, and nothing has changed, if
+  /// they cannot be.
+  /// \param wanted an entry per result, `kAfter` where any will do.
+  bool splitRegions(DataFlowOpInterface op, ArrayRef<TimeEntry> wanted);
 
   /// How an operator makes a result that is the same for all micro-batches with
   /// `entry` instead; none if its rule has no such form.
@@ -89,14 +91,25 @@ private:
   void measure();
   bool visit(Block &block);
   bool visit(Operation *op);
-  bool visitLoop(Operation *op, ArrayRef<TimeEntry> least);
-  bool visitBranches(Operation *op);
+  bool visitRegions(DataFlowOpInterface op, ArrayRef<TimeEntry> least);
+  /// What operands hand to each edge; none if two do not agree.
+  std::optional<SmallVector<TimeEntry>>
+  getFirstEntries(DataFlowOpInterface op, const DataFlowEdges &edges,
+                  ArrayRef<TimeEntry> least) const;
+  /// Adds what regions hand on to the entries of edges; none if that does not
+  /// agree, else whether the regions have to be looked at again.
+  std::optional<bool> mergeReturned(DataFlowOpInterface op,
+                                    const DataFlowEdges &edges,
+                                    SmallVector<TimeEntry> &entries) const;
+  void setRegionRows(DataFlowOpInterface op, const DataFlowEdges &edges,
+                     ArrayRef<TimeEntry> entries);
   bool visitBarrier(Operation *op);
   bool visitByRule(Operation *op);
   std::optional<Choice> choose(Operation *op);
   std::optional<double> getCost(Value value, TimeEntry needed) const;
   std::optional<double> getPartialCost(Value value, Operation *user) const;
-  bool visitRegion(Region &region, ArrayRef<TimeEntry> arguments);
+  bool visitRegion(Region &region, const DataFlowEdges &edges,
+                   ArrayRef<TimeEntry> entries);
   /// Records that an operator runs after the micro-batches; always false.
   bool setAfter(Operation *op);
   void setState(Value value, TimeEntry entry);
@@ -127,8 +140,14 @@ private:
 /// True if a value is zero everywhere: it is a summand as it is.
 bool isZero(Value value);
 
-/// True for loops and branches, whose regions run on parts of values too.
-bool isControlFlow(Operation *op);
+/// The entry of every edge, given how the operator runs.
+SmallVector<TimeEntry> getEdgeEntries(Operation *op, const DataFlowEdges &edges,
+                                      const TimeRows &rows);
+
+/// The entry that values inside of regions have on an edge: slices that are
+/// run through have a dimension less. None if that dimension is split.
+std::optional<TimeEntry> getInnerEntry(const DataFlowEdge &edge,
+                                       TimeEntry entry);
 
 /// Floating-point operations of products, those in regions included: the work
 /// that is worth cutting.

@@ -4,9 +4,9 @@
 
 #include "cpp/analysis/FactorMapping.h"
 #include "cpp/analysis/OperatorRoles.h"
-#include "cpp/analysis/TripCount.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
+#include <cmath>
 
 namespace mlir::alpa {
 
@@ -62,8 +62,8 @@ private:
       resolveShared(op);
       return success();
     }
-    if (isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op)) {
-      return visitControlFlow(op);
+    if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
+      return visitRegions(dataFlow);
     }
     if (isa<stablehlo::OptimizationBarrierOp>(op) && op->getNumOperands() > 1) {
       return splitBarrier(op);
@@ -105,23 +105,24 @@ private:
     llvm_unreachable("unknown role");
   }
 
-  LogicalResult visitControlFlow(Operation *op) {
-    resolveShared(op);
-    if (auto loop = dyn_cast<stablehlo::WhileOp>(op)) {
-      if (std::optional<int64_t> trips = getTripCount(loop)) {
-        op->setAttr(
-            kTripCountAttrName,
-            IntegerAttr::get(IntegerType::get(op->getContext(), 64), *trips));
-      } else {
-        op->emitRemark() << "trip count of this loop is not known; its costs "
-                            "are counted once";
-      }
+  LogicalResult visitRegions(DataFlowOpInterface op) {
+    if (failed(verifyDataFlow(op))) {
+      return failure();
     }
+    resolveShared(op);
+    writeTripCount(op);
     unsigned depth = getDepth(op);
+    DataFlowEdges edges(op);
+    auto setState = [&](Value value, unsigned valueDepth) {
+      std::optional<unsigned> edge = edges.find(value);
+      bool isPlaced = edge && !isTinyEdge(op, edges[*edge]);
+      states[value] = {isPlaced ? ValueState::Placed : ValueState::Replicated,
+                       valueDepth, false};
+    };
     for (Region &region : op->getRegions()) {
       for (Block &block : region) {
         for (BlockArgument argument : block.getArguments()) {
-          states[argument] = getPlaced(argument, depth);
+          setState(argument, depth);
         }
         if (failed(visit(block))) {
           return failure();
@@ -129,9 +130,22 @@ private:
       }
     }
     for (Value result : op->getResults()) {
-      states[result] = getPlaced(result, depth + 1);
+      setState(result, depth + 1);
     }
     return success();
+  }
+
+  /// Rewriting may hide what the count follows from: it is written down.
+  static void writeTripCount(DataFlowOpInterface op) {
+    std::optional<double> runs = op.getRegionRuns();
+    if (!runs) {
+      op->emitRemark() << "trip count of this loop is not known; its costs "
+                          "are counted once";
+    } else if (*runs == std::floor(*runs)) {
+      op->setAttr(kTripCountAttrName,
+                  IntegerAttr::get(IntegerType::get(op->getContext(), 64),
+                                   static_cast<int64_t>(*runs)));
+    }
   }
 
   /// Values that wait for each other need no sharding in common.

@@ -3,6 +3,7 @@
 #include "cpp/transforms/StageSlicing.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/transforms/Phases.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/IRMapping.h"

@@ -24,7 +24,8 @@ def Alpa_Dialect : Dialect {
       (as the operator needs it) and per result (as the operator makes it);
     - `alpa.alias` on an argument: the result that is its value in the next step;
     - `alpa.role`, `alpa.follows`: what operator merging found;
-    - `alpa.trip_count` on loops;
+    - `alpa.trip_count` on operators with regions: how often each region runs
+      when they run once;
     - `alpa.barrier` on the parts of an `optimization_barrier`: they have
       shardings of their own, and are one barrier again on the device.
 

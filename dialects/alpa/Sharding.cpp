@@ -2,6 +2,7 @@
 
 #include "dialects/alpa/Sharding.h"
 
+#include "dialects/alpa/DataFlow.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mlir::alpa {
@@ -12,6 +13,15 @@ int64_t getNumShards(ShardingRowRef row, ArrayRef<int64_t> meshShape) {
     shards *= dim >= 0 ? meshShape[axis] : 1;
   }
   return shards;
+}
+
+ShardingRow dropDim(ShardingRowRef row, unsigned dim) {
+  ShardingRow dropped(row);
+  for (int8_t &entry : dropped) {
+    assert(entry != static_cast<int8_t>(dim) && "slices of a split dimension");
+    entry -= entry > static_cast<int8_t>(dim) ? 1 : 0;
+  }
+  return dropped;
 }
 
 bool divides(ShardingRowRef row, ArrayRef<int64_t> shape,
@@ -141,6 +151,38 @@ static ShardingAttr getEntry(Operation *op, StringRef name, unsigned index) {
   return dyn_cast<ShardingAttr>(shardings[index]);
 }
 
+/// What stands at an operand or a result of the operator that is on the edge.
+static ShardingAttr getEdgeSharding(Operation *op, const DataFlowEdge &edge) {
+  for (OpOperand *source : edge.sources) {
+    if (source->getOwner() == op) {
+      return getEntry(op, kOperandsAttrName, source->getOperandNumber());
+    }
+  }
+  auto result = cast<OpResult>(edge.getOuter(op));
+  return getEntry(op, kResultsAttrName, result.getResultNumber());
+}
+
+/// Arguments of regions lie as their edge does; without one they are the same
+/// on every device.
+static ShardingAttr getRegionSharding(DataFlowOpInterface op,
+                                      BlockArgument argument) {
+  if (!op->hasAttr(kOperandsAttrName)) {
+    return {};
+  }
+  auto tensor = dyn_cast<RankedTensorType>(argument.getType());
+  unsigned rank = tensor ? tensor.getRank() : 0;
+  DataFlowEdge edge = op.getDataFlowEdge(argument);
+  if (!edge) {
+    return getShardingAttr(op->getContext(), {}, rank);
+  }
+  ShardingAttr outer = getEdgeSharding(op, edge);
+  if (!outer || !edge.sliced) {
+    return outer;
+  }
+  return getShardingAttr(op->getContext(),
+                         dropDim(outer.getAxes(), *edge.sliced), rank);
+}
+
 ShardingAttr getSharding(Value value) {
   if (auto result = dyn_cast<OpResult>(value)) {
     if (auto reshard = dyn_cast<ReshardOp>(result.getOwner())) {
@@ -155,9 +197,8 @@ ShardingAttr getSharding(Value value) {
     return function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(),
                                                    kShardingAttrName);
   }
-  // Arguments of a loop's regions lie as the loop's operands do.
-  return parent ? getEntry(parent, kOperandsAttrName, argument.getArgNumber())
-                : ShardingAttr();
+  auto op = dyn_cast_or_null<DataFlowOpInterface>(parent);
+  return op ? getRegionSharding(op, argument) : ShardingAttr();
 }
 
 MeshAttr getMesh(Operation *op) {

@@ -23,6 +23,9 @@ using ShardingRowRef = ArrayRef<int8_t>;
 /// In how many blocks the row splits a tensor.
 int64_t getNumShards(ShardingRowRef row, ArrayRef<int64_t> meshShape);
 
+/// How slices of a tensor along a dimension lie, which the row does not split.
+ShardingRow dropDim(ShardingRowRef row, unsigned dim);
+
 /// True if every dimension is divisible by the product of the axes on it.
 bool divides(ShardingRowRef row, ArrayRef<int64_t> shape,
              ArrayRef<int64_t> meshShape);
@@ -52,7 +55,8 @@ double getElementBytes(Type elementType);
 double getTensorBytes(Type type);
 
 /// The sharding that the planned module gives a value: from its producer, its
-/// loop or its function. Null where there is none.
+/// function, or the edge on which an operator with regions has it. Null where
+/// there is none.
 ShardingAttr getSharding(Value value);
 
 /// The mesh of the module around `op`; null if there is none.

@@ -1,11 +1,13 @@
-//===- tiny-opt.cpp - A compiler of one operation, planned ----------------===//
+//===- tiny-opt.cpp - A compiler of its own operations, planned -----------===//
 //
-// The `tiny` dialect has an operation that stablehlo_alpa has never seen. A
-// sharding rule is attached to it from outside; then it is planned like every
-// other, and written for one device of a 2x4 mesh.
+// The `tiny` dialect has operations that stablehlo_alpa has never seen. A
+// sharding rule is attached to one from outside, and to the other how values
+// flow through its region; then they are planned like all others, and written
+// for one device of a 2x4 mesh.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Repeat.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/solver/Minimize.h"
@@ -32,7 +34,7 @@ struct ScaleRowsOp : Op<ScaleRowsOp, OpTrait::NOperands<2>::Impl,
 struct TinyDialect : Dialect {
   explicit TinyDialect(MLIRContext *context)
       : Dialect(getDialectNamespace(), context, TypeID::get<TinyDialect>()) {
-    addOperations<ScaleRowsOp>();
+    addOperations<ScaleRowsOp, RepeatOp, DoneOp>();
   }
   static StringRef getDialectNamespace() { return "tiny"; }
 };
@@ -125,6 +127,7 @@ int main(int argc, char **argv) {
   registry.insert<TinyDialect>();
   registry.addExtension(+[](MLIRContext *context, TinyDialect *) {
     ScaleRowsOp::attachInterface<ScaleRowsRule>(*context);
+    RepeatOp::attachInterface<RepeatDataFlow>(*context);
   });
   alpa::registerAlpaDialects(registry);
   alpa::registerAlpaPasses();

@@ -39,17 +39,37 @@ def configure(prefix: Path, build: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_a_compiler_plans_an_operation_of_its_own(prefix: Path, tmp_path: Path) -> None:
-    done = configure(prefix, tmp_path)
+@pytest.fixture(scope="module")
+def tiny_opt(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    build = tmp_path_factory.mktemp("embedding")
+    done = configure(prefix, build)
     assert done.returncode == 0, done.stdout + done.stderr
-    run("cmake", "--build", tmp_path)
-    found = run(tmp_path / "tiny-opt", ROOT / "examples/embedding/model.mlir")
+    run("cmake", "--build", build)
+    return build / "tiny-opt"
+
+
+def test_a_compiler_plans_an_operation_of_its_own(tiny_opt: Path) -> None:
+    found = run(tiny_opt, ROOT / "examples/embedding/model.mlir")
     # Rows are split over all eight devices: 64 in the program, 8 on each.
     assert '"tiny.scale_rows"(%arg0, %arg1) : (tensor<8x256xf32>, tensor<8xf32>)' in found
     assert "alpa." not in found
 
 
-def test_another_version_is_refused(prefix: Path, tmp_path: Path) -> None:
+def test_a_compiler_plans_a_loop_of_its_own(tiny_opt: Path) -> None:
+    found = run(tiny_opt, ROOT / "examples/embedding/repeat.mlir")
+    # Rows stay split in the loop, from operand to result: nothing is sent in any of its runs.
+    assert re.search(r"^ *\^bb0\(%\w+: tensor<8x256xf32>\):", found, re.MULTILINE)
+    assert "count = 3 : i64" in found
+    assert "(tensor<8x256xf32>) -> tensor<8x256xf32>" in found
+    assert "alpa." not in found
+
+
+def test_the_page_on_adding_an_operator_has_the_loop_that_is_built() -> None:
+    code = (ROOT / "examples/embedding/Repeat.h").read_text()
+    shown = code[code.index("/// `tiny.repeat") : code.index("\n#endif")]
+    assert f"```c++\n{shown}```" in (ROOT / "docs/adding_an_op.md").read_text()
+    assert len(shown.splitlines()) <= 40
+(prefix: Path, tmp_path: Path) -> None:
     config = next(prefix.rglob("StablehloAlpaConfig.cmake"))
     before = config.read_text()
     config.write_text(re.sub(r'(_MLIR_VERSION) "[^"]*"', r'\1 "21.0.0"', before))

@@ -88,6 +88,69 @@ LogicalResult TopKOp::verify() {
   return success();
 }
 
+/// The values of the body, of which the first `numSlices` are slices along
+/// the dimension of those outside.
+static LogicalResult verifyBody(ScanOp op, StringRef name, TypeRange outside,
+                                TypeRange inside, size_t numSlices) {
+  if (inside.size() != outside.size()) {
+    return op.emitOpError() << "the body has " << inside.size() << " " << name
+                            << "s, but the scan has " << outside.size();
+  }
+  int64_t dimension = op.getDimension();
+  for (auto [index, pair] : llvm::enumerate(llvm::zip(outside, inside))) {
+    auto type = cast<RankedTensorType>(std::get<0>(pair));
+    SmallVector<int64_t> shape(type.getShape());
+    if (index < numSlices) {
+      if (dimension >= type.getRank()) {
+        return op.emitOpError()
+               << "dimension " << dimension << " is not one of " << name << " "
+               << index << ", " << type;
+      }
+      shape.erase(shape.begin() + dimension);
+    }
+    auto taken = dyn_cast<RankedTensorType>(std::get<1>(pair));
+    if (!taken || taken.getElementType() != type.getElementType() ||
+        failed(verifyCompatibleShape(taken.getShape(), shape))) {
+      return op.emitOpError()
+             << name << " " << index << " of the body is of "
+             << std::get<1>(pair) << ", expected " << type.clone(shape);
+    }
+  }
+  return success();
+}
+
+LogicalResult ScanOp::verify() {
+  if (getInputs().empty() && getOutputs().empty()) {
+    return emitOpError("needs an input or an output");
+  }
+  std::optional<uint64_t> size = getScanDimSize();
+  SmallVector<Type> wholes(getInputs().getTypes());
+  llvm::append_range(wholes, getOutputs().getTypes());
+  for (Type whole : wholes) {
+    auto type = cast<RankedTensorType>(whole);
+    if (getDimension() >= static_cast<uint64_t>(type.getRank()) ||
+        type.isDynamicDim(getDimension())) {
+      continue;
+    }
+    uint64_t own = type.getDimSize(getDimension());
+    if (size && *size != own) {
+      return emitOpError() << "runs through " << *size << " slices, but "
+                           << type << " has " << own;
+    }
+    size = own;
+  }
+  Block &body = getBody().front();
+  if (body.empty() || !body.back().hasTrait<OpTrait::IsTerminator>()) {
+    return emitOpError("needs a body with a terminator");
+  }
+  return success(
+      succeeded(verifyBody(*this, "argument", getOperandTypes(),
+                           body.getArgumentTypes(), getInputs().size())) &&
+      succeeded(verifyBody(*this, "result", getResultTypes(),
+                           body.back().getOperandTypes(),
+                           getOutputs().size())));
+}
+
 LogicalResult RaggedDotOp::verify() {
   RaggedDotDimensionNumbersAttr dims = getRaggedDotDimensionNumbers();
   auto check = [&](ArrayRef<int64_t> list, Value operand,

@@ -29,3 +29,58 @@ func.func @other_shape(%x: tensor<3x4xf32>) {
   %0, %1 = "chlo.top_k"(%x) {k = 2 : i64} : (tensor<3x4xf32>) -> (tensor<4x2xf32>, tensor<3x2xi32>)
   return
 }
+
+// -----
+
+func.func @scan_of_nothing(%c: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{needs an input or an output}}
+  %0 = "chlo.scan"(%c) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>, resultSegmentSizes = array<i32: 0, 1>}> ({
+  ^bb0(%a: tensor<4xf32>):
+    stablehlo.return %a : tensor<4xf32>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @scan_of_unequal_inputs(%x: tensor<8x4xf32>, %y: tensor<6x4xf32>) -> tensor<8x4xf32> {
+  // expected-error @below {{runs through 8 slices, but 'tensor<6x4xf32>' has 6}}
+  %0 = "chlo.scan"(%x, %y) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 2, 0>, resultSegmentSizes = array<i32: 1, 0>}> ({
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    stablehlo.return %a : tensor<4xf32>
+  }) : (tensor<8x4xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+func.func @scan_of_wrong_slices(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // expected-error @below {{argument 0 of the body is of 'tensor<8xf32>', expected 'tensor<4xf32>'}}
+  %0 = "chlo.scan"(%x) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 0>, resultSegmentSizes = array<i32: 1, 0>}> ({
+  ^bb0(%a: tensor<8xf32>):
+    stablehlo.return %a : tensor<8xf32>
+  }) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+func.func @scan_without_such_a_dimension(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // expected-error @below {{dimension 2 is not one of argument 0, 'tensor<8x4xf32>'}}
+  %0 = "chlo.scan"(%x) <{dimension = 2 : i64, operandSegmentSizes = array<i32: 1, 0>, resultSegmentSizes = array<i32: 1, 0>}> ({
+  ^bb0(%a: tensor<4xf32>):
+    stablehlo.return %a : tensor<4xf32>
+  }) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+func.func @scan_with_too_few_results(%x: tensor<8x4xf32>, %c: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{the body has 2 results, but the scan has 1}}
+  %0 = "chlo.scan"(%x, %c) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 0, 1>}> ({
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    stablehlo.return %a, %b : tensor<4xf32>, tensor<4xf32>
+  }) : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

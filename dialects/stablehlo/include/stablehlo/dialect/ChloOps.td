@@ -116,4 +116,17 @@ def CHLO_RaggedDotOp : CHLO_Op<"ragged_dot", [Pure]> {
   let hasVerifier = 1;
 }
 
+def CHLO_ScanOp : CHLO_Op<"scan", [
+    AttrSizedOperandSegments, AttrSizedResultSegments, IsolatedFromAbove,
+    RecursiveMemoryEffects]> {
+  let arguments = (ins Variadic<CHLO_Tensor>:$inputs, Variadic<CHLO_Tensor>:$inits,
+    ConfinedAttr<I64Attr, [IntNonNegative]>:$dimension,
+    OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$scan_dim_size,
+    DefaultValuedOptionalAttr<BoolAttr, "false">:$is_reverse,
+    OptionalAttr<BoolAttr>:$is_associative);
+  let results = (outs Variadic<CHLO_Tensor>:$outputs, Variadic<CHLO_Tensor>:$carries);
+  let regions = (region SizedRegion<1>:$body);
+  let hasVerifier = 1;
+}
+
 #endif // STABLEHLO_DIALECT_CHLO_OPS

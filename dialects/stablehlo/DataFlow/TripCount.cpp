@@ -1,14 +1,13 @@
 //===- TripCount.cpp - How often a loop runs ------------------------------===//
 
-#include "cpp/analysis/TripCount.h"
+#include "dialects/stablehlo/DataFlow/TripCount.h"
 
 #include "mlir/IR/Matchers.h"
 
-namespace mlir::alpa {
+namespace mlir::stablehlo {
 
 /// The integer that a scalar value is, seen through the operands of the loop.
-static std::optional<int64_t> getConstant(Value value,
-                                          stablehlo::WhileOp loop) {
+static std::optional<int64_t> getConstant(Value value, WhileOp loop) {
   DenseIntElementsAttr elements;
   if (matchPattern(value, m_Constant(&elements)) &&
       elements.getNumElements() == 1) {
@@ -32,7 +31,7 @@ static std::optional<int64_t> getConstant(Value value,
              : std::nullopt;
 }
 
-std::optional<int64_t> getTripCount(stablehlo::WhileOp loop) {
+std::optional<int64_t> getTripCount(WhileOp loop) {
   if (loop.getCond().empty() || loop.getBody().empty()) {
     return std::nullopt;
   }
@@ -40,22 +39,21 @@ std::optional<int64_t> getTripCount(stablehlo::WhileOp loop) {
   if (condition->getNumOperands() != 1) {
     return std::nullopt;
   }
-  auto compare = condition->getOperand(0).getDefiningOp<stablehlo::CompareOp>();
+  auto compare = condition->getOperand(0).getDefiningOp<CompareOp>();
   if (!compare) {
     return std::nullopt;
   }
-  stablehlo::ComparisonDirection direction = compare.getComparisonDirection();
+  ComparisonDirection direction = compare.getComparisonDirection();
   auto counter = dyn_cast<BlockArgument>(compare.getLhs());
-  if ((direction != stablehlo::ComparisonDirection::LT &&
-       direction != stablehlo::ComparisonDirection::LE) ||
+  if ((direction != ComparisonDirection::LT &&
+       direction != ComparisonDirection::LE) ||
       !counter || counter.getOwner() != &loop.getCond().front() ||
       counter.getArgNumber() >= loop->getNumOperands()) {
     return std::nullopt;
   }
   unsigned index = counter.getArgNumber();
   Block &body = loop.getBody().front();
-  auto step =
-      body.getTerminator()->getOperand(index).getDefiningOp<stablehlo::AddOp>();
+  auto step = body.getTerminator()->getOperand(index).getDefiningOp<AddOp>();
   if (!step || step.getLhs() != body.getArgument(index)) {
     return std::nullopt;
   }
@@ -65,9 +63,9 @@ std::optional<int64_t> getTripCount(stablehlo::WhileOp loop) {
   if (!limit || !start || !increment || *increment <= 0) {
     return std::nullopt;
   }
-  int64_t last = direction == stablehlo::ComparisonDirection::LE ? 1 : 0;
+  int64_t last = direction == ComparisonDirection::LE ? 1 : 0;
   int64_t span = *limit - *start + last;
   return span <= 0 ? 0 : (span + *increment - 1) / *increment;
 }
 
-} // namespace mlir::alpa
+} // namespace mlir::stablehlo

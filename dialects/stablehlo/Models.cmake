@@ -1,0 +1,3 @@
+# What the planner is told of StableHLO, be it the bundled one or the parent's.
+add_subdirectory(DataFlow)
+add_subdirectory(ShardingRules)
