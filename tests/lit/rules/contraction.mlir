@@ -43,7 +43,7 @@ func.func @batch_groups(%x: tensor<8x9x3xf32>, %k: tensor<9x3x4xf32>) -> tensor<
 }
 
 func.func @ragged_rows(%a: tensor<6x8xf32>, %b: tensor<2x8x4xf32>, %sizes: tensor<2xi32>) -> tensor<6x4xf32> {
-  // expected-remark @below {{([c, b], [d, b, a], [e]) -> ([f, a]) {a=4, b=8:sum, c=6:replicated, d=2:replicated, e=2:replicated, f=6:replicated} leader algebraic(0) algebraic(1)}}
+  // expected-remark @below {{([a, c], [d, c, b], [e]) -> ([a, b]) {a=6:replicated, b=4, c=8:sum, d=2:replicated, e=2:replicated} leader algebraic(0) algebraic(1)}}
   %0 = "chlo.ragged_dot"(%a, %b, %sizes) <{precision_config = [#chlo<precision DEFAULT>, #chlo<precision DEFAULT>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<6x8xf32>, tensor<2x8x4xf32>, tensor<2xi32>) -> tensor<6x4xf32>
   return %0 : tensor<6x4xf32>
 }
@@ -55,15 +55,15 @@ func.func @integers_multiply_modulo(%a: tensor<4x8xi8>, %b: tensor<8x2xi8>) -> t
 }
 
 func.func @sizes_of_groups_per_batch(%a: tensor<4x6x8xf32>, %b: tensor<2x4x8x5xf32>, %sizes: tensor<4x2xi32>) -> tensor<4x6x5xf32> {
-  // expected-remark @below {{XX}}
+  // expected-remark @below {{([a, b, d], [e, a, d, c], [a, f]) -> ([a, b, c]) {a=4, b=6:replicated, c=5, d=8:sum, e=2:replicated, f=2:replicated} leader algebraic(0) algebraic(1)}}
   %0 = "chlo.ragged_dot"(%a, %b, %sizes) <{precision_config = [#chlo<precision DEFAULT>, #chlo<precision DEFAULT>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [1], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]>}> : (tensor<4x6x8xf32>, tensor<2x4x8x5xf32>, tensor<4x2xi32>) -> tensor<4x6x5xf32>
   return %0 : tensor<4x6x5xf32>
 }
 
 func.func @sizes_of_groups_per_free_and_contracted(%a: tensor<4x3x6x8xf32>, %b: tensor<2x8x5xf32>, %c: tensor<3x6x5xf32>, %rows: tensor<4x3x2xi32>, %sums: tensor<3x2xi32>) -> (tensor<4x3x6x5xf32>, tensor<2x4x8x5xf32>) {
-  // expected-remark @below {{XX}}
+  // expected-remark @below {{([a, b, c, e], [f, e, d], [a, b, g]) -> ([a, b, c, d]) {a=4, b=3, c=6:replicated, d=5, e=8:sum, f=2:replicated, g=2:replicated} leader algebraic(0) algebraic(1)}}
   %0 = "chlo.ragged_dot"(%a, %b, %rows) <{precision_config = [#chlo<precision DEFAULT>, #chlo<precision DEFAULT>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [3], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [2], rhs_group_dimensions = [0]>}> : (tensor<4x3x6x8xf32>, tensor<2x8x5xf32>, tensor<4x3x2xi32>) -> tensor<4x3x6x5xf32>
-  // expected-remark @below {{XX}}
+  // expected-remark @below {{([a, d, e, b], [d, e, c], [d, f]) -> ([g, a, b, c]) {a=4, b=8, c=5, d=3:sum, e=6:replicated, f=2:replicated, g=2:replicated} leader algebraic(0) algebraic(1)}}
   %1 = "chlo.ragged_dot"(%a, %c, %sums) <{precision_config = [#chlo<precision DEFAULT>, #chlo<precision DEFAULT>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1, 2], rhs_contracting_dimensions = [0, 1], lhs_ragged_dimensions = [2]>}> : (tensor<4x3x6x8xf32>, tensor<3x6x5xf32>, tensor<3x2xi32>) -> tensor<2x4x8x5xf32>
   return %0, %1 : tensor<4x3x6x5xf32>, tensor<2x4x8x5xf32>
 }

@@ -104,21 +104,21 @@ func.func @top_k(%a: tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>) {
 }
 
 // Shares of bytes wrap, those of halves are what they are.
-func.func @promoting_sums(%a: tensor<4x8xi8>, %i: tensor<i32>, %b: tensor<4x8xf16>, %f: tensor<f32>) -> (tensor<4xi32>, tensor<4xf32>) {
+func.func @promoting_sums(%a: tensor<4x8xi8>, %i: tensor<i8>, %b: tensor<4x8xf16>, %f: tensor<f16>) -> (tensor<4xi32>, tensor<4xf32>) {
   // expected-remark @below {{([a, b], []) -> ([a]) {a=4, b=8:sum} follower}}
   %0 = "stablehlo.reduce"(%a, %i) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<i32>, %y: tensor<i32>):
     // expected-remark @below {{([], []) -> ([]) {} follower linear(0, 1)}}
     %2 = stablehlo.add %x, %y : tensor<i32>
     stablehlo.return %2 : tensor<i32>
-  }) : (tensor<4x8xi8>, tensor<i32>) -> tensor<4xi32>
+  }) : (tensor<4x8xi8>, tensor<i8>) -> tensor<4xi32>
   // expected-remark @below {{([a, b], []) -> ([a]) {a=4, b=8:sum} follower linear(0, 1)}}
   %1 = "stablehlo.reduce"(%b, %f) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     // expected-remark @below {{([], []) -> ([]) {} follower linear(0, 1)}}
     %2 = stablehlo.add %x, %y : tensor<f32>
     stablehlo.return %2 : tensor<f32>
-  }) : (tensor<4x8xf16>, tensor<f32>) -> tensor<4xf32>
+  }) : (tensor<4x8xf16>, tensor<f16>) -> tensor<4xf32>
   return %0, %1 : tensor<4xi32>, tensor<4xf32>
 }
 

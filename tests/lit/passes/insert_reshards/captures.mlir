@@ -4,7 +4,7 @@
 
 // CHECK: %[[ALL:.+]] = alpa.reshard %arg1 from <P0> to <> : tensor<f32>
 // CHECK: %[[TABLE:.+]] = alpa.reshard %arg2 from <S0> to <R> : tensor<8xf32>
-// CHECK: "stablehlo.reduce"
+// CHECK: stablehlo.reduce
 // CHECK:   stablehlo.maximum %{{.+}}, %[[ALL]]
 // CHECK:   stablehlo.slice %[[TABLE]]
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
