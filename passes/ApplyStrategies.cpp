@@ -1,5 +1,6 @@
 //===- ApplyStrategies.cpp - Writes the chosen shardings ------------------===//
 
+#include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/FactorMapping.h"
 #include "cpp/analysis/OperatorRoles.h"
@@ -82,6 +83,10 @@ private:
     for (auto [operand, row] : llvm::zip(op->getOpOperands(), operandRows)) {
       operand.set(materialize(operand.get(), row));
     }
+    forEachCapture(op, [&](OpOperand &operand) {
+      ShardingRow whole(graph.meshShape.size(), kReplicated);
+      operand.set(materialize(operand.get(), whole));
+    });
     writeShardings(op, operandRows, resultRows);
     if (placement != graph.operatorPlacements.end()) {
       insertImmediateReductions(op, resultRows);

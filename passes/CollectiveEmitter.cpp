@@ -3,6 +3,7 @@
 #include "passes/CollectiveEmitter.h"
 
 #include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/Support/MathExtras.h"
 #include <map>
 
 namespace mlir::alpa {
@@ -78,50 +79,6 @@ NamedAttribute CollectiveEmitter::getReplicaGroups(ArrayRef<unsigned> axes) {
                               DenseIntElementsAttr::get(type, flat));
 }
 
-static StringRef getCombinerName(ReductionKind kind, Type elementType) {
-  bool isBool = elementType.isInteger(1);
-  switch (kind) {
-  case ReductionKind::Sum:
-    return isBool ? "stablehlo.or" : "stablehlo.add";
-  case ReductionKind::Product:
-    return isBool ? "stablehlo.and" : "stablehlo.multiply";
-  case ReductionKind::Max:
-    return "stablehlo.maximum";
-  case ReductionKind::Min:
-    return "stablehlo.minimum";
-  case ReductionKind::And:
-    return "stablehlo.and";
-  case ReductionKind::Or:
-    return "stablehlo.or";
-  }
-  llvm_unreachable("unknown reduction");
-}
-
-std::unique_ptr<Region> CollectiveEmitter::makeCombiner(Type elementType,
-                                                        ReductionKind kind,
-                                                        Location loc) {
-  OpBuilder::InsertionGuard guard(builder);
-  auto region = std::make_unique<Region>();
-  auto *block = new Block();
-  region->push_back(block);
-  Type scalar = RankedTensorType::get({}, elementType);
-  block->addArguments({scalar, scalar}, {loc, loc});
-  builder.setInsertionPointToEnd(block);
-  Operation *combined = create(getCombinerName(kind, elementType),
-                               block->getArguments(), scalar, {}, loc);
-  create("stablehlo.return", combined->getResults(), {}, {}, loc);
-  return region;
-}
-
-Value CollectiveEmitter::emitAllReduce(Value local, ArrayRef<unsigned> axes,
-                                       ReductionKind kind, Location loc) {
-  auto type = cast<RankedTensorType>(local.getType());
-  return create("stablehlo.all_reduce", local, type,
-                {getChannel(), getReplicaGroups(axes), getGlobalIds()}, loc,
-                makeCombiner(type.getElementType(), kind, loc))
-      ->getResult(0);
-}
-
 Value CollectiveEmitter::emitScalar(Type elementType, int64_t value,
                                     Location loc) {
   auto type = RankedTensorType::get({}, elementType);
@@ -157,16 +114,28 @@ Value CollectiveEmitter::emitScalar(Type elementType, int64_t value,
 
 Value CollectiveEmitter::emitOffset(ArrayRef<unsigned> axes, int64_t blockSize,
                                     Type elementType, Location loc) {
-  Type ui32 = IntegerType::get(builder.getContext(), 32, IntegerType::Unsigned);
-  auto idType = RankedTensorType::get({}, ui32);
+  MLIRContext *context = builder.getContext();
+  auto getScalarType = [&](unsigned width) {
+    return RankedTensorType::get(
+        {}, IntegerType::get(context, width, IntegerType::Unsigned));
+  };
+  auto convert = [&](Value value, Type type) {
+    return value.getType() == type
+               ? value
+               : create("stablehlo.convert", value, type, {}, loc)
+                     ->getResult(0);
+  };
+  bool isWide = !llvm::isUInt<32>(blockSize * getGroupSize(axes));
+  RankedTensorType type = getScalarType(isWide ? 64 : 32);
   auto binary = [&](StringRef name, Value left, int64_t right) {
-    return create(name, {left, emitScalar(ui32, right, loc)}, idType, {}, loc)
-        ->getResult(0);
+    Value number = emitScalar(type.getElementType(), right, loc);
+    return create(name, {left, number}, type, {}, loc)->getResult(0);
   };
   Value device =
-      number
-          ? number
-          : create("stablehlo.partition_id", {}, idType, {}, loc)->getResult(0);
+      number ? number
+             : create("stablehlo.partition_id", {}, getScalarType(32), {}, loc)
+                   ->getResult(0);
+  device = convert(device, type);
   Value index;
   int64_t weight = blockSize;
   for (unsigned axis : llvm::reverse(axes)) {
@@ -178,31 +147,27 @@ Value CollectiveEmitter::emitOffset(ArrayRef<unsigned> axes, int64_t blockSize,
         stride == 1 ? device : binary("stablehlo.divide", device, stride);
     coordinate = binary("stablehlo.remainder", coordinate, meshShape[axis]);
     Value term = binary("stablehlo.multiply", coordinate, weight);
-    index = index ? create("stablehlo.add", {term, index}, idType, {}, loc)
+    index = index ? create("stablehlo.add", {term, index}, type, {}, loc)
                         ->getResult(0)
                   : term;
     weight *= meshShape[axis];
   }
   if (!index) {
-    index = emitScalar(ui32, 0, loc);
+    index = emitScalar(type.getElementType(), 0, loc);
   }
-  if (elementType == ui32) {
-    return index;
-  }
-  return create("stablehlo.convert", index,
-                RankedTensorType::get({}, elementType), {}, loc)
-      ->getResult(0);
+  return convert(index, RankedTensorType::get({}, elementType));
 }
 
 SmallVector<Value> CollectiveEmitter::emitStarts(RankedTensorType type, int dim,
                                                  ArrayRef<unsigned> axes,
                                                  int64_t blockSize,
                                                  Location loc) {
-  Type i32 = builder.getI32Type();
+  Type index =
+      builder.getIntegerType(llvm::isInt<32>(type.getDimSize(dim)) ? 32 : 64);
   SmallVector<Value> starts;
-  Value zero = emitScalar(i32, 0, loc);
+  Value zero = emitScalar(index, 0, loc);
   for (int64_t position = 0; position < type.getRank(); ++position) {
-    starts.push_back(position == dim ? emitOffset(axes, blockSize, i32, loc)
+    starts.push_back(position == dim ? emitOffset(axes, blockSize, index, loc)
                                      : zero);
   }
   return starts;
@@ -225,11 +190,11 @@ Value CollectiveEmitter::emitSlice(const ReshardStep &step, Value local,
 
 /// Position 0 of the axes keeps the value, the others hold zero: the sum over
 /// the axes is the value.
-Value CollectiveEmitter::emitMask(const ReshardStep &step, Value local,
+Value CollectiveEmitter::emitMask(ArrayRef<unsigned> axes, Value local,
                                   Location loc) {
   auto type = cast<RankedTensorType>(local.getType());
   Type i32 = builder.getI32Type();
-  Value position = emitOffset(step.axes, 1, i32, loc);
+  Value position = emitOffset(axes, 1, i32, loc);
   auto equal = stablehlo::ComparisonDirectionAttr::get(
       builder.getContext(), stablehlo::ComparisonDirection::EQ);
   Value isFirst =
@@ -293,7 +258,7 @@ Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
   SmallVector<int64_t> sizes(type.getShape());
   switch (step.kind) {
   case CollectiveKind::AllReduce:
-    return emitAllReduce(local, step.axes, ReductionKind::Sum, loc);
+    return emitCombination(local, step.axes, ReductionKind::Sum, loc);
   case CollectiveKind::AllGather:
     sizes[step.fromDim] *= groupSize;
     return create("stablehlo.all_gather", local, type.clone(sizes),
@@ -324,7 +289,7 @@ Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
   case CollectiveKind::Local:
     return step.toDim >= 0     ? emitSlice(step, local, loc)
            : step.fromDim >= 0 ? emitPlace(step, local, loc)
-                               : emitMask(step, local, loc);
+                               : emitMask(step.axes, local, loc);
   }
   llvm_unreachable("unknown collective");
 }

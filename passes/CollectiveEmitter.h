@@ -20,9 +20,12 @@ public:
   /// Local value after `step`, from the local value before it.
   Value emit(const ReshardStep &step, Value local, Location loc);
 
-  /// Combines local values over `axes`.
-  Value emitAllReduce(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
-                      Location loc);
+  /// Combines local values over `axes`, in the form of `getCombination`.
+  Value emitCombination(Value local, ArrayRef<unsigned> axes,
+                        ReductionKind kind, Location loc);
+
+  /// What the first device of the mesh has, on all devices.
+  Value emitFirst(Value local, Location loc);
 
   /// The scalar tensor (linear index of this device along `axes`) * blockSize.
   Value emitOffset(ArrayRef<unsigned> axes, int64_t blockSize, Type elementType,
@@ -43,7 +46,13 @@ private:
   NamedAttribute getGlobalIds();
   NamedAttribute getI64(StringRef name, int64_t value);
   Value emitSlice(const ReshardStep &step, Value local, Location loc);
-  Value emitMask(const ReshardStep &step, Value local, Location loc);
+  Value emitAllReduce(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
+                      Location loc);
+  Value emitGathered(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
+                     Location loc);
+  Value emitOrdered(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
+                    Location loc);
+  Value emitMask(ArrayRef<unsigned> axes, Value local, Location loc);
   Value emitPlace(const ReshardStep &step, Value local, Location loc);
   Value emitPermute(const ReshardStep &step, Value local, Location loc);
   /// Starts of a slice: zero everywhere but in `dim`.

@@ -11,15 +11,31 @@ namespace mlir::alpa {
 
 namespace {
 
-/// Programs that are partitioned by hand already.
+/// Operators of programs that are partitioned by hand already: what they do
+/// depends on the device that runs them.
 bool isPartitioned(Operation *op) {
-  StringRef name = op->getName().getStringRef();
-  if (name == "sdy.manual_computation") {
-    return true;
+  if (auto call = dyn_cast<stablehlo::CustomCallOp>(op)) {
+    return llvm::is_contained({"SPMDFullToShardShape", "SPMDShardToFullShape"},
+                              call.getCallTargetName());
   }
-  auto call = dyn_cast<stablehlo::CustomCallOp>(op);
-  return call && (call.getCallTargetName() == "SPMDFullToShardShape" ||
-                  call.getCallTargetName() == "SPMDShardToFullShape");
+  // Those of Shardy are not registered.
+  constexpr StringLiteral unregistered[] = {
+      "sdy.manual_computation", "sdy.all_gather",
+      "sdy.all_reduce",         "sdy.all_slice",
+      "sdy.all_to_all",         "sdy.collective_permute",
+      "sdy.reduce_scatter",     "sdy.sharded_to_unreduced"};
+  return isa<stablehlo::AllGatherOp, stablehlo::AllReduceOp,
+             stablehlo::AllToAllOp, stablehlo::CollectiveBroadcastOp,
+             stablehlo::CollectivePermuteOp, stablehlo::PartitionIdOp,
+             stablehlo::ReduceScatterOp, stablehlo::ReplicaIdOp>(op) ||
+         llvm::is_contained(unregistered, op->getName().getStringRef());
+}
+
+/// Operators that talk to the host or to other programs: each device would.
+bool isTransfer(Operation *op) {
+  constexpr StringLiteral names[] = {"stablehlo.infeed", "stablehlo.outfeed",
+                                     "stablehlo.recv", "stablehlo.send"};
+  return llvm::is_contained(names, op->getName().getStringRef());
 }
 
 struct Import : impl::ImportBase<Import> {
@@ -34,11 +50,19 @@ struct Import : impl::ImportBase<Import> {
   }
 
   LogicalResult verifyPlannable(func::FuncOp entry) {
-    WalkResult result = entry.walk([](Operation *op) {
+    WalkResult result = entry.walk<WalkOrder::PreOrder>([](Operation *op) {
+      if (isa<ManualOp>(op)) {
+        return WalkResult::skip();
+      }
       if (isPartitioned(op)) {
         op->emitError() << "'" << op->getName()
                         << "' is partitioned by hand already (shard_map); it "
                            "cannot be planned";
+        return WalkResult::interrupt();
+      }
+      if (isTransfer(op)) {
+        op->emitError() << "'" << op->getName()
+                        << "' would run on every device; it cannot be planned";
         return WalkResult::interrupt();
       }
       auto isDynamic = [](Type type) {

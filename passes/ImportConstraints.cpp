@@ -30,20 +30,27 @@ public:
   }
 
   void run() {
-    SmallVector<Operation *> constraints, named;
+    SmallVector<Operation *> constraints, named, annotated;
+    SmallVector<func::FuncOp> functions;
     module.walk([&](Operation *op) {
       if (isConstraint(op)) {
         constraints.push_back(op);
       } else if (isShardyMesh(op)) {
         named.push_back(op);
+      } else if (auto function = dyn_cast<func::FuncOp>(op)) {
+        functions.push_back(function);
+      } else if (op->hasAttr(kShardingAttr)) {
+        annotated.push_back(op);
       }
     });
-    for (Operation *op : constraints) {
-      import(op);
+    llvm::for_each(constraints, [&](Operation *op) { import(op); });
+    llvm::for_each(functions, [&](auto function) { importBoundary(function); });
+    // What propagation has found: no wish of the author's.
+    for (Operation *op : annotated) {
+      op->removeAttr(kShardingAttr);
+      ignore(op->getLoc(), std::nullopt);
     }
-    for (Operation *op : named) {
-      op->erase();
-    }
+    llvm::for_each(named, [](Operation *op) { op->erase(); });
     if (numIgnored > 0) {
       emitRemark(*firstIgnored)
           << numIgnored << " sharding constraint"
@@ -75,45 +82,105 @@ private:
       // Of itself, where nothing ever comes.
       return;
     }
-    std::string text = getShardyText(getShardyAttribute(op, "sharding"));
+    builder.setInsertionPoint(op);
+    Attribute sharding = getShardyAttribute(op, "sharding");
+    op->getResult(0).replaceAllUsesWith(
+        constrain(value, sharding, op->getLoc()));
+    op->erase();
+  }
+
+  /// Shardings of arguments and results are constraints of the values there.
+  void importBoundary(func::FuncOp function) {
+    auto name = builder.getStringAttr(kShardingAttr);
+    for (BlockArgument argument : function.getArguments()) {
+      Attribute sharding = function.getArgAttr(argument.getArgNumber(), name);
+      function.removeArgAttr(argument.getArgNumber(), name);
+      if (!sharding) {
+        continue;
+      }
+      builder.setInsertionPointToStart(argument.getOwner());
+      Value kept = constrain(argument, sharding, argument.getLoc());
+      if (kept != argument) {
+        argument.replaceAllUsesExcept(kept, kept.getDefiningOp());
+      }
+    }
+    for (unsigned index = 0; index < function.getNumResults(); ++index) {
+      Attribute sharding = function.getResultAttr(index, name);
+      function.removeResultAttr(index, name);
+      if (!sharding) {
+        continue;
+      }
+      for (auto exit : function.getOps<func::ReturnOp>()) {
+        builder.setInsertionPoint(exit);
+        Value kept = constrain(exit.getOperand(index), sharding, exit.getLoc());
+        exit.setOperand(index, kept);
+      }
+    }
+  }
+
+  using Axes = SmallVector<std::pair<StringRef, int64_t>>;
+
+  /// The value as a sharding asks for it; itself where that asks for nothing or
+  /// is not understood.
+  Value constrain(Value value, Attribute attribute, Location loc) {
+    std::string text = getShardyText(attribute);
     StringRef rest = text;
     std::optional<ShardySharding> sharding = readShardySharding(rest);
     auto type = dyn_cast<RankedTensorType>(value.getType());
     auto axes = sharding ? meshes.get(sharding->mesh) : std::nullopt;
-    if (!sharding || !type || !axes ||
-        type.getRank() != static_cast<int64_t>(sharding->dims.size())) {
-      ignore(op, axes);
-    } else if (!asksForNothing(*sharding, *axes)) {
-      if (isPlannedFor(*axes)) {
-        builder.setInsertionPoint(op);
-        value = ConstrainOp::create(builder, op->getLoc(), type, value,
-                                    getDims(*sharding));
-      } else {
-        ignore(op, axes);
-      }
+    if (!axes || !type || !isSharding(*sharding, type)) {
+      ignore(loc, axes);
+      return value;
     }
-    op->getResult(0).replaceAllUsesWith(value);
-    op->erase();
+    if (asksForNothing(*sharding, *axes)) {
+      return value;
+    }
+    if (!isPlannedFor(*axes)) {
+      ignore(loc, axes);
+      return value;
+    }
+    ArrayAttr whole = sharding->replicated.empty()
+                          ? ArrayAttr()
+                          : builder.getStrArrayAttr(sharding->replicated);
+    return ConstrainOp::create(builder, loc, type, value, getDims(*sharding),
+                               whole);
   }
 
-  using Axes = SmallVector<std::pair<StringRef, int64_t>>;
+  /// Whether a sharding has an entry per dimension and names axes once.
+  static bool isSharding(const ShardySharding &sharding,
+                         RankedTensorType type) {
+    llvm::StringSet<> seen;
+    auto isNew = [&](StringRef axis) { return seen.insert(axis).second; };
+    return type.getRank() == static_cast<int64_t>(sharding.dims.size()) &&
+           llvm::all_of(sharding.dims,
+                        [&](const ShardyDim &dim) {
+                          return llvm::all_of(dim.names, isNew);
+                        }) &&
+           llvm::all_of(sharding.replicated, isNew);
+  }
 
   /// A mesh without axes says nothing about any device. JAX itself constrains
   /// the data of PRNG keys so, which have dimensions that no user of a key
   /// sees.
   static bool asksForNothing(const ShardySharding &sharding, const Axes &axes) {
-    return axes.empty() ||
-           llvm::all_of(sharding.dims,
-                        [](const ShardyDim &dim) { return dim.isOpen; });
+    return axes.empty() || (sharding.replicated.empty() &&
+                            llvm::all_of(sharding.dims, [](const auto &dim) {
+                              return dim.isOpen && dim.names.empty();
+                            }));
   }
 
-  /// As `alpa.constrain` has them. An open dimension may be split further: what
-  /// splits it is not all of it.
+  /// As `alpa.constrain` has them.
   ArrayAttr getDims(const ShardySharding &sharding) {
     SmallVector<Attribute> dims;
     for (const ShardyDim &dim : sharding.dims) {
-      dims.push_back(dim.isOpen ? Attribute(builder.getUnitAttr())
-                                : builder.getStrArrayAttr(dim.names));
+      SmallVector<Attribute> entry;
+      for (StringRef name : dim.names) {
+        entry.push_back(builder.getStringAttr(name));
+      }
+      if (dim.isOpen) {
+        entry.push_back(builder.getUnitAttr());
+      }
+      dims.push_back(builder.getArrayAttr(entry));
     }
     return builder.getArrayAttr(dims);
   }
@@ -123,12 +190,12 @@ private:
         axes, [&](const auto &axis) { return known.contains(axis.first); });
   }
 
-  void ignore(Operation *op, const std::optional<Axes> &axes) {
+  void ignore(Location loc, const std::optional<Axes> &axes) {
     if (numIgnored++ == 0) {
-      firstIgnored = op->getLoc();
-      if (axes) {
-        ignoredMesh = llvm::join(llvm::make_first_range(*axes), ", ");
-      }
+      firstIgnored = loc;
+    }
+    if (axes && ignoredMesh.empty()) {
+      ignoredMesh = llvm::join(llvm::make_first_range(*axes), ", ");
     }
   }
 
@@ -141,26 +208,10 @@ private:
   std::string ignoredMesh;
 };
 
-/// They would refer to meshes that are gone.
-void removeBoundaryShardings(func::FuncOp function) {
-  StringAttr name = StringAttr::get(function.getContext(), kShardingAttr);
-  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-    function.removeArgAttr(index, name);
-  }
-  for (unsigned index = 0; index < function.getNumResults(); ++index) {
-    function.removeResultAttr(index, name);
-  }
-}
-
 struct ImportConstraints : impl::ImportConstraintsBase<ImportConstraints> {
   using ImportConstraintsBase::ImportConstraintsBase;
 
-  void runOnOperation() override {
-    Importer(getOperation(), axes).run();
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      removeBoundaryShardings(function);
-    }
-  }
+  void runOnOperation() override { Importer(getOperation(), axes).run(); }
 };
 
 } // namespace

@@ -1,5 +1,6 @@
 //===- InsertReshards.cpp - Reshards between producers and consumers ------===//
 
+#include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Entry.h"
 #include "dialects/alpa/Sharding.h"
 #include "passes/Passes.h"
@@ -13,43 +14,71 @@ namespace mlir::alpa {
 
 namespace {
 
+class Inserter {
+public:
+  LogicalResult run(func::FuncOp entry) {
+    WalkResult result = entry.walk<WalkOrder::PreOrder>(
+        [&](Operation *op) { return WalkResult(visit(op)); });
+    return failure(result.wasInterrupted());
+  }
+
+private:
+  LogicalResult visit(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      ShardingAttr target = getOperandSharding(operand);
+      if (target && isa<RankedTensorType>(operand.get().getType()) &&
+          failed(require(operand, target, op))) {
+        return failure();
+      }
+    }
+    if (!op->hasAttr(kOperandsAttrName)) {
+      return success();
+    }
+    // Regions that are copied as they are see whole values.
+    LogicalResult result = success();
+    forEachCapture(op, [&](OpOperand &operand) {
+      auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+      if (succeeded(result) && type) {
+        auto whole = ShardingAttr::get(op->getContext(), type.getRank(), {});
+        result = require(operand, whole, op);
+      }
+    });
+    return result;
+  }
+
+  /// Makes `operand`, of `op` or of an operator in it, lie as `target` says.
+  LogicalResult require(OpOperand &operand, ShardingAttr target,
+                        Operation *op) {
+    Value value = operand.get();
+    ShardingAttr source = getSharding(value);
+    if (!source) {
+      return operand.getOwner()->emitOpError()
+             << "operand " << operand.getOperandNumber()
+             << " has no sharding: run alpa-apply-strategies first";
+    }
+    if (source == target) {
+      return success();
+    }
+    Value &reshard = made[{op->getBlock(), value.getAsOpaquePointer(),
+                           target.getAsOpaquePointer()}];
+    if (!reshard) {
+      OpBuilder builder(op);
+      reshard =
+          ReshardOp::create(builder, value.getLoc(), value, source, target);
+    }
+    operand.set(reshard);
+    return success();
+  }
+
+  /// Block, value and target. A reshard before its first user in a block
+  /// reaches all later ones.
+  std::map<std::tuple<Block *, const void *, const void *>, Value> made;
+};
+
 struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
   void runOnOperation() override {
     FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
-    if (failed(entry)) {
-      return signalPassFailure();
-    }
-    // A reshard before its first user in a block reaches all later ones.
-    std::map<std::tuple<Block *, const void *, const void *>, Value> made;
-    WalkResult result =
-        entry->walk<WalkOrder::PreOrder>([&](Operation *op) -> WalkResult {
-          for (OpOperand &operand : op->getOpOperands()) {
-            ShardingAttr target = getOperandSharding(operand);
-            if (!target || !isa<RankedTensorType>(operand.get().getType())) {
-              continue;
-            }
-            ShardingAttr source = getSharding(operand.get());
-            if (!source) {
-              return op->emitOpError()
-                     << "operand " << operand.getOperandNumber()
-                     << " has no sharding: run alpa-apply-strategies first";
-            }
-            if (source == target) {
-              continue;
-            }
-            Value &reshard =
-                made[{op->getBlock(), operand.get().getAsOpaquePointer(),
-                      target.getAsOpaquePointer()}];
-            if (!reshard) {
-              OpBuilder builder(op);
-              reshard = ReshardOp::create(builder, operand.get().getLoc(),
-                                          operand.get(), source, target);
-            }
-            operand.set(reshard);
-          }
-          return WalkResult::advance();
-        });
-    if (result.wasInterrupted()) {
+    if (failed(entry) || failed(Inserter().run(*entry))) {
       signalPassFailure();
     }
   }

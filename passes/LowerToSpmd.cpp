@@ -255,6 +255,9 @@ private:
   LogicalResult lowerByRule(Operation *op, ShardingRuleOpInterface interface) {
     ShardingRule rule = interface.getShardingRule();
     FactorRow factorRow = getPlannedFactorRow(op, rule, mesh.getSizes());
+    if (failed(verifySplits(op, rule, factorRow))) {
+      return failure();
+    }
     SmallVector<SmallVector<unsigned, 2>> factorAxes(rule.factors.size());
     SmallVector<int64_t> factorShards(rule.factors.size(), 1);
     for (auto [axis, factor] : llvm::enumerate(factorRow)) {
@@ -285,6 +288,10 @@ private:
     for (auto [result, local, type] :
          llvm::zip(op->getResults(), *results, resultTypes)) {
       Value combined = combine(rule, factorAxes, local, op->getLoc());
+      // Micro-batches are no devices.
+      if (interface.isDeviceDependent() && !isTime) {
+        combined = emitter.emitFirst(combined, op->getLoc());
+      }
       if (combined.getType() != type) {
         return op->emitOpError() << "was lowered to " << combined.getType()
                                  << " instead of " << type;
@@ -292,6 +299,37 @@ private:
       mapping.map(result, combined);
     }
     return success();
+  }
+
+  /// Operands and results have to be split as the rule says.
+  LogicalResult verifySplits(Operation *op, const ShardingRule &rule,
+                             ArrayRef<int> factorRow) {
+    std::optional<OperatorRows> rows =
+        getOperatorRows(rule, factorRow, mesh.getSizes());
+    auto verify = [&](StringRef what, StringRef attribute,
+                      ArrayRef<ShardingRow> expected) -> LogicalResult {
+      auto planned = op->getAttrOfType<ArrayAttr>(attribute);
+      for (auto [index, entry, row] : llvm::enumerate(planned, expected)) {
+        auto sharding = cast<ShardingAttr>(entry);
+        for (unsigned axis = 0; axis < mesh.getNumAxes(); ++axis) {
+          if (sharding.getDim(axis) >= 0 &&
+              sharding.getDim(axis) != row[axis]) {
+            return op->emitOpError()
+                   << what << " " << index << " is to lie as " << sharding
+                   << ", by the operator's rule it is "
+                   << getShardingAttr(op->getContext(), row,
+                                      sharding.getRank());
+          }
+        }
+      }
+      return success();
+    };
+    if (!rows) {
+      return op->emitOpError() << "cannot be split as its shardings say";
+    }
+    return success(
+        succeeded(verify("operand", kOperandsAttrName, rows->operands)) &&
+        succeeded(verify("result", kResultsAttrName, rows->results)));
   }
 
   /// Reductions other than sums are completed right behind their operator.
@@ -309,7 +347,7 @@ private:
       }
       if (!axes.empty()) {
         llvm::sort(axes);
-        local = emitter.emitAllReduce(local, axes, kind, loc);
+        local = emitter.emitCombination(local, axes, kind, loc);
       }
     }
     return local;

@@ -20,11 +20,12 @@ def ImportConstraints : Pass<"alpa-import-constraints", "::mlir::ModuleOp"> {
     Constraints of Shardy (`sdy.sharding_constraint`) and of GSPMD
     (`custom_call @Sharding`), which the program's author wrote: one becomes an
     `alpa.constrain` where all axes of its mesh are among `axes`, the names that
-    a plan will use. Of another mesh, or in a notation without names or with
-    parts of axes, it is left out; a remark says how many are, but for those on
-    a mesh without axes, which JAX itself puts behind PRNG keys. The meshes go,
-    and so do shardings of arguments and results that refer to them. Before the
-    inliner, for which these operations are unknown.
+    a plan will use. So do the shardings of arguments and results
+    (`sdy.sharding`). Of another mesh, or in a notation without names or with
+    parts of axes, it is left out, and so is what a propagation has written on
+    operators; a remark says how many are, but for those on a mesh without axes,
+    which JAX itself puts behind PRNG keys. The meshes go. Before the inliner,
+    for which these operations are unknown.
 
     before, with `axes=data`:
     ```mlir
@@ -137,10 +138,13 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   let summary = "Prepares a StableHLO module for planning";
   let description = [{
     The module must have one public function; calls have been inlined. Checks
-    that it can be planned: static shapes, no manual (already partitioned)
-    computation. Notes on the arguments which result is their next-step value.
+    that it can be planned: static shapes, and results that are functions of
+    operands. Notes on the arguments which result is their next-step value.
 
-    Fails on dynamic shapes and on operators that are already partitioned.
+    Fails on dynamic shapes; outside of `alpa.manual` on collectives, on
+    `partition_id` and `replica_id`, and on what exchanges values with other
+    devices or the host (`infeed`, `send`, ...): replicated, they would not be
+    the same on all devices.
 
     before, with `aliases=0:1`:
     ```mlir

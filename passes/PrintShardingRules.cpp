@@ -113,8 +113,11 @@ static std::string toString(const ShardingRule &rule, OperatorRole role) {
        << getKindSuffix(factor);
   }
   os << "} " << getRoleName(role);
-  for (ArrayRef<unsigned> set : rule.linearOperands) {
-    printNumbers(os, "linear", set);
+  for (auto [index, set] : llvm::enumerate(rule.linearOperands)) {
+    printNumbers(os,
+                 llvm::is_contained(rule.algebraicSets, index) ? "algebraic"
+                                                               : "linear",
+                 set);
   }
   printNumbers(os, "accumulators", rule.accumulators);
   return text;

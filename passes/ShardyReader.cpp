@@ -96,9 +96,12 @@ std::optional<ShardySharding> readShardySharding(StringRef &text) {
     sharding.dims.push_back(*dim);
     text.consume_front(", ");
   }
-  // Axes that are replicated for sure say nothing that is not known.
-  if (text.consume_front(", replicated=") && !readDim(text)) {
-    return std::nullopt;
+  if (text.consume_front(", replicated=")) {
+    std::optional<ShardyDim> axes = readDim(text);
+    if (!axes) {
+      return std::nullopt;
+    }
+    sharding.replicated = std::move(axes->names);
   }
   if (!text.consume_front(">")) {
     return std::nullopt;

@@ -37,6 +37,8 @@ struct ShardySharding {
   /// The mesh, by name (`@mesh`) or in full.
   StringRef mesh;
   SmallVector<ShardyDim> dims;
+  /// Axes that split no dimension for sure.
+  SmallVector<StringRef> replicated;
 };
 
 /// Reads Shardy's notation from the start of `text`, and takes it off:

@@ -1,6 +1,7 @@
 //===- SliceStages.cpp - Cuts a train step into stages --------------------===//
 
 #include "cpp/analysis/Entry.h"
+#include "cpp/transforms/ReferencedFunctions.h"
 #include "cpp/transforms/StageSlicing.h"
 #include "passes/Passes.h"
 
@@ -31,6 +32,7 @@ struct SliceStages : impl::SliceStagesBase<SliceStages> {
                                      "stage_" + std::to_string(stage));
       OpBuilder inside(nested.getBodyRegion());
       slicing.slice(inside, stage, "main");
+      copyReferencedFunctions(module, nested);
     }
     entry->erase();
   }

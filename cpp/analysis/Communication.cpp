@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/Communication.h"
 
+#include "cpp/analysis/Combination.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/analysis/StrategyGraph.h"
@@ -50,23 +51,14 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
       return;
     }
     ShardingRule rule = interface.getShardingRule();
-    uint32_t combined = 0;
-    for (auto [axis, entryOfAxis] :
-         llvm::enumerate(getPlannedFactorRow(op, rule, mesh.getSizes()))) {
-      if (entryOfAxis >= 0 &&
-          rule.factors[entryOfAxis].kind == FactorKind::Reduction &&
-          rule.factors[entryOfAxis].reduction != ReductionKind::Sum) {
-        combined |= 1u << axis;
-      }
-    }
-    if (combined == 0) {
-      return;
-    }
+    SmallVector<ShardingRow> resultRows;
     for (Value result : op->getResults()) {
-      double shards = static_cast<double>(getNumShards(
-          getRow(getSharding(result), mesh.getNumAxes()), mesh.getSizes()));
-      volumes.push_back({getReadableName(op), CollectiveKind::AllReduce,
-                         combined, getTensorBytes(result.getType()) / shards,
+      resultRows.push_back(getRow(getSharding(result), mesh.getNumAxes()));
+    }
+    for (const VolumeStep &step : getCombinedVolumes(
+             op, rule, getPlannedFactorRow(op, rule, mesh.getSizes()),
+             resultRows, mesh.getSizes())) {
+      volumes.push_back({getReadableName(op), step.kind, step.axes, step.bytes,
                          getRunsPerStep(op)});
     }
   });

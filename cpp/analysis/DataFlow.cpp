@@ -6,27 +6,35 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
+
+/// Uses of values from outside in the regions of an operator.
+static void forEachUseInRegions(Operation *op,
+                                function_ref<void(OpOperand &)> visit) {
+  for (Region &region : op->getRegions()) {
+    region.walk([&](Operation *inner) {
+      for (OpOperand &operand : inner->getOpOperands()) {
+        if (!op->isAncestor(operand.get().getParentRegion()->getParentOp())) {
+          visit(operand);
+        }
+      }
+    });
+  }
+}
 
 void forEachUsedValue(Operation *op, function_ref<void(Value)> visit) {
   for (Value operand : op->getOperands()) {
     visit(operand);
   }
-  if (op->getNumRegions() == 0) {
-    return;
+  forEachUseInRegions(op, [&](OpOperand &operand) { visit(operand.get()); });
+}
+
+void forEachCapture(Operation *op, function_ref<void(OpOperand &)> visit) {
+  if (!isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op)) {
+    forEachUseInRegions(op, visit);
   }
-  op->walk([&](Operation *inner) {
-    if (inner == op) {
-      return;
-    }
-    for (Value operand : inner->getOperands()) {
-      Region *region = operand.getParentRegion();
-      if (!op->isAncestor(region->getParentOp())) {
-        visit(operand);
-      }
-    }
-  });
 }
 
 void addDependents(Block &block, llvm::DenseSet<Value> &values) {

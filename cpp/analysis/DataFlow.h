@@ -12,6 +12,12 @@ namespace mlir::alpa {
 /// use, possibly more than once.
 void forEachUsedValue(Operation *op, function_ref<void(Value)> visit);
 
+/// Calls `visit` for every use of a value from outside in the regions of an
+/// operator that are copied as they are: comparators, combiners. The regions of
+/// loops and branches are planned, and those of manual computations use nothing
+/// from outside.
+void forEachCapture(Operation *op, function_ref<void(OpOperand &)> visit);
+
 /// Adds every value of a block that is computed from some of `values`.
 void addDependents(Block &block, llvm::DenseSet<Value> &values);
 

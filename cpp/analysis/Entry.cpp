@@ -7,9 +7,17 @@
 namespace mlir::alpa {
 
 FailureOr<func::FuncOp> getEntryFunction(ModuleOp module) {
-  func::FuncOp entry;
+  SmallVector<func::FuncOp> candidates;
   for (auto function : module.getOps<func::FuncOp>()) {
-    if (!function.isPublic() || function.isExternal()) {
+    if (function.isPublic() && !function.isExternal()) {
+      candidates.push_back(function);
+    }
+  }
+  // What operators name, the comparator of a custom call, is none of its own.
+  bool hasOthers = candidates.size() > 1;
+  func::FuncOp entry;
+  for (func::FuncOp function : candidates) {
+    if (hasOthers && !SymbolTable::symbolKnownUseEmpty(function, module)) {
       continue;
     }
     if (entry) {

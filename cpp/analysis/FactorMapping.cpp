@@ -152,9 +152,24 @@ SmallVector<FactorRow> enumerateFactorRows(const ShardingRule &rule,
   return rows;
 }
 
-int findLinearSet(const ShardingRule &rule, unsigned operand) {
+SmallVector<unsigned>
+getLinearSets(const ShardingRule &rule, Shares shares,
+              function_ref<bool(unsigned operand)> canBePartial) {
+  SmallVector<unsigned> sets;
   for (auto [index, set] : llvm::enumerate(rule.linearOperands)) {
-    if (set.size() == 1 && set.front() == operand) {
+    bool isAlgebraic = llvm::is_contained(rule.algebraicSets, index);
+    if ((shares == Shares::OfMicroBatches || !isAlgebraic) &&
+        llvm::all_of(set, canBePartial)) {
+      sets.push_back(index);
+    }
+  }
+  return sets;
+}
+
+int findLinearSet(const ShardingRule &rule, unsigned operand, Shares shares) {
+  for (unsigned index : getLinearSets(
+           rule, shares, [&](unsigned other) { return other == operand; })) {
+    if (rule.linearOperands[index].size() == 1) {
       return static_cast<int>(index);
     }
   }

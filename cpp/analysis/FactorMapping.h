@@ -49,8 +49,20 @@ SmallVector<FactorRow> enumerateFactorRows(const ShardingRule &rule,
                                            ArrayRef<int64_t> meshShape,
                                            ArrayRef<unsigned> linearSets);
 
-/// Index of the entry of `rule.linearOperands` that is just {operand}, or -1.
-int findLinearSet(const ShardingRule &rule, unsigned operand);
+/// Whose shares of a sum an operator is to be linear in; see
+/// `ShardingRule::algebraicSets`.
+enum class Shares { OfDevices, OfMicroBatches };
+
+/// The entries of `rule.linearOperands` that hold for such shares and all of
+/// whose operands can be partial, as `canBePartial` says.
+SmallVector<unsigned>
+getLinearSets(const ShardingRule &rule, Shares shares,
+              function_ref<bool(unsigned operand)> canBePartial);
+
+/// Index of the entry of `rule.linearOperands` that is just {operand} and holds
+/// for such shares, or -1.
+int findLinearSet(const ShardingRule &rule, unsigned operand,
+                  Shares shares = Shares::OfDevices);
 
 /// True if every factor of size > 1 of the operator is one of `tensor`'s and
 /// none has to be replicated: following this tensor loses no strategy.

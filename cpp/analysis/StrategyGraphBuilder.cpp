@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/StrategyGraphBuilder.h"
 
+#include "cpp/analysis/Combination.h"
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorRoles.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -27,7 +28,7 @@ FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
   });
   for (BlockArgument argument : function.getArguments()) {
     std::string name = getReadableName(argument);
-    ValuePlacement placement = placeFreely(argument, name, "input");
+    ValuePlacement placement = placeArgument(argument, name);
     graph.valuePlacements[argument] = placement;
     StrategyGraph::Boundary input{name, placement, -1, false};
     if (auto alias = function.getArgAttrOfType<IntegerAttr>(
@@ -64,6 +65,9 @@ LogicalResult StrategyGraphBuilder::visit(Operation *op, double weight) {
   if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
     return visitRegions(dataFlow, weight);
   }
+  forEachCapture(op, [&](OpOperand &operand) {
+    requireReplicated(operand.get(), weight);
+  });
   auto role = op->getAttrOfType<StringAttr>(kRoleAttrName);
   if (!role) {
     return op->emitOpError() << "has no '" << kRoleAttrName
@@ -173,14 +177,10 @@ void StrategyGraphBuilder::keepAllowed(ConstrainOp op, MeshAttr mesh,
 
 void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
-  SmallVector<unsigned> linearSets;
-  for (auto [index, set] : llvm::enumerate(rule.linearOperands)) {
-    if (llvm::all_of(set, [&](unsigned operand) {
-          return canBePartial(op->getOperand(operand));
-        })) {
-      linearSets.push_back(index);
-    }
-  }
+  SmallVector<unsigned> linearSets =
+      getLinearSets(rule, Shares::OfDevices, [&](unsigned operand) {
+        return canBePartial(op->getOperand(operand));
+      });
   SmallVector<FactorRow> factorRows;
   SmallVector<OperatorRows> rows;
   llvm::StringSet<> seen;
@@ -318,17 +318,8 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
   bool reduces = false;
   for (auto [index, factorRow, shardings] : llvm::enumerate(factorRows, rows)) {
     double shards = 1;
-    uint32_t combined = 0;
     for (auto [axis, entry] : llvm::enumerate(factorRow)) {
-      if (entry < 0) {
-        continue;
-      }
-      shards *= static_cast<double>(meshShape[axis]);
-      const Factor &factor = rule.factors[entry];
-      if (factor.kind == FactorKind::Reduction &&
-          factor.reduction != ReductionKind::Sum) {
-        combined |= 1u << axis;
-      }
+      shards *= entry < 0 ? 1 : static_cast<double>(meshShape[axis]);
     }
     target.flops[index] += weight * rule.flops / shards;
     for (auto [position, result] : llvm::enumerate(op->getResults())) {
@@ -346,16 +337,10 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
             weight * getBytes(operand.getType(), shardings.operands[position]);
       }
     }
-    int32_t plan = 0;
-    if (combined != 0) {
-      double bytes = 0;
-      for (auto [position, result] : llvm::enumerate(op->getResults())) {
-        bytes += getBytes(result.getType(), shardings.results[position]);
-      }
-      plan = internPlan({{CollectiveKind::AllReduce, combined, bytes}});
-      reduces = true;
-    }
-    reduction.plans.push_back(plan);
+    // The empty plan has the number 0.
+    reduction.plans.push_back(internPlan(
+        getCombinedVolumes(op, rule, factorRow, shardings.results, meshShape)));
+    reduces |= reduction.plans.back() != 0;
   }
   if (reduces) {
     graph.unaryTerms.push_back(std::move(reduction));

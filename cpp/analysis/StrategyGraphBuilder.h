@@ -43,11 +43,13 @@ private:
   void connect(Value value, int node, int table, double weight);
   void connectRematerialized(Operation *op, int node, int table, double weight);
   void requireReplicated(Value value, double weight);
-  /// A node with every sharding of `value`'s shape.
-  ValuePlacement placeFreely(Value value, StringRef name, StringRef op);
-  /// One with those that leave the dimension whole.
-  ValuePlacement placeFreely(Value value, StringRef name, StringRef op,
-                             std::optional<unsigned> wholeDim);
+  /// A node with every sharding of `value`'s shape that is `allowed`, or with
+  /// every one if none is.
+  ValuePlacement
+  placeFreely(Value value, StringRef name, StringRef op,
+              function_ref<bool(ShardingRowRef)> allowed = nullptr);
+  /// An argument that only goes into a constraint lies as that asks for.
+  ValuePlacement placeArgument(BlockArgument argument, StringRef name);
 
   // The walk.
   LogicalResult visit(Block &block, double weight);

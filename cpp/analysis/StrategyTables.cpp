@@ -216,30 +216,36 @@ void StrategyGraphBuilder::requireReplicated(Value value, double weight) {
   graph.unaryTerms.push_back(std::move(term));
 }
 
-ValuePlacement StrategyGraphBuilder::placeFreely(Value value, StringRef name,
-                                                 StringRef op) {
-  return placeFreely(value, name, op, std::nullopt);
-}
-
 ValuePlacement
 StrategyGraphBuilder::placeFreely(Value value, StringRef name, StringRef op,
-                                  std::optional<unsigned> wholeDim) {
+                                  function_ref<bool(ShardingRowRef)> allowed) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (isTiny(value.getType())) {
     return {};
   }
   SmallVector<ShardingRow> rows =
       enumerateShardings(type.getShape(), meshShape);
-  if (wholeDim) {
-    llvm::erase_if(rows, [&](const ShardingRow &row) {
-      return llvm::is_contained(row, static_cast<int8_t>(*wholeDim));
-    });
+  if (allowed && llvm::any_of(rows, allowed)) {
+    llvm::erase_if(rows, [&](ShardingRowRef row) { return !allowed(row); });
   }
   int node = addNode(name, op, rows.size());
   for (auto [index, row] : llvm::enumerate(rows)) {
     graph.nodes[node].labels[index] = toString(row, type.getRank());
   }
   return {node, internTable(Table(rows.begin(), rows.end()))};
+}
+
+ValuePlacement StrategyGraphBuilder::placeArgument(BlockArgument argument,
+                                                   StringRef name) {
+  auto constraint = argument.hasOneUse()
+                        ? dyn_cast<ConstrainOp>(*argument.user_begin())
+                        : ConstrainOp();
+  if (!constraint) {
+    return placeFreely(argument, name, "input");
+  }
+  return placeFreely(argument, name, "input", [&](ShardingRowRef row) {
+    return constraint.allows(row, mesh);
+  });
 }
 
 } // namespace mlir::alpa

@@ -17,8 +17,18 @@ namespace {
 
 /// The scope that the front end opens around a layer.
 constexpr StringLiteral kLayerScope = "alpa_layer_";
-/// JAX's name for what reverse-mode differentiation makes.
+/// JAX's names for what reverse-mode differentiation makes: backward, and
+/// forward beside it.
 constexpr StringLiteral kTransposeScope = "transpose(";
+constexpr StringLiteral kLinearizedScope = "jvp(";
+
+/// The outermost differentiation is that of the step. In its forward part there
+/// may be gradients that the loss is made from:
+///   jit(step)/jvp(alpa_layer_0)/transpose(jvp(critic))/mul       forward
+///   jit(step)/transpose(jvp(alpa_layer_0))/jvp(critic)/mul       backward
+bool isBackwardScope(StringRef scope) {
+  return scope.find(kTransposeScope) < scope.find(kLinearizedScope);
+}
 
 /// The number behind the first `alpa_layer_` of a scope.
 std::optional<int64_t> getScopeLayer(StringRef scope) {
@@ -109,7 +119,7 @@ private:
         continue;
       }
       std::string scope = getScope(op.getLoc());
-      bool isBackward = StringRef(scope).contains(kTransposeScope);
+      bool isBackward = isBackwardScope(scope);
       std::optional<int64_t> lastForward, firstBackward;
       forEachUsedValue(&op, [&](Value value) {
         Operation *maker = value.getDefiningOp();

@@ -77,6 +77,13 @@ bool isZero(Value value) {
 }
 
 bool MicroBatchStates::visitByRule(Operation *op) {
+  bool seesWhole = true;
+  forEachCapture(op, [&](OpOperand &operand) {
+    seesWhole &= getState(operand.get()) == kReplicated;
+  });
+  if (!seesWhole) {
+    return false;
+  }
   std::optional<Choice> best = choose(op);
   if (!best && isClonable(op) && llvm::all_of(op->getOperands(), [&](Value v) {
         return getCost(v, kReplicated).has_value();
@@ -103,15 +110,10 @@ MicroBatchStates::choose(Operation *op) {
     return std::nullopt;
   }
   ShardingRule rule = interface.getShardingRule();
-  SmallVector<unsigned> linearSets;
-  for (auto [index, set] : llvm::enumerate(rule.linearOperands)) {
-    if (llvm::all_of(set, [&](unsigned operand) {
-          Value value = op->getOperand(operand);
-          return getPartialCost(value, op).has_value();
-        })) {
-      linearSets.push_back(index);
-    }
-  }
+  SmallVector<unsigned> linearSets =
+      getLinearSets(rule, Shares::OfMicroBatches, [&](unsigned operand) {
+        return getPartialCost(op->getOperand(operand), op).has_value();
+      });
   std::optional<Choice> best;
   int64_t mesh[] = {numMicroBatches};
   for (FactorRow &row : enumerateFactorRows(rule, mesh, linearSets)) {
@@ -219,7 +221,7 @@ std::optional<TimeRows> MicroBatchStates::getRowsFor(OpResult result,
   int64_t mesh[] = {numMicroBatches};
   int8_t row[] = {entry};
   int set = entry == kPartial && op->getNumOperands() == 1
-                ? findLinearSet(rule, 0)
+                ? findLinearSet(rule, 0, Shares::OfMicroBatches)
                 : -1;
   FactorRow factorRow =
       getFactorRow(rule, rule.results[result.getResultNumber()], row, mesh,

@@ -2,6 +2,7 @@
 
 #include "cpp/transforms/OperatorMerging.h"
 
+#include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/FactorMapping.h"
 #include "cpp/analysis/OperatorRoles.h"
 #include "dialects/alpa/Sharding.h"
@@ -62,6 +63,7 @@ private:
       resolveShared(op);
       return success();
     }
+    resolveCaptures(op);
     if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
       return visitRegions(dataFlow);
     }
@@ -94,6 +96,7 @@ private:
     if (failed(nest.verify(op))) {
       return failure();
     }
+    remarkOpaque(op, nest);
     switch (rule.getOperatorRole()) {
     case OperatorRole::Rematerialized:
       return visitRematerialized(op, nest);
@@ -170,6 +173,19 @@ private:
     }
     op->erase();
     return success();
+  }
+
+  /// Custom calls that nothing is known of.
+  static void remarkOpaque(Operation *op, const ShardingRule &rule) {
+    auto call = dyn_cast<stablehlo::CustomCallOp>(op);
+    bool isWhole = llvm::all_of(rule.factors, [](const Factor &factor) {
+      return factor.kind == FactorKind::Replicated || factor.size == 1;
+    });
+    if (call && isWhole) {
+      op->emitRemark() << "'" << op->getName() << "' @"
+                       << call.getCallTargetName()
+                       << " has no sharding rule and is replicated";
+    }
   }
 
   static void remark(CallbackOp callback) {
@@ -272,10 +288,7 @@ private:
         return op->getOperand(index).hasOneUse();
       });
       // add(a, b) of two sums is a sum over the same axes.
-      if (unshared && pending.size() > 1 &&
-          llvm::any_of(rule.linearOperands, [&](ArrayRef<unsigned> set) {
-            return set == ArrayRef(pending);
-          })) {
+      if (unshared && pending.size() > 1 && isLinearIn(rule, pending)) {
         return lead(op, rule);
       }
       if (unshared && pending.size() == 1 && onlyPendingPlaced &&
@@ -314,14 +327,22 @@ private:
   LogicalResult lead(Operation *op, const ShardingRule &rule) {
     resolveShared(op);
     setRole(op, kLeaderRole);
-    bool pending = hasSum(rule);
-    for (ArrayRef<unsigned> set : rule.linearOperands) {
-      pending |= llvm::all_of(set, [&](unsigned index) {
-        return states[op->getOperand(index)].pending;
-      });
-    }
-    setResults(op, pending);
+    bool isLinear =
+        !getLinearSets(rule, Shares::OfDevices, [&](unsigned index) {
+           return states[op->getOperand(index)].pending;
+         }).empty();
+    setResults(op, hasSum(rule) || isLinear);
     return success();
+  }
+
+  /// Whether shares of exactly these operands make shares of the result.
+  static bool isLinearIn(const ShardingRule &rule,
+                         ArrayRef<unsigned> operands) {
+    return llvm::any_of(
+        getLinearSets(rule, Shares::OfDevices, [](unsigned) { return true; }),
+        [&](unsigned set) {
+          return ArrayRef<unsigned>(rule.linearOperands[set]) == operands;
+        });
   }
 
   static bool hasSum(const ShardingRule &rule) {
@@ -355,6 +376,18 @@ private:
         resolve(operand);
       }
     }
+  }
+
+  /// What a region takes from outside and is not planned itself is the sum.
+  void resolveCaptures(Operation *op) {
+    SmallVector<Value> captured;
+    forEachCapture(op, [&](OpOperand &operand) {
+      if (states[operand.get()].pending &&
+          !llvm::is_contained(captured, operand.get())) {
+        captured.push_back(operand.get());
+      }
+    });
+    llvm::for_each(captured, [&](Value value) { resolve(value); });
   }
 
   void resolveAll(Operation *op) {

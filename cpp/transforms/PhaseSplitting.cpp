@@ -3,6 +3,7 @@
 #include "cpp/transforms/PhaseSplitting.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/transforms/ReferencedFunctions.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/IRMapping.h"
@@ -171,23 +172,24 @@ private:
 
   void numberLocals() {
     llvm::DenseSet<Value> crossing;
-    auto need = [&](Value value, int64_t order) {
-      std::function<void(Value)> visit = [&](Value used) {
+    // What a phase needs is looked at once, however many operators need it.
+    DenseMap<int64_t, llvm::DenseSet<Value>> needed;
+    for (auto &[op, order] : placed) {
+      SmallVector<Value> work;
+      auto need = [&work](Value value) { work.push_back(value); };
+      forEachUsedValue(op, need);
+      while (!work.empty()) {
+        Value used = work.pop_back_val();
         Operation *maker = used.getDefiningOp();
-        if (!maker) {
-          return;
+        if (!maker || !needed[order].insert(used).second) {
+          continue;
         }
         if (!placed.contains(maker)) {
-          forEachUsedValue(maker, visit);
+          forEachUsedValue(maker, need);
         } else if (placed.lookup(maker) != order && !isJoin(maker)) {
           crossing.insert(used);
         }
-      };
-      visit(value);
-    };
-    for (auto &[op, order] : placed) {
-      int64_t at = order;
-      forEachUsedValue(op, [&](Value value) { need(value, at); });
+      }
     }
     for (Operation &op : block) {
       for (Value result : op.getResults()) {
@@ -248,13 +250,16 @@ private:
     auto type = cast<RankedTensorType>(own.getType());
     ShardingAttr sharding = getSharding(collect.getResult());
     auto scalar = ShardingAttr::get(context, 0, {});
-    auto index = RankedTensorType::get({}, body.getI32Type());
+    auto dimension = static_cast<int64_t>(collect.getDimension());
+    bool isWide = !llvm::isInt<32>(collect.getType().getDimSize(dimension));
+    auto index =
+        RankedTensorType::get({}, body.getIntegerType(isWide ? 64 : 32));
     auto getConstant = [&](int64_t value) {
-      auto number = DenseElementsAttr::get(index, static_cast<int32_t>(value));
+      auto number = DenseElementsAttr::get(
+          index, body.getIntegerAttr(index.getElementType(), value));
       return withPlan(stablehlo::ConstantOp::create(body, loc, number), {},
                       scalar);
     };
-    auto dimension = static_cast<int64_t>(collect.getDimension());
     Value position =
         withPlan(stablehlo::ConvertOp::create(body, loc, index, number),
                  {scalar}, scalar);
@@ -373,6 +378,7 @@ private:
       giveBack(mapping.lookup(operand.get()), kind,
                getOperandSharding(operand));
     }
+    copyReferencedFunctions(module, nested);
     auto exit = func::ReturnOp::create(body, function.getLoc(), returned);
     SmallVector<Attribute> shardings;
     for (auto &[kind, sharding] : results) {

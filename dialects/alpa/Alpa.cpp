@@ -307,6 +307,16 @@ FailureOr<SmallVector<Value>> ResolveOp::localize(LocalContext &context) {
 // ConstrainOp
 //===----------------------------------------------------------------------===//
 
+/// The names of an entry, without the `unit` of an open dimension.
+static ArrayRef<Attribute> getNamedAxes(ArrayAttr entry) {
+  if (!entry) {
+    return {};
+  }
+  ArrayRef<Attribute> names = entry.getValue();
+  return !names.empty() && isa<UnitAttr>(names.back()) ? names.drop_back()
+                                                       : names;
+}
+
 LogicalResult ConstrainOp::verify() {
   // C1
   if (static_cast<int64_t>(getDims().size()) != getType().getRank()) {
@@ -314,21 +324,25 @@ LogicalResult ConstrainOp::verify() {
                          << " entries for a tensor of rank "
                          << getType().getRank();
   }
-  llvm::SmallDenseSet<Attribute> seen;
+  SmallVector<Attribute> names;
   for (Attribute dim : getDims()) {
-    if (isa<UnitAttr>(dim)) {
-      continue;
+    auto entry = dyn_cast<ArrayAttr>(dim);
+    ArrayRef<Attribute> named = getNamedAxes(entry);
+    if (!entry || !llvm::all_of(named, llvm::IsaPred<StringAttr>)) {
+      return emitOpError() << "expects names of axes, and perhaps unit at the "
+                              "end, per dimension, not "
+                           << dim;
     }
-    auto names = dyn_cast<ArrayAttr>(dim);
-    if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>)) {
-      return emitOpError()
-             << "expects names of axes or unit per dimension, not " << dim;
-    }
-    // C2
-    for (Attribute name : names) {
-      if (!seen.insert(name).second) {
-        return emitOpError() << "names axis " << name << " twice";
-      }
+    llvm::append_range(names, named);
+  }
+  if (ArrayAttr whole = getReplicatedAttr()) {
+    llvm::append_range(names, whole);
+  }
+  // C2
+  llvm::SmallDenseSet<Attribute> seen;
+  for (Attribute name : names) {
+    if (!seen.insert(name).second) {
+      return emitOpError() << "names axis " << name << " twice";
     }
   }
   return success();
@@ -336,30 +350,43 @@ LogicalResult ConstrainOp::verify() {
 
 bool ConstrainOp::allows(ArrayRef<int8_t> axes, MeshAttr mesh) {
   SmallVector<int8_t> wanted(mesh.getNumAxes(), kReplicated);
-  SmallVector<bool> isOpen;
-  for (auto [dim, entry] : llvm::enumerate(getDims())) {
-    isOpen.push_back(isa<UnitAttr>(entry));
-    if (isOpen.back()) {
-      continue;
-    }
-    int64_t last = -1;
-    for (auto name : cast<ArrayAttr>(entry).getAsRange<StringAttr>()) {
-      const auto *found = llvm::find(mesh.getNames(), name);
-      if (found == mesh.getNames().end()) {
+  // Per dimension the last axis that it names, or the number of axes if none
+  // but those may split it.
+  SmallVector<int64_t> last;
+  auto find = [&](Attribute name) -> std::optional<int64_t> {
+    const auto *found = llvm::find(mesh.getNames(), cast<StringAttr>(name));
+    return found == mesh.getNames().end()
+               ? std::nullopt
+               : std::optional(found - mesh.getNames().begin());
+  };
+  for (auto [dim, entry] : llvm::enumerate(getDims().getAsRange<ArrayAttr>())) {
+    ArrayRef<Attribute> names = getNamedAxes(entry);
+    last.push_back(-1);
+    for (Attribute name : names) {
+      std::optional<int64_t> axis = find(name);
+      if (!axis) {
         continue;
       }
-      int64_t axis = found - mesh.getNames().begin();
       // The lower axis is always the major one.
-      if (axis < last) {
+      if (*axis < last.back()) {
         return false;
       }
-      last = axis;
-      wanted[axis] = static_cast<int8_t>(dim);
+      last.back() = *axis;
+      wanted[*axis] = static_cast<int8_t>(dim);
+    }
+    if (names.size() == entry.size()) {
+      last.back() = mesh.getNumAxes();
     }
   }
-  return llvm::all_of(llvm::zip(axes, wanted), [&](auto pair) {
-    auto [has, wants] = pair;
-    return has == wants || (wants == kReplicated && has >= 0 && isOpen[has]);
+  auto isWhole = [&](unsigned axis) {
+    ArrayAttr whole = getReplicatedAttr();
+    return whole && llvm::is_contained(whole, mesh.getNames()[axis]);
+  };
+  return llvm::all_of(llvm::enumerate(axes, wanted), [&](auto entry) {
+    auto [axis, has, wants] = entry;
+    return has == wants ||
+           (wants == kReplicated && has >= 0 && !isWhole(axis) &&
+            static_cast<int64_t>(axis) > last[has]);
   });
 }
 
@@ -380,7 +407,7 @@ FailureOr<SmallVector<Value>> ConstrainOp::localize(LocalContext &context) {
 
 ShardingRule AccumulateOp::getShardingRule() {
   ShardingRule rule = ShardingRule::pointwise(*this);
-  rule.linearOperands.push_back({0});
+  rule.addLinear(0);
   return rule;
 }
 

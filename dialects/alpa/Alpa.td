@@ -146,18 +146,26 @@ def Alpa_ConstrainOp : Alpa_Op<"constrain", [
   let description = [{
     The identity, which has only the strategies that lay its value out as it
     says: per dimension the names of the mesh axes that split it, major to
-    minor, or `unit` where that is left open. Axes that no dimension names may
-    split the open dimensions only.
+    minor. A dimension whose list ends in `unit` is open: axes that nothing
+    names may split it further. Those of `replicated` split nothing.
 
-    Example: `%1 = alpa.constrain %0 [["data"], unit, []] : tensor<8x4x2xf32>`
+    Examples:
+    ```mlir
+    %1 = alpa.constrain %0 [["data"], [unit], []] : tensor<8x4x2xf32>
+    %2 = alpa.constrain %1 [["data", unit], [unit], []] replicated ["model"]
+        : tensor<8x4x2xf32>
+    ```
 
     **Constraints:**
-    - (C1) there is an entry per dimension: names, or `unit`;
+    - (C1) there is an entry per dimension: names, and perhaps `unit` at the end;
     - (C2) an axis is named at most once.
   }];
-  let arguments = (ins AnyRankedTensor:$operand, ArrayAttr:$dims);
+  let arguments = (ins AnyRankedTensor:$operand, ArrayAttr:$dims,
+                       OptionalAttr<StrArrayAttr>:$replicated);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$operand $dims attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $operand $dims (`replicated` $replicated^)? attr-dict `:` type($result)
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Whether a sharding on a mesh is one that is asked for; `axes` has an

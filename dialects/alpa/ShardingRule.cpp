@@ -4,6 +4,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
 
 #include "dialects/alpa/ShardingRuleInterface.cpp.inc"
 
@@ -107,6 +108,11 @@ LogicalResult ShardingRule::verify(Operation *op) const {
   return failure(
       failed(verifyTensors(op->getOperandTypes(), operands, "operand")) ||
       failed(verifyTensors(op->getResultTypes(), results, "result")));
+}
+
+Type LocalContext::getIndexType(unsigned factor) const {
+  return builder.getIntegerType(
+      llvm::isInt<32>(rule.factors[factor].size) ? 32 : 64);
 }
 
 SmallVector<Value> cloneLocal(Operation *op, LocalContext &context) {

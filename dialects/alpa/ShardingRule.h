@@ -66,6 +66,24 @@ struct ShardingRule {
   /// result. add: {{0, 1}}; multiply: {{0}, {1}}; negate: {{0}}.
   SmallVector<SmallVector<unsigned, 2>, 2> linearOperands;
 
+  /// Those of `linearOperands`, by number, that hold for real numbers only. In
+  /// floating point the shares of a sum may be larger than the sum, or zero
+  /// where it is not: a product of them may overflow or be 0 * inf, and a
+  /// narrower type rounds what should have cancelled. Shares of devices do not
+  /// go through such a set; shares of micro-batches do, as adding up gradients
+  /// asks for.
+  SmallVector<unsigned, 1> algebraicSets;
+
+  /// Adds a set of linear operands that holds in floating point.
+  void addLinear(ArrayRef<unsigned> operands) {
+    linearOperands.emplace_back(operands);
+  }
+  /// Adds one that holds for real numbers only.
+  void addAlgebraic(ArrayRef<unsigned> operands) {
+    algebraicSets.push_back(linearOperands.size());
+    linearOperands.emplace_back(operands);
+  }
+
   /// Floating-point operations of the whole, unsplit operator.
   double flops = 0;
 
@@ -133,6 +151,8 @@ public:
   int64_t getLocalSize(unsigned factor) const {
     return rule.factors[factor].size / factorShards[factor];
   }
+  /// An integer type that holds every iteration of the factor.
+  Type getIndexType(unsigned factor) const;
   /// First iteration of the factor on this device, a `tensor<elementType>`.
   Value getOffset(unsigned factor, Type elementType) {
     return emitOffset(getAxes(factor), getLocalSize(factor), elementType);

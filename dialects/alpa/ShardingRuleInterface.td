@@ -23,6 +23,13 @@ def Alpa_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
       /*methodBody=*/"",
       /*defaultImplementation=*/"return ::mlir::alpa::OperatorRole::Leader;">,
     InterfaceMethod<[{
+      Whether the results depend on the device that runs the operator, and not
+      on the operands alone: random numbers from a state of the device. What the
+      first device of the mesh makes is then sent to all others.
+    }], "bool", "isDeviceDependent", (ins),
+      /*methodBody=*/"",
+      /*defaultImplementation=*/"return false;">,
+    InterfaceMethod<[{
       Writes the operator for one device at the insertion point of the context's
       builder and returns its local results. The default clones the operator
       with local types; override it where an attribute names a size that may be

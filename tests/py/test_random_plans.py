@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import extreme_programs  # noqa: F401  (adds its programs)
 import jax
 import numpy as np
 import pytest

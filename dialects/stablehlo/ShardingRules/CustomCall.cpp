@@ -44,6 +44,29 @@ int64_t getNumBatchDims(CustomCallOp call) {
   return std::max<int64_t>(count, 0);
 }
 
+/// `ApproxTopK` of JAX searches one dimension; rows are independent. Half of
+/// the operands are what starts the search.
+ShardingRule getApproxTopKRule(CustomCallOp call) {
+  RuleBuilder builder(call);
+  auto config = call->getAttrOfType<DictionaryAttr>("mhlo.backend_config");
+  auto searched = config ? config.getAs<IntegerAttr>("reduction_dim") : nullptr;
+  if (!searched || call->getNumOperands() != 2 * call->getNumResults()) {
+    builder.invalidate();
+    return builder.finish();
+  }
+  for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
+    if (dim == searched.getInt()) {
+      continue;
+    }
+    DimFactors row = builder.addParallel(builder.getResultSize(0, dim));
+    for (unsigned i = 0; i < call->getNumResults(); ++i) {
+      builder.appendOperand(i, dim, row);
+      builder.appendResult(i, dim, row);
+    }
+  }
+  return builder.finish();
+}
+
 /// Leading dimensions of all tensors are one batch; scalars belong to no batch.
 ShardingRule getBatchRule(CustomCallOp call, int64_t numBatchDims) {
   RuleBuilder builder(call);
@@ -70,6 +93,9 @@ struct CustomCallRule : RuleModel<CustomCallRule, CustomCallOp> {
                     !call.getHasSideEffect();
     if (isUsable && isPointwise(call)) {
       return ShardingRule::pointwise(op);
+    }
+    if (isUsable && call.getCallTargetName() == "ApproxTopK") {
+      return getApproxTopKRule(call);
     }
     if (isUsable && getNumBatchDims(call) > 0) {
       return getBatchRule(call, getNumBatchDims(call));

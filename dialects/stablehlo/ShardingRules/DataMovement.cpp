@@ -20,9 +20,9 @@ using alpa::ShardingRule;
 namespace {
 
 void addLinear(RuleBuilder &builder, Operation *op,
-               SmallVector<unsigned, 2> operands) {
+               ArrayRef<unsigned> operands) {
   if (isSummable(op->getResult(0).getType())) {
-    builder.getRule().linearOperands.push_back(std::move(operands));
+    builder.getRule().addLinear(operands);
   }
 }
 

@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "stablehlo/dialect/ChloOps.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -19,51 +21,71 @@ using alpa::ShardingRule;
 
 namespace {
 
-/// Whether converting shares of a sum and adding them is converting the sum, up
-/// to rounding: between floats and complex numbers. Wrapping integers are not.
-bool isLinearConversion(Type from, Type to) {
-  auto isInexact = [](Type type) {
-    return isa<FloatType, ComplexType>(getElementTypeOrSelf(type));
-  };
-  return isInexact(from) && isInexact(to) && isSummable(from);
+bool isInteger(Value value) {
+  return isa<IntegerType>(getElementTypeOrSelf(value.getType()));
+}
+
+/// A set that holds in floating point if `isExact`, and else for real numbers.
+void addSet(ShardingRule &rule, unsigned operand, bool isExact) {
+  if (isExact) {
+    rule.addLinear(operand);
+  } else {
+    rule.addAlgebraic(operand);
+  }
+}
+
+/// Between integers that are not equal neither the shares of a sum nor the sum
+/// are kept.
+void addConversion(ConvertOp convert, ShardingRule &rule) {
+  Type from = convert.getOperand().getType(), to = convert.getType();
+  if (keepsShares(from, to)) {
+    rule.addLinear(0);
+  } else if (!isInteger(convert.getOperand()) &&
+             !isInteger(convert.getResult()) && isSummable(from)) {
+    rule.addAlgebraic(0);
+  }
+}
+
+/// Integers multiply modulo a power of two, whatever the factors. Elsewhere a
+/// factor above 1 may carry a share over what its type holds, or be infinite
+/// where the share is zero.
+void addProduct(MulOp multiply, ShardingRule &rule) {
+  bool isModular = isInteger(multiply.getResult());
+  addSet(rule, 0, isModular || isKnownWithinOne(multiply.getRhs()));
+  addSet(rule, 1, isModular || isKnownWithinOne(multiply.getLhs()));
+}
+
+/// Integer division rounds each share. A divisor below 1 is a factor above 1.
+void addQuotient(DivOp divide, ShardingRule &rule) {
+  if (isInteger(divide.getResult())) {
+    return;
+  }
+  std::optional<double> divisor = getKnownSplat(divide.getRhs());
+  addSet(rule, 0, divisor && std::abs(*divisor) >= 1);
+}
+
+/// Masking: the zeros are shares of zero on every device.
+void addSelection(SelectOp select, ShardingRule &rule) {
+  rule.addLinear({1, 2});
+  if (isKnownZero(select.getOnFalse())) {
+    rule.addLinear(1);
+  }
+  if (isKnownZero(select.getOnTrue())) {
+    rule.addLinear(2);
+  }
 }
 
 void addLinearOperands(Operation *op, ShardingRule &rule) {
   if (op->getNumResults() != 1 || !isSummable(op->getResult(0).getType())) {
     return;
   }
-  auto &linear = rule.linearOperands;
   llvm::TypeSwitch<Operation *>(op)
-      .Case<AddOp, SubtractOp, ComplexOp>(
-          [&](auto) { linear.push_back({0, 1}); })
-      .Case<NegOp, RealOp, ImagOp>([&](auto) { linear.push_back({0}); })
-      .Case<ConvertOp>([&](ConvertOp convert) {
-        if (isLinearConversion(convert.getOperand().getType(),
-                               convert.getResult().getType())) {
-          linear.push_back({0});
-        }
-      })
-      .Case<MulOp>([&](auto) {
-        linear.push_back({0});
-        linear.push_back({1});
-      })
-      .Case<DivOp>([&](DivOp divide) {
-        // Integer division rounds each share.
-        if (!isa<IntegerType>(
-                getElementTypeOrSelf(divide.getResult().getType()))) {
-          linear.push_back({0});
-        }
-      })
-      .Case<SelectOp>([&](SelectOp select) {
-        linear.push_back({1, 2});
-        // Masking: the zeros are shares of zero on every device.
-        if (isKnownZero(select.getOnFalse())) {
-          linear.push_back({1});
-        }
-        if (isKnownZero(select.getOnTrue())) {
-          linear.push_back({2});
-        }
-      })
+      .Case<AddOp, SubtractOp, ComplexOp>([&](auto) { rule.addLinear({0, 1}); })
+      .Case<NegOp, RealOp, ImagOp>([&](auto) { rule.addLinear(0); })
+      .Case<ConvertOp>([&](auto convert) { addConversion(convert, rule); })
+      .Case<MulOp>([&](auto multiply) { addProduct(multiply, rule); })
+      .Case<DivOp>([&](auto divide) { addQuotient(divide, rule); })
+      .Case<SelectOp>([&](auto select) { addSelection(select, rule); })
       .Default([](Operation *) {});
 }
 

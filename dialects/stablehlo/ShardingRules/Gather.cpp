@@ -109,7 +109,7 @@ struct GatherRule : RuleModel<GatherRule, GatherOp> {
       }
     }
     if (isSummable(op->getResult(0).getType())) {
-      rule.linearOperands.push_back({0});
+      rule.addLinear(0);
     }
     return builder.finish();
   }

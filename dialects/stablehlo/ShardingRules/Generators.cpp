@@ -9,7 +9,6 @@
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "stablehlo/dialect/StablehloOps.h"
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -54,10 +53,9 @@ struct IotaRule : RuleModel<IotaRule, IotaOp> {
     LocalEmitter emit(context, op->getLoc());
     auto type = cast<RankedTensorType>(context.getResultTypes().front());
     auto integer = dyn_cast<IntegerType>(type.getElementType());
-    bool isWide =
-        (integer && integer.getWidth() > 32) ||
-        rule.factors[factor].size > std::numeric_limits<int32_t>::max();
-    Type indexType = builder.getIntegerType(isWide ? 64 : 32);
+    Type indexType = integer && integer.getWidth() > 32
+                         ? builder.getI64Type()
+                         : context.getIndexType(factor);
     auto countType = RankedTensorType::get(type.getShape(), indexType);
     Value count = IotaOp::create(builder, op->getLoc(), countType,
                                  builder.getI64IntegerAttr(dim))
@@ -101,10 +99,18 @@ private:
 };
 
 /// Every device draws all numbers: the algorithm counts along the whole tensor.
-template <typename Op> struct RandomRule : RuleModel<RandomRule<Op>, Op> {
+struct RngBitGeneratorRule : RuleModel<RngBitGeneratorRule, RngBitGeneratorOp> {
   ShardingRule getShardingRule(Operation *op) const {
     return ShardingRule::replicated(op);
   }
+};
+
+/// The numbers come from a state that every device has for itself.
+struct RngRule : RuleModel<RngRule, RngOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    return ShardingRule::replicated(op);
+  }
+  bool isDeviceDependent(Operation *) const { return true; }
 };
 
 } // namespace
@@ -112,6 +118,6 @@ template <typename Op> struct RandomRule : RuleModel<RandomRule<Op>, Op> {
 void stablehlo::attachGeneratorRules(MLIRContext &context) {
   IotaOp::attachInterface<IotaRule>(context);
   ConstantOp::attachInterface<ConstantRule>(context);
-  RngOp::attachInterface<RandomRule<RngOp>>(context);
-  RngBitGeneratorOp::attachInterface<RandomRule<RngBitGeneratorOp>>(context);
+  RngOp::attachInterface<RngRule>(context);
+  RngBitGeneratorOp::attachInterface<RngBitGeneratorRule>(context);
 }

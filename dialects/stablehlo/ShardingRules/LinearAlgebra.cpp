@@ -30,8 +30,9 @@ struct FftRule : RuleModel<FftRule, FftOp> {
     double count = std::max(getNumElements(op->getOperand(0)),
                             getNumElements(op->getResult(0)));
     builder.getRule().flops = 5 * count * std::log2(std::max(2.0, length));
+    // A sum with coefficients of absolute value 1.
     if (isSummable(op->getResult(0).getType())) {
-      builder.getRule().linearOperands.push_back({0});
+      builder.getRule().addLinear(0);
     }
     return builder.finish();
   }
@@ -70,8 +71,9 @@ struct TriangularSolveRule : RuleModel<TriangularSolveRule, TriangularSolveOp> {
     builder.getRule().flops =
         getNumElements(op->getResult(0)) *
         static_cast<double>(builder.getOperandSize(0, rank - 1));
+    // What it divides by may be zero.
     if (isSummable(op->getResult(0).getType())) {
-      builder.getRule().linearOperands.push_back({1});
+      builder.getRule().addAlgebraic(1);
     }
     return builder.finish();
   }

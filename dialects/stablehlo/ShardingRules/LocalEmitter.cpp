@@ -111,6 +111,12 @@ Value LocalEmitter::select(Value mask, Value onTrue, Value onFalse) {
       .getResult();
 }
 
+Value LocalEmitter::isFirstBlock(unsigned factor) {
+  auto type = RankedTensorType::get({}, context.getIndexType(factor));
+  return compare(context.getOffset(factor, type.getElementType()),
+                 splat(type, 0), ComparisonDirection::EQ);
+}
+
 Value LocalEmitter::toSignedIndices(Value indices, int64_t maxValue) {
   auto type = cast<RankedTensorType>(indices.getType());
   unsigned width = 64;

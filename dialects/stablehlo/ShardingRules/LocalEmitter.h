@@ -32,6 +32,10 @@ public:
     return Op::create(builder, loc, lhs.getType(), lhs, rhs).getResult();
   }
 
+  /// A `tensor<i1>` that is true where the device has the first block of a
+  /// factor.
+  Value isFirstBlock(unsigned factor);
+
   /// Signed indices, wide enough for `maxValue` and for every value that the
   /// given indices can have: arithmetic on them neither wraps nor turns large
   /// unsigned numbers into negative ones.

@@ -1,6 +1,7 @@
 //===- Reduction.cpp - Rule of reduce -------------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
@@ -64,10 +65,11 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
       rule.flops = numInputs * getNumElements(op->getOperand(0));
     }
     // A sum of shares is a share, if the initial value is not added by each.
-    if (kind == ReductionKind::Sum) {
-      rule.linearOperands.push_back({0, 1});
+    if (kind == ReductionKind::Sum &&
+        keepsShares(op->getOperand(0).getType(), op->getResult(0).getType())) {
+      rule.addLinear({0, 1});
       if (isKnownZero(op->getOperand(1))) {
-        rule.linearOperands.push_back({0});
+        rule.addLinear(0);
       }
     }
     return builder.finish();
@@ -94,17 +96,13 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
     Operation *local = results.front().getDefiningOp();
     context.getBuilder().setInsertionPoint(local);
     LocalEmitter emit(context, op->getLoc());
-    auto indexType =
-        RankedTensorType::get({}, context.getBuilder().getI32Type());
     Value init = context.getOperands()[1];
     auto initType = cast<RankedTensorType>(init.getType());
     const ShardingRule &rule = context.getRule();
     for (auto [index, factor] : llvm::enumerate(rule.factors)) {
       if (factor.kind == FactorKind::Reduction &&
           context.getNumShards(index) > 1) {
-        Value isFirst =
-            emit.compare(context.getOffset(index, indexType.getElementType()),
-                         emit.splat(indexType, 0), ComparisonDirection::EQ);
+        Value isFirst = emit.isFirstBlock(index);
         init = emit.select(isFirst, init, emit.splat(initType, neutral));
       }
     }

@@ -17,14 +17,18 @@ using alpa::ShardingRule;
 using alpa::TensorFactors;
 
 /// Tokens and other values that are no tensors have no dimensions; a dynamic or
-/// empty dimension has no loop that could be split.
+/// empty dimension has no loop that could be split. Of elements other than
+/// numbers nothing is known: scales of quantized ones may belong to a
+/// dimension.
 static bool isSplittable(Type type) {
   auto shaped = dyn_cast<ShapedType>(type);
   if (!shaped) {
     return true;
   }
   return isa<RankedTensorType>(type) && shaped.hasStaticShape() &&
-         !llvm::is_contained(shaped.getShape(), 0);
+         !llvm::is_contained(shaped.getShape(), 0) &&
+         isa<IntegerType, IndexType, FloatType, ComplexType>(
+             shaped.getElementType());
 }
 
 static int64_t getRankOf(Type type) {
@@ -191,6 +195,24 @@ bool stablehlo::isSummable(Type type) {
   return integer && integer.getWidth() >= 8;
 }
 
+bool stablehlo::keepsShares(Type from, Type to) {
+  Type source = getElementTypeOrSelf(from);
+  Type target = getElementTypeOrSelf(to);
+  if (source == target) {
+    return isSummable(source);
+  }
+  if (auto complexType = dyn_cast<ComplexType>(target)) {
+    target = complexType.getElementType();
+    if (auto complexSource = dyn_cast<ComplexType>(source)) {
+      source = complexSource.getElementType();
+    }
+  }
+  auto narrow = dyn_cast<FloatType>(source), wide = dyn_cast<FloatType>(target);
+  return narrow && wide && isSummable(narrow) &&
+         llvm::APFloat::isRepresentableBy(narrow.getFloatSemantics(),
+                                          wide.getFloatSemantics());
+}
+
 double stablehlo::getNumElements(Type type) {
   auto ranked = dyn_cast<RankedTensorType>(type);
   if (!ranked || !ranked.hasStaticShape()) {
@@ -206,51 +228,6 @@ double stablehlo::getNumElements(Type type) {
 double stablehlo::getNumElements(Value value) {
   return getNumElements(value.getType());
 }
-
-static std::optional<double> getNumber(Attribute attr) {
-  if (auto number = dyn_cast<FloatAttr>(attr)) {
-    return number.getValueAsDouble();
-  }
-  if (auto number = dyn_cast<IntegerAttr>(attr)) {
-    return number.getValue().isZero()
-               ? 0.0
-               : (number.getValue().isOne() ? std::optional<double>(1.0)
-                                            : std::nullopt);
-  }
-  if (auto parts = dyn_cast<ArrayAttr>(attr)) {
-    // A complex number is known when its imaginary part is zero.
-    if (parts.size() == 2 && getNumber(parts[1]) == 0.0) {
-      return getNumber(parts[0]);
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<double> stablehlo::getKnownSplat(Value value) {
-  // Deeper chains are folded by canonicalisation.
-  constexpr int maxDepth = 8;
-  for (int depth = 0; depth < maxDepth; ++depth) {
-    Operation *op = value.getDefiningOp();
-    if (!op) {
-      return std::nullopt;
-    }
-    if (auto constant = dyn_cast<ConstantOp>(op)) {
-      auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
-      if (!elements || elements.empty() || !elements.isSplat()) {
-        return std::nullopt;
-      }
-      return getNumber(elements.getSplatValue<Attribute>());
-    }
-    if (!isa<BroadcastInDimOp, ReshapeOp, TransposeOp, ConvertOp>(op) ||
-        op->getNumOperands() != 1) {
-      return std::nullopt;
-    }
-    value = op->getOperand(0);
-  }
-  return std::nullopt;
-}
-
-bool stablehlo::isKnownZero(Value value) { return getKnownSplat(value) == 0.0; }
 
 std::optional<ReductionKind> stablehlo::getReductionKind(Region &body) {
   if (!body.hasOneBlock()) {
@@ -271,6 +248,11 @@ std::optional<ReductionKind> stablehlo::getReductionKind(Region &body) {
   Value left = block.getArgument(0), right = block.getArgument(1);
   if (!(first == left && second == right) &&
       !(first == right && second == left)) {
+    return std::nullopt;
+  }
+  // The order of complex numbers is nothing that devices can reduce by.
+  if (isa<MaxOp, MinOp>(combine) &&
+      isa<ComplexType>(getElementTypeOrSelf(combine.getResult(0).getType()))) {
     return std::nullopt;
   }
   // On booleans + is "or" and * is "and", as in StableHLO's semantics.

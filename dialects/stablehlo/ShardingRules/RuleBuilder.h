@@ -84,12 +84,15 @@ alpa::OperatorRole getRoleOf(const alpa::ShardingRule &rule);
 /// and the very small types that have no collectives.
 bool isSummable(Type type);
 
+/// Whether shares of a sum of type `from` are, as they stand, shares of the sum
+/// in type `to`: the types are equal, or floating-point and `to` has every
+/// value of `from`. Wider integers do not: shares wrap. Narrower floats do not:
+/// they overflow and round what would have cancelled.
+bool keepsShares(Type from, Type to);
+
 /// Number of elements of a value of static shape, else 0.
 double getNumElements(Value value);
 double getNumElements(Type type);
-
-/// The value that every element of `value` is known to have, if any.
-std::optional<double> getKnownSplat(Value value);
 
 /// The monoid of a reducer with two arguments: the body is a single operation
 /// on the two arguments.

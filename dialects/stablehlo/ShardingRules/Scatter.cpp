@@ -13,6 +13,7 @@
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -29,18 +30,28 @@ RankedTensorType getTensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// Whether shares of the one operand and of its updates are shares of the
+/// result, which may be of a wider type.
+bool keepsAllShares(ScatterOp scatter) {
+  if (scatter.getInputs().size() != 1 || scatter->getNumResults() != 1) {
+    return false;
+  }
+  Type result = scatter->getResult(0).getType();
+  return isSummable(result) &&
+         keepsShares(scatter.getInputs().front().getType(), result) &&
+         keepsShares(scatter.getUpdates().front().getType(), result);
+}
+
 /// Whether the body is plain addition on a type with shares of sums.
 bool isAddition(ScatterOp scatter) {
-  return scatter.getInputs().size() == 1 && scatter->getNumResults() == 1 &&
-         isSummable(scatter->getResult(0).getType()) &&
+  return keepsAllShares(scatter) &&
          getReductionKind(scatter.getUpdateComputation()) == ReductionKind::Sum;
 }
 
 /// Whether the body replaces the old element by the update.
 bool isReplacement(ScatterOp scatter) {
   Region &body = scatter.getUpdateComputation();
-  return scatter.getInputs().size() == 1 && scatter->getNumResults() == 1 &&
-         isSummable(scatter->getResult(0).getType()) && body.hasOneBlock() &&
+  return keepsAllShares(scatter) && body.hasOneBlock() &&
          body.front().getNumArguments() == 2 &&
          body.front().getOperations().size() == 1 &&
          body.front().back().getNumOperands() == 1 &&
@@ -91,12 +102,12 @@ struct ScatterRule : RuleModel<ScatterRule, ScatterOp> {
 
     if (isAddition(scatter)) {
       rule.flops = getNumElements(op->getOperand(2));
-      rule.linearOperands.push_back({0, 2});
+      rule.addLinear({0, 2});
       if (isKnownZero(op->getOperand(0))) {
-        rule.linearOperands.push_back({2});
+        rule.addLinear(2);
       }
     } else if (isReplacement(scatter) && scatter.getUniqueIndices()) {
-      rule.linearOperands.push_back({0, 2});
+      rule.addLinear({0, 2});
     }
     return builder.finish();
   }
@@ -158,7 +169,9 @@ struct ScatterRule : RuleModel<ScatterRule, ScatterOp> {
     for (unsigned input = 0; input < numInputs; ++input) {
       local->setOperand(input, addSpareRows(local->getOperand(input), splitDims,
                                             emit, builder, op->getLoc()));
-      local->getResult(input).setType(local->getOperand(input).getType());
+      auto padded = getTensorType(local->getOperand(input));
+      auto result = getTensorType(local->getResult(input));
+      local->getResult(input).setType(result.clone(padded.getShape()));
     }
     builder.setInsertionPointAfter(local);
     for (Value &result : results) {
@@ -176,13 +189,14 @@ private:
   static Value redirect(Value indices, int64_t indexVectorDim,
                         ArrayRef<int64_t> factors, LocalContext &context,
                         LocalEmitter &emit) {
-    // Beyond any dimension that fits into memory, within 32 bits.
-    constexpr int64_t kOutside = int64_t(1) << 30;
     auto type = getTensorType(indices);
+    // What an index of a dimension that is not split is always between.
+    unsigned width = type.getElementTypeBitWidth();
+    int64_t least = llvm::minIntN(width), most = llvm::maxIntN(width);
     SmallVector<int64_t> first, rows;
     for (int64_t factor : factors) {
-      first.push_back(factor >= 0 ? 0 : -kOutside);
-      rows.push_back(factor >= 0 ? context.getLocalSize(factor) : kOutside);
+      first.push_back(factor >= 0 ? 0 : least);
+      rows.push_back(factor >= 0 ? context.getLocalSize(factor) : most);
     }
     auto broadcast = [&](ArrayRef<int64_t> values) {
       if (values.size() == 1) {

@@ -58,7 +58,7 @@ struct SliceRule : RuleModel<SliceRule, SliceOp> {
       }
     }
     if (isSummable(slice.getResult().getType())) {
-      builder.getRule().linearOperands.push_back({0});
+      builder.getRule().addLinear(0);
     }
     return builder.finish();
   }
@@ -86,7 +86,7 @@ struct DynamicSliceRule : RuleModel<DynamicSliceRule, DynamicSliceOp> {
     }
     builder.getRule().untouchedOperands.push_back(0);
     if (isSummable(op->getResult(0).getType())) {
-      builder.getRule().linearOperands.push_back({0});
+      builder.getRule().addLinear(0);
     }
     return builder.finish();
   }
@@ -122,12 +122,12 @@ struct DynamicUpdateSliceRule
     rule.untouchedOperands.push_back(0);
     rule.untouchedResults.push_back(0);
     if (isSummable(op->getResult(0).getType())) {
-      rule.linearOperands.push_back({0, 1});
+      rule.addLinear({0, 1});
       if (op->getNumOperands() > 1 && isKnownZero(op->getOperand(0))) {
-        rule.linearOperands.push_back({1});
+        rule.addLinear(1);
       }
       if (op->getNumOperands() > 1 && isKnownZero(op->getOperand(1))) {
-        rule.linearOperands.push_back({0});
+        rule.addLinear(0);
       }
     }
     return builder.finish();

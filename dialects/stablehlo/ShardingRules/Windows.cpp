@@ -67,8 +67,9 @@ struct ReduceWindowRule : RuleModel<ReduceWindowRule, ReduceWindowOp> {
     rule.flops = windowSize * getNumElements(op->getResult(0)) * numInputs;
     if (numInputs == 1 && isSummable(op->getResult(0).getType()) &&
         getReductionKind(window.getBody()) == ReductionKind::Sum &&
+        keepsShares(op->getOperand(0).getType(), op->getResult(0).getType()) &&
         isKnownZero(op->getOperand(1))) {
-      rule.linearOperands.push_back({0});
+      rule.addLinear(0);
     }
     return builder.finish();
   }
@@ -98,8 +99,9 @@ struct SelectAndScatterRule
     // Where the source goes depends on the operand, what arrives is linear.
     if (isSummable(op->getResult(0).getType()) &&
         getReductionKind(scatter.getScatter()) == ReductionKind::Sum &&
+        keepsShares(op->getOperand(1).getType(), op->getResult(0).getType()) &&
         isKnownZero(op->getOperand(2))) {
-      rule.linearOperands.push_back({1});
+      rule.addLinear(1);
     }
     return builder.finish();
   }

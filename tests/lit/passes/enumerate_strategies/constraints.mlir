@@ -11,7 +11,7 @@ func.func @main(%a: tensor<8x4xf32>, %b: tensor<8x4xf32>, %c: tensor<8x4xf32>, %
     -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<6x4xf32>) {
   %0 = alpa.constrain %a [["y"], ["x"]] : tensor<8x4xf32>
   // Only what is left open may be split further.
-  %1 = alpa.constrain %b [["x"], unit] : tensor<8x4xf32>
+  %1 = alpa.constrain %b [["x"], [unit]] : tensor<8x4xf32>
   // Axes that the mesh lacks are of size 1.
   %2 = alpa.constrain %c [["x", "z"], []] : tensor<8x4xf32>
   // Four devices do not divide six rows.

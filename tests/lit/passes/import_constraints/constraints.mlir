@@ -3,17 +3,21 @@
 // Constraints of Shardy's on the axes that are planned for; P.UNCONSTRAINED is `{?}`.
 // CHECK-LABEL: func.func @kept
 // CHECK-SAME:  (%[[X:.*]]: tensor<8x4x2xf32>)
-// CHECK:       %[[A:.*]] = alpa.constrain %[[X]] {{\[\[}}"data"], unit, []] : tensor<8x4x2xf32>
-// CHECK:       %[[B:.*]] = alpa.constrain %[[A]] {{\[\[}}"model", "data"], [], unit] : tensor<8x4x2xf32>
-// CHECK:       return %[[B]]
+// CHECK:       %[[W:.*]] = alpa.constrain %[[X]] {{\[\[}}], [], []] : tensor<8x4x2xf32>
+// CHECK:       %[[A:.*]] = alpa.constrain %[[W]] {{\[\[}}"data"], [unit], []] : tensor<8x4x2xf32>
+// CHECK:       %[[B:.*]] = alpa.constrain %[[A]] {{\[\[}}"model"], [], ["data", unit]] : tensor<8x4x2xf32>
+// CHECK:       %[[C:.*]] = alpa.constrain %[[B]] {{\[\[}}unit], [unit], [unit]] replicated ["data"] : tensor<8x4x2xf32>
+// CHECK:       %[[D:.*]] = alpa.constrain %[[C]] {{\[\[}}], ["model"], []] : tensor<8x4x2xf32>
+// CHECK:       return %[[D]]
 // CHECK-NOT:   sdy
 module {
   "sdy.mesh"() <{mesh = #sdy.mesh<["data"=2, "model"=4]>, sym_name = "mesh"}> : () -> ()
-  func.func @kept(%x: tensor<8x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}]>}) -> tensor<8x4x2xf32> {
+  func.func @kept(%x: tensor<8x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}]>}) -> (tensor<8x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"model"}, {}]>}) {
     %0 = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<@mesh, [{"data"}, {?}, {}]>}> : (tensor<8x4x2xf32>) -> tensor<8x4x2xf32>
-    %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<mesh<["data"=2, "model"=4]>, [{"model", "data"}p1, {}, {"data", ?}], replicated={"data"}>}> : (tensor<8x4x2xf32>) -> tensor<8x4x2xf32>
+    %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<mesh<["data"=2, "model"=4]>, [{"model"}p1, {}, {"data", ?}]>}> : (tensor<8x4x2xf32>) -> tensor<8x4x2xf32>
+    %3 = "sdy.sharding_constraint"(%1) <{sharding = #sdy.sharding<@mesh, [{?}, {?}, {?}], replicated={"data"}>}> : (tensor<8x4x2xf32>) -> tensor<8x4x2xf32>
     // Nothing is asked for.
-    %2 = "sdy.sharding_constraint"(%1) <{sharding = #sdy.sharding<@mesh, [{?}, {?}, {?}]>}> : (tensor<8x4x2xf32>) -> tensor<8x4x2xf32>
+    %2 = "sdy.sharding_constraint"(%3) <{sharding = #sdy.sharding<@mesh, [{?}, {?}, {?}]>}> : (tensor<8x4x2xf32>) -> tensor<8x4x2xf32>
     return %2 : tensor<8x4x2xf32>
   }
 }
@@ -49,6 +53,34 @@ module {
     %0 = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<@empty_mesh, [{}]>}> : (tensor<2xui32>) -> tensor<2xui32>
     %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<mesh<[]>, [{}]>}> : (tensor<2xui32>) -> tensor<2xui32>
     return %1 : tensor<2xui32>
+  }
+}
+
+// -----
+
+// Boundary shardings of another mesh, and what a propagation has left on operators.
+// CHECK-LABEL: func.func @boundary
+// CHECK-SAME:  (%[[X:.*]]: tensor<8xf32>) -> tensor<8xf32>
+// CHECK-NEXT:  %[[Y:.*]] = stablehlo.tanh %[[X]] : tensor<8xf32>
+// CHECK-NEXT:  return %[[Y]]
+module {
+  "sdy.mesh"() <{mesh = #sdy.mesh<["expert"=4]>, sym_name = "other"}> : () -> ()
+  // expected-remark @below {{3 sharding constraints are ignored: the mesh that is planned for has other axes than expert}}
+  func.func @boundary(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@other, [{"expert"}]>}) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@other, [{}]>}) {
+    %0 = stablehlo.tanh %x {sdy.sharding = #sdy.sharding_per_value<[<@other, [{"expert"}]>]>} : tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}
+
+// -----
+
+// An axis that is named twice.
+// CHECK-LABEL: func.func @twice
+module {
+  func.func @twice(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+    // expected-remark @below {{1 sharding constraint is ignored: the mesh that is planned for has other axes than data}}
+    %0 = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<mesh<["data"=2]>, [{"data"}, {}], replicated={"data"}>}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    return %0 : tensor<8x4xf32>
   }
 }
 

@@ -1,16 +1,19 @@
 // RUN: stablehlo-alpa-opt %s -alpa-lower-to-spmd -alpa-verify-spmd -canonicalize -cse | FileCheck %s
 
-// The maximum over a split dimension: each device's own, then an all-reduce with the same body.
+// The maximum over a split dimension: each device's own, then an all-reduce of integers in the same
+// order, among which NaN is the greatest.
 
-// CHECK: func.func @main(%[[ARG0:[a-z0-9]+]]: tensor<4x4xf32>) -> tensor<4xf32>
-// CHECK: [[CST:%[a-z0-9_]+]] = stablehlo.constant dense<0xFF800000> : tensor<f32>
-// CHECK: [[V0:%[a-z0-9_]+]] = stablehlo.reduce(%[[ARG0]] init: [[CST]]) applies stablehlo.maximum across dimensions = [1] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
-// CHECK: [[V1:%[a-z0-9_]+]] = "stablehlo.all_reduce"([[V0]]) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<{{\[\[}}0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> (
-// CHECK: {{\^bb[0-9]+}}({{%[a-z0-9]+}}: tensor<f32>, {{%[a-z0-9]+}}: tensor<f32>):
-// CHECK: [[V2:%[a-z0-9_]+]] = stablehlo.maximum {{%[a-z0-9]+}}, {{%[a-z0-9]+}} : tensor<f32>
-// CHECK: stablehlo.return [[V2]] : tensor<f32>
-// CHECK: }) : (tensor<4xf32>) -> tensor<4xf32>
-// CHECK: return [[V1]] : tensor<4xf32>
+// CHECK: %[[OWN:.+]] = stablehlo.reduce(%arg0 {{.*}} applies stablehlo.maximum across dimensions = [1] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+// CHECK: %[[IS_NAN:.+]] = stablehlo.compare NE, %[[OWN]], %[[OWN]]
+// CHECK: %[[BITS:.+]] = stablehlo.bitcast_convert %[[OWN]] : (tensor<4xf32>) -> tensor<4xi32>
+// CHECK: %[[SIGN:.+]] = stablehlo.shift_right_arithmetic %[[BITS]]
+// CHECK: %[[FLIPPED:.+]] = stablehlo.and %[[SIGN]]
+// CHECK: %[[KEY:.+]] = stablehlo.xor %[[BITS]], %[[FLIPPED]]
+// CHECK: %[[SENT:.+]] = stablehlo.select %[[IS_NAN]], %{{.+}}, %[[KEY]]
+// CHECK: "stablehlo.all_reduce"(%[[SENT]])
+// CHECK: stablehlo.maximum {{.*}} : tensor<i32>
+// CHECK: (tensor<4xi32>) -> tensor<4xi32>
+// CHECK: stablehlo.bitcast_convert {{.*}} : (tensor<4xi32>) -> tensor<4xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<4x8xf32> {alpa.sharding = #alpa.sharding<RS0>}) -> (tensor<4xf32> {alpa.sharding = #alpa.sharding<R>}) {
     %c = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>]} dense<0xFF800000> : tensor<f32>

@@ -1,0 +1,101 @@
+//===- Combination.cpp - How devices combine what they have ---------------===//
+
+#include "cpp/analysis/Combination.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+namespace mlir::alpa {
+
+/// The type in which numbers are moved that not every collective takes:
+/// integers of less than 8 bits, floats of other sizes than those of machines.
+static Type getWidened(Type type) {
+  MLIRContext *context = type.getContext();
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    unsigned width = integer.getWidth();
+    return width == 1 || width >= 8
+               ? type
+               : IntegerType::get(context, 8, integer.getSignedness());
+  }
+  auto number = dyn_cast<FloatType>(type);
+  return number && number.getWidth() < 32 && number.getWidth() != 16
+             ? Float32Type::get(context)
+             : type;
+}
+
+Combination getCombination(ReductionKind kind, Type elementType) {
+  Type type = getWidened(elementType);
+  if (auto number = dyn_cast<FloatType>(type);
+      number && (kind == ReductionKind::Max || kind == ReductionKind::Min)) {
+    return {CollectiveKind::AllReduce, type,
+            IntegerType::get(type.getContext(), number.getWidth())};
+  }
+  bool isBitwise = kind == ReductionKind::And || kind == ReductionKind::Or;
+  return {isBitwise && !type.isInteger(1) ? CollectiveKind::AllGather
+                                          : CollectiveKind::AllReduce,
+          type, type};
+}
+
+static double getWireBytes(Type type, Type wireType, ShardingRowRef row,
+                           ArrayRef<int64_t> meshShape) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? getTensorBytes(tensor.clone(wireType)) /
+                      static_cast<double>(getNumShards(row, meshShape))
+                : 0;
+}
+
+/// Axes that split a factor whose results have to be combined at once.
+static uint32_t getCombinedAxes(const ShardingRule &rule,
+                                ArrayRef<int> factorRow, ReductionKind kind) {
+  uint32_t axes = 0;
+  for (auto [axis, entry] : llvm::enumerate(factorRow)) {
+    if (entry >= 0 && rule.factors[entry].kind == FactorKind::Reduction &&
+        rule.factors[entry].reduction == kind) {
+      axes |= 1u << axis;
+    }
+  }
+  return axes;
+}
+
+static double getGroupSize(uint32_t axes, ArrayRef<int64_t> meshShape) {
+  double size = 1;
+  for (auto [axis, axisSize] : llvm::enumerate(meshShape)) {
+    size *= axes >> axis & 1 ? static_cast<double>(axisSize) : 1;
+  }
+  return size;
+}
+
+std::vector<VolumeStep> getCombinedVolumes(Operation *op,
+                                           const ShardingRule &rule,
+                                           ArrayRef<int> factorRow,
+                                           ArrayRef<ShardingRow> resultRows,
+                                           ArrayRef<int64_t> meshShape) {
+  std::vector<VolumeStep> volumes;
+  auto add = [&](ReductionKind kind, uint32_t axes) {
+    for (auto [result, row] : llvm::zip(op->getResults(), resultRows)) {
+      Type element = getElementTypeOrSelf(result.getType());
+      Combination form = getCombination(kind, element);
+      double bytes =
+          getWireBytes(result.getType(), form.wireType, row, meshShape);
+      if (form.collective == CollectiveKind::AllGather) {
+        bytes *= getGroupSize(axes, meshShape);
+      }
+      volumes.push_back({form.collective, axes, bytes});
+    }
+  };
+  for (ReductionKind kind :
+       {ReductionKind::Product, ReductionKind::Max, ReductionKind::Min,
+        ReductionKind::And, ReductionKind::Or}) {
+    if (uint32_t axes = getCombinedAxes(rule, factorRow, kind)) {
+      add(kind, axes);
+    }
+  }
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  uint32_t all = (1u << meshShape.size()) - 1;
+  if (interface && interface.isDeviceDependent() &&
+      getGroupSize(all, meshShape) > 1) {
+    add(ReductionKind::Sum, all);
+  }
+  return volumes;
+}
+
+} // namespace mlir::alpa
