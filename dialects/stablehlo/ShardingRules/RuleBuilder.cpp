@@ -252,6 +252,12 @@ std::optional<double> stablehlo::getKnownSplat(Value value) {
 
 bool stablehlo::isKnownZero(Value value) { return getKnownSplat(value) == 0.0; }
 
+bool stablehlo::combinesElements(ValueRange inits) {
+  return llvm::all_of(inits.getTypes(), [](Type type) {
+    return cast<RankedTensorType>(type).getRank() == 0;
+  });
+}
+
 std::optional<ReductionKind> stablehlo::getReductionKind(Region &body) {
   if (!body.hasOneBlock()) {
     return std::nullopt;

@@ -91,6 +91,10 @@ double getNumElements(Type type);
 /// The value that every element of `value` is known to have, if any.
 std::optional<double> getKnownSplat(Value value);
 
+/// Whether a reducer with some initial values combines single elements. One that
+/// combines whole tensors fixes their sizes.
+bool combinesElements(ValueRange inits);
+
 /// The monoid of a reducer with two arguments: the body is a single operation
 /// on the two arguments.
 std::optional<alpa::ReductionKind> getReductionKind(Region &body);

@@ -20,3 +20,30 @@ OpFoldResult ConvertOp::fold(FoldAdaptor) {
   return getOperand().getType() == getType() ? OpFoldResult(getOperand())
                                              : OpFoldResult();
 }
+
+LogicalResult
+AddOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                        ValueRange operands, DictionaryAttr, OpaqueProperties,
+                        RegionRange, SmallVectorImpl<Type> &results) {
+  if (operands.empty()) {
+    return emitOptionalError(location, "needs at least one operand");
+  }
+  FailureOr<Type> type =
+      hlo::inferMostSpecificType(location, operands.getTypes());
+  if (failed(type)) {
+    return failure();
+  }
+  results.push_back(*type);
+  return success();
+}
+
+bool AddOp::isCompatibleReturnTypes(TypeRange lhs, TypeRange rhs) {
+  // The elements' quantization is the verifier's.
+  return llvm::equal(lhs, rhs, [](Type left, Type right) {
+    auto tensor = dyn_cast<RankedTensorType>(right);
+    auto inferred = dyn_cast<RankedTensorType>(left);
+    return tensor && inferred &&
+           hlo::isCompatibleForHloTypeInference(
+               left, tensor.clone(inferred.getElementType()));
+  });
+}

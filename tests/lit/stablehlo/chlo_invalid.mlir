@@ -29,3 +29,35 @@ func.func @other_shape(%x: tensor<3x4xf32>) {
   %0, %1 = "chlo.top_k"(%x) {k = 2 : i64} : (tensor<3x4xf32>) -> (tensor<4x2xf32>, tensor<3x2xi32>)
   return
 }
+
+// -----
+
+func.func @broadcast_shape(%x: tensor<4x8xf32>, %v: tensor<8xf32>) {
+  // expected-error @+1 {{result must have size 4 in dimension 0, but got 8}}
+  %0 = chlo.broadcast_multiply %x, %v : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @constant_like(%x: tensor<?xf32>) {
+  // expected-error @+1 {{value must be of 'f32', but got 'i32'}}
+  %0 = "chlo.constant_like"(%x) {value = 2 : i32} : (tensor<?xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @ragged_groups(%lhs: tensor<11x5xf32>, %rhs: tensor<3x5x7xf32>, %sizes: tensor<4xi64>) {
+  // expected-error @+1 {{size of the rhs group dimension must be 4, but got 3}}
+  %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>} : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<4xi64>) -> tensor<11x7xf32>
+  return
+}
+
+// -----
+
+func.func @ragged_result(%lhs: tensor<11x5xf32>, %rhs: tensor<3x5x7xf32>, %sizes: tensor<3xi64>) {
+  // expected-error @+1 {{result must have size 7 in dimension 1, but got 5}}
+  %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>} : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<3xi64>) -> tensor<11x5xf32>
+  return
+}

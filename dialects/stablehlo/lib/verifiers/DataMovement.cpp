@@ -4,17 +4,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Checks.h"
+#include "Quantization.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::stablehlo::verifiers;
 
 LogicalResult ConstantOp::verify() {
+  RankedTensorType type = getType();
+  auto quantized = dyn_cast<quant::QuantizedType>(type.getElementType());
+  // Quantized elements are given as they are stored.
+  Type expected = quantized ? type.clone(quantized.getStorageType()) : type;
   // (C1)
-  if (getValue().getType() != getType()) {
-    return emitOpError() << "value is of " << getValue().getType()
-                         << ", the result of " << getType();
+  if (getValue().getType() != expected) {
+    return emitOpError() << "value must be of " << expected << ", but got "
+                         << getValue().getType();
   }
   return success();
 }
@@ -27,31 +31,27 @@ LogicalResult IotaOp::verify() {
 
 LogicalResult ReshapeOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
-  // (C1), (C2)
-  if (verifyElementType(*this, "result", getResult(), getOperand()).failed()) {
+  // (C2)
+  if (in.hasStaticShape() && out.hasStaticShape() &&
+      verifySize(*this, "number of result elements", out.getNumElements(),
+                 in.getNumElements())
+          .failed()) {
     return failure();
   }
-  if (in.hasStaticShape() && out.hasStaticShape()) {
-    return verifySize(*this, "number of result elements", out.getNumElements(),
-                      in.getNumElements());
-  }
-  return success();
+  // (C1), (C3)
+  return verifyReshapedAxis(*this, in, out);
 }
 
 LogicalResult BitcastConvertOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
-  auto getBits = [](Type type) -> unsigned {
-    if (auto complex = dyn_cast<ComplexType>(type)) {
-      type = complex.getElementType();
-      return type.isIntOrFloat() ? 2 * type.getIntOrFloatBitWidth() : 0;
-    }
-    return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;
-  };
-  unsigned inBits = getBits(in.getElementType());
-  unsigned outBits = getBits(out.getElementType());
-  if (inBits == 0 || outBits == 0) {
-    return success();
+  // (C2)
+  if (isa<ComplexType>(in.getElementType()) !=
+      isa<ComplexType>(out.getElementType())) {
+    return emitOpError() << "cannot take real elements as complex ones, but "
+                         << "got " << in << " and " << out;
   }
+  unsigned inBits = hlo::getBitWidth(in.getElementType());
+  unsigned outBits = hlo::getBitWidth(out.getElementType());
   // (C1): the wider one lacks a last dimension of the ratio of the widths.
   SmallVector<int64_t> wide(inBits >= outBits ? in.getShape() : out.getShape());
   ArrayRef<int64_t> narrow = inBits >= outBits ? out.getShape() : in.getShape();
@@ -68,9 +68,8 @@ LogicalResult BitcastConvertOp::verify() {
 
 LogicalResult TransposeOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
-  // (C1), (C2)
-  if (verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
-      verifyCount(*this, "permutation entries", getPermutation().size(),
+  // (C2)
+  if (verifyCount(*this, "permutation entries", getPermutation().size(),
                   in.getRank())
           .failed() ||
       verifyDims(*this, "permutation entry", getPermutation(), in.getRank())
@@ -82,15 +81,16 @@ LogicalResult TransposeOp::verify() {
   for (int64_t dim : getPermutation()) {
     shape.push_back(in.getDimSize(dim));
   }
-  return verifyShape(*this, "result", out.getShape(), shape);
+  if (verifyShape(*this, "result", out.getShape(), shape).failed()) {
+    return failure();
+  }
+  // (C1), (C4)
+  return verifyTransposedAxis(*this, in, out, getPermutation());
 }
 
 LogicalResult BroadcastOp::verify() {
   auto shape = llvm::to_vector(getBroadcastSizes());
   llvm::append_range(shape, typeOf(getOperand()).getShape());
-  if (verifyElementType(*this, "result", getResult(), getOperand()).failed()) {
-    return failure();
-  }
   return verifyShape(*this, "result", getType().getShape(), shape);
 }
 
@@ -98,7 +98,7 @@ LogicalResult BroadcastInDimOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
   ArrayRef<int64_t> dims = getBroadcastDimensions();
   // (C1) to (C4)
-  if (verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
+  if (verifySameQuantization(*this, in, out).failed() ||
       verifyCount(*this, "broadcast dimensions", dims.size(), in.getRank())
           .failed() ||
       verifyDims(*this, "broadcast dimension", dims, out.getRank()).failed()) {
@@ -112,7 +112,8 @@ LogicalResult BroadcastInDimOp::verify() {
       return failure();
     }
   }
-  return success();
+  // (C6)
+  return verifyBroadcastAxis(*this, in, out, dims);
 }
 
 LogicalResult ConcatenateOp::verify() {
@@ -243,10 +244,4 @@ LogicalResult PadOp::verify() {
     shape.push_back(static_cast<int64_t>(padded));
   }
   return verifyShape(*this, "result", getType().getShape(), shape);
-}
-
-LogicalResult GetDimensionSizeOp::verify() {
-  // (C1)
-  return verifyDim(*this, "dimension", getDimension(),
-                   typeOf(getOperand()).getRank());
 }
