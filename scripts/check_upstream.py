@@ -51,7 +51,8 @@ def functions_of(text: str) -> list[str]:
     ends = [*starts, len(bare)][1:]
     if len(starts) < 2 or re.search(r"^module", bare, re.M):
         return [text]
-    preamble = "".join(re.findall(r"^[#!]\w+ = .*\n", bare, re.M))
+    aliases = re.findall(r"^[#!]\w+ = .*\n", bare[starts[0] :], re.M)
+    preamble = bare[: starts[0]] + "".join(aliases)
     pieces = [bare[a:b] for a, b in zip(starts, ends, strict=True)]
     named = [re.findall(r"@([\w.$-]+)", piece) for piece in pieces]
     place = {names[0]: index for index, names in enumerate(named)}

@@ -7,33 +7,6 @@
 using namespace mlir;
 using namespace mlir::stablehlo;
 
-//===----------------------------------------------------------------------===//
-// Sizes of which some are unknown: `[16, ?]`
-//===----------------------------------------------------------------------===//
-
-static ParseResult parseDimSizes(AsmParser &parser,
-                                 SmallVectorImpl<int64_t> &sizes) {
-  return parser.parseCommaSeparatedList(
-      AsmParser::Delimiter::Square, [&]() -> ParseResult {
-        sizes.push_back(ShapedType::kDynamic);
-        return succeeded(parser.parseOptionalQuestion())
-                   ? success()
-                   : parser.parseInteger(sizes.back());
-      });
-}
-
-static void printDimSizes(AsmPrinter &printer, ArrayRef<int64_t> sizes) {
-  printer << '[';
-  llvm::interleaveComma(sizes, printer, [&](int64_t size) {
-    if (ShapedType::isDynamic(size)) {
-      printer << '?';
-    } else {
-      printer << size;
-    }
-  });
-  printer << ']';
-}
-
 #include "stablehlo/dialect/StablehloEnums.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -41,6 +14,22 @@ static void printDimSizes(AsmPrinter &printer, ArrayRef<int64_t> sizes) {
 
 #define GET_TYPEDEF_CLASSES
 #include "stablehlo/dialect/StablehloTypes.cpp.inc"
+
+/// Sizes of which some are unknown: `16, ?`.
+static FailureOr<SmallVector<int64_t>>
+parseBounds(AsmParser &parser, AsmParser::Delimiter delimiter) {
+  SmallVector<int64_t> bounds;
+  auto parseBound = [&]() -> ParseResult {
+    bounds.push_back(ShapedType::kDynamic);
+    return succeeded(parser.parseOptionalQuestion())
+               ? success()
+               : parser.parseInteger(bounds.back());
+  };
+  if (parser.parseCommaSeparatedList(delimiter, parseBound)) {
+    return failure();
+  }
+  return bounds;
+}
 
 void StablehloDialect::registerAttributes() {
   addAttributes<
@@ -56,6 +45,18 @@ void StablehloDialect::registerTypes() {
       >();
 }
 
+/// `<bounds = [16, ?]>`.
+static Attribute parseTypeExtensions(AsmParser &parser) {
+  FailureOr<SmallVector<int64_t>> bounds = failure();
+  if (parser.parseLess() || parser.parseKeyword("bounds") ||
+      parser.parseEqual() ||
+      failed(bounds = parseBounds(parser, AsmParser::Delimiter::Square)) ||
+      parser.parseGreater()) {
+    return {};
+  }
+  return TypeExtensionsAttr::get(parser.getContext(), *bounds);
+}
+
 Attribute StablehloDialect::parseAttribute(DialectAsmParser &parser,
                                            Type type) const {
   StringRef mnemonic;
@@ -65,7 +66,8 @@ Attribute StablehloDialect::parseAttribute(DialectAsmParser &parser,
   if (result.has_value()) {
     return succeeded(*result) ? attr : Attribute();
   }
-  return keepText(parser, *this, type);
+  return mnemonic == "type_extensions" ? parseTypeExtensions(parser)
+                                       : keepText(parser, *this, type);
 }
 
 void StablehloDialect::printAttribute(Attribute attr,
@@ -91,6 +93,23 @@ void StablehloDialect::printType(Type type, DialectAsmPrinter &printer) const {
 //===----------------------------------------------------------------------===//
 // TypeExtensionsAttr
 //===----------------------------------------------------------------------===//
+
+Attribute TypeExtensionsAttr::parse(AsmParser &parser, Type) {
+  auto bounds = parseBounds(parser, AsmParser::Delimiter::LessGreater);
+  return failed(bounds) ? Attribute() : get(parser.getContext(), *bounds);
+}
+
+void TypeExtensionsAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  llvm::interleaveComma(getBounds(), printer, [&](int64_t bound) {
+    if (ShapedType::isDynamic(bound)) {
+      printer << '?';
+    } else {
+      printer << bound;
+    }
+  });
+  printer << '>';
+}
 
 LogicalResult TypeExtensionsAttr::verifyEncoding(
     ArrayRef<int64_t> shape, Type,

@@ -36,8 +36,9 @@ static bool holds(quant::QuantizedType type, ArrayRef<double> scales,
 }
 
 static bool hasKnownStorage(quant::QuantizedType type) {
-  return llvm::is_contained({2u, 4u, 8u, 16u, 32u},
-                            type.getStorageTypeIntegralWidth());
+  auto storage = dyn_cast<IntegerType>(type.getStorageType());
+  return storage && !storage.isSigned() &&
+         llvm::is_contained({2u, 4u, 8u, 16u, 32u}, storage.getWidth());
 }
 
 bool hlo::isQuantizedPerTensor(Type type) {

@@ -36,14 +36,3 @@ AddOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
   results.push_back(*type);
   return success();
 }
-
-bool AddOp::isCompatibleReturnTypes(TypeRange lhs, TypeRange rhs) {
-  // The elements' quantization is the verifier's.
-  return llvm::equal(lhs, rhs, [](Type left, Type right) {
-    auto tensor = dyn_cast<RankedTensorType>(right);
-    auto inferred = dyn_cast<RankedTensorType>(left);
-    return tensor && inferred &&
-           hlo::isCompatibleForHloTypeInference(
-               left, tensor.clone(inferred.getElementType()));
-  });
-}

@@ -25,7 +25,7 @@ func.func @negative(%x: tensor<4xf32>) {
 // -----
 
 func.func @other_shape(%x: tensor<3x4xf32>) {
-  // expected-error @+1 {{results must have the operand's shape with k = 2 last, but got 'tensor<4x2xf32>'}}
+  // expected-error @+1 {{result must be of 'tensor<3x2xf32>', but got 'tensor<4x2xf32>'}}
   %0, %1 = "chlo.top_k"(%x) {k = 2 : i64} : (tensor<3x4xf32>) -> (tensor<4x2xf32>, tensor<3x2xi32>)
   return
 }

@@ -9,7 +9,7 @@ func.func @dimension_size(%x: tensor<?x8xf32>) -> tensor<i32> {
 // -----
 
 func.func @set_size(%x: tensor<4x8xf32>, %n: tensor<i32>) {
-  // expected-error @+1 {{result must be of 'tensor<4x?xf32, #stablehlo.type_extensions<bounds = [?, 8]>>', but got 'tensor<4x9xf32>'}}
+  // expected-error @+1 {{result must be of 'tensor<4x?xf32, #stablehlo.bounds<?, 8>>', but got 'tensor<4x9xf32>'}}
   %0 = stablehlo.set_dimension_size %x, %n, dim = 1 : (tensor<4x8xf32>, tensor<i32>) -> tensor<4x9xf32>
   return
 }
@@ -116,12 +116,13 @@ func.func private @bounds(tensor<?x?xf32, #stablehlo.type_extensions<bounds = [4
 // -----
 
 // expected-error @+1 {{dimension 0 is of size 3 and has a bound, 4; only a dynamic one may}}
-func.func private @static_bound(tensor<3xf32, #stablehlo.type_extensions<bounds = [4]>>)
+func.func private @static_bound(tensor<3xf32, #stablehlo.bounds<4>>)
 
 // -----
 
-func.func @above_bound(%x: tensor<?xf32, #stablehlo.type_extensions<bounds = [4]>>, %y: tensor<5xf32>) {
-  // expected-error @+1 {{}}
-  %0 = stablehlo.add %x, %y : (tensor<?xf32, #stablehlo.type_extensions<bounds = [4]>>, tensor<5xf32>) -> tensor<5xf32>
+func.func @above_bound(%x: tensor<?xf32, #stablehlo.bounds<4>>, %y: tensor<5xf32>) {
+  // expected-error @+2 {{size 5 is above the bound 4}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = stablehlo.add %x, %y : (tensor<?xf32, #stablehlo.bounds<4>>, tensor<5xf32>) -> tensor<5xf32>
   return
 }

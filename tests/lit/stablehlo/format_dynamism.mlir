@@ -8,8 +8,8 @@
 func.func @sizes(%x: tensor<?x8xf32>, %n: tensor<i32>) -> tensor<i32> {
   // CHECK: stablehlo.get_dimension_size %{{.*}}, dim = 0 : (tensor<?x8xf32>) -> tensor<i32>
   %0 = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x8xf32>) -> tensor<i32>
-  // CHECK: stablehlo.set_dimension_size %{{.*}}, %{{.*}}, dim = 1 : (tensor<?x8xf32>, tensor<i32>) -> tensor<?x?xf32, #stablehlo.type_extensions<bounds = [?, 8]>>
-  %1 = stablehlo.set_dimension_size %x, %n, dim = 1 : (tensor<?x8xf32>, tensor<i32>) -> tensor<?x?xf32, #stablehlo.type_extensions<bounds = [?, 8]>>
+  // CHECK: stablehlo.set_dimension_size %{{.*}}, %{{.*}}, dim = 1 : (tensor<?x8xf32>, tensor<i32>) -> tensor<?x?xf32, #stablehlo.bounds<?, 8>>
+  %1 = stablehlo.set_dimension_size %x, %n, dim = 1 : (tensor<?x8xf32>, tensor<i32>) -> tensor<?x?xf32, #stablehlo.bounds<?, 8>>
   return %0 : tensor<i32>
 }
 

@@ -48,9 +48,9 @@ func.func @zero_point(%x: tensor<4x!quant.uniform<i8:f32, 0.5:300>>) {
 
 // -----
 
-func.func @transposed_axis(%x: tensor<4x2x!quant.uniform<i8:f32:1, {0.5, 0.25}>>) {
+func.func @transposed_axis(%x: tensor<2x2x!quant.uniform<i8:f32:1, {0.5, 0.25}>>) {
   // expected-error @+1 {{operand is quantized along dimension 1, the result along 0 of the operand}}
-  %0 = stablehlo.transpose %x, dims = [0, 1] : (tensor<4x2x!quant.uniform<i8:f32:1, {0.5, 0.25}>>) -> tensor<4x2x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
+  %0 = stablehlo.transpose %x, dims = [0, 1] : (tensor<2x2x!quant.uniform<i8:f32:1, {0.5, 0.25}>>) -> tensor<2x2x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
   return
 }
 
@@ -65,7 +65,7 @@ func.func @reshaped_axis(%x: tensor<4x2x!quant.uniform<i8:f32:1, {0.5, 0.25}>>) 
 // -----
 
 func.func @broadcast_axis(%x: tensor<1x!quant.uniform<i8:f32:0, {0.5}>>) {
-  // expected-error @+1 {{scales and zero points must be the same}}
+  // expected-error @+1 {{result must have the operand's one scale and zero point everywhere}}
   %0 = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<1x!quant.uniform<i8:f32:0, {0.5}>>) -> tensor<2x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
   return
 }

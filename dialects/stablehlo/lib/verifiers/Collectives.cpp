@@ -67,14 +67,9 @@ static LogicalResult verifyGroups(Operation *op, DenseIntElementsAttr groups,
   return success();
 }
 
-/// How many devices gather or scatter together, dynamic where the groups do not
-/// say: a channel without global ids joins all partitions of the replicas.
-static int64_t getGroupSize(DenseIntElementsAttr groups,
-                            std::optional<ChannelHandleAttr> channel = {},
-                            bool areGlobal = true) {
-  bool joinsPartitions = channel && channel->getHandle() > 0 && !areGlobal;
-  return groups.empty() || joinsPartitions ? ShapedType::kDynamic
-                                           : groups.getType().getDimSize(1);
+/// Devices of a group, dynamic where the groups do not say.
+static int64_t getGroupSize(DenseIntElementsAttr groups) {
+  return groups.empty() ? ShapedType::kDynamic : groups.getType().getDimSize(1);
 }
 
 static LogicalResult verifyChannel(Operation *op, bool areGlobal,
@@ -85,18 +80,16 @@ static LogicalResult verifyChannel(Operation *op, bool areGlobal,
   return success();
 }
 
-/// `whole` is `part` times the size of a group; at least a multiple of it.
+/// `whole` is several times `part`. How often depends on how many partitions a
+/// replica has, where ids are not global.
 static LogicalResult verifyMultiple(Operation *op, StringRef name,
-                                    int64_t whole, int64_t part,
-                                    int64_t groupSize) {
-  if (ShapedType::isDynamic(whole) || ShapedType::isDynamic(part)) {
-    return success();
-  }
-  if (part == 0 || whole % part != 0) {
+                                    int64_t whole, int64_t part) {
+  if (!ShapedType::isDynamic(whole) && !ShapedType::isDynamic(part) &&
+      (part == 0 || whole == 0 || whole % part != 0)) {
     return op->emitOpError() << name << " " << whole
-                             << " must be a multiple of " << part;
+                             << " must be a multiple of " << part << ", above 0";
   }
-  return verifySize(op, (name + " in parts").str(), whole / part, groupSize);
+  return success();
 }
 
 /// A size times or over the number of devices; dynamic if one of them is or if
@@ -139,8 +132,6 @@ LogicalResult AllGatherOp::verify() {
     return failure();
   }
   auto dim = static_cast<int64_t>(getAllGatherDim());
-  int64_t count = getGroupSize(getReplicaGroups(), getChannelHandle(),
-                               getUseGlobalDeviceIds());
   for (auto [operand, result] : llvm::zip_equal(getOperands(), getResults())) {
     RankedTensorType type = typeOf(operand);
     // (C1), (C6)
@@ -149,7 +140,7 @@ LogicalResult AllGatherOp::verify() {
         verifyElementType(*this, "result", result, operand).failed() ||
         verifyOtherSizes(*this, type, typeOf(result), dim).failed() ||
         verifyMultiple(*this, "result size", typeOf(result).getDimSize(dim),
-                       type.getDimSize(dim), count)
+                       type.getDimSize(dim))
             .failed()) {
       return failure();
     }
@@ -200,12 +191,10 @@ LogicalResult ReduceScatterOp::verify() {
     return failure();
   }
   // (C8), (C9)
-  int64_t count = getGroupSize(getReplicaGroups(), getChannelHandle(),
-                               getUseGlobalDeviceIds());
   return failure(
       verifyOtherSizes(*this, type, getType(), dim).failed() ||
       verifyMultiple(*this, "size of the scatter dimension",
-                     type.getDimSize(dim), getType().getDimSize(dim), count)
+                     type.getDimSize(dim), getType().getDimSize(dim))
           .failed() ||
       verifyAccumulated(*this, "result", getResult(), getComputation())
           .failed());

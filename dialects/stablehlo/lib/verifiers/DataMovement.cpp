@@ -97,8 +97,9 @@ LogicalResult BroadcastOp::verify() {
 LogicalResult BroadcastInDimOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
   ArrayRef<int64_t> dims = getBroadcastDimensions();
+  bool isPerAxis = hlo::isQuantizedPerAxis(in.getElementType());
   // (C1) to (C4)
-  if (verifySameQuantization(*this, in, out).failed() ||
+  if ((!isPerAxis && verifySameQuantization(*this, in, out).failed()) ||
       verifyCount(*this, "broadcast dimensions", dims.size(), in.getRank())
           .failed() ||
       verifyDims(*this, "broadcast dimension", dims, out.getRank()).failed()) {
@@ -174,6 +175,13 @@ LogicalResult ReverseOp::verify() {
   return verifyDims(*this, "dimension", getDimensions(), getType().getRank());
 }
 
+/// The size of a dimension, or what bounds it.
+static int64_t getLargestSize(RankedTensorType type, int64_t dim) {
+  ArrayRef<int64_t> bounds = hlo::encodingToBounds(type.getEncoding());
+  return type.isDynamicDim(dim) && !bounds.empty() ? bounds[dim]
+                                                   : type.getDimSize(dim);
+}
+
 LogicalResult SliceOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
   int64_t rank = in.getRank();
@@ -190,9 +198,10 @@ LogicalResult SliceOp::verify() {
   for (int64_t i = 0; i < rank; ++i) {
     int64_t start = getStartIndices()[i], limit = getLimitIndices()[i],
             step = getStrides()[i];
+    int64_t most = getLargestSize(in, i);
     // (C3), (C4)
     if (start < 0 || limit < start || step < 1 ||
-        (!in.isDynamicDim(i) && limit > in.getDimSize(i))) {
+        (!ShapedType::isDynamic(most) && limit > most)) {
       return emitOpError() << "range " << start << ":" << limit << ":" << step
                            << " does not fit dimension " << i << " of " << in;
     }
@@ -228,12 +237,13 @@ LogicalResult PadOp::verify() {
       return emitOpError() << "interior padding " << interior[dim]
                            << " of dimension " << dim << " is negative";
     }
-    if (in.isDynamicDim(dim)) {
-      shape.push_back(ShapedType::kDynamic);
+    int64_t most = getLargestSize(in, dim);
+    shape.push_back(ShapedType::kDynamic);
+    if (ShapedType::isDynamic(most)) {
       continue;
     }
     // (C4)
-    __int128 size = in.getDimSize(dim);
+    __int128 size = most;
     __int128 padded = size + low[dim] + high[dim] +
                       (size > 0 ? (size - 1) * interior[dim] : 0);
     if (padded < 0 || padded > std::numeric_limits<int64_t>::max()) {
@@ -241,7 +251,9 @@ LogicalResult PadOp::verify() {
                            << ", " << interior[dim]
                            << " leaves no size of dimension " << dim;
     }
-    shape.push_back(static_cast<int64_t>(padded));
+    if (!in.isDynamicDim(dim)) {
+      shape.back() = static_cast<int64_t>(padded);
+    }
   }
   return verifyShape(*this, "result", getType().getShape(), shape);
 }

@@ -31,7 +31,8 @@ static LogicalResult verifyChannelType(Operation *op, ChannelHandleAttr channel,
   if (channel.getType() != expected) {
     return op->emitOpError()
            << "a transfer " << (isHostTransfer ? "with the host" : "of devices")
-           << " needs a channel of type " << expected << ", but got "
+           << " needs a channel of type "
+           << static_cast<int64_t>(expected) << ", but got "
            << channel.getType();
   }
   return success();

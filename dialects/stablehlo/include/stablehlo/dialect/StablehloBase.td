@@ -200,16 +200,18 @@ def HLO_OutputOperandAlias : HLO_Attr<"OutputOperandAlias", "output_operand_alia
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
-def HLO_TypeExtensions : HLO_Attr<"TypeExtensions", "type_extensions",
+def HLO_TypeExtensions : HLO_Attr<"TypeExtensions", "bounds",
     [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let summary = "bounds of the dynamic dimensions of a tensor, as its encoding";
   let description = [{
     ```
-    tensor<?x8xf32, #stablehlo.type_extensions<bounds = [16, ?]>>
+    tensor<?x8xf32, #stablehlo.bounds<16, ?>>
     ```
+
+    An older form is read, too: `#stablehlo.type_extensions<bounds = [16, ?]>`.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$bounds);
-  let assemblyFormat = "`<` `bounds` `=` ` ` custom<DimSizes>($bounds) `>`";
+  let hasCustomAssemblyFormat = 1;
 }
 
 def HLO_ResultAccuracy : HLO_Attr<"ResultAccuracy", "result_accuracy"> {

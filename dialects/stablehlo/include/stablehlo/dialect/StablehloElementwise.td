@@ -87,7 +87,9 @@ def HLO_AddOp : HLO_Op<"add",
         ::mlir::ValueRange operands, ::mlir::DictionaryAttr attributes,
         ::mlir::OpaqueProperties properties, ::mlir::RegionRange regions,
         ::llvm::SmallVectorImpl<::mlir::Type> &results);
-    static bool isCompatibleReturnTypes(::mlir::TypeRange lhs, ::mlir::TypeRange rhs);
+    static bool isCompatibleReturnTypes(::mlir::TypeRange lhs, ::mlir::TypeRange rhs) {
+      return ::mlir::hlo::isCompatibleForHloTypeInference(lhs, rhs);
+    }
   }];
   let hasVerifier = 1;
 }
