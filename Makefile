@@ -26,7 +26,7 @@ VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
 .PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest optimised bench format build setup wheel clean \
-  sanitize fuzz coverage pass-docs
+  sanitize fuzz coverage pass-docs check-upstream
 
 all: build
 
@@ -117,6 +117,15 @@ $(BUILD)-%/build.ninja: | $(SYSTEM_STAMP) $(VENV_STAMP)
 	@scripts/install_system_packages.sh requirements/apt-checks.txt
 	@$(RUN) cmake -S . -B $(BUILD)-$* -G Ninja -DCMAKE_BUILD_TYPE=Release -DMLIR_DIR=$(MLIR_CMAKE) \
 	  -DCMAKE_C_COMPILER=$(LLVM_BIN)/clang -DCMAKE_CXX_COMPILER=$(LLVM_BIN)/clang++ -DSTABLEHLO_ALPA_INSTRUMENT=$*
+
+# Which of upstream's test programs the bundled StableHLO accepts and refuses as upstream does: STABLEHLO is a checkout
+# of openxla/stablehlo, UPSTREAM_OPT its stablehlo-opt if it is built.
+STABLEHLO ?=
+UPSTREAM_OPT ?=
+check-upstream: build
+	$(if $(STABLEHLO),,$(error STABLEHLO must name a checkout of openxla/stablehlo))
+	@$(RUN) python scripts/check_upstream.py $(STABLEHLO) --tool $(BUILD)/bin/stablehlo-alpa-opt --list \
+	  $(if $(UPSTREAM_OPT),--reference $(UPSTREAM_OPT))
 
 pass-docs: $(SYSTEM_STAMP)
 	@scripts/make_pass_docs.sh $(LLVM_BIN) > docs/passes.md

@@ -8,6 +8,7 @@
 #   list(APPEND ALPA_MLIR_ROOTS MLIRArithDialect)
 set(ALPA_MLIR_ROOTS
   MLIRIR MLIRParser MLIRPass MLIRTransforms MLIRTransformUtils MLIRFuncDialect MLIRFuncInlinerExtension
+  MLIRQuantDialect MLIRShapeDialect
   MLIRInferTypeOpInterface MLIRSideEffectInterfaces MLIRBytecodeWriter MLIRAnalysis MLIRRewrite
   LLVMSupport LLVMCore LLVMTargetParser LLVMBinaryFormat LLVMRemarks LLVMBitstreamReader LLVMDemangle)
 

@@ -4,6 +4,8 @@
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Quant/IR/Quant.h"
+#include "mlir/Dialect/Shape/IR/Shape.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -154,7 +156,7 @@ void registerAlpaPipelines() {
 
 void registerAlpaDialects(DialectRegistry &registry) {
   registry.insert<func::FuncDialect, AlpaDialect, stablehlo::StablehloDialect,
-                  chlo::ChloDialect>();
+                  chlo::ChloDialect, quant::QuantDialect, shape::ShapeDialect>();
   func::registerInlinerExtension(registry);
   stablehlo::registerDataFlow(registry);
   stablehlo::registerShardingRules(registry);

@@ -6,8 +6,37 @@
 #include "mlir/IR/Builders.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::alpa {
+
+/// Whether an operator, or one in its regions, uses what some others make.
+static bool usesAny(Operation *op, const llvm::SetVector<Operation *> &makers) {
+  return op
+      ->walk([&](Operation *inner) {
+        bool isUser = llvm::any_of(inner->getOperands(), [&](Value operand) {
+          return makers.contains(operand.getDefiningOp());
+        });
+        return isUser ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// What uses the parts' results before the last part, the constraints and
+/// reshards of theirs, comes behind it.
+static void moveUsersBehind(Operation *first, Operation *joined) {
+  llvm::SetVector<Operation *> late;
+  late.insert(joined);
+  for (Operation *op = first; op != joined; op = op->getNextNode()) {
+    if (usesAny(op, late)) {
+      late.insert(op);
+    }
+  }
+  for (auto [op, before] :
+       llvm::zip(llvm::drop_begin(late), llvm::drop_end(late))) {
+    op->moveAfter(before);
+  }
+}
 
 void joinBarriers(Block &block) {
   llvm::MapVector<Attribute, SmallVector<Operation *>> groups;
@@ -32,6 +61,9 @@ void joinBarriers(Block &block) {
         operands);
     for (auto [part, result] : llvm::zip(parts, joined.getResults())) {
       part->getResult(0).replaceAllUsesWith(result);
+    }
+    moveUsersBehind(parts.front(), joined);
+    for (Operation *part : parts) {
       part->erase();
     }
   }

@@ -9,6 +9,7 @@
 #include "cpp/analysis/Liveness.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/analysis/Work.h"
+#include "cpp/capi/BooleanElements.h"
 #include "cpp/capi/GraphArrays.h"
 #include "cpp/capi/Result.h"
 #include "mlir/IR/Diagnostics.h"
@@ -48,7 +49,7 @@ public:
   /// `isPlanned`: the module is analysed or inlined, which needs its regions
   /// known.
   Session(AlpaResult &result, AlpaStringRef text, bool isPlanned = true)
-      : result(result), source(text.data, text.length) {
+      : result(result), source(packBooleans(toRef(text))) {
     registerPassesOnce();
     DialectRegistry registry;
     registerAlpaDialects(registry);
@@ -214,7 +215,7 @@ AlpaResult *alpaRunPipeline(AlpaStringRef text, AlpaStringRef pipeline,
   std::string printed;
   llvm::raw_string_ostream stream(printed);
   session.getModule().print(stream, flags);
-  result->addList("text", {std::move(printed)});
+  result->addList("text", {unpackBooleans(printed)});
   result->addList("remarks", session.takeRemarks());
   return result;
 }
@@ -431,7 +432,7 @@ AlpaResult *alpaGetSubmodules(AlpaStringRef text) {
     llvm::raw_string_ostream stream(printed);
     alone->print(stream,
                  OpPrintingFlags().printGenericOpForm().enableDebugInfo());
-    texts.push_back(std::move(printed));
+    texts.push_back(unpackBooleans(printed));
   }
   result->addList("names", std::move(names));
   result->addList("texts", std::move(texts));

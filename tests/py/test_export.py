@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 from models import mlp
 from test_models import MATRIX, QUICK, SLOW, Run, assert_trees_close, compare
@@ -73,3 +75,32 @@ def test_wrong_options_are_refused() -> None:
     assert "mhlo.sharding" in plan.export("gspmd")
     for form in ("shardy", "gspmd"):
         assert "alpa." not in plan.export(form)
+
+
+def remembering_little(w: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A step with barriers of several values: of `jax.checkpoint`, and one at the end."""
+
+    def loss(w: jax.Array) -> jax.Array:
+        layer = jax.checkpoint(lambda y: jnp.tanh(y @ w))
+        return jnp.sum(layer(layer(x)) ** 2)
+
+    gradient = jax.grad(loss)(w)
+    return jax.lax.optimization_barrier((w - gradient, gradient))
+
+
+WEIGHTS, INPUTS = np.eye(16, dtype=np.float32) / 2, np.ones((8, 16), np.float32)
+
+
+@pytest.mark.parametrize("form", ["shardy", "gspmd"])
+def test_barriers_of_several_values_are_exported(form: str) -> None:
+    method = ShardParallel(mesh_shape=(2, 4))
+    plan = stablehlo_alpa.parallelize(remembering_little, method=method).plan(WEIGHTS, INPUTS)
+    assert "optimization_barrier" in plan.export(form)
+
+
+@pytest.mark.slow
+def test_barriers_of_several_values_compute_the_same() -> None:
+    method = ShardParallel(mesh_shape=(2, 4), backend="shardy")
+    found = stablehlo_alpa.parallelize(remembering_little, method=method)(WEIGHTS, INPUTS)
+    expected = jax.jit(remembering_little)(WEIGHTS, INPUTS)
+    assert_trees_close(found, expected, 1e-5, "results")

@@ -41,16 +41,19 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
     ArrayRef<int64_t> reduced = reduce.getDimensions();
     unsigned numInputs = reduce.getInputs().size();
     std::optional<ReductionKind> kind = getSplitKind(reduce);
+    bool isElementwise = combinesElements(reduce.getInitValues());
     RuleBuilder builder(op);
     int64_t resultDim = 0;
     for (int64_t dim = 0; dim < builder.getOperandRank(0); ++dim) {
       int64_t size = builder.getOperandSize(0, dim);
       DimFactors factors;
       if (llvm::is_contained(reduced, dim)) {
-        factors = kind ? builder.addFactor(size, FactorKind::Reduction, *kind)
+        factors = kind && isElementwise
+                      ? builder.addFactor(size, FactorKind::Reduction, *kind)
                        : builder.addReplicated(size);
       } else {
-        factors = builder.addParallel(size);
+        factors = isElementwise ? builder.addParallel(size)
+                                : builder.addReplicated(size);
         for (unsigned i = 0; i < op->getNumResults(); ++i) {
           builder.appendResult(i, resultDim, factors);
         }

@@ -229,6 +229,12 @@ double stablehlo::getNumElements(Value value) {
   return getNumElements(value.getType());
 }
 
+bool stablehlo::combinesElements(ValueRange inits) {
+  return llvm::all_of(inits.getTypes(), [](Type type) {
+    return cast<RankedTensorType>(type).getRank() == 0;
+  });
+}
+
 std::optional<ReductionKind> stablehlo::getReductionKind(Region &body) {
   if (!body.hasOneBlock()) {
     return std::nullopt;

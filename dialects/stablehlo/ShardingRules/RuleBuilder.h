@@ -94,6 +94,10 @@ bool keepsShares(Type from, Type to);
 double getNumElements(Value value);
 double getNumElements(Type type);
 
+/// Whether a reducer with some initial values combines single elements. One that
+/// combines whole tensors fixes their sizes.
+bool combinesElements(ValueRange inits);
+
 /// The monoid of a reducer with two arguments: the body is a single operation
 /// on the two arguments.
 std::optional<alpa::ReductionKind> getReductionKind(Region &body);

@@ -46,7 +46,8 @@ struct ReduceWindowRule : RuleModel<ReduceWindowRule, ReduceWindowOp> {
     unsigned numInputs = window.getInputs().size();
     RuleBuilder builder(op);
     for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
-      if (!isOne(window.getWindowDimensions(), dim) ||
+      if (!combinesElements(window.getInitValues()) ||
+          !isOne(window.getWindowDimensions(), dim) ||
           !isOne(window.getWindowStrides(), dim) ||
           !isOne(window.getBaseDilations(), dim) ||
           !isOne(window.getWindowDilations(), dim) ||

@@ -79,6 +79,26 @@ void stablehlo::printVariadicSameOperandsAndResultType(OpAsmPrinter &printer,
   printOneOrFunctionType(printer, llvm::to_vector(types), result);
 }
 
+ParseResult stablehlo::parseTupleOpType(OpAsmParser &parser,
+                                        SmallVectorImpl<Type> &operands,
+                                        Type &result) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseType(result)) {
+    return failure();
+  }
+  auto tuple = dyn_cast<TupleType>(result);
+  if (!tuple) {
+    return parser.emitError(loc) << "expected a tuple, but got " << result;
+  }
+  llvm::append_range(operands, tuple.getTypes());
+  return success();
+}
+
+void stablehlo::printTupleOpType(OpAsmPrinter &printer, Operation *, TypeRange,
+                                 Type result) {
+  printer << result;
+}
+
 /// The real counterpart of a tensor of complex numbers, or null.
 static Type realTypeOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);

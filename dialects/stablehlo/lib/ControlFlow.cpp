@@ -27,28 +27,54 @@ void WhileOp::getAsmBlockArgumentNames(Region &region,
   }
 }
 
+/// `(%iterArg = %x)`; without arguments, `(%x)`, where the regions have their
+/// own.
+static ParseResult
+parseLoopValues(OpAsmParser &parser,
+                SmallVectorImpl<OpAsmParser::Argument> &arguments,
+                SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands) {
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseValue = [&]() -> ParseResult {
+    OpAsmParser::UnresolvedOperand value;
+    if (parser.parseOperand(value)) {
+      return failure();
+    }
+    if (failed(parser.parseOptionalEqual())) {
+      operands.push_back(value);
+      return success();
+    }
+    arguments.emplace_back().ssaName = value;
+    return parser.parseOperand(operands.emplace_back());
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseValue)) {
+    return failure();
+  }
+  if (!arguments.empty() && arguments.size() != operands.size()) {
+    return parser.emitError(loc, "expected a name for all values or for none");
+  }
+  return success();
+}
+
 ParseResult WhileOp::parse(OpAsmParser &parser, OperationState &state) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   SmallVector<OpAsmParser::Argument> arguments;
-  auto parsePair = [&]() -> ParseResult {
-    return failure(parser.parseArgument(arguments.emplace_back()) ||
-                   parser.parseEqual() ||
-                   parser.parseOperand(operands.emplace_back()));
-  };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parsePair)) {
+  SmallVector<Type> types;
+  if (parseLoopValues(parser, arguments, operands) ||
+      (!operands.empty() &&
+       (parser.parseColon() || parser.parseTypeList(types)))) {
     return failure();
   }
-  SmallVector<Type> types;
-  if (!operands.empty() &&
-      (parser.parseColon() || parser.parseTypeList(types))) {
-    return failure();
+  auto function =
+      types.size() == 1 ? dyn_cast<FunctionType>(types.front()) : FunctionType();
+  if (function) {
+    types = llvm::to_vector(function.getInputs());
   }
   if (parser.resolveOperands(operands, types, loc, state.operands) ||
       parser.parseOptionalAttrDictWithKeyword(state.attributes)) {
     return failure();
   }
-  state.addTypes(types);
+  state.addTypes(function ? function.getResults() : ArrayRef<Type>(types));
   for (auto [argument, type] : llvm::zip(arguments, types)) {
     argument.type = type;
   }
@@ -59,21 +85,33 @@ ParseResult WhileOp::parse(OpAsmParser &parser, OperationState &state) {
 }
 
 void WhileOp::print(OpAsmPrinter &printer) {
+  // Types may differ where sizes are unknown.
+  bool isUniform = getResultTypes() == getOperandTypes() &&
+                   getCond().getArgumentTypes() == getOperandTypes() &&
+                   getBody().getArgumentTypes() == getOperandTypes();
   printer << '(';
-  llvm::interleaveComma(llvm::zip(getCond().getArguments(), getOperands()),
-                        printer, [&](auto pair) {
-                          auto [argument, operand] = pair;
-                          printer << argument << " = " << operand;
-                        });
+  if (isUniform) {
+    llvm::interleaveComma(llvm::zip(getCond().getArguments(), getOperands()),
+                          printer, [&](auto pair) {
+                            auto [argument, operand] = pair;
+                            printer << argument << " = " << operand;
+                          });
+  } else {
+    printer << getOperands();
+  }
   printer << ')';
   if (getNumOperands() > 0) {
     printer << " : ";
-    llvm::interleaveComma(getOperandTypes(), printer);
+    if (isUniform) {
+      llvm::interleaveComma(getOperandTypes(), printer);
+    } else {
+      printer.printFunctionalType(*this);
+    }
   }
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());
   printer.printNewline();
   printer << "cond ";
-  printer.printRegion(getCond(), /*printEntryBlockArgs=*/false);
+  printer.printRegion(getCond(), /*printEntryBlockArgs=*/!isUniform);
   printer << " do ";
-  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/!isUniform);
 }

@@ -1,5 +1,6 @@
 //===- ConvolutionFormat.cpp - pretty form of convolutions ----------------===//
 
+#include "StructFormat.h"
 #include "stablehlo/dialect/AssemblyFormat.h"
 
 using namespace mlir;
@@ -79,10 +80,8 @@ static void printLabels(AsmPrinter &printer, char firstName, int64_t first,
       printer << firstName;
     } else if (dim == second) {
       printer << secondName;
-    } else if (number != spatial.end()) {
-      printer << (number - spatial.begin());
     } else {
-      printer << '?';
+      printer << (number - spatial.begin());
     }
   }
   printer << ']';
@@ -117,6 +116,71 @@ void stablehlo::printConvolutionDimensions(AsmPrinter &printer,
   printLabels(printer, 'b', dims.getOutputBatchDimension(), 'f',
               dims.getOutputFeatureDimension(),
               dims.getOutputSpatialDimensions());
+}
+
+/// Every dimension has one label.
+static bool isLabelled(int64_t first, int64_t second,
+                       ArrayRef<int64_t> spatial) {
+  auto dims = llvm::to_vector(spatial);
+  dims.append({first, second});
+  llvm::sort(dims);
+  return llvm::equal(dims, llvm::seq<int64_t>(0, dims.size()));
+}
+
+Attribute ConvDimensionNumbersAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess()) {
+    return {};
+  }
+  if (failed(parser.parseOptionalKeyword("raw"))) {
+    ConvDimensionNumbersAttr attr;
+    if (parseConvolutionDimensions(parser, attr) || parser.parseGreater()) {
+      return {};
+    }
+    return attr;
+  }
+  int64_t numbers[6] = {};
+  SmallVector<int64_t> input, kernel, output;
+  if (parseStruct(parser, {{"input_batch_dimension", &numbers[0]},
+                           {"input_feature_dimension", &numbers[1]},
+                           {"input_spatial_dimensions", &input},
+                           {"kernel_input_feature_dimension", &numbers[2]},
+                           {"kernel_output_feature_dimension", &numbers[3]},
+                           {"kernel_spatial_dimensions", &kernel},
+                           {"output_batch_dimension", &numbers[4]},
+                           {"output_feature_dimension", &numbers[5]},
+                           {"output_spatial_dimensions", &output}})) {
+    return {};
+  }
+  return get(parser.getContext(), numbers[0], numbers[1], input, numbers[2],
+             numbers[3], kernel, numbers[4], numbers[5], output);
+}
+
+void ConvDimensionNumbersAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  if (isLabelled(getInputBatchDimension(), getInputFeatureDimension(),
+                 getInputSpatialDimensions()) &&
+      isLabelled(getKernelInputFeatureDimension(),
+                 getKernelOutputFeatureDimension(),
+                 getKernelSpatialDimensions()) &&
+      isLabelled(getOutputBatchDimension(), getOutputFeatureDimension(),
+                 getOutputSpatialDimensions())) {
+    printConvolutionDimensions(printer, *this);
+    printer << '>';
+    return;
+  }
+  printer << "raw ";
+  printStruct(
+      printer,
+      {{"input_batch_dimension", getInputBatchDimension()},
+       {"input_feature_dimension", getInputFeatureDimension()},
+       {"input_spatial_dimensions", getInputSpatialDimensions()},
+       {"kernel_input_feature_dimension", getKernelInputFeatureDimension()},
+       {"kernel_output_feature_dimension", getKernelOutputFeatureDimension()},
+       {"kernel_spatial_dimensions", getKernelSpatialDimensions()},
+       {"output_batch_dimension", getOutputBatchDimension()},
+       {"output_feature_dimension", getOutputFeatureDimension()},
+       {"output_spatial_dimensions", getOutputSpatialDimensions()}});
+  printer << '>';
 }
 
 /// Parses `[[1, 1], [0, 2]]` to a tensor of shape [n, 2].

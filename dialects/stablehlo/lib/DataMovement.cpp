@@ -32,7 +32,34 @@ void ConstantOp::getAsmResultNames(
   setNameFn(getOutput(), isInteger ? "c" : "cst");
 }
 
+/// `() {value = dense<1> : tensor<i8>} : () -> type`, behind the parenthesis.
+static ParseResult parseWithType(OpAsmParser &parser, OperationState &state) {
+  FunctionType type;
+  if (parser.parseRParen()) {
+    return failure();
+  }
+  if (succeeded(parser.parseOptionalLess()) &&
+      (parser.parseAttribute(state.propertiesAttr) || parser.parseGreater())) {
+    return failure();
+  }
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOptionalAttrDict(state.attributes) ||
+      parser.parseColonType(type)) {
+    return failure();
+  }
+  if (type.getNumInputs() != 0 || type.getNumResults() != 1) {
+    return parser.emitError(loc) << "expected one result and no operands, but "
+                                    "got "
+                                 << type;
+  }
+  state.addTypes(type.getResults());
+  return success();
+}
+
 ParseResult ConstantOp::parse(OpAsmParser &parser, OperationState &state) {
+  if (succeeded(parser.parseOptionalLParen())) {
+    return parseWithType(parser, state);
+  }
   SMLoc loc = parser.getCurrentLocation();
   ElementsAttr value;
   if (parser.parseOptionalAttrDict(state.attributes) ||
@@ -49,6 +76,11 @@ ParseResult ConstantOp::parse(OpAsmParser &parser, OperationState &state) {
 }
 
 void ConstantOp::print(OpAsmPrinter &printer) {
+  // Quantized elements are given as they are stored.
+  if (getValue().getType() != getType()) {
+    printer.printGenericOp(*this, /*printOpName=*/false);
+    return;
+  }
   printer.printOptionalAttrDict((*this)->getAttrs(), {"value"});
   printer << ' ' << getValue();
 }

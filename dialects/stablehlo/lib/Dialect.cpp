@@ -16,6 +16,10 @@ void StablehloDialect::initialize() {
   registerLinearAlgebraOps();
   registerCollectiveOps();
   registerCustomCallOps();
+  registerDynamismOps();
+  registerNormalizationOps();
+  registerDeprecatedOps();
+  registerTransferOps();
   registerAttributes();
   registerTypes();
   addInterfaces<InlineAnywhere>();

@@ -20,3 +20,19 @@ OpFoldResult ConvertOp::fold(FoldAdaptor) {
   return getOperand().getType() == getType() ? OpFoldResult(getOperand())
                                              : OpFoldResult();
 }
+
+LogicalResult
+AddOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                        ValueRange operands, DictionaryAttr, OpaqueProperties,
+                        RegionRange, SmallVectorImpl<Type> &results) {
+  if (operands.empty()) {
+    return emitOptionalError(location, "needs at least one operand");
+  }
+  FailureOr<Type> type =
+      hlo::inferMostSpecificType(location, operands.getTypes());
+  if (failed(type)) {
+    return failure();
+  }
+  results.push_back(*type);
+  return success();
+}

@@ -25,7 +25,7 @@ func.func @negative(%x: tensor<4xf32>) {
 // -----
 
 func.func @other_shape(%x: tensor<3x4xf32>) {
-  // expected-error @+1 {{results must have the operand's shape with k = 2 last, but got 'tensor<4x2xf32>'}}
+  // expected-error @+1 {{result must be of 'tensor<3x2xf32>', but got 'tensor<4x2xf32>'}}
   %0, %1 = "chlo.top_k"(%x) {k = 2 : i64} : (tensor<3x4xf32>) -> (tensor<4x2xf32>, tensor<3x2xi32>)
   return
 }
@@ -43,6 +43,14 @@ func.func @scan_of_nothing(%c: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+func.func @broadcast_shape(%x: tensor<4x8xf32>, %v: tensor<8xf32>) {
+  // expected-error @+1 {{result must have size 4 in dimension 0, but got 8}}
+  %0 = chlo.broadcast_multiply %x, %v : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
 func.func @scan_of_unequal_inputs(%x: tensor<8x4xf32>, %y: tensor<6x4xf32>) -> tensor<8x4xf32> {
   // expected-error @below {{runs through 8 slices, but 'tensor<6x4xf32>' has 6}}
   %0 = "chlo.scan"(%x, %y) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 2, 0>, resultSegmentSizes = array<i32: 1, 0>}> ({
@@ -54,6 +62,14 @@ func.func @scan_of_unequal_inputs(%x: tensor<8x4xf32>, %y: tensor<6x4xf32>) -> t
 
 // -----
 
+func.func @constant_like(%x: tensor<?xf32>) {
+  // expected-error @+1 {{value must be of 'f32', but got 'i32'}}
+  %0 = "chlo.constant_like"(%x) {value = 2 : i32} : (tensor<?xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
 func.func @scan_of_wrong_slices(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   // expected-error @below {{argument 0 of the body is of 'tensor<8xf32>', expected 'tensor<4xf32>'}}
   %0 = "chlo.scan"(%x) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 0>, resultSegmentSizes = array<i32: 1, 0>}> ({
@@ -61,6 +77,14 @@ func.func @scan_of_wrong_slices(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
     stablehlo.return %a : tensor<8xf32>
   }) : (tensor<8x4xf32>) -> tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+func.func @ragged_groups(%lhs: tensor<11x5xf32>, %rhs: tensor<3x5x7xf32>, %sizes: tensor<4xi64>) {
+  // expected-error @+1 {{size of the rhs group dimension must be 4, but got 3}}
+  %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>} : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<4xi64>) -> tensor<11x7xf32>
+  return
 }
 
 // -----
@@ -83,4 +107,12 @@ func.func @scan_with_too_few_results(%x: tensor<8x4xf32>, %c: tensor<4xf32>) -> 
     stablehlo.return %a, %b : tensor<4xf32>, tensor<4xf32>
   }) : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @ragged_result(%lhs: tensor<11x5xf32>, %rhs: tensor<3x5x7xf32>, %sizes: tensor<3xi64>) {
+  // expected-error @+1 {{result must have size 7 in dimension 1, but got 5}}
+  %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>} : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<3xi64>) -> tensor<11x5xf32>
+  return
 }

@@ -9,7 +9,7 @@ func.func @gather_dim(%x: tensor<4xf32>) -> tensor<8xf32> {
 // -----
 
 func.func @gather_result(%x: tensor<4xf32>) -> tensor<9xf32> {
-  // expected-error @+1 {{result must have size 8 in dimension 0, but got 9}}
+  // expected-error @+1 {{result size 9 must be a multiple of 4, above 0}}
   %0 = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<4xf32>) -> tensor<9xf32>
   return %0 : tensor<9xf32>
 }
@@ -61,7 +61,7 @@ func.func @all_reduce(%x: tensor<4xf32>) -> tensor<5xf32> {
 // -----
 
 func.func @reduce_scatter(%x: tensor<5xf32>) -> tensor<2xf32> {
-  // expected-error @+1 {{size of the scatter dimension 5 does not divide into 2 parts}}
+  // expected-error @+1 {{size of the scatter dimension 5 must be a multiple of 2, above 0}}
   %0 = "stablehlo.reduce_scatter"(%x) ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %c = stablehlo.add %a, %b : tensor<f32>
@@ -73,7 +73,7 @@ func.func @reduce_scatter(%x: tensor<5xf32>) -> tensor<2xf32> {
 // -----
 
 func.func @all_to_all_count(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  // expected-error @+1 {{split count 0 is not in [1, 16777216]}}
+  // expected-error @+1 {{attribute 'split_count' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
   %0 = "stablehlo.all_to_all"(%x) {concat_dimension = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 0 : i64, split_dimension = 0 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
@@ -108,4 +108,20 @@ func.func @permute_device(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{source-target pairs name device -1}}
   %0 = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<[[0, -1]]> : tensor<1x2xi64>} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @missing_device(%x: tensor<4xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{replica groups lack device 1 of 2}}
+  %0 = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 2]]> : tensor<1x2xi64>} : (tensor<4xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @filled_group(%x: tensor<4xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{replica groups name device -1, which is not in [0, 16777216]}}
+  %0 = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, -1]]> : tensor<1x2xi64>} : (tensor<4xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
 }

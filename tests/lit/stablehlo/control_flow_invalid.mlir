@@ -9,7 +9,7 @@ func.func @case_without_branches(%i: tensor<i32>) -> tensor<f32> {
 // -----
 
 func.func @case_arguments(%i: tensor<i32>, %x: tensor<f32>) -> tensor<f32> {
-  // expected-error @+1 {{arguments of a branch must number 0, but got 1}}
+  // expected-error @+1 {{arguments of branch 0 must number 0, but got 1}}
   %0 = "stablehlo.case"(%i) ({
   ^bb0(%a: tensor<f32>):
     stablehlo.return %a : tensor<f32>
@@ -20,7 +20,7 @@ func.func @case_arguments(%i: tensor<i32>, %x: tensor<f32>) -> tensor<f32> {
 // -----
 
 func.func @case_types(%i: tensor<i32>, %x: tensor<f32>, %y: tensor<2xf32>) -> tensor<f32> {
-  // expected-error @+1 {{branch 1 returns 'tensor<2xf32>' as value 0, the result is of 'tensor<f32>'}}
+  // expected-error @+1 {{branches 0 and 1 return 'tensor<f32>' and 'tensor<2xf32>' as value 0}}
   %0 = "stablehlo.case"(%i) ({
     stablehlo.return %x : tensor<f32>
   }, {
@@ -32,7 +32,7 @@ func.func @case_types(%i: tensor<i32>, %x: tensor<f32>, %y: tensor<2xf32>) -> te
 // -----
 
 func.func @if_count(%p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
-  // expected-error @+1 {{the false branch must return 1 values, but got 0}}
+  // expected-error @+1 {{branch 1 must return 1 values, but got 0}}
   %0 = "stablehlo.if"(%p) ({
     stablehlo.return %x : tensor<f32>
   }, {
@@ -44,7 +44,7 @@ func.func @if_count(%p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
 // -----
 
 func.func @while_types(%x: tensor<f32>) -> tensor<f32> {
-  // expected-error @+1 {{operands, results, arguments of both regions and the values that the body returns must have the same types}}
+  // expected-error @+1 {{operands, results, arguments of both regions and the values that the body returns must have compatible types}}
   %0 = "stablehlo.while"(%x) ({
   ^bb0(%a: tensor<f32>):
     %p = stablehlo.compare LT, %a, %a : (tensor<f32>, tensor<f32>) -> tensor<i1>

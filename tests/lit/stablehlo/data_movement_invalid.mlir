@@ -1,7 +1,7 @@
 // RUN: stablehlo-alpa-opt %s --split-input-file --verify-diagnostics
 
 func.func @constant() -> tensor<3xf32> {
-  // expected-error @+1 {{value is of 'tensor<2xf32>', the result of 'tensor<3xf32>'}}
+  // expected-error @+1 {{value must be of 'tensor<3xf32>', but got 'tensor<2xf32>'}}
   %0 = "stablehlo.constant"() {value = dense<0.0> : tensor<2xf32>} : () -> tensor<3xf32>
   return %0 : tensor<3xf32>
 }
@@ -25,7 +25,7 @@ func.func @reshape(%x: tensor<4xf32>) -> tensor<5xf32> {
 // -----
 
 func.func @reshape_type(%x: tensor<4xf32>) -> tensor<2x2xi32> {
-  // expected-error @+1 {{result must be of 'f32', but got 'i32'}}
+  // expected-error @+1 {{requires compatible element types for all operands and results, but got 'tensor<4xf32>' and 'tensor<2x2xi32>'}}
   %0 = stablehlo.reshape %x : (tensor<4xf32>) -> tensor<2x2xi32>
   return %0 : tensor<2x2xi32>
 }
@@ -40,9 +40,9 @@ func.func @bitcast(%x: tensor<4xf32>) -> tensor<4x4xi16> {
 
 // -----
 
-func.func @bitcast_width(%x: tensor<4xi6>) -> tensor<4xi4> {
+func.func @bitcast_width(%x: tensor<4xf6E2M3FN>) -> tensor<4xi4> {
   // expected-error @+1 {{cannot take elements of 6 bits as elements of 4 bits}}
-  %0 = stablehlo.bitcast_convert %x : (tensor<4xi6>) -> tensor<4xi4>
+  %0 = stablehlo.bitcast_convert %x : (tensor<4xf6E2M3FN>) -> tensor<4xi4>
   return %0 : tensor<4xi4>
 }
 
@@ -113,7 +113,7 @@ func.func @concatenate(%x: tensor<4x2xf32>, %y: tensor<3x2xf32>) -> tensor<4x4xf
 // -----
 
 func.func @concatenate_dim(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{dimension -1 is not in [0, 1)}}
+  // expected-error @+1 {{attribute 'dimension' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
   %0 = stablehlo.concatenate %x, dim = -1 : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -169,7 +169,7 @@ func.func @pad_count(%x: tensor<4xf32>, %v: tensor<f32>) -> tensor<6xf32> {
 // -----
 
 func.func @pad_value(%x: tensor<4xf32>, %v: tensor<1xf32>) -> tensor<6xf32> {
-  // expected-error @+1 {{padding value must have rank 0, but got 1}}
+  // expected-error @+1 {{operand #1 must be 0D tensor}}
   %0 = stablehlo.pad %x, %v, low = [1], high = [1], interior = [0] : (tensor<4xf32>, tensor<1xf32>) -> tensor<6xf32>
   return %0 : tensor<6xf32>
 }

@@ -1,7 +1,7 @@
 // RUN: stablehlo-alpa-opt %s --split-input-file --verify-diagnostics
 
 func.func @compare(%x: tensor<3xf32>, %y: tensor<3xi32>) -> tensor<3xi1> {
-  // expected-error @+1 {{rhs must be of 'f32', but got 'i32'}}
+  // expected-error @+1 {{requires compatible element types for all operands, but got 'tensor<3xf32>' and 'tensor<3xi32>'}}
   %0 = stablehlo.compare LT, %x, %y : (tensor<3xf32>, tensor<3xi32>) -> tensor<3xi1>
   return %0 : tensor<3xi1>
 }
@@ -33,7 +33,7 @@ func.func @clamp(%min: tensor<2xf32>, %x: tensor<3xf32>, %max: tensor<f32>) -> t
 // -----
 
 func.func @clamp_type(%min: tensor<i32>, %x: tensor<3xf32>, %max: tensor<f32>) -> tensor<3xf32> {
-  // expected-error @+1 {{min must be of 'f32', but got 'i32'}}
+  // expected-error @+1 {{requires compatible element types for all operands and results, but got 'tensor<i32>' and 'tensor<3xf32>'}}
   %0 = stablehlo.clamp %min, %x, %max : (tensor<i32>, tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
   return %0 : tensor<3xf32>
 }
@@ -41,7 +41,7 @@ func.func @clamp_type(%min: tensor<i32>, %x: tensor<3xf32>, %max: tensor<f32>) -
 // -----
 
 func.func @reduce_precision(%x: tensor<3xf32>) -> tensor<3xf32> {
-  // expected-error @+1 {{needs 1 exponent bit or more and 0 mantissa bits or more, but got 0 and 7}}
+  // expected-error @+1 {{attribute 'exponent_bits' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive}}
   %0 = stablehlo.reduce_precision %x, format = e0m7 : tensor<3xf32>
   return %0 : tensor<3xf32>
 }

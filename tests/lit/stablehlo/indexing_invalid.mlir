@@ -105,7 +105,7 @@ func.func @gather_result(%x: tensor<8x4xf32>, %i: tensor<3x1xi32>) -> tensor<3x5
 // -----
 
 func.func @gather_indices(%x: tensor<8x4xf32>, %i: tensor<3x1xf32>) -> tensor<3x4xf32> {
-  // expected-error @+1 {{indices must be integers, but got 'tensor<3x1xf32>'}}
+  // expected-error @+1 {{operand #1 must be ranked tensor of 2/4/8/16/32/64-bit integer values, but got 'tensor<3x1xf32>'}}
   %0 = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>} : (tensor<8x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
   return %0 : tensor<3x4xf32>
 }
@@ -135,7 +135,7 @@ func.func @scatter_updates(%x: tensor<8x4xf32>, %i: tensor<3x1xi32>, %u: tensor<
 // -----
 
 func.func @scatter_computation(%x: tensor<8x4xf32>, %i: tensor<3x1xi32>, %u: tensor<3x4xf32>) -> tensor<8x4xf32> {
-  // expected-error @+1 {{update computation must take 2 arguments, but got 1}}
+  // expected-error @+1 {{update computation arguments must number 2, but got 1}}
   %0 = "stablehlo.scatter"(%x, %i, %u) ({
   ^bb0(%a: tensor<f32>):
     stablehlo.return %a : tensor<f32>
@@ -152,4 +152,15 @@ func.func @scatter_result(%x: tensor<8x4xf32>, %i: tensor<3x1xi32>, %u: tensor<3
     stablehlo.return %b : tensor<f32>
   }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<8x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<9x4xf32>
   return %0 : tensor<9x4xf32>
+}
+
+// -----
+
+func.func @scatter_elements(%x: tensor<8xf32>, %at: tensor<3x1xi32>, %u: tensor<3xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{update computation accumulates 'i32', to which 'f32' and 'f32' cannot be promoted}}
+  %0 = "stablehlo.scatter"(%x, %at, %u) ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    stablehlo.return %a : tensor<i32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<8xf32>, tensor<3x1xi32>, tensor<3xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
 }

@@ -17,7 +17,7 @@ func.func @reduce_result(%x: tensor<3x4xf32>, %v: tensor<f32>) -> tensor<4xf32> 
 // -----
 
 func.func @reduce_init(%x: tensor<3x4xf32>, %v: tensor<1xf32>) -> tensor<3xf32> {
-  // expected-error @+1 {{initial value must have rank 0, but got 1}}
+  // expected-error @+1 {{the body must return a tensor of the shape of 'tensor<1xf32>', but got 'tensor<f32>'}}
   %0 = "stablehlo.reduce"(%x, %v) ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     stablehlo.return %a : tensor<f32>
@@ -28,7 +28,7 @@ func.func @reduce_init(%x: tensor<3x4xf32>, %v: tensor<1xf32>) -> tensor<3xf32> 
 // -----
 
 func.func @reduce_body(%x: tensor<3x4xf32>, %v: tensor<f32>) -> tensor<3xf32> {
-  // expected-error @+1 {{the body must work on 0-dimensional tensors, but got 'tensor<1xf32>'}}
+  // expected-error @+1 {{the body must return a tensor of the shape of 'tensor<f32>', but got 'tensor<1xf32>'}}
   %0 = "stablehlo.reduce"(%x, %v) ({
   ^bb0(%a: tensor<1xf32>, %b: tensor<1xf32>):
     stablehlo.return %a : tensor<1xf32>
@@ -144,7 +144,7 @@ func.func @sort_dimension(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @sort_comparator(%x: tensor<4xf32>, %y: tensor<4xi32>) -> tensor<4xf32> {
-  // expected-error @+1 {{the comparator must take 4 arguments, but got 2}}
+  // expected-error @+1 {{comparator arguments must number 4, but got 2}}
   %0:2 = "stablehlo.sort"(%x, %y) ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %p = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -174,4 +174,60 @@ func.func @map_dimensions(%x: tensor<4x5xf32>) -> tensor<4x5xf32> {
     stablehlo.return %a : tensor<f32>
   }) {dimensions = array<i64: 1, 0>} : (tensor<4x5xf32>) -> tensor<4x5xf32>
   return %0 : tensor<4x5xf32>
+}
+
+// -----
+
+func.func @reduce_elements(%x: tensor<3x4xf32>, %v: tensor<f32>) -> tensor<3xi32> {
+  // expected-error @+1 {{the body accumulates 'i32', to which 'f32' and 'f32' cannot be promoted}}
+  %0 = "stablehlo.reduce"(%x, %v) ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    stablehlo.return %a : tensor<i32>
+  }) {dimensions = array<i64: 1>} : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xi32>
+  return %0 : tensor<3xi32>
+}
+
+// -----
+
+func.func @reduce_arguments(%x: tensor<3x4xf32>, %v: tensor<f32>) -> tensor<3xf32> {
+  // expected-error @+1 {{the body returns 'tensor<f32>', but argument 1 is of 'tensor<i32>'}}
+  %0 = "stablehlo.reduce"(%x, %v) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<i32>):
+    stablehlo.return %a : tensor<f32>
+  }) {dimensions = array<i64: 1>} : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+func.func @reduce_accumulated(%x: tensor<3x4xbf16>, %v: tensor<f32>) -> tensor<3xbf16> {
+  // expected-error @+1 {{result must be of 'f32', which is accumulated, but got 'bf16'}}
+  %0 = "stablehlo.reduce"(%x, %v) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %a : tensor<f32>
+  }) {dimensions = array<i64: 1>} : (tensor<3x4xbf16>, tensor<f32>) -> tensor<3xbf16>
+  return %0 : tensor<3xbf16>
+}
+
+// -----
+
+func.func @sort_comparator(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{the comparator must return tensor<i1>, but got 'tensor<f32>'}}
+  %0 = "stablehlo.sort"(%x) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %a : tensor<f32>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @sort_arguments(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{argument 0 of the comparator must be of 'tensor<f32>', but got 'tensor<i32>'}}
+  %0 = "stablehlo.sort"(%x) ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %1 = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
 }

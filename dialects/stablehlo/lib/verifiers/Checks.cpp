@@ -126,25 +126,130 @@ LogicalResult verifyReturn(Operation *op, StringRef name, Region &region,
   return success();
 }
 
-LogicalResult verifyScalarRegion(Operation *op, StringRef name, Region &region,
-                                 int64_t numArguments, int64_t numResults) {
-  if (verifyReturn(op, name, region, numResults).failed()) {
+/// Shapes are compatible, elements equal or both floating-point numbers.
+static bool isAccumulator(Type type, RankedTensorType expected) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && succeeded(verifyCompatibleShape(tensor, expected)) &&
+         (tensor.getElementType() == expected.getElementType() ||
+          (isa<FloatType>(tensor.getElementType()) &&
+           isa<FloatType>(expected.getElementType())));
+}
+
+/// The sizes of `shape` are some of `dims`, in their order.
+static bool isSubsequence(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+  for (int64_t size : dims) {
+    if (!shape.empty() &&
+        (size == shape.front() || ShapedType::isDynamic(size) ||
+         ShapedType::isDynamic(shape.front()))) {
+      shape = shape.drop_front();
+    }
+  }
+  return shape.empty();
+}
+
+LogicalResult verifyReducer(Operation *op, StringRef name, Region &region,
+                            ArrayRef<RankedTensorType> inputs,
+                            ArrayRef<RankedTensorType> inits,
+                            ArrayRef<int64_t> dims) {
+  size_t count = inputs.size();
+  if (verifyReturn(op, name, region, count).failed() ||
+      verifyCount(op, (name + " arguments").str(), region.getNumArguments(),
+                  2 * count)
+          .failed()) {
     return failure();
   }
-  if (region.getNumArguments() != numArguments) {
-    return op->emitOpError()
-           << name << " must take " << numArguments << " arguments, but got "
-           << region.getNumArguments();
-  }
-  auto types = llvm::concat<const Type>(
-      llvm::to_vector(region.getArgumentTypes()),
-      llvm::to_vector(getReturn(region)->getOperandTypes()));
-  for (Type type : types) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || tensor.getRank() != 0) {
-      return op->emitOpError()
-             << name << " must work on 0-dimensional tensors, but got " << type;
+  for (size_t index = 0; index < count; ++index) {
+    Type type = getReturn(region)->getOperand(index).getType();
+    auto accumulator = dyn_cast<RankedTensorType>(type);
+    if (!accumulator || failed(verifyCompatibleShape(
+                            accumulator, Type(inits[index])))) {
+      return op->emitOpError() << name << " must return a tensor of the shape "
+                               << "of " << inits[index] << ", but got " << type;
     }
+    for (size_t number : {index, index + count}) {
+      Type argument = region.getArgument(number).getType();
+      if (!isAccumulator(argument, accumulator)) {
+        return op->emitOpError()
+               << name << " returns " << accumulator << ", but argument "
+               << number << " is of " << argument;
+      }
+    }
+    auto element =
+        cast<RankedTensorType>(region.getArgument(index + count).getType());
+    if (!hlo::isPromotableElementType(inits[index], accumulator) ||
+        !hlo::isPromotableElementType(inputs[index], element)) {
+      return op->emitOpError()
+             << name << " accumulates " << accumulator.getElementType()
+             << ", to which " << inits[index].getElementType() << " and "
+             << inputs[index].getElementType() << " cannot be promoted";
+    }
+    if (!isSubsequence(element.getShape(), dims)) {
+      return op->emitOpError() << name << " must take elements of what is left "
+                               << "of " << inputs[index] << ", but got "
+                               << element;
+    }
+  }
+  return success();
+}
+
+LogicalResult verifyAccumulated(Operation *op, StringRef name, Value value,
+                                Region &region, int64_t index) {
+  Type type = typeOf(value).getElementType();
+  Type expected =
+      typeOf(getReturn(region)->getOperand(index)).getElementType();
+  if (!hlo::isCompatibleElementTypeForHloTypeInference(type, expected)) {
+    return op->emitOpError() << name << " must be of " << expected
+                             << ", which is accumulated, but got " << type;
+  }
+  return success();
+}
+
+LogicalResult verifyReturnsPred(Operation *op, StringRef name, Region &region) {
+  if (verifyReturn(op, name, region, 1).failed()) {
+    return failure();
+  }
+  Type type = getReturn(region)->getOperand(0).getType();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() != 0 ||
+      !tensor.getElementType().isInteger(1)) {
+    return op->emitOpError()
+           << name << " must return tensor<i1>, but got " << type;
+  }
+  return success();
+}
+
+LogicalResult verifyType(Operation *op, StringRef name, Type actual,
+                         Type expected) {
+  if (!hlo::isCompatibleForHloTypeInference(expected, actual)) {
+    return op->emitOpError()
+           << name << " must be of " << expected << ", but got " << actual;
+  }
+  return success();
+}
+
+LogicalResult verifyShapeOperand(Operation *op, Value sizes,
+                                 RankedTensorType result) {
+  if (verifySize(op, "number of sizes", typeOf(sizes).getDimSize(0),
+                 result.getRank())
+          .failed()) {
+    return failure();
+  }
+  SmallVector<int64_t> shape;
+  if (failed(hlo::matchInts(sizes, shape))) {
+    return success();
+  }
+  if (llvm::any_of(shape, [](int64_t size) { return size < 0; })) {
+    return op->emitOpError() << "sizes [" << shape << "] must not be negative";
+  }
+  return verifyType(op, "result", result,
+                    RankedTensorType::get(shape, result.getElementType()));
+}
+
+LogicalResult verifyPrecisions(Operation *op, std::optional<ArrayAttr> config) {
+  if (config && config->size() > 2) {
+    return op->emitOpError() << "takes a precision for each of 2 operands, but "
+                                "got "
+                             << config->size();
   }
   return success();
 }
@@ -153,7 +258,7 @@ LogicalResult verifyScalarRegion(Operation *op, StringRef name, Region &region,
 static LogicalResult verifyList(Operation *op, StringRef name,
                                 std::optional<ArrayRef<int64_t>> list,
                                 size_t rank, int64_t least) {
-  if (!list) {
+  if (!list || list->empty()) {
     return success();
   }
   if (verifyCount(op, name, list->size(), rank).failed()) {
@@ -168,6 +273,11 @@ static LogicalResult verifyList(Operation *op, StringRef name,
   return success();
 }
 
+/// An entry of a list that is absent, or empty, where all are 1.
+static int64_t getEntry(std::optional<ArrayRef<int64_t>> list, size_t index) {
+  return list && !list->empty() ? (*list)[index] : 1;
+}
+
 FailureOr<SmallVector<WindowDim>>
 getWindow(Operation *op, ArrayRef<int64_t> sizes,
           std::optional<ArrayRef<int64_t>> strides,
@@ -180,6 +290,9 @@ getWindow(Operation *op, ArrayRef<int64_t> sizes,
       verifyList(op, "window dilations", windowDilations, rank, 1).failed()) {
     return failure();
   }
+  if (padding && padding->empty()) {
+    padding = std::nullopt;
+  }
   if (padding && padding->getType().getShape() !=
                      ArrayRef<int64_t>({static_cast<int64_t>(rank), 2})) {
     return op->emitOpError() << "padding must be a tensor of " << rank
@@ -188,15 +301,15 @@ getWindow(Operation *op, ArrayRef<int64_t> sizes,
   SmallVector<WindowDim> window(rank);
   for (size_t dim = 0; dim < rank; ++dim) {
     window[dim].size = sizes[dim];
-    window[dim].stride = strides ? (*strides)[dim] : 1;
-    window[dim].baseDilation = baseDilations ? (*baseDilations)[dim] : 1;
-    window[dim].windowDilation = windowDilations ? (*windowDilations)[dim] : 1;
+    window[dim].stride = getEntry(strides, dim);
+    window[dim].baseDilation = getEntry(baseDilations, dim);
+    window[dim].windowDilation = getEntry(windowDilations, dim);
   }
   if (padding) {
-    auto values = llvm::to_vector(padding->getValues<int64_t>());
+    auto values = llvm::to_vector(padding->getValues<APInt>());
     for (size_t dim = 0; dim < rank; ++dim) {
-      window[dim].low = values[2 * dim];
-      window[dim].high = values[2 * dim + 1];
+      window[dim].low = values[2 * dim].getSExtValue();
+      window[dim].high = values[2 * dim + 1].getSExtValue();
     }
   }
   return window;

@@ -63,9 +63,38 @@ LogicalResult verifyReturn(Operation *op, StringRef name, Region &region,
 /// The operation that ends a region of which verifyReturn holds.
 inline Operation *getReturn(Region &region) { return &region.front().back(); }
 
-/// A region on `numArguments` scalars that returns `numResults` scalars.
-LogicalResult verifyScalarRegion(Operation *op, StringRef name, Region &region,
-                                 int64_t numArguments, int64_t numResults);
+/// A region that folds inputs, each into an accumulator that begins as an
+/// initial value: takes the accumulators and then as many elements, returns the
+/// accumulators. Elements may be of `dims`, in their order, as far as the region
+/// takes tensors.
+LogicalResult verifyReducer(Operation *op, StringRef name, Region &region,
+                            ArrayRef<RankedTensorType> inputs,
+                            ArrayRef<RankedTensorType> inits,
+                            ArrayRef<int64_t> dims = {});
+
+/// The elements of a value are those that a region of which verifyReducer holds
+/// accumulates.
+LogicalResult verifyAccumulated(Operation *op, StringRef name, Value value,
+                                Region &region, int64_t index = 0);
+
+/// The only value that a region returns is one boolean.
+LogicalResult verifyReturnsPred(Operation *op, StringRef name, Region &region);
+
+/// A tensor without dimensions, of the elements of another.
+inline RankedTensorType scalarOf(RankedTensorType type) {
+  return RankedTensorType::get({}, type.getElementType());
+}
+
+/// The actual type is compatible with the type that it should be.
+LogicalResult verifyType(Operation *op, StringRef name, Type actual,
+                         Type expected);
+
+/// What a constant operand says of a shape fits the type of the result.
+LogicalResult verifyShapeOperand(Operation *op, Value sizes,
+                                 RankedTensorType result);
+
+/// At most one precision for each operand.
+LogicalResult verifyPrecisions(Operation *op, std::optional<ArrayAttr> config);
 
 /// A window along one dimension.
 struct WindowDim {

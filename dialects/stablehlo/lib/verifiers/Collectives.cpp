@@ -13,8 +13,10 @@ using namespace mlir::stablehlo::verifiers;
 /// More devices than any machine has: a splat's text may name far more.
 static constexpr int64_t kMaxDevices = 1 << 24;
 
-/// Groups [groups, devices of a group]: distinct numbers, -1 fills up.
-static LogicalResult verifyGroups(Operation *op, DenseIntElementsAttr groups) {
+/// Distinct numbers from 0 on in a matrix; `fill` is one that may repeat.
+static LogicalResult verifyDevices(Operation *op, DenseIntElementsAttr groups,
+                                   std::optional<int64_t> fill,
+                                   llvm::DenseSet<int64_t> &seen) {
   auto type = cast<RankedTensorType>(groups.getType());
   if (type.getRank() != 2) {
     return op->emitOpError()
@@ -24,14 +26,16 @@ static LogicalResult verifyGroups(Operation *op, DenseIntElementsAttr groups) {
     return op->emitOpError() << "replica groups name more than " << kMaxDevices
                              << " devices: " << type;
   }
-  llvm::DenseSet<int64_t> seen;
   for (int64_t device : groups.getValues<int64_t>()) {
-    if (device < -1 || device > kMaxDevices) {
+    if (fill == device) {
+      continue;
+    }
+    if (device < 0 || device > kMaxDevices) {
       return op->emitOpError()
              << "replica groups name device " << device << ", which is not in "
              << "[0, " << kMaxDevices << "]";
     }
-    if (device >= 0 && !seen.insert(device).second) {
+    if (!seen.insert(device).second) {
       return op->emitOpError()
              << "device " << device << " is in replica groups twice";
     }
@@ -39,16 +43,51 @@ static LogicalResult verifyGroups(Operation *op, DenseIntElementsAttr groups) {
   return success();
 }
 
-/// Devices of a group, dynamic where the groups do not say.
-static int64_t getGroupSize(DenseIntElementsAttr groups) {
-  auto type = cast<RankedTensorType>(groups.getType());
-  return type.getNumElements() == 0 ? ShapedType::kDynamic : type.getDimSize(1);
+/// Groups [groups, devices of a group] of the devices 0 to n - 1; -1 fills up
+/// groups that may be of different sizes.
+static LogicalResult verifyGroups(Operation *op, DenseIntElementsAttr groups,
+                                  bool areGlobal, bool mayFill = false) {
+  llvm::DenseSet<int64_t> seen;
+  if (verifyDevices(op, groups, mayFill ? std::optional(-1) : std::nullopt,
+                    seen)
+          .failed()) {
+    return failure();
+  }
+  for (int64_t device = 0; device < static_cast<int64_t>(seen.size());
+       ++device) {
+    if (!seen.contains(device)) {
+      return op->emitOpError()
+             << "replica groups lack device " << device << " of "
+             << seen.size();
+    }
+  }
+  if (areGlobal && groups.empty()) {
+    return op->emitOpError("global device ids need replica groups");
+  }
+  return success();
 }
 
-static LogicalResult verifyChannel(Operation *op, bool useGlobalDeviceIds,
+/// Devices of a group, dynamic where the groups do not say.
+static int64_t getGroupSize(DenseIntElementsAttr groups) {
+  return groups.empty() ? ShapedType::kDynamic : groups.getType().getDimSize(1);
+}
+
+static LogicalResult verifyChannel(Operation *op, bool areGlobal,
                                    std::optional<ChannelHandleAttr> channel) {
-  if (useGlobalDeviceIds && (!channel || channel->getHandle() <= 0)) {
+  if (areGlobal && (!channel || channel->getHandle() <= 0)) {
     return op->emitOpError("global device ids need a channel above 0");
+  }
+  return success();
+}
+
+/// `whole` is several times `part`. How often depends on how many partitions a
+/// replica has, where ids are not global.
+static LogicalResult verifyMultiple(Operation *op, StringRef name,
+                                    int64_t whole, int64_t part) {
+  if (!ShapedType::isDynamic(whole) && !ShapedType::isDynamic(part) &&
+      (part == 0 || whole == 0 || whole % part != 0)) {
+    return op->emitOpError() << name << " " << whole
+                             << " must be a multiple of " << part << ", above 0";
   }
   return success();
 }
@@ -74,28 +113,34 @@ static LogicalResult verifyDivides(Operation *op, StringRef name, int64_t size,
   return success();
 }
 
+/// Shapes agree but for one dimension.
+static LogicalResult verifyOtherSizes(Operation *op, RankedTensorType type,
+                                      RankedTensorType result, int64_t dim) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = ShapedType::kDynamic;
+  return verifyShape(op, "result", result.getShape(), shape);
+}
+
 LogicalResult AllGatherOp::verify() {
   // (C2) to (C5)
-  if (verifyGroups(*this, getReplicaGroups()).failed() ||
+  if (verifyGroups(*this, getReplicaGroups(), getUseGlobalDeviceIds())
+          .failed() ||
       verifyChannel(*this, getUseGlobalDeviceIds(), getChannelHandle())
           .failed() ||
       verifyCount(*this, "results", getNumResults(), getOperands().size())
           .failed()) {
     return failure();
   }
+  auto dim = static_cast<int64_t>(getAllGatherDim());
   for (auto [operand, result] : llvm::zip_equal(getOperands(), getResults())) {
     RankedTensorType type = typeOf(operand);
-    auto dim = static_cast<int64_t>(getAllGatherDim());
-    // (C1)
+    // (C1), (C6)
     if (verifyDim(*this, "all-gather dimension", dim, type.getRank())
             .failed() ||
-        verifyElementType(*this, "result", result, operand).failed()) {
-      return failure();
-    }
-    // (C6)
-    SmallVector<int64_t> shape(type.getShape());
-    shape[dim] = multiply(shape[dim], getGroupSize(getReplicaGroups()));
-    if (verifyShape(*this, "result", typeOf(result).getShape(), shape)
+        verifyElementType(*this, "result", result, operand).failed() ||
+        verifyOtherSizes(*this, type, typeOf(result), dim).failed() ||
+        verifyMultiple(*this, "result size", typeOf(result).getDimSize(dim),
+                       type.getDimSize(dim))
             .failed()) {
       return failure();
     }
@@ -104,19 +149,24 @@ LogicalResult AllGatherOp::verify() {
 }
 
 LogicalResult AllReduceOp::verify() {
-  // (C1) to (C5)
-  if (verifyGroups(*this, getReplicaGroups()).failed() ||
+  // (C1) to (C4)
+  if (verifyGroups(*this, getReplicaGroups(), getUseGlobalDeviceIds(),
+                   /*mayFill=*/true)
+          .failed() ||
       verifyChannel(*this, getUseGlobalDeviceIds(), getChannelHandle())
           .failed() ||
       verifyCount(*this, "results", getNumResults(), getOperands().size())
-          .failed() ||
-      verifyScalarRegion(*this, "the computation", getComputation(), 2, 1)
           .failed()) {
     return failure();
   }
-  // (C6), (C7)
+  // (C5) to (C7)
   for (auto [operand, result] : llvm::zip_equal(getOperands(), getResults())) {
-    if (verifyShape(*this, "result", typeOf(result).getShape(),
+    RankedTensorType element = scalarOf(typeOf(operand));
+    if (verifyReducer(*this, "the computation", getComputation(), element,
+                      element)
+            .failed() ||
+        verifyAccumulated(*this, "result", result, getComputation()).failed() ||
+        verifyShape(*this, "result", typeOf(result).getShape(),
                     typeOf(operand).getShape())
             .failed()) {
       return failure();
@@ -127,26 +177,27 @@ LogicalResult AllReduceOp::verify() {
 
 LogicalResult ReduceScatterOp::verify() {
   RankedTensorType type = typeOf(getOperand());
+  RankedTensorType element = scalarOf(type);
   auto dim = static_cast<int64_t>(getScatterDimension());
-  int64_t count = getGroupSize(getReplicaGroups());
   // (C1) to (C7)
-  if (verifyGroups(*this, getReplicaGroups()).failed() ||
+  if (verifyGroups(*this, getReplicaGroups(), getUseGlobalDeviceIds())
+          .failed() ||
       verifyChannel(*this, getUseGlobalDeviceIds(), getChannelHandle())
           .failed() ||
-      verifyScalarRegion(*this, "the computation", getComputation(), 2, 1)
+      verifyReducer(*this, "the computation", getComputation(), element,
+                    element)
           .failed() ||
-      verifyDim(*this, "scatter dimension", dim, type.getRank()).failed() ||
-      verifyDivides(*this, "size of the scatter dimension",
-                    type.getDimSize(dim), count)
-          .failed()) {
+      verifyDim(*this, "scatter dimension", dim, type.getRank()).failed()) {
     return failure();
   }
-  // (C8)
-  SmallVector<int64_t> shape(type.getShape());
-  shape[dim] = ShapedType::isDynamic(shape[dim]) || ShapedType::isDynamic(count)
-                   ? ShapedType::kDynamic
-                   : shape[dim] / count;
-  return verifyShape(*this, "result", getType().getShape(), shape);
+  // (C8), (C9)
+  return failure(
+      verifyOtherSizes(*this, type, getType(), dim).failed() ||
+      verifyMultiple(*this, "size of the scatter dimension",
+                     type.getDimSize(dim), getType().getDimSize(dim))
+          .failed() ||
+      verifyAccumulated(*this, "result", getResult(), getComputation())
+          .failed());
 }
 
 LogicalResult AllToAllOp::verify() {
@@ -158,7 +209,7 @@ LogicalResult AllToAllOp::verify() {
     return emitOpError() << "split count " << count << " is not in [1, "
                          << kMaxDevices << "]";
   }
-  if (verifyGroups(*this, getReplicaGroups()).failed() ||
+  if (verifyGroups(*this, getReplicaGroups(), /*areGlobal=*/false).failed() ||
       verifySize(*this, "split count", count, getGroupSize(getReplicaGroups()))
           .failed() ||
       verifyCount(*this, "results", getNumResults(), getOperands().size())
@@ -220,5 +271,6 @@ LogicalResult CollectivePermuteOp::verify() {
 
 LogicalResult CollectiveBroadcastOp::verify() {
   // (C1), (C2)
-  return verifyGroups(*this, getReplicaGroups());
+  llvm::DenseSet<int64_t> seen;
+  return verifyDevices(*this, getReplicaGroups(), std::nullopt, seen);
 }

@@ -12,42 +12,53 @@ using namespace mlir::stablehlo::verifiers;
 
 LogicalResult WhileOp::verify() {
   TypeRange types = getOperandTypes();
-  if (verifyReturn(*this, "the condition", getCond(), 1).failed() ||
+  // (C1)
+  if (verifyReturnsPred(*this, "the condition", getCond()).failed() ||
       verifyReturn(*this, "the body", getBody(), types.size()).failed()) {
     return failure();
   }
   // (C2), (C3)
-  if (getResultTypes() != types || getCond().getArgumentTypes() != types ||
-      getBody().getArgumentTypes() != types ||
-      getReturn(getBody())->getOperandTypes() != types) {
-    return emitOpError("operands, results, arguments of both regions and the "
-                       "values that the body returns must have the same types");
-  }
-  // (C1)
-  auto condition =
-      dyn_cast<RankedTensorType>(getReturn(getCond())->getOperand(0).getType());
-  if (!condition || condition.getRank() != 0 ||
-      !condition.getElementType().isInteger(1)) {
-    return emitOpError() << "the condition must return tensor<i1>, but got "
-                         << getReturn(getCond())->getOperand(0).getType();
+  for (TypeRange others :
+       {TypeRange(getResultTypes()), TypeRange(getCond().getArgumentTypes()),
+        TypeRange(getBody().getArgumentTypes()),
+        TypeRange(getReturn(getBody())->getOperandTypes())}) {
+    if (!hlo::isCompatibleForHloTypeInference(types, others)) {
+      return emitOpError() << "operands, results, arguments of both regions "
+                              "and the values that the body returns must have "
+                              "compatible types, but got ("
+                           << types << ") and (" << others << ")";
+    }
   }
   return success();
 }
 
-/// A branch takes nothing and returns the results.
-static LogicalResult verifyBranch(Operation *op, StringRef name,
-                                  Region &branch) {
-  if (verifyReturn(op, name, branch, op->getNumResults()).failed() ||
-      verifyCount(op, "arguments of a branch", branch.getNumArguments(), 0)
-          .failed()) {
-    return failure();
+/// Branches take nothing, and return what the results have in common.
+static LogicalResult verifyBranches(Operation *op) {
+  for (auto [index, branch] : llvm::enumerate(op->getRegions())) {
+    std::string name = "branch " + std::to_string(index);
+    if (verifyReturn(op, name, branch, op->getNumResults()).failed() ||
+        verifyCount(op, "arguments of " + name, branch.getNumArguments(), 0)
+            .failed()) {
+      return failure();
+    }
   }
-  for (auto [index, pair] : llvm::enumerate(llvm::zip_equal(
-           getReturn(branch)->getOperandTypes(), op->getResultTypes()))) {
-    auto [type, expected] = pair;
-    if (type != expected) {
-      return op->emitOpError() << name << " returns " << type << " as value "
-                               << index << ", the result is of " << expected;
+  for (auto [index, result] : llvm::enumerate(op->getResultTypes())) {
+    SmallVector<Type> types;
+    for (Region &branch : op->getRegions()) {
+      types.push_back(getReturn(branch)->getOperand(index).getType());
+      if (!hlo::isCompatibleForHloTypeInference(types.front(), types.back())) {
+        return op->emitOpError()
+               << "branches 0 and " << types.size() - 1 << " return "
+               << types.front() << " and " << types.back() << " as value "
+               << index;
+      }
+    }
+    FailureOr<Type> common =
+        hlo::inferLeastSpecificType(op->getLoc(), types);
+    if (failed(common) ||
+        verifyType(op, "result " + std::to_string(index), result, *common)
+            .failed()) {
+      return failure();
     }
   }
   return success();
@@ -59,18 +70,30 @@ LogicalResult CaseOp::verify() {
     return emitOpError("needs at least one branch");
   }
   // (C2) to (C4)
-  for (auto [index, branch] : llvm::enumerate(getBranches())) {
-    if (verifyBranch(*this, "branch " + std::to_string(index), branch)
-            .failed()) {
-      return failure();
-    }
-  }
-  return success();
+  return verifyBranches(*this);
 }
 
 LogicalResult IfOp::verify() {
   // (C1) to (C3)
-  return failure(
-      verifyBranch(*this, "the true branch", getTrueBranch()).failed() ||
-      verifyBranch(*this, "the false branch", getFalseBranch()).failed());
+  return verifyBranches(*this);
+}
+
+LogicalResult TupleOp::verify() {
+  // (C1)
+  if (TypeRange(cast<TupleType>(getType()).getTypes()) != getVal().getTypes()) {
+    return emitOpError() << "values are of (" << getVal().getTypes()
+                         << "), the result of " << getType();
+  }
+  return success();
+}
+
+LogicalResult GetTupleElementOp::verify() {
+  auto type = cast<TupleType>(getOperand().getType());
+  // (C1)
+  if (getIndex() >= type.size()) {
+    return emitOpError() << "index " << getIndex() << " is not in [0, "
+                         << type.size() << ")";
+  }
+  // (C2)
+  return verifyType(*this, "result", getType(), type.getType(getIndex()));
 }

@@ -1,10 +1,11 @@
-//===- Convolution.cpp - verifier of the convolution ----------------------===//
+//===- Convolution.cpp - verifiers of convolutions ------------------------===//
 //
 // Labels (C1)... are the constraints of the StableHLO specification.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Checks.h"
+#include "Quantization.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -36,78 +37,128 @@ static LogicalResult verifyGroups(Operation *op, StringRef name, int64_t value,
   return success();
 }
 
-LogicalResult ConvolutionOp::verify() {
-  RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs());
-  ConvDimensionNumbersAttr dims = getDimensionNumbers();
-  ArrayRef<int64_t> lhsSpatial = dims.getInputSpatialDimensions();
-  ArrayRef<int64_t> rhsSpatial = dims.getKernelSpatialDimensions();
-  ArrayRef<int64_t> outSpatial = dims.getOutputSpatialDimensions();
-  // (C1), (C12), (C13), (C17), (C18), (C19), (C20)
-  if (verifyRank(*this, "rhs", getRhs(), lhs.getRank()).failed() ||
-      verifyRank(*this, "result", getResult(), lhs.getRank()).failed() ||
-      verifyNumbers(*this, "lhs", getLhs(), dims.getInputBatchDimension(),
-                    dims.getInputFeatureDimension(), lhsSpatial)
+/// What a convolution says of its dimensions and groups.
+template <typename OpT> static LogicalResult verifyDimensions(OpT op) {
+  ConvDimensionNumbersAttr dims = op.getDimensionNumbers();
+  int64_t rank = typeOf(op.getLhs()).getRank();
+  return failure(
+      verifyRank(op, "rhs", op.getRhs(), rank).failed() ||
+      verifyRank(op, "result", op.getResult(), rank).failed() ||
+      verifyNumbers(op, "lhs", op.getLhs(), dims.getInputBatchDimension(),
+                    dims.getInputFeatureDimension(),
+                    dims.getInputSpatialDimensions())
           .failed() ||
-      verifyNumbers(*this, "rhs", getRhs(),
+      verifyNumbers(op, "rhs", op.getRhs(),
                     dims.getKernelInputFeatureDimension(),
-                    dims.getKernelOutputFeatureDimension(), rhsSpatial)
+                    dims.getKernelOutputFeatureDimension(),
+                    dims.getKernelSpatialDimensions())
           .failed() ||
-      verifyNumbers(*this, "result", getResult(),
+      verifyNumbers(op, "result", op.getResult(),
                     dims.getOutputBatchDimension(),
-                    dims.getOutputFeatureDimension(), outSpatial)
-          .failed()) {
-    return failure();
-  }
-  int64_t groups = getFeatureGroupCount(), batchGroups = getBatchGroupCount();
+                    dims.getOutputFeatureDimension(),
+                    dims.getOutputSpatialDimensions())
+          .failed());
+}
+
+template <typename OpT> static LogicalResult verifyGroupCounts(OpT op) {
+  RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs());
+  ConvDimensionNumbersAttr dims = op.getDimensionNumbers();
+  int64_t groups = op.getFeatureGroupCount();
+  int64_t batchGroups = op.getBatchGroupCount();
   int64_t batch = lhs.getDimSize(dims.getInputBatchDimension());
   int64_t features = lhs.getDimSize(dims.getInputFeatureDimension());
   int64_t outFeatures = rhs.getDimSize(dims.getKernelOutputFeatureDimension());
-  // (C10), (C11), (C15), (C16), (C21) to (C23)
-  if (verifyGroups(*this, "lhs features", features, groups).failed() ||
-      verifyGroups(*this, "lhs batch", batch, batchGroups).failed() ||
-      verifyGroups(*this, "rhs output features", outFeatures, groups)
-          .failed() ||
-      verifyGroups(*this, "rhs output features", outFeatures, batchGroups)
+  if (verifyGroups(op, "lhs features", features, groups).failed() ||
+      verifyGroups(op, "lhs batch", batch, batchGroups).failed() ||
+      verifyGroups(op, "rhs output features", outFeatures, groups).failed() ||
+      verifyGroups(op, "rhs output features", outFeatures, batchGroups)
           .failed()) {
     return failure();
   }
   if (groups != 1 && batchGroups != 1) {
-    return emitOpError() << "either feature groups or batch groups must be 1, "
-                            "but got "
-                         << groups << " and " << batchGroups;
+    return op.emitOpError() << "either feature groups or batch groups must be "
+                               "1, but got "
+                            << groups << " and " << batchGroups;
   }
-  // (C14)
-  if (!ShapedType::isDynamic(features) &&
-      verifySize(*this, "rhs input features",
-                 rhs.getDimSize(dims.getKernelInputFeatureDimension()),
-                 features / groups)
-          .failed()) {
-    return failure();
+  return ShapedType::isDynamic(features)
+             ? success()
+             : verifySize(op, "rhs input features",
+                          rhs.getDimSize(dims.getKernelInputFeatureDimension()),
+                          features / groups);
+}
+
+template <typename OpT> static LogicalResult verifyElements(OpT op) {
+  Type lhs = op.getLhs().getType(), rhs = op.getRhs().getType(),
+       result = op.getType();
+  if (isAnyQuantized({lhs, rhs, result})) {
+    return verifyConvolutionQuantization(op, lhs, rhs, result,
+                                         op.getDimensionNumbers());
   }
+  return verifyElementType(op, "rhs", op.getRhs(), op.getLhs());
+}
+
+/// The sizes of the result, where the window has `padding`.
+template <typename OpT>
+static LogicalResult
+verifyPlaces(OpT op, std::optional<DenseIntElementsAttr> padding) {
+  RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs());
+  ConvDimensionNumbersAttr dims = op.getDimensionNumbers();
   SmallVector<int64_t> sizes;
-  for (int64_t dim : rhsSpatial) {
+  for (int64_t dim : dims.getKernelSpatialDimensions()) {
     sizes.push_back(rhs.getDimSize(dim));
   }
-  // (C2) to (C9)
-  auto window = getWindow(*this, sizes, getWindowStrides(), getPadding(),
-                          getLhsDilation(), getRhsDilation());
+  auto window = getWindow(op, sizes, op.getWindowStrides(), padding,
+                          op.getLhsDilation(), op.getRhsDilation());
   if (failed(window)) {
     return failure();
   }
-  if (auto reversal = getWindowReversal();
-      reversal &&
-      verifyCount(*this, "window reversals", reversal->size(), sizes.size())
+  if (auto reversal = op.getWindowReversal();
+      reversal && !reversal->empty() &&
+      verifyCount(op, "window reversals", reversal->size(), sizes.size())
           .failed()) {
     return failure();
   }
-  // (C25) to (C27)
+  int64_t batch = lhs.getDimSize(dims.getInputBatchDimension());
   SmallVector<int64_t> shape(lhs.getRank());
   shape[dims.getOutputBatchDimension()] =
-      ShapedType::isDynamic(batch) ? batch : batch / batchGroups;
-  shape[dims.getOutputFeatureDimension()] = outFeatures;
-  for (auto [index, dim] : llvm::enumerate(outSpatial)) {
-    shape[dim] =
-        getNumPlaces((*window)[index], lhs.getDimSize(lhsSpatial[index]));
+      ShapedType::isDynamic(batch)
+          ? batch
+          : batch / static_cast<int64_t>(op.getBatchGroupCount());
+  shape[dims.getOutputFeatureDimension()] =
+      rhs.getDimSize(dims.getKernelOutputFeatureDimension());
+  for (auto [index, dim] : llvm::enumerate(dims.getOutputSpatialDimensions())) {
+    int64_t size = lhs.getDimSize(dims.getInputSpatialDimensions()[index]);
+    shape[dim] = getNumPlaces((*window)[index], size);
   }
-  return verifyShape(*this, "result", getType().getShape(), shape);
+  return verifyShape(op, "result", op.getType().getShape(), shape);
+}
+
+LogicalResult ConvolutionOp::verify() {
+  // (C1), (C12), (C13), (C17) to (C20), then (C10), (C11), (C14) to (C16),
+  // (C21) to (C23), then (C24), then (C27) to (C34)
+  if (verifyDimensions(*this).failed() || verifyGroupCounts(*this).failed() ||
+      verifyPrecisions(*this, getPrecisionConfig()).failed() ||
+      verifyElements(*this).failed()) {
+    return failure();
+  }
+  // (C2) to (C9), (C25), (C26)
+  return verifyPlaces(*this, getPadding());
+}
+
+LogicalResult DynamicConvOp::verify() {
+  if (verifyDimensions(*this).failed() || verifyGroupCounts(*this).failed() ||
+      verifyPrecisions(*this, getPrecisionConfig()).failed() ||
+      verifyElements(*this).failed()) {
+    return failure();
+  }
+  int64_t count = typeOf(getLhs()).getRank() - 2;
+  if (verifyShape(*this, "padding", typeOf(getPadding()).getShape(), {count, 2})
+          .failed()) {
+    return failure();
+  }
+  DenseIntElementsAttr padding;
+  if (!matchPattern(getPadding(), m_Constant(&padding))) {
+    return success();
+  }
+  return verifyPlaces(*this, padding);
 }

@@ -4,17 +4,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Checks.h"
+#include "Quantization.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::stablehlo::verifiers;
 
 LogicalResult ConstantOp::verify() {
+  RankedTensorType type = getType();
+  auto quantized = dyn_cast<quant::QuantizedType>(type.getElementType());
+  // Quantized elements are given as they are stored.
+  Type expected = quantized ? type.clone(quantized.getStorageType()) : type;
   // (C1)
-  if (getValue().getType() != getType()) {
-    return emitOpError() << "value is of " << getValue().getType()
-                         << ", the result of " << getType();
+  if (getValue().getType() != expected) {
+    return emitOpError() << "value must be of " << expected << ", but got "
+                         << getValue().getType();
   }
   return success();
 }
@@ -27,31 +31,27 @@ LogicalResult IotaOp::verify() {
 
 LogicalResult ReshapeOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
-  // (C1), (C2)
-  if (verifyElementType(*this, "result", getResult(), getOperand()).failed()) {
+  // (C2)
+  if (in.hasStaticShape() && out.hasStaticShape() &&
+      verifySize(*this, "number of result elements", out.getNumElements(),
+                 in.getNumElements())
+          .failed()) {
     return failure();
   }
-  if (in.hasStaticShape() && out.hasStaticShape()) {
-    return verifySize(*this, "number of result elements", out.getNumElements(),
-                      in.getNumElements());
-  }
-  return success();
+  // (C1), (C3)
+  return verifyReshapedAxis(*this, in, out);
 }
 
 LogicalResult BitcastConvertOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
-  auto getBits = [](Type type) -> unsigned {
-    if (auto complex = dyn_cast<ComplexType>(type)) {
-      type = complex.getElementType();
-      return type.isIntOrFloat() ? 2 * type.getIntOrFloatBitWidth() : 0;
-    }
-    return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;
-  };
-  unsigned inBits = getBits(in.getElementType());
-  unsigned outBits = getBits(out.getElementType());
-  if (inBits == 0 || outBits == 0) {
-    return success();
+  // (C2)
+  if (isa<ComplexType>(in.getElementType()) !=
+      isa<ComplexType>(out.getElementType())) {
+    return emitOpError() << "cannot take real elements as complex ones, but "
+                         << "got " << in << " and " << out;
   }
+  unsigned inBits = hlo::getBitWidth(in.getElementType());
+  unsigned outBits = hlo::getBitWidth(out.getElementType());
   // (C1): the wider one lacks a last dimension of the ratio of the widths.
   SmallVector<int64_t> wide(inBits >= outBits ? in.getShape() : out.getShape());
   ArrayRef<int64_t> narrow = inBits >= outBits ? out.getShape() : in.getShape();
@@ -68,9 +68,8 @@ LogicalResult BitcastConvertOp::verify() {
 
 LogicalResult TransposeOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
-  // (C1), (C2)
-  if (verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
-      verifyCount(*this, "permutation entries", getPermutation().size(),
+  // (C2)
+  if (verifyCount(*this, "permutation entries", getPermutation().size(),
                   in.getRank())
           .failed() ||
       verifyDims(*this, "permutation entry", getPermutation(), in.getRank())
@@ -82,23 +81,25 @@ LogicalResult TransposeOp::verify() {
   for (int64_t dim : getPermutation()) {
     shape.push_back(in.getDimSize(dim));
   }
-  return verifyShape(*this, "result", out.getShape(), shape);
+  if (verifyShape(*this, "result", out.getShape(), shape).failed()) {
+    return failure();
+  }
+  // (C1), (C4)
+  return verifyTransposedAxis(*this, in, out, getPermutation());
 }
 
 LogicalResult BroadcastOp::verify() {
   auto shape = llvm::to_vector(getBroadcastSizes());
   llvm::append_range(shape, typeOf(getOperand()).getShape());
-  if (verifyElementType(*this, "result", getResult(), getOperand()).failed()) {
-    return failure();
-  }
   return verifyShape(*this, "result", getType().getShape(), shape);
 }
 
 LogicalResult BroadcastInDimOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
   ArrayRef<int64_t> dims = getBroadcastDimensions();
+  bool isPerAxis = hlo::isQuantizedPerAxis(in.getElementType());
   // (C1) to (C4)
-  if (verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
+  if ((!isPerAxis && verifySameQuantization(*this, in, out).failed()) ||
       verifyCount(*this, "broadcast dimensions", dims.size(), in.getRank())
           .failed() ||
       verifyDims(*this, "broadcast dimension", dims, out.getRank()).failed()) {
@@ -112,7 +113,8 @@ LogicalResult BroadcastInDimOp::verify() {
       return failure();
     }
   }
-  return success();
+  // (C6)
+  return verifyBroadcastAxis(*this, in, out, dims);
 }
 
 LogicalResult ConcatenateOp::verify() {
@@ -173,6 +175,13 @@ LogicalResult ReverseOp::verify() {
   return verifyDims(*this, "dimension", getDimensions(), getType().getRank());
 }
 
+/// The size of a dimension, or what bounds it.
+static int64_t getLargestSize(RankedTensorType type, int64_t dim) {
+  ArrayRef<int64_t> bounds = hlo::encodingToBounds(type.getEncoding());
+  return type.isDynamicDim(dim) && !bounds.empty() ? bounds[dim]
+                                                   : type.getDimSize(dim);
+}
+
 LogicalResult SliceOp::verify() {
   RankedTensorType in = typeOf(getOperand()), out = getType();
   int64_t rank = in.getRank();
@@ -189,9 +198,10 @@ LogicalResult SliceOp::verify() {
   for (int64_t i = 0; i < rank; ++i) {
     int64_t start = getStartIndices()[i], limit = getLimitIndices()[i],
             step = getStrides()[i];
+    int64_t most = getLargestSize(in, i);
     // (C3), (C4)
     if (start < 0 || limit < start || step < 1 ||
-        (!in.isDynamicDim(i) && limit > in.getDimSize(i))) {
+        (!ShapedType::isDynamic(most) && limit > most)) {
       return emitOpError() << "range " << start << ":" << limit << ":" << step
                            << " does not fit dimension " << i << " of " << in;
     }
@@ -227,12 +237,13 @@ LogicalResult PadOp::verify() {
       return emitOpError() << "interior padding " << interior[dim]
                            << " of dimension " << dim << " is negative";
     }
-    if (in.isDynamicDim(dim)) {
-      shape.push_back(ShapedType::kDynamic);
+    int64_t most = getLargestSize(in, dim);
+    shape.push_back(ShapedType::kDynamic);
+    if (ShapedType::isDynamic(most)) {
       continue;
     }
     // (C4)
-    __int128 size = in.getDimSize(dim);
+    __int128 size = most;
     __int128 padded = size + low[dim] + high[dim] +
                       (size > 0 ? (size - 1) * interior[dim] : 0);
     if (padded < 0 || padded > std::numeric_limits<int64_t>::max()) {
@@ -240,13 +251,9 @@ LogicalResult PadOp::verify() {
                            << ", " << interior[dim]
                            << " leaves no size of dimension " << dim;
     }
-    shape.push_back(static_cast<int64_t>(padded));
+    if (!in.isDynamicDim(dim)) {
+      shape.back() = static_cast<int64_t>(padded);
+    }
   }
   return verifyShape(*this, "result", getType().getShape(), shape);
-}
-
-LogicalResult GetDimensionSizeOp::verify() {
-  // (C1)
-  return verifyDim(*this, "dimension", getDimension(),
-                   typeOf(getOperand()).getRank());
 }

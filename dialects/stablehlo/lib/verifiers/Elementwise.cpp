@@ -10,9 +10,33 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::stablehlo::verifiers;
 
-LogicalResult CompareOp::verify() {
-  // (C1)
-  return verifyElementType(*this, "rhs", getRhs(), getLhs());
+/// A type with real numbers in place of complex ones.
+static RankedTensorType realOf(RankedTensorType type) {
+  auto complex = dyn_cast<ComplexType>(type.getElementType());
+  return complex ? cast<RankedTensorType>(type.clone(complex.getElementType()))
+                 : type;
+}
+
+LogicalResult AbsOp::verify() {
+  // (C1), (C2)
+  return verifyType(*this, "result", getType(), realOf(typeOf(getOperand())));
+}
+
+LogicalResult RealOp::verify() {
+  // (C1), (C2)
+  return verifyType(*this, "result", getType(), realOf(typeOf(getOperand())));
+}
+
+LogicalResult ImagOp::verify() {
+  // (C1), (C2)
+  return verifyType(*this, "result", getType(), realOf(typeOf(getOperand())));
+}
+
+LogicalResult ComplexOp::verify() {
+  RankedTensorType real = typeOf(getLhs());
+  // (C2), (C3)
+  return verifyType(*this, "result", getType(),
+                    real.clone(ComplexType::get(real.getElementType())));
 }
 
 LogicalResult SelectOp::verify() {
@@ -37,34 +61,14 @@ LogicalResult SelectOp::verify() {
 }
 
 LogicalResult ClampOp::verify() {
-  // (C3), (C4)
-  if (verifyElementType(*this, "min", getMin(), getOperand()).failed() ||
-      verifyElementType(*this, "max", getMax(), getOperand()).failed() ||
-      verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
-      verifyShape(*this, "result", getType().getShape(),
-                  typeOf(getOperand()).getShape())
-          .failed()) {
-    return failure();
-  }
-  // (C1), (C2)
   ArrayRef<int64_t> shape = typeOf(getOperand()).getShape();
   ArrayRef<int64_t> min = typeOf(getMin()).getShape();
   ArrayRef<int64_t> max = typeOf(getMax()).getShape();
+  // (C1), (C2), (C4)
   return failure(
+      verifyShape(*this, "result", getType().getShape(), shape).failed() ||
       (!min.empty() && verifyShape(*this, "min", min, shape).failed()) ||
       (!max.empty() && verifyShape(*this, "max", max, shape).failed()));
-}
-
-LogicalResult ReducePrecisionOp::verify() {
-  auto exponent = static_cast<int32_t>(getExponentBits());
-  auto mantissa = static_cast<int32_t>(getMantissaBits());
-  // (C2), (C3)
-  if (exponent < 1 || mantissa < 0) {
-    return emitOpError() << "needs 1 exponent bit or more and 0 mantissa bits "
-                            "or more, but got "
-                         << exponent << " and " << mantissa;
-  }
-  return success();
 }
 
 LogicalResult OptimizationBarrierOp::verify() {

@@ -97,9 +97,6 @@ static LogicalResult verifyWindows(Operation *op, const IndexedWindows &dims,
       dims.collapsedDims, dims.operandBatchingDims));
   auto indexed = llvm::to_vector(
       llvm::concat<const int64_t>(dims.indexMap, dims.operandBatchingDims));
-  if (!indices.getElementType().isInteger()) {
-    return op->emitOpError() << "indices must be integers, but got " << indices;
-  }
   if (verifyCount(op, "operand dimensions", rank,
                   dims.windowDims.size() + absent.size())
           .failed() ||
@@ -166,42 +163,101 @@ static SmallVector<int64_t> mergeSizes(ArrayRef<int64_t> windowDims,
   return shape;
 }
 
-LogicalResult GatherOp::verify() {
-  RankedTensorType operand = typeOf(getOperand());
-  RankedTensorType indices = typeOf(getStartIndices());
-  GatherDimensionNumbersAttr numbers = getDimensionNumbers();
-  IndexedWindows dims = {"offset dimension",
-                         "collapsed dimension",
-                         numbers.getOffsetDims(),
-                         numbers.getCollapsedSliceDims(),
-                         numbers.getOperandBatchingDims(),
-                         numbers.getStartIndicesBatchingDims(),
-                         numbers.getStartIndexMap(),
-                         numbers.getIndexVectorDim()};
-  ArrayRef<int64_t> sizes = getSliceSizes();
-  // (C1) to (C8), (C10), (C11), (C13) to (C21), (C23)
-  if (verifyElementType(*this, "result", getResult(), getOperand()).failed() ||
-      verifyWindows(*this, dims, operand, indices, getType()).failed() ||
-      verifyCount(*this, "slice sizes", sizes.size(), operand.getRank())
-          .failed() ||
-      verifyAtMost(*this, "slice size", sizes, operand.getShape()).failed()) {
+static IndexedWindows getWindows(GatherDimensionNumbersAttr numbers) {
+  return {"offset dimension",
+          "collapsed dimension",
+          numbers.getOffsetDims(),
+          numbers.getCollapsedSliceDims(),
+          numbers.getOperandBatchingDims(),
+          numbers.getStartIndicesBatchingDims(),
+          numbers.getStartIndexMap(),
+          numbers.getIndexVectorDim()};
+}
+
+/// `sizes` are those of the slices, where they are known.
+static LogicalResult verifyGather(Operation *op, Value operand, Value indices,
+                                  Value result,
+                                  GatherDimensionNumbersAttr numbers,
+                                  ArrayRef<int64_t> sizes) {
+  RankedTensorType from = typeOf(operand), to = typeOf(result);
+  IndexedWindows dims = getWindows(numbers);
+  if (verifyElementType(op, "result", result, operand).failed() ||
+      verifyWindows(op, dims, from, typeOf(indices), to).failed() ||
+      verifyCount(op, "slice sizes", sizes.size(), from.getRank()).failed() ||
+      verifyAtMost(op, "slice size", sizes, from.getShape()).failed()) {
     return failure();
   }
   SmallVector<int64_t> window;
-  for (int64_t dim = 0; dim < operand.getRank(); ++dim) {
+  for (auto [dim, size] : llvm::enumerate(sizes)) {
     if (!llvm::is_contained(dims.collapsedDims, dim) &&
         !llvm::is_contained(dims.operandBatchingDims, dim)) {
-      window.push_back(sizes[dim]);
-    } else if (sizes[dim] > 1) { // (C9), (C12)
-      return emitOpError() << "slice size " << sizes[dim] << " of dimension "
-                           << dim
-                           << ", which the result lacks, must be at most 1";
+      window.push_back(size);
+    } else if (size > 1) { // (C9), (C12)
+      return op->emitOpError()
+             << "slice size " << size << " of dimension " << dim
+             << ", which the result lacks, must be at most 1";
     }
   }
   // (C22)
-  return verifyShape(*this, "result", getType().getShape(),
-                     mergeSizes(dims.windowDims, window,
-                                getBatchShape(indices, dims.indexVectorDim)));
+  return verifyShape(
+      op, "result", to.getShape(),
+      mergeSizes(dims.windowDims, window,
+                 getBatchShape(typeOf(indices), dims.indexVectorDim)));
+}
+
+LogicalResult GatherOp::verify() {
+  // (C1) to (C8), (C10), (C11), (C13) to (C21), (C23)
+  return verifyGather(*this, getOperand(), getStartIndices(), getResult(),
+                      getDimensionNumbers(), getSliceSizes());
+}
+
+LogicalResult DynamicGatherOp::verify() {
+  SmallVector<int64_t> sizes;
+  if (failed(hlo::matchInts(getSliceSizes(), sizes))) {
+    sizes.assign(typeOf(getSliceSizes()).getDimSize(0), ShapedType::kDynamic);
+  }
+  return verifyGather(*this, getOperand(), getStartIndices(), getResult(),
+                      getDimensionNumbers(), sizes);
+}
+
+/// Inputs and results of one shape, updates of another, and of one element.
+static LogicalResult verifyScattered(ScatterOp op) {
+  for (auto [input, update, result] : llvm::zip_equal(
+           op.getInputs(), op.getUpdates(), op.getResults())) {
+    if (verifyShape(op, "input", typeOf(input).getShape(),
+                    typeOf(op.getInputs().front()).getShape())
+            .failed() ||
+        verifyShape(op, "update", typeOf(update).getShape(),
+                    typeOf(op.getUpdates().front()).getShape())
+            .failed() ||
+        verifyShape(op, "result", typeOf(result).getShape(),
+                    typeOf(input).getShape())
+            .failed() ||
+        verifyElementType(op, "update", update, input).failed()) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+static LogicalResult verifyUpdateComputation(ScatterOp op) {
+  SmallVector<RankedTensorType> updates, inits;
+  for (auto [input, value] :
+       llvm::zip_equal(op.getInputs(), op.getUpdates())) {
+    updates.push_back(scalarOf(typeOf(value)));
+    inits.push_back(scalarOf(typeOf(input)));
+  }
+  Region &region = op.getUpdateComputation();
+  if (verifyReducer(op, "update computation", region, updates, inits)
+          .failed()) {
+    return failure();
+  }
+  for (auto [index, result] : llvm::enumerate(op.getResults())) {
+    if (verifyAccumulated(op, "result", result, region, index).failed()) {
+      return failure();
+    }
+  }
+  return success();
 }
 
 LogicalResult ScatterOp::verify() {
@@ -210,29 +266,14 @@ LogicalResult ScatterOp::verify() {
   if (count == 0) {
     return emitOpError("needs at least one input");
   }
+  // (C1), (C3), (C6), (C24)
   if (verifyCount(*this, "updates", getUpdates().size(), count).failed() ||
-      verifyCount(*this, "results", getNumResults(), count).failed()) {
+      verifyCount(*this, "results", getNumResults(), count).failed() ||
+      verifyScattered(*this).failed()) {
     return failure();
   }
   RankedTensorType input = typeOf(getInputs().front());
   RankedTensorType update = typeOf(getUpdates().front());
-  for (int64_t index = 0; index < count; ++index) {
-    // (C1), (C3), (C6), (C24)
-    if (verifyShape(*this, "input", typeOf(getInputs()[index]).getShape(),
-                    input.getShape())
-            .failed() ||
-        verifyShape(*this, "update", typeOf(getUpdates()[index]).getShape(),
-                    update.getShape())
-            .failed() ||
-        verifyShape(*this, "result", typeOf(getResult(index)).getShape(),
-                    input.getShape())
-            .failed() ||
-        verifyElementType(*this, "update", getUpdates()[index],
-                          getInputs()[index])
-            .failed()) {
-      return failure();
-    }
-  }
   RankedTensorType indices = typeOf(getScatterIndices());
   ScatterDimensionNumbersAttr numbers = getScatterDimensionNumbers();
   IndexedWindows dims = {"update window dimension",
@@ -265,7 +306,6 @@ LogicalResult ScatterOp::verify() {
           .failed()) {
     return failure();
   }
-  // (C23)
-  return verifyScalarRegion(*this, "update computation", getUpdateComputation(),
-                            2 * count, count);
+  // (C23), (C25)
+  return verifyUpdateComputation(*this);
 }

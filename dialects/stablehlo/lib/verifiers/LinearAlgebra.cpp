@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Checks.h"
+#include "Quantization.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -12,6 +12,9 @@ using namespace mlir::stablehlo::verifiers;
 
 LogicalResult DotOp::verify() {
   RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs());
+  if (verifyPrecisions(*this, getPrecisionConfig()).failed()) {
+    return failure();
+  }
   if (lhs.getRank() < 1 || lhs.getRank() > 2 || rhs.getRank() < 1 ||
       rhs.getRank() > 2) {
     return emitOpError() << "operands must have rank 1 or 2, but got " << lhs
@@ -27,7 +30,28 @@ LogicalResult DotOp::verify() {
   return verifyShape(*this, "result", getType().getShape(), shape);
 }
 
+/// An algorithm says all that precisions could.
+static LogicalResult verifyAlgorithm(DotGeneralOp op) {
+  std::optional<ArrayAttr> config = op.getPrecisionConfig();
+  if (!op.getAlgorithm() || !config) {
+    return success();
+  }
+  for (PrecisionAttr precision : config->getAsRange<PrecisionAttr>()) {
+    if (precision.getValue() != Precision::DEFAULT) {
+      return op.emitOpError()
+             << "has an algorithm, and the precision "
+             << stringifyEnum(precision.getValue()) << " beside it";
+    }
+  }
+  return success();
+}
+
 LogicalResult DotGeneralOp::verify() {
+  // (C11), (C21)
+  if (verifyPrecisions(*this, getPrecisionConfig()).failed() ||
+      verifyAlgorithm(*this).failed()) {
+    return failure();
+  }
   RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs()),
                    out = getType();
   DotDimensionNumbersAttr dims = getDotDimensionNumbers();
@@ -75,7 +99,9 @@ LogicalResult DotGeneralOp::verify() {
       return failure();
     }
   }
-  return success();
+  // (C14) to (C20)
+  return isAnyQuantized({lhs, rhs, out}) ? verifyDotQuantization(*this)
+                                         : success();
 }
 
 LogicalResult FftOp::verify() {
@@ -92,6 +118,21 @@ LogicalResult FftOp::verify() {
     }
   }
   FftType type = getFftType();
+  // (C2)
+  bool isReal = type == FftType::RFFT;
+  Type element = in.getElementType();
+  if (isa<ComplexType>(element) == isReal || (isReal && !isa<Float32Type, Float64Type>(element))) {
+    return emitOpError() << stringifyEnum(type) << " takes "
+                         << (isReal ? "f32 or f64" : "complex numbers")
+                         << ", but got " << element;
+  }
+  Type expected = isReal                   ? ComplexType::get(element)
+                  : type == FftType::IRFFT ? cast<ComplexType>(element).getElementType()
+                                           : element;
+  if (getType().getElementType() != expected) {
+    return emitOpError() << "result must be of " << expected << ", but got "
+                         << getType().getElementType();
+  }
   SmallVector<int64_t> operand(in.getShape()), result(in.getShape());
   ArrayRef<int64_t> lengths = getFftLength();
   auto tail = [&](SmallVector<int64_t> &shape) {
@@ -152,15 +193,26 @@ LogicalResult TriangularSolveOp::verify() {
           .failed()) {
     return failure();
   }
+  if (getTransposeA() == Transpose::TRANSPOSE_INVALID) {
+    return emitOpError("needs to know whether a is transposed");
+  }
   // (C4)
   return verifyShape(*this, "result", getType().getShape(), b.getShape());
 }
 
 LogicalResult RngBitGeneratorOp::verify() {
   // (C1)
-  if (getOutputState().getType() != getInitialState().getType()) {
-    return emitOpError() << "state is of " << getInitialState().getType()
-                         << ", the one after of " << getOutputState().getType();
+  return verifyType(*this, "state", getOutputState().getType(),
+                    getInitialState().getType());
+}
+
+LogicalResult RngOp::verify() {
+  // (C2)
+  if (getRngDistribution() == RngDistribution::NORMAL &&
+      !isa<FloatType>(getType().getElementType())) {
+    return emitOpError() << "a normal distribution has floating-point numbers, "
+                         << "but got " << getType().getElementType();
   }
-  return success();
+  // (C3)
+  return verifyShapeOperand(*this, getShape(), getType());
 }

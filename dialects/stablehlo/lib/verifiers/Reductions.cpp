@@ -10,26 +10,26 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::stablehlo::verifiers;
 
-/// Inputs of one shape, one scalar initial value and one result for each, and a
-/// body on pairs of scalars.
+static SmallVector<RankedTensorType> typesOf(ValueRange values) {
+  return llvm::map_to_vector(values, typeOf);
+}
+
+/// Inputs of one shape, and one initial value and one result for each. What the
+/// body gives has some of `dims`.
 static LogicalResult verifyFolding(Operation *op, ValueRange inputs,
-                                   ValueRange inits, Region &body) {
+                                   ValueRange inits, Region &body,
+                                   ArrayRef<int64_t> dims) {
   int64_t count = inputs.size();
-  if (count == 0) {
-    return op->emitOpError("needs at least one input");
-  }
   if (verifyCount(op, "results", op->getNumResults(), count).failed() ||
       verifyCount(op, "initial values", inits.size(), count).failed() ||
-      verifyScalarRegion(op, "the body", body, 2 * count, count).failed()) {
+      verifyReducer(op, "the body", body, typesOf(inputs), typesOf(inits), dims)
+          .failed()) {
     return failure();
   }
   for (int64_t index = 0; index < count; ++index) {
     if (verifyShape(op, "input " + std::to_string(index),
                     typeOf(inputs[index]).getShape(),
                     typeOf(inputs.front()).getShape())
-            .failed() ||
-        verifyRank(op, "initial value", inits[index], 0).failed() ||
-        verifyElementType(op, "initial value", inits[index], inputs[index])
             .failed()) {
       return failure();
     }
@@ -37,11 +37,12 @@ static LogicalResult verifyFolding(Operation *op, ValueRange inputs,
   return success();
 }
 
-/// Every result has a shape.
-static LogicalResult verifyResultShapes(Operation *op,
-                                        ArrayRef<int64_t> shape) {
-  for (Value result : op->getResults()) {
-    if (verifyShape(op, "result", typeOf(result).getShape(), shape).failed()) {
+/// Every result has a shape, and the elements that the body accumulates.
+static LogicalResult verifyFolded(Operation *op, ArrayRef<int64_t> shape,
+                                  Region &body) {
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    if (verifyShape(op, "result", typeOf(result).getShape(), shape).failed() ||
+        verifyAccumulated(op, "result", result, body, index).failed()) {
       return failure();
     }
   }
@@ -78,11 +79,11 @@ getPlaces(Operation *op, ArrayRef<int64_t> shape, ArrayRef<int64_t> sizes,
 }
 
 LogicalResult ReduceOp::verify() {
-  // (C1) to (C6)
-  if (verifyFolding(*this, getInputs(), getInitValues(), getBody()).failed()) {
-    return failure();
+  if (getInputs().empty()) {
+    return emitOpError("needs at least one input");
   }
   RankedTensorType type = typeOf(getInputs().front());
+  // (C4), (C5)
   if (verifyDims(*this, "dimension", getDimensions(), type.getRank())
           .failed()) {
     return failure();
@@ -93,13 +94,23 @@ LogicalResult ReduceOp::verify() {
       shape.push_back(type.getDimSize(dim));
     }
   }
-  // (C7)
-  return verifyResultShapes(*this, shape);
+  // (C1) to (C3), (C6)
+  if (verifyFolding(*this, getInputs(), getInitValues(), getBody(), shape)
+          .failed()) {
+    return failure();
+  }
+  // (C7), (C8)
+  return verifyFolded(*this, shape, getBody());
 }
 
 LogicalResult ReduceWindowOp::verify() {
+  if (getInputs().empty()) {
+    return emitOpError("needs at least one input");
+  }
   // (C1) to (C3), (C13)
-  if (verifyFolding(*this, getInputs(), getInitValues(), getBody()).failed()) {
+  if (verifyFolding(*this, getInputs(), getInitValues(), getBody(),
+                    getWindowDimensions())
+          .failed()) {
     return failure();
   }
   // (C4) to (C12)
@@ -107,65 +118,89 @@ LogicalResult ReduceWindowOp::verify() {
       getPlaces(*this, typeOf(getInputs().front()).getShape(),
                 getWindowDimensions(), getWindowStrides(), getPadding(),
                 getBaseDilations(), getWindowDilations());
-  // (C14), (C15)
-  return failed(places) ? failure() : verifyResultShapes(*this, *places);
+  // (C14) to (C16)
+  return failed(places) ? failure() : verifyFolded(*this, *places, getBody());
+}
+
+/// A region that chooses between two elements of an operand.
+static LogicalResult verifySelect(Operation *op, Region &select,
+                                  RankedTensorType operand) {
+  if (verifyReturnsPred(op, "select", select).failed() ||
+      verifyCount(op, "select arguments", select.getNumArguments(), 2)
+          .failed()) {
+    return failure();
+  }
+  for (Type type : select.getArgumentTypes()) {
+    auto argument = dyn_cast<RankedTensorType>(type);
+    if (!argument || argument.getRank() != 0 ||
+        !(argument.getElementType() == operand.getElementType() ||
+          (isa<FloatType>(argument.getElementType()) &&
+           isa<FloatType>(operand.getElementType())))) {
+      return op->emitOpError() << "select must take " << scalarOf(operand)
+                               << ", but got " << type;
+    }
+  }
+  return success();
 }
 
 LogicalResult SelectAndScatterOp::verify() {
   RankedTensorType type = typeOf(getOperand());
-  // (C1), (C3), (C9), (C10)
-  if (verifyElementType(*this, "source", getSource(), getOperand()).failed() ||
-      verifyElementType(*this, "initial value", getInitValue(), getOperand())
+  // (C9) to (C12)
+  if (verifySelect(*this, getSelect(), type).failed() ||
+      verifyReducer(*this, "scatter", getScatter(),
+                    scalarOf(typeOf(getSource())), typeOf(getInitValue()))
           .failed() ||
-      verifyRank(*this, "initial value", getInitValue(), 0).failed() ||
-      verifyRank(*this, "source", getSource(), type.getRank()).failed() ||
-      verifyScalarRegion(*this, "select", getSelect(), 2, 1).failed() ||
-      verifyScalarRegion(*this, "scatter", getScatter(), 2, 1).failed() ||
+      verifyAccumulated(*this, "result", getResult(), getScatter()).failed() ||
       verifyShape(*this, "result", getType().getShape(), type.getShape())
           .failed()) {
     return failure();
   }
-  SmallVector<int64_t> ones(type.getRank(), 1);
   // (C4) to (C8)
-  auto places =
-      getPlaces(*this, type.getShape(), getWindowDimensions().value_or(ones),
-                getWindowStrides(), getPadding());
+  auto places = getPlaces(*this, type.getShape(),
+                          getWindowDimensions().value_or(ArrayRef<int64_t>()),
+                          getWindowStrides(), getPadding());
   if (failed(places)) {
     return failure();
   }
-  // (C2)
+  // (C1), (C2)
   return verifyShape(*this, "source", typeOf(getSource()).getShape(), *places);
 }
 
 LogicalResult SortOp::verify() {
-  int64_t count = getInputs().size();
+  size_t count = getInputs().size();
   // (C1)
   if (count == 0) {
     return emitOpError("needs at least one input");
   }
-  // (C2)
-  if (getInputs().getTypes() != getResultTypes()) {
+  // (C2), (C3)
+  if (!hlo::isCompatibleForHloTypeInference(getInputs().getTypes(),
+                                            getResultTypes())) {
     return emitOpError() << "inputs are of (" << getInputs().getTypes()
                          << "), results of (" << getResultTypes() << ")";
   }
-  RankedTensorType type = typeOf(getInputs().front());
-  // (C3)
-  for (auto [index, input] : llvm::enumerate(getInputs())) {
-    if (verifyShape(*this, "input " + std::to_string(index),
-                    typeOf(input).getShape(), type.getShape())
-            .failed()) {
-      return failure();
-    }
-  }
+  int64_t rank = typeOf(getInputs().front()).getRank();
   // (C4)
   auto dim = static_cast<int64_t>(getDimension());
-  if (dim < -type.getRank() || dim >= type.getRank()) {
-    return emitOpError() << "dimension " << dim << " is not in ["
-                         << -type.getRank() << ", " << type.getRank() << ")";
+  if (dim < -rank || dim >= rank) {
+    return emitOpError() << "dimension " << dim << " is not in [" << -rank
+                         << ", " << rank << ")";
   }
   // (C5)
-  return verifyScalarRegion(*this, "the comparator", getComparator(), 2 * count,
-                            1);
+  if (verifyReturnsPred(*this, "the comparator", getComparator()).failed() ||
+      verifyCount(*this, "comparator arguments",
+                  getComparator().getNumArguments(), 2 * count)
+          .failed()) {
+    return failure();
+  }
+  for (auto [index, type] :
+       llvm::enumerate(getComparator().getArgumentTypes())) {
+    RankedTensorType expected = scalarOf(typeOf(getInputs()[index / 2]));
+    if (type != expected) {
+      return emitOpError() << "argument " << index << " of the comparator must "
+                           << "be of " << expected << ", but got " << type;
+    }
+  }
+  return success();
 }
 
 LogicalResult MapOp::verify() {
@@ -173,28 +208,27 @@ LogicalResult MapOp::verify() {
   if (getInputs().empty()) {
     return emitOpError("needs at least one input");
   }
-  // (C1)
-  for (auto [index, input] : llvm::enumerate(getInputs())) {
-    if (verifyShape(*this, "input " + std::to_string(index),
-                    typeOf(input).getShape(), getType().getShape())
-            .failed()) {
-      return failure();
-    }
-  }
   // (C3)
-  if (verifyCount(*this, "dimensions", getDimensions().size(),
-                  getType().getRank())
+  int64_t rank = typeOf(getInputs().front()).getRank();
+  if (!llvm::equal(getDimensions(), llvm::seq<int64_t>(0, rank))) {
+    return emitOpError() << "dimensions must be 0 to " << rank - 1
+                         << " in order, but got [" << getDimensions() << "]";
+  }
+  // (C4)
+  if (verifyReturn(*this, "the computation", getComputation(), 1).failed() ||
+      verifyCount(*this, "computation arguments",
+                  getComputation().getNumArguments(), getInputs().size())
           .failed()) {
     return failure();
   }
-  for (auto [index, dim] : llvm::enumerate(getDimensions())) {
-    if (dim != static_cast<int64_t>(index)) {
-      return emitOpError() << "dimensions must be 0 to "
-                           << getType().getRank() - 1 << " in order, but got ["
-                           << getDimensions() << "]";
+  for (auto [type, input] :
+       llvm::zip(getComputation().getArgumentTypes(), getInputs())) {
+    if (type != scalarOf(typeOf(input))) {
+      return emitOpError() << "the computation must take "
+                           << scalarOf(typeOf(input)) << ", but got " << type;
     }
   }
-  // (C4)
-  return verifyScalarRegion(*this, "the computation", getComputation(),
-                            getInputs().size(), 1);
+  Type returned = getReturn(getComputation())->getOperand(0).getType();
+  return verifyType(*this, "what the computation returns", returned,
+                    scalarOf(getType()));
 }

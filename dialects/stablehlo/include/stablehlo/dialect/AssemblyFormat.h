@@ -56,6 +56,12 @@ void printVariadicSameOperandsAndResultType(OpAsmPrinter &printer,
                                             OperandRange operands,
                                             TypeRange types, Type result);
 
+/// The type of the tuple, which says those of its values.
+ParseResult parseTupleOpType(OpAsmParser &parser,
+                             SmallVectorImpl<Type> &operands, Type &result);
+void printTupleOpType(OpAsmPrinter &printer, Operation *op, TypeRange operands,
+                      Type result);
+
 /// The result type alone when both operands have its real element type.
 ParseResult parseComplexOpType(OpAsmParser &parser, Type &lhs, Type &rhs,
                                Type &result);

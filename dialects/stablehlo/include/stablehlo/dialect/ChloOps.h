@@ -13,6 +13,27 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "stablehlo/dialect/Base.h"
+
+namespace mlir::chlo {
+namespace detail {
+LogicalResult verifyBroadcast(Operation *op);
+} // namespace detail
+
+namespace OpTrait {
+/// The result has the shape to which the operands are broadcast, where that is
+/// known.
+template <typename ConcreteType>
+class Broadcasting
+    : public mlir::OpTrait::TraitBase<ConcreteType, Broadcasting> {
+public:
+  static LogicalResult verifyTrait(Operation *op) {
+    return detail::verifyBroadcast(op);
+  }
+};
+} // namespace OpTrait
+} // namespace mlir::chlo
+
 #include "stablehlo/dialect/ChloDialect.h.inc"
 #include "stablehlo/dialect/ChloEnums.h.inc"
 

@@ -8,9 +8,11 @@ include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
+include "mlir/IR/TensorEncoding.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "stablehlo/dialect/StablehloTypes.td"
 
 def Stablehlo_Dialect : Dialect {
   let name = "stablehlo";
@@ -21,6 +23,7 @@ def Stablehlo_Dialect : Dialect {
     text and printed as they came.
   }];
   let hasConstantMaterializer = 1;
+  let dependentDialects = ["::mlir::quant::QuantDialect"];
   // Attributes and types without a definition become opaque ones.
   let useDefaultAttributePrinterParser = 0;
   let useDefaultTypePrinterParser = 0;
@@ -41,6 +44,10 @@ def Stablehlo_Dialect : Dialect {
     void registerLinearAlgebraOps();
     void registerCollectiveOps();
     void registerCustomCallOps();
+    void registerDynamismOps();
+    void registerNormalizationOps();
+    void registerDeprecatedOps();
+    void registerTransferOps();
   }];
 }
 
@@ -52,22 +59,6 @@ def StableHLO_Token : TypeDef<Stablehlo_Dialect, "Token"> {
   let mnemonic = "token";
   let summary = "orders operations with side effects";
 }
-
-def HLO_IsPredOrInt : CPred<
-    "::llvm::isa<::mlir::IntegerType, ::mlir::OpaqueType>("
-    "::llvm::cast<::mlir::ShapedType>($_self).getElementType())">;
-
-def HLO_Tensor : RankedTensorOf<[AnyType]>;
-def HLO_PredTensor : RankedTensorOf<[I1]>;
-def HLO_PredOrIntTensor : Type<And<[HLO_Tensor.predicate, HLO_IsPredOrInt]>,
-    "ranked tensor of integers or booleans", "::mlir::RankedTensorType">;
-def HLO_TensorOrToken : AnyTypeOf<[HLO_Tensor, StableHLO_Token]>;
-def HLO_PredScalar : Type<And<[HLO_PredTensor.predicate,
-    CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() == 0">]>,
-    "0-dimensional tensor of i1", "::mlir::RankedTensorType">;
-def HLO_I32Scalar : Type<And<[RankedTensorOf<[I32]>.predicate,
-    CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() == 0">]>,
-    "0-dimensional tensor of i32", "::mlir::RankedTensorType">;
 
 //===----------------------------------------------------------------------===//
 // Enumerations
@@ -110,6 +101,13 @@ def HLO_RngDistributionAttr : HLO_EnumAttr<HLO_RngDistribution, "rng_distributio
 def HLO_RngAlgorithm : HLO_Enum<"RngAlgorithm", ["DEFAULT", "THREE_FRY", "PHILOX"]>;
 def HLO_RngAlgorithmAttr : HLO_EnumAttr<HLO_RngAlgorithm, "rng_algorithm">;
 
+def HLO_ResultAccuracyMode
+    : HLO_Enum<"ResultAccuracyMode", ["DEFAULT", "HIGHEST", "TOLERANCE"]>;
+def HLO_ResultAccuracyModeAttr
+    : HLO_EnumAttr<HLO_ResultAccuracyMode, "result_accuracy_mode"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 // Printed as a plain `2 : i32`.
 def HLO_CustomCallApiVersion : I32EnumAttr<"CustomCallApiVersion",
     "version of the interface of a custom call", [
@@ -125,27 +123,26 @@ def HLO_CustomCallApiVersion : I32EnumAttr<"CustomCallApiVersion",
 // Attributes
 //===----------------------------------------------------------------------===//
 
-class HLO_Attr<string name, string attrMnemonic> : AttrDef<Stablehlo_Dialect, name> {
+class HLO_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Stablehlo_Dialect, name, traits> {
   let mnemonic = attrMnemonic;
-  let assemblyFormat = "`<` struct(params) `>`";
 }
 
-// A list of dimensions that is left out when it is empty.
-def HLO_OptionalDims : OptionalArrayRefParameter<"int64_t"> {
-  let parser = "::mlir::stablehlo::parseDims($_parser)";
-  let printer = "::mlir::stablehlo::printDims($_printer, $_self)";
-}
 def HLO_Dims : ArrayRefParameter<"int64_t"> {
   let parser = "::mlir::stablehlo::parseDims($_parser)";
   let printer = "::mlir::stablehlo::printDims($_printer, $_self)";
 }
 
-def HLO_DotDimensionNumbers : HLO_Attr<"DotDimensionNumbers", "dot"> {
+// `<lhs_batching_dimensions = [0], ...>`: fields in any order, those that are
+// empty or 0 left out.
+class HLO_DimensionNumbers<string name, string attrMnemonic> : HLO_Attr<name, attrMnemonic> {
+  let hasCustomAssemblyFormat = 1;
+}
+
+def HLO_DotDimensionNumbers : HLO_DimensionNumbers<"DotDimensionNumbers", "dot"> {
   let parameters = (ins
-    HLO_OptionalDims:$lhs_batching_dimensions,
-    HLO_OptionalDims:$rhs_batching_dimensions,
-    HLO_OptionalDims:$lhs_contracting_dimensions,
-    HLO_OptionalDims:$rhs_contracting_dimensions);
+    HLO_Dims:$lhsBatchingDimensions, HLO_Dims:$rhsBatchingDimensions,
+    HLO_Dims:$lhsContractingDimensions, HLO_Dims:$rhsContractingDimensions);
 }
 
 def HLO_DotAlgorithm : HLO_Attr<"DotAlgorithm", "dot_algorithm"> {
@@ -153,54 +150,98 @@ def HLO_DotAlgorithm : HLO_Attr<"DotAlgorithm", "dot_algorithm"> {
     "::mlir::Type":$rhs_precision_type, "::mlir::Type":$accumulation_type,
     "int64_t":$lhs_component_count, "int64_t":$rhs_component_count,
     "int64_t":$num_primitive_operations, "bool":$allow_imprecise_accumulation);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
-def HLO_GatherDimensionNumbers : HLO_Attr<"GatherDimensionNumbers", "gather"> {
+def HLO_GatherDimensionNumbers : HLO_DimensionNumbers<"GatherDimensionNumbers", "gather"> {
   let parameters = (ins
-    HLO_OptionalDims:$offset_dims, HLO_OptionalDims:$collapsed_slice_dims,
-    HLO_OptionalDims:$operand_batching_dims,
-    HLO_OptionalDims:$start_indices_batching_dims,
-    HLO_OptionalDims:$start_index_map,
-    OptionalParameter<"int64_t">:$index_vector_dim);
+    HLO_Dims:$offsetDims, HLO_Dims:$collapsedSliceDims, HLO_Dims:$operandBatchingDims,
+    HLO_Dims:$startIndicesBatchingDims, HLO_Dims:$startIndexMap, "int64_t":$indexVectorDim);
 }
 
-def HLO_ScatterDimensionNumbers : HLO_Attr<"ScatterDimensionNumbers", "scatter"> {
+def HLO_ScatterDimensionNumbers : HLO_DimensionNumbers<"ScatterDimensionNumbers", "scatter"> {
   let parameters = (ins
-    HLO_OptionalDims:$update_window_dims, HLO_OptionalDims:$inserted_window_dims,
-    HLO_OptionalDims:$input_batching_dims,
-    HLO_OptionalDims:$scatter_indices_batching_dims,
-    HLO_OptionalDims:$scatter_dims_to_operand_dims,
-    OptionalParameter<"int64_t">:$index_vector_dim);
+    HLO_Dims:$updateWindowDims, HLO_Dims:$insertedWindowDims, HLO_Dims:$inputBatchingDims,
+    HLO_Dims:$scatterIndicesBatchingDims, HLO_Dims:$scatterDimsToOperandDims,
+    "int64_t":$indexVectorDim);
 }
 
-def HLO_ConvDimensionNumbers : HLO_Attr<"ConvDimensionNumbers", "conv"> {
+def HLO_ConvDimensionNumbers : HLO_DimensionNumbers<"ConvDimensionNumbers", "conv"> {
   let summary = "which dimensions of a convolution are batch, feature and space";
   let description = [{
     ```
     #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>
     ```
+
+    Numbers that are no such lists stand behind `raw`:
+
+    ```
+    #stablehlo.conv<raw input_batch_dimension = 0, input_spatial_dimensions = [4], ...>
+    ```
   }];
   let parameters = (ins
     "int64_t":$inputBatchDimension, "int64_t":$inputFeatureDimension,
-    ArrayRefParameter<"int64_t">:$inputSpatialDimensions,
+    HLO_Dims:$inputSpatialDimensions,
     "int64_t":$kernelInputFeatureDimension, "int64_t":$kernelOutputFeatureDimension,
-    ArrayRefParameter<"int64_t">:$kernelSpatialDimensions,
+    HLO_Dims:$kernelSpatialDimensions,
     "int64_t":$outputBatchDimension, "int64_t":$outputFeatureDimension,
-    ArrayRefParameter<"int64_t">:$outputSpatialDimensions);
-  let assemblyFormat = ?;
-  let hasCustomAssemblyFormat = 1;
+    HLO_Dims:$outputSpatialDimensions);
 }
 
 def HLO_ChannelHandle : HLO_Attr<"ChannelHandle", "channel_handle"> {
   let parameters = (ins "int64_t":$handle, "int64_t":$type);
+  let assemblyFormat = "`<` struct(params) `>`";
 }
 
 def HLO_OutputOperandAlias : HLO_Attr<"OutputOperandAlias", "output_operand_alias"> {
   let parameters = (ins HLO_Dims:$output_tuple_indices, "int64_t":$operand_index,
     HLO_Dims:$operand_tuple_indices);
+  let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def HLO_TypeExtensions : HLO_Attr<"TypeExtensions", "bounds",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "bounds of the dynamic dimensions of a tensor, as its encoding";
+  let description = [{
+    ```
+    tensor<?x8xf32, #stablehlo.bounds<16, ?>>
+    ```
+
+    An older form is read, too: `#stablehlo.type_extensions<bounds = [16, ?]>`.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$bounds);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def HLO_ResultAccuracy : HLO_Attr<"ResultAccuracy", "result_accuracy"> {
+  let summary = "the error that a function may have";
+  let description = [{
+    **Constraints:**
+     - Tolerances are not negative.
+     - Tolerances other than 0 have the mode `TOLERANCE`.
+  }];
+  let parameters = (ins APFloatParameter<"">:$atol, APFloatParameter<"">:$rtol,
+    "int64_t":$ulps, HLO_ResultAccuracyModeAttr:$mode);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let constBuilderCall =
+    "::mlir::stablehlo::ResultAccuracyAttr::get($_builder.getContext(), $0)";
+  let builders = [AttrBuilder<(ins "::mlir::stablehlo::ResultAccuracyMode":$mode)>];
+}
+
+def HLO_LayoutAttr : Attr<And<[IndexElementsAttr.predicate,
+    CPred<"::llvm::cast<::mlir::DenseIntElementsAttr>($_self).getType().getRank() == 1">]>,
+    "a 1D tensor of index type (layout)"> {
+  let storageType = IndexElementsAttr.storageType;
+  let returnType = IndexElementsAttr.returnType;
+  let convertFromStorage = IndexElementsAttr.convertFromStorage;
+}
+def HLO_ArrayOfLayoutAttr : TypedArrayAttrBase<HLO_LayoutAttr, "array of layouts">;
+
 def HLO_OptionalChannel : OptionalAttr<HLO_ChannelHandle>;
+def HLO_DimAttr : ConfinedAttr<I64Attr, [IntNonNegative]>;
+def HLO_CountAttr : ConfinedAttr<I64Attr, [IntPositive]>;
 
 //===----------------------------------------------------------------------===//
 // Operations
@@ -209,11 +250,22 @@ def HLO_OptionalChannel : OptionalAttr<HLO_ChannelHandle>;
 class HLO_Op<string mnemonic, list<Trait> traits = []>
     : Op<Stablehlo_Dialect, mnemonic, traits>;
 
+// The result's type follows from the operands' types.
+class HLO_InferredOp<string mnemonic, list<Trait> traits = []>
+    : HLO_Op<mnemonic, [InferTypeOpInterface, HLO_HasCompatibleTypes] # traits> {
+  let extraClassDeclaration = [{
+    static bool isCompatibleReturnTypes(::mlir::TypeRange lhs, ::mlir::TypeRange rhs) {
+      return ::mlir::hlo::isCompatibleForHloTypeInference(lhs, rhs);
+    }
+  }];
+}
+
 // Operations whose text is `operands : (types) -> types`.
-class HLO_UnaryFunctional<string mnemonic, list<Trait> traits = []>
-    : HLO_Op<mnemonic, !listconcat([Pure], traits)> {
-  let arguments = (ins HLO_Tensor:$operand);
-  let results = (outs HLO_Tensor:$result);
+class HLO_UnaryFunctional<string mnemonic, Type type = HLO_TensorOrPerAxisQuantizedTensor,
+                          Type resultType = type, list<Trait> traits = []>
+    : HLO_Op<mnemonic, [Pure] # traits> {
+  let arguments = (ins type:$operand);
+  let results = (outs resultType:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 

@@ -8,7 +8,7 @@ include "stablehlo/dialect/StablehloBase.td"
 // Printed in the generic form, as upstream does.
 
 def HLO_AllGatherOp : HLO_Op<"all_gather", [Pure]> {
-  let arguments = (ins Variadic<HLO_Tensor>:$operands, I64Attr:$all_gather_dim,
+  let arguments = (ins Variadic<HLO_Tensor>:$operands, HLO_DimAttr:$all_gather_dim,
     I64ElementsAttr:$replica_groups, HLO_OptionalChannel:$channel_handle,
     UnitAttr:$use_global_device_ids);
   let results = (outs Variadic<HLO_Tensor>);
@@ -24,7 +24,7 @@ def HLO_AllReduceOp : HLO_RegionOp<"all_reduce"> {
 }
 
 def HLO_ReduceScatterOp : HLO_RegionOp<"reduce_scatter"> {
-  let arguments = (ins HLO_Tensor:$operand, I64Attr:$scatter_dimension,
+  let arguments = (ins HLO_Tensor:$operand, HLO_DimAttr:$scatter_dimension,
     I64ElementsAttr:$replica_groups, HLO_OptionalChannel:$channel_handle,
     UnitAttr:$use_global_device_ids);
   let results = (outs HLO_Tensor:$result);
@@ -33,14 +33,14 @@ def HLO_ReduceScatterOp : HLO_RegionOp<"reduce_scatter"> {
 }
 
 def HLO_AllToAllOp : HLO_Op<"all_to_all", [Pure]> {
-  let arguments = (ins Variadic<HLO_Tensor>:$operands, I64Attr:$split_dimension,
-    I64Attr:$concat_dimension, I64Attr:$split_count, I64ElementsAttr:$replica_groups,
+  let arguments = (ins Variadic<HLO_Tensor>:$operands, HLO_DimAttr:$split_dimension,
+    HLO_DimAttr:$concat_dimension, HLO_CountAttr:$split_count, I64ElementsAttr:$replica_groups,
     HLO_OptionalChannel:$channel_handle);
   let results = (outs Variadic<HLO_Tensor>);
   let hasVerifier = 1;
 }
 
-def HLO_CollectivePermuteOp : HLO_Op<"collective_permute", [Pure, SameOperandsAndResultType]> {
+def HLO_CollectivePermuteOp : HLO_InferredOp<"collective_permute", [Pure]> {
   let arguments = (ins HLO_Tensor:$operand, I64ElementsAttr:$source_target_pairs,
     HLO_OptionalChannel:$channel_handle);
   let results = (outs HLO_Tensor:$result);
@@ -48,7 +48,7 @@ def HLO_CollectivePermuteOp : HLO_Op<"collective_permute", [Pure, SameOperandsAn
 }
 
 def HLO_CollectiveBroadcastOp
-    : HLO_Op<"collective_broadcast", [Pure, SameOperandsAndResultType]> {
+    : HLO_InferredOp<"collective_broadcast", [Pure]> {
   let arguments = (ins HLO_Tensor:$operand, I64ElementsAttr:$replica_groups,
     HLO_OptionalChannel:$channel_handle);
   let results = (outs HLO_Tensor:$result);
@@ -56,7 +56,7 @@ def HLO_CollectiveBroadcastOp
 }
 
 class HLO_DeviceIndex<string mnemonic> : HLO_Op<mnemonic, [Pure]> {
-  let results = (outs RankedTensorOf<[UI32]>:$result);
+  let results = (outs HLO_UI32Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 def HLO_PartitionIdOp : HLO_DeviceIndex<"partition_id">;

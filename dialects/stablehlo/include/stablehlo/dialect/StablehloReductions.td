@@ -36,7 +36,7 @@ def HLO_SelectAndScatterOp : HLO_RegionOp<"select_and_scatter"> {
   let hasVerifier = 1;
 }
 
-def HLO_SortOp : HLO_RegionOp<"sort"> {
+def HLO_SortOp : HLO_RegionOp<"sort", [SameOperandsAndResultShape]> {
   let arguments = (ins Variadic<HLO_Tensor>:$inputs,
     DefaultValuedOptionalAttr<I64Attr, "-1">:$dimension,
     DefaultValuedOptionalAttr<BoolAttr, "false">:$is_stable);
@@ -45,7 +45,7 @@ def HLO_SortOp : HLO_RegionOp<"sort"> {
   let hasVerifier = 1;
 }
 
-def HLO_MapOp : HLO_RegionOp<"map"> {
+def HLO_MapOp : HLO_RegionOp<"map", [SameOperandsAndResultShape]> {
   let arguments = (ins Variadic<HLO_Tensor>:$inputs, DenseI64ArrayAttr:$dimensions);
   let results = (outs HLO_Tensor:$result);
   let regions = (region SizedRegion<1>:$computation);
