@@ -113,7 +113,7 @@ def examine(
     missing = [number for number, report in reports.items() if report is None]
     compiled = compile_programs([wanted[number] for number in missing], found)
     for number in missing:
-        say(f"{plan.name}: {wanted[number].name} for {target}")
+        say(f"{wanted[number].name} for {target}")
         reports[number] = report = next(compiled)
         if kept is not None:
             kept.put(wanted[number], found, report)
