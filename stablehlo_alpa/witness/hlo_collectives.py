@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stablehlo_alpa.witness.collective import Collective, Kind, sent_bytes
@@ -44,12 +45,23 @@ def collectives(hlo: str, num_devices: int) -> list[Collective]:
     return _Walk(module, num_devices).collectives(module.entry)
 
 
+# What only changes shapes and layouts.
+_RESHAPES = ("bitcast", "copy", "reshape", "transpose")
+
+
 class _Walk:
     """Reads computations, each once."""
 
     def __init__(self, module: HloModule, num_devices: int) -> None:
         self._module, self._num_devices = module, num_devices
         self._found: dict[str, list[Collective]] = {}
+        self._fused = {
+            name
+            for own in module.computations.values()
+            for one in own
+            if one.opcode == "fusion"
+            for name in one.computations("calls")
+        }
 
     def collectives(self, computation: str) -> list[Collective]:
         """Those of one run of a computation."""
@@ -58,9 +70,10 @@ class _Walk:
                 raise HloError(f"computation {computation} is not in the module")
             own = self._module.computations[computation]
             types = {one.name: one.type for one in own}
-            self._found[computation] = [
-                found for one in own for found in self._executed(one, types)
-            ]
+            found = {one.name: self._executed(one, types) for one in own}
+            if computation in self._fused:
+                found |= _scattered(own, types, found)
+            self._found[computation] = [one for executed in found.values() for one in executed]
         return self._found[computation]
 
     def _executed(self, one: Instruction, types: dict[str, str]) -> list[Collective]:
@@ -106,3 +119,33 @@ class _Walk:
         if kind is Kind.ALL_GATHER:
             payload *= size
         return [Collective(kind, size, payload)]
+
+
+def _scattered(
+    computation: Sequence[Instruction],
+    types: Mapping[str, str],
+    found: Mapping[str, list[Collective]],
+) -> dict[str, list[Collective]]:
+    """All-reduces of which a fusion keeps one part per device: reduce-scatters.
+
+    before: %sum = f32[128] all-reduce(%x), replica_groups={{0,1,2,3}}
+            ROOT %part = f32[32] dynamic-slice(%sum, %offset)
+    """
+    users: dict[str, list[Instruction]] = {}
+    for one in computation:
+        for operand in one.operands:
+            users.setdefault(operand, []).append(one)
+    scattered = {}
+    for name, executed in found.items():
+        if [one.kind for one in executed] != [Kind.ALL_REDUCE]:
+            continue
+        (reduced,) = executed
+        last, used = name, users.get(name, [])
+        while len(used) == 1 and used[0].opcode in _RESHAPES:
+            last, used = used[0].name, users.get(used[0].name, [])
+        parts = [one for one in used if one.opcode == "dynamic-slice" and one.operands[0] == last]
+        if len(used) == len(parts) == 1:
+            part_bytes = type_bytes(types[parts[0].name])
+            if part_bytes * reduced.group_size == reduced.payload_bytes:
+                scattered[name] = [replace(reduced, kind=Kind.REDUCE_SCATTER)]
+    return scattered

@@ -26,7 +26,9 @@ def group_size(instruction: Instruction, num_devices: int) -> int:
     Raises:
         HloError: the groups are not understood.
     """
-    text = instruction.attributes.get("replica_groups", "")
+    attributes = instruction.attributes
+    # Axes of a mesh stand behind the order of its devices, if that is written.
+    text = attributes.get("replica_groups", "") + attributes.get("device_ids", "")
     if match := _IOTA.match(text):
         return int(match.group("size"))
     if listed := _LISTED.findall(text):

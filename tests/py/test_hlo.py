@@ -58,6 +58,7 @@ def test_unknown_types_are_errors(text: str) -> None:
         ("{}", 8),
         ("mesh['x'=2,'y'=4]{'y'}", 4),
         ("mesh['x'=8]{'x':(1)2}", 2),
+        ("mesh['a'=4,'b'=1,'c'=2], device_ids=([2,4]T(1,0)) {'c'}", 2),
     ],
 )
 def test_sizes_of_groups(groups: str, size: int) -> None:
@@ -200,6 +201,21 @@ def test_called_and_fused_computations_count() -> None:
     )
     one = Collective(Kind.ALL_REDUCE, 8, 64)
     assert collectives(entry(*lines, before=before), 8) == [one, one]
+
+
+@pytest.mark.parametrize(("size", "kind"), [(4, Kind.REDUCE_SCATTER), (8, Kind.ALL_REDUCE)])
+def test_a_fused_sum_of_which_a_part_is_kept_is_a_reduce_scatter(size: int, kind: Kind) -> None:
+    before = f"""
+%all-reduce-scatter (p: f32[16]) -> f32[{size}] {{
+  %p = f32[16]{{0:T(128)}} parameter(0)
+  %sum = f32[16]{{0:T(128)}} all-reduce(%p), replica_groups=[2,4]<=[8], to_apply=%add
+  %id = u32[] partition-id()
+  %bits = f32[16]{{0}} bitcast(%sum)
+  ROOT %part = f32[{size}]{{0}} dynamic-slice(%bits, %id), dynamic_slice_sizes={{{size}}}
+}}
+"""
+    line = f"%f = f32[{size}]{{0}} fusion(%x), kind=kCustom, calls=%all-reduce-scatter"
+    assert collectives(entry(line, before=before), 8) == [Collective(kind, 4, 64)]
 
 
 def test_of_branches_the_one_that_sends_most_counts() -> None:
