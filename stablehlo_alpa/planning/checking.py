@@ -154,7 +154,7 @@ def _of_axes(one: view.Collective, program: SpmdProgram) -> Collective:
     return Collective(kind, size, one.bytes / one.count, one.count)
 
 
-def _rows(planned: MeshClaims, compiled: MeshClaims) -> Iterable[tuple[str, str, str]]:
+def _rows(planned: MeshClaims, compiled: MeshClaims) -> Iterable[tuple[str, ...]]:
     """What is compared, and both values."""
     both = (planned, compiled)
     yield "memory at the peak", *(format_bytes(one.peak_bytes) for one in both)

@@ -23,8 +23,8 @@ from stablehlo_alpa.witness.targets import Target, target_named
 
 def answer(program: SpmdProgram, target: Target) -> Answer:
     """What XLA makes of a program, on as many devices as it needs."""
-    mesh = make_mesh(program.mesh, target.devices(program.num_devices))
     try:
+        mesh = make_mesh(program.mesh, target.devices(program.num_devices))
         return ProgramReport.of(bind_program(program, mesh).compile())
     except jax.errors.JaxRuntimeError as error:
         return WitnessError(f"XLA for {target.name} refuses {program.name}: {error}")

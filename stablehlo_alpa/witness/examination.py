@@ -84,7 +84,13 @@ class Examination(Inspected):
         Args:
             mesh: number of the mesh.
         """
-        return self.cost_analysis()[mesh].get("optimal_seconds")
+        total = 0.0
+        for program, runs in runs_of(self.plan, mesh).items():
+            seconds = self._by_program[program].cost.get("optimal_seconds", -1.0)
+            if seconds < 0:  # what XLA says of a program that it cannot estimate
+                return None
+            total += seconds * runs
+        return total
 
 
 def examine(

@@ -11,6 +11,7 @@ from pathlib import Path
 from alpa_runtime import MemoryStats, SpmdProgram
 from alpa_runtime.analysis import ProgramReport
 
+from stablehlo_alpa.compiler import without_locations
 from stablehlo_alpa.witness.targets import Target
 
 
@@ -42,6 +43,9 @@ class ReportCache:
         part.rename(path)
 
     def _path(self, program: SpmdProgram, target: Target) -> Path:
-        described = target.topology(program.num_devices)
-        content = repr((program.digest, target.name, target.versions, sorted(described.items())))
+        # Where a function was written is no part of what is compiled.
+        text = without_locations(program.text)
+        digest = dataclasses.replace(program, text=text).digest
+        described = sorted(target.topology(program.num_devices).items())
+        content = repr((digest, target.name, target.versions, described))
         return self.folder / f"{hashlib.sha256(content.encode()).hexdigest()}.json.gz"

@@ -150,6 +150,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                 (("libtpu",),),
                 "tpu-check",
                 {
+                    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
                     "TPU_SKIP_MDS_QUERY": "1",
                     "TPU_ACCELERATOR_TYPE": "v5p-8",
                     "TPU_WORKER_HOSTNAMES": "localhost",
