@@ -316,7 +316,7 @@ LogicalResult ScanOp::verify() {
     size = own;
   }
   Block &body = getBody().front();
-  if (body.empty() || !body.back().hasTrait<OpTrait::IsTerminator>()) {
+  if (body.empty() || !body.back().hasTrait<::mlir::OpTrait::IsTerminator>()) {
     return emitOpError("needs a body with a terminator");
   }
   return success(
