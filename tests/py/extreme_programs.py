@@ -35,7 +35,8 @@ def bitwise_reductions(a: Any, b: Any) -> Any:
 @program(_with(real(16, 16), 9, np.nan, np.inf, -np.inf, -0.0))
 def extrema_of_not_a_number(a: Any) -> Any:
     half, brain = a.astype(np.float16), a.astype(ml_dtypes.bfloat16)
-    return a.max(1), a.min(0), half.max(0), brain.min(1), jnp.abs(a).max(), a.min()
+    small = half.max(0), brain.min(1).astype(np.float32)
+    return a.max(1), a.min(0), *small, jnp.abs(a).max(), a.min()
 
 
 @program(4 * real(16, 16))
@@ -49,27 +50,30 @@ def extrema_of_nibbles(a: Any) -> Any:
     return a.astype(ml_dtypes.int4).max(1).astype(np.int32)
 
 
+# Each product below has one use: what is used twice is added up before.
+
+
 @program(np.ones((16, 16), np.float32), 1e4 * CANCELLING)
 def shares_that_cancel(a: Any, b: Any) -> Any:
     """Each share is too large for the narrower type; their sum is not."""
-    products = a @ b
-    return products.astype(np.float16), (products / 4 + 1).astype(np.float16)
+    return (a @ b).astype(np.float16), ((a + 1) @ b / 4).astype(np.float16)
 
 
-@program(
-    np.ones((16, 16), np.float32),
-    3e36 * CANCELLING,
-    np.full((16, 16), 16.0, np.float32),
-)
+@program(np.ones((16, 16), np.float32), 3e36 * CANCELLING, np.float32(16))
 def shares_that_overflow(a: Any, b: Any, c: Any) -> Any:
-    products = a @ b
-    return products * c, products / (1 / c), 16 * products, products @ (c / 16)
+    """Each share is too large for the factor; their sum is not."""
+    return (a @ b) * c, (a @ -b) / (1 / c), 16 * ((a + 1) @ b / 2), (-a @ b) @ (c / 16 + 0 * a)
 
 
-@program(real(16, 16), real(16, 16, seed=1), _with(real(16, 16, seed=2), 40, np.inf, np.nan, 0.0))
-def factors_that_are_not_finite(a: Any, b: Any, c: Any) -> Any:
-    products = jnp.abs(a @ b) + 1
-    return products * c, products / c, jnp.where(c > 0, products, c), (a @ b) * c
+@program(real(16, 16), real(16, 16, seed=1), np.float32(np.inf), np.float32(0))
+def factors_that_are_not_finite(a: Any, b: Any, infinity: Any, zero: Any) -> Any:
+    shifted = a + 1, b - 1
+    return (
+        (a @ b) * infinity,
+        (b @ a) / zero,
+        jnp.where(infinity > 1, shifted[0] @ b, infinity),
+        (shifted[1] @ a) * (zero * infinity),
+    )
 
 
 @program(whole(100, 16, 16, dtype=np.int8), whole(100, 16, 16, seed=1, dtype=np.int8))

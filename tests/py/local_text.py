@@ -104,8 +104,9 @@ def _tensor_bytes(tensor: str) -> int:
     *dims, element = (
         re.split(r"x(?=\d|[a-z])", tensor) if "complex" not in tensor else _dims(tensor)
     )
-    bits = re.search(r"\d+$", element)
-    size = _BYTES.get(element) or int(bits.group() if bits else 0) // 8
+    bits = re.search(r"\d+", element)
+    # Elements of less than a byte take one.
+    size = _BYTES.get(element) or -(-int(bits.group() if bits else 0) // 8)
     assert size, f"size of {element} is not known"
     return int(np.prod([int(d) for d in dims], dtype=np.int64)) * size
 
