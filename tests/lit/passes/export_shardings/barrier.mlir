@@ -1,4 +1,4 @@
-// RUN: stablehlo-alpa-opt %s -alpa-export-shardings | FileCheck %s
+// RUN: stablehlo-alpa-opt %s -allow-unregistered-dialect -alpa-export-shardings | FileCheck %s
 
 // The parts of a barrier wait for each other again; their constraints come
 // after it.

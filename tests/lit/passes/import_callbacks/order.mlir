@@ -17,11 +17,11 @@
 // CHECK:         stablehlo.return %{{.*}}, %[[T4]]
 // CHECK:       alpa.callback "last" index 5 ordered(%[[LOOP]]#1) : (tensor<i32>) -> tensor<i32>
 func.func @main(%x: tensor<8xf32>, %i: tensor<i32>) -> (tensor<8xf32>, tensor<i32>) {
-  %0 = stablehlo.custom_call @alpa_callback(%x) {has_side_effect = true, backend_config = {index = 0 : i64, name = "first", ordered = true}} : (tensor<8xf32>) -> tensor<8xf32>
-  stablehlo.custom_call @alpa_callback(%0) {has_side_effect = true, backend_config = {index = 1 : i64, name = "print", ordered = false}} : (tensor<8xf32>) -> ()
-  %1 = stablehlo.custom_call @alpa_callback(%0) {backend_config = {index = 2 : i64, name = "sin", ordered = false}} : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = stablehlo.custom_call @alpa_callback(%x) {api_version = 4 : i32, has_side_effect = true, backend_config = {index = 0 : i64, name = "first", ordered = true}} : (tensor<8xf32>) -> tensor<8xf32>
+  stablehlo.custom_call @alpa_callback(%0) {api_version = 4 : i32, has_side_effect = true, backend_config = {index = 1 : i64, name = "print", ordered = false}} : (tensor<8xf32>) -> ()
+  %1 = stablehlo.custom_call @alpa_callback(%0) {api_version = 4 : i32, backend_config = {index = 2 : i64, name = "sin", ordered = false}} : (tensor<8xf32>) -> tensor<8xf32>
   "stablehlo.case"(%i) ({
-    stablehlo.custom_call @alpa_callback() {has_side_effect = true, backend_config = {index = 3 : i64, name = "second", ordered = true}} : () -> ()
+    stablehlo.custom_call @alpa_callback() {api_version = 4 : i32, has_side_effect = true, backend_config = {index = 3 : i64, name = "second", ordered = true}} : () -> ()
     "stablehlo.return"() : () -> ()
   }, {
     "stablehlo.return"() : () -> ()
@@ -32,10 +32,10 @@ func.func @main(%x: tensor<8xf32>, %i: tensor<i32>) -> (tensor<8xf32>, tensor<i3
     "stablehlo.return"(%3) : (tensor<i1>) -> ()
   }, {
   ^bb0(%c: tensor<i32>):
-    stablehlo.custom_call @alpa_callback() {has_side_effect = true, backend_config = {index = 4 : i64, name = "third", ordered = true}} : () -> ()
+    stablehlo.custom_call @alpa_callback() {api_version = 4 : i32, has_side_effect = true, backend_config = {index = 4 : i64, name = "third", ordered = true}} : () -> ()
     %3 = stablehlo.add %c, %c : tensor<i32>
     "stablehlo.return"(%3) : (tensor<i32>) -> ()
   }) : (tensor<i32>) -> tensor<i32>
-  stablehlo.custom_call @alpa_callback() {has_side_effect = true, backend_config = {index = 5 : i64, name = "last", ordered = true}} : () -> ()
+  stablehlo.custom_call @alpa_callback() {api_version = 4 : i32, has_side_effect = true, backend_config = {index = 5 : i64, name = "last", ordered = true}} : () -> ()
   return %1, %2 : tensor<8xf32>, tensor<i32>
 }
