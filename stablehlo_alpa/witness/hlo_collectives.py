@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stablehlo_alpa.witness.collective import Collective, Kind, sent_bytes
 from stablehlo_alpa.witness.hlo_groups import group_size, moves
+from stablehlo_alpa.witness.hlo_loops import trip_count
 from stablehlo_alpa.witness.hlo_text import HloError, HloModule, Instruction
 from stablehlo_alpa.witness.hlo_types import type_bytes
 
@@ -21,7 +21,6 @@ _CALLERS = {
     "async": ("calls", "called_computation"),
     "custom-call": ("called_computations",),
 }
-_TRIP_COUNT = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 
 
 def collectives(hlo: str, num_devices: int) -> list[Collective]:
@@ -70,13 +69,15 @@ class _Walk:
                 raise HloError(f"computation {computation} is not in the module")
             own = self._module.computations[computation]
             types = {one.name: one.type for one in own}
-            found = {one.name: self._executed(one, types) for one in own}
+            found = {one.name: self._executed(one, types, own) for one in own}
             if computation in self._fused:
                 found |= _scattered(own, types, found)
             self._found[computation] = [one for executed in found.values() for one in executed]
         return self._found[computation]
 
-    def _executed(self, one: Instruction, types: dict[str, str]) -> list[Collective]:
+    def _executed(
+        self, one: Instruction, types: Mapping[str, str], computation: Sequence[Instruction]
+    ) -> list[Collective]:
         """Those of one run of an instruction."""
         opcode = one.opcode.removesuffix("-start")
         if opcode.endswith(("-done", "-update")):
@@ -84,7 +85,7 @@ class _Walk:
         if opcode in _KINDS:
             return self._collective(_KINDS[opcode], one, types)
         if opcode == "while":
-            return self._loop(one)
+            return self._loop(one, computation)
         if opcode == "conditional":
             names = one.computations("branch_computations", "true_computation", "false_computation")
             return max(map(self.collectives, names), key=sent_bytes, default=[])
@@ -93,18 +94,20 @@ class _Walk:
         called = one.computations(*_CALLERS[opcode]) if opcode in _CALLERS else ()
         return [found for name in called for found in self.collectives(name)]
 
-    def _loop(self, one: Instruction) -> list[Collective]:
+    def _loop(self, one: Instruction, computation: Sequence[Instruction]) -> list[Collective]:
         found = [
             c for name in one.computations("body", "condition") for c in self.collectives(name)
         ]
         if not found:
             return []
-        trips = _TRIP_COUNT.search(one.rest)
+        trips = trip_count(self._module, one, computation)
         if trips is None:
             raise HloError(f"loop {one.name} communicates and has no known trip count")
-        return [replace(c, count=c.count * int(trips.group(1))) for c in found]
+        return [replace(c, count=c.count * trips) for c in found]
 
-    def _collective(self, kind: Kind, one: Instruction, types: dict[str, str]) -> list[Collective]:
+    def _collective(
+        self, kind: Kind, one: Instruction, types: Mapping[str, str]
+    ) -> list[Collective]:
         if "slice_sizes" in one.attributes:
             raise HloError(f"parts of arrays are sent in place: {one.line[:200]}")
         if kind is Kind.COLLECTIVE_PERMUTE:

@@ -10,7 +10,7 @@ from functools import cached_property
 from stablehlo_alpa.errors import WitnessError
 
 _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.-]+) .*\{\s*$")
-_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?(?P<name>[\w.-]+) = (?P<rest>.*)$")
+_INSTRUCTION = re.compile(r"^\s+(?P<root>ROOT )?%?(?P<name>[\w.-]+) = (?P<rest>.*)$")
 _OPCODE = re.compile(r"\s*(?P<opcode>[\w-]+)(?=\()")
 _NAME = re.compile(r"%([\w.-]+)")
 _ATTRIBUTE = re.compile(r"^\s*(?P<key>[\w-]+)=(?P<value>.*)$", re.DOTALL)
@@ -33,6 +33,7 @@ class Instruction:
         operands: names of instructions of the same computation.
         rest: the text behind the operands.
         line: the whole text, for messages.
+        is_root: whether it is what the computation returns.
     """
 
     name: str
@@ -41,9 +42,10 @@ class Instruction:
     operands: tuple[str, ...]
     rest: str
     line: str
+    is_root: bool
 
     @classmethod
-    def parse(cls, name: str, text: str) -> Instruction:
+    def parse(cls, name: str, text: str, *, is_root: bool) -> Instruction:
         """Reads what is behind ``name =``.
 
         Raises:
@@ -56,7 +58,7 @@ class Instruction:
             raise HloError(f"instruction is not understood: {line[:200]}")
         end = _closing(text, match.end(), line)
         operands = tuple(_NAME.findall(text[match.end() : end]))
-        return cls(name, text[:start], match.group("opcode"), operands, text[end:], line)
+        return cls(name, text[:start], match.group("opcode"), operands, text[end:], line, is_root)
 
     @cached_property
     def attributes(self) -> Mapping[str, str]:
@@ -99,7 +101,9 @@ class HloModule:
                 found[name] = []
                 entry = name if match.group("entry") else entry
             elif name is not None and (match := _INSTRUCTION.match(line)):
-                found[name].append(Instruction.parse(match.group("name"), match.group("rest")))
+                is_root = match.group("root") is not None
+                one = Instruction.parse(match.group("name"), match.group("rest"), is_root=is_root)
+                found[name].append(one)
         if entry is None:
             raise HloError("the text has no ENTRY computation")
         return cls(entry, {name: tuple(own) for name, own in found.items()})

@@ -183,6 +183,58 @@ def test_loops_count_by_their_trips() -> None:
     assert found.sent_bytes == 192
 
 
+def counted(start: str, end: str, step: str, direction: str = "LT") -> str:
+    """A loop of which XLA does not say how often it runs."""
+    before = f"""
+%body (c: (s32[], f32[16])) -> (s32[], f32[16]) {{
+  %c = (s32[], f32[16]{{0}}) parameter(0)
+  %v = f32[16]{{0}} get-tuple-element(%c), index=1
+  %p = f32[16]{{0}} collective-permute(%v), source_target_pairs={{{{0,1}}}}
+  %i = s32[] get-tuple-element(%c), index=0
+  %step = s32[] {step}
+  %next = s32[] add(%step, %i)
+  ROOT %t = (s32[], f32[16]{{0}}) tuple(%next, %p)
+}}
+
+%condition (c: (s32[], f32[16])) -> pred[] {{
+  %c = (s32[], f32[16]{{0}}) parameter(0)
+  %i = s32[] get-tuple-element(%c), index=0
+  %end = s32[] {end}
+  ROOT %less = pred[] compare(%i, %end), direction={direction}
+}}
+"""
+    lines = (
+        f"%start = s32[] {start}",
+        "%copied = s32[] copy(%start)",
+        "%init = (s32[], f32[16]{0}) tuple(%copied, %x)",
+        WHILE,
+    )
+    return entry(*lines, before=before)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "trips"), [(0, 12, 1, 12), (2, 12, 3, 4), (-1, 3, 2, 2), (5, 5, 1, 0)]
+)
+def test_counted_loops_count(start: int, end: int, step: int, trips: int) -> None:
+    text = counted(*(f"constant({value})" for value in (start, end, step)))
+    assert sum(one.count for one in collectives(text, 8)) == trips
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("partition-id()", "constant(4)", "constant(1)"),
+        ("constant(0)", "partition-id()", "constant(1)"),
+        ("constant(0)", "constant(4)", "partition-id()"),
+        ("constant(0)", "constant(4)", "constant(0)"),
+        ("constant(0)", "constant(4)", "constant(1)", "NE"),
+    ],
+)
+def test_loops_that_are_not_counted_are_errors(parts: tuple[str, ...]) -> None:
+    with pytest.raises(HloError, match="trip count"):
+        collectives(counted(*parts), 8)
+
+
 def test_loops_that_communicate_must_have_a_trip_count() -> None:
     with pytest.raises(HloError, match="trip count"):
         collectives(entry(WHILE, before=LOOP), 8)
