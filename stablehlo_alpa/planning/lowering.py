@@ -19,7 +19,7 @@ from stablehlo_alpa.compiler import (
     run_passes,
     submodules,
 )
-from stablehlo_alpa.cost import Volume, collective_seconds
+from stablehlo_alpa.cost import Volume, collective_seconds, work_seconds
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.planning.mesh_search import Candidate
 from stablehlo_alpa.planning.stage import (
@@ -170,10 +170,9 @@ def _apply(candidate: Candidate) -> tuple[str, list[str]]:
 
 
 def program_seconds(planned: str, local: str, mesh: LogicalMesh, device: DeviceSpec) -> float:
-    """Roofline seconds of a program's operators plus those of its collectives."""
+    """Seconds of a program's operators plus those of its collectives."""
     work, moved = Work.of(local), Traffic.of(planned)
-    rates = np.array([device.rate(dtype) for dtype in work.dtypes])
-    compute = np.maximum(work.flops / rates, work.bytes / device.memory_bandwidth).sum()
+    compute = work_seconds(work.dtypes, work.flops, work.bytes, device).sum()
     count = np.maximum(moved.count, 1e-30)
     each = collective_seconds(moved.kind, moved.axes, moved.bytes, mesh, device)
     return float(compute + (each * count).sum())

@@ -10,26 +10,32 @@ from stablehlo_alpa.cluster import (
     PRESETS,
     ClusterSpec,
     Link,
-    LogicalMesh,
     logical_mesh_shapes,
     preset_for,
 )
 from stablehlo_alpa.cost import CollectiveKind, StrategyGraph, collective_seconds, price, volumes
 from stablehlo_alpa.errors import CostError, MeshError
 
-MESH = LogicalMesh(("x", "y"), (2, 4), (Link(3.0, 10.0), Link(1.0, 20.0)))
+# Two hosts of four devices: axis x crosses hosts, four groups share the network of each.
+MESH = ClusterSpec(CPU, 2, 4, host_link=Link(1.0, 20.0), network=Link(3.0, 40.0)).logical_mesh(
+    (2, 4)
+)
 
 
 @pytest.mark.parametrize(
     ("kind", "axes", "seconds"),
     [
-        (CollectiveKind.ALL_REDUCE, 1, 3 + 2 * (1 / 2) * 80 / 10),
+        (CollectiveKind.ALL_REDUCE, 1, 2 * 3 + 2 * (1 / 2) * 80 / 10),
         (CollectiveKind.ALL_REDUCE, 2, 1 + 2 * (3 / 4) * 80 / 20),
-        (CollectiveKind.ALL_REDUCE, 3, 3 + 2 * (7 / 8) * 80 / 10),
+        # Both axes: reduced inside, then once over the whole network, whichever is slower.
+        (CollectiveKind.ALL_REDUCE, 3, 2 * 3 + max(1 + 2 * (3 / 4) * 80 / 20, 80 / 40)),
         (CollectiveKind.ALL_GATHER, 2, 1 + (3 / 4) * 80 / 20),
+        (CollectiveKind.ALL_GATHER, 1, 3 + (1 / 2) * 80 / 10),
         (CollectiveKind.REDUCE_SCATTER, 2, 1 + (3 / 4) * 80 / 20),
         (CollectiveKind.ALL_TO_ALL, 1, 3 + (1 / 2) * 80 / 10),
+        (CollectiveKind.ALL_TO_ALL, 3, 3 + max(1 + (3 / 4) * 40 / 20, 4 * (1 / 2) * 80 / 40)),
         (CollectiveKind.COLLECTIVE_PERMUTE, 2, 1 + 80 / 20),
+        (CollectiveKind.COLLECTIVE_PERMUTE, 1, 3 + 80 / 10),
         (CollectiveKind.LOCAL, 1, 80 / CPU.memory_bandwidth),
     ],
 )
@@ -89,17 +95,6 @@ def test_logical_mesh_shapes() -> None:
     assert logical_mesh_shapes(1) == [(1,)]
     assert logical_mesh_shapes(8) == [(8,), (2, 4)]
     assert logical_mesh_shapes(16, num_hosts=2) == [(16,), (2, 8), (4, 4), (8, 2)]
-
-
-def test_axis_links_share_the_network() -> None:
-    device = preset_for("Tesla V100-SXM2-16GB")
-    mesh = ClusterSpec(device, 2, 8).logical_mesh((2, 8))
-    assert mesh.links[0].bandwidth == pytest.approx(25e9 / 8 / 8)
-    assert mesh.links[1] == device.intra_host
-    flat = ClusterSpec(device, 2, 8).logical_mesh((16,))
-    assert flat.links[0].bandwidth == pytest.approx(25e9 / 8)
-    with pytest.raises(MeshError, match="16 devices"):
-        ClusterSpec(device, 2, 8).logical_mesh((2, 4))
 
 
 def test_presets() -> None:
