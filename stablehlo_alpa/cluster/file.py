@@ -1,4 +1,4 @@
-"""Clusters as TOML files, see ``docs/clusters.md``."""
+"""Clusters as TOML files, see ``docs/how_a_strategy_is_chosen.md``."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class ClusterSpec:
 
     @classmethod
     def preset(cls, name: str) -> ClusterSpec:
-        """A cluster of machines by name, ``"p4d.24xlarge:4"``; see ``docs/clusters.md``.
+        """A cluster of machines by name, ``"p4d.24xlarge:4"``; `MACHINES` and TPU slices.
 
         Raises:
             MeshError: there is no such machine, or its number is none.

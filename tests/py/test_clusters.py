@@ -10,10 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import Mesh
+from typer.testing import CliRunner
 
 import stablehlo_alpa as sa
+from stablehlo_alpa import cli
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, Group, Link, Ring, Torus, preset_for
-from stablehlo_alpa.cost import CollectiveKind, collective_seconds, transfer_seconds
+from stablehlo_alpa.cost import (
+    CollectiveKind,
+    collective_seconds,
+    operator_seconds,
+    product_seconds,
+    transfer_seconds,
+)
 from stablehlo_alpa.errors import MeshError
 
 NAMES = {
@@ -261,3 +269,34 @@ def test_partition_and_shardings_plan_for_a_cluster() -> None:
         sa.shardings(layered, mesh, PARAMS, X, cluster="p3.16xlarge:2")
     with pytest.raises(sa.MeshError, match="no cluster preset"):
         sa.partition(lambda x: x, cluster="abacus")
+
+
+def test_the_command_line_plans_for_a_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "step.mlir"
+    path.write_text(jax.jit(layered).lower(PARAMS, X).as_text())
+    shown = CliRunner().invoke(cli.app, ["plan", str(path), "--cluster", "dgx-a100:2"])
+    assert shown.exit_code == 0, shown.output
+    assert "a100-80gb" in shown.output
+    refused = CliRunner().invoke(
+        cli.app, ["plan", str(path), "--cluster", "dgx-a100:2", "--mesh", "2x4"]
+    )
+    assert isinstance(refused.exception, MeshError)
+
+
+def test_random_bits_and_sorts_have_rates_of_their_own() -> None:
+    ops = ("stablehlo.add", "stablehlo.sort", "stablehlo.rng_bit_generator")
+    one, flops, size = np.ones(3, int), np.zeros(3), np.full(3, 1e9)
+    for name, is_measured in (("a100-40gb", True), ("cpu", False)):
+        found = operator_seconds(ops, ("f32",) * 3, one, flops, size, preset_for(name))
+        assert (found[1:] > found[0]).all() == is_measured
+
+
+def test_products_have_a_launch_and_an_efficiency() -> None:
+    device = preset_for("h100-80gb")
+    ops = ("stablehlo.dot_general", "stablehlo.reduce")
+    one = np.ones(2)
+    small = operator_seconds(ops, ("bf16",) * 2, np.ones(2, int), one, one, device)
+    assert small[0] > 5e-6 > small[1]
+    size = 2 * 8192.0**3
+    large = product_seconds(np.array([size]), np.array([6 * 8192.0**2]), "bf16", device)[0]
+    assert 0.7 < size / large / device.rate("bf16") < 0.85
