@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from graphs import CPU, cpu_mesh, random_arrays
@@ -107,3 +112,20 @@ def test_presets() -> None:
             assert device.rate(dtype) > 0
         with pytest.raises(CostError):
             device.rate("q7")
+
+
+def test_shipped_prices_keep_their_bars(tmp_path: Path) -> None:
+    """On points that were not fitted; those of H100 that scatter are left out."""
+    script = Path(__file__).resolve().parents[2] / "benchmarks" / "prices.py"
+    command = [sys.executable, str(script), "--json", str(tmp_path / "rows.json")]
+    subprocess.run(command, check=True, capture_output=True)
+    rows = {row["metric"]: row for row in json.loads((tmp_path / "rows.json").read_text())}
+    devices = ("all", "V100", "A100", "B200", "GB200", "GB300")
+    for name in (
+        *(f"collectives, {device}" for device in devices),
+        "products, H100, bf16, by shape",
+        *(f"products, B200, {dtype}, by shape" for dtype in ("bf16", "f32", "f8")),
+    ):
+        assert rows[name]["holds"], rows[name]
+    by_volume = rows["products, H100, bf16, by volume"]["value"]
+    assert by_volume < rows["products, H100, bf16, by the peak rate"]["value"] / 5
