@@ -13,7 +13,13 @@ import jax.numpy as jnp
 import typer
 from jax.extend.mlir import ir
 
-from stablehlo_alpa.cluster import PRESETS, ClusterSpec, logical_mesh_shapes, preset_for
+from stablehlo_alpa.cluster import (
+    PRESETS,
+    ClusterSpec,
+    as_cluster,
+    logical_mesh_shapes,
+    preset_for,
+)
 from stablehlo_alpa.errors import MeshError, StablehloAlpaError, TraceError
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.intra_op import SolveOptions
@@ -23,7 +29,15 @@ from stablehlo_alpa.units import parse_bytes
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 ModuleFile = Annotated[Path, typer.Argument(help="StableHLO text, pretty or generic")]
-MeshOption = Annotated[str, typer.Option(help="mesh shape, e.g. 2x4; or devices, e.g. 8: search")]
+MeshOption = Annotated[
+    str | None, typer.Option(help="mesh shape, e.g. 2x4; or devices, e.g. 8: search")
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        help="cluster preset, e.g. p4d.24xlarge:4, or TOML file; instead of device, hosts"
+    ),
+]
 DeviceOption = Annotated[str, typer.Option(help=f"device preset: {', '.join(PRESETS)}")]
 HostsOption = Annotated[int, typer.Option(help="hosts that the devices are spread over")]
 BudgetOption = Annotated[str | None, typer.Option(help="memory per device, e.g. 16GiB")]
@@ -87,28 +101,54 @@ def _dtype(path: Path, name: str, element: Any) -> Any:
     raise TraceError(f"{path}: {name} of main has element type {spelled}, which has no numpy dtype")
 
 
-def make_plan(path: Path, mesh: str, device: str, hosts: int, budget: str | None) -> Plan:
+def make_plan(path: Path, mesh: str | None, cluster: ClusterSpec, budget: str | None) -> Plan:
     """Plans the module of a file.
+
+    Args:
+        path: of the file.
+        mesh: sizes joined by x; of one number, or None, all shapes are tried.
+        cluster: what is planned for.
+        budget: memory per device, as text.
 
     Raises:
         StablehloAlpaError: the module, the mesh or the budget cannot be met.
     """
-    try:
-        shape = tuple(int(size) for size in mesh.split("x"))
-    except ValueError:
-        raise MeshError(f"mesh is '{mesh}', must be sizes joined by x, such as 2x4") from None
-    count = math.prod(shape)
-    shapes = tuple(logical_mesh_shapes(count, hosts)) if len(shape) == 1 else (shape,)
-    if count % hosts:
-        raise MeshError(f"{count} devices cannot be spread evenly over {hosts} hosts")
+    shape = _shape(mesh) if mesh is not None else (cluster.num_devices,)
+    if math.prod(shape) != cluster.num_devices:
+        raise MeshError(
+            f"mesh {mesh} has {math.prod(shape)} devices, the cluster has {cluster.num_devices}: "
+            f"{cluster.num_hosts} hosts of {cluster.devices_per_host}"
+        )
+    searched = logical_mesh_shapes(cluster.num_devices, cluster.num_hosts)
     return plan_program(
         read_program(path),
         PlanOptions(
-            cluster=ClusterSpec(preset_for(device), hosts, count // hosts),
-            mesh_shapes=shapes,
+            cluster=cluster,
+            mesh_shapes=tuple(searched) if len(shape) == 1 else (shape,),
             solve=SolveOptions(memory_budget=None if budget is None else parse_bytes(budget)),
         ),
     )
+
+
+def find_cluster(cluster: str | None, mesh: str | None, device: str, hosts: int) -> ClusterSpec:
+    """The cluster that options name, or hosts of as many devices as the mesh has.
+
+    Raises:
+        MeshError: there is no such cluster, or the hosts do not divide the mesh.
+    """
+    if cluster is not None:
+        return as_cluster(cluster)
+    count = math.prod(_shape(mesh or "8"))
+    if count % hosts:
+        raise MeshError(f"{count} devices cannot be spread evenly over {hosts} hosts")
+    return ClusterSpec(preset_for(device), hosts, count // hosts)
+
+
+def _shape(mesh: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(size) for size in mesh.split("x"))
+    except ValueError:
+        raise MeshError(f"mesh is '{mesh}', must be sizes joined by x, such as 2x4") from None
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -136,14 +176,15 @@ def _about(
 @app.command()
 def plan(
     file: ModuleFile,
-    mesh: MeshOption = "8",
+    mesh: MeshOption = None,
+    cluster: ClusterOption = None,
     device: DeviceOption = "h100-80gb",
     hosts: HostsOption = 1,
     memory_budget: BudgetOption = None,
     explain: Annotated[str | None, typer.Option(help="name of an operator to explain")] = None,
 ) -> None:
     """Plans a module for a mesh of devices and prints the plan."""
-    found = make_plan(file, mesh, device, hosts, memory_budget)
+    found = make_plan(file, mesh, find_cluster(cluster, mesh, device, hosts), memory_budget)
     typer.echo(str(found) if explain is None else str(found.explain(explain)))
 
 
@@ -151,13 +192,18 @@ def plan(
 def view(
     file: ModuleFile,
     stage: Annotated[str, typer.Option(help="traced, merged, planned or local")] = "local",
-    mesh: MeshOption = "8",
+    mesh: MeshOption = None,
+    cluster: ClusterOption = None,
     device: DeviceOption = "h100-80gb",
     hosts: HostsOption = 1,
     memory_budget: BudgetOption = None,
 ) -> None:
     """Prints the module at a stage of its way."""
-    typer.echo(make_plan(file, mesh, device, hosts, memory_budget).module_text(stage))
+    typer.echo(
+        make_plan(
+            file, mesh, find_cluster(cluster, mesh, device, hosts), memory_budget
+        ).module_text(stage)
+    )
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from alpa_runtime import ensure_cpu_pool
 from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
+from stablehlo_alpa.cluster import ClusterSpec, as_cluster
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import BatchArguments, Function
 from stablehlo_alpa.frontend.function import name_of
@@ -35,7 +36,7 @@ def parallelize(
     *,
     method: Method = ...,
     devices: Sequence[jax.Device] | None = ...,
-    cluster: RayCluster | None = ...,
+    cluster: RayCluster | ClusterSpec | str | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Iterable[str] | None = ...,
     static_argnums: int | Sequence[int] | None = ...,
@@ -50,7 +51,7 @@ def parallelize(
     *,
     method: Method = ...,
     devices: Sequence[jax.Device] | None = ...,
-    cluster: RayCluster | None = ...,
+    cluster: RayCluster | ClusterSpec | str | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Iterable[str] | None = ...,
     static_argnums: int | Sequence[int] | None = ...,
@@ -64,7 +65,7 @@ def parallelize(
     *,
     method: Method = ShardParallel(),  # noqa: B008
     devices: Sequence[jax.Device] | None = None,
-    cluster: RayCluster | None = None,
+    cluster: RayCluster | ClusterSpec | str | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     static_argnums: int | Sequence[int] | None = None,
@@ -81,7 +82,9 @@ def parallelize(
         method: how; by default the ILP chooses everything.
         devices: devices to run on, in the order of the flattened mesh; all by default.
         cluster: a Ray cluster to run on instead, where results stay, as handles. Functions of equal
-            clusters share its processes, and take each other's results where they lie.
+            clusters share its processes, and take each other's results where they lie. Or a
+            `ClusterSpec`, the name of a preset (``"p4d.24xlarge:4"``) or a TOML file that describes
+            the cluster to plan for; its devices need not exist, unless the function is run.
         donate_argnums: positions of arguments whose buffers the call may overwrite.
         donate_argnames: their names.
         static_argnums: positions of arguments that are compile-time constants.
@@ -98,7 +101,7 @@ def parallelize(
         TypeError: ``fun`` cannot be called, or ``method`` is none.
         ValueError: the function has no such argument (as from ``jax.jit``).
         TraceError: an argument is donated and static, or a batch that is static or not there.
-        MeshError: there are no devices, or both devices and a cluster.
+        MeshError: there are no devices, both devices and a Ray cluster, or no such cluster.
 
     Example:
         >>> step = parallelize(train_step, donate_argnums=0)
@@ -113,10 +116,12 @@ def parallelize(
             f"fun must be callable, got {fun!r}: a method is passed as method=, and a decorator "
             "with arguments takes them all by keyword"
         )
+    described = as_cluster(cluster) if isinstance(cluster, ClusterSpec | str) else None
     settings = Settings(
         method=method,
         devices=None if devices is None else tuple(devices),
-        cluster=cluster,
+        cluster=None if described is not None else _ray(cluster),
+        described=described,
         batches=BatchArguments.of(batch_argnums),
     )
     _check_place(settings)
@@ -137,6 +142,14 @@ def parallelize(
         return Parallelized(fun, function, settings)
 
     return decorate if fun is None else decorate(fun)
+
+
+def _ray(cluster: Any) -> RayCluster | None:
+    """A cluster to run on; anything else is refused."""
+    if cluster is not None and not hasattr(cluster, "address"):
+        as_cluster(cluster)
+    ray: RayCluster | None = cluster
+    return ray
 
 
 def _check_place(settings: Settings) -> None:

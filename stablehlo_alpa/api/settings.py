@@ -11,7 +11,7 @@ from alpa_runtime import RuntimeOptions, ensure_cpu_pool
 from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel, mesh_size
 from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
 from stablehlo_alpa.api.stages import Target, ThisProcess
-from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
+from stablehlo_alpa.cluster import ClusterSpec, cluster_of, cluster_of_devices
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import BatchArguments, TracedProgram
 from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
     from alpa_runtime.ray.cluster import Hosts
 
-# Hosts of accelerators that only exist on paper (heuristic: what every preset's host has).
-_PAPER_HOST_DEVICES = 8
-
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -34,13 +31,22 @@ class Settings:
         method: how; bound to its inputs where it follows them.
         devices: that were chosen; None for all.
         cluster: to run on instead.
+        described: the cluster to plan for; its devices need not exist.
         batches: the arguments that hold a batch.
     """
 
     method: Method
     devices: tuple[jax.Device, ...] | None
     cluster: RayCluster | None
+    described: ClusterSpec | None
     batches: BatchArguments
+
+    def __post_init__(self) -> None:
+        if self.described is not None and self.method.device is not None:
+            raise MeshError(
+                f"cluster= is of {self.described.device.name} and method has device=: pass one of "
+                "both"
+            )
 
     @property
     def has_one_mesh(self) -> bool:
@@ -64,11 +70,14 @@ class Settings:
         options = method.runtime if isinstance(method, PipeshardParallel) else RuntimeOptions()
         if self.cluster is not None:
             return OnCluster(self.cluster, options)
-        return ThisProcess(devices or self.find_devices(), options)
+        is_described = self.described is not None
+        return ThisProcess(devices or self.find_devices(), options, is_described)
 
     def check_devices(self) -> None:
         """Raises ``MeshError`` unless the mesh that the method asks for can be made."""
         method = self.method
+        if self.described is not None:
+            self._check_described(len(self.find_devices()))
         if method.mesh_shape is None:
             return
         if self.cluster is not None:
@@ -95,13 +104,35 @@ class Settings:
             hosts = find_hosts(self.cluster)
             self._check_cluster(hosts)
             return cluster_spec(hosts, method.device)
+        if self.described is not None:
+            self._check_covers(self.described)
+            return self.described
         if method.device is not None and method.mesh_shape is not None:
             # Devices on paper: nothing has to exist.
-            return _paper_cluster(method.device, mesh_size(method.mesh_shape))
+            return cluster_of_devices(method.device, mesh_size(method.mesh_shape))
         if devices is not None:
             return cluster_of(devices, method.device)
         self.check_devices()
         return cluster_of(self.find_devices(), method.device)
+
+    def _check_described(self, found: int) -> None:
+        described = self.described
+        assert described is not None
+        if described.num_devices != found:
+            raise MeshError(
+                f"the cluster has {described.num_devices} devices ({described.num_hosts} hosts of "
+                f"{described.devices_per_host} {described.device.name}), {found} are there: it can "
+                "be planned for and not run on"
+            )
+
+    def _check_covers(self, cluster: ClusterSpec) -> None:
+        shape = self.method.mesh_shape
+        if shape is not None and mesh_size(shape) != cluster.num_devices:
+            raise MeshError(
+                f"mesh {'x'.join(map(str, shape))} has {mesh_size(shape)} devices, the cluster has "
+                f"{cluster.num_devices}: {cluster.num_hosts} hosts with "
+                f"{cluster.devices_per_host} each"
+            )
 
     def _check_cluster(self, hosts: Hosts) -> None:
         shape, found = self.method.mesh_shape, hosts.num_hosts * hosts.devices_per_host
@@ -153,10 +184,3 @@ class Settings:
             memory_budget=cluster.device.memory_bytes if budget is None else float(budget),
             time_limit_s=self.method.time_limit_s,
         )
-
-
-def _paper_cluster(device: DeviceSpec, size: int) -> ClusterSpec:
-    per_host = size
-    if device.name != "cpu" and size % _PAPER_HOST_DEVICES == 0:
-        per_host = _PAPER_HOST_DEVICES
-    return ClusterSpec(device, size // per_host, per_host)

@@ -32,10 +32,12 @@ class ThisProcess:
     Attributes:
         devices: in the order of the flattened meshes.
         options: how plans are run.
+        is_described: whether plans are for a cluster that was described, and need not be there.
     """
 
     devices: Sequence[jax.Device]
     options: RuntimeOptions
+    is_described: bool = False
 
     def executable(self, plan: alpa_runtime.Plan) -> Executable:
         """See `Target`.
@@ -43,6 +45,11 @@ class ThisProcess:
         Raises:
             MeshError: there are not as many devices as the plan is for.
         """
+        if len(self.devices) != plan.num_devices and self.is_described:
+            raise MeshError(
+                f"the cluster that {plan.name} was planned for has {plan.num_devices} devices, "
+                f"{len(self.devices)} are there: it can be planned for and not run on"
+            )
         if len(self.devices) != plan.num_devices:
             raise MeshError(
                 f"the plan of {plan.name} is for {plan.num_devices} devices, {len(self.devices)} "

@@ -1,22 +1,27 @@
 """Devices, clusters and the logical meshes laid over them."""
 
-from stablehlo_alpa.cluster.device import PRESETS, DeviceSpec, Link, preset_for
+from stablehlo_alpa.cluster.device import DeviceSpec, Link
 from stablehlo_alpa.cluster.discovery import cluster_of
-from stablehlo_alpa.cluster.mesh import (
-    AXIS_NAMES,
-    ClusterSpec,
-    LogicalMesh,
-    logical_mesh_shapes,
-)
+from stablehlo_alpa.cluster.groups import Group, Ring
+from stablehlo_alpa.cluster.machines import MACHINES, as_cluster, cluster_of_devices
+from stablehlo_alpa.cluster.mesh import AXIS_NAMES, LogicalMesh, logical_mesh_shapes
+from stablehlo_alpa.cluster.presets import PRESETS, preset_for
+from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
 
 __all__ = [
     "AXIS_NAMES",
+    "MACHINES",
     "PRESETS",
     "ClusterSpec",
     "DeviceSpec",
+    "Group",
     "Link",
     "LogicalMesh",
+    "Ring",
+    "Torus",
+    "as_cluster",
     "cluster_of",
+    "cluster_of_devices",
     "logical_mesh_shapes",
     "preset_for",
 ]

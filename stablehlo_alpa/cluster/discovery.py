@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import jax
 
-from stablehlo_alpa.cluster.device import DeviceSpec, preset_for
-from stablehlo_alpa.cluster.mesh import ClusterSpec
+from stablehlo_alpa.cluster.device import DeviceSpec
+from stablehlo_alpa.cluster.presets import preset_for
+from stablehlo_alpa.cluster.spec import ClusterSpec
 from stablehlo_alpa.errors import MeshError
 
 

@@ -1,8 +1,16 @@
 """Volumes in, seconds out: the strategy graph and the cost model that prices it."""
 
-from stablehlo_alpa.cost.collective import CollectiveKind, collective_seconds
+from stablehlo_alpa.cost.collective import collective_seconds, group_seconds
+from stablehlo_alpa.cost.kinds import CollectiveKind
+from stablehlo_alpa.cost.operators import operator_seconds, work_seconds
 from stablehlo_alpa.cost.pricing import PricedGraph, Volume, price, volumes
+from stablehlo_alpa.cost.product import product_seconds, shaped_product_seconds
 from stablehlo_alpa.cost.strategy_graph import StrategyGraph
+from stablehlo_alpa.cost.transfer import (
+    link_seconds,
+    network_transfer_seconds,
+    transfer_seconds,
+)
 
 __all__ = [
     "CollectiveKind",
@@ -10,6 +18,14 @@ __all__ = [
     "StrategyGraph",
     "Volume",
     "collective_seconds",
+    "group_seconds",
+    "link_seconds",
+    "network_transfer_seconds",
+    "operator_seconds",
     "price",
+    "product_seconds",
+    "shaped_product_seconds",
+    "transfer_seconds",
     "volumes",
+    "work_seconds",
 ]

@@ -1,54 +1,28 @@
-"""Seconds of collectives: alpha-beta over the axes of a logical mesh.
+"""Seconds of collectives over the axes of a logical mesh.
 
-With n devices in a group, x payload bytes per device, latency alpha and bandwidth B::
+The payload of a collective is what one device holds of it::
 
-    all_reduce           alpha + 2 (n - 1) / n * x / B    x: local operand
-    all_gather           alpha +   (n - 1) / n * x / B    x: local result
-    reduce_scatter       alpha +   (n - 1) / n * x / B    x: local operand
-    all_to_all           alpha +   (n - 1) / n * x / B    x: local operand
-    collective_permute   alpha + x / B                    x: local operand
-    local                x / memory bandwidth             a slice or a mask, nothing is sent
+    all_reduce           x: local operand
+    all_gather           x: local result
+    reduce_scatter       x: local operand
+    all_to_all           x: local operand
+    collective_permute   x: local operand
+    local                x / memory bandwidth: a slice or a mask, nothing is sent
 
-Over several axes the group is their product, with the smallest bandwidth and the largest latency.
-
-References:
-    Ring algorithms: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication
-    Operations in MPICH", IJHPCA 2005. All-to-all: a device keeps 1/n of its operand and sends the
-    rest once, over links of bandwidth B to every peer at a time (a switch, or NVLink).
+What it costs depends on where its groups lie: `cost.links`, `cost.network` and `cost.torus`.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 import numpy.typing as npt
 
-from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, Group, LogicalMesh
+from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray
+from stablehlo_alpa.cost.links import linked_seconds
+from stablehlo_alpa.cost.network import network_seconds
+from stablehlo_alpa.cost.torus import torus_seconds
 from stablehlo_alpa.errors import CostError
-
-FloatArray = npt.NDArray[np.float64]
-
-
-class CollectiveKind(IntEnum):
-    """Step kinds of a reshard plan, numbered as the compiler numbers them."""
-
-    ALL_REDUCE = 0
-    ALL_GATHER = 1
-    REDUCE_SCATTER = 2
-    ALL_TO_ALL = 3
-    COLLECTIVE_PERMUTE = 4
-    LOCAL = 5
-
-
-# Share of the payload that crosses the link, as (coefficient of (n - 1) / n, constant).
-_TRAFFIC = {
-    CollectiveKind.ALL_REDUCE: (2.0, 0.0),
-    CollectiveKind.ALL_GATHER: (1.0, 0.0),
-    CollectiveKind.REDUCE_SCATTER: (1.0, 0.0),
-    CollectiveKind.ALL_TO_ALL: (1.0, 0.0),
-    CollectiveKind.COLLECTIVE_PERMUTE: (0.0, 1.0),
-}
 
 
 def collective_seconds(
@@ -79,6 +53,43 @@ def collective_seconds(
         np.atleast_1d(np.asarray(axes, np.int64)),
     )
     payload = np.atleast_1d(np.asarray(payload_bytes, np.float64))
+    _check(kind, axes, payload, len(mesh.shape))
+    seconds = np.zeros(axes.shape)
+    local = kind == CollectiveKind.LOCAL
+    seconds[local] = payload[local] / device.memory_bandwidth
+    for which in CollectiveKind:
+        if which is CollectiveKind.LOCAL:
+            continue
+        is_kind = kind == which
+        for mask in np.unique(axes[is_kind]).tolist():
+            rows = is_kind & (axes == mask)
+            seconds[rows] = group_seconds(which, mesh.groups[mask], payload[rows], mesh.cluster)
+    return seconds
+
+
+def group_seconds(
+    kind: CollectiveKind, group: Group, payload: FloatArray, cluster: ClusterSpec
+) -> FloatArray:
+    """Seconds of collectives of one kind over groups that lie alike.
+
+    Args:
+        kind: not a local step.
+        group: where they lie.
+        payload: float64[T] bytes per device.
+        cluster: the links.
+    """
+    if group.size == 1:
+        return np.zeros(payload.shape)
+    if group.rings:
+        return torus_seconds(kind, group, payload, cluster.device_link)
+    if group.crosses:
+        return network_seconds(kind, group, payload, cluster)
+    return linked_seconds(kind, group, payload, cluster)
+
+
+def _check(
+    kind: npt.NDArray[np.int64], axes: npt.NDArray[np.int64], payload: FloatArray, rank: int
+) -> None:
     if not kind.shape == axes.shape == payload.shape:
         raise CostError(
             f"collectives need as many kinds, axes and payloads, got {kind.shape}, {axes.shape} "
@@ -87,7 +98,6 @@ def collective_seconds(
     unknown = ~np.isin(kind, [int(k) for k in CollectiveKind])
     if unknown.any():
         raise CostError(f"unknown collective kind {int(kind[unknown][0])}")
-    rank = len(mesh.shape)
     outside = (axes < 0) | (axes >= 1 << rank)
     if outside.any():
         raise CostError(
@@ -100,21 +110,3 @@ def collective_seconds(
     if nowhere.any():
         name = CollectiveKind(int(kind[nowhere][0])).name.lower()
         raise CostError(f"{name} needs at least one mesh axis, got mask 0")
-
-    group = np.ones(axes.shape)
-    alpha = np.zeros(axes.shape)
-    bandwidth = np.full(axes.shape, np.inf)
-    for i, (size, link) in enumerate(zip(mesh.shape, mesh.links, strict=True)):
-        # An axis of one device carries nothing, so its link does not slow the others.
-        used = ((axes >> i) & 1 == 1) & (size > 1)
-        group[used] *= size
-        alpha[used] = np.maximum(alpha[used], link.alpha_s)
-        bandwidth[used] = np.minimum(bandwidth[used], link.bandwidth)
-    seconds = np.zeros(axes.shape)
-    for which, (ring, constant) in _TRAFFIC.items():
-        rows = (kind == which) & (group > 1)
-        share = ring * (group[rows] - 1) / group[rows] + constant
-        seconds[rows] = alpha[rows] + share * payload[rows] / bandwidth[rows]
-    local = kind == CollectiveKind.LOCAL
-    seconds[local] = payload[local] / device.memory_bandwidth
-    return seconds

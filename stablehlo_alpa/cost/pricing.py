@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
-from stablehlo_alpa.cost.collective import CollectiveKind, collective_seconds
+from stablehlo_alpa.cost.collective import collective_seconds
+from stablehlo_alpa.cost.kinds import CollectiveKind
+from stablehlo_alpa.cost.operators import operator_seconds
 from stablehlo_alpa.cost.strategy_graph import Float, StrategyGraph
 from stablehlo_alpa.errors import MeshError
 
@@ -20,7 +22,7 @@ class PricedGraph:
     Attributes:
         graph: the graph priced.
         plan_s: float64[P] seconds of each reshard plan.
-        compute_s: float64[S] roofline seconds of each strategy.
+        compute_s: float64[S] computing seconds of each strategy.
         communication_s: float64[S] seconds of each strategy's own collectives.
         edges: (u, v) with u < v -> float64[strategies of u, strategies of v] resharding seconds,
             all edges between the two nodes added, in both directions.
@@ -47,8 +49,8 @@ class PricedGraph:
 def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> PricedGraph:
     """Turns the volumes of a graph into seconds.
 
-    A strategy takes ``max(FLOPs / rate(dtype), bytes / memory bandwidth)`` plus the plans of its
-    unary terms; an edge entry is its weight times the seconds of its plan.
+    A strategy takes what its operator takes (`cost.operators`) plus the plans of its unary terms;
+    an edge entry is its weight times the seconds of its plan.
 
     Raises:
         MeshError: the graph was made for another mesh.
@@ -66,10 +68,13 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
     for p in np.flatnonzero(np.diff(graph.plan_offset)):
         plan_s[p] = steps[graph.plan_offset[p] : graph.plan_offset[p + 1]].sum()
 
-    rates = np.array([device.rate(dtype) for dtype in graph.node_dtype])
-    rates = np.repeat(rates, graph.num_strategies)
-    compute = np.maximum(
-        graph.strategy_flops / rates, graph.strategy_bytes / device.memory_bandwidth
+    compute = operator_seconds(
+        graph.node_op,
+        graph.node_dtype,
+        graph.num_strategies,
+        graph.strategy_flops,
+        graph.strategy_bytes,
+        device,
     )
     communication = np.zeros(len(compute))
     for i, node in enumerate(graph.unary_node):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from alpa_runtime import simulate
 
@@ -104,7 +104,7 @@ class _StagePlanner:
         """The meshes that a stage may have."""
         options = self.options
         hosts, per_host = self.assignment.submeshes[number]
-        cluster = replace(options.cluster, num_hosts=hosts, devices_per_host=per_host)
+        cluster = options.cluster.part(hosts, per_host)
         shape = self.assignment.mesh_shapes[number]
         shapes = options.mesh_shapes or tuple(logical_mesh_shapes(cluster.num_devices, hosts))
         shapes = (shape,) if shape else shapes

@@ -12,6 +12,7 @@ import numpy as np
 
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
 from stablehlo_alpa.compiler import Signature, tensor_bytes, without_locations
+from stablehlo_alpa.cost import link_seconds, network_transfer_seconds
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_planner import prepare_stage
@@ -155,13 +156,9 @@ class StagePricing:
     ) -> StagePrice | InfeasibleError:
         key = (digest, submesh)
         if key not in self._prices:
-            cluster = replace(
-                self._cluster,
-                num_hosts=submesh.hosts,
-                devices_per_host=submesh.devices_per_host,
-            )
-            options = PlanOptions(cluster, (submesh.mesh_shape,), solve=self._options)
             try:
+                cluster = self._cluster.part(submesh.hosts, submesh.devices_per_host)
+                options = PlanOptions(cluster, (submesh.mesh_shape,), solve=self._options)
                 mesh = cluster.logical_mesh(submesh.mesh_shape)
                 candidate = solve_on(subject, mesh, options, self._cache)
                 self._prices[key] = stage_price(candidate, self._micro_batches)
@@ -173,12 +170,11 @@ class StagePricing:
 
     def _receive_s(self, received: float, submesh: Submesh) -> float:
         """Seconds in which a stage receives its input, every device its part (heuristic)."""
-        device = self._cluster.device
-        if self._cluster.num_hosts > 1:
-            link, lanes = device.inter_host, submesh.hosts
-        else:
-            link, lanes = device.intra_host, submesh.num_devices
-        return (link.alpha_s + received / (lanes * link.bandwidth)) if received else 0.0
+        if not received:
+            return 0.0
+        if self._cluster.num_devices > self._cluster.devices_per_domain:
+            return network_transfer_seconds(received / submesh.hosts, self._cluster)
+        return link_seconds(received / submesh.num_devices, self._cluster)
 
 
 def stage_price(candidate: Candidate, num_micro_batches: int) -> StagePrice:

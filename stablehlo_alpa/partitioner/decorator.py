@@ -11,8 +11,10 @@ from alpa_runtime.keys import data_of, impl_of, with_impl
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from stablehlo_alpa.api.methods import ShardParallel
+from stablehlo_alpa.cluster import ClusterSpec, as_cluster
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import check_supported, positions
+from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.differentiation import differentiable
 
 
@@ -21,6 +23,7 @@ def partition(
     *,
     static_argnums: int | Sequence[int] = (),
     method: ShardParallel | None = None,
+    cluster: ClusterSpec | str | None = None,
 ) -> Any:
     """Lets the planner split a function inside any jitted program on any mesh.
 
@@ -37,6 +40,7 @@ def partition(
         static_argnums: positions of arguments that are compile-time constants.
         method: memory budget of the function, device and limits of the solver; the mesh is that of
             the program around it.
+        cluster: that the mesh stands for, as ``parallelize`` takes it; by default its devices.
 
     Returns:
         a function that is called as ``fun`` is.
@@ -50,7 +54,9 @@ def partition(
         >>> step = jax.jit(lambda w, x: block(w, x).sum(), in_shardings=(None, batch_sharding))
     """
     if fun is None:
-        return functools.partial(partition, static_argnums=static_argnums, method=method)
+        return functools.partial(
+            partition, static_argnums=static_argnums, method=method, cluster=cluster
+        )
     method = method or ShardParallel()
     if method.mesh_shape is not None:
         raise MeshError(
@@ -62,7 +68,7 @@ def partition(
             f"backend={method.backend!r} is of a whole program; XLA hands a partitioned function "
             'to "alpa"'
         )
-    chosen = method
+    chosen = Asked(method, None if cluster is None else as_cluster(cluster))
     name = getattr(fun, "__name__", type(fun).__name__)
 
     @functools.wraps(fun)
@@ -90,7 +96,7 @@ def partition(
     return partitioned
 
 
-def _call(name: str, closed: Any, leaves: Sequence[Any], method: ShardParallel) -> list[Any]:
+def _call(name: str, closed: Any, leaves: Sequence[Any], asked: Asked) -> list[Any]:
     """Calls a traced function whose captured values become arguments, keys as their data."""
     values = [*closed.consts, *leaves]
     impls = [impl_of(value) for value in values]
@@ -103,7 +109,7 @@ def _call(name: str, closed: Any, leaves: Sequence[Any], method: ShardParallel) 
         return tuple(map(data_of, jaxpr_as_fun(inner)(*typed[num_consts:])))
 
     raw.__name__ = raw.__qualname__ = name
-    results = differentiable(raw, method)(*map(data_of, values))
+    results = differentiable(raw, asked)(*map(data_of, values))
     return list(map(with_impl, results, out_impls))
 
 

@@ -12,7 +12,7 @@ from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad
 
-from stablehlo_alpa.api.methods import ShardParallel
+from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.linear_call import LinearFunction, linear_call_p
 from stablehlo_alpa.partitioner.region import call_region
 
@@ -20,7 +20,7 @@ Flat: TypeAlias = Callable[..., tuple[Any, ...]]
 """A function of arrays without PRNG keys, that returns a tuple of such arrays."""
 
 
-def differentiable(fun: Flat, method: ShardParallel) -> Flat:
+def differentiable(fun: Flat, asked: Asked) -> Flat:
     """A partitioned function with derivatives, of any order, in forward and in reverse mode.
 
     The function, extended by what its derivative needs, is partitioned, and so is the derivative, a
@@ -30,11 +30,11 @@ def differentiable(fun: Flat, method: ShardParallel) -> Flat:
 
     @jax.custom_jvp
     def call(*args: Any) -> tuple[Any, ...]:
-        return _batchable(fun, method)(*args)
+        return _batchable(fun, asked)(*args)
 
     def rule(args: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         moved = [None if isinstance(one, SymbolicZero) else one for one in tangents]
-        return _derivative(fun, method, args, moved)
+        return _derivative(fun, asked, args, moved)
 
     # Symbolic zeros: what no derivative is asked for costs none.
     call.defjvp(rule, symbolic_zeros=True)
@@ -47,13 +47,13 @@ def _is_differentiable(array: Any) -> bool:
 
 
 def _linearized(
-    fun: Flat, method: ShardParallel, args: Sequence[Any], active: Sequence[bool]
+    fun: Flat, asked: Asked, args: Sequence[Any], active: Sequence[bool]
 ) -> tuple[tuple[Any, ...], list[Any], Flat]:
     """Results, residuals, and the derivative as a function of residuals and tangents.
 
     Args:
         fun: a function.
-        method: how it is planned.
+        asked: how it is planned.
         args: its arguments.
         active: which of them have tangents.
     """
@@ -73,7 +73,7 @@ def _linearized(
         return (*results, *made)
 
     with_residuals.__name__ = f"{fun.__name__}_forward"
-    found = differentiable(with_residuals, method)(*args)
+    found = differentiable(with_residuals, asked)(*args)
     tree, sources, count = structure[-1]
     kept = sorted({source for source in sources if source is not None})
     residuals = [*(args[i] for i in kept), *found[count:]]
@@ -88,14 +88,14 @@ def _linearized(
 
 
 def _derivative(
-    fun: Flat, method: ShardParallel, args: Sequence[Any], tangents: Sequence[Any]
+    fun: Flat, asked: Asked, args: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Results and their tangents; a tangent of an argument that is None is zero."""
     active = [
         tangent is not None and _is_differentiable(arg)
         for arg, tangent in zip(args, tangents, strict=True)
     ]
-    results, residuals, push_all = _linearized(fun, method, args, active)
+    results, residuals, push_all = _linearized(fun, asked, args, active)
     is_moved = list(map(_is_differentiable, results))
     moved = list(itertools.compress(tangents, active))
     num_residuals, tangent_avals = len(residuals), tuple(map(jax.typeof, moved))
@@ -118,7 +118,7 @@ def _derivative(
         out_avals=tuple(
             jax.typeof(result).to_tangent_aval() for result in itertools.compress(results, is_moved)
         ),
-        method=method,
+        asked=asked,
     )
     pushed = iter(linear(*residuals, *moved))
     return results, tuple(
@@ -136,19 +136,19 @@ def _derivative_of_linear(
         moved = map(ad.instantiate_zeros, tangents[count:])
         return function(*primals), function(*primals[:count], *moved)
     moving = [None if isinstance(one, ad.Zero) else one for one in tangents]
-    results, pushed = _derivative(function.flat(), function.method, primals, moving)
+    results, pushed = _derivative(function.flat(), function.asked, primals, moving)
     return list(results), list(pushed)
 
 
 ad.primitive_jvps[linear_call_p] = _derivative_of_linear
 
 
-def _batchable(fun: Flat, method: ShardParallel) -> Flat:
+def _batchable(fun: Flat, asked: Asked) -> Flat:
     """A partitioned function; a batch of it is one as well."""
 
     @custom_vmap
     def call(*args: Any) -> tuple[Any, ...]:
-        return call_region(fun, args, method)
+        return call_region(fun, args, asked)
 
     @call.def_vmap
     def batch(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, Any]:
@@ -159,7 +159,7 @@ def _batchable(fun: Flat, method: ShardParallel) -> Flat:
             return tuple(batched(*values))
 
         named.__name__ = f"{fun.__name__}_batched"
-        results = differentiable(named, method)(*args)
+        results = differentiable(named, asked)(*args)
         return results, tuple(True for _ in results)
 
     flat: Flat = call

@@ -10,8 +10,10 @@ import jax
 from jax.sharding import Mesh, NamedSharding
 
 from stablehlo_alpa.api.methods import ShardParallel
+from stablehlo_alpa.cluster import ClusterSpec, as_cluster
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import positions, trace
+from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.region_planner import mesh_options
 from stablehlo_alpa.planning import Exactly, Prescription, plan_program
 
@@ -23,6 +25,7 @@ def shardings(
     donate_argnums: int | Sequence[int] = (),
     static_argnums: int | Sequence[int] = (),
     method: ShardParallel | None = None,
+    cluster: ClusterSpec | str | None = None,
 ) -> tuple[Any, Any]:
     """Chooses ``in_shardings`` and ``out_shardings`` of a function for ``jax.jit``.
 
@@ -36,6 +39,7 @@ def shardings(
         donate_argnums: positions of donated arguments; their next-step values get their shardings.
         static_argnums: positions of arguments that are compile-time constants.
         method: memory budget, device and limits of the solver.
+        cluster: that the mesh stands for, as ``parallelize`` takes it; by default its devices.
 
     Returns:
         ``(in_shardings, out_shardings)``: a tuple with an entry per argument that is not static,
@@ -60,7 +64,8 @@ def shardings(
     leaves = jax.tree.leaves([arg for i, arg in enumerate(args) if i not in static])
     specs = {i: _kept_spec(leaf, mesh) for i, leaf in enumerate(leaves)}
     kept = Prescription({i: Exactly(spec) for i, spec in specs.items() if spec is not None})
-    options = mesh_options(mesh, method or ShardParallel())
+    described = None if cluster is None else as_cluster(cluster)
+    options = mesh_options(mesh, Asked(method or ShardParallel(), described))
     plan = plan_program(program, replace(options, prescription=kept))
 
     def named(specs: Any) -> Any:

@@ -15,7 +15,7 @@ import jax
 from jax.extend.core import Primitive, unmapped_aval
 from jax.interpreters import ad, batching, mlir
 
-from stablehlo_alpa.api.methods import ShardParallel
+from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.region import call_region
 
 linear_call_p = Primitive("alpa_linear_call")
@@ -36,7 +36,7 @@ class LinearFunction:
         num_residuals: how many there are.
         in_avals: types of the tangents.
         out_avals: types of what ``push`` returns.
-        method: how it is planned.
+        asked: how it is planned.
     """
 
     name: str
@@ -45,7 +45,7 @@ class LinearFunction:
     num_residuals: int
     in_avals: tuple[Any, ...]
     out_avals: tuple[Any, ...]
-    method: ShardParallel
+    asked: Asked
 
     def __call__(self, *args: Any) -> list[Any]:
         """Calls it on residuals and tangents."""
@@ -102,7 +102,7 @@ def _abstract_eval(*avals: Any, function: LinearFunction) -> list[Any]:
 
 @linear_call_p.def_impl
 def _evaluate(*args: Any, function: LinearFunction) -> list[Any]:
-    return list(call_region(function.flat(), args, function.method))
+    return list(call_region(function.flat(), args, function.asked))
 
 
 def _batch(

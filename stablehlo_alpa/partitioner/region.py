@@ -14,9 +14,9 @@ from alpa_runtime.local_call import LocalModule
 from jax.experimental.custom_partitioning import SdyShardingRule, custom_partitioning
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.compiler import run_passes
 from stablehlo_alpa.frontend import TracedProgram, trace
+from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.recent import Recent
 from stablehlo_alpa.partitioner.region_planner import Proposal, digest, plan_region
 from stablehlo_alpa.partitioner.sharding_rule import BoundaryRule, spec_entries
@@ -34,12 +34,10 @@ class Region:
         name: of the function.
     """
 
-    def __init__(
-        self, fun: Callable[..., Any], avals: Sequence[Any], method: ShardParallel
-    ) -> None:
+    def __init__(self, fun: Callable[..., Any], avals: Sequence[Any], asked: Asked) -> None:
         """Takes a function of arrays that returns a tuple of arrays, neither with PRNG keys."""
         self.name = fun.__name__
-        self._fun, self._avals, self._method = fun, tuple(avals), method
+        self._fun, self._avals, self._asked = fun, tuple(avals), asked
 
     @functools.cached_property
     def program(self) -> TracedProgram:
@@ -77,7 +75,7 @@ class Region:
         if mesh.empty:
             return self._replicated(inputs, outputs)
         proposal = Proposal(tuple(map(spec_entries, inputs)), tuple(map(spec_entries, outputs)))
-        plan = plan_region(self.program, mesh, proposal, self._method)
+        plan = plan_region(self.program, mesh, proposal, self._asked)
         logger.info("%s: %s", self.name, plan)
         spmd = _program(plan)
 
@@ -111,17 +109,15 @@ def _program(plan: Plan) -> SpmdProgram:
     return program
 
 
-def call_region(
-    fun: Callable[..., Any], args: Sequence[Any], method: ShardParallel
-) -> tuple[Any, ...]:
+def call_region(fun: Callable[..., Any], args: Sequence[Any], asked: Asked) -> tuple[Any, ...]:
     """Calls a function so that XLA's partitioner asks about it.
 
     Args:
         fun: of arrays without PRNG keys; returns a tuple of such arrays.
         args: its arguments.
-        method: how it is planned.
+        asked: how it is planned.
     """
-    region = Region(fun, [_abstract(arg) for arg in args], method)
+    region = Region(fun, [_abstract(arg) for arg in args], asked)
 
     def body(*values: Any) -> tuple[Any, ...]:
         return tuple(fun(*values))

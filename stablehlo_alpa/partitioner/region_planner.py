@@ -9,10 +9,11 @@ from typing import Any
 
 from jax.sharding import Mesh, PartitionSpec
 
-from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.cluster import cluster_of
+from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.recent import Recent
 from stablehlo_alpa.planning import (
     Plan,
@@ -64,7 +65,7 @@ def plan_region(
     program: TracedProgram,
     mesh: Mesh,
     proposal: Proposal,
-    method: ShardParallel,
+    asked: Asked,
 ) -> Plan:
     """The plan of a region; equal regions under equal proposals are planned once.
 
@@ -72,7 +73,7 @@ def plan_region(
         InfeasibleError: no plan keeps the memory budget.
         MeshError: the mesh's devices are not known.
     """
-    options = replace(mesh_options(mesh, method), prescription=proposal.prescription)
+    options = replace(mesh_options(mesh, asked), prescription=proposal.prescription)
     rest = (
         options.cluster,
         options.mesh_shapes,
@@ -83,14 +84,18 @@ def plan_region(
     return _plans.get(digest(program, rest), lambda: plan_program(program, options))
 
 
-def mesh_options(mesh: Mesh, method: ShardParallel) -> PlanOptions:
+def mesh_options(mesh: Mesh, asked: Asked) -> PlanOptions:
     """What is planned for on a mesh of jax.
 
     Raises:
-        MeshError: the mesh's devices are not known.
+        MeshError: the mesh's devices are not known, or both a device and a cluster are given.
     """
+    method, cluster = asked.method, asked.cluster
     assert not isinstance(method.device, str)
-    cluster = cluster_of(list(mesh.devices.flat), method.device)
+    if cluster is None:
+        cluster = cluster_of(list(mesh.devices.flat), method.device)
+    elif method.device is not None:
+        raise MeshError(f"cluster= is of {cluster.device.name} and method has device=: pass one")
     budget = method.memory_budget
     assert not isinstance(budget, str)
     return PlanOptions(

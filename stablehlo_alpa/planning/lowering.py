@@ -19,7 +19,7 @@ from stablehlo_alpa.compiler import (
     run_passes,
     submodules,
 )
-from stablehlo_alpa.cost import Volume, collective_seconds
+from stablehlo_alpa.cost import Volume, collective_seconds, work_seconds
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.planning.mesh_search import Candidate
 from stablehlo_alpa.planning.stage import (
@@ -172,10 +172,9 @@ def _apply(candidate: Candidate) -> tuple[str, list[str]]:
 
 
 def compute_seconds(local: str, device: DeviceSpec) -> float:
-    """Roofline seconds of a per-device program's operators."""
+    """Seconds of a per-device program's operators."""
     work = Work.of(local)
-    rates = np.array([device.rate(dtype) for dtype in work.dtypes])
-    return float(np.maximum(work.flops / rates, work.bytes / device.memory_bandwidth).sum())
+    return float(work_seconds(work.dtypes, work.flops, work.bytes, device).sum())
 
 
 def communication_seconds(planned: str, mesh: LogicalMesh, device: DeviceSpec) -> float:

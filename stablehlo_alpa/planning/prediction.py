@@ -11,6 +11,7 @@ from alpa_runtime import Event, Simulation, simulate, write_trace
 from alpa_runtime.simulate import Loads
 
 from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cost import transfer_seconds
 from stablehlo_alpa.planning.stage import CostedProgram
 
 
@@ -59,19 +60,8 @@ class Predicted:
         return self.simulation.events
 
     def _transfer_s(self, source: int, target: int, loads: Loads) -> float:
-        """Seconds between two meshes: those of the device, or the host, with most to move."""
-        cluster, meshes = self.cluster, self.runtime.meshes
-        sent: dict[int, int] = {}
-        received: dict[int, int] = {}
-        devices = {*meshes[source].devices, *meshes[target].devices}
-        is_local = len({device // cluster.devices_per_host for device in devices}) == 1
-        link = cluster.device.intra_host if is_local else cluster.device.inter_host
-        width = 1 if is_local else cluster.devices_per_host
-        for (sender, receiver), size in loads.items():
-            start = meshes[source].devices[sender] // width
-            end = meshes[target].devices[receiver] // width
-            if is_local or start != end:
-                sent[start] = sent.get(start, 0) + size
-                received[end] = received.get(end, 0) + size
-        most = max((*sent.values(), *received.values()), default=0)
-        return link.alpha_s + most / link.bandwidth
+        """Seconds between two meshes, by the devices of the cluster that they are made of."""
+        meshes = self.runtime.meshes
+        senders, receivers = meshes[source].devices, meshes[target].devices
+        between = {(senders[a], receivers[b]): float(size) for (a, b), size in loads.items()}
+        return transfer_seconds(between, self.cluster)

@@ -17,6 +17,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 import stablehlo_alpa
 from stablehlo_alpa import InfeasibleError, MeshError, ShardParallel, TraceError
 from stablehlo_alpa.partitioner import region, region_planner
+from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.region import Region
 
 Spec = PartitionSpec
@@ -330,7 +331,7 @@ def test_shardings_for_a_plain_jit(mesh: Mesh) -> None:
 
 def test_a_program_without_a_named_mesh_is_replicated(mesh: Mesh, caplog: Any) -> None:
     x = batch()
-    region = Region(tanh, [jax.ShapeDtypeStruct(x.shape, x.dtype)], ShardParallel())
+    region = Region(tanh, [jax.ShapeDtypeStruct(x.shape, x.dtype)], Asked())
     proposed = jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=on(mesh, "data"))
     nothing = Mesh(np.empty((), dtype=object), ())
     with caplog.at_level(logging.WARNING):

@@ -1,0 +1,131 @@
+"""The tables of ``benchmarks/measured`` as series of points."""
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Row = dict[str, str]
+
+FOLDER = Path(__file__).resolve().parent / "measured"
+
+LEAST_BYTES = 64 * 2**10
+"""Smaller collectives are latency and noise; they are neither fitted nor judged."""
+
+
+def read(name: str) -> list[Row]:
+    """The rows of a table."""
+    with (FOLDER / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Collectives of one kind over groups of one size.
+
+    Attributes:
+        device, kind: as in the table.
+        group_size: devices of a group.
+        payload: float64[T] bytes per device, rising.
+        seconds: float64[T].
+        is_fitted: bool[T], every second point.
+    """
+
+    device: str
+    kind: str
+    group_size: int
+    payload: Array
+    seconds: Array
+    is_fitted: npt.NDArray[np.bool_]
+
+
+def collectives() -> list[Series]:
+    """All series; patterns of permutes among as many devices are one."""
+    patterns = _grouped(read("collectives"), "device", "kind", "group_size", "groups", "pattern")
+    found: dict[tuple[Any, ...], list[tuple[Array, Array, npt.NDArray[np.bool_]]]] = {}
+    for (device, kind, size, *_), rows in patterns.items():
+        points = sorted((int(r["tensor_bytes"]), float(r["microseconds"])) for r in rows)
+        payload, micros = np.array([p for p in points if p[0] >= LEAST_BYTES], np.float64).T
+        is_fitted = np.arange(len(payload)) % 2 == 0
+        found.setdefault((device, kind, int(size)), []).append((payload, micros * 1e-6, is_fitted))
+    return [
+        Series(
+            device,
+            kind,
+            size,
+            np.concatenate([payload for payload, _, _ in parts]),
+            np.concatenate([seconds for _, seconds, _ in parts]),
+            np.concatenate([is_fitted for _, _, is_fitted in parts]),
+        )
+        for (device, kind, size), parts in found.items()
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Matrix products of one device and type.
+
+    Attributes:
+        device, dtype: of the operands, as StableHLO spells it.
+        shape: float64[T, 4] batch, m, n, k.
+        itemsizes: bytes of an element of the operands, and of the result.
+        seconds: float64[T].
+        is_fitted: bool[T], every second point.
+    """
+
+    device: str
+    dtype: str
+    shape: Array
+    itemsizes: tuple[int, int]
+    seconds: Array
+    is_fitted: npt.NDArray[np.bool_]
+
+    @property
+    def flops(self) -> Array:
+        """float64[T]."""
+        return 2 * self.shape.prod(axis=1)
+
+    @property
+    def bytes(self) -> Array:
+        """float64[T] read and written once."""
+        batch, m, n, k = self.shape.T
+        operand, result = self.itemsizes
+        return batch * (operand * (m * k + k * n) + result * m * n)
+
+
+def products() -> list[Products]:
+    """All products; mixtures of types of eight bits are one type, f8."""
+    rows = read("products")
+    for row in rows:
+        operands, row["result"] = row["dtypes"].split("->")
+        left = operands.split("x")[0]
+        row["dtype"] = "f8" if left.startswith("f8") else left
+    return [
+        _products(device, dtype, chosen)
+        for (device, dtype), chosen in _grouped(rows, "device", "dtype").items()
+    ]
+
+
+def _products(device: str, dtype: str, rows: list[Row]) -> Products:
+    shape = np.array([[int(row[k]) for k in ("batch", "m", "n", "k")] for row in rows], np.float64)
+    rate = np.array([float(row["tflops"]) for row in rows]) * 1e12
+    itemsize = {"f32": 4, "bf16": 2, "f8": 1}
+    return Products(
+        device,
+        dtype,
+        shape,
+        (itemsize[dtype], itemsize[rows[0]["result"]]),
+        2 * shape.prod(axis=1) / rate,
+        np.arange(len(rows)) % 2 == 0,
+    )
+
+
+def _grouped(rows: list[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return found

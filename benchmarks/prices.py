@@ -1,0 +1,70 @@
+"""Errors of the shipped prices of collectives and products, on points that were not fitted."""
+
+import report
+from fit_prices import device_of
+from fitting import mean_error
+from measurements import Products, Series, collectives, products
+
+from stablehlo_alpa.cluster import ClusterSpec, Group
+from stablehlo_alpa.cost import (
+    CollectiveKind,
+    group_seconds,
+    product_seconds,
+    shaped_product_seconds,
+)
+
+COLLECTIVES_BAR = 0.10
+PRODUCTS_BAR = 0.07
+
+
+def collective_error(one: Series) -> float:
+    """Mean error of the points of a series that were not fitted."""
+    cluster = ClusterSpec(device_of(one.device), 1, max(one.group_size, 8))
+    held = ~one.is_fitted
+    group = Group(one.group_size, per_domain=one.group_size)
+    kind = CollectiveKind[one.kind.upper()]
+    return mean_error(group_seconds(kind, group, one.payload[held], cluster), one.seconds[held])
+
+
+def collective_rows() -> list[report.Row]:
+    """Mean errors by device and by group size, and over all."""
+    series = collectives()
+    errors = [(one, collective_error(one), int((~one.is_fitted).sum())) for one in series]
+
+    def mean(chosen: list[tuple[Series, float, int]]) -> float:
+        return sum(e * n for _, e, n in chosen) / sum(n for _, _, n in chosen)
+
+    rows = [report.limited("collectives, all", mean(errors), "", bar=COLLECTIVES_BAR)]
+    for device in dict.fromkeys(one.device for one in series):
+        own = [entry for entry in errors if entry[0].device == device]
+        rows.append(report.limited(f"collectives, {device}", mean(own), "", bar=COLLECTIVES_BAR))
+        for size in sorted({entry[0].group_size for entry in own}):
+            of_size = [entry for entry in own if entry[0].group_size == size]
+            name = f"collectives, {device}, groups of {size}"
+            rows.append(report.limited(name, mean(of_size), "", bar=COLLECTIVES_BAR))
+    return rows
+
+
+def product_rows(one: Products) -> list[report.Row]:
+    """Errors of prices by shape, by volumes, and of the data sheet."""
+    device, held = device_of(one.device), ~one.is_fitted
+    shape, flops, moved = one.shape[held], one.flops[held], one.bytes[held]
+    seconds = one.seconds[held]
+    shaped = shaped_product_seconds(shape, moved, one.dtype, device)
+    by_volume = product_seconds(flops, moved, one.dtype, device)
+    sheet = flops / device.rate(one.dtype)
+    name = f"products, {one.device}, {one.dtype}"
+    return [
+        report.limited(f"{name}, by shape", mean_error(shaped, seconds), "", bar=PRODUCTS_BAR),
+        report.measured(f"{name}, by volume", mean_error(by_volume, seconds), ""),
+        report.measured(f"{name}, by the peak rate", mean_error(sheet, seconds), ""),
+    ]
+
+
+def measure(quick: bool) -> list[report.Row]:
+    """All rows; they take a second, quick or not."""
+    return [*collective_rows(), *(row for one in products() for row in product_rows(one))]
+
+
+if __name__ == "__main__":
+    report.main("Mean errors of prices on measurements that were not fitted", measure)

@@ -1,0 +1,132 @@
+"""Clusters as TOML files, see ``docs/how_a_strategy_is_chosen.md``."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from stablehlo_alpa.cluster.device import DeviceSpec, Link
+from stablehlo_alpa.cluster.presets import PRESETS, preset_for
+from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
+from stablehlo_alpa.errors import MeshError
+
+_KEYS = {"device", "hosts", "devices_per_host", "hosts_per_rack", "links", "torus"}
+
+
+def parse_cluster(text: str, name: str) -> ClusterSpec:
+    """The cluster of a file.
+
+    Args:
+        text: of the file.
+        name: of the file, for messages.
+
+    Raises:
+        MeshError: something is missing, unknown, or makes no cluster.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise MeshError(f"{name}: {error}") from error
+    try:
+        return _cluster(table)
+    except MeshError as error:
+        raise MeshError(f"{name}: {error}") from error
+
+
+def _cluster(table: Mapping[str, Any]) -> ClusterSpec:
+    unknown = sorted(set(table) - _KEYS)
+    if unknown:
+        raise MeshError(f"unknown keys {unknown}, known are {sorted(_KEYS)}")
+    hosts = _number(table, "hosts", int, 1)
+    per_host = _number(table, "devices_per_host", int, None)
+    links = table.get("links", {})
+    # A level that is crossed needs its link.
+    needed = {"host": hosts * per_host > 1, "network": hosts > 1 and "torus" not in table}
+    for level, is_needed in needed.items():
+        if is_needed and level not in links:
+            raise MeshError(
+                f"links.{level} is missing: {hosts} hosts of {per_host} devices need its "
+                "latency_s and bandwidth"
+            )
+    torus = table.get("torus")
+    return ClusterSpec(
+        _device(table),
+        hosts,
+        per_host,
+        host_link=_link(links, "host"),
+        network=_link(links, "network"),
+        hosts_per_rack=_number(table, "hosts_per_rack", int, 1),
+        torus=None if torus is None else _torus(torus),
+    )
+
+
+def _torus(table: Mapping[str, Any]) -> Torus:
+    for key in ("shape", "closed"):
+        if not isinstance(table.get(key), list):
+            raise MeshError(f"torus.{key} is missing, or no list")
+    return Torus(tuple(map(int, table["shape"])), tuple(map(bool, table["closed"])))
+
+
+def _device(table: Mapping[str, Any]) -> DeviceSpec:
+    given = table.get("device")
+    if isinstance(given, str):
+        return preset_for(given)
+    if given is None:
+        raise MeshError("device is missing: the name of a preset, or a table")
+    unlinked = Link(0.0, float("inf"))
+    return DeviceSpec(
+        name=str(given.get("name", "device")),
+        flops=given.get("flops", {}),
+        memory_bytes=_number(given, "memory_bytes", float, None),
+        memory_bandwidth=_number(given, "memory_bandwidth", float, None),
+        intra_host=_link(table.get("links", {}), "host") or unlinked,
+        inter_host=_link(table.get("links", {}), "network") or unlinked,
+        measured_as=str(given.get("measured_as", "")),
+    )
+
+
+def _link(links: Mapping[str, Any], level: str) -> Link | None:
+    if level not in links:
+        return None
+    table = links[level]
+    where = f"links.{level}."
+    return Link(
+        _number(table, "latency_s", float, None, where),
+        _number(table, "bandwidth", float, None, where),
+    )
+
+
+def _number(table: Mapping[str, Any], key: str, kind: type, default: Any, where: str = "") -> Any:
+    value = table.get(key, default)
+    if value is None:
+        raise MeshError(f"{where}{key} is missing")
+    if isinstance(value, bool) or not isinstance(value, int | float) or kind(value) != value:
+        raise MeshError(f"{where}{key} is {value!r}, must be a number ({kind.__name__})")
+    return kind(value)
+
+
+def format_cluster(cluster: ClusterSpec) -> str:
+    """The file of a cluster."""
+    device = cluster.device
+    is_preset = PRESETS.get(device.name) == device
+    lines = [f"device = {json.dumps(device.name)}"] if is_preset else []
+    lines += [
+        f"hosts = {cluster.num_hosts}",
+        f"devices_per_host = {cluster.devices_per_host}",
+        f"hosts_per_rack = {cluster.hosts_per_rack}",
+    ]
+    if cluster.torus is not None:
+        shape, closed = list(cluster.torus.shape), json.dumps(list(cluster.torus.closed))
+        lines += ["", "[torus]", f"shape = {shape}", f"closed = {closed}"]
+    for level, link in (("host", cluster.device_link), ("network", cluster.host_network)):
+        lines += ["", f"[links.{level}]", f"latency_s = {link.alpha_s!r}"]
+        lines += [f"bandwidth = {link.bandwidth!r}"]
+    if not is_preset:
+        lines += ["", "[device]", f"name = {json.dumps(device.name)}"]
+        lines += [f"memory_bytes = {float(device.memory_bytes)!r}"]
+        lines += [f"memory_bandwidth = {float(device.memory_bandwidth)!r}"]
+        lines += [f"measured_as = {json.dumps(device.measured_as)}", "", "[device.flops]"]
+        lines += [f"{json.dumps(key)} = {float(value)!r}" for key, value in device.flops.items()]
+    return "\n".join(lines) + "\n"

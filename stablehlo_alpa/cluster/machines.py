@@ -1,0 +1,138 @@
+"""Clusters by the name of their machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from stablehlo_alpa.cluster.device import DeviceSpec, Link
+from stablehlo_alpa.cluster.presets import PRESETS, nearest
+from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
+from stablehlo_alpa.errors import MeshError
+
+_GBIT = 1e9 / 8
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A host that can be had by name.
+
+    Attributes:
+        device: preset of its devices.
+        devices: how many it has.
+        network: bits per second of all its cards together, in units of 1e9.
+        hosts_per_rack: hosts whose devices are linked directly; such machines are counted in racks.
+    """
+
+    device: str
+    devices: int
+    network: float
+    hosts_per_rack: int = 1
+
+
+# EC2: instance pages of AWS. DGX: NVIDIA's user guides (DGX A100: eight HDR cards of 200 Gbit/s for
+# computing; DGX H100, H200 and B200: eight of 400). GB200 and GB300 NVL72: 18 trays of four devices
+# in a rack, one card a device of 400 (GB300: 800) Gbit/s.
+MACHINES: Mapping[str, Machine] = MappingProxyType(
+    {
+        "p3.16xlarge": Machine("v100-16gb", 8, 25),
+        "p4d.24xlarge": Machine("a100-40gb", 8, 400),
+        "p4de.24xlarge": Machine("a100-80gb", 8, 400),
+        "p5.48xlarge": Machine("h100-80gb", 8, 3200),
+        "p5en.48xlarge": Machine("h200-141gb", 8, 3200),
+        "dgx-a100": Machine("a100-80gb", 8, 1600),
+        "dgx-h100": Machine("h100-80gb", 8, 3200),
+        "dgx-h200": Machine("h200-141gb", 8, 3200),
+        "dgx-b200": Machine("b200-180gb", 8, 3200),
+        "gb200-nvl72": Machine("gb200-186gb", 4, 1600, hosts_per_rack=18),
+        "gb300-nvl72": Machine("gb300-288gb", 4, 3200, hosts_per_rack=18),
+        # What `PRESETS` calls its links.
+        "cpu": Machine("cpu", 8, 8),
+    }
+)
+
+# Axes of a slice, whether an axis of a size is closed, and devices of a host (scaling-book): v4 and
+# v5p close axes that are a multiple of a cube's 4, v5e and v6e those of a whole pod.
+_TORI: Mapping[str, tuple[int, int, int]] = MappingProxyType(
+    {"tpu-v4": (3, 4, 4), "tpu-v5p": (3, 4, 4), "tpu-v5e": (2, 16, 8), "tpu-v6e": (2, 16, 8)}
+)
+
+
+def cluster_named(name: str) -> ClusterSpec:
+    """A cluster of machines by name.
+
+    Args:
+        name: a machine and how many (hosts, ``"p4d.24xlarge:4"``; racks, ``"gb200-nvl72:1"``), one
+            when left out; hosts and devices of each, ``"cpu:1x8"``; or a TPU and the shape of the
+            slice, ``"tpu-v5p:4x4x4"``.
+
+    Raises:
+        MeshError: there is no such machine, or the numbers do not fit it.
+    """
+    machine, _, counts = name.strip().lower().partition(":")
+    known = {**MACHINES, **_TORI}
+    if machine not in known:
+        raise MeshError(
+            f"no cluster preset {machine!r}{nearest(machine, known)}, presets are {sorted(known)}"
+        )
+    try:
+        sizes = tuple(int(size) for size in counts.split("x")) if counts else (1,)
+    except ValueError:
+        sizes = ()
+    if not sizes or min(sizes) < 1:
+        raise MeshError(f"cluster {name!r} must be a name and sizes, such as {machine}:4")
+    if machine in _TORI:
+        return _slice(machine, sizes)
+    return _hosts(name, MACHINES[machine], sizes)
+
+
+def _hosts(name: str, machine: Machine, sizes: tuple[int, ...]) -> ClusterSpec:
+    if len(sizes) > 2:
+        raise MeshError(f"cluster {name!r} has hosts and devices of each, got {len(sizes)} sizes")
+    count = sizes[0] * (machine.hosts_per_rack if len(sizes) == 1 else 1)
+    devices = sizes[1] if len(sizes) == 2 else machine.devices
+    if devices > machine.devices and machine.device != "cpu":
+        raise MeshError(
+            f"cluster {name!r}: its hosts have {machine.devices} devices, not {devices}"
+        )
+    device = PRESETS[machine.device]
+    network = Link(device.inter_host.alpha_s, machine.network * _GBIT)
+    return ClusterSpec(
+        device, count, devices, network=network, hosts_per_rack=machine.hosts_per_rack
+    )
+
+
+def _slice(machine: str, shape: tuple[int, ...]) -> ClusterSpec:
+    axes, closes, per_host = _TORI[machine]
+    if len(shape) > axes:
+        raise MeshError(f"{machine} has {axes} axes, got {'x'.join(map(str, shape))}")
+    size = math.prod(shape)
+    devices = math.gcd(size, per_host)
+    closed = tuple(length % closes == 0 for length in shape)
+    return ClusterSpec(PRESETS[machine], size // devices, devices, torus=Torus(shape, closed))
+
+
+def as_cluster(given: ClusterSpec | str) -> ClusterSpec:
+    """A cluster as it may be given: described, by name, or by a TOML file.
+
+    Raises:
+        MeshError: it is none of them.
+    """
+    if isinstance(given, ClusterSpec):
+        return given
+    if not isinstance(given, str):
+        raise MeshError(
+            f"cluster is {given!r}, must be a ClusterSpec, a preset such as 'p4d.24xlarge:4' or "
+            "a TOML file; or, where a function is run, a RayCluster"
+        )
+    return ClusterSpec.read(Path(given)) if given.endswith(".toml") else cluster_named(given)
+
+
+def cluster_of_devices(device: DeviceSpec, size: int) -> ClusterSpec:
+    """Devices in the hosts that they are usually in, or in one where those do not divide."""
+    usual = [machine.devices for machine in MACHINES.values() if machine.device == device.name]
+    per_host = usual[0] if usual and device.name != "cpu" and size % usual[0] == 0 else size
+    return ClusterSpec(device, size // per_host, per_host)
