@@ -5,7 +5,7 @@
 // use goes.
 // CHECK-LABEL: func.func @main
 // CHECK: stablehlo.tanh
-// CHECK: stablehlo.custom_call @sort {{.*}}called_computations = [@comparator]
+// CHECK: stablehlo.custom_call @sort({{.*}}called_computations = [@comparator]
 // CHECK: call @elsewhere
 // CHECK: func.func private @comparator
 // CHECK-NEXT: stablehlo.compare

@@ -7,7 +7,7 @@
 // CHECK: stablehlo.tanh {{.*}} loc(callsite("tanh" at "layer_0"))
 // CHECK: stablehlo.cosine {{.*}} loc(callsite(callsite("cosine" at "activation") at "layer_0"))
 // CHECK: stablehlo.reduce
-// CHECK: ^bb0({{.*}} loc(callsite(callsite("left" at "activation") at "layer_0"))
+// CHECK: reducer({{.*}} loc(callsite(callsite("left" at "activation") at "layer_0"))
 // CHECK: stablehlo.tanh {{.*}} loc(callsite("tanh" at "layer_1"))
 // CHECK: stablehlo.cosine {{.*}} loc(callsite(callsite("cosine" at "activation") at "layer_1"))
 func.func @main(%x: tensor<8xf32>) -> tensor<f32> {

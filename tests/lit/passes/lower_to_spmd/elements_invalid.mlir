@@ -4,7 +4,7 @@
 
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%table: tensor<8x4x!stablehlo.token> {alpa.sharding = #alpa.sharding<S0R>}, %i: tensor<6x1xi32> {alpa.sharding = #alpa.sharding<RR>}, %u: tensor<6x4x!stablehlo.token> {alpa.sharding = #alpa.sharding<RR>}) -> (tensor<8x4x!stablehlo.token> {alpa.sharding = #alpa.sharding<S0R>}) {
-    // expected-error @below {{operand 0 is to lie as #alpa.sharding<S0R>, by the operator's rule it is #alpa.sharding<RR>}}
+    // expected-error @below {{operand #0 must be variadic of ranked tensor of}}
     %0 = "stablehlo.scatter"(%table, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
     ^bb0(%a: tensor<!stablehlo.token>, %b: tensor<!stablehlo.token>):
       stablehlo.return %b : tensor<!stablehlo.token>
@@ -30,7 +30,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
 
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%table: tensor<8x4xvector<2xf32>> {alpa.sharding = #alpa.sharding<S0R>}, %i: tensor<6x1xi32> {alpa.sharding = #alpa.sharding<RR>}, %u: tensor<6x4xvector<2xf32>> {alpa.sharding = #alpa.sharding<RR>}) -> (tensor<8x4xvector<2xf32>> {alpa.sharding = #alpa.sharding<S0R>}) {
-    // expected-error @below {{operand 0 is to lie as #alpa.sharding<S0R>, by the operator's rule it is #alpa.sharding<RR>}}
+    // expected-error @below {{operand #0 must be variadic of ranked tensor of}}
     %0 = "stablehlo.scatter"(%table, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
     ^bb0(%a: tensor<vector<2xf32>>, %b: tensor<vector<2xf32>>):
       stablehlo.return %b : tensor<vector<2xf32>>
