@@ -38,10 +38,12 @@ void joinBarriers(Block &block) {
 }
 
 void removePlan(Operation *op) {
-  for (StringRef name : {StringRef(kOperandsAttrName),
-                         StringRef(kResultsAttrName), StringRef(kRoleAttrName),
-                         StringRef(kFollowsAttrName), StringRef(kLayerAttrName),
-                         StringRef(kPhaseAttrName), StringRef(kOnceAttrName)}) {
+  for (StringRef name :
+       {StringRef(kOperandsAttrName), StringRef(kResultsAttrName),
+        StringRef(kStrategyAttrName), StringRef(kRuleAttrName),
+        StringRef(kRoleAttrName), StringRef(kFollowsAttrName),
+        StringRef(kLayerAttrName), StringRef(kPhaseAttrName),
+        StringRef(kOnceAttrName)}) {
     op->removeDiscardableAttr(name);
   }
 }

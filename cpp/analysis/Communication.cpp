@@ -3,7 +3,6 @@
 #include "cpp/analysis/Communication.h"
 
 #include "cpp/analysis/Entry.h"
-#include "cpp/analysis/OperatorShardings.h"
 #include "cpp/analysis/StrategyGraph.h"
 
 namespace mlir::alpa {
@@ -45,17 +44,19 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
       }
       return;
     }
-    auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!interface || !op->hasAttr(kResultsAttrName)) {
+    std::optional<ShardingRule> rule = getShardingRule(op);
+    auto strategy = op->getAttrOfType<StrategyAttr>(kStrategyAttrName);
+    if (!rule || !strategy || !op->hasAttr(kResultsAttrName)) {
       return;
     }
-    ShardingRule rule = interface.getShardingRule();
     uint32_t combined = 0;
-    for (auto [axis, entryOfAxis] :
-         llvm::enumerate(getPlannedFactorRow(op, rule, mesh.getSizes()))) {
-      if (entryOfAxis >= 0 &&
-          rule.factors[entryOfAxis].kind == FactorKind::Reduction &&
-          rule.factors[entryOfAxis].reduction != ReductionKind::Sum) {
+    for (auto [axis, entryOfAxis] : llvm::enumerate(strategy.getAxes())) {
+      if (entryOfAxis < 0 ||
+          entryOfAxis >= static_cast<int>(rule->factors.size())) {
+        continue;
+      }
+      const Factor &factor = rule->factors[entryOfAxis];
+      if (factor.kind == FactorKind::Reduction && !factor.isSum()) {
         combined |= 1u << axis;
       }
     }

@@ -15,15 +15,6 @@
 
 namespace mlir::alpa {
 
-/// The axis splits no factor: every device does the same along it.
-inline constexpr int kNoFactor = -1;
-/// `kLinearSet - j`: the operands of `linearOperands[j]` are partial over the
-/// axis, and so is the result.
-inline constexpr int kLinearSet = -2;
-
-/// One entry per mesh axis: a factor, or one of the above.
-using FactorRow = SmallVector<int, 4>;
-
 /// Shardings of all operands and results under one assignment.
 struct OperatorRows {
   SmallVector<ShardingRow, 3> operands;

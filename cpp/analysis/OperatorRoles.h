@@ -3,15 +3,9 @@
 #ifndef CPP_ANALYSIS_OPERATORROLES_H
 #define CPP_ANALYSIS_OPERATORROLES_H
 
-#include "dialects/alpa/ShardingRule.h"
+#include "dialects/alpa/Alpa.h"
 
 namespace mlir::alpa {
-
-/// Values of `alpa.role`.
-inline constexpr llvm::StringLiteral kLeaderRole = "leader";
-inline constexpr llvm::StringLiteral kFollowerRole = "follower";
-inline constexpr llvm::StringLiteral kRematerializedRole = "rematerialized";
-inline constexpr llvm::StringLiteral kReplicatedRole = "replicated";
 
 /// Tensors of no more elements than this are the same on every device: keys of
 /// random generators, counters, hyper-parameters. Heuristic: splitting them

@@ -76,7 +76,7 @@ LogicalResult StrategyGraphBuilder::visit(Operation *op, double weight) {
   if (auto manual = dyn_cast<ManualOp>(op)) {
     return visitManual(manual, weight);
   }
-  if (!isa<ShardingRuleOpInterface>(op)) {
+  if (!hasShardingRule(op)) {
     return op->emitOpError()
            << "has the role " << role << " but no sharding rule";
   }
@@ -228,7 +228,7 @@ void StrategyGraphBuilder::keepAllowed(ConstrainOp op, MeshAttr mesh,
 }
 
 void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
-  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  ShardingRule rule = *getShardingRule(op);
   SmallVector<unsigned> linearSets;
   for (auto [index, set] : llvm::enumerate(rule.linearOperands)) {
     if (llvm::all_of(set, [&](unsigned operand) {
@@ -282,7 +282,7 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
 }
 
 void StrategyGraphBuilder::visitFollower(Operation *op, double weight) {
-  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  ShardingRule rule = *getShardingRule(op);
   unsigned followed = op->getAttrOfType<IntegerAttr>(kFollowsAttrName).getInt();
   ValuePlacement place = graph.valuePlacements.lookup(op->getOperand(followed));
   int set = findLinearSet(rule, followed);
@@ -313,6 +313,7 @@ void StrategyGraphBuilder::placeOperator(Operation *op, int node,
                                          double weight) {
   OperatorPlacement placement;
   placement.node = node;
+  placement.factorTable = internFactorTable(factorRows);
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     Table table;
     for (const OperatorRows &shardings : rows) {
@@ -487,9 +488,8 @@ void StrategyGraphBuilder::recordParameters() {
       return reaching.contains(result);
     });
     op.walk([&](Operation *inner) {
-      if (auto rule = dyn_cast<ShardingRuleOpInterface>(inner)) {
-        reaches |=
-            isa<stablehlo::GatherOp>(inner) || rule.getShardingRule().flops > 0;
+      if (std::optional<ShardingRule> rule = getShardingRule(inner)) {
+        reaches |= isa<stablehlo::GatherOp>(inner) || rule->flops > 0;
       }
     });
     if (reaches) {

@@ -76,10 +76,10 @@ private:
       resolveAll(op);
       return lead(op, ShardingRule());
     }
-    auto rule = dyn_cast<ShardingRuleOpInterface>(op);
+    std::optional<ShardingRule> rule = getShardingRule(op);
     if (isa<AccumulateOp>(op) && states[op->getOperand(0)].pending &&
         op->getOperand(0).hasOneUse()) {
-      return follow(op, rule.getShardingRule(), 0);
+      return follow(op, *rule, 0);
     }
     bool allTiny = llvm::all_of(op->getOperandTypes(), isTiny) &&
                    llvm::all_of(op->getResultTypes(), isTiny);
@@ -90,17 +90,16 @@ private:
       }
       return replicate(op);
     }
-    ShardingRule nest = rule.getShardingRule();
-    if (failed(nest.verify(op))) {
+    if (failed(rule->verify(op))) {
       return failure();
     }
-    switch (rule.getOperatorRole()) {
+    switch (getOperatorRole(op)) {
     case OperatorRole::Rematerialized:
-      return visitRematerialized(op, nest);
+      return visitRematerialized(op, *rule);
     case OperatorRole::Follower:
-      return visitFollower(op, nest);
+      return visitFollower(op, *rule);
     case OperatorRole::Leader:
-      return lead(op, nest);
+      return lead(op, *rule);
     }
     llvm_unreachable("unknown role");
   }

@@ -58,6 +58,11 @@ ShardingAttr getSharding(Value value);
 /// The mesh of the module around `op`; null if there is none.
 MeshAttr getMesh(Operation *op);
 
+/// Emits an error unless a sharding has the rank of its tensor and, on the
+/// module's mesh, if it has one, uses axes that there are and divides it.
+LogicalResult verifySharding(Operation *op, const Twine &what,
+                             ShardingAttr sharding, RankedTensorType type);
+
 /// Required sharding of an operand; null where there is none.
 ShardingAttr getOperandSharding(OpOperand &operand);
 

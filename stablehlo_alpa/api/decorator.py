@@ -13,7 +13,7 @@ from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.errors import MeshError, TraceError
-from stablehlo_alpa.frontend import Function
+from stablehlo_alpa.frontend import Function, KernelRule
 from stablehlo_alpa.frontend.function import name_of
 from stablehlo_alpa.layers import in_layers
 
@@ -37,6 +37,7 @@ def parallelize(
     static_argnums: int | Sequence[int] | None = ...,
     static_argnames: str | Iterable[str] | None = ...,
     batch_argnums: int | str | Iterable[int | str] = ...,
+    rules: Iterable[KernelRule] = ...,
 ) -> Parallelized[P, R]: ...
 
 
@@ -52,6 +53,7 @@ def parallelize(
     static_argnums: int | Sequence[int] | None = ...,
     static_argnames: str | Iterable[str] | None = ...,
     batch_argnums: int | str | Iterable[int | str] = ...,
+    rules: Iterable[KernelRule] = ...,
 ) -> Callable[[Callable[P, R]], Parallelized[P, R]]: ...
 
 
@@ -66,6 +68,7 @@ def parallelize(
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     batch_argnums: int | str | Iterable[int | str] = (),
+    rules: Iterable[KernelRule] = (),
 ) -> Any:
     """Parallelises a function of pytrees over devices.
 
@@ -85,6 +88,7 @@ def parallelize(
         batch_argnums: arguments that hold a batch, by position or by name; by default those that
             are neither state (an argument with the structure and shapes of an output), scalars nor
             PRNG keys.
+        rules: how custom calls of the function can be split, before what `register_rule` says.
 
     Returns:
         a `Parallelized`, to be called as ``fun``.
@@ -114,6 +118,7 @@ def parallelize(
         devices=None if devices is None else tuple(devices),
         cluster=cluster,
         batch_argnums=batches,
+        rules=tuple(rules),
     )
     _check_place(settings)
     _check_apart(donate_argnums, static_argnums, "numbers")

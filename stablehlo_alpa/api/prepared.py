@@ -132,4 +132,5 @@ class Prepared:
             self.kwargs,
             batch_argnums=self._settings.batch_argnums,
             num_micro_batches=self._settings.method.num_parts,
+            rules=self._settings.rules,
         )

@@ -44,7 +44,8 @@ int64_t getNumBatchDims(CustomCallOp call) {
   return std::max<int64_t>(count, 0);
 }
 
-/// Leading dimensions of all tensors are one batch; scalars belong to no batch.
+/// Leading dimensions of all tensors are one batch; operands that are scalars
+/// belong to none, and a result that is one is made of the whole batch.
 ShardingRule getBatchRule(CustomCallOp call, int64_t numBatchDims) {
   RuleBuilder builder(call);
   for (int64_t dim = 0; dim < numBatchDims; ++dim) {
@@ -55,9 +56,7 @@ ShardingRule getBatchRule(CustomCallOp call, int64_t numBatchDims) {
       }
     }
     for (unsigned i = 0; i < call->getNumResults(); ++i) {
-      if (builder.getResultRank(i) > 0) {
-        builder.appendResult(i, dim, batch);
-      }
+      builder.appendResult(i, dim, batch);
     }
   }
   return builder.finish();

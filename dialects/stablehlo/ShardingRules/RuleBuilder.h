@@ -79,10 +79,7 @@ bool hasReplicatedFactor(const alpa::ShardingRule &rule);
 /// `Leader` if the rule has a replicated factor, else `Follower`.
 alpa::OperatorRole getRoleOf(const alpa::ShardingRule &rule);
 
-/// Whether `+` on the type is the sum of which devices may hold shares:
-/// floats of 16 bits and more, complex numbers and integers, but not booleans
-/// and the very small types that have no collectives.
-bool isSummable(Type type);
+using alpa::isSummable;
 
 /// Number of elements of a value of static shape, else 0.
 double getNumElements(Value value);
