@@ -13,7 +13,7 @@ from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.errors import MeshError, TraceError
-from stablehlo_alpa.frontend import BatchArguments, Function
+from stablehlo_alpa.frontend import BatchArguments, Function, KernelRule
 from stablehlo_alpa.frontend.function import name_of
 from stablehlo_alpa.layers import in_layers
 
@@ -41,6 +41,7 @@ def parallelize(
     static_argnums: int | Sequence[int] | None = ...,
     static_argnames: str | Iterable[str] | None = ...,
     batch_argnums: BatchArgnums = ...,
+    rules: Iterable[KernelRule] = ...,
 ) -> Parallelized[P, R]: ...
 
 
@@ -56,6 +57,7 @@ def parallelize(
     static_argnums: int | Sequence[int] | None = ...,
     static_argnames: str | Iterable[str] | None = ...,
     batch_argnums: BatchArgnums = ...,
+    rules: Iterable[KernelRule] = ...,
 ) -> Callable[[Callable[P, R]], Parallelized[P, R]]: ...
 
 
@@ -70,6 +72,7 @@ def parallelize(
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     batch_argnums: BatchArgnums = (),
+    rules: Iterable[KernelRule] = (),
 ) -> Any:
     """Parallelises a function of pytrees over devices.
 
@@ -90,6 +93,7 @@ def parallelize(
             to pytree prefixes of booleans (``{"batch": {"x": True, "table": False}}``); or such a
             prefix for each positional argument. By default those that are neither state (an
             argument with the structure and shapes of an output), scalars nor PRNG keys.
+        rules: how custom calls of the function can be split, before what `register_rule` says.
 
     Returns:
         a `Parallelized`, to be called as ``fun``.
@@ -118,6 +122,7 @@ def parallelize(
         devices=None if devices is None else tuple(devices),
         cluster=cluster,
         batches=BatchArguments.of(batch_argnums),
+        rules=tuple(rules),
     )
     _check_place(settings)
     _check_apart(donate_argnums, static_argnums, "numbers")

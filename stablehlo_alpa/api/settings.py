@@ -13,7 +13,7 @@ from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
 from stablehlo_alpa.api.stages import Target, ThisProcess
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, cluster_of
 from stablehlo_alpa.errors import MeshError
-from stablehlo_alpa.frontend import BatchArguments, TracedProgram
+from stablehlo_alpa.frontend import BatchArguments, KernelRule, TracedProgram
 from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import PlanOptions
@@ -35,12 +35,14 @@ class Settings:
         devices: that were chosen; None for all.
         cluster: to run on instead.
         batches: the arguments that hold a batch.
+        rules: of custom calls, before those that are registered.
     """
 
     method: Method
     devices: tuple[jax.Device, ...] | None
     cluster: RayCluster | None
     batches: BatchArguments
+    rules: tuple[KernelRule, ...] = ()
 
     @property
     def has_one_mesh(self) -> bool:
