@@ -2,6 +2,7 @@
 # make demo-pipeline  the same GPT in two stages on four devices each
 # make demo-ray       the same in two actors of a local Ray
 # make test    everything: style, lit, pytest
+# make check-accelerators  what XLA's compilers for GPU and TPU make of the suite's models; no device is needed
 # Each sets the machine up first (system packages, virtual environment, build); a second run finds all of it done.
 
 VENV      := .venv
@@ -26,7 +27,7 @@ VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
 .PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest optimised bench format build setup wheel clean \
-  sanitize fuzz coverage pass-docs check-upstream
+  sanitize fuzz coverage pass-docs check-upstream check-accelerators
 
 all: build
 
@@ -87,6 +88,20 @@ bench: build
 	@for script in communication planning overhead resharding backends; do \
 	  $(DEVICES) $(BIN)/python benchmarks/$$script.py $(BENCH_FLAGS) || exit 1; echo; \
 	done
+
+# The compilers are large and belong to devices that are not here: they lie in a folder of their own. What they made is
+# kept beside them, so that a second run is quick. CHECK_FLAGS="--models gpt --targets h100" looks at a part.
+ACCELERATORS      := $(BUILD)/accelerators
+ACCELERATOR_STAMP := $(ACCELERATORS)/.packages
+
+check-accelerators: build $(ACCELERATOR_STAMP)
+	@$(DEVICES) PYTHONPATH=$(CURDIR)/$(ACCELERATORS)/packages $(BIN)/python benchmarks/accelerators.py $(CHECK_FLAGS)
+
+$(ACCELERATOR_STAMP): requirements/accelerators.txt requirements/pins.txt | $(VENV_STAMP)
+	@echo "installing XLA's compilers for GPU and TPU into $(ACCELERATORS)"
+	@rm -rf $(ACCELERATORS)/packages
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --target $(ACCELERATORS)/packages -r $<
+	@touch $@
 
 # Address and undefined-behaviour sanitizers over our code, on the lit suite. MLIR is not instrumented: containers that
 # cross the border, and LLVM's own poisoning, would be reported wrongly.

@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import Any
 
 import jax
-from hlo_collectives import collectives
 from models import gpt, lstm, moe, wide_resnet
 from models.case import TrainCase
 
 import stablehlo_alpa
+from stablehlo_alpa.witness import collectives
 
 MESH_SHAPE = (2, 4)
 
@@ -54,7 +54,7 @@ def outcome(case: TrainCase, backend: str, rounds: int) -> Outcome:
         times.append(time.perf_counter() - start)
     return Outcome(
         sum(one.count for one in found),
-        sum(one.wire_bytes for one in found),
+        sum(one.sent_bytes for one in found),
         compile_s,
         statistics.median(times[1:]),
     )

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from hlo_collectives import Collective, collectives
 from jax.sharding import NamedSharding, PartitionSpec
 from models import gpt
 from models.case import TrainCase
 
 import stablehlo_alpa
+from stablehlo_alpa.witness import Collective, collectives
 
 MESH_SHAPE = (2, 4)
 
@@ -89,7 +89,7 @@ def measure(quick: bool) -> list[report.Row]:
 
     rows = []
     for quantity, of in (
-        ("sent", lambda found: sum(c.wire_bytes for c in found)),
+        ("sent", lambda found: sum(c.sent_bytes for c in found)),
         ("payload", lambda found: sum(c.total_bytes for c in found)),
     ):
         values = {name: of(found) for name, found in by_hand.items()}

@@ -25,6 +25,7 @@ __all__ = [
     "SolverError",
     "StablehloAlpaError",
     "TraceError",
+    "WitnessError",
 ]
 
 
@@ -75,3 +76,7 @@ class InfeasibleError(StablehloAlpaError):
 
 class SolverError(StablehloAlpaError):
     """The solver failed, or its answer does not agree with the programme it was given."""
+
+
+class WitnessError(StablehloAlpaError):
+    """XLA's compiler for an absent device is not installed, failed, or wrote what is not known."""

@@ -91,10 +91,7 @@ class Lowered:
     def _runtime(self) -> alpa_runtime.Plan:
         if self._backend == "alpa":
             return self.plan.runtime
-        exported, sole = self.plan.export(self._backend), self.plan.runtime.sole_program
-        assert sole is not None
-        program = dataclasses.replace(sole, text=exported, is_global=True)
-        return alpa_runtime.Plan.of_program(program)
+        return self.plan.partitioned(self._backend)
 
     @functools.cached_property
     def _executable(self) -> Executable:

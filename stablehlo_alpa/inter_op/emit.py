@@ -182,7 +182,9 @@ class _Emitter:
             donated=self._lifetimes.donated(stage, phase),
             name=f"stage_{stage}_{phase.name}",
         )
-        return CostedProgram(program, phase.time_s, phase.inside_bytes)
+        return CostedProgram(
+            program, phase.time_s, phase.inside_bytes, phase.compute_s, phase.collectives
+        )
 
     def _input(self, stage: int, slot: Slot, value: ValueSpec, micro_batch: int) -> int:
         """The buffer that a phase of a stage takes for one of its slots."""

@@ -12,6 +12,7 @@ from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.compiler import tensor_type
 from stablehlo_alpa.cost import CollectiveKind, collective_seconds
 from stablehlo_alpa.inter_op.cross_mesh import Axes, CrossMeshTransfer
+from stablehlo_alpa.view import Collective
 
 
 def gather_program(
@@ -63,17 +64,23 @@ def gather_program(
     return SpmdProgram(text, mesh, (transfer.landing,), (target,), (), name)
 
 
-def gather_seconds(transfer: CrossMeshTransfer, mesh: LogicalMesh, device: DeviceSpec) -> float:
-    """Predicted seconds of the gather program."""
+def gather_collectives(transfer: CrossMeshTransfer, mesh: LogicalMesh) -> tuple[Collective, ...]:
+    """The all-gathers of the gather program, in order."""
     sizes = dict(mesh.axes)
-    names = list(sizes)
     size = float(transfer.landing.local_bytes(sizes))
-    masks, payloads = [], []
+    found = []
     for axes in filter(None, transfer.gathered):
         size *= math.prod(sizes[axis] for axis in axes)
-        masks.append(sum(1 << names.index(axis) for axis in axes))
-        payloads.append(size)
-    kinds = [int(CollectiveKind.ALL_GATHER)] * len(masks)
+        found.append(Collective("all_gather", tuple(axes), size, 1.0))
+    return tuple(found)
+
+
+def gather_seconds(transfer: CrossMeshTransfer, mesh: LogicalMesh, device: DeviceSpec) -> float:
+    """Predicted seconds of the gather program."""
+    gathers, names = gather_collectives(transfer, mesh), mesh.axis_names
+    masks = [sum(1 << names.index(axis) for axis in one.axes) for one in gathers]
+    kinds = [int(CollectiveKind.ALL_GATHER)] * len(gathers)
+    payloads = [one.bytes for one in gathers]
     return float(collective_seconds(kinds, masks, payloads, mesh, device).sum())
 
 

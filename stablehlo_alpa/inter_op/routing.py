@@ -9,8 +9,13 @@ from alpa_runtime import Resharding, SpmdProgram, ValueSpec
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.compiler import format_sharding, run_passes, tensor_type
 from stablehlo_alpa.inter_op.cross_mesh import CrossMeshTransfer, plan_transfer
-from stablehlo_alpa.inter_op.gather import gather_program, gather_seconds
-from stablehlo_alpa.planning.lowering import inside_bytes, program_seconds
+from stablehlo_alpa.inter_op.gather import gather_collectives, gather_program, gather_seconds
+from stablehlo_alpa.planning.lowering import (
+    collectives_in,
+    communication_seconds,
+    compute_seconds,
+    inside_bytes,
+)
 from stablehlo_alpa.planning.stage import CostedProgram
 
 
@@ -56,7 +61,10 @@ class Router:
         name = f"gather_{len(self._routes)}"
         program = gather_program(transfer, target, tuple(mesh.axes), name)
         return CostedProgram(
-            program, gather_seconds(transfer, mesh, self._device), inside_bytes(program)
+            program,
+            gather_seconds(transfer, mesh, self._device),
+            inside_bytes(program),
+            collectives=gather_collectives(transfer, mesh),
         )
 
     def reshard(self, source: ValueSpec, target: ValueSpec, mesh: LogicalMesh) -> CostedProgram:
@@ -69,8 +77,14 @@ class Router:
             )
             local, _ = run_passes(planned, "builtin.module(alpa-spmd-pipeline)", name)
             program = SpmdProgram(local, tuple(mesh.axes), (source,), (target,), (), name)
-            seconds = program_seconds(planned, local, mesh, self._device)
-            self._reshards[key] = CostedProgram(program, seconds, inside_bytes(program))
+            compute_s = compute_seconds(local, self._device)
+            self._reshards[key] = CostedProgram(
+                program,
+                compute_s + communication_seconds(planned, mesh, self._device),
+                inside_bytes(program),
+                compute_s,
+                collectives_in(planned, mesh),
+            )
         return self._reshards[key]
 
 

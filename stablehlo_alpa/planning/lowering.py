@@ -64,10 +64,11 @@ def lower_program(candidate: Candidate, program: TracedProgram, place: StagePlac
         spmd,
         candidate.solution.objective_s,
         _inside_bytes(spmd, live),
+        candidate.solution.compute_s,
+        collectives_in(planned, mesh),
         WHOLE,
         inputs,
         outputs,
-        _collectives(planned, mesh),
         live.tensors,
     )
     return PlannedStage(
@@ -149,15 +150,16 @@ def _phase(
         outputs=_specs(signature.outputs, signature, outputs, program),
         name=name,
     )
-    live = Live.of(local)
+    live, compute_s = Live.of(local), compute_seconds(local, device)
     return PhaseProgram(
         spmd,
-        program_seconds(planned, local, mesh, device),
+        compute_s + communication_seconds(planned, mesh, device),
         _inside_bytes(spmd, live),
+        compute_s,
+        collectives_in(planned, mesh),
         name,
         inputs,
         outputs,
-        _collectives(planned, mesh),
         live.tensors,
     )
 
@@ -169,14 +171,30 @@ def _apply(candidate: Candidate) -> tuple[str, list[str]]:
     return run_passes(candidate.merged, f"builtin.module({planning})", candidate.name)
 
 
-def program_seconds(planned: str, local: str, mesh: LogicalMesh, device: DeviceSpec) -> float:
-    """Roofline seconds of a program's operators plus those of its collectives."""
-    work, moved = Work.of(local), Traffic.of(planned)
+def compute_seconds(local: str, device: DeviceSpec) -> float:
+    """Roofline seconds of a per-device program's operators."""
+    work = Work.of(local)
     rates = np.array([device.rate(dtype) for dtype in work.dtypes])
-    compute = np.maximum(work.flops / rates, work.bytes / device.memory_bandwidth).sum()
+    return float(np.maximum(work.flops / rates, work.bytes / device.memory_bandwidth).sum())
+
+
+def communication_seconds(planned: str, mesh: LogicalMesh, device: DeviceSpec) -> float:
+    """Seconds of the collectives of a planned program."""
+    moved = Traffic.of(planned)
     count = np.maximum(moved.count, 1e-30)
     each = collective_seconds(moved.kind, moved.axes, moved.bytes, mesh, device)
-    return float(compute + (each * count).sum())
+    return float((each * count).sum())
+
+
+def collectives_in(planned: str, mesh: LogicalMesh) -> tuple[Collective, ...]:
+    """The collectives of one run of a program, per kind and axes, most bytes first."""
+    found = Traffic.of(planned)
+    columns = (found.kind, found.axes, found.bytes, found.count)
+    rows: Iterator[tuple[int, int, float, float]] = zip(
+        *(column.tolist() for column in columns), strict=True
+    )
+    volumes = ((kind, mask, Volume(size * count, count)) for kind, mask, size, count in rows)
+    return collectives(volumes, mesh)
 
 
 def inside_bytes(program: SpmdProgram) -> float:
@@ -194,16 +212,6 @@ def _inside_bytes(program: SpmdProgram, live: Live) -> float:
     kept = [v for i, v in enumerate(program.inputs) if i not in program.donated]
     boundary = sum(value.local_bytes(sizes) for value in (*kept, *program.outputs))
     return max(0.0, live.peak_bytes - boundary)
-
-
-def _collectives(planned: str, mesh: LogicalMesh) -> tuple[Collective, ...]:
-    found = Traffic.of(planned)
-    columns = (found.kind, found.axes, found.bytes, found.count)
-    rows: Iterator[tuple[int, int, float, float]] = zip(
-        *(column.tolist() for column in columns), strict=True
-    )
-    volumes = ((kind, mask, Volume(size * count, count)) for kind, mask, size, count in rows)
-    return collectives(volumes, mesh)
 
 
 def _specs(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import alpa_runtime
@@ -16,12 +17,14 @@ from stablehlo_alpa.compiler import run_passes
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import Difference, Explanation, diff, explain
+from stablehlo_alpa.planning.checking import PlanCheck, check_plan
 from stablehlo_alpa.planning.plan_report import Alternative, plan_report
 from stablehlo_alpa.planning.prediction import Predicted
 from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import PlannedStage
 from stablehlo_alpa.planning.stage_part import collectives_of
 from stablehlo_alpa.view import Collective, Report, Shown
+from stablehlo_alpa.witness import examine
 
 FORMS = ("shardy", "gspmd")
 
@@ -146,6 +149,37 @@ class Plan(Shown, Predicted):
             [(stage.priced, stage.solution) for stage in plan.stages] for plan in (self, other)
         )
         return diff(first, second)
+
+    def partitioned(self, backend: str) -> alpa_runtime.Plan:
+        """What is run when one of XLA's partitioners carries the plan out.
+
+        Args:
+            backend: ``"shardy"`` or ``"gspmd"``.
+
+        Raises:
+            ShardingError: the back end is not known, or the plan has several programs.
+        """
+        text, sole = self.export(backend), self.runtime.sole_program
+        assert sole is not None
+        return alpa_runtime.Plan.of_program(replace(sole, text=text, is_global=True))
+
+    def check(self, target: str, *, cache: str | os.PathLike[str] | None = None) -> PlanCheck:
+        """Compiles for devices that need not be there, and compares with what was predicted.
+
+        XLA says what the optimised programs keep in memory and what they send, and for TPU how
+        long they would compute. The compilers are packages of their own, see ``Raises``.
+
+        Args:
+            target: ``"h100"`` or ``"tpu-v5p"``.
+            cache: folder that keeps what was compiled; nothing is kept by default.
+
+        Raises:
+            WitnessError: there is no such target; its compiler is not installed (the message says
+                how to) or refuses a program.
+            MeshError: as many devices as a program needs cannot be connected.
+        """
+        folder = None if cache is None else Path(cache)
+        return check_plan(self, examine(self.runtime, target, cache=folder))
 
     def communication(self) -> list[Collective]:
         """Collectives of one step per stage, kind and axes, most bytes of a stage first."""

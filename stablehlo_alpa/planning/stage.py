@@ -70,11 +70,15 @@ class CostedProgram:
         program: the program.
         time_s: predicted seconds of one run.
         inside_bytes: per device, what it needs beside its inputs and outputs.
+        compute_s: what is left of ``time_s`` without communication.
+        collectives: of one run.
     """
 
     program: SpmdProgram
     time_s: float = 0.0
     inside_bytes: float = 0.0
+    compute_s: float = 0.0
+    collectives: tuple[Collective, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,14 +89,12 @@ class PhaseProgram(CostedProgram):
         name: ``"prepare"``, ``"forward"``, ``"backward"``, ``"backward_weight"``, ``"apply_0"``
             ...; ``"step"`` where it is all of a step.
         inputs, outputs: one slot per input and output of the program.
-        collectives: of one run.
         live: names and bytes per device of what it keeps where it needs the most.
     """
 
     name: str = WHOLE
     inputs: tuple[Slot, ...] = ()
     outputs: tuple[Slot, ...] = ()
-    collectives: tuple[Collective, ...] = ()
     live: tuple[tuple[str, float], ...] = field(default=(), repr=False)
 
     @property

@@ -42,6 +42,7 @@ SMALL = [
     "stablehlo_alpa/inter_op",
     "stablehlo_alpa/planning",
     "stablehlo_alpa/view",
+    "stablehlo_alpa/witness",
     "runtime/alpa_runtime",
 ]
 MOST_LINES = 60

@@ -236,12 +236,12 @@ def CHLO_RaggedDotOp : CHLO_Op<"ragged_dot", [Pure]> {
 def CHLO_ScanOp : CHLO_Op<"scan", [
     AttrSizedOperandSegments, AttrSizedResultSegments, IsolatedFromAbove,
     RecursiveMemoryEffects]> {
-  let arguments = (ins Variadic<CHLO_Tensor>:$inputs, Variadic<CHLO_Tensor>:$inits,
+  let arguments = (ins Variadic<HLO_AnyTensor>:$inputs, Variadic<HLO_AnyTensor>:$inits,
     ConfinedAttr<I64Attr, [IntNonNegative]>:$dimension,
     OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$scan_dim_size,
     DefaultValuedOptionalAttr<BoolAttr, "false">:$is_reverse,
     OptionalAttr<BoolAttr>:$is_associative);
-  let results = (outs Variadic<CHLO_Tensor>:$outputs, Variadic<CHLO_Tensor>:$carries);
+  let results = (outs Variadic<HLO_AnyTensor>:$outputs, Variadic<HLO_AnyTensor>:$carries);
   let regions = (region SizedRegion<1>:$body);
   let hasVerifier = 1;
 }

@@ -1,0 +1,237 @@
+"""XLA's compilers for GPU and TPU as witness of what the suite's models are lowered to.
+
+Every model under the searched plan on 2x4, and as a pipeline of two stages, for 8 H100 and 8
+TPU v5p; none has to be there. Beside what was planned, and what Shardy makes of the same plan.
+"""
+
+import report
+
+report.prepare_devices(8)
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from models.case import TrainCase
+from rich.console import Console
+from rich.table import Table
+
+import stablehlo_alpa
+from stablehlo_alpa.planning.checking import MeshCheck, MeshClaims, check_plan, compiled_claims
+from stablehlo_alpa.units import format_bytes, format_seconds
+from stablehlo_alpa.witness import TARGETS, Collective, Examination, Kind, WitnessError, examine
+
+MESH_SHAPE = (2, 4)
+QUICK_MODELS = ("mlp", "gpt")
+MODELS = (
+    *QUICK_MODELS,
+    "llama",
+    "moe",
+    "vit",
+    "wide_resnet",
+    "unet",
+    "encoder_decoder",
+    "lstm",
+    "mixer",
+)
+# XLA for TPU has the links add rather than scatter where it joins small reduce-scatters with
+# all-reduces, and where a gather is less than a row of 128 words: our programs and Shardy's alike.
+ADDS_ON_LINKS = {"tpu-v5p"}
+ROW_BYTES = 512.0
+CACHE = report.ROOT / "build" / "accelerators" / "reports"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What is compared.
+
+    Attributes:
+        name: of it.
+        unit: of its values.
+        read: takes it out of what is said of a mesh.
+        show: makes text of it.
+        bars: by what it is compared with, the ratio not to exceed.
+    """
+
+    name: str
+    unit: str
+    read: Callable[[MeshClaims], float | None]
+    show: Callable[[float], str]
+    bars: dict[str, float]
+
+
+QUANTITIES = (
+    Quantity("sent", "B", lambda c: c.sent_bytes, format_bytes, {"plan": 1.0, "Shardy": 1.0}),
+    # Room for the order of instructions, which the backend's scheduler finds.
+    Quantity("memory", "B", lambda c: c.peak_bytes, format_bytes, {"Shardy": 1.05}),
+    Quantity("compute", "s", lambda c: c.compute_s, format_seconds, {"Shardy": 1.0}),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One mesh of a plan.
+
+    Attributes:
+        name: of the model, and of the mesh in a pipeline.
+        compiled: what XLA says.
+        others: what it is compared with: what the plan says, and what XLA says where Shardy
+            carries out a plan of one mesh.
+    """
+
+    name: str
+    compiled: MeshClaims
+    others: dict[str, MeshClaims]
+
+    def row(self, target: str, quantity: Quantity, against: str) -> report.Row | None:
+        """A comparison; None where one side says nothing."""
+        value = quantity.read(self.compiled)
+        reference = quantity.read(self.others[against]) if against in self.others else None
+        if value is None or reference is None:
+            return None
+        return report.compared(
+            f"{self.name} on {target}: {quantity.name}",
+            value,
+            quantity.unit,
+            against=against,
+            reference=reference,
+            bar=quantity.bars[against],
+        )
+
+    def rows(self, target: str) -> list[report.Row]:
+        """All comparisons."""
+        found = [self.row(target, q, against) for q in QUANTITIES for against in q.bars]
+        return [row for row in found if row is not None]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """XLA's compiler for a kind of device.
+
+    Attributes:
+        target: its name.
+        cache: folder that keeps what it compiled.
+        say: is told what is compiled.
+    """
+
+    target: str
+    cache: Path
+    say: Callable[[str], None]
+
+    def outcomes(self, model: str) -> list[Outcome]:
+        """A model on one mesh, and the two meshes of its pipeline."""
+        case = importlib.import_module(f"models.{model}").make()
+        return [self.one_mesh(model, case), *self.pipeline(model, case)]
+
+    def one_mesh(self, model: str, case: TrainCase) -> Outcome:
+        """The searched plan on one mesh, by our lowering and by Shardy."""
+        plan = _plan(case, stablehlo_alpa.ShardParallel(mesh_shape=MESH_SHAPE))
+        (mesh,) = check_plan(plan, self.examine(plan.runtime)).meshes
+        shardy = compiled_claims(self.examine(plan.partitioned("shardy")), 0)
+        return Outcome(model, mesh.compiled, {"plan": self.planned(mesh), "Shardy": shardy})
+
+    def pipeline(self, model: str, case: TrainCase) -> list[Outcome]:
+        """Two stages, two micro-batches."""
+        stages = stablehlo_alpa.UniformStages(2)
+        plan = _plan(case, stablehlo_alpa.PipeshardParallel(num_micro_batches=2, stages=stages))
+        check = check_plan(plan, self.examine(plan.runtime))
+        return [
+            Outcome(f"{model}, stage {number}", mesh.compiled, {"plan": self.planned(mesh)})
+            for number, mesh in enumerate(check.meshes)
+        ]
+
+    def planned(self, mesh: MeshCheck) -> MeshClaims:
+        """What the plan says, with the collectives that the compiler makes of others."""
+        if self.target not in ADDS_ON_LINKS:
+            return mesh.planned
+        return replace(mesh.planned, collectives=tuple(map(added, mesh.planned.collectives)))
+
+    def examine(self, plan: Any) -> Examination:
+        """What XLA makes of a plan of the runtime."""
+        return examine(plan, self.target, cache=self.cache, say=self.say)
+
+
+def added(one: Collective) -> Collective:
+    """A planned collective as one that adds: all of a reduce-scatter, at least a row of others."""
+    if one.group_size == 1:
+        return one
+    whole = replace(one, kind=Kind.ALL_REDUCE)
+    row = replace(whole, payload_bytes=ROW_BYTES)
+    first = whole if one.kind is Kind.REDUCE_SCATTER else one
+    return max(first, row, key=lambda c: c.sent_bytes)
+
+
+def _plan(case: TrainCase, method: stablehlo_alpa.Method) -> stablehlo_alpa.Plan:
+    step = stablehlo_alpa.parallelize(case.step, method=method, donate_argnums=0)
+    return step.plan(*case.args)
+
+
+def table_of(target: str, outcomes: list[Outcome]) -> Table:
+    """A row per mesh; ratios that miss their bar are red."""
+    table = Table(title=f"8 x {target}, per device and step")
+    table.add_column("model")
+    for quantity in QUANTITIES:
+        for head in (quantity.name, *(h for a in quantity.bars for h in (a, "ratio"))):
+            table.add_column(head, justify="right")
+    for one in outcomes:
+        cells = [cell for quantity in QUANTITIES for cell in _cells(one, target, quantity)]
+        table.add_row(one.name, *cells)
+    return table
+
+
+def _cells(one: Outcome, target: str, quantity: Quantity) -> list[str]:
+    value = quantity.read(one.compiled)
+    cells = ["" if value is None else quantity.show(value)]
+    for against in quantity.bars:
+        row = one.row(target, quantity, against)
+        if row is None:
+            cells += ["", ""]
+            continue
+        other = quantity.read(one.others[against])
+        ratio = f"{row.ratio:.3f}"
+        cells += [quantity.show(other or 0.0), ratio if row.holds else f"[bold red]{ratio}[/]"]
+    return cells
+
+
+def main() -> int:
+    """Prints a table per target, then what failed; the status is 1 where something did."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help=f"only {', '.join(QUICK_MODELS)}")
+    parser.add_argument("--models", nargs="+", choices=MODELS, help="only these")
+    parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS))
+    parser.add_argument("--cache", type=Path, default=CACHE, help="keeps what was compiled")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows here as well")
+    options = parser.parse_args()
+    models = options.models or (QUICK_MODELS if options.quick else MODELS)
+    console, log = Console(), Console(stderr=True)
+
+    rows: list[report.Row] = []
+    failed: list[str] = []
+    for target in options.targets:
+        witness, outcomes = Witness(target, options.cache, log.log), []
+        for model in models:
+            try:
+                outcomes += witness.outcomes(model)
+            except WitnessError as error:
+                failed.append(f"{model} on {target}: {error}")
+        console.print(table_of(target, outcomes))
+        rows += [row for one in outcomes for row in one.rows(target)]
+    failed += [
+        f"{row.metric} is {row.ratio:.4f} of {row.against}, must be at most {row.bar}"
+        for row in rows
+        if not row.holds
+    ]
+    for text in failed:
+        console.print(text, style="red", markup=False)
+    if options.json is not None:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
