@@ -135,7 +135,7 @@ struct OptimizationBarrierRule
       builder.share(0, dim, 0, dim);
     }
     if (isSummable(op->getResult(0).getType())) {
-      builder.getRule().linearOperands.push_back({0});
+      builder.getRule().addLinear(0);
     }
     return builder.finish();
   }

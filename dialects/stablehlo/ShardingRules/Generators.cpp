@@ -77,7 +77,7 @@ struct ConstantRule : RuleModel<ConstantRule, ConstantOp> {
     if (isKnownZero(op->getResult(0)) &&
         isSummable(op->getResult(0).getType())) {
       // A summand as it is.
-      rule.linearOperands.emplace_back();
+      rule.addLinear({});
     }
     return rule;
   }

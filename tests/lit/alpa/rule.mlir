@@ -16,6 +16,16 @@ func.func @everything(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> tensor<4x8xf3
   return %0 : tensor<4x8xf32>
 }
 
+// A set of linear operands that holds for real numbers only is another than one that holds always.
+// CHECK-LABEL: @algebraic
+func.func @algebraic(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: alpa.rule = #alpa.rule<([a], [a]) -> ([a]) {a=4} algebraic(0) linear(1)>
+  %0 = "other.scale"(%a, %b) {alpa.rule = #alpa.rule<([m], [m]) -> ([m]) {m=4} algebraic(0) linear(1)>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: alpa.rule = #alpa.rule<([a], [a]) -> ([a]) {a=4} linear(0) linear(1)>
+  %1 = "other.scale"(%0, %b) {alpa.rule = #alpa.rule<([m], [m]) -> ([m]) {m=4} linear(0) linear(1)>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
 // CHECK-LABEL: @dimensions_of_several_factors
 func.func @dimensions_of_several_factors(%a: tensor<8x3x1xf32>) -> tensor<2x4xf32> {
   // CHECK: alpa.rule = #alpa.rule<([(a b), c, 1]) -> ([a, b]) {a=2, b=4, c=3:max} flops=1.500000e+00>
@@ -35,5 +45,8 @@ func.func @accumulators(%a: tensor<8xf32>, %b: tensor<4xf32>) -> tensor<8xf32> {
 func.func @restricted(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
   // CHECK: alpa.rule = #alpa.rule<([a, b]) -> ([a, b]) {a=4, b=8:replicated}>
   %0 = stablehlo.negate %a {alpa.rule = #alpa.rule<([a, b]) -> ([a, b]) {a=4, b=8:replicated}>} : tensor<4x8xf32>
-  return %0 : tensor<4x8xf32>
+  // What holds in floating point holds for real numbers.
+  // CHECK: alpa.rule = #alpa.rule<([a, b]) -> ([a, b]) {a=4, b=8} algebraic(0)>
+  %1 = stablehlo.negate %0 {alpa.rule = #alpa.rule<([a, b]) -> ([a, b]) {a=4, b=8} algebraic(0)>} : tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
 }

@@ -110,3 +110,12 @@ func.func @own_rule(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %0 = stablehlo.transpose %a, dims = [1, 0] {alpa.rule = #alpa.rule<([a, b]) -> ([a, b])>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
+
+// -----
+
+// Shares of devices do not go through a product.
+func.func @algebraic_only(%a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{'alpa.rule' allows what the operator's own rule does not: it may only replicate factors and leave out linear operands of #alpa.rule<([a], [a]) -> ([a]) {a=8} algebraic(0) algebraic(1)>}}
+  %0 = stablehlo.multiply %a, %b {alpa.rule = #alpa.rule<([a], [a]) -> ([a]) {a=8} linear(0)>} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

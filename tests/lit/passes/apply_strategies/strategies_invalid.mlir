@@ -31,6 +31,16 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
 // -----
 
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
+  func.func @algebraic(%x: tensor<8xf32> {alpa.sharding = #alpa.sharding<R>}, %y: tensor<8xf32> {alpa.sharding = #alpa.sharding<R>}) -> (tensor<8xf32> {alpa.sharding = #alpa.sharding<R>}) {
+    // expected-error @below {{strategy #alpa.strategy<linear(0)=[0]> names linear(0), which holds for micro-batches only}}
+    %0 = stablehlo.multiply %x, %y {alpa.role = "leader", alpa.strategy = #alpa.strategy<linear(0)=[0]>} : tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}
+
+// -----
+
+module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @replicated(%x: tensor<8xf32> {alpa.sharding = #alpa.sharding<S0>}) -> (tensor<8xf32> {alpa.sharding = #alpa.sharding<S0>}) {
     // expected-error @below {{splits factor a, which is replicated}}
     %0 = stablehlo.custom_call @unknown(%x) {alpa.role = "leader", alpa.strategy = #alpa.strategy<a=[0]>} : (tensor<8xf32>) -> tensor<8xf32>

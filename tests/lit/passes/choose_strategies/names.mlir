@@ -5,7 +5,7 @@
 // CHECK: alpa.mesh = #alpa.mesh<["x"=2]>
 // CHECK: func.func @main(%{{.*}}: tensor<8x16xf32> {alpa.sharding = #alpa.sharding<[[X:.*]]>}, %{{.*}}: tensor<16x16xf32> {alpa.sharding = #alpa.sharding<{{.*}}>}, %{{.*}}: tensor<i32> {alpa.sharding = #alpa.sharding<>}) -> (tensor<8x16xf32> {alpa.sharding = #alpa.sharding<{{.*}}>})
 // CHECK: stablehlo.constant {alpa.role = "replicated", alpa.strategy = #alpa.strategy<>}
-// CHECK: stablehlo.while{{.*}}attributes {alpa.results = [#alpa.sharding<>, #alpa.sharding<{{.*}}>]}
+// CHECK: stablehlo.while{{.*}}attributes {alpa.operands = [#alpa.sharding<>, #alpa.sharding<[[C:.*]]>], alpa.results = [#alpa.sharding<>, #alpa.sharding<[[C]]>]
 // CHECK: stablehlo.dot_general{{.*}}alpa.role = "leader", alpa.strategy = #alpa.strategy<{{[a-c]}}=[0]>
 // CHECK: stablehlo.tanh{{.*}}alpa.role = "follower", alpa.strategy = #alpa.strategy<{{[ab]?}}
 // CHECK-NOT: alpa.operands

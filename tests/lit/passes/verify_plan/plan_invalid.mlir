@@ -89,7 +89,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
 
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @loop(%x: tensor<8xf32> {alpa.sharding = #alpa.sharding<S0>}, %n: tensor<i1> {alpa.sharding = #alpa.sharding<>}) -> (tensor<8xf32> {alpa.sharding = #alpa.sharding<R>}) {
-    // expected-error @below {{carries operand 0 in as #alpa.sharding<S0> and out as #alpa.sharding<R>}}
+    // expected-error @below {{result 0 is #alpa.sharding<R>, its data-flow edge is #alpa.sharding<S0>}}
     %0 = stablehlo.while(%c = %x) : tensor<8xf32> attributes {alpa.operands = [#alpa.sharding<S0>], alpa.results = [#alpa.sharding<R>]}
      cond {
       stablehlo.return %n : tensor<i1>
@@ -109,7 +109,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
       stablehlo.return %n : tensor<i1>
     } do {
       %1 = alpa.reshard %c from <S0> to <R> : tensor<8xf32>
-      // expected-error @below {{operand 0 is needed as #alpa.sharding<R>, the loop carries #alpa.sharding<S0>}}
+      // expected-error @below {{operand 0 is needed as #alpa.sharding<R>, the operator around it needs #alpa.sharding<S0>}}
       stablehlo.return %1 {alpa.operands = [#alpa.sharding<R>]} : tensor<8xf32>
     }
     return %0 : tensor<8xf32>
@@ -150,7 +150,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
 // Devices that take different branches would wait for each other.
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @choice(%x: tensor<8xf32> {alpa.sharding = #alpa.sharding<R>}, %i: tensor<i32> {alpa.sharding = #alpa.sharding<P0>, alpa.local = 0 : i64}) -> (tensor<8xf32> {alpa.sharding = #alpa.sharding<R>}) {
-    // expected-error @below {{chooses by #alpa.sharding<P0>, every device has to choose alike}}
+    // expected-error @below {{operand 0 is #alpa.sharding<P0>, on no data-flow edge: every device has to have the same}}
     %0 = "stablehlo.case"(%i) ({
       stablehlo.return %x : tensor<8xf32>
     }) {alpa.operands = [#alpa.sharding<P0>], alpa.results = [#alpa.sharding<R>]} : (tensor<i32>) -> tensor<8xf32>
