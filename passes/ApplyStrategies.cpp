@@ -1,13 +1,12 @@
-//===- ApplyStrategies.cpp - Writes the chosen shardings ------------------===//
+//===- ApplyStrategies.cpp - Shardings of the named strategies ------------===//
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Entry.h"
-#include "cpp/analysis/FactorMapping.h"
 #include "cpp/analysis/OperatorRoles.h"
-#include "cpp/analysis/StrategyGraph.h"
-#include "dialects/alpa/DataFlow.h"
+#include "cpp/analysis/OperatorShardings.h"
 #include "passes/Passes.h"
 #include <map>
+#include <vector>
 
 namespace mlir::alpa {
 
@@ -16,35 +15,51 @@ namespace mlir::alpa {
 
 namespace {
 
-unsigned getRank(Value value) {
-  auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  return tensor ? tensor.getRank() : 0;
+StringRef getRole(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>(kRoleAttrName);
+  return role ? role.getValue() : StringRef();
 }
 
-/// Writes one solution of a strategy graph into its module.
+/// The sum that a light reduction leaves is reduced right behind it, for all
+/// its uses; what was partial before it stays so.
+OperatorRows getHandedOn(Operation *op, OperatorRows rows) {
+  auto strategy = op->getAttrOfType<StrategyAttr>(kStrategyAttrName);
+  if (getRole(op) != kFollowerRole || !strategy || delaysReduction(op)) {
+    return rows;
+  }
+  for (auto [axis, entry] : llvm::enumerate(strategy.getAxes())) {
+    for (ShardingRow &row : rows.results) {
+      if (entry >= 0 && row[axis] == kPartial) {
+        row[axis] = kReplicated;
+      }
+    }
+  }
+  return rows;
+}
+
+/// Shardings of an operator.
+struct PlannedOperator {
+  Operation *op;
+  /// As it needs its operands and makes its results.
+  OperatorRows rows;
+  /// As its users find its results.
+  SmallVector<ShardingRow, 2> handedOn;
+};
+
+/// Writes what follows from the strategies on the operators of a module.
 class Applier {
 public:
-  Applier(func::FuncOp entry, const StrategyGraph &graph,
-          ArrayRef<int64_t> solution)
-      : entry(entry), graph(graph), solution(solution),
-        context(entry.getContext()) {}
+  Applier(func::FuncOp entry, MeshAttr mesh)
+      : entry(entry), mesh(mesh), numAxes(mesh.getNumAxes()) {}
 
-  void run() {
-    SmallVector<Operation *> operators;
-    entry.walk([&](Operation *op) {
-      if (op->getParentOfType<ManualOp>()) {
-        // A program of one device already.
-        return;
-      }
-      if (isa<DataFlowOpInterface>(op) ||
-          graph.operatorPlacements.contains(op) || isPlannedTerminator(op)) {
-        operators.push_back(op);
-      } else if (op->hasAttr(kRoleAttrName)) {
-        rematerialized.push_back(op);
-      }
-    });
-    for (Operation *op : operators) {
-      apply(op);
+  LogicalResult run() {
+    // All before any: what an operator hands on depends on its users.
+    Block &body = entry.getBody().front();
+    if (failed(collect(body)) || failed(collectResults(body.getTerminator()))) {
+      return failure();
+    }
+    for (const PlannedOperator &planned : operators) {
+      apply(planned);
     }
     // Users come after what they use: erase from the back.
     for (Operation *op : llvm::reverse(rematerialized)) {
@@ -52,100 +67,111 @@ public:
         op->erase();
       }
     }
-    writeBoundary();
+    return success();
   }
 
 private:
-  bool isPlannedTerminator(Operation *op) const {
-    Operation *parent = op->getParentOp();
-    return op->hasTrait<OpTrait::IsTerminator>() &&
-           (parent == entry || isa<DataFlowOpInterface>(parent));
-  }
-
-  ShardingRow getRow(ValuePlacement place) const {
-    return graph.getRow(place.node, place.table, solution);
-  }
-
-  void apply(Operation *op) {
-    SmallVector<ShardingRow> operandRows, resultRows;
-    auto placement = graph.operatorPlacements.find(op);
-    if (placement != graph.operatorPlacements.end()) {
-      const OperatorPlacement &place = placement->second;
-      for (int table : place.operandTables) {
-        operandRows.push_back(graph.getRow(place.node, table, solution));
+  LogicalResult collect(Block &block) {
+    for (Operation &op : block.without_terminator()) {
+      if (getRole(&op) == kRematerializedRole) {
+        rematerialized.push_back(&op);
+      } else if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
+        if (failed(collectRegions(dataFlow))) {
+          return failure();
+        }
+      } else {
+        FailureOr<OperatorRows> rows = getPlannedRows(&op, mesh);
+        if (failed(rows)) {
+          return failure();
+        }
+        operators.push_back({&op, *rows, getHandedOn(&op, *rows).results});
       }
-      for (int table : place.resultTables) {
-        resultRows.push_back(graph.getRow(place.node, table, solution));
-      }
-    } else {
-      getDataFlowRows(op, operandRows, resultRows);
     }
-    for (auto [operand, row] : llvm::zip(op->getOpOperands(), operandRows)) {
+    return success();
+  }
+
+  LogicalResult collectRegions(DataFlowOpInterface op) {
+    for (StringRef name :
+         {StringRef(kOperandsAttrName), StringRef(kResultsAttrName)}) {
+      if (!op->hasAttr(name)) {
+        return op->emitOpError()
+               << "has no '" << name << "': run alpa-choose-strategies first";
+      }
+    }
+    OperatorRows rows;
+    for (OpOperand &operand : op->getOpOperands()) {
+      rows.operands.push_back(getRow(getOperandSharding(operand), numAxes));
+    }
+    for (Value result : op->getResults()) {
+      rows.results.push_back(getRow(getSharding(result), numAxes));
+    }
+    operators.push_back({op, rows, rows.results});
+    DataFlowEdges edges(op);
+    for (Region &region : op->getRegions()) {
+      for (Block &block : region) {
+        Operation *exit = block.getTerminator();
+        if (failed(collect(block))) {
+          return failure();
+        }
+        collectTerminator(exit, getReturnedShardings(op, edges, exit));
+      }
+    }
+    return success();
+  }
+
+  void collectTerminator(Operation *exit, ArrayRef<ShardingAttr> shardings) {
+    OperatorRows rows;
+    for (ShardingAttr sharding : shardings) {
+      rows.operands.push_back(getRow(sharding, numAxes));
+    }
+    operators.push_back({exit, rows, {}});
+  }
+
+  LogicalResult collectResults(Operation *exit) {
+    SmallVector<ShardingAttr> shardings;
+    for (unsigned index = 0; index < exit->getNumOperands(); ++index) {
+      shardings.push_back(
+          entry.getResultAttrOfType<ShardingAttr>(index, kShardingAttrName));
+      if (!shardings.back()) {
+        return entry.emitOpError() << "result " << index
+                                   << " has no sharding: run "
+                                      "alpa-choose-strategies first";
+      }
+    }
+    collectTerminator(exit, shardings);
+    return success();
+  }
+
+  void apply(const PlannedOperator &planned) {
+    Operation *op = planned.op;
+    for (auto [operand, row] :
+         llvm::zip(op->getOpOperands(), planned.rows.operands)) {
       operand.set(materialize(operand.get(), row));
     }
     forEachCapture(op, [&](OpOperand &operand) {
-      ShardingRow whole(graph.meshShape.size(), kReplicated);
+      ShardingRow whole(numAxes, kReplicated);
       operand.set(materialize(operand.get(), whole));
     });
-    writeShardings(op, operandRows, resultRows);
-    if (placement != graph.operatorPlacements.end()) {
-      insertImmediateReductions(op, resultRows);
-    }
+    setShardings(op, planned.rows);
+    insertImmediateReductions(planned);
     op->removeAttr(kRoleAttrName);
     op->removeAttr(kFollowsAttrName);
   }
 
-  void getDataFlowRows(Operation *op, SmallVector<ShardingRow> &operandRows,
-                       SmallVector<ShardingRow> &resultRows) const {
-    for (Value result : op->getResults()) {
-      resultRows.push_back(getRow(graph.valuePlacements.lookup(result)));
-    }
-    if (op->getParentOp() == entry && op->hasTrait<OpTrait::IsTerminator>()) {
-      for (const auto &output : graph.outputs) {
-        operandRows.push_back(getRow(output.placement));
-      }
-      return;
-    }
-    bool isInside = op->hasTrait<OpTrait::IsTerminator>();
-    auto owner = cast<DataFlowOpInterface>(isInside ? op->getParentOp() : op);
-    DataFlowEdges edges(owner);
-    ArrayRef<ValuePlacement> places = graph.edgePlacements.find(owner)->second;
-    for (OpOperand &operand : op->getOpOperands()) {
-      std::optional<unsigned> edge = edges.find(operand);
-      ShardingRow row = getRow(edge ? places[*edge] : ValuePlacement());
-      bool isSlice = edge && edges[*edge].sliced && isInside;
-      operandRows.push_back(isSlice ? dropDim(row, *edges[*edge].sliced) : row);
-    }
-  }
-
-  void writeShardings(Operation *op, ArrayRef<ShardingRow> operandRows,
-                      ArrayRef<ShardingRow> resultRows) {
-    auto write = [&](StringRef name, ValueRange values,
-                     ArrayRef<ShardingRow> rows) {
-      SmallVector<Attribute> shardings;
-      for (auto [value, row] : llvm::zip(values, rows)) {
-        shardings.push_back(getShardingAttr(context, row, getRank(value)));
-      }
-      op->setAttr(name, ArrayAttr::get(context, shardings));
-    };
-    write(kOperandsAttrName, op->getOperands(), operandRows);
-    write(kResultsAttrName, op->getResults(), resultRows);
-  }
-
-  /// A light reduction hands on its sum, reduced right behind it.
-  void insertImmediateReductions(Operation *op,
-                                 ArrayRef<ShardingRow> resultRows) {
-    OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op);
-    for (auto [result, made] : llvm::zip(op->getResults(), resultRows)) {
-      ShardingRow handedOn = getRow(graph.valuePlacements.lookup(result));
+  void insertImmediateReductions(const PlannedOperator &planned) {
+    OpBuilder builder(planned.op->getContext());
+    builder.setInsertionPointAfter(planned.op);
+    for (auto [result, made, handedOn] :
+         llvm::zip(planned.op->getResults(), planned.rows.results,
+                   planned.handedOn)) {
       if (handedOn == made) {
         continue;
       }
+      unsigned rank = cast<RankedTensorType>(result.getType()).getRank();
       auto reshard = ReshardOp::create(
-          builder, op->getLoc(), result,
-          getShardingAttr(context, made, getRank(result)),
-          getShardingAttr(context, handedOn, getRank(result)));
+          builder, planned.op->getLoc(), result,
+          getShardingAttr(builder.getContext(), made, rank),
+          getShardingAttr(builder.getContext(), handedOn, rank));
       result.replaceAllUsesExcept(reshard.getResult(), reshard);
     }
   }
@@ -154,7 +180,7 @@ private:
   /// the sharding in which it is needed.
   Value materialize(Value value, ShardingRowRef row) {
     Operation *op = value.getDefiningOp();
-    if (!op || !isRematerialized(op)) {
+    if (!op || getRole(op) != kRematerializedRole) {
       return value;
     }
     std::string key(row.begin(), row.end());
@@ -162,14 +188,14 @@ private:
     if (!isNew) {
       return it->second;
     }
-    ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+    ShardingRule rule = *getShardingRule(op);
     FactorRow factorRow =
-        getFactorRow(rule, rule.results[0], row, graph.meshShape, kNoFactor);
+        getFactorRow(rule, rule.results[0], row, mesh.getSizes(), kNoFactor);
     std::optional<OperatorRows> rows =
-        getOperatorRows(rule, factorRow, graph.meshShape);
+        getOperatorRows(rule, factorRow, mesh.getSizes());
     if (!rows) {
-      FactorRow none(graph.meshShape.size(), kNoFactor);
-      rows = getOperatorRows(rule, none, graph.meshShape);
+      factorRow.assign(numAxes, kNoFactor);
+      rows = getOperatorRows(rule, factorRow, mesh.getSizes());
     }
     SmallVector<Value> operands;
     for (auto [operand, operandRow] :
@@ -182,77 +208,29 @@ private:
     copy->setOperands(operands);
     copy->removeAttr(kRoleAttrName);
     copy->removeAttr(kFollowsAttrName);
-    writeShardings(copy, rows->operands, rows->results);
+    setShardings(copy, *rows);
+    setStrategy(copy, factorRow);
     return copies[{op, key}] = copy->getResult(0);
   }
 
-  static bool isRematerialized(Operation *op) {
-    auto role = op->getAttrOfType<StringAttr>(kRoleAttrName);
-    return role && role.getValue() == kRematerializedRole;
-  }
-
-  void writeBoundary() {
-    for (auto [index, input] : llvm::enumerate(graph.inputs)) {
-      entry.setArgAttr(index, kShardingAttrName,
-                       getShardingAttr(context, getRow(input.placement),
-                                       getRank(entry.getArgument(index))));
-    }
-    Operation *terminator = entry.getBody().front().getTerminator();
-    for (auto [index, output] : llvm::enumerate(graph.outputs)) {
-      entry.setResultAttr(
-          index, kShardingAttrName,
-          getShardingAttr(context, getRow(output.placement),
-                          getRank(terminator->getOperand(index))));
-    }
-  }
-
   func::FuncOp entry;
-  const StrategyGraph &graph;
-  ArrayRef<int64_t> solution;
-  MLIRContext *context;
+  MeshAttr mesh;
+  unsigned numAxes;
+  std::vector<PlannedOperator> operators;
   SmallVector<Operation *> rematerialized;
   std::map<std::pair<Operation *, std::string>, Value> copies;
 };
 
 struct ApplyStrategies : impl::ApplyStrategiesBase<ApplyStrategies> {
-  using ApplyStrategiesBase::ApplyStrategiesBase;
-
   void runOnOperation() override {
-    ModuleOp module = getOperation();
-    FailureOr<func::FuncOp> entry = getEntryFunction(module);
+    FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
     if (failed(entry)) {
       return signalPassFailure();
     }
-    FailureOr<MeshAttr> meshAttr =
-        parseMesh(&getContext(), mesh, [&] { return module.emitError(); });
-    if (failed(meshAttr)) {
+    FailureOr<MeshAttr> mesh = getPlannedMesh(getOperation());
+    if (failed(mesh) || failed(Applier(*entry, *mesh).run())) {
       return signalPassFailure();
     }
-    FailureOr<StrategyGraph> graph = buildStrategyGraph(*entry, *meshAttr);
-    if (failed(graph) || failed(verifySolution(*graph))) {
-      return signalPassFailure();
-    }
-    SmallVector<int64_t> choices(solution.begin(), solution.end());
-    Applier(*entry, *graph, choices).run();
-    module->setAttr(kMeshAttrName, *meshAttr);
-  }
-
-  LogicalResult verifySolution(const StrategyGraph &graph) {
-    if (solution.size() != graph.nodes.size()) {
-      return getOperation().emitError()
-             << "solution has " << solution.size() << " entries, the graph has "
-             << graph.nodes.size() << " nodes";
-    }
-    for (size_t index = 0; index < graph.nodes.size(); ++index) {
-      int64_t choice = solution[index];
-      if (choice < 0 || choice >= graph.nodes[index].numStrategies) {
-        return getOperation().emitError()
-               << "solution chooses strategy " << choice << " of node " << index
-               << " (" << graph.nodes[index].name << "), which has "
-               << graph.nodes[index].numStrategies;
-      }
-    }
-    return success();
   }
 };
 

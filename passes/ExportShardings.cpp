@@ -1,6 +1,7 @@
 //===- ExportShardings.cpp - The plan for XLA's partitioners --------------===//
 
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/PlanVerification.h"
 #include "passes/CallbackForm.h"
 #include "passes/Passes.h"
 #include "passes/PlanRemoval.h"
@@ -177,7 +178,8 @@ struct ExportShardings : impl::ExportShardingsBase<ExportShardings> {
                          << "', must be shardy or gspmd";
       return signalPassFailure();
     }
-    if (failed(Exporter(*entry, *notation).run())) {
+    if (failed(verifyPlan(*entry, *mesh)) ||
+        failed(Exporter(*entry, *notation).run())) {
       return signalPassFailure();
     }
     module->removeDiscardableAttr(kMeshAttrName);

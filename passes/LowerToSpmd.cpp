@@ -1,7 +1,8 @@
 //===- LowerToSpmd.cpp - The module for one device ------------------------===//
 
 #include "cpp/analysis/Entry.h"
-#include "cpp/analysis/OperatorShardings.h"
+#include "cpp/analysis/FactorMapping.h"
+#include "cpp/analysis/PlanVerification.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/IR/IRMapping.h"
@@ -28,9 +29,7 @@ public:
     Block &global = entry.getBody().front();
     auto *local = new Block();
     entry.getBody().push_back(local);
-    if (failed(addArguments(global, *local))) {
-      return failure();
-    }
+    addArguments(global, *local);
     if (isTime && failed(setNumber(*local))) {
       return failure();
     }
@@ -103,17 +102,11 @@ private:
     });
   }
 
-  LogicalResult addArguments(Block &global, Block &local) {
+  void addArguments(Block &global, Block &local) {
     for (BlockArgument argument : global.getArguments()) {
-      if (isa<RankedTensorType>(argument.getType()) && !getSharding(argument)) {
-        return emitError(argument.getLoc())
-               << getReadableName(argument)
-               << " has no sharding: run alpa-apply-strategies first";
-      }
       mapping.map(argument,
                   local.addArgument(getLocal(argument), argument.getLoc()));
     }
-    return success();
   }
 
   LogicalResult lower(Block &block) {
@@ -145,20 +138,6 @@ private:
       builder.create(state);
       return success();
     }
-    if (!op->hasAttr(kResultsAttrName) || !op->hasAttr(kOperandsAttrName)) {
-      return op->emitOpError()
-             << "has no shardings: run alpa-apply-strategies first";
-    }
-    for (OpOperand &operand : op->getOpOperands()) {
-      if (isa<RankedTensorType>(operand.get().getType()) &&
-          getOperandSharding(operand) != getSharding(operand.get())) {
-        return op->emitOpError()
-               << "operand " << operand.getOperandNumber() << " arrives as "
-               << getSharding(operand.get()) << " and is needed as "
-               << getOperandSharding(operand)
-               << ": run alpa-insert-reshards first";
-      }
-    }
     if (auto join = dyn_cast<AccumulateOp>(op); join && isTime) {
       lowerJoin(join);
       return success();
@@ -170,10 +149,14 @@ private:
       return success();
     }
     if (auto manual = dyn_cast<ManualOp>(op)) {
-      return lowerManual(manual);
+      lowerManual(manual);
+      return success();
     }
-    auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-    return interface ? lowerByRule(op, interface) : lowerReplicated(op);
+    if (std::optional<ShardingRule> rule = getShardingRule(op)) {
+      return lowerByRule(op, *rule);
+    }
+    builder.clone(*op, mapping);
+    return success();
   }
 
   void lowerReshard(ReshardOp reshard) {
@@ -210,9 +193,7 @@ private:
       for (Block &block : from) {
         auto *localBlock = new Block();
         to.push_back(localBlock);
-        if (failed(addArguments(block, *localBlock))) {
-          return failure();
-        }
+        addArguments(block, *localBlock);
         builder.setInsertionPointToEnd(localBlock);
         if (failed(lower(block))) {
           return failure();
@@ -224,10 +205,7 @@ private:
   }
 
   /// The body as it is: it is a program of one device already.
-  LogicalResult lowerManual(ManualOp op) {
-    if (op.getMesh() != mesh) {
-      return op.emitOpError() << "runs on another mesh than " << mesh;
-    }
+  void lowerManual(ManualOp op) {
     Block &body = op.getBody().front();
     mapping.map(body.getArguments(), getLocalOperands(op));
     for (Operation &inner : body.without_terminator()) {
@@ -237,27 +215,11 @@ private:
          llvm::zip(op.getResults(), body.getTerminator()->getOperands())) {
       mapping.map(result, mapping.lookup(made));
     }
-    return success();
   }
 
-  LogicalResult lowerReplicated(Operation *op) {
-    for (Value result : op->getResults()) {
-      if (getLocal(result) != result.getType()) {
-        return op->emitOpError()
-               << "has no sharding rule and cannot be split as "
-               << getSharding(result);
-      }
-    }
-    builder.clone(*op, mapping);
-    return success();
-  }
-
-  LogicalResult lowerByRule(Operation *op, ShardingRuleOpInterface interface) {
-    ShardingRule rule = interface.getShardingRule();
-    FactorRow factorRow = getPlannedFactorRow(op, rule, mesh.getSizes());
-    if (failed(verifySplits(op, rule, factorRow))) {
-      return failure();
-    }
+  LogicalResult lowerByRule(Operation *op, const ShardingRule &rule) {
+    FactorRow factorRow = op->getAttrOfType<StrategyAttr>(kStrategyAttrName)
+                              .getRow(mesh.getNumAxes());
     SmallVector<SmallVector<unsigned, 2>> factorAxes(rule.factors.size());
     SmallVector<int64_t> factorShards(rule.factors.size(), 1);
     for (auto [axis, factor] : llvm::enumerate(factorRow)) {
@@ -277,7 +239,7 @@ private:
     };
     LocalContext context(builder, rule, factorAxes, factorShards, operands,
                          resultTypes, emitOffset);
-    FailureOr<SmallVector<Value>> results = interface.localize(context);
+    FailureOr<SmallVector<Value>> results = localize(op, context);
     if (failed(results)) {
       return op->emitOpError() << "could not be written for one device";
     }
@@ -289,7 +251,7 @@ private:
          llvm::zip(op->getResults(), *results, resultTypes)) {
       Value combined = combine(rule, factorAxes, local, op->getLoc());
       // Micro-batches are no devices.
-      if (interface.isDeviceDependent() && !isTime) {
+      if (isDeviceDependent(op) && !isTime) {
         combined = emitter.emitFirst(combined, op->getLoc());
       }
       if (combined.getType() != type) {
@@ -299,37 +261,6 @@ private:
       mapping.map(result, combined);
     }
     return success();
-  }
-
-  /// Operands and results have to be split as the rule says.
-  LogicalResult verifySplits(Operation *op, const ShardingRule &rule,
-                             ArrayRef<int> factorRow) {
-    std::optional<OperatorRows> rows =
-        getOperatorRows(rule, factorRow, mesh.getSizes());
-    auto verify = [&](StringRef what, StringRef attribute,
-                      ArrayRef<ShardingRow> expected) -> LogicalResult {
-      auto planned = op->getAttrOfType<ArrayAttr>(attribute);
-      for (auto [index, entry, row] : llvm::enumerate(planned, expected)) {
-        auto sharding = cast<ShardingAttr>(entry);
-        for (unsigned axis = 0; axis < mesh.getNumAxes(); ++axis) {
-          if (sharding.getDim(axis) >= 0 &&
-              sharding.getDim(axis) != row[axis]) {
-            return op->emitOpError()
-                   << what << " " << index << " is to lie as " << sharding
-                   << ", by the operator's rule it is "
-                   << getShardingAttr(op->getContext(), row,
-                                      sharding.getRank());
-          }
-        }
-      }
-      return success();
-    };
-    if (!rows) {
-      return op->emitOpError() << "cannot be split as its shardings say";
-    }
-    return success(
-        succeeded(verify("operand", kOperandsAttrName, rows->operands)) &&
-        succeeded(verify("result", kResultsAttrName, rows->results)));
   }
 
   /// Reductions other than sums are completed right behind their operator.
@@ -376,7 +307,10 @@ struct LowerToSpmd : impl::LowerToSpmdBase<LowerToSpmd> {
     if (failed(mesh)) {
       return signalPassFailure();
     }
-    if (failed(SpmdLowering(*entry, *mesh, microBatches).run())) {
+    // What is relied on from here on.
+    if (failed(
+            verifyPlan(*entry, *mesh, {/*isResharded=*/true, microBatches})) ||
+        failed(SpmdLowering(*entry, *mesh, microBatches).run())) {
       return signalPassFailure();
     }
     module->removeDiscardableAttr(kMeshAttrName);

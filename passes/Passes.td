@@ -44,6 +44,29 @@ def ImportConstraints : Pass<"alpa-import-constraints", "::mlir::ModuleOp"> {
   ];
 }
 
+def ImportRules : Pass<"alpa-import-rules", "::mlir::ModuleOp"> {
+  let summary = "Reads Shardy's rules of custom calls";
+  let description = [{
+    A `sdy.sharding_rule` on a custom call of which nothing else is known, as
+    JAX and its users write it, becomes an `alpa.rule`. A factor is parallel if
+    an operand and every result have it; those that Shardy reduces are sums; all
+    others are replicated. Rules by which nothing could be split are left out,
+    and so are those that do not fit; a remark says why.
+
+    before:
+    ```mlir
+    %1 = stablehlo.custom_call @solve(%0) {sdy.sharding_rule =
+      #sdy.op_sharding_rule<([i, j])->([i, k]) {i=8, j=4, k=4}, custom>}
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.custom_call @solve(%0) {alpa.rule =
+      #alpa.rule<([a, b]) -> ([a, c]) {a=8, b=4:replicated, c=4:replicated}>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
 def ImportManual : Pass<"alpa-import-manual", "::mlir::ModuleOp"> {
   let summary = "Computations that are split by hand become operators";
   let description = [{
@@ -312,21 +335,88 @@ def EnumerateStrategies : Pass<"alpa-enumerate-strategies", "::mlir::ModuleOp"> 
   ];
 }
 
-def ApplyStrategies : Pass<"alpa-apply-strategies", "::mlir::ModuleOp"> {
-  let summary = "Writes the chosen shardings";
+def ChooseStrategies : Pass<"alpa-choose-strategies", "::mlir::ModuleOp"> {
+  let summary = "Names the chosen strategy on every operator";
   let description = [{
     Input: a module with roles; `solution` has one strategy index per node, in
-    the order of `alpa-enumerate-strategies`. Writes `alpa.mesh`,
-    `alpa.operands`, `alpa.results` and `alpa.sharding`; makes rematerialized
-    operators once per sharding in which they are needed.
+    the order of `alpa-enumerate-strategies`. Writes `alpa.mesh` on the module
+    and `alpa.strategy` on operators; where values have no operator of their
+    own, their shardings: `alpa.sharding` on arguments and results of the
+    function, `alpa.results` on loops and branches. Rematerialized operators
+    get theirs where they are made.
 
     Fails if the solution does not fit the graph.
+
+    before, with `mesh=x:2`:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w {alpa.role = "leader"}
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w
+        {alpa.role = "leader", alpa.strategy = #alpa.strategy<a=[0]>}
+    ```
   }];
   let dependentDialects = ["::mlir::alpa::AlpaDialect"];
   let options = [
     ListOption<"mesh", "mesh", "std::string", "mesh axes, name:size">,
     ListOption<"solution", "solution", "int64_t",
                "index of the chosen strategy of every node">,
+  ];
+}
+
+def ApplyStrategies : Pass<"alpa-apply-strategies", "::mlir::ModuleOp"> {
+  let summary = "Writes the shardings that follow from the strategies";
+  let description = [{
+    Input: a module with roles, a mesh and strategies. Writes `alpa.operands`
+    and `alpa.results`; makes rematerialized operators once per sharding in
+    which they are needed; reduces the sums that light reductions leave right
+    behind them. Takes the roles away.
+
+    Fails if an operator has no strategy, or one that is none of its rule's.
+
+    before:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w {alpa.strategy = #alpa.strategy<b=[0]>}
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w {alpa.strategy = #alpa.strategy<b=[0]>,
+      alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<S0R>],
+      alpa.results = [#alpa.sharding<RRP0>]}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def VerifyPlan : Pass<"alpa-verify-plan", "::mlir::ModuleOp"> {
+  let summary = "Proves that a plan follows from its strategies";
+  let description = [{
+    Input: a planned module. Makes of every operator's rule and strategy what
+    its operands and results have to be, and compares that with what is written;
+    checks that values come in the sharding in which they are needed, that what
+    loops carry and branches return keeps one, that all devices decide alike,
+    that combiners use what every device has, and that no partial sum leaves the
+    program. Changes nothing; one walk.
+
+    Fails at the first operator, argument or result that does not follow. The
+    passes that take a plan further (`alpa-lower-to-spmd`,
+    `alpa-export-shardings`, `alpa-split-phases`) ask the same before they
+    begin.
+
+    Refused, since the rows of `%w` are what the product sums over:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w {alpa.strategy = #alpa.strategy<b=[0]>,
+      alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<S0R>],
+      alpa.results = [#alpa.sharding<RR>]}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    Option<"resharded", "resharded", "bool", "true",
+           "reshards stand between producers and consumers that differ">,
+    Option<"microBatches", "micro-batches", "bool", "false",
+           "positions of the mesh are micro-batches">,
   ];
 }
 
@@ -363,7 +453,7 @@ def LowerToSpmd : Pass<"alpa-lower-to-spmd", "::mlir::ModuleOp"> {
   let description = [{
     Input: a module with shardings and reshards. Output: local shapes, explicit
     StableHLO collectives with replica groups in mesh order, nothing of the
-    `alpa` dialect.
+    `alpa` dialect. Fails on what `alpa-verify-plan` refuses.
 
     before, on `#alpa.mesh<["x"=2]>`:
     ```mlir
@@ -430,10 +520,14 @@ def VerifySpmd : Pass<"alpa-verify-spmd", "::mlir::ModuleOp"> {
 def PrintShardingRules : Pass<"alpa-print-sharding-rules", "::mlir::ModuleOp"> {
   let summary = "Shows the loop nest of every operator";
   let description = [{
-    Emits a remark per operator with its sharding rule: the factors of each
-    dimension of its operands and results, the size and kind of each factor,
-    and the operator's role in merging.
+    Emits a remark per operator with its sharding rule, as it can be written on
+    an operator as `alpa.rule`, and with its role in merging.
   }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    Option<"asAttributes", "as-attributes", "bool", "false",
+           "write the rules on their operators instead">,
+  ];
 }
 
 #endif // PASSES_PASSES_TD

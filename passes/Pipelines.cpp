@@ -38,6 +38,8 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   ImportConstraintsOptions constraintOptions;
   constraintOptions.axes.assign(axes.begin(), axes.end());
   manager.addPass(createImportConstraints(constraintOptions));
+  // Before operators are told apart by what they carry.
+  manager.addPass(createImportRules());
   // JAX puts library functions and loop bodies into private functions; an
   // operator has one sharding only once every call has its own copy.
   manager.addPass(createInlineCalls());
@@ -115,14 +117,21 @@ struct PlanPipelineOptions : PassPipelineOptions<PlanPipelineOptions> {
 
 void buildPlanPipeline(OpPassManager &manager,
                        const PlanPipelineOptions &options) {
-  ApplyStrategiesOptions applyOptions;
-  applyOptions.mesh.assign(options.mesh.begin(), options.mesh.end());
-  applyOptions.solution.assign(options.solution.begin(),
-                               options.solution.end());
-  manager.addPass(createApplyStrategies(applyOptions));
+  ChooseStrategiesOptions chooseOptions;
+  chooseOptions.mesh.assign(options.mesh.begin(), options.mesh.end());
+  chooseOptions.solution.assign(options.solution.begin(),
+                                options.solution.end());
+  manager.addPass(createChooseStrategies(chooseOptions));
+  manager.addPass(createApplyStrategies());
+  // Errors name the operator before reshards stand around it.
+  VerifyPlanOptions verifyOptions;
+  verifyOptions.resharded = false;
+  manager.addPass(createVerifyPlan(verifyOptions));
   manager.addPass(createInsertReshards());
   // Needs the reshards of one value side by side, as the pass before left them.
   manager.addPass(createOptimizeCollectives());
+  // What leaves the pipeline can be relied on.
+  manager.addPass(createVerifyPlan());
 }
 
 void buildSpmdPipeline(OpPassManager &manager) {
@@ -155,8 +164,9 @@ void registerAlpaPipelines() {
 }
 
 void registerAlpaDialects(DialectRegistry &registry) {
-  registry.insert<func::FuncDialect, AlpaDialect, stablehlo::StablehloDialect,
-                  chlo::ChloDialect, quant::QuantDialect, shape::ShapeDialect>();
+  registry
+      .insert<func::FuncDialect, AlpaDialect, stablehlo::StablehloDialect,
+              chlo::ChloDialect, quant::QuantDialect, shape::ShapeDialect>();
   func::registerInlinerExtension(registry);
   stablehlo::registerDataFlow(registry);
   stablehlo::registerShardingRules(registry);

@@ -72,6 +72,7 @@ void joinBarriers(Block &block) {
 void removePlan(Operation *op) {
   for (StringRef name :
        {StringRef(kOperandsAttrName), StringRef(kResultsAttrName),
+        StringRef(kStrategyAttrName), StringRef(kRuleAttrName),
         StringRef(kRoleAttrName), StringRef(kFollowsAttrName),
         StringRef(kLayerAttrName), StringRef(kPhaseAttrName),
         StringRef(kOnceAttrName), StringRef(kTripCountAttrName)}) {

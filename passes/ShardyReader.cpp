@@ -109,6 +109,144 @@ std::optional<ShardySharding> readShardySharding(StringRef &text) {
   return sharding;
 }
 
+//===----------------------------------------------------------------------===//
+// Rules
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Reads a rule whose spaces are gone. Factors are i, j, ... z, z_1, z_2, ...
+class RuleReader {
+public:
+  explicit RuleReader(StringRef text) : text(text) {}
+
+  std::optional<ShardingRule> read() {
+    text.consume_front("#sdy.");
+    bool isRead = text.consume_front("op_sharding_rule<") &&
+                  readTensors(rule.operands) && text.consume_front("->") &&
+                  readTensors(rule.results) && readSizes();
+    readFactors("reduction=", reduced);
+    readFactors("need_replication=", replicated);
+    readFactors("permutation=", replicated);
+    std::vector<unsigned> ignored;
+    readFactors("blocked_propagation=", ignored);
+    text.consume_front(",custom");
+    if (!isRead || isBroken || text != ">") {
+      return std::nullopt;
+    }
+    setKinds();
+    return std::move(rule);
+  }
+
+private:
+  /// Calls `readOne` until `close`, past commas.
+  bool readList(StringRef open, StringRef close, function_ref<bool()> readOne) {
+    if (!text.consume_front(open)) {
+      return false;
+    }
+    while (!text.consume_front(close)) {
+      if (!readOne()) {
+        return false;
+      }
+      text.consume_front(",");
+    }
+    return true;
+  }
+
+  std::optional<unsigned> readFactor() {
+    if (text.empty() || text.front() < 'i' || text.front() > 'z') {
+      return std::nullopt;
+    }
+    StringRef name = text.take_front();
+    text = text.drop_front();
+    if (text.consume_front("_")) {
+      size_t digits = text.find_if_not(llvm::isDigit);
+      name = StringRef(name.data(), 2 + std::min(digits, text.size()));
+      text = text.drop_front(std::min(digits, text.size()));
+    }
+    auto [it, isNew] = numbers.try_emplace(name.str(), rule.factors.size());
+    if (isNew) {
+      rule.addFactor(kUnknownSize, FactorKind::Replicated);
+    }
+    return it->second;
+  }
+
+  bool readTensors(SmallVectorImpl<TensorFactors> &tensors) {
+    return readList("(", ")", [&] {
+      tensors.emplace_back();
+      return readList("[", "]", [&] {
+        tensors.back().emplace_back();
+        while (std::optional<unsigned> factor = readFactor()) {
+          tensors.back().back().push_back(*factor);
+        }
+        return !tensors.back().back().empty();
+      });
+    });
+  }
+
+  bool readSizes() {
+    return !text.starts_with("{") || readList("{", "}", [&] {
+      std::optional<unsigned> factor = readFactor();
+      return factor && text.consume_front("=") &&
+             !text.consumeInteger(10, rule.factors[*factor].size);
+    });
+  }
+
+  void readFactors(StringRef title, std::vector<unsigned> &found) {
+    if (!text.consume_front(title)) {
+      return;
+    }
+    isBroken |= !readList("{", "}", [&] {
+      std::optional<unsigned> factor = readFactor();
+      found.push_back(factor.value_or(0));
+      return factor.has_value();
+    });
+  }
+
+  static bool has(const TensorFactors &tensor, unsigned factor) {
+    return llvm::any_of(tensor, [&](const DimFactors &dim) {
+      return llvm::is_contained(dim, factor);
+    });
+  }
+
+  void setKinds() {
+    for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+      auto hasIt = [index = index](const TensorFactors &tensor) {
+        return has(tensor, index);
+      };
+      if (llvm::is_contained(replicated, index) ||
+          llvm::none_of(rule.operands, hasIt)) {
+        continue;
+      }
+      if (llvm::all_of(rule.results, hasIt)) {
+        factor.kind = FactorKind::Parallel;
+      } else if (llvm::is_contained(reduced, index) &&
+                 llvm::none_of(rule.results, hasIt)) {
+        factor.kind = FactorKind::Reduction;
+      }
+    }
+  }
+
+  StringRef text;
+  ShardingRule rule;
+  std::map<std::string, unsigned> numbers;
+  std::vector<unsigned> reduced, replicated;
+  bool isBroken = false;
+};
+
+} // namespace
+
+std::optional<ShardingRule> readShardyRule(StringRef text) {
+  std::string packed;
+  llvm::copy_if(text, std::back_inserter(packed),
+                [](char c) { return c != ' '; });
+  return RuleReader(packed).read();
+}
+
+//===----------------------------------------------------------------------===//
+// Meshes
+//===----------------------------------------------------------------------===//
+
 ShardyMeshes::ShardyMeshes(ModuleOp module) {
   for (Operation &op : *module.getBody()) {
     auto name = isShardyMesh(&op)

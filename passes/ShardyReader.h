@@ -47,6 +47,12 @@ struct ShardySharding {
 /// of axes and whatever is no sharding.
 std::optional<ShardySharding> readShardySharding(StringRef &text);
 
+/// Reads a rule of Shardy:
+///   #sdy.op_sharding_rule<([i, jk])->([i, j]) {i=8, j=2, k=4} reduction={k}>
+/// A factor is parallel if an operand and every result have it, a sum if it is
+/// reduced, and otherwise replicated. None for what is no such rule.
+std::optional<ShardingRule> readShardyRule(StringRef text);
+
 /// The meshes that a module names, and those that stand in shardings in full.
 class ShardyMeshes {
 public:

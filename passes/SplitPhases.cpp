@@ -1,6 +1,7 @@
 //===- SplitPhases.cpp - Cuts a planned stage into its programs -----------===//
 
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/PlanVerification.h"
 #include "cpp/transforms/PhaseSplitting.h"
 #include "dialects/alpa/Sharding.h"
 #include "passes/Passes.h"
@@ -21,7 +22,8 @@ struct SplitPhases : impl::SplitPhasesBase<SplitPhases> {
     if (failed(entry)) {
       return signalPassFailure();
     }
-    if (failed(getPlannedMesh(module)) ||
+    FailureOr<MeshAttr> mesh = getPlannedMesh(module);
+    if (failed(mesh) || failed(verifyPlan(*entry, *mesh)) ||
         failed(splitPhases(module, *entry, splitBackward))) {
       return signalPassFailure();
     }

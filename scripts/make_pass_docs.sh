@@ -12,11 +12,11 @@ Made from `passes/Passes.td` by `make pass-docs`. `stablehlo-alpa-opt` and, with
 
 | pipeline | passes |
 | --- | --- |
-| `alpa-prepare-pipeline` | import manual computations, check regions, import constraints, inline calls, canonicalise, import callbacks, import, merge operators |
+| `alpa-prepare-pipeline` | import manual computations, check regions, import constraints, import rules, inline calls, canonicalise, import callbacks, import, merge operators |
 | `alpa-layers-pipeline` | the same up to import, then mark layers: a train step before it is cut into stages |
 | `alpa-stage-pipeline` | canonicalise, merge operators: a stage |
-| `alpa-plan-pipeline` | apply strategies, insert reshards, optimise collectives |
-| `alpa-spmd-pipeline` | lower to SPMD, verify, clean up |
+| `alpa-plan-pipeline` | choose strategies, apply strategies, insert reshards, optimise collectives, verify the plan |
+| `alpa-spmd-pipeline` | verify the plan and lower it to SPMD, verify that, clean up |
 
 HEAD
 "$bin/mlir-tblgen" -gen-pass-doc -I "$root" -I "$bin/../include" "$root/passes/Passes.td" | sed 's/^### /## /; s/^#### /### /'

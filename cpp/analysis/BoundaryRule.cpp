@@ -46,8 +46,8 @@ public:
   explicit Joiner(Block &block)
       : dimensions(block), classes(dimensions.size()) {
     for (Operation &op : block) {
-      if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
-        join(op, ruled.getShardingRule());
+      if (std::optional<ShardingRule> rule = getShardingRule(&op)) {
+        join(op, *rule);
       }
     }
     classes.compress();

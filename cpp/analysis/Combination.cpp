@@ -89,10 +89,8 @@ std::vector<VolumeStep> getCombinedVolumes(Operation *op,
       add(kind, axes);
     }
   }
-  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   uint32_t all = (1u << meshShape.size()) - 1;
-  if (interface && interface.isDeviceDependent() &&
-      getGroupSize(all, meshShape) > 1) {
+  if (isDeviceDependent(op) && getGroupSize(all, meshShape) > 1) {
     add(ReductionKind::Sum, all);
   }
   return volumes;

@@ -32,7 +32,7 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
   }
   ReshardPlanner planner(mesh.getSizes());
   std::vector<CollectiveVolume> volumes;
-  entry->walk<WalkOrder::PreOrder>([&](Operation *op) {
+  WalkResult walk = entry->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto reshard = dyn_cast<ReshardOp>(op)) {
       RankedTensorType type = reshard.getType();
       double elementBytes = getElementBytes(type.getElementType());
@@ -44,24 +44,27 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
                              step.elements * elementBytes, getRunsPerStep(op)});
         }
       }
-      return;
+      return WalkResult::advance();
     }
-    auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!interface || !op->hasAttr(kResultsAttrName)) {
-      return;
+    auto strategy = op->getAttrOfType<StrategyAttr>(kStrategyAttrName);
+    if (!strategy || !hasShardingRule(op) || !op->hasAttr(kResultsAttrName)) {
+      return WalkResult::advance();
     }
-    ShardingRule rule = interface.getShardingRule();
-    SmallVector<ShardingRow> resultRows;
-    for (Value result : op->getResults()) {
-      resultRows.push_back(getRow(getSharding(result), mesh.getNumAxes()));
+    FailureOr<OperatorRows> rows = getPlannedRows(op, mesh);
+    if (failed(rows)) {
+      return WalkResult::interrupt();
     }
     for (const VolumeStep &step : getCombinedVolumes(
-             op, rule, getPlannedFactorRow(op, rule, mesh.getSizes()),
-             resultRows, mesh.getSizes())) {
+             op, *getShardingRule(op), strategy.getRow(mesh.getNumAxes()),
+             rows->results, mesh.getSizes())) {
       volumes.push_back({getReadableName(op), step.kind, step.axes, step.bytes,
                          getRunsPerStep(op)});
     }
+    return WalkResult::advance();
   });
+  if (walk.wasInterrupted()) {
+    return failure();
+  }
   return volumes;
 }
 

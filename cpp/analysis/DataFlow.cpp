@@ -3,10 +3,10 @@
 #include "cpp/analysis/DataFlow.h"
 
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/DataFlow.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
 
@@ -32,7 +32,7 @@ void forEachUsedValue(Operation *op, function_ref<void(Value)> visit) {
 }
 
 void forEachCapture(Operation *op, function_ref<void(OpOperand &)> visit) {
-  if (!isa<stablehlo::WhileOp, stablehlo::CaseOp, stablehlo::IfOp>(op)) {
+  if (!isa<DataFlowOpInterface>(op)) {
     forEachUseInRegions(op, visit);
   }
 }

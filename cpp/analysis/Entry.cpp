@@ -41,8 +41,8 @@ FailureOr<MeshAttr> getPlannedMesh(ModuleOp module) {
   if (MeshAttr mesh = getMesh(module)) {
     return mesh;
   }
-  return module.emitError()
-         << "has no '" << kMeshAttrName << "': run alpa-apply-strategies first";
+  return module.emitError() << "has no '" << kMeshAttrName
+                            << "': run alpa-choose-strategies first";
 }
 
 FailureOr<MeshAttr> parseMesh(MLIRContext *context, ArrayRef<std::string> axes,

@@ -152,14 +152,16 @@ SmallVector<FactorRow> enumerateFactorRows(const ShardingRule &rule,
   return rows;
 }
 
+bool holdsFor(const ShardingRule &rule, unsigned set, Shares shares) {
+  return shares == Shares::OfMicroBatches || !rule.isAlgebraic(set);
+}
+
 SmallVector<unsigned>
 getLinearSets(const ShardingRule &rule, Shares shares,
               function_ref<bool(unsigned operand)> canBePartial) {
   SmallVector<unsigned> sets;
   for (auto [index, set] : llvm::enumerate(rule.linearOperands)) {
-    bool isAlgebraic = llvm::is_contained(rule.algebraicSets, index);
-    if ((shares == Shares::OfMicroBatches || !isAlgebraic) &&
-        llvm::all_of(set, canBePartial)) {
+    if (holdsFor(rule, index, shares) && llvm::all_of(set, canBePartial)) {
       sets.push_back(index);
     }
   }

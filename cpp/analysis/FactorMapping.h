@@ -15,15 +15,6 @@
 
 namespace mlir::alpa {
 
-/// The axis splits no factor: every device does the same along it.
-inline constexpr int kNoFactor = -1;
-/// `kLinearSet - j`: the operands of `linearOperands[j]` are partial over the
-/// axis, and so is the result.
-inline constexpr int kLinearSet = -2;
-
-/// One entry per mesh axis: a factor, or one of the above.
-using FactorRow = SmallVector<int, 4>;
-
 /// Shardings of all operands and results under one assignment.
 struct OperatorRows {
   SmallVector<ShardingRow, 3> operands;
@@ -52,6 +43,9 @@ SmallVector<FactorRow> enumerateFactorRows(const ShardingRule &rule,
 /// Whose shares of a sum an operator is to be linear in; see
 /// `ShardingRule::algebraicSets`.
 enum class Shares { OfDevices, OfMicroBatches };
+
+/// Whether an entry of `rule.linearOperands` holds for such shares.
+bool holdsFor(const ShardingRule &rule, unsigned set, Shares shares);
 
 /// The entries of `rule.linearOperands` that hold for such shares and all of
 /// whose operands can be partial, as `canBePartial` says.

@@ -9,11 +9,10 @@
 namespace mlir::alpa {
 
 static double getBytes(Value value) {
-  if (auto rule =
-          dyn_cast_or_null<ShardingRuleOpInterface>(value.getDefiningOp())) {
-    if (rule.getOperatorRole() == OperatorRole::Rematerialized) {
-      return 0;
-    }
+  Operation *maker = value.getDefiningOp();
+  if (maker && hasShardingRule(maker) &&
+      getOperatorRole(maker) == OperatorRole::Rematerialized) {
+    return 0;
   }
   return getTensorBytes(value.getType());
 }

@@ -7,8 +7,9 @@ namespace mlir::alpa {
 /// FLOPs of one device's run of the body.
 static double getBodyFlops(ManualOp op) {
   double flops = 0;
-  op.getBody().walk([&](ShardingRuleOpInterface inner) {
-    flops += inner.getShardingRule().flops;
+  op.getBody().walk([&](Operation *inner) {
+    std::optional<ShardingRule> rule = getShardingRule(inner);
+    flops += rule ? rule->flops : 0;
   });
   return flops;
 }

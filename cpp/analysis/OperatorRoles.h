@@ -3,16 +3,10 @@
 #ifndef CPP_ANALYSIS_OPERATORROLES_H
 #define CPP_ANALYSIS_OPERATORROLES_H
 
+#include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
-#include "dialects/alpa/ShardingRule.h"
 
 namespace mlir::alpa {
-
-/// Values of `alpa.role`.
-inline constexpr llvm::StringLiteral kLeaderRole = "leader";
-inline constexpr llvm::StringLiteral kFollowerRole = "follower";
-inline constexpr llvm::StringLiteral kRematerializedRole = "rematerialized";
-inline constexpr llvm::StringLiteral kReplicatedRole = "replicated";
 
 /// Tensors of no more elements than this are the same on every device: keys of
 /// random generators, counters, hyper-parameters. Heuristic: splitting them

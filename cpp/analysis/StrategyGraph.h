@@ -75,6 +75,9 @@ struct ValuePlacement {
 /// Table -1 is replicated.
 struct OperatorPlacement {
   int node = -1;
+  /// Per choice of the node the operator's strategy; -1 where it splits
+  /// nothing.
+  int factorTable = -1;
   SmallVector<int, 3> operandTables;
   SmallVector<int, 2> resultTables;
 };
@@ -103,6 +106,8 @@ struct StrategyGraph {
   std::vector<Boundary> inputs, outputs;
 
   std::vector<SpecTable> tables;
+  /// Per strategy of a node that of one of its operators.
+  std::vector<std::vector<FactorRow>> factorTables;
 
   /// For writing a solution back; keys are of the module the graph was made
   /// from.
@@ -113,6 +118,10 @@ struct StrategyGraph {
 
   /// The row of a table under the choice of its node.
   ShardingRow getRow(int node, int table, ArrayRef<int64_t> choices) const;
+
+  /// The strategy of an operator under the choice of its node.
+  FactorRow getFactorRow(const OperatorPlacement &placement,
+                         ArrayRef<int64_t> choices) const;
 };
 
 /// Enumerates the strategies of a module whose operators have roles (see

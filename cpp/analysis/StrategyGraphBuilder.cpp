@@ -80,7 +80,7 @@ LogicalResult StrategyGraphBuilder::visit(Operation *op, double weight) {
   if (auto manual = dyn_cast<ManualOp>(op)) {
     return visitManual(manual, weight);
   }
-  if (!isa<ShardingRuleOpInterface>(op)) {
+  if (!hasShardingRule(op)) {
     return op->emitOpError()
            << "has the role " << role << " but no sharding rule";
   }
@@ -176,7 +176,7 @@ void StrategyGraphBuilder::keepAllowed(ConstrainOp op, MeshAttr mesh,
 }
 
 void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
-  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  ShardingRule rule = *getShardingRule(op);
   SmallVector<unsigned> linearSets =
       getLinearSets(rule, Shares::OfDevices, [&](unsigned operand) {
         return canBePartial(op->getOperand(operand));
@@ -226,7 +226,7 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
 }
 
 void StrategyGraphBuilder::visitFollower(Operation *op, double weight) {
-  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  ShardingRule rule = *getShardingRule(op);
   unsigned followed = op->getAttrOfType<IntegerAttr>(kFollowsAttrName).getInt();
   ValuePlacement place = graph.valuePlacements.lookup(op->getOperand(followed));
   int set = findLinearSet(rule, followed);
@@ -257,6 +257,7 @@ void StrategyGraphBuilder::placeOperator(Operation *op, int node,
                                          double weight) {
   OperatorPlacement placement;
   placement.node = node;
+  placement.factorTable = internFactorTable(factorRows);
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     Table table;
     for (const OperatorRows &shardings : rows) {
@@ -416,9 +417,8 @@ void StrategyGraphBuilder::recordParameters() {
       return reaching.contains(result);
     });
     op.walk([&](Operation *inner) {
-      if (auto rule = dyn_cast<ShardingRuleOpInterface>(inner)) {
-        reaches |=
-            isa<stablehlo::GatherOp>(inner) || rule.getShardingRule().flops > 0;
+      if (std::optional<ShardingRule> rule = getShardingRule(inner)) {
+        reaches |= isa<stablehlo::GatherOp>(inner) || rule->flops > 0;
       }
     });
     if (reaches) {

@@ -29,6 +29,7 @@ private:
 
   // Tables, nodes and plans.
   int internTable(const Table &rows);
+  int internFactorTable(ArrayRef<FactorRow> rows);
   int internReplicated(unsigned numRows);
   ShardingRowRef getRow(int table, unsigned row) const;
   int addNode(StringRef name, StringRef op, unsigned numStrategies);
@@ -87,7 +88,7 @@ private:
   ReshardPlanner planner;
   StrategyGraph graph;
 
-  std::map<std::string, int> tableIds;
+  std::map<std::string, int> tableIds, factorTableIds;
   std::map<std::string, int32_t> planIds;
   std::map<std::tuple<int, int, const void *>, std::vector<int32_t>> planTables;
   /// Of each type: rows from and to, side by side -> plan.

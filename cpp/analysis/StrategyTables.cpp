@@ -17,6 +17,28 @@ ShardingRow StrategyGraph::getRow(int node, int table,
   return ShardingRow(first, first + numAxes);
 }
 
+FactorRow StrategyGraph::getFactorRow(const OperatorPlacement &placement,
+                                      ArrayRef<int64_t> choices) const {
+  if (placement.node < 0 || placement.factorTable < 0) {
+    return FactorRow(meshShape.size(), kNoFactor);
+  }
+  return factorTables[placement.factorTable][choices[placement.node]];
+}
+
+int StrategyGraphBuilder::internFactorTable(ArrayRef<FactorRow> rows) {
+  std::string key;
+  for (const FactorRow &row : rows) {
+    key.append(reinterpret_cast<const char *>(row.data()),
+               row.size() * sizeof(int));
+  }
+  auto [it, isNew] = factorTableIds.try_emplace(
+      key, static_cast<int>(graph.factorTables.size()));
+  if (isNew) {
+    graph.factorTables.emplace_back(rows.begin(), rows.end());
+  }
+  return it->second;
+}
+
 int StrategyGraphBuilder::internTable(const Table &rows) {
   SpecTable table;
   table.numRows = rows.size();
@@ -166,11 +188,10 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
 /// operands are needed in the sharding that this implies.
 void StrategyGraphBuilder::connectRematerialized(Operation *op, int node,
                                                  int table, double weight) {
-  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!interface || op->getNumOperands() == 0) {
+  if (!hasShardingRule(op) || op->getNumOperands() == 0) {
     return;
   }
-  ShardingRule rule = interface.getShardingRule();
+  ShardingRule rule = *getShardingRule(op);
   SmallVector<Table, 2> operandTables(op->getNumOperands());
   for (unsigned row = 0; row < graph.tables[table].numRows; ++row) {
     std::optional<OperatorRows> rows =

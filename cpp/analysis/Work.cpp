@@ -21,13 +21,12 @@ void visit(Block &block, double runs, std::vector<OperatorWork> &work) {
       }
       continue;
     }
-    auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!interface ||
-        interface.getOperatorRole() == OperatorRole::Rematerialized) {
+    if (!hasShardingRule(&op) ||
+        getOperatorRole(&op) == OperatorRole::Rematerialized) {
       continue;
     }
-    ShardingRule rule = interface.getShardingRule();
-    bool leads = interface.getOperatorRole() == OperatorRole::Leader;
+    ShardingRule rule = *getShardingRule(&op);
+    bool leads = getOperatorRole(&op) == OperatorRole::Leader;
     double bytes = 0;
     for (auto [index, result] : llvm::enumerate(op.getResultTypes())) {
       if (!llvm::is_contained(rule.untouchedResults, index)) {

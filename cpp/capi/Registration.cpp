@@ -26,7 +26,7 @@ void alpaRegisterPasses(void) {
 }
 
 bool alpaOperationHasShardingRule(MlirOperation operation) {
-  return isa<ShardingRuleOpInterface>(unwrap(operation));
+  return hasShardingRule(unwrap(operation));
 }
 
 MlirAttribute alpaMeshAttrGet(MlirContext context, intptr_t numAxes,

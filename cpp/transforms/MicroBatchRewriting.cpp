@@ -3,6 +3,7 @@
 #include "cpp/transforms/MicroBatchRewriting.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/OperatorShardings.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -218,8 +219,14 @@ ArrayAttr MicroBatchRewriting::getShardings(ValueRange values,
 
 void MicroBatchRewriting::annotate(Operation *op, ArrayRef<TimeEntry> operands,
                                    ArrayRef<TimeEntry> results) {
-  op->setAttr(kOperandsAttrName, getShardings(op->getOperands(), operands));
-  op->setAttr(kResultsAttrName, getShardings(op->getResults(), results));
+  OperatorRows rows;
+  for (TimeEntry entry : operands) {
+    rows.operands.push_back({entry});
+  }
+  for (TimeEntry entry : results) {
+    rows.results.push_back({entry});
+  }
+  setPlan(op, rows, {states.getNumMicroBatches()}, Shares::OfMicroBatches);
 }
 
 void MicroBatchRewriting::annotateSame(Operation *op) {

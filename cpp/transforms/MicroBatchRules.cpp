@@ -35,7 +35,7 @@ TimeRows getTimeRows(const OperatorRows &rows) {
 double getProductFlops(Operation *op) {
   double flops = 0;
   op->walk([&](Operation *inner) {
-    auto rule = dyn_cast<ShardingRuleOpInterface>(inner);
+    std::optional<ShardingRule> rule = getShardingRule(inner);
     if (!rule) {
       return;
     }
@@ -48,8 +48,7 @@ double getProductFlops(Operation *op) {
     };
     count(inner->getOperandTypes());
     count(inner->getResultTypes());
-    double own = rule.getShardingRule().flops;
-    flops += own > kHeavyFlopsPerElement * elements ? own : 0;
+    flops += rule->flops > kHeavyFlopsPerElement * elements ? rule->flops : 0;
   });
   return flops;
 }
@@ -105,11 +104,11 @@ bool MicroBatchStates::visitByRule(Operation *op) {
 
 std::optional<MicroBatchStates::Choice>
 MicroBatchStates::choose(Operation *op) {
-  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!interface) {
+  std::optional<ShardingRule> found = getShardingRule(op);
+  if (!found) {
     return std::nullopt;
   }
-  ShardingRule rule = interface.getShardingRule();
+  const ShardingRule &rule = *found;
   SmallVector<unsigned> linearSets =
       getLinearSets(rule, Shares::OfMicroBatches, [&](unsigned operand) {
         return getPartialCost(op->getOperand(operand), op).has_value();
@@ -210,30 +209,34 @@ bool MicroBatchStates::isLight(Value value) const {
 std::optional<TimeRows> MicroBatchStates::getRowsFor(OpResult result,
                                                      TimeEntry entry) const {
   Operation *op = result.getOwner();
-  if (entry == kPartial && isa<stablehlo::ConstantOp>(op) && isZero(result)) {
-    return TimeRows{{}, {kPartial}};
-  }
-  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!interface) {
+  std::optional<ShardingRule> found = getShardingRule(op);
+  if (!found) {
     return std::nullopt;
   }
-  ShardingRule rule = interface.getShardingRule();
+  const ShardingRule &rule = *found;
   int64_t mesh[] = {numMicroBatches};
   int8_t row[] = {entry};
-  int set = entry == kPartial && op->getNumOperands() == 1
-                ? findLinearSet(rule, 0, Shares::OfMicroBatches)
-                : -1;
+  // Of an operand, or of none: zero is a summand as it is.
+  int set = -1;
+  if (entry == kPartial && op->getNumOperands() == 1) {
+    set = findLinearSet(rule, 0, Shares::OfMicroBatches);
+  } else if (entry == kPartial && op->getNumOperands() == 0 &&
+             !rule.linearOperands.empty()) {
+    set = 0;
+  }
   FactorRow factorRow =
       getFactorRow(rule, rule.results[result.getResultNumber()], row, mesh,
                    set < 0 ? kNoFactor : kLinearSet - set);
   if (factorRow.front() == kNoFactor) {
     return std::nullopt;
   }
-  std::optional<OperatorRows> found = getOperatorRows(rule, factorRow, mesh);
-  if (!found || found->results[result.getResultNumber()].front() != entry) {
+  std::optional<OperatorRows> shardings =
+      getOperatorRows(rule, factorRow, mesh);
+  if (!shardings ||
+      shardings->results[result.getResultNumber()].front() != entry) {
     return std::nullopt;
   }
-  TimeRows rows = getTimeRows(*found);
+  TimeRows rows = getTimeRows(*shardings);
   for (auto [operand, needed] : llvm::zip(op->getOperands(), rows.operands)) {
     if (needed == kPartial && !isZero(operand)) {
       return std::nullopt;

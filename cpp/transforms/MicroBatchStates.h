@@ -41,6 +41,8 @@ public:
   MicroBatchStates(func::FuncOp function, int64_t numMicroBatches,
                    const llvm::DenseSet<unsigned> &split);
 
+  int64_t getNumMicroBatches() const { return numMicroBatches; }
+
   TimeEntry getState(Value value) const;
 
   /// How an operator runs; null if it does the same for all micro-batches, or

@@ -78,10 +78,10 @@ private:
       resolveAll(op);
       return lead(op, ShardingRule());
     }
-    auto rule = dyn_cast<ShardingRuleOpInterface>(op);
+    std::optional<ShardingRule> rule = getShardingRule(op);
     if (isa<AccumulateOp>(op) && states[op->getOperand(0)].pending &&
         op->getOperand(0).hasOneUse()) {
-      return follow(op, rule.getShardingRule(), 0);
+      return follow(op, *rule, 0);
     }
     bool allTiny = llvm::all_of(op->getOperandTypes(), isTiny) &&
                    llvm::all_of(op->getResultTypes(), isTiny);
@@ -92,18 +92,17 @@ private:
       }
       return replicate(op);
     }
-    ShardingRule nest = rule.getShardingRule();
-    if (failed(nest.verify(op))) {
+    if (failed(rule->verify(op))) {
       return failure();
     }
-    remarkOpaque(op, nest);
-    switch (rule.getOperatorRole()) {
+    remarkOpaque(op, *rule);
+    switch (getOperatorRole(op)) {
     case OperatorRole::Rematerialized:
-      return visitRematerialized(op, nest);
+      return visitRematerialized(op, *rule);
     case OperatorRole::Follower:
-      return visitFollower(op, nest);
+      return visitFollower(op, *rule);
     case OperatorRole::Leader:
-      return lead(op, nest);
+      return lead(op, *rule);
     }
     llvm_unreachable("unknown role");
   }
@@ -178,10 +177,7 @@ private:
   /// Custom calls that nothing is known of.
   static void remarkOpaque(Operation *op, const ShardingRule &rule) {
     auto call = dyn_cast<stablehlo::CustomCallOp>(op);
-    bool isWhole = llvm::all_of(rule.factors, [](const Factor &factor) {
-      return factor.kind == FactorKind::Replicated || factor.size == 1;
-    });
-    if (call && isWhole) {
+    if (call && rule.isReplicated()) {
       op->emitRemark() << "'" << op->getName() << "' @"
                        << call.getCallTargetName()
                        << " has no sharding rule and is replicated";

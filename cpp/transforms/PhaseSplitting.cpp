@@ -3,6 +3,7 @@
 #include "cpp/transforms/PhaseSplitting.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/OperatorShardings.h"
 #include "cpp/transforms/ReferencedFunctions.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/Sharding.h"
@@ -218,14 +219,15 @@ private:
   }
 
   /// An operator that the phase needs beside those of the stage.
-  static Value withPlan(Operation *op, ArrayRef<ShardingAttr> operands,
-                        ShardingAttr result) {
-    auto getList = [&](ArrayRef<ShardingAttr> shardings) {
-      return ArrayAttr::get(op->getContext(),
-                            SmallVector<Attribute>(shardings));
-    };
-    op->setAttr(kOperandsAttrName, getList(operands));
-    op->setAttr(kResultsAttrName, getList(result));
+  Value withPlan(Operation *op, ArrayRef<ShardingAttr> operands,
+                 ShardingAttr result) const {
+    auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttrName);
+    OperatorRows rows;
+    for (ShardingAttr sharding : operands) {
+      rows.operands.push_back(getRow(sharding, mesh.getNumAxes()));
+    }
+    rows.results.push_back(getRow(result, mesh.getNumAxes()));
+    setPlan(op, rows, mesh.getSizes());
     return op->getResult(0);
   }
 

@@ -4,7 +4,6 @@
 #include "dialects/alpa/Sharding.h"
 
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallSet.h"
@@ -47,107 +46,6 @@ void AlpaDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/alpa/AlpaOps.cpp.inc"
       >();
-}
-
-/// `alpa.operands` and `alpa.results` hold one sharding per value, each of the
-/// value's rank; on a mesh, each divides its shape.
-/// Checks a sharding against its tensor and the module's mesh, if it has one.
-static LogicalResult verifySharding(Operation *op, StringRef what,
-                                    ShardingAttr sharding,
-                                    RankedTensorType type) {
-  if (sharding.getRank() != type.getRank()) {
-    return op->emitOpError() << what << " has rank " << sharding.getRank()
-                             << ", its value has rank " << type.getRank();
-  }
-  MeshAttr mesh = getMesh(op);
-  if (!mesh || !type.hasStaticShape()) {
-    return success();
-  }
-  if (sharding.getAxes().size() > mesh.getNumAxes()) {
-    return op->emitOpError()
-           << what << " uses mesh axis " << sharding.getAxes().size() - 1
-           << ", the mesh has " << mesh.getNumAxes() << " axes";
-  }
-  if (!divides(getRow(sharding, mesh.getNumAxes()), type.getShape(),
-               mesh.getSizes())) {
-    return op->emitOpError() << what << " " << sharding << " does not divide "
-                             << type << " on " << mesh;
-  }
-  return success();
-}
-
-static LogicalResult verifyShardings(Operation *op, NamedAttribute attr,
-                                     ValueRange values) {
-  auto shardings = dyn_cast<ArrayAttr>(attr.getValue());
-  if (!shardings || shardings.size() != values.size()) {
-    return op->emitOpError()
-           << "'" << attr.getName().getValue()
-           << "' needs one sharding per value, " << values.size() << " in all";
-  }
-  for (auto [index, entry, value] : llvm::enumerate(shardings, values)) {
-    auto sharding = dyn_cast<ShardingAttr>(entry);
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (!sharding) {
-      return op->emitOpError() << "'" << attr.getName().getValue() << "' entry "
-                               << index << " is no sharding";
-    }
-    if (!type) {
-      continue;
-    }
-    std::string what =
-        ("'" + attr.getName().getValue() + "' entry " + Twine(index)).str();
-    if (failed(verifySharding(op, what, sharding, type))) {
-      return failure();
-    }
-  }
-  return success();
-}
-
-LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
-                                                    NamedAttribute attr) {
-  StringRef name = attr.getName().getValue();
-  if (name == kOperandsAttrName) {
-    return verifyShardings(op, attr, op->getOperands());
-  }
-  if (name == kResultsAttrName) {
-    return verifyShardings(op, attr, op->getResults());
-  }
-  if (name == kMeshAttrName && !isa<MeshAttr>(attr.getValue())) {
-    return op->emitOpError() << "'" << kMeshAttrName << "' must be a mesh";
-  }
-  return success();
-}
-
-/// The sharding of an argument or a result of a function.
-static LogicalResult verifyBoundary(Operation *op, NamedAttribute attr,
-                                    Type value) {
-  if (attr.getName().getValue() != kShardingAttrName) {
-    return success();
-  }
-  auto sharding = dyn_cast<ShardingAttr>(attr.getValue());
-  if (!sharding) {
-    return op->emitOpError() << "'" << kShardingAttrName << "' is no sharding";
-  }
-  auto type = dyn_cast<RankedTensorType>(value);
-  return type ? verifySharding(op, "'alpa.sharding'", sharding, type)
-              : success();
-}
-
-LogicalResult AlpaDialect::verifyRegionArgAttribute(Operation *op, unsigned,
-                                                    unsigned argument,
-                                                    NamedAttribute attr) {
-  auto function = dyn_cast<FunctionOpInterface>(op);
-  return function
-             ? verifyBoundary(op, attr, function.getArgumentTypes()[argument])
-             : success();
-}
-
-LogicalResult AlpaDialect::verifyRegionResultAttribute(Operation *op, unsigned,
-                                                       unsigned result,
-                                                       NamedAttribute attr) {
-  auto function = dyn_cast<FunctionOpInterface>(op);
-  return function ? verifyBoundary(op, attr, function.getResultTypes()[result])
-                  : success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -407,7 +305,9 @@ FailureOr<SmallVector<Value>> ConstrainOp::localize(LocalContext &context) {
 
 ShardingRule AccumulateOp::getShardingRule() {
   ShardingRule rule = ShardingRule::pointwise(*this);
-  rule.addLinear(0);
+  if (isSummable(getType())) {
+    rule.addLinear(0);
+  }
   return rule;
 }
 

@@ -15,10 +15,11 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "dialects/alpa/AlpaDialect.h.inc"
-
 #define GET_ATTRDEF_CLASSES
 #include "dialects/alpa/AlpaAttrs.h.inc"
+
+// Names the attributes that are defined above.
+#include "dialects/alpa/AlpaDialect.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/alpa/AlpaOps.h.inc"
@@ -26,27 +27,56 @@
 namespace mlir::alpa {
 
 /// Names of the discardable attributes; see the description of the dialect.
-inline constexpr llvm::StringLiteral kMeshAttrName = "alpa.mesh";
-inline constexpr llvm::StringLiteral kShardingAttrName = "alpa.sharding";
-inline constexpr llvm::StringLiteral kOperandsAttrName = "alpa.operands";
-inline constexpr llvm::StringLiteral kResultsAttrName = "alpa.results";
-inline constexpr llvm::StringLiteral kAliasAttrName = "alpa.alias";
-inline constexpr llvm::StringLiteral kRoleAttrName = "alpa.role";
-inline constexpr llvm::StringLiteral kFollowsAttrName = "alpa.follows";
-inline constexpr llvm::StringLiteral kTripCountAttrName = "alpa.trip_count";
-inline constexpr llvm::StringLiteral kBarrierAttrName = "alpa.barrier";
-inline constexpr llvm::StringLiteral kLayerAttrName = "alpa.layer";
-inline constexpr llvm::StringLiteral kPhaseAttrName = "alpa.phase";
-inline constexpr llvm::StringLiteral kBatchAttrName = "alpa.batch";
-inline constexpr llvm::StringLiteral kOnceAttrName = "alpa.once";
+inline constexpr llvm::StringLiteral kMeshAttrName =
+    AlpaDialect::MeshAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kRuleAttrName =
+    AlpaDialect::RuleAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kStrategyAttrName =
+    AlpaDialect::StrategyAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kOperandsAttrName =
+    AlpaDialect::OperandsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kResultsAttrName =
+    AlpaDialect::ResultsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kShardingAttrName =
+    AlpaDialect::ShardingAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kAliasAttrName =
+    AlpaDialect::AliasAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kRoleAttrName =
+    AlpaDialect::RoleAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kFollowsAttrName =
+    AlpaDialect::FollowsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kTripCountAttrName =
+    AlpaDialect::TripCountAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kBarrierAttrName =
+    AlpaDialect::BarrierAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kLayerAttrName =
+    AlpaDialect::LayerAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kPhaseAttrName =
+    AlpaDialect::PhaseAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kOnceAttrName =
+    AlpaDialect::OnceAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
-    "alpa.micro_batches";
-inline constexpr llvm::StringLiteral kMicroBatchAttrName = "alpa.micro_batch";
-inline constexpr llvm::StringLiteral kInputAttrName = "alpa.input";
-inline constexpr llvm::StringLiteral kOutputAttrName = "alpa.output";
-inline constexpr llvm::StringLiteral kTransferAttrName = "alpa.transfer";
-inline constexpr llvm::StringLiteral kLocalAttrName = "alpa.local";
-inline constexpr llvm::StringLiteral kAccumulatorAttrName = "alpa.accumulator";
+    AlpaDialect::MicroBatchesAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kMicroBatchAttrName =
+    AlpaDialect::MicroBatchAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kBatchAttrName =
+    AlpaDialect::BatchAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kInputAttrName =
+    AlpaDialect::InputAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kOutputAttrName =
+    AlpaDialect::OutputAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kTransferAttrName =
+    AlpaDialect::TransferAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kLocalAttrName =
+    AlpaDialect::LocalAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kAccumulatorAttrName =
+    AlpaDialect::AccumulatorAttrHelper::getNameStr();
+
+/// Values of `alpa.role`.
+inline constexpr llvm::StringLiteral kLeaderRole = "leader";
+inline constexpr llvm::StringLiteral kFollowerRole = "follower";
+inline constexpr llvm::StringLiteral kRematerializedRole = "rematerialized";
+inline constexpr llvm::StringLiteral kReplicatedRole = "replicated";
 
 } // namespace mlir::alpa
 

@@ -13,15 +13,20 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Alpa_Dialect : Dialect {
   let name = "alpa";
   let cppNamespace = "::mlir::alpa";
-  let summary = "Device meshes, shardings and resharding of tensors";
+  let summary = "Device meshes, sharding rules, plans and resharding of tensors";
   let description = [{
     A planned module keeps its global types. What the planner decided stands in
-    discardable attributes:
+    discardable attributes, of which the dialect knows the name, the type and
+    the place of each:
 
     - `alpa.mesh` on the module: the logical device mesh;
-    - `alpa.sharding` on arguments and results of the entry function;
+    - `alpa.rule` on operators: the loop nest, where the operator has none of
+      its own or where it is not to be split as freely as its own allows;
+    - `alpa.strategy` on operators: the mesh axes that split each loop;
     - `alpa.operands` and `alpa.results` on operators: one sharding per operand
-      (as the operator needs it) and per result (as the operator makes it);
+      (as the operator needs it) and per result (as the operator makes it), as
+      they follow from rule and strategy; `alpa-verify-plan` proves it;
+    - `alpa.sharding` on arguments and results of the entry function;
     - `alpa.alias` on an argument: the result that is its value in the next step;
     - `alpa.role`, `alpa.follows`: what operator merging found;
     - `alpa.trip_count` on operators with regions: how often each region runs
@@ -48,6 +53,29 @@ def Alpa_Dialect : Dialect {
       (one that another phase of the stage makes or needs), `alpa.accumulator`
       (what is joined over the micro-batches).
   }];
+  let discardableAttrs = (ins
+    "::mlir::alpa::MeshAttr":$mesh,
+    "::mlir::alpa::RuleAttr":$rule,
+    "::mlir::alpa::StrategyAttr":$strategy,
+    "::mlir::ArrayAttr":$operands,
+    "::mlir::ArrayAttr":$results,
+    "::mlir::alpa::ShardingAttr":$sharding,
+    "::mlir::IntegerAttr":$alias,
+    "::mlir::StringAttr":$role,
+    "::mlir::IntegerAttr":$follows,
+    "::mlir::IntegerAttr":$trip_count,
+    "::mlir::IntegerAttr":$barrier,
+    "::mlir::IntegerAttr":$layer,
+    "::mlir::IntegerAttr":$phase,
+    "::mlir::UnitAttr":$once,
+    "::mlir::IntegerAttr":$micro_batches,
+    "::mlir::IntegerAttr":$micro_batch,
+    "::mlir::IntegerAttr":$batch,
+    "::mlir::IntegerAttr":$input,
+    "::mlir::IntegerAttr":$output,
+    "::mlir::IntegerAttr":$transfer,
+    "::mlir::IntegerAttr":$local,
+    "::mlir::IntegerAttr":$accumulator);
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
@@ -112,6 +140,75 @@ def Alpa_ShardingAttr : Alpa_Attr<"Sharding", "sharding"> {
     }
     bool isReplicated() const { return getAxes().empty(); }
     bool hasPartial() const { return ::llvm::is_contained(getAxes(), int8_t(-2)); }
+  }];
+}
+
+def Alpa_RuleAttr : Alpa_Attr<"Rule", "rule"> {
+  let summary = "An operator as a loop nest: its sharding rule";
+  let description = [{
+    Per operand and result, in brackets, the factors (loops) that each dimension
+    is made of: one, several from major to minor in parentheses, or `1` for a
+    dimension that is the same on every device. In braces the factors with their
+    sizes, and with their kinds where they are not parallel: `replicated` (never
+    split), or the monoid that combines their iterations: `sum`, `product`,
+    `max`, `min`, `and`, `or`. A size that the shapes of the operator give may be
+    left out, and so may a parallel factor without a size.
+
+    Behind the braces, as far as there is something to say: `linear(...)`, a set
+    of operands such that the result is a partial sum if all of them are, and no
+    others (several sets may stand there; the empty one is that of a value that
+    is zero); `algebraic(...)`, such a set that holds for real numbers only:
+    shares of micro-batches go through it, shares of devices, whose rounding the
+    sum would not forgive, do not; `accumulators(...)`, operands that have to be partial where a `sum`
+    factor is split; `untouched_operands(...)` and `untouched_results(...)`,
+    which are not read or written as a whole; `flops`, of the whole operator.
+
+    Examples:
+    ```mlir
+    #alpa.rule<([i, k], [k, j]) -> ([i, j]) {k=sum}>
+    #alpa.rule<([a, b], [b, c]) -> ([a, c]) {a=8, b=16:sum, c=4}
+        linear(0) linear(1) flops=1024>
+    #alpa.rule<([a, b, 1]) -> ([(a b)]) {a=2, b=4}>
+    ```
+
+    **Constraints:**
+    - (C1) a factor is in a tensor at most once;
+    - (C2) a factor that is not replicated has a positive size, and is in every
+      result if it is parallel;
+    - (C3) a factor with a monoid is in an operand and in no result;
+    - (C4) sets of operands and results ascend and name those that are there;
+    - (C5) the number of operations is finite and not negative.
+  }];
+  let parameters = (ins
+    AttrParameter<"::mlir::alpa::ShardingRule", "the loop nest",
+                  "const ::mlir::alpa::ShardingRule &">:$rule);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Alpa_StrategyAttr : Alpa_Attr<"Strategy", "strategy"> {
+  let summary = "Which mesh axes split which loops of an operator";
+  let description = [{
+    Factors by the letters that the operator's rule is printed with, `linear(n)`
+    for the n-th of its `linear` and `algebraic` sets of operands; of each the
+    mesh axes that split its loop, or over which the operands of the set are
+    partial.
+
+    Examples: `#alpa.strategy<a=[0], c=[1, 2]>`, `#alpa.strategy<linear(0)=[1]>`,
+    and `#alpa.strategy<>` where every device does the same.
+
+    **Constraints:**
+    - (C1) an axis is used at most once, and there are 8 at most;
+    - (C2) the axes of one factor ascend: the lower axis is the major one.
+  }];
+  let parameters = (ins ArrayRefParameter<"int32_t">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// That of an assignment of mesh axes to factors.
+    static StrategyAttr getOf(::mlir::MLIRContext *context,
+                              ::llvm::ArrayRef<int> row);
+    /// The assignment, with an entry per axis of a mesh.
+    FactorRow getRow(unsigned numAxes) const;
   }];
 }
 

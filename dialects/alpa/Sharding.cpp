@@ -2,7 +2,6 @@
 
 #include "dialects/alpa/Sharding.h"
 
-#include "dialects/alpa/DataFlow.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mlir::alpa {
@@ -151,8 +150,14 @@ static ShardingAttr getEntry(Operation *op, StringRef name, unsigned index) {
   return dyn_cast<ShardingAttr>(shardings[index]);
 }
 
+ShardingAttr getReplicatedSharding(Value value) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return ShardingAttr::get(value.getContext(), tensor ? tensor.getRank() : 0,
+                           {});
+}
+
 /// What stands at an operand or a result of the operator that is on the edge.
-static ShardingAttr getEdgeSharding(Operation *op, const DataFlowEdge &edge) {
+static ShardingAttr getOuterSharding(Operation *op, const DataFlowEdge &edge) {
   for (OpOperand *source : edge.sources) {
     if (source->getOwner() == op) {
       return getEntry(op, kOperandsAttrName, source->getOperandNumber());
@@ -162,6 +167,17 @@ static ShardingAttr getEdgeSharding(Operation *op, const DataFlowEdge &edge) {
   return getEntry(op, kResultsAttrName, result.getResultNumber());
 }
 
+ShardingAttr getEdgeSharding(DataFlowOpInterface op, const DataFlowEdge &edge,
+                             bool isInside) {
+  ShardingAttr outer = getOuterSharding(op, edge);
+  if (!outer || !isInside || !edge.sliced) {
+    return outer;
+  }
+  return getShardingAttr(op->getContext(),
+                         dropDim(outer.getAxes(), *edge.sliced),
+                         outer.getRank() - 1);
+}
+
 /// Arguments of regions lie as their edge does; without one they are the same
 /// on every device.
 static ShardingAttr getRegionSharding(DataFlowOpInterface op,
@@ -169,18 +185,9 @@ static ShardingAttr getRegionSharding(DataFlowOpInterface op,
   if (!op->hasAttr(kOperandsAttrName)) {
     return {};
   }
-  auto tensor = dyn_cast<RankedTensorType>(argument.getType());
-  unsigned rank = tensor ? tensor.getRank() : 0;
   DataFlowEdge edge = op.getDataFlowEdge(argument);
-  if (!edge) {
-    return getShardingAttr(op->getContext(), {}, rank);
-  }
-  ShardingAttr outer = getEdgeSharding(op, edge);
-  if (!outer || !edge.sliced) {
-    return outer;
-  }
-  return getShardingAttr(op->getContext(),
-                         dropDim(outer.getAxes(), *edge.sliced), rank);
+  return edge ? getEdgeSharding(op, edge, /*isInside=*/true)
+              : getReplicatedSharding(argument);
 }
 
 ShardingAttr getSharding(Value value) {

@@ -9,6 +9,7 @@
 #define DIALECTS_ALPA_SHARDING_H
 
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/DataFlow.h"
 
 namespace mlir::alpa {
 
@@ -59,8 +60,21 @@ double getTensorBytes(Type type);
 /// there is none.
 ShardingAttr getSharding(Value value);
 
+/// The sharding of the values on an edge of a planned operator: of operands and
+/// results, or of their slices inside of regions. Null where there is none.
+ShardingAttr getEdgeSharding(DataFlowOpInterface op, const DataFlowEdge &edge,
+                             bool isInside);
+
+/// A value that is the same on every device.
+ShardingAttr getReplicatedSharding(Value value);
+
 /// The mesh of the module around `op`; null if there is none.
 MeshAttr getMesh(Operation *op);
+
+/// Emits an error unless a sharding has the rank of its tensor and, on the
+/// module's mesh, if it has one, uses axes that there are and divides it.
+LogicalResult verifySharding(Operation *op, const Twine &what,
+                             ShardingAttr sharding, RankedTensorType type);
 
 /// Required sharding of an operand; null where there is none.
 ShardingAttr getOperandSharding(OpOperand &operand);

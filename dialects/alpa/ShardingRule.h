@@ -12,8 +12,11 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include <optional>
+#include <string>
 
 namespace mlir::alpa {
 
@@ -32,11 +35,28 @@ enum class FactorKind {
 /// all-reduce right behind the operator.
 enum class ReductionKind { Sum, Product, Max, Min, And, Or };
 
+/// The size of a factor in a notation that leaves it to the operator's shapes.
+inline constexpr int64_t kUnknownSize = -1;
+
+/// What a factor is called where it has no name: a, b, ... z, f26, f27, ...
+std::string getFactorName(unsigned factor);
+
+/// The factor of such a name; none if it is none.
+std::optional<unsigned> findFactor(StringRef name);
+
 /// One loop of the nest; `size` is its global trip count.
 struct Factor {
   int64_t size;
   FactorKind kind;
   ReductionKind reduction = ReductionKind::Sum;
+
+  bool isSum() const {
+    return kind == FactorKind::Reduction && reduction == ReductionKind::Sum;
+  }
+  bool operator==(const Factor &other) const {
+    return size == other.size && kind == other.kind &&
+           reduction == other.reduction;
+  }
 };
 
 /// The factors that make up one dimension, major to minor. The product of
@@ -63,7 +83,8 @@ struct ShardingRule {
 
   /// Sets of operands in which the operator is linear: if all operands of one
   /// set are partial sums over an axis (and the others are not), then so is the
-  /// result. add: {{0, 1}}; multiply: {{0}, {1}}; negate: {{0}}.
+  /// result. add: {{0, 1}}; multiply: {{0}, {1}}; negate: {{0}}. The empty set
+  /// is that of a constant zero, which is a summand as it is: {{}}.
   SmallVector<SmallVector<unsigned, 2>, 2> linearOperands;
 
   /// Those of `linearOperands`, by number, that hold for real numbers only. In
@@ -83,6 +104,8 @@ struct ShardingRule {
     algebraicSets.push_back(linearOperands.size());
     linearOperands.emplace_back(operands);
   }
+  /// Whether a set of linear operands holds for real numbers only.
+  bool isAlgebraic(unsigned set) const;
 
   /// Floating-point operations of the whole, unsplit operator.
   double flops = 0;
@@ -103,9 +126,47 @@ struct ShardingRule {
   /// the same shape; operands of rank 0 are replicated.
   static ShardingRule pointwise(Operation *op);
 
-  /// Fails with a reason when sizes and indices do not fit `op`.
+  /// True if no loop can be split: nothing is known of the operator.
+  bool isReplicated() const;
+
+  /// True if this rule is `other` with fewer loops that are split and fewer
+  /// sets of linear operands: each of its strategies is one of `other`.
+  bool isRestrictionOf(const ShardingRule &other) const;
+
+  /// Gives factors without a size the one that the shapes of `op` imply; false
+  /// if some are left.
+  bool resolveSizes(Operation *op);
+
+  /// What is wrong with the rule whatever its operator is, by the constraints
+  /// of `#alpa.rule`; empty if nothing is.
+  std::string findFault() const;
+
+  /// Fails with a reason when the rule has a fault, or does not fit `op`.
   LogicalResult verify(Operation *op) const;
+
+  bool operator==(const ShardingRule &other) const;
+
+private:
+  /// True if each set of linear operands is one of `other`, for no more shares
+  /// than there.
+  bool hasLinearSetsOf(const ShardingRule &other) const;
 };
+
+llvm::hash_code hash_value(const ShardingRule &rule);
+
+/// Whether `+` on the type is the sum of which devices may hold shares:
+/// floats of 16 bits and more, complex numbers and integers, but not booleans
+/// and the very small types that have no collectives.
+bool isSummable(Type type);
+
+/// The axis splits no factor: every device does the same along it.
+inline constexpr int kNoFactor = -1;
+/// `kLinearSet - j`: the operands of `linearOperands[j]` are partial over the
+/// axis, and so is the result.
+inline constexpr int kLinearSet = -2;
+
+/// A strategy: one entry per mesh axis, a factor or one of the above.
+using FactorRow = SmallVector<int, 4>;
 
 /// How an operator takes part in operator merging (Alpa, section 4.2).
 enum class OperatorRole {
@@ -175,5 +236,26 @@ SmallVector<Value> cloneLocal(Operation *op, LocalContext &context);
 } // namespace mlir::alpa
 
 #include "dialects/alpa/ShardingRuleInterface.h.inc"
+
+namespace mlir::alpa {
+
+/// The rule of an operator: the one that it carries (`alpa.rule`), or else its
+/// own; none if it has neither.
+std::optional<ShardingRule> getShardingRule(Operation *op);
+
+/// Whether it has one.
+bool hasShardingRule(Operation *op);
+
+/// Its role in operator merging; one that only carries a rule leads.
+OperatorRole getOperatorRole(Operation *op);
+
+/// Whether its results depend on the device that runs it.
+bool isDeviceDependent(Operation *op);
+
+/// Its form for one device; of an operator that knows nothing of its loops
+/// itself, the same operator on blocks.
+FailureOr<SmallVector<Value>> localize(Operation *op, LocalContext &context);
+
+} // namespace mlir::alpa
 
 #endif // DIALECTS_ALPA_SHARDINGRULE_H

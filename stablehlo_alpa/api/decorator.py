@@ -14,7 +14,7 @@ from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.cluster import ClusterSpec, as_cluster
 from stablehlo_alpa.errors import MeshError, TraceError
-from stablehlo_alpa.frontend import BatchArguments, Function
+from stablehlo_alpa.frontend import BatchArguments, Function, KernelRule
 from stablehlo_alpa.frontend.function import name_of
 from stablehlo_alpa.layers import in_layers
 
@@ -42,6 +42,7 @@ def parallelize(
     static_argnums: int | Sequence[int] | None = ...,
     static_argnames: str | Iterable[str] | None = ...,
     batch_argnums: BatchArgnums = ...,
+    rules: Iterable[KernelRule] = ...,
 ) -> Parallelized[P, R]: ...
 
 
@@ -57,6 +58,7 @@ def parallelize(
     static_argnums: int | Sequence[int] | None = ...,
     static_argnames: str | Iterable[str] | None = ...,
     batch_argnums: BatchArgnums = ...,
+    rules: Iterable[KernelRule] = ...,
 ) -> Callable[[Callable[P, R]], Parallelized[P, R]]: ...
 
 
@@ -71,6 +73,7 @@ def parallelize(
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     batch_argnums: BatchArgnums = (),
+    rules: Iterable[KernelRule] = (),
 ) -> Any:
     """Parallelises a function of pytrees over devices.
 
@@ -93,6 +96,7 @@ def parallelize(
             to pytree prefixes of booleans (``{"batch": {"x": True, "table": False}}``); or such a
             prefix for each positional argument. By default those that are neither state (an
             argument with the structure and shapes of an output), scalars nor PRNG keys.
+        rules: how custom calls of the function can be split, before what `register_rule` says.
 
     Returns:
         a `Parallelized`, to be called as ``fun``.
@@ -123,6 +127,7 @@ def parallelize(
         cluster=None if described is not None else _ray(cluster),
         described=described,
         batches=BatchArguments.of(batch_argnums),
+        rules=tuple(rules),
     )
     _check_place(settings)
     _check_apart(donate_argnums, static_argnums, "numbers")

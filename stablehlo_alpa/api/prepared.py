@@ -146,4 +146,5 @@ class Prepared:
             self.kwargs,
             batches=self._settings.batches,
             num_micro_batches=self._settings.method.num_parts,
+            rules=self._settings.rules,
         )

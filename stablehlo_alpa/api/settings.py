@@ -13,7 +13,7 @@ from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
 from stablehlo_alpa.api.stages import Target, ThisProcess
 from stablehlo_alpa.cluster import ClusterSpec, cluster_of, cluster_of_devices
 from stablehlo_alpa.errors import MeshError
-from stablehlo_alpa.frontend import BatchArguments, TracedProgram
+from stablehlo_alpa.frontend import BatchArguments, KernelRule, TracedProgram
 from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import PlanOptions
@@ -33,6 +33,7 @@ class Settings:
         cluster: to run on instead.
         described: the cluster to plan for; its devices need not exist.
         batches: the arguments that hold a batch.
+        rules: of custom calls, before those that are registered.
     """
 
     method: Method
@@ -40,6 +41,7 @@ class Settings:
     cluster: RayCluster | None
     described: ClusterSpec | None
     batches: BatchArguments
+    rules: tuple[KernelRule, ...] = ()
 
     def __post_init__(self) -> None:
         if self.described is not None and self.method.device is not None:

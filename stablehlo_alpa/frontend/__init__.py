@@ -4,6 +4,7 @@ from stablehlo_alpa.frontend import versions as versions
 from stablehlo_alpa.frontend.argnums import positions
 from stablehlo_alpa.frontend.batch_arguments import BatchArguments
 from stablehlo_alpa.frontend.function import Argument, Function, abstract, name_of
+from stablehlo_alpa.frontend.rules import KernelRule, register_rule
 from stablehlo_alpa.frontend.state import state_pairs
 from stablehlo_alpa.frontend.trace import (
     TracedProgram,
@@ -17,12 +18,14 @@ __all__ = [
     "Argument",
     "BatchArguments",
     "Function",
+    "KernelRule",
     "TracedProgram",
     "TracedValue",
     "abstract",
     "check_supported",
     "name_of",
     "positions",
+    "register_rule",
     "state_pairs",
     "trace",
     "trace_function",

@@ -23,6 +23,7 @@ from stablehlo_alpa.frontend.callbacks import (
 )
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Argument, Function
+from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
 
@@ -152,6 +153,7 @@ def trace_function(
     *,
     batches: BatchArguments = BatchArguments(),  # noqa: B008
     num_micro_batches: int = 1,
+    rules: Sequence[KernelRule] = (),
 ) -> TracedProgram:
     """Traces a call of a function in the present context of jax.
 
@@ -162,10 +164,12 @@ def trace_function(
         batches: arguments that hold a batch; when empty, every argument that is neither state,
             scalar nor PRNG key.
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
+        rules: of custom calls, before those that are registered.
 
     Raises:
         TraceError: an argument is no array, a batch cannot be cut, the function has side effects
-            other than callbacks, or a dimension is not a number.
+            other than callbacks, a dimension is not a number, or a custom call does not fit its
+            rule.
     """
     call = _Call(function, *function.abstracted(args, kwargs))
     with paused_collection():
@@ -176,7 +180,8 @@ def trace_function(
             traced = call.trace()
         talk = CallbackExtraction(function.name, traced.jaxpr)
         check_supported(function.name, talk.closed, effects=talk.effects, allows_shard_map=True)
-        text = call.text(traced, talk)
+        known = {**registered_rules(), **{rule.target: rule for rule in rules}}
+        text = call.text(traced, talk, known)
     boundary = _boundary(function, traced, len(args), batches)
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     return TracedProgram(
@@ -211,7 +216,12 @@ class _Call:
     def trace(self) -> jax.stages.Traced:
         return self.function.trace(self.args, self.kwargs)
 
-    def text(self, traced: jax.stages.Traced, talk: CallbackExtraction) -> str:
+    def text(
+        self,
+        traced: jax.stages.Traced,
+        talk: CallbackExtraction,
+        rules: Mapping[str, KernelRule],
+    ) -> str:
         if talk.functions:
             types = [
                 jax.ShapeDtypeStruct(
@@ -222,7 +232,7 @@ class _Call:
             module = talk.lower(types).compiler_ir("stablehlo")
         else:
             module = self.function.lower(self.args, self.kwargs)
-        asm: str = module.operation.get_asm(
+        asm: str = with_rules(module, rules).operation.get_asm(
             print_generic_op_form=True, enable_debug_info=True, assume_verified=True
         )
         return asm

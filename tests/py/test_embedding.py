@@ -69,7 +69,9 @@ def test_the_page_on_adding_an_operator_has_the_loop_that_is_built() -> None:
     shown = code[code.index("/// `tiny.repeat") : code.index("\n#endif")]
     assert f"```c++\n{shown}```" in (ROOT / "docs/adding_an_op.md").read_text()
     assert len(shown.splitlines()) <= 40
-(prefix: Path, tmp_path: Path) -> None:
+
+
+def test_another_version_is_refused(prefix: Path, tmp_path: Path) -> None:
     config = next(prefix.rglob("StablehloAlpaConfig.cmake"))
     before = config.read_text()
     config.write_text(re.sub(r'(_MLIR_VERSION) "[^"]*"', r'\1 "21.0.0"', before))

@@ -67,7 +67,8 @@ ShardingRule getApproxTopKRule(CustomCallOp call) {
   return builder.finish();
 }
 
-/// Leading dimensions of all tensors are one batch; scalars belong to no batch.
+/// Leading dimensions of all tensors are one batch; operands that are scalars
+/// belong to none, and a result that is one is made of the whole batch.
 ShardingRule getBatchRule(CustomCallOp call, int64_t numBatchDims) {
   RuleBuilder builder(call);
   for (int64_t dim = 0; dim < numBatchDims; ++dim) {
@@ -78,9 +79,7 @@ ShardingRule getBatchRule(CustomCallOp call, int64_t numBatchDims) {
       }
     }
     for (unsigned i = 0; i < call->getNumResults(); ++i) {
-      if (builder.getResultRank(i) > 0) {
-        builder.appendResult(i, dim, batch);
-      }
+      builder.appendResult(i, dim, batch);
     }
   }
   return builder.finish();

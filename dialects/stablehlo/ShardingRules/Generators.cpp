@@ -7,6 +7,7 @@
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
+#include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -69,7 +70,16 @@ struct IotaRule : RuleModel<IotaRule, IotaOp> {
 
 struct ConstantRule : RuleModel<ConstantRule, ConstantOp> {
   ShardingRule getShardingRule(Operation *op) const {
-    return getSplat(op) ? getParallelRule(op) : ShardingRule::replicated(op);
+    if (!getSplat(op)) {
+      return ShardingRule::replicated(op);
+    }
+    ShardingRule rule = getParallelRule(op);
+    if (isKnownZero(op->getResult(0)) &&
+        isSummable(op->getResult(0).getType())) {
+      // A summand as it is.
+      rule.addLinear({});
+    }
+    return rule;
   }
   OperatorRole getOperatorRole(Operation *) const {
     return OperatorRole::Rematerialized;

@@ -183,18 +183,6 @@ OperatorRole stablehlo::getRoleOf(const ShardingRule &rule) {
                                    : OperatorRole::Follower;
 }
 
-bool stablehlo::isSummable(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  if (auto complexType = dyn_cast<ComplexType>(element)) {
-    element = complexType.getElementType();
-  }
-  if (isa<FloatType>(element)) {
-    return element.getIntOrFloatBitWidth() >= 16;
-  }
-  auto integer = dyn_cast<IntegerType>(element);
-  return integer && integer.getWidth() >= 8;
-}
-
 bool stablehlo::keepsShares(Type from, Type to) {
   Type source = getElementTypeOrSelf(from);
   Type target = getElementTypeOrSelf(to);

@@ -79,10 +79,7 @@ bool hasReplicatedFactor(const alpa::ShardingRule &rule);
 /// `Leader` if the rule has a replicated factor, else `Follower`.
 alpa::OperatorRole getRoleOf(const alpa::ShardingRule &rule);
 
-/// Whether `+` on the type is the sum of which devices may hold shares:
-/// floats of 16 bits and more, complex numbers and integers, but not booleans
-/// and the very small types that have no collectives.
-bool isSummable(Type type);
+using alpa::isSummable;
 
 /// Whether shares of a sum of type `from` are, as they stand, shares of the sum
 /// in type `to`: the types are equal, or floating-point and `to` has every
@@ -94,8 +91,8 @@ bool keepsShares(Type from, Type to);
 double getNumElements(Value value);
 double getNumElements(Type type);
 
-/// Whether a reducer with some initial values combines single elements. One that
-/// combines whole tensors fixes their sizes.
+/// Whether a reducer with some initial values combines single elements. One
+/// that combines whole tensors fixes their sizes.
 bool combinesElements(ValueRange inits);
 
 /// The monoid of a reducer with two arguments: the body is a single operation

@@ -13,13 +13,13 @@ func.func @dot_general_of_two_contracted(%a: tensor<2x3x5xf32>, %b: tensor<3x2x7
 }
 
 func.func @widening_is_not_linear(%a: tensor<4x8xi8>, %b: tensor<8x2xi8>) -> tensor<4x2xi32> {
-  // expected-remark @below {{([a, c], [c, b]) -> ([a, b]) {a=4, b=2, c=8:sum} leader}}
+  // expected-remark @below {{#alpa.rule<([a, c], [c, b]) -> ([a, b]) {a=4, b=2, c=8:sum} flops=128> leader}}
   %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x8xi8>, tensor<8x2xi8>) -> tensor<4x2xi32>
   return %0 : tensor<4x2xi32>
 }
 
 func.func @boolean_dot(%a: tensor<4x8xi1>, %b: tensor<8x2xi1>) -> tensor<4x2xi1> {
-  // expected-remark @below {{([a, c], [c, b]) -> ([a, b]) {a=4, b=2, c=8:replicated} leader}}
+  // expected-remark @below {{#alpa.rule<([a, c], [c, b]) -> ([a, b]) {a=4, b=2, c=8:replicated} flops=128> leader}}
   %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x8xi1>, tensor<8x2xi1>) -> tensor<4x2xi1>
   return %0 : tensor<4x2xi1>
 }

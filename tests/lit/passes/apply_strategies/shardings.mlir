@@ -1,5 +1,5 @@
-// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-apply-strategies{mesh=x:2,y:2 solution=0})' | FileCheck %s --check-prefix=WHOLE
-// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-apply-strategies{mesh=x:2,y:2 solution=1})' | FileCheck %s --check-prefix=SPLIT
+// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-choose-strategies{mesh=x:2,y:2 solution=0},alpa-apply-strategies)' | FileCheck %s --check-prefix=WHOLE
+// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-choose-strategies{mesh=x:2,y:2 solution=1},alpa-apply-strategies)' | FileCheck %s --check-prefix=SPLIT
 
 // The argument's strategy is the operator's that follows it; the broadcast constant is made in the
 // sharding in which it is needed.

@@ -1,4 +1,4 @@
-// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-apply-strategies{mesh=x:2 solution=99})' -verify-diagnostics
+// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-choose-strategies{mesh=x:2 solution=99})' -verify-diagnostics
 
 // expected-error @below {{solution chooses strategy 99 of node 0}}
 module {

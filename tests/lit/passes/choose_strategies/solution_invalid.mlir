@@ -1,4 +1,4 @@
-// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-apply-strategies{mesh=x:2 solution=0,0})' -verify-diagnostics
+// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-choose-strategies{mesh=x:2 solution=0,0})' -verify-diagnostics
 
 // expected-error @below {{solution has 2 entries, the graph has 1 nodes}}
 module {

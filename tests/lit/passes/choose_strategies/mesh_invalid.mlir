@@ -1,4 +1,4 @@
-// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-apply-strategies{mesh=x solution=0})' -verify-diagnostics
+// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(alpa-merge-operators,alpa-choose-strategies{mesh=x solution=0})' -verify-diagnostics
 
 // expected-error @below {{mesh axis 'x' is not of the form name:size}}
 module {

@@ -1,0 +1,47 @@
+//===- OperatorRule.cpp - The rule that an operator has -------------------===//
+//
+// An operator may carry a rule. It stands for its own, of which it then is a
+// restriction, unless the operator knows nothing of its loops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/ShardingRule.h"
+
+namespace mlir::alpa {
+
+std::optional<ShardingRule> getShardingRule(Operation *op) {
+  if (auto carried = op->getAttrOfType<RuleAttr>(kRuleAttrName)) {
+    ShardingRule rule = carried.getRule();
+    // Without sizes it does not fit, as verification of `op` says.
+    return rule.resolveSizes(op) ? rule : ShardingRule::replicated(op);
+  }
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  return interface ? std::optional(interface.getShardingRule()) : std::nullopt;
+}
+
+bool hasShardingRule(Operation *op) {
+  return isa<ShardingRuleOpInterface>(op) ||
+         op->hasAttrOfType<RuleAttr>(kRuleAttrName);
+}
+
+OperatorRole getOperatorRole(Operation *op) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  return interface ? interface.getOperatorRole() : OperatorRole::Leader;
+}
+
+bool isDeviceDependent(Operation *op) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  return interface && interface.isDeviceDependent();
+}
+
+FailureOr<SmallVector<Value>> localize(Operation *op, LocalContext &context) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  bool isCarried = op->hasAttrOfType<RuleAttr>(kRuleAttrName);
+  if (!interface || (isCarried && interface.getShardingRule().isReplicated())) {
+    return cloneLocal(op, context);
+  }
+  return interface.localize(context);
+}
+
+} // namespace mlir::alpa
