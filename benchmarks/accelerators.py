@@ -109,6 +109,10 @@ class Outcome:
         return [row for row in found if row is not None]
 
 
+class NoWitnessError(Exception):
+    """XLA's compiler does not take a model from its own partitioner either."""
+
+
 @dataclass(frozen=True)
 class Witness:
     """XLA's compiler for a kind of device.
@@ -124,15 +128,23 @@ class Witness:
     say: Callable[[str], None]
 
     def outcomes(self, model: str) -> list[Outcome]:
-        """A model on one mesh, and the two meshes of its pipeline."""
+        """A model on one mesh, and the two meshes of its pipeline.
+
+        Raises:
+            NoWitnessError: the compiler has a fault at this model.
+            WitnessError: it refuses what we lower.
+        """
         case = importlib.import_module(f"models.{model}").make()
         return [self.one_mesh(model, case), *self.pipeline(model, case)]
 
     def one_mesh(self, model: str, case: TrainCase) -> Outcome:
         """The searched plan on one mesh, by our lowering and by Shardy."""
         plan = _plan(case, stablehlo_alpa.ShardParallel(mesh_shape=MESH_SHAPE))
+        try:
+            shardy = compiled_claims(self.examine(plan.partitioned("shardy")), 0)
+        except WitnessError as error:
+            raise NoWitnessError(f"by Shardy: {error}") from error
         (mesh,) = check_plan(plan, self.examine(plan.runtime)).meshes
-        shardy = compiled_claims(self.examine(plan.partitioned("shardy")), 0)
         return Outcome(model, mesh.compiled, {"plan": self.planned(mesh), "Shardy": shardy})
 
     def pipeline(self, model: str, case: TrainCase) -> list[Outcome]:
@@ -198,6 +210,10 @@ def _cells(one: Outcome, target: str, quantity: Quantity) -> list[str]:
     return cells
 
 
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
 def main() -> int:
     """Prints a table per target, then what failed; the status is 1 where something did."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -212,11 +228,14 @@ def main() -> int:
 
     rows: list[report.Row] = []
     failed: list[str] = []
+    skipped: list[str] = []
     for target in options.targets:
         witness, outcomes = Witness(target, options.cache, log.log), []
         for model in models:
             try:
                 outcomes += witness.outcomes(model)
+            except NoWitnessError as error:
+                skipped.append(f"{model} on {target} cannot be told, {_first_line(error)}")
             except WitnessError as error:
                 failed.append(f"{model} on {target}: {error}")
         console.print(table_of(target, outcomes))
@@ -226,6 +245,8 @@ def main() -> int:
         for row in rows
         if not row.holds
     ]
+    for text in skipped:
+        console.print(text, style="yellow", markup=False)
     for text in failed:
         console.print(text, style="red", markup=False)
     if options.json is not None:
