@@ -34,7 +34,7 @@ FailureOr<MeshAttr> getPlannedMesh(ModuleOp module) {
     return mesh;
   }
   return module.emitError()
-         << "has no '" << kMeshAttrName << "': run alpa-apply-strategies first";
+         << "has no '" << kMeshAttrName << "': run alpa-choose-strategies first";
 }
 
 FailureOr<MeshAttr> parseMesh(MLIRContext *context, ArrayRef<std::string> axes,

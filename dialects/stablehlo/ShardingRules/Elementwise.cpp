@@ -100,15 +100,20 @@ struct BitcastConvertRule : RuleModel<BitcastConvertRule, BitcastConvertOp> {
   }
 };
 
-/// Every value goes through on its own.
+/// A value goes through as it is. Several wait for each other and have no loops
+/// in common: operator merging takes them apart before they are split.
 struct OptimizationBarrierRule
     : RuleModel<OptimizationBarrierRule, OptimizationBarrierOp> {
   ShardingRule getShardingRule(Operation *op) const {
+    if (op->getNumOperands() != 1) {
+      return ShardingRule::replicated(op);
+    }
     RuleBuilder builder(op);
-    for (unsigned i = 0; i < op->getNumResults(); ++i) {
-      for (int64_t dim = 0; dim < builder.getResultRank(i); ++dim) {
-        builder.share(i, dim, i, dim);
-      }
+    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
+      builder.share(0, dim, 0, dim);
+    }
+    if (isSummable(op->getResult(0).getType())) {
+      builder.getRule().linearOperands.push_back({0});
     }
     return builder.finish();
   }

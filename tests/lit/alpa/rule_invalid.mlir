@@ -106,7 +106,7 @@ func.func @no_sums(%a: tensor<8x4xi1>) -> tensor<8xi1> {
 // -----
 
 func.func @own_rule(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
-  // expected-error @below {{'alpa.rule' allows what the operator's own rule does not: it may only replicate factors and leave out linear operands of #alpa.rule<([a, b]) -> ([b, a])}}
+  // expected-error @below {{'alpa.rule' allows what the operator's own rule does not: it may only replicate factors and leave out linear operands of #alpa.rule<([b, a]) -> ([a, b])}}
   %0 = stablehlo.transpose %a, dims = [1, 0] {alpa.rule = #alpa.rule<([a, b]) -> ([a, b])>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }

@@ -3,7 +3,7 @@
 // What can be asked about a planned module, in arrays.
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func public @main(%x: tensor<8x16xf32> {alpa.sharding = #alpa.sharding<S0R>}, %w: tensor<16x4xf32> {alpa.sharding = #alpa.sharding<RR>}) -> (tensor<8x4xf32> {alpa.sharding = #alpa.sharding<RR>}) {
-    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<RR>], alpa.results = [#alpa.sharding<S0R>]} : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<RR>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<a=[0]>} : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
     %1 = alpa.reshard %0 from <S0R> to <RR> : tensor<8x4xf32>
     "func.return"(%1) {alpa.operands = [#alpa.sharding<RR>], alpa.results = []} : (tensor<8x4xf32>) -> ()
   }

@@ -1,7 +1,7 @@
 // RUN: stablehlo-alpa-opt %s -alpa-print-sharding-rules -verify-diagnostics -o /dev/null
 
 func.func @sum(%a: tensor<4x8xf32>, %init: tensor<f32>) -> tensor<4xf32> {
-  // expected-remark @below {{([a, b], []) -> ([a]) {a=4, b=8:sum} follower linear(0, 1)}}
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a]) {a=4, b=8:sum} linear(0, 1) flops=32> follower}}
   %0 = "stablehlo.reduce"(%a, %init) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     // expected-remark @below {{follower}}
@@ -14,7 +14,7 @@ func.func @sum(%a: tensor<4x8xf32>, %init: tensor<f32>) -> tensor<4xf32> {
 func.func @sum_from_zero(%a: tensor<4x8xf32>) -> tensor<4xf32> {
   // expected-remark @below {{rematerialized}}
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  // expected-remark @below {{([a, b], []) -> ([a]) {a=4, b=8:sum} follower linear(0, 1) linear(0)}}
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a]) {a=4, b=8:sum} linear(0, 1) linear(0) flops=32> follower}}
   %0 = "stablehlo.reduce"(%a, %zero) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     // expected-remark @below {{follower}}
@@ -25,7 +25,7 @@ func.func @sum_from_zero(%a: tensor<4x8xf32>) -> tensor<4xf32> {
 }
 
 func.func @maximum(%a: tensor<4x8xf32>, %init: tensor<f32>) -> tensor<8xf32> {
-  // expected-remark @below {{([a, b], []) -> ([b]) {a=4:max, b=8} follower}}
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([b]) {a=4:max, b=8} flops=32> follower}}
   %0 = "stablehlo.reduce"(%a, %init) <{dimensions = array<i64: 0>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     // expected-remark @below {{follower}}
@@ -36,7 +36,7 @@ func.func @maximum(%a: tensor<4x8xf32>, %init: tensor<f32>) -> tensor<8xf32> {
 }
 
 func.func @any(%a: tensor<4x8xi1>, %init: tensor<i1>) -> tensor<i1> {
-  // expected-remark @below {{([a, b], []) -> ([]) {a=4:or, b=8:or} follower}}
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([]) {a=4:or, b=8:or} flops=32> follower}}
   %0 = "stablehlo.reduce"(%a, %init) <{dimensions = array<i64: 0, 1>}> ({
   ^bb0(%x: tensor<i1>, %y: tensor<i1>):
     // expected-remark @below {{follower}}
@@ -47,7 +47,7 @@ func.func @any(%a: tensor<4x8xi1>, %init: tensor<i1>) -> tensor<i1> {
 }
 
 func.func @two_operands(%a: tensor<4x8xf32>, %b: tensor<4x8xi32>, %f: tensor<f32>, %i: tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>) {
-  // expected-remark @below {{([a, b], [a, b], [], []) -> ([a], [a]) {a=4, b=8:replicated} follower}}
+  // expected-remark @below {{#alpa.rule<([a, b], [a, b], [], []) -> ([a], [a]) {a=4, b=8:replicated} flops=64> follower}}
   %0:2 = "stablehlo.reduce"(%a, %b, %f, %i) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<f32>, %n: tensor<i32>, %y: tensor<f32>, %m: tensor<i32>):
     // expected-remark @below {{follower}}
@@ -60,7 +60,7 @@ func.func @two_operands(%a: tensor<4x8xf32>, %b: tensor<4x8xi32>, %f: tensor<f32
 }
 
 func.func @cumulative_sum(%a: tensor<4x8xf32>, %init: tensor<f32>) -> tensor<4x8xf32> {
-  // expected-remark @below {{([a, b], []) -> ([a, c]) {a=4, b=8:replicated, c=8:replicated} leader}}
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a, c]) {a=4, b=8:replicated, c=8:replicated} flops=256> leader}}
   %0 = "stablehlo.reduce_window"(%a, %init) <{padding = dense<[[0, 0], [7, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 8>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     // expected-remark @below {{follower}}
@@ -71,7 +71,7 @@ func.func @cumulative_sum(%a: tensor<4x8xf32>, %init: tensor<f32>) -> tensor<4x8
 }
 
 func.func @gradient_of_pooling(%a: tensor<4x8xf32>, %s: tensor<4x4xf32>, %init: tensor<f32>) -> tensor<4x8xf32> {
-  // expected-remark @below {{([a, b], [a, c], []) -> ([a, d]) {a=4, b=8:replicated, c=4:replicated, d=8:replicated} leader}}
+  // expected-remark @below {{#alpa.rule<([a, b], [a, c], []) -> ([a, d]) {a=4, b=8:replicated, c=4:replicated, d=8:replicated} flops=32> leader}}
   %0 = "stablehlo.select_and_scatter"(%a, %s, %init) <{padding = dense<0> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 2>, window_strides = array<i64: 1, 2>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     // expected-remark @below {{follower}}
@@ -87,7 +87,7 @@ func.func @gradient_of_pooling(%a: tensor<4x8xf32>, %s: tensor<4x4xf32>, %init: 
 }
 
 func.func @sort(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-remark @below {{([a, b]) -> ([a, b]) {a=4, b=8:replicated} leader}}
+  // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, b]) {a=4, b=8:replicated} flops=96> leader}}
   %0 = "stablehlo.sort"(%a) <{dimension = 1 : i64, is_stable = true}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     // expected-remark @below {{follower}}
@@ -98,7 +98,7 @@ func.func @sort(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
 }
 
 func.func @top_k(%a: tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>) {
-  // expected-remark @below {{([a, b]) -> ([a, c], [a, d]) {a=4, b=8:replicated, c=3:replicated, d=3:replicated} leader}}
+  // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, c], [a, d]) {a=4, b=8:replicated, c=3:replicated, d=3:replicated} flops=96> leader}}
   %0:2 = chlo.top_k(%a, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)
   return %0#0, %0#1 : tensor<4x3xf32>, tensor<4x3xi32>
 }

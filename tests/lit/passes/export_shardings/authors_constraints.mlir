@@ -8,7 +8,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2, "y"=2]>} {
     // CHECK: %[[C:.*]] = "sdy.sharding_constraint"(%[[X]]) {{.*}}[{"y"}, {}]>
     // CHECK-NOT: alpa.constrain
     %0 = alpa.reshard %x from <S0R> to <S1R> : tensor<8x4xf32>
-    %1 = alpa.constrain %0 [["y"], []] {alpa.operands = [#alpa.sharding<S1R>], alpa.results = [#alpa.sharding<S1R>]} : tensor<8x4xf32>
+    %1 = alpa.constrain %0 [["y"], []] {alpa.operands = [#alpa.sharding<S1R>], alpa.results = [#alpa.sharding<S1R>], alpa.strategy = #alpa.strategy<a=[1]>} : tensor<8x4xf32>
     // CHECK: return %[[C]]
     return %1 : tensor<8x4xf32>
   }

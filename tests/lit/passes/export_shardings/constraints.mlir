@@ -24,9 +24,9 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2, "y"=4]>} {
   // GSPMD: %[[D:.*]] = stablehlo.dot_general
   // GSPMD: stablehlo.custom_call @Sharding(%[[D]]) {mhlo.sharding = "{devices=[2,1,4]<=[8] last_tile_dim_replicate}"}
   func.func @main(%x: tensor<8x16xf32> {alpa.sharding = #alpa.sharding<S0S1>}, %w: tensor<16x4xf32> {alpa.sharding = #alpa.sharding<S1R>}) -> (tensor<8x4xf32> {alpa.sharding = #alpa.sharding<S0R>}) {
-    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] {alpa.operands = [#alpa.sharding<S0S1>, #alpa.sharding<S1R>], alpa.results = [#alpa.sharding<S0RP1>]} : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] {alpa.operands = [#alpa.sharding<S0S1>, #alpa.sharding<S1R>], alpa.results = [#alpa.sharding<S0RP1>], alpa.strategy = #alpa.strategy<a=[0], c=[1]>} : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
     %1 = alpa.reshard %0 from <S0RP1> to <S0R> : tensor<8x4xf32>
-    %2 = stablehlo.tanh %1 {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>]} : tensor<8x4xf32>
+    %2 = stablehlo.tanh %1 {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<a=[0]>} : tensor<8x4xf32>
     "func.return"(%2) {alpa.operands = [#alpa.sharding<S0R>], alpa.results = []} : (tensor<8x4xf32>) -> ()
   }
 }

@@ -1,4 +1,4 @@
-// RUN: stablehlo-alpa-opt %s -alpa-import-rules -verify-diagnostics | FileCheck %s
+// RUN: stablehlo-alpa-opt %s -allow-unregistered-dialect -alpa-import-rules -verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: @kinds
 func.func @kinds(%a: tensor<8x16x3xf32>, %b: tensor<16x4xf32>) -> tensor<8x4x5xf32> {

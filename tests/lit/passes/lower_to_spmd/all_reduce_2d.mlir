@@ -4,7 +4,7 @@
 // CHECK: "stablehlo.add"
 // CHECK: (tensor<8x16xf32>) -> tensor<8x16xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2, "y"=4]>} {
-  func.func @main(%a: tensor<8x16xf32> {alpa.sharding = #alpa.sharding<RR>}) -> tensor<8x16xf32> {
+  func.func @main(%a: tensor<8x16xf32> {alpa.local = 0 : i64, alpa.sharding = #alpa.sharding<RRP1>}) -> (tensor<8x16xf32> {alpa.sharding = #alpa.sharding<RR>}) {
     %0 = alpa.reshard %a from <RRP1> to <RR> : tensor<8x16xf32>
     return %0 : tensor<8x16xf32>
   }

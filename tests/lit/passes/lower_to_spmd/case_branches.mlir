@@ -13,7 +13,7 @@
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%i: tensor<i32> {alpa.sharding = #alpa.sharding<>}, %x: tensor<4x8xf32> {alpa.sharding = #alpa.sharding<S0R>}) -> (tensor<4x8xf32> {alpa.sharding = #alpa.sharding<S0R>}) {
     %0 = "stablehlo.case"(%i) ({
-      %1 = stablehlo.sine %x {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>]} : tensor<4x8xf32>
+      %1 = stablehlo.sine %x {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<a=[0]>} : tensor<4x8xf32>
       stablehlo.return %1 {alpa.operands = [#alpa.sharding<S0R>], alpa.results = []} : tensor<4x8xf32>
     }, {
       stablehlo.return %x {alpa.operands = [#alpa.sharding<S0R>], alpa.results = []} : tensor<4x8xf32>

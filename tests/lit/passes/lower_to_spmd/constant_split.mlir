@@ -7,7 +7,7 @@
 // CHECK: return [[C]] : tensor<2xi32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main() -> (tensor<4xi32> {alpa.sharding = #alpa.sharding<S0>}) {
-    %0 = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<S0>]} dense<7> : tensor<4xi32>
+    %0 = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<S0>], alpa.strategy = #alpa.strategy<a=[0]>} dense<7> : tensor<4xi32>
     return {alpa.operands = [#alpa.sharding<S0>], alpa.results = []} %0 : tensor<4xi32>
   }
 }

@@ -7,7 +7,7 @@
 // CHECK: return [[V0]] : tensor<2x6x6x4xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2, "y"=2]>} {
   func.func @main(%x: tensor<4x8x8x4xf32> {alpa.sharding = #alpa.sharding<S0RRR>}, %k: tensor<3x3x4x8xf32> {alpa.sharding = #alpa.sharding<RRRS1>}) -> (tensor<4x6x6x8xf32> {alpa.sharding = #alpa.sharding<S0RRS1>}) {
-    %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {alpa.operands = [#alpa.sharding<S0RRR>, #alpa.sharding<RRRS1>], alpa.results = [#alpa.sharding<S0RRS1>], batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<4x8x8x4xf32>, tensor<3x3x4x8xf32>) -> tensor<4x6x6x8xf32>
+    %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {alpa.operands = [#alpa.sharding<S0RRR>, #alpa.sharding<RRRS1>], alpa.results = [#alpa.sharding<S0RRS1>], alpa.strategy = #alpa.strategy<a=[0], b=[1]>, batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<4x8x8x4xf32>, tensor<3x3x4x8xf32>) -> tensor<4x6x6x8xf32>
     return {alpa.operands = [#alpa.sharding<S0RRS1>], alpa.results = []} %0 : tensor<4x6x6x8xf32>
   }
 }

@@ -13,8 +13,8 @@
 // CHECK: return [[V2]] : tensor<4x8xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<4x8xf32> {alpa.sharding = #alpa.sharding<RR>}, %up: tensor<8x16xf32> {alpa.sharding = #alpa.sharding<RS0>}, %down: tensor<16x8xf32> {alpa.sharding = #alpa.sharding<S0R>}) -> (tensor<4x8xf32> {alpa.sharding = #alpa.sharding<RR>}) {
-    %0 = stablehlo.dot_general %x, %up, contracting_dims = [1] x [0] {alpa.operands = [#alpa.sharding<RR>, #alpa.sharding<RS0>], alpa.results = [#alpa.sharding<RS0>]} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
-    %1 = stablehlo.dot_general %0, %down, contracting_dims = [1] x [0] {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<S0R>], alpa.results = [#alpa.sharding<RRP0>]} : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32>
+    %0 = stablehlo.dot_general %x, %up, contracting_dims = [1] x [0] {alpa.operands = [#alpa.sharding<RR>, #alpa.sharding<RS0>], alpa.results = [#alpa.sharding<RS0>], alpa.strategy = #alpa.strategy<b=[0]>} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+    %1 = stablehlo.dot_general %0, %down, contracting_dims = [1] x [0] {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<S0R>], alpa.results = [#alpa.sharding<RRP0>], alpa.strategy = #alpa.strategy<c=[0]>} : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32>
     %2 = alpa.reshard %1 from <RRP0> to <RR> : tensor<4x8xf32>
     return {alpa.operands = [#alpa.sharding<RR>], alpa.results = []} %2 : tensor<4x8xf32>
   }

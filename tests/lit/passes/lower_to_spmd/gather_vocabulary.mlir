@@ -34,7 +34,7 @@
 // CHECK: return [[V15]] : tensor<6x4xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%table: tensor<8x4xf32> {alpa.sharding = #alpa.sharding<S0R>}, %i: tensor<6x1xi32> {alpa.sharding = #alpa.sharding<RR>}) -> (tensor<6x4xf32> {alpa.sharding = #alpa.sharding<RR>}) {
-    %0 = "stablehlo.gather"(%table, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}> {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<RR>], alpa.results = [#alpa.sharding<RRP0>]} : (tensor<8x4xf32>, tensor<6x1xi32>) -> tensor<6x4xf32>
+    %0 = "stablehlo.gather"(%table, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}> {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<RR>], alpa.results = [#alpa.sharding<RRP0>], alpa.strategy = #alpa.strategy<b=[0]>} : (tensor<8x4xf32>, tensor<6x1xi32>) -> tensor<6x4xf32>
     %1 = alpa.reshard %0 from <RRP0> to <RR> : tensor<6x4xf32>
     return {alpa.operands = [#alpa.sharding<RR>], alpa.results = []} %1 : tensor<6x4xf32>
   }

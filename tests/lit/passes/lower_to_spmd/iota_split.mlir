@@ -16,8 +16,8 @@
 // CHECK: return [[V6]], [[V7]] : tensor<4x4xi32>, tensor<4x4xi32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main() -> (tensor<4x8xi32> {alpa.sharding = #alpa.sharding<RS0>}, tensor<4x8xi32> {alpa.sharding = #alpa.sharding<RS0>}) {
-    %0 = stablehlo.iota dim = 1 {alpa.operands = [], alpa.results = [#alpa.sharding<RS0>]} : tensor<4x8xi32>
-    %1 = stablehlo.iota dim = 0 {alpa.operands = [], alpa.results = [#alpa.sharding<RS0>]} : tensor<4x8xi32>
+    %0 = stablehlo.iota dim = 1 {alpa.operands = [], alpa.results = [#alpa.sharding<RS0>], alpa.strategy = #alpa.strategy<b=[0]>} : tensor<4x8xi32>
+    %1 = stablehlo.iota dim = 0 {alpa.operands = [], alpa.results = [#alpa.sharding<RS0>], alpa.strategy = #alpa.strategy<b=[0]>} : tensor<4x8xi32>
     return {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<RS0>], alpa.results = []} %0, %1 : tensor<4x8xi32>, tensor<4x8xi32>
   }
 }

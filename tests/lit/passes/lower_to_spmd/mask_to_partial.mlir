@@ -16,7 +16,7 @@
 // CHECK: [[V6:%[a-z0-9_]+]] = stablehlo.select [[V4]], %[[ARG0]], [[V5]] : tensor<i1>, tensor<4xf32>
 // CHECK: return [[V6]] : tensor<4xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
-  func.func @main(%x: tensor<4xf32> {alpa.sharding = #alpa.sharding<R>}) -> (tensor<4xf32> {alpa.sharding = #alpa.sharding<RP0>}) {
+  func.func @main(%x: tensor<4xf32> {alpa.sharding = #alpa.sharding<R>}) -> (tensor<4xf32> {alpa.local = 0 : i64, alpa.sharding = #alpa.sharding<RP0>}) {
     %0 = alpa.reshard %x from <R> to <RP0> : tensor<4xf32>
     return {alpa.operands = [#alpa.sharding<RP0>], alpa.results = []} %0 : tensor<4xf32>
   }

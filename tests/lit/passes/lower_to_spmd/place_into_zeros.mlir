@@ -13,7 +13,7 @@
 // CHECK: [[V5:%[a-z0-9_]+]] = stablehlo.dynamic_update_slice [[V0]], %[[ARG0]], [[V4]] : (tensor<4xf32>, tensor<2xf32>, tensor<i32>) -> tensor<4xf32>
 // CHECK: return [[V5]] : tensor<4xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
-  func.func @main(%x: tensor<4xf32> {alpa.sharding = #alpa.sharding<S0>}) -> (tensor<4xf32> {alpa.sharding = #alpa.sharding<RP0>}) {
+  func.func @main(%x: tensor<4xf32> {alpa.sharding = #alpa.sharding<S0>}) -> (tensor<4xf32> {alpa.local = 0 : i64, alpa.sharding = #alpa.sharding<RP0>}) {
     %0 = alpa.reshard %x from <S0> to <RP0> : tensor<4xf32>
     return {alpa.operands = [#alpa.sharding<RP0>], alpa.results = []} %0 : tensor<4xf32>
   }

@@ -1,6 +1,6 @@
 // RUN: stablehlo-alpa-opt %s -split-input-file -verify-diagnostics -allow-unregistered-dialect -alpa-lower-to-spmd
 
-// expected-error @below {{has no 'alpa.mesh': run alpa-apply-strategies first}}
+// expected-error @below {{has no 'alpa.mesh': run alpa-choose-strategies first}}
 module {
   func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
     return %x : tensor<8xf32>

@@ -13,8 +13,8 @@
 // CHECK: return [[V1]] : tensor<4xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<4x8xf32> {alpa.sharding = #alpa.sharding<RS0>}) -> (tensor<4xf32> {alpa.sharding = #alpa.sharding<R>}) {
-    %c = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>]} dense<0xFF800000> : tensor<f32>
-    %0 = stablehlo.reduce(%x init: %c) applies stablehlo.maximum across dimensions = [1] {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<R>]} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    %c = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>], alpa.strategy = #alpa.strategy<>} dense<0xFF800000> : tensor<f32>
+    %0 = stablehlo.reduce(%x init: %c) applies stablehlo.maximum across dimensions = [1] {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<R>], alpa.strategy = #alpa.strategy<b=[0]>} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
     return {alpa.operands = [#alpa.sharding<R>], alpa.results = []} %0 : tensor<4xf32>
   }
 }

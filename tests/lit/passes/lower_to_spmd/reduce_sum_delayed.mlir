@@ -15,10 +15,10 @@
 // CHECK: return [[V3]] : tensor<2xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<4x8xf32> {alpa.sharding = #alpa.sharding<RS0>}, %y: tensor<4x8xf32> {alpa.sharding = #alpa.sharding<RS0>}) -> (tensor<4xf32> {alpa.sharding = #alpa.sharding<S0>}) {
-    %c = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>]} dense<0.0> : tensor<f32>
-    %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<RP0>]} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
-    %1 = stablehlo.reduce(%y init: %c) applies stablehlo.add across dimensions = [1] {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<RP0>]} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
-    %2 = stablehlo.add %0, %1 {alpa.operands = [#alpa.sharding<RP0>, #alpa.sharding<RP0>], alpa.results = [#alpa.sharding<RP0>]} : tensor<4xf32>
+    %c = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>], alpa.strategy = #alpa.strategy<>} dense<0.0> : tensor<f32>
+    %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<RP0>], alpa.strategy = #alpa.strategy<b=[0]>} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    %1 = stablehlo.reduce(%y init: %c) applies stablehlo.add across dimensions = [1] {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<RP0>], alpa.strategy = #alpa.strategy<b=[0]>} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    %2 = stablehlo.add %0, %1 {alpa.operands = [#alpa.sharding<RP0>, #alpa.sharding<RP0>], alpa.results = [#alpa.sharding<RP0>], alpa.strategy = #alpa.strategy<linear(0)=[0]>} : tensor<4xf32>
     %3 = alpa.reshard %2 from <RP0> to <S0> : tensor<4xf32>
     return {alpa.operands = [#alpa.sharding<S0>], alpa.results = []} %3 : tensor<4xf32>
   }

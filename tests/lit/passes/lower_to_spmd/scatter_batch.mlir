@@ -33,7 +33,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %1 = stablehlo.add %a, %b : tensor<f32>
       stablehlo.return %1 : tensor<f32>
-    }) {alpa.operands = [#alpa.sharding<RRP0>, #alpa.sharding<S0R>, #alpa.sharding<S0R>], alpa.results = [#alpa.sharding<RRP0>]} : (tensor<8x4xf32>, tensor<6x1xi32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+    }) {alpa.operands = [#alpa.sharding<RRP0>, #alpa.sharding<S0R>, #alpa.sharding<S0R>], alpa.results = [#alpa.sharding<RRP0>], alpa.strategy = #alpa.strategy<a=[0]>} : (tensor<8x4xf32>, tensor<6x1xi32>, tensor<6x4xf32>) -> tensor<8x4xf32>
     %2 = alpa.reshard %0 from <RRP0> to <RR> : tensor<8x4xf32>
     return {alpa.operands = [#alpa.sharding<RR>], alpa.results = []} %2 : tensor<8x4xf32>
   }

@@ -33,7 +33,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %1 = stablehlo.add %a, %b : tensor<f32>
       stablehlo.return %1 : tensor<f32>
-    }) {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<RR>, #alpa.sharding<RR>], alpa.results = [#alpa.sharding<S0R>]} : (tensor<8x4xf32>, tensor<6x1xi32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+    }) {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<RR>, #alpa.sharding<RR>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<b=[0]>} : (tensor<8x4xf32>, tensor<6x1xi32>, tensor<6x4xf32>) -> tensor<8x4xf32>
     return {alpa.operands = [#alpa.sharding<S0R>], alpa.results = []} %0 : tensor<8x4xf32>
   }
 }

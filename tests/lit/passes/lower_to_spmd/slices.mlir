@@ -11,11 +11,11 @@
 // CHECK: return [[V0]], [[V1]], [[V2]] : tensor<2x3xf32>, tensor<2x10xf32>, tensor<2x2xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<4x8xf32> {alpa.sharding = #alpa.sharding<S0R>}, %i: tensor<i32> {alpa.sharding = #alpa.sharding<>}) -> (tensor<4x3xf32> {alpa.sharding = #alpa.sharding<S0R>}, tensor<4x10xf32> {alpa.sharding = #alpa.sharding<S0R>}, tensor<4x2xf32> {alpa.sharding = #alpa.sharding<S0R>}) {
-    %z = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>]} dense<0> : tensor<i32>
-    %v = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>]} dense<0.0> : tensor<f32>
-    %0 = stablehlo.slice %x [0:4, 2:5] {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>]} : (tensor<4x8xf32>) -> tensor<4x3xf32>
-    %1 = stablehlo.pad %x, %v, low = [0, 1], high = [0, 1], interior = [0, 0] {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<>], alpa.results = [#alpa.sharding<S0R>]} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x10xf32>
-    %2 = stablehlo.dynamic_slice %x, %z, %i, sizes = [4, 2] {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<>, #alpa.sharding<>], alpa.results = [#alpa.sharding<S0R>]} : (tensor<4x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x2xf32>
+    %z = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>], alpa.strategy = #alpa.strategy<>} dense<0> : tensor<i32>
+    %v = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>], alpa.strategy = #alpa.strategy<>} dense<0.0> : tensor<f32>
+    %0 = stablehlo.slice %x [0:4, 2:5] {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<a=[0]>} : (tensor<4x8xf32>) -> tensor<4x3xf32>
+    %1 = stablehlo.pad %x, %v, low = [0, 1], high = [0, 1], interior = [0, 0] {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<a=[0]>} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x10xf32>
+    %2 = stablehlo.dynamic_slice %x, %z, %i, sizes = [4, 2] {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<>, #alpa.sharding<>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<a=[0]>} : (tensor<4x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x2xf32>
     return {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<S0R>, #alpa.sharding<S0R>], alpa.results = []} %0, %1, %2 : tensor<4x3xf32>, tensor<4x10xf32>, tensor<4x2xf32>
   }
 }

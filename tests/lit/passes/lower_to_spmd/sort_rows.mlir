@@ -15,7 +15,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %p = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
       stablehlo.return %p : tensor<i1>
-    }) {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>]} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    }) {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<a=[0]>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
     return {alpa.operands = [#alpa.sharding<S0R>], alpa.results = []} %0 : tensor<4x8xf32>
   }
 }

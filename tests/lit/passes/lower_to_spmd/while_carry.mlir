@@ -15,14 +15,14 @@
 // CHECK: return [[V0]]#1 : tensor<2x8xf32>
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<4x8xf32> {alpa.sharding = #alpa.sharding<S0R>}, %n: tensor<i32> {alpa.sharding = #alpa.sharding<>}) -> (tensor<4x8xf32> {alpa.sharding = #alpa.sharding<S0R>}) {
-    %one = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>]} dense<1> : tensor<i32>
+    %one = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>], alpa.strategy = #alpa.strategy<>} dense<1> : tensor<i32>
     %0:2 = stablehlo.while(%i = %n, %c = %x) : tensor<i32>, tensor<4x8xf32> attributes {alpa.operands = [#alpa.sharding<>, #alpa.sharding<S0R>], alpa.results = [#alpa.sharding<>, #alpa.sharding<S0R>]}
      cond {
-      %p = stablehlo.compare GT, %i, %one {alpa.operands = [#alpa.sharding<>, #alpa.sharding<>], alpa.results = [#alpa.sharding<>]} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %p = stablehlo.compare GT, %i, %one {alpa.operands = [#alpa.sharding<>, #alpa.sharding<>], alpa.results = [#alpa.sharding<>], alpa.strategy = #alpa.strategy<>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %p {alpa.operands = [#alpa.sharding<>], alpa.results = []} : tensor<i1>
     } do {
-      %j = stablehlo.subtract %i, %one {alpa.operands = [#alpa.sharding<>, #alpa.sharding<>], alpa.results = [#alpa.sharding<>]} : tensor<i32>
-      %d = stablehlo.tanh %c {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>]} : tensor<4x8xf32>
+      %j = stablehlo.subtract %i, %one {alpa.operands = [#alpa.sharding<>, #alpa.sharding<>], alpa.results = [#alpa.sharding<>], alpa.strategy = #alpa.strategy<>} : tensor<i32>
+      %d = stablehlo.tanh %c {alpa.operands = [#alpa.sharding<S0R>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<a=[0]>} : tensor<4x8xf32>
       stablehlo.return %j, %d {alpa.operands = [#alpa.sharding<>, #alpa.sharding<S0R>], alpa.results = []} : tensor<i32>, tensor<4x8xf32>
     }
     return {alpa.operands = [#alpa.sharding<S0R>], alpa.results = []} %0#1 : tensor<4x8xf32>

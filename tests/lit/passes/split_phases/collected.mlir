@@ -16,8 +16,8 @@
 // CHECK: return {{.*}}%[[ALL]]
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<2x4xf32> {alpa.batch = 0 : i64, alpa.sharding = #alpa.sharding<RS0>}, %n: tensor<ui32> {alpa.micro_batch = 0 : i64, alpa.sharding = #alpa.sharding<>}) -> (tensor<8x4xf32> {alpa.output = 0 : i64, alpa.sharding = #alpa.sharding<RS0>}) attributes {alpa.micro_batches = 4 : i64} {
-    %0 = stablehlo.tanh %x {alpa.layer = 0 : i64, alpa.phase = 0 : i64, alpa.operands = [#alpa.sharding<RS0>], alpa.results = [#alpa.sharding<RS0>]} : tensor<2x4xf32>
-    %1 = alpa.collect %0 at %n along 0 {alpa.layer = 0 : i64, alpa.phase = 0 : i64, alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<RS0>]} : tensor<2x4xf32>, tensor<ui32> to tensor<8x4xf32>
+    %0 = stablehlo.tanh %x {alpa.layer = 0 : i64, alpa.phase = 0 : i64, alpa.operands = [#alpa.sharding<RS0>], alpa.results = [#alpa.sharding<RS0>], alpa.strategy = #alpa.strategy<b=[0]>} : tensor<2x4xf32>
+    %1 = alpa.collect %0 at %n along 0 {alpa.layer = 0 : i64, alpa.phase = 0 : i64, alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<RS0>], alpa.strategy = #alpa.strategy<a=[0]>} : tensor<2x4xf32>, tensor<ui32> to tensor<8x4xf32>
     "func.return"(%1) {alpa.operands = [#alpa.sharding<RS0>], alpa.results = []} : (tensor<8x4xf32>) -> ()
   }
 }

@@ -10,8 +10,8 @@
 // CHECK-NOT: stablehlo.slice
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%w: tensor<2x4xf32> {alpa.input = 0 : i64, alpa.sharding = #alpa.sharding<RR>}, %x: tensor<1x4xf32> {alpa.input = 1 : i64, alpa.sharding = #alpa.sharding<RR>}) -> (tensor<1x4xf32> {alpa.transfer = 0 : i64, alpa.sharding = #alpa.sharding<RR>}, tensor<1x4xf32> {alpa.transfer = 1 : i64, alpa.sharding = #alpa.sharding<RR>}) {
-    %0 = stablehlo.slice %w [1:2, 0:4] {alpa.layer = 0 : i64, alpa.once, alpa.phase = 0 : i64, alpa.operands = [#alpa.sharding<RR>], alpa.results = [#alpa.sharding<RR>]} : (tensor<2x4xf32>) -> tensor<1x4xf32>
-    %1 = stablehlo.tanh %x {alpa.layer = 0 : i64, alpa.phase = 0 : i64, alpa.operands = [#alpa.sharding<RR>], alpa.results = [#alpa.sharding<RR>]} : tensor<1x4xf32>
+    %0 = stablehlo.slice %w [1:2, 0:4] {alpa.layer = 0 : i64, alpa.once, alpa.phase = 0 : i64, alpa.operands = [#alpa.sharding<RR>], alpa.results = [#alpa.sharding<RR>], alpa.strategy = #alpa.strategy<>} : (tensor<2x4xf32>) -> tensor<1x4xf32>
+    %1 = stablehlo.tanh %x {alpa.layer = 0 : i64, alpa.phase = 0 : i64, alpa.operands = [#alpa.sharding<RR>], alpa.results = [#alpa.sharding<RR>], alpa.strategy = #alpa.strategy<>} : tensor<1x4xf32>
     "func.return"(%0, %1) {alpa.operands = [#alpa.sharding<RR>, #alpa.sharding<RR>], alpa.results = []} : (tensor<1x4xf32>, tensor<1x4xf32>) -> ()
   }
 }

@@ -110,7 +110,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
     } do {
       %1 = alpa.reshard %c from <S0> to <R> : tensor<8xf32>
       // expected-error @below {{operand 0 is needed as #alpa.sharding<R>, the loop carries #alpa.sharding<S0>}}
-      stablehlo.return {alpa.operands = [#alpa.sharding<R>]} %1 : tensor<8xf32>
+      stablehlo.return %1 {alpa.operands = [#alpa.sharding<R>]} : tensor<8xf32>
     }
     return %0 : tensor<8xf32>
   }
