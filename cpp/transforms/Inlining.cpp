@@ -170,13 +170,18 @@ public:
   }
 
 private:
-  /// Neighbours often have the same location: each is made once.
+  /// The call is put at the end of the calls that are there. Neighbours often
+  /// have the same location: each is made once.
   Location get(Location inner) {
-    auto [made, isNew] = known.try_emplace(inner);
-    if (isNew) {
-      made->second = CallSiteLoc::get(inner, call);
+    if (LocationAttr made = known.lookup(inner)) {
+      return Location(made);
     }
-    return Location(made->second);
+    auto site = dyn_cast<CallSiteLoc>(inner);
+    Location made =
+        site ? CallSiteLoc::get(site.getCallee(), get(site.getCaller()))
+             : CallSiteLoc::get(inner, call);
+    known[inner] = made;
+    return made;
   }
 
   Location call;

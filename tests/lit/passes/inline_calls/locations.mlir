@@ -5,11 +5,11 @@
 // The calls stand around the location of an operator, innermost first, be the
 // body copied or moved; as MLIR's inliner has it, too.
 // CHECK: stablehlo.tanh {{.*}} loc(callsite("tanh" at "layer_0"))
-// CHECK: stablehlo.cosine {{.*}} loc(callsite(callsite("cosine" at "activation") at "layer_0"))
+// CHECK: stablehlo.cosine {{.*}} loc(callsite("cosine" at callsite("activation" at "layer_0")))
 // CHECK: stablehlo.reduce
-// CHECK: reducer({{.*}} loc(callsite(callsite("left" at "activation") at "layer_0"))
+// CHECK: reducer({{.*}} loc(callsite("left" at callsite("activation" at "layer_0")))
 // CHECK: stablehlo.tanh {{.*}} loc(callsite("tanh" at "layer_1"))
-// CHECK: stablehlo.cosine {{.*}} loc(callsite(callsite("cosine" at "activation") at "layer_1"))
+// CHECK: stablehlo.cosine {{.*}} loc(callsite("cosine" at callsite("activation" at "layer_1")))
 func.func @main(%x: tensor<8xf32>) -> tensor<f32> {
   %0 = call @layer(%x) : (tensor<8xf32>) -> tensor<f32> loc("layer_0")
   %1 = call @layer(%x) : (tensor<8xf32>) -> tensor<f32> loc("layer_1")
