@@ -50,7 +50,7 @@
 
 // -----
 
-// expected-error @below {{'sideways' is none of linear, accumulators, untouched_operands, untouched_results and flops}}
+// expected-error @below {{'sideways' is none of linear, algebraic, accumulators, untouched_operands, untouched_results and flops}}
 "test.op"() {rule = #alpa.rule<([a]) -> ([a]) {} sideways(0)>} : () -> ()
 
 // -----

@@ -3,9 +3,9 @@
 func.func @pointwise(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> tensor<4x8xf32> {
   // expected-remark @below {{#alpa.rule<([a, b], [a, b]) -> ([a, b]) {a=4, b=8} linear(0, 1)> follower}}
   %0 = stablehlo.add %a, %b : tensor<4x8xf32>
-  // expected-remark @below {{([a, b], [a, b]) -> ([a, b]) {a=4, b=8} follower algebraic(0) algebraic(1)}}
+  // expected-remark @below {{#alpa.rule<([a, b], [a, b]) -> ([a, b]) {a=4, b=8} algebraic(0) algebraic(1)> follower}}
   %1 = stablehlo.multiply %0, %b : tensor<4x8xf32>
-  // expected-remark @below {{([a, b], [a, b]) -> ([a, b]) {a=4, b=8} follower algebraic(0)}}
+  // expected-remark @below {{#alpa.rule<([a, b], [a, b]) -> ([a, b]) {a=4, b=8} algebraic(0)> follower}}
   %2 = stablehlo.divide %1, %b : tensor<4x8xf32>
   // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, b]) {a=4, b=8}> follower}}
   %3 = stablehlo.tanh %2 : tensor<4x8xf32>
@@ -43,36 +43,36 @@ func.func @booleans_have_no_sum(%a: tensor<4xi1>, %b: tensor<4xi1>) -> tensor<4x
 func.func @converting_wraps(%a: tensor<4xi32>, %b: tensor<4xf32>) -> tensor<4xbf16> {
   // expected-remark @below {{#alpa.rule<([a]) -> ([a]) {a=4}> follower}}
   %0 = stablehlo.convert %a : (tensor<4xi32>) -> tensor<4xi64>
-  // expected-remark @below {{([a]) -> ([a]) {a=4} follower algebraic(0)}}
+  // expected-remark @below {{#alpa.rule<([a]) -> ([a]) {a=4} algebraic(0)> follower}}
   %1 = stablehlo.convert %b : (tensor<4xf32>) -> tensor<4xbf16>
-  // expected-remark @below {{([a]) -> ([a]) {a=4} follower linear(0)}}
+  // expected-remark @below {{#alpa.rule<([a]) -> ([a]) {a=4} linear(0)> follower}}
   %2 = stablehlo.convert %1 : (tensor<4xbf16>) -> tensor<4xf32>
   // Each has what the other lacks: fraction, exponent.
-  // expected-remark @below {{([a]) -> ([a]) {a=4} follower algebraic(0)}}
+  // expected-remark @below {{#alpa.rule<([a]) -> ([a]) {a=4} algebraic(0)> follower}}
   %3 = stablehlo.convert %1 : (tensor<4xbf16>) -> tensor<4xf16>
   return %1 : tensor<4xbf16>
 }
 
 // Shares may be multiplied by what is at most 1 and divided by what is at least 1.
 func.func @bounded_factors(%p: tensor<4xi1>, %x: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<4xf32> {
-  // expected-remark @below {{() -> ([a]) {a=4} rematerialized}}
+  // expected-remark @below {{#alpa.rule<() -> ([a]) {a=4}> rematerialized}}
   %half = stablehlo.constant dense<-0.5> : tensor<4xf32>
-  // expected-remark @below {{() -> ([a]) {a=4} rematerialized}}
+  // expected-remark @below {{#alpa.rule<() -> ([a]) {a=4}> rematerialized}}
   %two = stablehlo.constant dense<2.0> : tensor<4xf32>
-  // expected-remark @below {{([a]) -> ([a]) {a=4} follower}}
+  // expected-remark @below {{#alpa.rule<([a]) -> ([a]) {a=4}> follower}}
   %mask = stablehlo.convert %p : (tensor<4xi1>) -> tensor<4xf32>
-  // expected-remark @below {{([a], [a]) -> ([a]) {a=4} follower algebraic(0) linear(1)}}
+  // expected-remark @below {{#alpa.rule<([a], [a]) -> ([a]) {a=4} algebraic(0) linear(1)> follower}}
   %0 = stablehlo.multiply %half, %x : tensor<4xf32>
-  // expected-remark @below {{([a], [a]) -> ([a]) {a=4} follower algebraic(0) algebraic(1)}}
+  // expected-remark @below {{#alpa.rule<([a], [a]) -> ([a]) {a=4} algebraic(0) algebraic(1)> follower}}
   %1 = stablehlo.multiply %two, %x : tensor<4xf32>
-  // expected-remark @below {{([a], [a]) -> ([a]) {a=4} follower linear(0) algebraic(1)}}
+  // expected-remark @below {{#alpa.rule<([a], [a]) -> ([a]) {a=4} linear(0) algebraic(1)> follower}}
   %2 = stablehlo.multiply %x, %mask : tensor<4xf32>
-  // expected-remark @below {{([a], [a]) -> ([a]) {a=4} follower algebraic(0)}}
+  // expected-remark @below {{#alpa.rule<([a], [a]) -> ([a]) {a=4} algebraic(0)> follower}}
   %3 = stablehlo.divide %x, %half : tensor<4xf32>
-  // expected-remark @below {{([a], [a]) -> ([a]) {a=4} follower linear(0)}}
+  // expected-remark @below {{#alpa.rule<([a], [a]) -> ([a]) {a=4} linear(0)> follower}}
   %4 = stablehlo.divide %x, %two : tensor<4xf32>
   // Integers wrap alike.
-  // expected-remark @below {{([a], [a]) -> ([a]) {a=4} follower linear(0) linear(1)}}
+  // expected-remark @below {{#alpa.rule<([a], [a]) -> ([a]) {a=4} linear(0) linear(1)> follower}}
   %5 = stablehlo.multiply %n, %n : tensor<4xi32>
   return %4 : tensor<4xf32>
 }

@@ -13,7 +13,7 @@ func.func @cholesky(%a: tensor<4x3x3xf32>) -> tensor<4x3x3xf32> {
 }
 
 func.func @triangular_solve(%a: tensor<4x3x3xf32>, %b: tensor<4x3x5xf32>) -> tensor<4x3x5xf32> {
-  // expected-remark @below {{([a, c, d], [a, e, b]) -> ([a, f, b]) {a=4, b=5, c=3:replicated, d=3:replicated, e=3:replicated, f=3:replicated} leader algebraic(1)}}
+  // expected-remark @below {{#alpa.rule<([a, c, d], [a, e, b]) -> ([a, f, b]) {a=4, b=5, c=3:replicated, d=3:replicated, e=3:replicated, f=3:replicated} algebraic(1) flops=180> leader}}
   %0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}> : (tensor<4x3x3xf32>, tensor<4x3x5xf32>) -> tensor<4x3x5xf32>
   return %0 : tensor<4x3x5xf32>
 }

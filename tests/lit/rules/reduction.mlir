@@ -105,17 +105,17 @@ func.func @top_k(%a: tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>) {
 
 // Shares of bytes wrap, those of halves are what they are.
 func.func @promoting_sums(%a: tensor<4x8xi8>, %i: tensor<i8>, %b: tensor<4x8xf16>, %f: tensor<f16>) -> (tensor<4xi32>, tensor<4xf32>) {
-  // expected-remark @below {{([a, b], []) -> ([a]) {a=4, b=8:sum} follower}}
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a]) {a=4, b=8:sum} flops=32> follower}}
   %0 = "stablehlo.reduce"(%a, %i) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<i32>, %y: tensor<i32>):
-    // expected-remark @below {{([], []) -> ([]) {} follower linear(0, 1)}}
+    // expected-remark @below {{#alpa.rule<([], []) -> ([]) {} linear(0, 1)> follower}}
     %2 = stablehlo.add %x, %y : tensor<i32>
     stablehlo.return %2 : tensor<i32>
   }) : (tensor<4x8xi8>, tensor<i8>) -> tensor<4xi32>
-  // expected-remark @below {{([a, b], []) -> ([a]) {a=4, b=8:sum} follower linear(0, 1)}}
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a]) {a=4, b=8:sum} linear(0, 1) flops=32> follower}}
   %1 = "stablehlo.reduce"(%b, %f) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
-    // expected-remark @below {{([], []) -> ([]) {} follower linear(0, 1)}}
+    // expected-remark @below {{#alpa.rule<([], []) -> ([]) {} linear(0, 1)> follower}}
     %2 = stablehlo.add %x, %y : tensor<f32>
     stablehlo.return %2 : tensor<f32>
   }) : (tensor<4x8xf16>, tensor<f16>) -> tensor<4xf32>
@@ -123,10 +123,10 @@ func.func @promoting_sums(%a: tensor<4x8xi8>, %i: tensor<i8>, %b: tensor<4x8xf16
 }
 
 func.func @complex_numbers_have_no_order_to_reduce_by(%a: tensor<4x8xcomplex<f32>>, %init: tensor<complex<f32>>) -> tensor<4xcomplex<f32>> {
-  // expected-remark @below {{([a, b], []) -> ([a]) {a=4, b=8:replicated} follower}}
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a]) {a=4, b=8:replicated} flops=32> follower}}
   %0 = "stablehlo.reduce"(%a, %init) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<complex<f32>>, %y: tensor<complex<f32>>):
-    // expected-remark @below {{([], []) -> ([]) {} follower}}
+    // expected-remark @below {{#alpa.rule<([], []) -> ([]) {}> follower}}
     %2 = stablehlo.maximum %x, %y : tensor<complex<f32>>
     stablehlo.return %2 : tensor<complex<f32>>
   }) : (tensor<4x8xcomplex<f32>>, tensor<complex<f32>>) -> tensor<4xcomplex<f32>>
