@@ -1,6 +1,7 @@
 //===- RuleBuilder.cpp - Writing sharding rules ---------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
+#include "dialects/alpa/Alpa.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -229,7 +230,8 @@ std::optional<double> stablehlo::getKnownSplat(Value value) {
       }
       return getNumber(elements.getSplatValue<Attribute>());
     }
-    if (!isa<BroadcastInDimOp, ReshapeOp, TransposeOp, ConvertOp>(op) ||
+    if (!isa<BroadcastInDimOp, ReshapeOp, TransposeOp, ConvertOp,
+             alpa::ReshardOp>(op) ||
         op->getNumOperands() != 1) {
       return std::nullopt;
     }
