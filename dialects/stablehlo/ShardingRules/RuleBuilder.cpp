@@ -1,7 +1,6 @@
 //===- RuleBuilder.cpp - Writing sharding rules ---------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
-#include "dialects/alpa/Alpa.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "stablehlo/dialect/StablehloOps.h"
