@@ -40,12 +40,11 @@ void StrategyGraphBuilder::placeEdges(DataFlowOpInterface op,
   for (const DataFlowEdge &edge : edges) {
     ValuePlacement place;
     if (!isTinyEdge(op, edge)) {
-      place = placeFreely(edge.getOuter(op), name, getKind(edge),
-                          [&](ShardingRowRef row) {
-                            return !edge.sliced ||
-                                   !llvm::is_contained(
-                                       row, static_cast<int8_t>(*edge.sliced));
-                          });
+      place = placeFreely(
+          edge.getOuter(op), name, getKind(edge), [&](ShardingRowRef row) {
+            return !edge.sliced ||
+                   !llvm::is_contained(row, static_cast<int8_t>(*edge.sliced));
+          });
     }
     places.push_back(place);
     for (Value target : edge.targets) {

@@ -1,4 +1,5 @@
-//===- BooleanElements.h - Booleans in the text that is exchanged -*- C++ -*-===//
+//===- BooleanElements.h - Booleans in the text that is exchanged -*- C++
+//-*-===//
 //
 // Constants of more than a hundred elements are printed as hexadecimal bytes.
 // For booleans this MLIR takes one bit for an element, and jaxlib's one byte.

@@ -153,7 +153,8 @@ bool canInline(func::FuncOp callee) {
   return callee && callee.isPrivate() && callee.getBody().hasOneBlock();
 }
 
-/// Locations of a body as seen from a call.
+/// Locations of a body as seen from a call: `callsite(add at f)` that is called
+/// at `g` becomes `callsite(add at callsite(f at g))`.
 class CalledLocations {
 public:
   explicit CalledLocations(Location call) : call(call) {}
@@ -170,22 +171,21 @@ public:
   }
 
 private:
-  /// The call is put at the end of the calls that are there. Neighbours often
-  /// have the same location: each is made once.
+  /// Neighbours often have the same location: each is made once.
   Location get(Location inner) {
-    if (LocationAttr made = known.lookup(inner)) {
-      return Location(made);
+    if (LocationAttr known = made.lookup(inner)) {
+      return known;
     }
-    auto site = dyn_cast<CallSiteLoc>(inner);
-    Location made =
-        site ? CallSiteLoc::get(site.getCallee(), get(site.getCaller()))
-             : CallSiteLoc::get(inner, call);
-    known[inner] = made;
-    return made;
+    auto nested = dyn_cast<CallSiteLoc>(inner);
+    Location seen = nested ? CallSiteLoc::get(nested.getCallee(),
+                                              get(nested.getCaller()))
+                           : CallSiteLoc::get(inner, call);
+    made[inner] = seen;
+    return seen;
   }
 
   Location call;
-  DenseMap<Location, LocationAttr> known;
+  DenseMap<Location, LocationAttr> made;
 };
 
 /// before: %1 = call @f(%0)           after: %1 = <body of @f, on %0>

@@ -282,8 +282,8 @@ void MicroBatchRewriting::addArguments(Block &target) {
   list.set(kShardingAttrName, getShardings(made, {kReplicated})[0]);
   attributes.push_back(list);
   // Attributes are counted by the type.
-  function.setFunctionType(FunctionType::get(
-      context, target.getArgumentTypes(), function.getResultTypes()));
+  function.setFunctionType(FunctionType::get(context, target.getArgumentTypes(),
+                                             function.getResultTypes()));
   function.setAllArgAttrs(
       llvm::map_to_vector(attributes, [&](NamedAttrList &each) {
         return each.getDictionary(context);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -50,7 +52,7 @@ def constant(element: str, shape: tuple[int, ...], data: bytes) -> str:
     )
     with jax_mlir.make_ir_context():
         module = ir.Module.parse(text)
-        printed: str = module.operation.get_asm(print_generic_op_form=True)
+        printed = str(module.operation.get_asm(print_generic_op_form=True))
         return printed.strip()
 
 
@@ -60,7 +62,7 @@ def assert_unchanged(text: str) -> None:
     assert generic.strip() == text
     pretty = _core.run_pipeline(text, "builtin.module()", generic=False, locations=False)[0]
     with jax_mlir.make_ir_context():
-        read = ir.Module.parse(pretty).operation.get_asm(print_generic_op_form=True)
+        read = str(ir.Module.parse(pretty).operation.get_asm(print_generic_op_form=True))
     assert read.strip() == text
 
 
@@ -92,9 +94,10 @@ def test_masks_of_numpy_can_be_planned(size: int) -> None:
     """More than a hundred booleans are written as bytes."""
     mask = np.tril(np.ones((size, size), bool))
 
-    def step(x: jax.Array) -> jax.Array:
+    def step(x: Any) -> jax.Array:
         return jnp.where(mask, x, 0) @ x.T
 
-    x = np.random.default_rng(0).normal(size=(size, size)).astype(np.float32)
+    # Whole numbers add up to the same in any order.
+    x = np.random.default_rng(0).integers(-8, 9, (size, size)).astype(np.float32)
     planned = stablehlo_alpa.parallelize(step, method=ShardParallel(mesh_shape=(2, 4)))
-    np.testing.assert_allclose(planned(x), step(jnp.asarray(x)), rtol=1e-5)
+    np.testing.assert_array_equal(planned(x), step(jnp.asarray(x)))

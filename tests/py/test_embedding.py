@@ -100,7 +100,7 @@ def test_libraries_do_nothing_when_loaded(prefix: Path) -> None:
 
 
 def test_libraries_define_names_of_their_own_only(prefix: Path) -> None:
-    own = r"(mlir::alpa|mlir::stablehlo|mlir::chlo)::|alpa[A-Z]|(vtable|typeinfo).* for mlir::"
+    own = r"mlir::(alpa|stablehlo|chlo|hlo)::|alpa[A-Z]|(vtable|typeinfo).* for mlir::"
     for library in prefix.rglob("*.a"):
         command = (llvm_tool("llvm-nm"), "--defined-only", "--extern-only", "--demangle", library)
         for line in run(*command).splitlines():

@@ -77,7 +77,7 @@ def test_wrong_options_are_refused() -> None:
         assert "alpa." not in plan.export(form)
 
 
-def remembering_little(w: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+def remembering_little(w: Any, x: Any) -> tuple[jax.Array, jax.Array]:
     """A step with barriers of several values: of `jax.checkpoint`, and one at the end."""
 
     def loss(w: jax.Array) -> jax.Array:

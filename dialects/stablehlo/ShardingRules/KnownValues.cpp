@@ -1,6 +1,7 @@
 //===- KnownValues.cpp - What is known of values at compile time ----------===//
 
 #include "dialects/stablehlo/ShardingRules/KnownValues.h"
+#include "dialects/alpa/Alpa.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -47,7 +48,8 @@ std::optional<double> stablehlo::getKnownSplat(Value value) {
       }
       return getNumber(elements.getSplatValue<Attribute>());
     }
-    if (!isa<BroadcastInDimOp, ReshapeOp, TransposeOp, ConvertOp>(op) ||
+    if (!isa<BroadcastInDimOp, ReshapeOp, TransposeOp, ConvertOp,
+             alpa::ReshardOp>(op) ||
         op->getNumOperands() != 1) {
       return std::nullopt;
     }

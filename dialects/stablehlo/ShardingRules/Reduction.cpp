@@ -50,7 +50,7 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
       if (llvm::is_contained(reduced, dim)) {
         factors = kind && isElementwise
                       ? builder.addFactor(size, FactorKind::Reduction, *kind)
-                       : builder.addReplicated(size);
+                      : builder.addReplicated(size);
       } else {
         factors = isElementwise ? builder.addParallel(size)
                                 : builder.addReplicated(size);

@@ -137,12 +137,11 @@ LogicalResult TypeExtensionsAttr::verifyEncoding(
 /// Whether some hardware is known to multiply so.
 static bool isKnownAlgorithm(Type lhs, Type rhs, Type accumulation,
                              int64_t numPrimitives, bool isImprecise) {
-  bool areBytes =
-      llvm::all_of(ArrayRef<Type>({lhs, rhs}), [](Type type) {
-        return isa<Float8E3M4Type, Float8E4M3Type, Float8E4M3FNType,
-                   Float8E5M2Type, Float8E4M3FNUZType, Float8E4M3B11FNUZType,
-                   Float8E5M2FNUZType>(type);
-      });
+  bool areBytes = llvm::all_of(ArrayRef<Type>({lhs, rhs}), [](Type type) {
+    return isa<Float8E3M4Type, Float8E4M3Type, Float8E4M3FNType, Float8E5M2Type,
+               Float8E4M3FNUZType, Float8E4M3B11FNUZType, Float8E5M2FNUZType>(
+        type);
+  });
   if (areBytes) {
     return accumulation.isF32() && numPrimitives == 1;
   }
@@ -157,8 +156,7 @@ static bool isKnownAlgorithm(Type lhs, Type rhs, Type accumulation,
     return false;
   }
   return (lhs.isF16() && numPrimitives == 1) ||
-         (lhs.isBF16() &&
-          llvm::is_contained({1, 3, 6, 9}, numPrimitives)) ||
+         (lhs.isBF16() && llvm::is_contained({1, 3, 6, 9}, numPrimitives)) ||
          (isa<FloatTF32Type>(lhs) && llvm::is_contained({1, 3}, numPrimitives));
 }
 
@@ -215,9 +213,9 @@ Attribute ResultAccuracyAttr::parse(AsmParser &parser, Type) {
       parser.parseAttribute(mode) || parser.parseGreater()) {
     return {};
   }
-  return parser.getChecked<ResultAccuracyAttr>(
-      loc, parser.getContext(), APFloat(absolute), APFloat(relative), ulps,
-      mode);
+  return parser.getChecked<ResultAccuracyAttr>(loc, parser.getContext(),
+                                               APFloat(absolute),
+                                               APFloat(relative), ulps, mode);
 }
 
 void ResultAccuracyAttr::print(AsmPrinter &printer) const {

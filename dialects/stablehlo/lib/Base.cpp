@@ -25,10 +25,9 @@ static bool holds(quant::QuantizedType type, ArrayRef<double> scales,
   const llvm::fltSemantics &semantics = expressed.getFloatSemantics();
   double least = APFloat::getSmallest(semantics).convertToDouble();
   double most = APFloat::getLargest(semantics).convertToDouble();
-  return llvm::all_of(scales,
-                      [&](double scale) {
-                        return least <= scale && scale <= most;
-                      }) &&
+  return llvm::all_of(
+             scales,
+             [&](double scale) { return least <= scale && scale <= most; }) &&
          llvm::all_of(zeroPoints, [&](int64_t point) {
            return type.getStorageTypeMin() <= point &&
                   point <= type.getStorageTypeMax();
@@ -71,10 +70,9 @@ bool hlo::isValidQuantizedDimension(Type type) {
 bool hlo::hasSingleBoundedDimension(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.getNumDynamicDims() == 1 &&
-         llvm::count_if(encodingToBounds(tensor.getEncoding()),
-                        [](int64_t bound) {
-                          return !ShapedType::isDynamic(bound);
-                        }) == 1;
+         llvm::count_if(
+             encodingToBounds(tensor.getEncoding()),
+             [](int64_t bound) { return !ShapedType::isDynamic(bound); }) == 1;
 }
 
 bool hlo::isToken(Type type) { return isa<stablehlo::TokenType>(type); }
@@ -193,10 +191,10 @@ static FailureOr<Extent> intersect(std::optional<Location> location, Extent lhs,
   }
   if (!lhs.isStatic() && !rhs.isStatic()) {
     bool areBounded = lhs.isBounded() && rhs.isBounded();
-    return Extent{ShapedType::kDynamic,
-                  areBounded        ? std::min(lhs.bound, rhs.bound)
-                  : lhs.isBounded() ? lhs.bound
-                                    : rhs.bound};
+    return Extent{ShapedType::kDynamic, areBounded
+                                            ? std::min(lhs.bound, rhs.bound)
+                                        : lhs.isBounded() ? lhs.bound
+                                                          : rhs.bound};
   }
   int64_t size = lhs.isStatic() ? lhs.size : rhs.size;
   for (Extent extent : {lhs, rhs}) {
@@ -217,11 +215,11 @@ static FailureOr<Extent> unite(std::optional<Location> location, Extent lhs,
   if (lhs.isStatic() && rhs.isStatic()) {
     return lhs;
   }
-  bool areKnown = !ShapedType::isDynamic(lhs.most()) &&
-                  !ShapedType::isDynamic(rhs.most());
-  return Extent{ShapedType::kDynamic,
-                areKnown ? std::max(lhs.most(), rhs.most())
-                         : ShapedType::kDynamic};
+  bool areKnown =
+      !ShapedType::isDynamic(lhs.most()) && !ShapedType::isDynamic(rhs.most());
+  return Extent{ShapedType::kDynamic, areKnown
+                                          ? std::max(lhs.most(), rhs.most())
+                                          : ShapedType::kDynamic};
 }
 
 static SmallVector<Extent> getExtents(RankedTensorType type) {

@@ -65,13 +65,13 @@ Attribute RaggedDotDimensionNumbersAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> lhsBatching, rhsBatching, lhsContracting, rhsContracting,
       ragged, group;
   if (parser.parseLess() ||
-      stablehlo::parseStruct(
-          parser, {{"lhs_batching_dimensions", &lhsBatching},
-                   {"rhs_batching_dimensions", &rhsBatching},
-                   {"lhs_contracting_dimensions", &lhsContracting},
-                   {"rhs_contracting_dimensions", &rhsContracting},
-                   {"lhs_ragged_dimensions", &ragged},
-                   {"rhs_group_dimensions", &group}})) {
+      stablehlo::parseStruct(parser,
+                             {{"lhs_batching_dimensions", &lhsBatching},
+                              {"rhs_batching_dimensions", &rhsBatching},
+                              {"lhs_contracting_dimensions", &lhsContracting},
+                              {"rhs_contracting_dimensions", &rhsContracting},
+                              {"lhs_ragged_dimensions", &ragged},
+                              {"rhs_group_dimensions", &group}})) {
     return {};
   }
   return get(parser.getContext(), lhsBatching, rhsBatching, lhsContracting,

@@ -65,8 +65,8 @@ ParseResult WhileOp::parse(OpAsmParser &parser, OperationState &state) {
        (parser.parseColon() || parser.parseTypeList(types)))) {
     return failure();
   }
-  auto function =
-      types.size() == 1 ? dyn_cast<FunctionType>(types.front()) : FunctionType();
+  auto function = types.size() == 1 ? dyn_cast<FunctionType>(types.front())
+                                    : FunctionType();
   if (function) {
     types = llvm::to_vector(function.getInputs());
   }

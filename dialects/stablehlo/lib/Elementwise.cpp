@@ -21,10 +21,11 @@ OpFoldResult ConvertOp::fold(FoldAdaptor) {
                                              : OpFoldResult();
 }
 
-LogicalResult
-AddOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
-                        ValueRange operands, DictionaryAttr, OpaqueProperties,
-                        RegionRange, SmallVectorImpl<Type> &results) {
+LogicalResult AddOp::inferReturnTypes(MLIRContext *,
+                                      std::optional<Location> location,
+                                      ValueRange operands, DictionaryAttr,
+                                      OpaqueProperties, RegionRange,
+                                      SmallVectorImpl<Type> &results) {
   if (operands.empty()) {
     return emitOptionalError(location, "needs at least one operand");
   }

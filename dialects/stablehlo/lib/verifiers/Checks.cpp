@@ -161,8 +161,8 @@ LogicalResult verifyReducer(Operation *op, StringRef name, Region &region,
   for (size_t index = 0; index < count; ++index) {
     Type type = getReturn(region)->getOperand(index).getType();
     auto accumulator = dyn_cast<RankedTensorType>(type);
-    if (!accumulator || failed(verifyCompatibleShape(
-                            accumulator, Type(inits[index])))) {
+    if (!accumulator ||
+        failed(verifyCompatibleShape(accumulator, Type(inits[index])))) {
       return op->emitOpError() << name << " must return a tensor of the shape "
                                << "of " << inits[index] << ", but got " << type;
     }
@@ -184,9 +184,9 @@ LogicalResult verifyReducer(Operation *op, StringRef name, Region &region,
              << inputs[index].getElementType() << " cannot be promoted";
     }
     if (!isSubsequence(element.getShape(), dims)) {
-      return op->emitOpError() << name << " must take elements of what is left "
-                               << "of " << inputs[index] << ", but got "
-                               << element;
+      return op->emitOpError()
+             << name << " must take elements of what is left "
+             << "of " << inputs[index] << ", but got " << element;
     }
   }
   return success();
@@ -195,8 +195,7 @@ LogicalResult verifyReducer(Operation *op, StringRef name, Region &region,
 LogicalResult verifyAccumulated(Operation *op, StringRef name, Value value,
                                 Region &region, int64_t index) {
   Type type = typeOf(value).getElementType();
-  Type expected =
-      typeOf(getReturn(region)->getOperand(index)).getElementType();
+  Type expected = typeOf(getReturn(region)->getOperand(index)).getElementType();
   if (!hlo::isCompatibleElementTypeForHloTypeInference(type, expected)) {
     return op->emitOpError() << name << " must be of " << expected
                              << ", which is accumulated, but got " << type;

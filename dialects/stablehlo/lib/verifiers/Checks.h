@@ -65,8 +65,8 @@ inline Operation *getReturn(Region &region) { return &region.front().back(); }
 
 /// A region that folds inputs, each into an accumulator that begins as an
 /// initial value: takes the accumulators and then as many elements, returns the
-/// accumulators. Elements may be of `dims`, in their order, as far as the region
-/// takes tensors.
+/// accumulators. Elements may be of `dims`, in their order, as far as the
+/// region takes tensors.
 LogicalResult verifyReducer(Operation *op, StringRef name, Region &region,
                             ArrayRef<RankedTensorType> inputs,
                             ArrayRef<RankedTensorType> inits,

@@ -14,9 +14,8 @@ using namespace mlir::stablehlo::verifiers;
 
 /// The shape of the larger of two operands, and what the smaller one has of it:
 /// its dimensions are where `dims` say, all others are 1.
-static std::optional<SmallVector<int64_t>> expand(ArrayRef<int64_t> shape,
-                                                  ArrayRef<int64_t> dims,
-                                                  int64_t rank) {
+static std::optional<SmallVector<int64_t>>
+expand(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, int64_t rank) {
   SmallVector<int64_t> expanded(rank, 1);
   if (dims.size() != shape.size()) {
     return std::nullopt;
@@ -60,12 +59,12 @@ getBroadcastShape(Operation *op, std::optional<ArrayRef<int64_t>> dims) {
 LogicalResult chlo::detail::verifyBroadcast(Operation *op) {
   auto dims = op->getAttrOfType<DenseI64ArrayAttr>("broadcast_dimensions");
   auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  if (!result || !llvm::all_of(op->getOperandTypes(),
-                               llvm::IsaPred<RankedTensorType>)) {
+  if (!result ||
+      !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>)) {
     return success();
   }
-  auto shape = getBroadcastShape(
-      op, dims ? std::optional(dims.asArrayRef()) : std::nullopt);
+  auto shape = getBroadcastShape(op, dims ? std::optional(dims.asArrayRef())
+                                          : std::nullopt);
   return shape ? verifyShape(op, "result", result.getShape(), *shape)
                : success();
 }
@@ -140,10 +139,10 @@ static LogicalResult verifyProduct(RaggedDotOp op) {
     llvm::append_range(joined, other);
     return joined;
   };
-  auto lhsDims = join(dims.getLhsBatchingDimensions(),
-                      dims.getLhsContractingDimensions());
-  auto rhsDims = join(dims.getRhsBatchingDimensions(),
-                      dims.getRhsContractingDimensions());
+  auto lhsDims =
+      join(dims.getLhsBatchingDimensions(), dims.getLhsContractingDimensions());
+  auto rhsDims =
+      join(dims.getRhsBatchingDimensions(), dims.getRhsContractingDimensions());
   if (verifyCount(op, "rhs batching dimensions",
                   dims.getRhsBatchingDimensions().size(),
                   dims.getLhsBatchingDimensions().size())
@@ -204,9 +203,8 @@ static LogicalResult verifyGroups(RaggedDotOp op, int64_t ragged) {
       verifyShape(op, "group sizes", groups.getShape(), shape).failed()) {
     return failure();
   }
-  bool isFree =
-      !llvm::is_contained(dims.getLhsBatchingDimensions(), ragged) &&
-      !llvm::is_contained(dims.getLhsContractingDimensions(), ragged);
+  bool isFree = !llvm::is_contained(dims.getLhsBatchingDimensions(), ragged) &&
+                !llvm::is_contained(dims.getLhsContractingDimensions(), ragged);
   ArrayRef<int64_t> rhsGroups = dims.getRhsGroupDimensions();
   if (verifyCount(op, "rhs group dimensions", rhsGroups.size(), isFree)
           .failed()) {

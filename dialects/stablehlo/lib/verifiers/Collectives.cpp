@@ -56,9 +56,8 @@ static LogicalResult verifyGroups(Operation *op, DenseIntElementsAttr groups,
   for (int64_t device = 0; device < static_cast<int64_t>(seen.size());
        ++device) {
     if (!seen.contains(device)) {
-      return op->emitOpError()
-             << "replica groups lack device " << device << " of "
-             << seen.size();
+      return op->emitOpError() << "replica groups lack device " << device
+                               << " of " << seen.size();
     }
   }
   if (areGlobal && groups.empty()) {
@@ -86,8 +85,9 @@ static LogicalResult verifyMultiple(Operation *op, StringRef name,
                                     int64_t whole, int64_t part) {
   if (!ShapedType::isDynamic(whole) && !ShapedType::isDynamic(part) &&
       (part == 0 || whole == 0 || whole % part != 0)) {
-    return op->emitOpError() << name << " " << whole
-                             << " must be a multiple of " << part << ", above 0";
+    return op->emitOpError()
+           << name << " " << whole << " must be a multiple of " << part
+           << ", above 0";
   }
   return success();
 }

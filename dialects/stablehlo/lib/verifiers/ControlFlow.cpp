@@ -47,14 +47,12 @@ static LogicalResult verifyBranches(Operation *op) {
     for (Region &branch : op->getRegions()) {
       types.push_back(getReturn(branch)->getOperand(index).getType());
       if (!hlo::isCompatibleForHloTypeInference(types.front(), types.back())) {
-        return op->emitOpError()
-               << "branches 0 and " << types.size() - 1 << " return "
-               << types.front() << " and " << types.back() << " as value "
-               << index;
+        return op->emitOpError() << "branches 0 and " << types.size() - 1
+                                 << " return " << types.front() << " and "
+                                 << types.back() << " as value " << index;
       }
     }
-    FailureOr<Type> common =
-        hlo::inferLeastSpecificType(op->getLoc(), types);
+    FailureOr<Type> common = hlo::inferLeastSpecificType(op->getLoc(), types);
     if (failed(common) ||
         verifyType(op, "result " + std::to_string(index), result, *common)
             .failed()) {

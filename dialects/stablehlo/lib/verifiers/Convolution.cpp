@@ -53,10 +53,9 @@ template <typename OpT> static LogicalResult verifyDimensions(OpT op) {
                     dims.getKernelOutputFeatureDimension(),
                     dims.getKernelSpatialDimensions())
           .failed() ||
-      verifyNumbers(op, "result", op.getResult(),
-                    dims.getOutputBatchDimension(),
-                    dims.getOutputFeatureDimension(),
-                    dims.getOutputSpatialDimensions())
+      verifyNumbers(
+          op, "result", op.getResult(), dims.getOutputBatchDimension(),
+          dims.getOutputFeatureDimension(), dims.getOutputSpatialDimensions())
           .failed());
 }
 
@@ -99,8 +98,8 @@ template <typename OpT> static LogicalResult verifyElements(OpT op) {
 
 /// The sizes of the result, where the window has `padding`.
 template <typename OpT>
-static LogicalResult
-verifyPlaces(OpT op, std::optional<DenseIntElementsAttr> padding) {
+static LogicalResult verifyPlaces(OpT op,
+                                  std::optional<DenseIntElementsAttr> padding) {
   RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs());
   ConvDimensionNumbersAttr dims = op.getDimensionNumbers();
   SmallVector<int64_t> sizes;

@@ -37,9 +37,10 @@ static LogicalResult verifyLayouts(Operation *op, StringRef name,
     // A splat's text may have any number of entries.
     bool isOrder = layout.getNumElements() == rank;
     if (isOrder) {
-      auto dims = llvm::map_to_vector(
-          layout.getValues<APInt>(),
-          [](const APInt &dim) { return dim.getSExtValue(); });
+      auto dims =
+          llvm::map_to_vector(layout.getValues<APInt>(), [](const APInt &dim) {
+            return dim.getSExtValue();
+          });
       llvm::sort(dims);
       isOrder = llvm::equal(dims, llvm::seq<int64_t>(0, rank));
     }
@@ -87,18 +88,16 @@ static LogicalResult verifyAliases(CustomCallOp op) {
             .failed()) {
       return failure();
     }
-    Type operand =
-        getPart(op.getInputs()[alias.getOperandIndex()].getType(),
-                alias.getOperandTupleIndices());
-    Type result =
-        getPart(getWholeResult(op), alias.getOutputTupleIndices());
+    Type operand = getPart(op.getInputs()[alias.getOperandIndex()].getType(),
+                           alias.getOperandTupleIndices());
+    Type result = getPart(getWholeResult(op), alias.getOutputTupleIndices());
     if (!operand || !result) {
       return op.emitOpError() << "has no part " << alias << " of operands and "
                               << "results";
     }
     if (operand != result) {
-      return op.emitOpError() << "gives a result of " << result
-                              << " the memory of " << operand;
+      return op.emitOpError()
+             << "gives a result of " << result << " the memory of " << operand;
     }
   }
   return success();
@@ -130,9 +129,9 @@ static LogicalResult verifyBuffers(CustomCallOp op) {
       return alias.getOutputTupleIndices() == buffer;
     });
     if (count != 1) {
-      return op.emitOpError() << "must give the buffer result at [" << buffer
-                              << "] one operand's memory, but has " << count
-                              << " aliases of it";
+      return op.emitOpError()
+             << "must give the buffer result at [" << buffer
+             << "] one operand's memory, but has " << count << " aliases of it";
     }
   }
   for (auto [index, alias] : llvm::enumerate(aliases)) {
@@ -162,16 +161,16 @@ static LogicalResult verifyBufferCall(CustomCallOp op, bool takes,
   }
   Type result = op.getResult(0).getType();
   if (isa<MemRefType>(result) != isToBuffer) {
-    return op.emitOpError() << "must give a "
-                            << (isToBuffer ? "buffer" : "tensor")
-                            << ", but got " << result;
+    return op.emitOpError()
+           << "must give a " << (isToBuffer ? "buffer" : "tensor")
+           << ", but got " << result;
   }
   if (!takes) {
     return success();
   }
   Type operand = op.getInputs().front().getType();
-  bool isOtherKind = isToBuffer ? isa<TensorType>(operand)
-                                : isa<MemRefType>(operand);
+  bool isOtherKind =
+      isToBuffer ? isa<TensorType>(operand) : isa<MemRefType>(operand);
   if (!isOtherKind || failed(verifyCompatibleShape(operand, result)) ||
       cast<ShapedType>(operand).getElementType() !=
           cast<ShapedType>(result).getElementType()) {
@@ -196,11 +195,12 @@ LogicalResult CustomCallOp::verify() {
     return failure();
   }
   bool isTyped = getApiVersion() == CustomCallApiVersion::API_VERSION_TYPED_FFI;
-  if (getBackendConfig() && isa<DictionaryAttr>(*getBackendConfig()) != isTyped) {
+  if (getBackendConfig() &&
+      isa<DictionaryAttr>(*getBackendConfig()) != isTyped) {
     return emitOpError() << "backend_config of "
                          << stringifyEnum(getApiVersion()) << " must be a "
-                         << (isTyped ? "dictionary" : "string")
-                         << ", but got " << *getBackendConfig();
+                         << (isTyped ? "dictionary" : "string") << ", but got "
+                         << *getBackendConfig();
   }
   StringRef target = getCallTargetName();
   if (target == "CreateBuffer") {
@@ -227,10 +227,9 @@ static bool isNamespacedName(StringRef name) {
   };
   SmallVector<StringRef> words;
   rest.split(words, '.');
-  return !space.empty() && llvm::isAlpha(space.front()) &&
-         isWord(space, "_") && llvm::all_of(words, [&](StringRef word) {
-           return isWord(word, "_$");
-         });
+  return !space.empty() && llvm::isAlpha(space.front()) && isWord(space, "_") &&
+         llvm::all_of(words,
+                      [&](StringRef word) { return isWord(word, "_$"); });
 }
 
 LogicalResult

@@ -47,11 +47,11 @@ LogicalResult SetDimensionSizeOp::verify() {
 
 LogicalResult DynamicIotaOp::verify() {
   // (C1), (C2)
-  return failure(verifyDim(*this, "iota dimension", getIotaDimension(),
-                           getType().getRank())
-                     .failed() ||
-                 verifyShapeOperand(*this, getOutputShape(), getType())
-                     .failed());
+  return failure(
+      verifyDim(*this, "iota dimension", getIotaDimension(),
+                getType().getRank())
+          .failed() ||
+      verifyShapeOperand(*this, getOutputShape(), getType()).failed());
 }
 
 /// Elements that are not quantized are the same.
@@ -88,8 +88,8 @@ LogicalResult DynamicReshapeOp::verify() {
 /// No operand dimension is said to expand and not to expand, or twice.
 static LogicalResult verifyExpansions(DynamicBroadcastInDimOp op) {
   SmallVector<int64_t> dims;
-  for (auto list :
-       {op.getKnownExpandingDimensions(), op.getKnownNonexpandingDimensions()}) {
+  for (auto list : {op.getKnownExpandingDimensions(),
+                    op.getKnownNonexpandingDimensions()}) {
     if (list) {
       llvm::append_range(dims, *list);
     }

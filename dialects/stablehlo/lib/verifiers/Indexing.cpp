@@ -222,8 +222,8 @@ LogicalResult DynamicGatherOp::verify() {
 
 /// Inputs and results of one shape, updates of another, and of one element.
 static LogicalResult verifyScattered(ScatterOp op) {
-  for (auto [input, update, result] : llvm::zip_equal(
-           op.getInputs(), op.getUpdates(), op.getResults())) {
+  for (auto [input, update, result] :
+       llvm::zip_equal(op.getInputs(), op.getUpdates(), op.getResults())) {
     if (verifyShape(op, "input", typeOf(input).getShape(),
                     typeOf(op.getInputs().front()).getShape())
             .failed() ||
@@ -242,8 +242,7 @@ static LogicalResult verifyScattered(ScatterOp op) {
 
 static LogicalResult verifyUpdateComputation(ScatterOp op) {
   SmallVector<RankedTensorType> updates, inits;
-  for (auto [input, value] :
-       llvm::zip_equal(op.getInputs(), op.getUpdates())) {
+  for (auto [input, value] : llvm::zip_equal(op.getInputs(), op.getUpdates())) {
     updates.push_back(scalarOf(typeOf(value)));
     inits.push_back(scalarOf(typeOf(input)));
   }

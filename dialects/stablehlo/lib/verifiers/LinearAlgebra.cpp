@@ -121,14 +121,16 @@ LogicalResult FftOp::verify() {
   // (C2)
   bool isReal = type == FftType::RFFT;
   Type element = in.getElementType();
-  if (isa<ComplexType>(element) == isReal || (isReal && !isa<Float32Type, Float64Type>(element))) {
+  if (isa<ComplexType>(element) == isReal ||
+      (isReal && !isa<Float32Type, Float64Type>(element))) {
     return emitOpError() << stringifyEnum(type) << " takes "
                          << (isReal ? "f32 or f64" : "complex numbers")
                          << ", but got " << element;
   }
-  Type expected = isReal                   ? ComplexType::get(element)
-                  : type == FftType::IRFFT ? cast<ComplexType>(element).getElementType()
-                                           : element;
+  Type expected = isReal ? ComplexType::get(element)
+                  : type == FftType::IRFFT
+                      ? cast<ComplexType>(element).getElementType()
+                      : element;
   if (getType().getElementType() != expected) {
     return emitOpError() << "result must be of " << expected << ", but got "
                          << getType().getElementType();

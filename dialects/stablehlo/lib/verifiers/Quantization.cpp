@@ -227,8 +227,7 @@ LogicalResult verifiers::verifyProductQuantization(Operation *op, Type lhs,
   return success();
 }
 
-LogicalResult
-verifiers::verifyDotQuantization(DotGeneralOp op) {
+LogicalResult verifiers::verifyDotQuantization(DotGeneralOp op) {
   Type rhs = op.getRhs().getType();
   QuantizedType type = quantizedOf(rhs);
   SmallVector<int64_t> zeroPoints;
@@ -257,9 +256,10 @@ verifiers::verifyDotQuantization(DotGeneralOp op) {
                                    op.getType());
 }
 
-LogicalResult verifiers::verifyConvolutionQuantization(
-    Operation *op, Type lhs, Type rhs, Type result,
-    ConvDimensionNumbersAttr dims) {
+LogicalResult
+verifiers::verifyConvolutionQuantization(Operation *op, Type lhs, Type rhs,
+                                         Type result,
+                                         ConvDimensionNumbersAttr dims) {
   std::pair<Type, int64_t> axes[] = {
       {rhs, dims.getKernelOutputFeatureDimension()},
       {result, dims.getOutputFeatureDimension()}};

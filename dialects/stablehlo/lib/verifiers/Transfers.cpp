@@ -22,7 +22,11 @@ static LogicalResult verifyReceived(Operation *op) {
 }
 
 /// Numbers of channel types, as a channel handle has them.
-enum ChannelType : int64_t { kDeviceToDevice = 1, kDeviceToHost, kHostToDevice };
+enum ChannelType : int64_t {
+  kDeviceToDevice = 1,
+  kDeviceToHost,
+  kHostToDevice
+};
 
 static LogicalResult verifyChannelType(Operation *op, ChannelHandleAttr channel,
                                        bool isHostTransfer,
@@ -31,9 +35,8 @@ static LogicalResult verifyChannelType(Operation *op, ChannelHandleAttr channel,
   if (channel.getType() != expected) {
     return op->emitOpError()
            << "a transfer " << (isHostTransfer ? "with the host" : "of devices")
-           << " needs a channel of type "
-           << static_cast<int64_t>(expected) << ", but got "
-           << channel.getType();
+           << " needs a channel of type " << static_cast<int64_t>(expected)
+           << ", but got " << channel.getType();
   }
   return success();
 }

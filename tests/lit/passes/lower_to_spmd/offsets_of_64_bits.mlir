@@ -13,7 +13,7 @@
 // CHECK: stablehlo.dynamic_slice %{{.+}}, %[[START]], sizes = [4294967296]
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<8589934592xi8> {alpa.sharding = #alpa.sharding<R>}) -> (tensor<8589934592xf32> {alpa.sharding = #alpa.sharding<S0>}, tensor<8589934592xi8> {alpa.sharding = #alpa.sharding<S0>}) {
-    %0 = stablehlo.iota dim = 0 {alpa.operands = [], alpa.results = [#alpa.sharding<S0>], alpa.strategy = #alpa.strategy<a=[0]>} : tensor<8589934592xf32>
+    %0 = stablehlo.iota dim = 0 {alpa.strategy = #alpa.strategy<a=[0]>, alpa.operands = [], alpa.results = [#alpa.sharding<S0>]} : tensor<8589934592xf32>
     %1 = alpa.reshard %x from <R> to <S0> : tensor<8589934592xi8>
     return {alpa.operands = [#alpa.sharding<S0>, #alpa.sharding<S0>], alpa.results = []} %0, %1 : tensor<8589934592xf32>, tensor<8589934592xi8>
   }

@@ -9,8 +9,8 @@
 // CHECK: return %[[RESULT]]
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<4x8xi32> {alpa.sharding = #alpa.sharding<RS0>}) -> (tensor<4xi32> {alpa.sharding = #alpa.sharding<R>}) {
-    %c = stablehlo.constant {alpa.operands = [], alpa.results = [#alpa.sharding<>], alpa.strategy = #alpa.strategy<>} dense<0> : tensor<i32>
-    %0 = stablehlo.reduce(%x init: %c) applies stablehlo.or across dimensions = [1] {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<R>], alpa.strategy = #alpa.strategy<b=[0]>} : (tensor<4x8xi32>, tensor<i32>) -> tensor<4xi32>
+    %c = stablehlo.constant {alpa.strategy = #alpa.strategy<>, alpa.operands = [], alpa.results = [#alpa.sharding<>]} dense<0> : tensor<i32>
+    %0 = stablehlo.reduce(%x init: %c) applies stablehlo.or across dimensions = [1] {alpa.strategy = #alpa.strategy<b=[0]>, alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<>], alpa.results = [#alpa.sharding<R>]} : (tensor<4x8xi32>, tensor<i32>) -> tensor<4xi32>
     return {alpa.operands = [#alpa.sharding<R>], alpa.results = []} %0 : tensor<4xi32>
   }
 }

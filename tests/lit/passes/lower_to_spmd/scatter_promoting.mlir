@@ -12,7 +12,7 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
     ^bb0(%a: tensor<f64>, %b: tensor<f64>):
       %1 = stablehlo.add %a, %b : tensor<f64>
       stablehlo.return %1 : tensor<f64>
-    }) {alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<RR>, #alpa.sharding<RR>], alpa.results = [#alpa.sharding<S0R>], alpa.strategy = #alpa.strategy<b=[0]>} : (tensor<8x4xf32>, tensor<6x1xi32>, tensor<6x4xf32>) -> tensor<8x4xf64>
+    }) {alpa.strategy = #alpa.strategy<b=[0]>, alpa.operands = [#alpa.sharding<S0R>, #alpa.sharding<RR>, #alpa.sharding<RR>], alpa.results = [#alpa.sharding<S0R>]} : (tensor<8x4xf32>, tensor<6x1xi32>, tensor<6x4xf32>) -> tensor<8x4xf64>
     return {alpa.operands = [#alpa.sharding<S0R>], alpa.results = []} %0 : tensor<8x4xf64>
   }
 }

@@ -86,10 +86,11 @@ public:
   static LogicalResult verifyTrait(Operation *op) {
     return detail::verifyCompatible(op);
   }
-  static LogicalResult
-  inferReturnTypes(MLIRContext *, std::optional<Location> location,
-                   ValueRange operands, DictionaryAttr, OpaqueProperties,
-                   RegionRange, SmallVectorImpl<Type> &results) {
+  static LogicalResult inferReturnTypes(MLIRContext *,
+                                        std::optional<Location> location,
+                                        ValueRange operands, DictionaryAttr,
+                                        OpaqueProperties, RegionRange,
+                                        SmallVectorImpl<Type> &results) {
     if (operands.empty()) {
       return emitOptionalError(location, "needs at least one operand");
     }
