@@ -1,7 +1,9 @@
 // RUN: stablehlo-alpa-opt %s -alpa-inline-calls -mlir-print-debuginfo -mlir-print-local-scope | FileCheck %s
+// RUN: stablehlo-alpa-opt %s -alpa-inline-calls -mlir-print-debuginfo -o %t.own
+// RUN: stablehlo-alpa-opt %s -pass-pipeline='builtin.module(inline{default-pipeline=},symbol-dce)' -mlir-print-debuginfo | diff %t.own -
 
 // The calls stand around the location of an operator, innermost first, be the
-// body copied or moved.
+// body copied or moved; as MLIR's inliner has it, too.
 // CHECK: stablehlo.tanh {{.*}} loc(callsite("tanh" at "layer_0"))
 // CHECK: stablehlo.cosine {{.*}} loc(callsite("cosine" at callsite("activation" at "layer_0")))
 // CHECK: stablehlo.reduce
