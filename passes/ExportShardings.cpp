@@ -26,7 +26,7 @@ public:
       return failure();
     }
     joinBarriers(entry.getBody().front());
-    entry.walk(removePlan);
+    entry->getParentOfType<ModuleOp>().walk(removePlan);
     describeBoundary();
     return success();
   }

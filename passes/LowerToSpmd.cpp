@@ -43,8 +43,9 @@ public:
     global.dropAllReferences();
     global.dropAllDefinedValueUses();
     global.erase();
-    // Clones carry the plan of the operators that they are made from.
-    entry.walk([](Operation *op) {
+    // Clones carry the plan of the operators that they are made from; functions
+    // that operators name may carry rules.
+    entry->getParentOfType<ModuleOp>().walk([](Operation *op) {
       removePlan(op);
       // A hint for XLA's partitioner, in terms of the global shapes.
       op->removeDiscardableAttr("sdy.sharding_rule");

@@ -86,7 +86,7 @@ static bool isWithinOne(Value value, int depth) {
     return areWithinOne({select.getOnTrue(), select.getOnFalse()});
   }
   return (isa<BroadcastInDimOp, ReshapeOp, TransposeOp, ConvertOp, ReverseOp,
-              SliceOp, ConcatenateOp>(op) ||
+              SliceOp, ConcatenateOp, alpa::ReshardOp>(op) ||
           (isFloat && isa<NegOp, AbsOp, MulOp>(op))) &&
          areWithinOne(op->getOperands());
 }
