@@ -177,9 +177,9 @@ private:
       return known;
     }
     auto nested = dyn_cast<CallSiteLoc>(inner);
-    Location seen = nested ? CallSiteLoc::get(nested.getCallee(),
-                                              get(nested.getCaller()))
-                           : CallSiteLoc::get(inner, call);
+    Location seen =
+        nested ? CallSiteLoc::get(nested.getCallee(), get(nested.getCaller()))
+               : CallSiteLoc::get(inner, call);
     made[inner] = seen;
     return seen;
   }
