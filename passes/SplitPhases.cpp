@@ -23,10 +23,10 @@ struct SplitPhases : impl::SplitPhasesBase<SplitPhases> {
       return signalPassFailure();
     }
     FailureOr<MeshAttr> mesh = getPlannedMesh(module);
-    if (failed(mesh) || failed(verifyPlan(*entry, *mesh)) ||
-        failed(splitPhases(module, *entry, splitBackward))) {
+    if (failed(mesh) || failed(verifyPlan(*entry, *mesh))) {
       return signalPassFailure();
     }
+    splitPhases(module, *entry, splitBackward);
     entry->erase();
     module->removeAttr(kMeshAttrName);
   }

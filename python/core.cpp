@@ -192,13 +192,8 @@ py::dict minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
   return toDict(run([&] { return alpaMinimize(&costs, &options, tables); }));
 }
 
-} // namespace
-
-PYBIND11_MODULE(_core, module) {
-  module.doc() = "The compiler: passes on StableHLO text, strategy graphs as "
-                 "numpy arrays.";
-  py::register_exception<CompilerError>(module, "CompilerError",
-                                        PyExc_ValueError);
+/// Passes, and what they report of a module.
+void defineCompiler(py::module_ &module) {
   module.def(
       "run_pipeline", &runPipeline, py::arg("text"), py::arg("pipeline"),
       py::arg("generic") = true, py::arg("locations") = true,
@@ -247,6 +242,10 @@ PYBIND11_MODULE(_core, module) {
         return found;
       },
       py::arg("text"), "The texts of the nested modules by name.");
+}
+
+/// Exact minimisation over flat arrays.
+void defineSolver(py::module_ &module) {
   py::class_<SolverCache>(module, "SolverCache",
                           "Tables that several calls of minimize share.")
       .def(py::init<>());
@@ -299,4 +298,15 @@ PYBIND11_MODULE(_core, module) {
       py::arg("sizes"), py::arg("node_costs"), py::arg("edge_nodes"),
       py::arg("edge_costs"), py::arg("cutoff"), py::arg("num_sweeps"),
       "Drops the choices that no plan of at most the cutoff uses.");
+}
+
+} // namespace
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The compiler: passes on StableHLO text, strategy graphs as "
+                 "numpy arrays.";
+  py::register_exception<CompilerError>(module, "CompilerError",
+                                        PyExc_ValueError);
+  defineCompiler(module);
+  defineSolver(module);
 }

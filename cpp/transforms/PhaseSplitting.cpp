@@ -4,10 +4,10 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorShardings.h"
+#include "cpp/transforms/PhaseFunction.h"
 #include "cpp/transforms/ReferencedFunctions.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/Sharding.h"
-#include "mlir/IR/IRMapping.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include <map>
@@ -22,7 +22,7 @@ public:
       : module(module), function(function), block(function.getBody().front()),
         context(function.getContext()), splitBackward(splitBackward) {}
 
-  LogicalResult run() {
+  void run() {
     placeOperators();
     if (splitBackward) {
       delayWeightGradients();
@@ -35,14 +35,13 @@ public:
     OpBuilder builder(context);
     builder.setInsertionPointAfter(function);
     for (int64_t order : orders) {
-      if (failed(extract(builder, order))) {
-        return failure();
-      }
+      extract(builder, order);
     }
-    return success();
   }
 
 private:
+  using Kind = PhaseFunction::Kind;
+
   /// Phases in the order in which they run: prepare -1, forward 0, backward 1,
   /// backward_weight 2, apply_k 3 + k.
   static int64_t getOrder(int64_t phase) {
@@ -204,15 +203,6 @@ private:
     }
   }
 
-  struct Kind {
-    StringRef name;
-    int64_t number;
-  };
-
-  IntegerAttr getInteger(int64_t value) const {
-    return IntegerAttr::get(IntegerType::get(context, 64), value);
-  }
-
   int64_t getNumMicroBatches() const {
     auto count = function->getAttrOfType<IntegerAttr>(kMicroBatchesAttrName);
     return count ? count.getInt() : 1;
@@ -232,17 +222,16 @@ private:
   }
 
   /// What has been joined so far and what this micro-batch adds to it.
-  Value join(OpBuilder &body, Operation *op, Value before,
-             const IRMapping &mapping) const {
+  Value join(PhaseFunction &phase, Operation *op, Value before) const {
+    OpBuilder &body = phase.getBuilder();
     ShardingAttr sharding = getSharding(op->getResult(0));
-    Value own = mapping.lookup(op->getOperand(0));
+    Value own = phase.lookup(op->getOperand(0));
     auto collect = dyn_cast<CollectOp>(op);
     if (!collect) {
       return withPlan(stablehlo::AddOp::create(body, op->getLoc(), before, own),
                       {sharding, sharding}, sharding);
     }
-    return place(body, collect, before, own,
-                 mapping.lookup(collect.getNumber()));
+    return place(body, collect, before, own, phase.lookup(collect.getNumber()));
   }
 
   /// Writes the part of a micro-batch into what is collected.
@@ -279,127 +268,94 @@ private:
     return withPlan(updated, shardings, sharding);
   }
 
-  /// One phase as a module with a function `main`.
-  LogicalResult extract(OpBuilder &builder, int64_t order) {
-    std::string name = getName(order);
-    auto nested = ModuleOp::create(builder, function.getLoc(), name);
-    nested->setAttr(kMeshAttrName, module->getAttr(kMeshAttrName));
-    OpBuilder body(context);
-    body.setInsertionPointToStart(nested.getBody());
-    auto made = func::FuncOp::create(body, function.getLoc(), "main",
-                                     FunctionType::get(context, {}, {}));
-    body.setInsertionPointToStart(made.addEntryBlock());
-    Block &target = made.getBody().front();
-    IRMapping mapping;
-    SmallVector<std::pair<Kind, ShardingAttr>> arguments, results;
-    SmallVector<Value> returned;
+  /// What an argument is. Those of a function that no stage was cut from are
+  /// the inputs of the step.
+  Kind getArgumentKind(BlockArgument argument) {
+    unsigned index = argument.getArgNumber();
+    for (StringRef kind :
+         {StringRef(kInputAttrName), StringRef(kBatchAttrName),
+          StringRef(kMicroBatchAttrName), StringRef(kTransferAttrName)}) {
+      if (auto number = function.getArgAttrOfType<IntegerAttr>(index, kind)) {
+        return {kind, number.getInt()};
+      }
+    }
+    return {kInputAttrName, index};
+  }
 
-    auto addArgument = [&](Value value, Kind kind, ShardingAttr sharding) {
-      arguments.push_back({kind, sharding});
-      return target.addArgument(value.getType(), value.getLoc());
-    };
-    std::function<void(Value)> provide = [&](Value value) {
-      if (mapping.contains(value)) {
-        return;
+  Kind getResultKind(unsigned index) {
+    for (StringRef kind :
+         {StringRef(kOutputAttrName), StringRef(kTransferAttrName)}) {
+      if (auto number =
+              function.getResultAttrOfType<IntegerAttr>(index, kind)) {
+        return {kind, number.getInt()};
       }
-      if (auto argument = dyn_cast<BlockArgument>(value)) {
-        unsigned index = argument.getArgNumber();
-        for (StringRef kind :
-             {StringRef(kInputAttrName), StringRef(kBatchAttrName),
-              StringRef(kMicroBatchAttrName), StringRef(kTransferAttrName)}) {
-          if (auto number =
-                  function.getArgAttrOfType<IntegerAttr>(index, kind)) {
-            mapping.map(value, addArgument(value, {kind, number.getInt()},
-                                           getSharding(value)));
-            return;
-          }
-        }
-        // A function that no stage was cut from: arguments are its inputs.
-        mapping.map(value, addArgument(value, {kInputAttrName, index},
-                                       getSharding(value)));
-        return;
+    }
+    return {kOutputAttrName, index};
+  }
+
+  /// Brings a value into a phase: as an argument, or made again.
+  void provide(PhaseFunction &phase, Value value) {
+    if (phase.contains(value)) {
+      return;
+    }
+    Operation *maker = value.getDefiningOp();
+    if (!maker) {
+      phase.mapToArgument(value, getArgumentKind(cast<BlockArgument>(value)),
+                          getSharding(value));
+    } else if (!placed.contains(maker)) {
+      forEachUsedValue(maker, [&](Value used) { provide(phase, used); });
+      phase.clone(*maker);
+    } else if (auto sum = accumulators.find(value); sum != accumulators.end()) {
+      phase.mapToArgument(value, {kAccumulatorAttrName, sum->second},
+                          getSharding(value));
+    } else {
+      phase.mapToArgument(value, {kLocalAttrName, locals.lookup(value)},
+                          getSharding(value));
+    }
+  }
+
+  /// Copies an operator of a phase, and returns what other phases need of it.
+  void copy(PhaseFunction &phase, Operation &op) {
+    forEachUsedValue(&op, [&](Value value) { provide(phase, value); });
+    if (isJoin(&op)) {
+      Value result = op.getResult(0);
+      ShardingAttr sharding = getSharding(result);
+      Kind kind{kAccumulatorAttrName, accumulators.lookup(result)};
+      Value own = phase.lookup(op.getOperand(0));
+      if (isa<CollectOp>(op) || getNumMicroBatches() > 1) {
+        own = join(phase, &op, phase.addArgument(result, kind, sharding));
       }
-      Operation *maker = value.getDefiningOp();
-      if (!placed.contains(maker)) {
-        forEachUsedValue(maker, provide);
-        body.clone(*maker, mapping);
-      } else if (auto sum = accumulators.find(value);
-                 sum != accumulators.end()) {
-        mapping.map(value,
-                    addArgument(value, {kAccumulatorAttrName, sum->second},
-                                getSharding(value)));
-      } else {
-        mapping.map(value, addArgument(value, {kLocalAttrName, locals[value]},
-                                       getSharding(value)));
+      phase.addResult(own, kind, sharding);
+      return;
+    }
+    phase.clone(op);
+    for (Value result : op.getResults()) {
+      if (auto number = locals.find(result); number != locals.end()) {
+        phase.addResult(phase.lookup(result), {kLocalAttrName, number->second},
+                        getSharding(result));
       }
-    };
-    auto giveBack = [&](Value value, Kind kind, ShardingAttr sharding) {
-      returned.push_back(value);
-      results.push_back({kind, sharding});
-    };
+    }
+  }
+
+  /// One phase as a module with a function `main`.
+  void extract(OpBuilder &builder, int64_t order) {
+    PhaseFunction phase(builder, module, function.getLoc(), getName(order));
     for (Operation &op : block.without_terminator()) {
-      auto it = placed.find(&op);
-      if (it == placed.end() || it->second != order) {
-        continue;
-      }
-      forEachUsedValue(&op, provide);
-      if (isJoin(&op)) {
-        Value result = op.getResult(0);
-        ShardingAttr sharding = getSharding(result);
-        Kind kind{kAccumulatorAttrName, accumulators[result]};
-        Value own = mapping.lookup(op.getOperand(0));
-        if (isa<CollectOp>(op) || getNumMicroBatches() > 1) {
-          own = join(body, &op, addArgument(result, kind, sharding), mapping);
-        }
-        giveBack(own, kind, sharding);
-        continue;
-      }
-      body.clone(op, mapping);
-      for (Value result : op.getResults()) {
-        if (auto number = locals.find(result); number != locals.end()) {
-          giveBack(mapping.lookup(result), {kLocalAttrName, number->second},
-                   getSharding(result));
-        }
+      auto own = placed.find(&op);
+      if (own != placed.end() && own->second == order) {
+        copy(phase, op);
       }
     }
-    Operation *terminator = block.getTerminator();
-    for (OpOperand &operand : terminator->getOpOperands()) {
-      if (getOutputOrder(operand.get()) != order) {
-        continue;
+    for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
+      if (getOutputOrder(operand.get()) == order) {
+        provide(phase, operand.get());
+        phase.addResult(phase.lookup(operand.get()),
+                        getResultKind(operand.getOperandNumber()),
+                        getOperandSharding(operand));
       }
-      unsigned index = operand.getOperandNumber();
-      provide(operand.get());
-      Kind kind{kOutputAttrName, index};
-      for (StringRef name :
-           {StringRef(kOutputAttrName), StringRef(kTransferAttrName)}) {
-        if (auto number =
-                function.getResultAttrOfType<IntegerAttr>(index, name)) {
-          kind = {name, number.getInt()};
-        }
-      }
-      giveBack(mapping.lookup(operand.get()), kind,
-               getOperandSharding(operand));
     }
-    copyReferencedFunctions(module, nested);
-    auto exit = func::ReturnOp::create(body, function.getLoc(), returned);
-    SmallVector<Attribute> shardings;
-    for (auto &[kind, sharding] : results) {
-      shardings.push_back(sharding);
-    }
-    exit->setAttr(kOperandsAttrName, ArrayAttr::get(context, shardings));
-    exit->setAttr(kResultsAttrName, ArrayAttr::get(context, {}));
-    made.setFunctionType(FunctionType::get(context, target.getArgumentTypes(),
-                                           exit.getOperandTypes()));
-    for (auto [index, entry] : llvm::enumerate(arguments)) {
-      made.setArgAttr(index, entry.first.name, getInteger(entry.first.number));
-      made.setArgAttr(index, kShardingAttrName, entry.second);
-    }
-    for (auto [index, entry] : llvm::enumerate(results)) {
-      made.setResultAttr(index, entry.first.name,
-                         getInteger(entry.first.number));
-      made.setResultAttr(index, kShardingAttrName, entry.second);
-    }
-    return success();
+    copyReferencedFunctions(module, phase.getModule());
+    phase.finish();
   }
 
   /// The phase that returns a value of the stage: the one that makes it. What
@@ -426,9 +382,8 @@ private:
 
 } // namespace
 
-LogicalResult splitPhases(ModuleOp module, func::FuncOp function,
-                          bool splitBackward) {
-  return PhaseSplitting(module, function, splitBackward).run();
+void splitPhases(ModuleOp module, func::FuncOp function, bool splitBackward) {
+  PhaseSplitting(module, function, splitBackward).run();
 }
 
 } // namespace mlir::alpa

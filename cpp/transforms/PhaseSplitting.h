@@ -17,8 +17,7 @@ namespace mlir::alpa {
 /// (`alpa.local`) in the sharding they are made in, partial ones included; an
 /// `alpa.accumulate` becomes an addition to an argument (`alpa.accumulator`).
 /// Cheap operators on constants are made again in every phase.
-LogicalResult splitPhases(ModuleOp module, func::FuncOp function,
-                          bool splitBackward);
+void splitPhases(ModuleOp module, func::FuncOp function, bool splitBackward);
 
 } // namespace mlir::alpa
 

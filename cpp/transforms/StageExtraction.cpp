@@ -8,7 +8,8 @@
 namespace mlir::alpa {
 
 /// What an argument of the step is; by default the input of its number.
-NamedAttribute StageSlicing::getArgumentKind(BlockArgument argument) {
+NamedAttribute StageSlicing::getArgumentKind(BlockArgument argument) const {
+  func::FuncOp function = this->function;
   MLIRContext *context = function.getContext();
   unsigned index = argument.getArgNumber();
   for (StringRef name : {StringRef(kInputAttrName), StringRef(kBatchAttrName),
@@ -21,110 +22,145 @@ NamedAttribute StageSlicing::getArgumentKind(BlockArgument argument) {
                         IntegerAttr::get(IntegerType::get(context, 64), index));
 }
 
-func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
-                                 StringRef name) {
-  MLIRContext *context = function.getContext();
-  auto getInteger = [&](int64_t value) {
-    return IntegerAttr::get(IntegerType::get(context, 64), value);
+/// The function of one stage, as it grows.
+class StageSlicing::Extraction {
+public:
+  Extraction(const StageSlicing &slicing, OpBuilder &builder, int64_t stage,
+             StringRef name)
+      : slicing(slicing), function(slicing.function), stage(stage),
+        made(func::FuncOp::create(builder, function.getLoc(), name,
+                                  builder.getFunctionType({}, {}))),
+        body(builder.getContext()) {
+    body.setInsertionPointToStart(made.addEntryBlock());
+  }
+
+  func::FuncOp run() {
+    for (Operation &op : slicing.block.without_terminator()) {
+      auto own = slicing.stages.find(&op);
+      if (own != slicing.stages.end() && own->second == stage) {
+        copy(op);
+      }
+    }
+    for (OpOperand &operand : slicing.block.getTerminator()->getOpOperands()) {
+      unsigned index = operand.getOperandNumber();
+      if (slicing.outputStages[index] == stage) {
+        provide(operand.get());
+        resultOfOutput[index] = results.size();
+        addResult(operand.get(), kOutputAttrName, index, /*once=*/false);
+      }
+    }
+    finish();
+    return made;
+  }
+
+private:
+  struct Slot {
+    NamedAttribute kind;
+    /// There once per step, not once per micro-batch.
+    bool once;
+    /// The argument of the step, if it is one.
+    BlockArgument source;
   };
-  auto made = func::FuncOp::create(builder, function.getLoc(), name,
-                                   FunctionType::get(context, {}, {}));
-  OpBuilder body(context);
-  body.setInsertionPointToStart(made.addEntryBlock());
-  Block &target = made.getBody().front();
-  IRMapping mapping;
-  auto once = UnitAttr::get(context);
-  SmallVector<NamedAttribute> argumentKinds;
-  SmallVector<BlockArgument> sources;
-  SmallVector<unsigned> onceArguments, onceResults;
-  std::function<void(Value)> provide = [&](Value value) {
+
+  IntegerAttr getInteger(int64_t value) {
+    return body.getI64IntegerAttr(value);
+  }
+
+  /// Brings a value into the stage: as an argument, or made again.
+  void provide(Value value) {
     if (mapping.contains(value)) {
       return;
     }
     Operation *maker = value.getDefiningOp();
-    if (!maker || getStage(value) >= 0) {
-      mapping.map(value, target.addArgument(value.getType(), value.getLoc()));
-      if (auto argument = dyn_cast<BlockArgument>(value)) {
-        argumentKinds.push_back(getArgumentKind(argument));
-        sources.push_back(argument);
-      } else {
-        sources.push_back({});
-        if (crossesOnce(value)) {
-          onceArguments.push_back(argumentKinds.size());
-        }
-        argumentKinds.emplace_back(StringAttr::get(context, kTransferAttrName),
-                                   getInteger(transfers.lookup(value)));
-      }
+    if (maker && slicing.getStage(value) < 0) {
+      forEachUsedValue(maker, [&](Value used) { provide(used); });
+      body.clone(*maker, mapping);
       return;
     }
-    forEachUsedValue(maker, provide);
-    body.clone(*maker, mapping);
-  };
-  SmallVector<Value> results;
-  SmallVector<NamedAttribute> resultKinds;
-  for (Operation &op : block.without_terminator()) {
-    auto own = stages.find(&op);
-    if (own == stages.end() || own->second != stage) {
-      continue;
+    mapping.map(value, made.getBody().front().addArgument(value.getType(),
+                                                          value.getLoc()));
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      arguments.push_back(
+          {slicing.getArgumentKind(argument), /*once=*/false, argument});
+    } else {
+      NamedAttribute kind(body.getStringAttr(kTransferAttrName),
+                          getInteger(slicing.transfers.lookup(value)));
+      arguments.push_back({kind, slicing.crossesOnce(value), {}});
     }
-    forEachUsedValue(&op, provide);
+  }
+
+  /// Copies an operator of the stage, and returns what other stages need of it.
+  void copy(Operation &op) {
+    forEachUsedValue(&op, [&](Value value) { provide(value); });
     body.clone(op, mapping);
     for (Value result : op.getResults()) {
-      if (auto number = transfers.find(result); number != transfers.end()) {
-        if (crossesOnce(result)) {
-          onceResults.push_back(results.size());
-        }
-        results.push_back(mapping.lookup(result));
-        resultKinds.emplace_back(StringAttr::get(context, kTransferAttrName),
-                                 getInteger(number->second));
+      auto number = slicing.transfers.find(result);
+      if (number != slicing.transfers.end()) {
+        addResult(result, kTransferAttrName, number->second,
+                  slicing.crossesOnce(result));
       }
     }
   }
+
+  void addResult(Value value, StringRef kind, int64_t number, bool once) {
+    returned.push_back(mapping.lookup(value));
+    results.push_back(
+        {NamedAttribute(body.getStringAttr(kind), getInteger(number)),
+         once,
+         {}});
+  }
+
+  void finish() {
+    func::ReturnOp::create(body, function.getLoc(), returned);
+    made.setFunctionType(body.getFunctionType(
+        made.getBody().front().getArgumentTypes(), TypeRange(returned)));
+    for (auto [index, argument] : llvm::enumerate(arguments)) {
+      made.setArgAttr(index, argument.kind.getName(), argument.kind.getValue());
+      if (argument.once) {
+        made.setArgAttr(index, kOnceAttrName, body.getUnitAttr());
+      }
+      if (argument.source) {
+        setAlias(index, argument.source);
+      }
+    }
+    for (auto [index, result] : llvm::enumerate(results)) {
+      made.setResultAttr(index, result.kind.getName(), result.kind.getValue());
+      if (result.once) {
+        made.setResultAttr(index, kOnceAttrName, body.getUnitAttr());
+      }
+    }
+    if (Attribute count = function->getAttr(kMicroBatchesAttrName)) {
+      made->setAttr(kMicroBatchesAttrName, count);
+    }
+  }
+
+  /// An argument whose next value is a result of the stage.
+  void setAlias(unsigned index, BlockArgument source) {
+    auto alias = function.getArgAttrOfType<IntegerAttr>(source.getArgNumber(),
+                                                        kAliasAttrName);
+    if (!alias) {
+      return;
+    }
+    auto result = resultOfOutput.find(alias.getInt());
+    if (result != resultOfOutput.end()) {
+      made.setArgAttr(index, kAliasAttrName, getInteger(result->second));
+    }
+  }
+
+  const StageSlicing &slicing;
+  func::FuncOp function;
+  int64_t stage;
+  func::FuncOp made;
+  OpBuilder body;
+  IRMapping mapping;
+  SmallVector<Slot> arguments, results;
+  SmallVector<Value> returned;
   DenseMap<int64_t, int64_t> resultOfOutput;
-  for (auto [index, value] :
-       llvm::enumerate(block.getTerminator()->getOperands())) {
-    if (outputStages[index] != stage) {
-      continue;
-    }
-    provide(value);
-    resultOfOutput[index] = results.size();
-    results.push_back(mapping.lookup(value));
-    resultKinds.emplace_back(StringAttr::get(context, kOutputAttrName),
-                             getInteger(index));
-  }
-  func::ReturnOp::create(body, function.getLoc(), results);
-  SmallVector<Type> resultTypes;
-  for (Value result : results) {
-    resultTypes.push_back(result.getType());
-  }
-  made.setFunctionType(
-      FunctionType::get(context, target.getArgumentTypes(), resultTypes));
-  for (auto [index, kind] : llvm::enumerate(argumentKinds)) {
-    made.setArgAttr(index, kind.getName(), kind.getValue());
-    if (!sources[index]) {
-      continue;
-    }
-    if (auto alias = function.getArgAttrOfType<IntegerAttr>(
-            sources[index].getArgNumber(), kAliasAttrName)) {
-      auto result = resultOfOutput.find(alias.getInt());
-      if (result != resultOfOutput.end()) {
-        made.setArgAttr(index, kAliasAttrName, getInteger(result->second));
-      }
-    }
-  }
-  for (auto [index, kind] : llvm::enumerate(resultKinds)) {
-    made.setResultAttr(index, kind.getName(), kind.getValue());
-  }
-  for (unsigned index : onceArguments) {
-    made.setArgAttr(index, kOnceAttrName, once);
-  }
-  for (unsigned index : onceResults) {
-    made.setResultAttr(index, kOnceAttrName, once);
-  }
-  if (Attribute count = function->getAttr(kMicroBatchesAttrName)) {
-    made->setAttr(kMicroBatchesAttrName, count);
-  }
-  return made;
+};
+
+func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
+                                 StringRef name) const {
+  return Extraction(*this, builder, stage, name).run();
 }
 
 } // namespace mlir::alpa

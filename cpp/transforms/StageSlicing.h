@@ -27,11 +27,13 @@ public:
   /// The function of one stage, made at the insertion point: its arguments and
   /// results say what they are (`alpa.input`, `alpa.output`,
   /// `alpa.transfer`). Numbers of transfers are the same in all stages.
-  func::FuncOp slice(OpBuilder &builder, int64_t stage, StringRef name);
+  func::FuncOp slice(OpBuilder &builder, int64_t stage, StringRef name) const;
 
   int64_t getNumStages() const { return numStages; }
 
 private:
+  class Extraction;
+
   void splitSums();
   Value splitSum(Value value, Operation *accumulate);
   bool spansStages(Value value) const;
@@ -44,7 +46,7 @@ private:
   void numberApplyPhases();
   void markOnce();
   bool crossesOnce(Value value) const;
-  NamedAttribute getArgumentKind(BlockArgument argument);
+  NamedAttribute getArgumentKind(BlockArgument argument) const;
   int64_t getStage(Value value) const;
 
   func::FuncOp function;

@@ -53,6 +53,43 @@ static Operation *getCompactBody(ReduceOp op) {
   return isPlain ? inner : nullptr;
 }
 
+/// The end of `applies stablehlo.add across ...`: a location, and the body that
+/// is meant.
+static ParseResult parseApplied(OpAsmParser &parser, OperationName inner,
+                                SMLoc innerLoc, bool hasOneInput,
+                                FunctionType type, OperationState &state) {
+  auto tensor =
+      hasOneInput ? dyn_cast<RankedTensorType>(type.getInput(0)) : nullptr;
+  if (!tensor) {
+    return parser.emitError(
+        innerLoc, "the form `applies` takes one input of a ranked tensor type");
+  }
+  if (!inner.isRegistered() || !inner.hasTrait<OpTrait::IsCommutative>() ||
+      !inner.hasTrait<OpTrait::NOperands<2>::Impl>()) {
+    return parser.emitError(innerLoc)
+           << "'" << inner << "' is no commutative operation of two "
+           << "operands that `applies` could name";
+  }
+  Type element = RankedTensorType::get({}, tensor.getElementType());
+  std::optional<Location> loc;
+  if (parser.parseOptionalLocationSpecifier(loc)) {
+    return failure();
+  }
+  state.location =
+      loc.value_or(parser.getEncodedSourceLoc(parser.getNameLoc()));
+  Block *block = new Block();
+  state.regions.front()->push_back(block);
+  block->addArguments({element, element}, {state.location, state.location});
+  OpBuilder builder(parser.getContext());
+  builder.setInsertionPointToEnd(block);
+  OperationState innerState(state.location, inner);
+  innerState.addOperands(block->getArguments());
+  innerState.addTypes(element);
+  Operation *operation = builder.create(innerState);
+  ReturnOp::create(builder, state.location, operation->getResults());
+  return success();
+}
+
 ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<OpAsmParser::UnresolvedOperand> inputs, inits;
@@ -95,38 +132,8 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
   Region *body = state.addRegion();
 
   if (inner) {
-    auto tensor = dyn_cast<RankedTensorType>(type.getInput(0));
-    if (count != 1 || !tensor) {
-      return parser.emitError(
-          loc, "the form `applies` takes one input of a ranked tensor type");
-    }
-    if (!inner->isRegistered() || !inner->hasTrait<OpTrait::IsCommutative>() ||
-        !inner->hasTrait<OpTrait::NOperands<2>::Impl>()) {
-      return parser.emitError(innerLoc)
-             << "'" << *inner << "' is no commutative operation of two "
-             << "operands that `applies` could name";
-    }
-    Type element = RankedTensorType::get({}, tensor.getElementType());
-    std::optional<Location> opLoc;
-    if (parser.parseOptionalLocationSpecifier(opLoc)) {
-      return failure();
-    }
-    Location location =
-        opLoc.value_or(parser.getEncodedSourceLoc(parser.getNameLoc()));
-    state.location = location;
-    Block *block = new Block();
-    body->push_back(block);
-    block->addArguments({element, element}, {location, location});
-    OpBuilder builder(parser.getContext());
-    builder.setInsertionPointToEnd(block);
-    OperationState innerState(location, *inner);
-    innerState.addOperands(block->getArguments());
-    innerState.addTypes(element);
-    Operation *operation = builder.create(innerState);
-    ReturnOp::create(builder, location, operation->getResults());
-    return success();
+    return parseApplied(parser, *inner, innerLoc, count == 1, type, state);
   }
-
   SmallVector<OpAsmParser::Argument> arguments(2 * count);
   if (parser.parseKeyword("reducer")) {
     return failure();
