@@ -10,7 +10,8 @@ Equation 1 of the Alpa paper in its tightest linear form, over one flat vector `
           s binary, e >= 0 continuous (integral when s is)
 
 The relaxation is solved first, and only a fractional one is branched on. It is the reference for
-the exact solver, and solves what that gives up and what a memory budget leaves open.
+the exact solver, and solves what that gives up and what a memory budget leaves open. So few plans
+need it, and cvxpy takes so long to import (2 s), that it is imported where it is used.
 
 References:
     Zheng et al., "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep
@@ -22,14 +23,17 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.costs import Costs
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 # HiGHS's feasibility tolerance is 1e-7 (its default) on rows scaled to 1; ten times that decides
 # whether a number is integral, or a plan within its budget.
@@ -210,6 +214,8 @@ class Programme:
             The problem, its columns, and what seconds were multiplied with in the objective, the
             constant left out.
         """
+        import cvxpy as cp
+
         # Milliseconds, or finer when every cost is small: HiGHS's tolerances are absolute.
         scale = max(1e3, 1.0 / max(float(self.cost.max()), 1e-30))
         size = len(self.cost)
@@ -271,6 +277,8 @@ def run_highs(
     Raises:
         SolverError: it failed, or ended in another state.
     """
+    import cvxpy as cp
+
     try:
         with warnings.catch_warnings():
             # That an answer is cut short is in the status.

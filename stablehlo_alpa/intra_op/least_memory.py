@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
@@ -33,6 +32,8 @@ def least_memory(
     Returns:
         int64[N] places within each node, the peak in bytes, and whether it is proved least.
     """
+    import cvxpy as cp
+
     deadline = time.monotonic() + time_limit_s
     kept = np.concatenate([_undominated(own) for own in _own_bytes(costs, memory)])
     lean = costs.restrict(kept)

@@ -58,7 +58,7 @@ def priced_graph(name: str, mesh_shape: tuple[int, ...]) -> PricedGraph:
 
 # The integer programme takes long on three axes; some models are solved there with every run of the
 # tests, the others with `make test-matrix`.
-THREE_AXES = {"mlp", "gpt", "lstm"}
+THREE_AXES = {"mlp", "lstm"}
 
 
 def _how_often(model: str, shape: tuple[int, ...]) -> Any:
@@ -95,7 +95,7 @@ def test_optimum_equals_the_integer_programme(model: str, shape: tuple[int, ...]
 @pytest.mark.parametrize(
     "model",
     [
-        pytest.param("gpt", marks=pytest.mark.slow),
+        pytest.param("gpt", marks=pytest.mark.matrix),
         pytest.param("moe", marks=pytest.mark.slow),
         pytest.param("unet", marks=pytest.mark.matrix),
     ],

@@ -181,3 +181,9 @@ def test_one_mesh_takes_the_way_of_a_pipeline():
     one, several = passed_modules("shard"), passed_modules("pipeshard")
     assert {"stablehlo_alpa.planning.plan", "alpa_runtime.local_executable"} <= one
     assert one <= several, one - several
+
+
+def test_the_front_door_opens_without_the_modelling_language() -> None:
+    """Few plans need cvxpy, and it takes longer to import than jax."""
+    code = "import sys, stablehlo_alpa; stablehlo_alpa.parallelize; sys.exit('cvxpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

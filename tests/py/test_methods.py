@@ -198,7 +198,7 @@ def test_a_model_of_odd_sizes_equals_jit() -> None:
 
 
 @settings(
-    max_examples=8,
+    max_examples=5,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

@@ -44,8 +44,7 @@ MODELS: dict[str, Callable[[], TrainCase]] = {
 
 
 # Each model by one of the doors with every run of the tests.
-OFTEN = {("haiku transformer", "partition"), ("equinox mixer", "partition")}
-OFTEN |= {("flax nnx vit", "shardings")}
+OFTEN = {("haiku transformer", "partition"), ("flax nnx vit", "shardings")}
 
 
 @pytest.mark.parametrize(

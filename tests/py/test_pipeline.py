@@ -74,6 +74,7 @@ TWO, FOUR = UniformStages(2), UniformStages(4)
 QUICK = [
     Pipeline("mlp", 2, TWO),
     Pipeline("mlp", 4, UNEQUAL, "zero_bubble"),
+    Pipeline("mlp", 4, UniformStages(4, (4,)), "interleaved", {}, {"num_chunks": 2}),
 ]
 
 SLOW = [
@@ -83,7 +84,6 @@ SLOW = [
     Pipeline("moe", 2, TWO, "gpipe"),
     Pipeline("wide_resnet", 2, TWO, is_independent=True),
     Pipeline("encoder_decoder", 2, TWO, "zero_bubble"),
-    Pipeline("gpt", 4, UniformStages(4, (4,)), "interleaved", {"layers": 4}, {"num_chunks": 2}),
 ]
 
 MATRIX = [
@@ -95,6 +95,7 @@ MATRIX = [
     Pipeline("wide_resnet", 2, FOUR, is_independent=True),
     Pipeline("encoder_decoder", 2, FOUR, "zero_bubble"),
     Pipeline("unet", 2, FOUR),
+    Pipeline("gpt", 4, UniformStages(4, (4,)), "interleaved", {"layers": 4}, {"num_chunks": 2}),
     Pipeline("llama", 4, UniformStages(4, (4,)), "interleaved", {"layers": 4}, {"num_chunks": 2}),
 ]
 

@@ -29,7 +29,7 @@ METHODS: dict[str, Callable[[], sa.Method]] = {
         num_micro_batches=2, stages=sa.UniformStages(2), layers=sa.AutoLayers(num_layers=2)
     ),
 }
-QUICK, MANY = 8, 120
+QUICK, MANY = 5, 120
 # Loops and branches, differentiated.
 CONTROL_FLOW = ("counted_loop", "stacked", "while_loop", "branch")
 

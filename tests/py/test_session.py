@@ -266,9 +266,16 @@ MESHES: dict[str, Any] = {
     "a mesh over hosts": (ShardParallel(), RayCluster(num_hosts=2, devices_per_host=2)),
     "data": (DataParallel(), RayCluster(num_hosts=2, devices_per_host=2)),
 }
+SELDOM = {"one mesh", "data"}
 
 
-@pytest.mark.parametrize(("method", "cluster"), MESHES.values(), ids=MESHES)
+@pytest.mark.parametrize(
+    ("method", "cluster"),
+    [
+        pytest.param(*one, id=name, marks=pytest.mark.matrix if name in SELDOM else ())
+        for name, one in MESHES.items()
+    ],
+)
 def test_training_and_evaluation_share_processes(
     method: Any, cluster: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
