@@ -44,6 +44,14 @@ def phase_times_s(layers: int, batch: int, mesh_shape: tuple[int, ...]) -> tuple
     return has_graph - start, time.perf_counter() - has_graph
 
 
+def jax_time_s(layers: int, batch: int) -> float:
+    """Seconds that JAX alone takes to trace and to lower the step: what no planner can save."""
+    step, args = abstract_case(gpt_of(layers, batch))
+    start = time.perf_counter()
+    jax.jit(step).lower(*args)
+    return time.perf_counter() - start
+
+
 def prepare_time_s(layers: int) -> float:
     """Seconds from the traced module of a GPT to operators with roles; the better of two runs."""
     program = trace_case(gpt_of(layers))
@@ -82,6 +90,7 @@ def measure(quick: bool) -> list[report.Row]:
     if not quick:
         graph_s, solve_s = phase_times_s(24, 64, (8, 8))
         rows += [
+            report.measured("24 layers, traced and lowered by JAX alone", jax_time_s(24, 64), "s"),
             report.limited("24 layers on 8x8, trace to strategy graph", graph_s, "s", bar=1.5),
             report.limited("24 layers on 8x8, exact solver", solve_s, "s", bar=60.0),
         ]

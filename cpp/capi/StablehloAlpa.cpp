@@ -201,7 +201,12 @@ AlpaResult *alpaRunPipeline(AlpaStringRef text, AlpaStringRef pipeline,
   }
   PassManager manager(&session.getContext(), parsed->getOpAnchorName());
   static_cast<OpPassManager &>(manager) = std::move(*parsed);
-  if (failed(manager.run(session.getModule()))) {
+  // Between passes the verifier takes a third of the time of all of them, and
+  // has nothing to say that it does not say behind the last. The tests of the
+  // passes have it everywhere.
+  manager.enableVerifier(false);
+  if (failed(manager.run(session.getModule())) ||
+      failed(verify(session.getModule()))) {
     session.fail("the pipeline failed");
     return result;
   }
