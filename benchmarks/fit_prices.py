@@ -7,9 +7,9 @@ import itertools
 from pathlib import Path
 
 import numpy as np
-from fitting import least_deviation, mean_error, reweighted
 from measurements import Array, Products, Series, collectives, products, read
 
+from stablehlo_alpa.calibration.fitting import least_deviation, mean_error, reweighted
 from stablehlo_alpa.cluster import PRESETS, DeviceSpec, Group
 from stablehlo_alpa.cost.curves import Curve
 from stablehlo_alpa.cost.kinds import CollectiveKind

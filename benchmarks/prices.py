@@ -2,9 +2,9 @@
 
 import report
 from fit_prices import device_of
-from fitting import mean_error
 from measurements import Products, Series, collectives, products
 
+from stablehlo_alpa.calibration.fitting import mean_error
 from stablehlo_alpa.cluster import ClusterSpec, Group
 from stablehlo_alpa.cost import (
     CollectiveKind,

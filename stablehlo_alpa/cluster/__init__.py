@@ -1,6 +1,6 @@
 """Devices, clusters and the logical meshes laid over them."""
 
-from stablehlo_alpa.cluster.device import DeviceSpec, Link
+from stablehlo_alpa.cluster.device import DeviceSpec, Fit, Link
 from stablehlo_alpa.cluster.discovery import cluster_of
 from stablehlo_alpa.cluster.groups import Group, Ring
 from stablehlo_alpa.cluster.machines import MACHINES, as_cluster, cluster_of_devices
@@ -14,6 +14,7 @@ __all__ = [
     "PRESETS",
     "ClusterSpec",
     "DeviceSpec",
+    "Fit",
     "Group",
     "Link",
     "LogicalMesh",

@@ -30,6 +30,20 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Fit:
+    """A row of constants that were fitted on measurements of a device.
+
+    Attributes:
+        table: ``"collectives"``, ``"network"`` or ``"products"``: what `stablehlo_alpa.cost` looks
+            for there.
+        entries: names and values.
+    """
+
+    table: str
+    entries: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class DeviceSpec:
     """A device and the links it usually comes with.
 
@@ -43,6 +57,8 @@ class DeviceSpec:
         inter_host: link of a whole host to the network, shared by its devices.
         measured_as: the device whose measurements its collectives and products are priced by; empty
             for none: links and peak rates are taken at their word then.
+        fits: measurements of its own, which come before those of ``measured_as``; see
+            `stablehlo_alpa.calibration`.
     """
 
     name: str
@@ -52,6 +68,7 @@ class DeviceSpec:
     intra_host: Link
     inter_host: Link
     measured_as: str = ""
+    fits: tuple[Fit, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flops", MappingProxyType(dict(self.flops)))
@@ -79,6 +96,7 @@ class DeviceSpec:
                 self.intra_host,
                 self.inter_host,
                 self.measured_as,
+                self.fits,
             ),
         )
 

@@ -5,14 +5,32 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from stablehlo_alpa.cluster.device import DeviceSpec, Link
+from stablehlo_alpa.cluster.device import DeviceSpec, Fit, Link
 from stablehlo_alpa.cluster.presets import PRESETS, preset_for
 from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
 from stablehlo_alpa.errors import MeshError
 
-_KEYS = {"device", "hosts", "devices_per_host", "hosts_per_rack", "links", "torus"}
+_KEYS = {"device", "hosts", "devices_per_host", "hosts_per_rack", "links", "torus", "fits"}
+
+# Tables of measured constants, and what a row of each has to say.
+_FITS = {
+    "collectives": ("kind", "group_size", "latency_s", "per_byte_s"),
+    "network": ("kind", "hop_s", "efficiency"),
+    "products": ("dtype", "launch_s", "efficiency", "memory_efficiency"),
+}
+_USUAL = {
+    "collectives": {
+        "place": "neighbours",
+        "per_root_s": "0",
+        "plateau_s": "inf",
+        "plateau_per_byte_s": "0",
+    },
+    "network": {"per_root_s": "0"},
+    "products": {},
+}
 
 
 def parse_cluster(text: str, name: str) -> ClusterSpec:
@@ -51,8 +69,11 @@ def _cluster(table: Mapping[str, Any]) -> ClusterSpec:
                 "latency_s and bandwidth"
             )
     torus = table.get("torus")
+    device = _device(table)
+    if "fits" in table:
+        device = replace(device, fits=_fits(table["fits"]))
     return ClusterSpec(
-        _device(table),
+        device,
         hosts,
         per_host,
         host_link=_link(links, "host"),
@@ -87,6 +108,21 @@ def _device(table: Mapping[str, Any]) -> DeviceSpec:
     )
 
 
+def _fits(tables: Mapping[str, Any]) -> tuple[Fit, ...]:
+    found = []
+    for name, rows in tables.items():
+        if name not in _FITS:
+            raise MeshError(f"fits.{name} is unknown, known are {sorted(_FITS)}")
+        for number, row in enumerate(rows):
+            missing = [key for key in _FITS[name] if key not in row]
+            if missing:
+                raise MeshError(f"fits.{name}[{number}]: {', '.join(missing)} is missing")
+            entries = {key: str(value) for key, value in row.items()}
+            entries |= {key: value for key, value in _USUAL[name].items() if key not in row}
+            found.append(Fit(name, tuple(entries.items())))
+    return tuple(found)
+
+
 def _link(links: Mapping[str, Any], level: str) -> Link | None:
     if level not in links:
         return None
@@ -110,7 +146,7 @@ def _number(table: Mapping[str, Any], key: str, kind: type, default: Any, where:
 def format_cluster(cluster: ClusterSpec) -> str:
     """The file of a cluster."""
     device = cluster.device
-    is_preset = PRESETS.get(device.name) == device
+    is_preset = PRESETS.get(device.name) == replace(device, fits=())
     lines = [f"device = {json.dumps(device.name)}"] if is_preset else []
     lines += [
         f"hosts = {cluster.num_hosts}",
@@ -129,4 +165,16 @@ def format_cluster(cluster: ClusterSpec) -> str:
         lines += [f"memory_bandwidth = {float(device.memory_bandwidth)!r}"]
         lines += [f"measured_as = {json.dumps(device.measured_as)}", "", "[device.flops]"]
         lines += [f"{json.dumps(key)} = {float(value)!r}" for key, value in device.flops.items()]
+    for fit in device.fits:
+        lines += ["", f"[[fits.{fit.table}]]"]
+        lines += [f"{key} = {_written(value)}" for key, value in fit.entries]
     return "\n".join(lines) + "\n"
+
+
+def _written(value: str) -> str:
+    """A number as it is, text in quotes."""
+    try:
+        float(value)
+    except ValueError:
+        return json.dumps(value)
+    return value

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 
+from stablehlo_alpa.cluster import DeviceSpec
+from stablehlo_alpa.cost.fits import fit_rows
 from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray
 
 
@@ -51,19 +51,15 @@ class Curve:
         )
 
 
-Place = tuple[str, CollectiveKind, str]
-"""Device, kind, and ``"neighbours"`` or ``"strided"``."""
+Place = tuple[CollectiveKind, str]
+"""Kind, and ``"neighbours"`` or ``"strided"``."""
 
 
 @functools.cache
-def fitted_curves() -> Mapping[Place, Mapping[int, Curve]]:
-    """By device, kind and place the curve of each measured group size.
-
-    The table is written by ``benchmarks/fit_prices.py``.
-    """
+def curves_of(device: DeviceSpec) -> Mapping[Place, Mapping[int, Curve]]:
+    """By kind and place the curve of each group size that was measured."""
     found: dict[Place, dict[int, Curve]] = {}
-    for row in read_fits("collectives"):
-        place = (row["device"], CollectiveKind[row["kind"].upper()], row["place"])
+    for row in fit_rows("collectives", device):
         curve = Curve(
             float(row["latency_s"]),
             float(row["per_byte_s"]),
@@ -71,12 +67,6 @@ def fitted_curves() -> Mapping[Place, Mapping[int, Curve]]:
             float(row["plateau_s"]),
             float(row["plateau_per_byte_s"]),
         )
+        place = (CollectiveKind[row["kind"].upper()], row["place"])
         found.setdefault(place, {})[int(row["group_size"])] = curve
     return found
-
-
-def read_fits(name: str) -> list[dict[str, str]]:
-    """The rows of a table of fitted constants."""
-    path = resources.files("stablehlo_alpa.cost") / "fits" / f"{name}.csv"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return list(csv.DictReader(line for line in lines if not line.startswith("#")))

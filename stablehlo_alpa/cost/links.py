@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from stablehlo_alpa.cluster import ClusterSpec, Group
-from stablehlo_alpa.cost.curves import Curve, fitted_curves
+from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, Group
+from stablehlo_alpa.cost.curves import Curve, curves_of
 from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray, ring_share
 
 # What a kind that was not measured is like, and how many times as much that sends.
@@ -32,26 +32,26 @@ def linked_seconds(
         cluster: the links.
     """
     place = "strided" if group.stride > 1 else "neighbours"
-    curve = find_curve(cluster.device.measured_as, kind, group.per_domain, place)
+    curve = find_curve(cluster.device, kind, group.per_domain, place)
     if curve is None:
         link = cluster.device_link
         curve = Curve(link.alpha_s, ring_share(kind, group.per_domain) / link.bandwidth)
     return curve(payload)
 
 
-def find_curve(device: str, kind: CollectiveKind, size: int, place: str) -> Curve | None:
+def find_curve(device: DeviceSpec, kind: CollectiveKind, size: int, place: str) -> Curve | None:
     """The curve of a group size, by the nearest that was measured; None without measurements.
 
     Args:
-        device: as the measurements call it.
+        device: what was measured.
         kind: of the collective.
         size: of its groups.
         place: ``"neighbours"``, or ``"strided"``, which is as good where nothing else was measured
             (a switch).
     """
-    fits = fitted_curves()
+    curves = curves_of(device)
     for where in (place, "neighbours"):
-        measured = fits.get((device, kind, where), {})
+        measured = curves.get((kind, where), {})
         if size in measured:
             return measured[size]
         if measured and where == "neighbours":

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stablehlo_alpa.cluster import ClusterSpec, Group
-from stablehlo_alpa.cost.curves import read_fits
+from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, Group
+from stablehlo_alpa.cost.fits import fit_rows
 from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray
 from stablehlo_alpa.cost.links import linked_seconds
 
@@ -31,22 +31,22 @@ class Reached:
 
 
 @functools.cache
-def fitted_networks() -> Mapping[tuple[str, CollectiveKind], Reached]:
-    """By device and kind what was reached on the hosts that the device was measured in."""
+def networks_of(device: DeviceSpec) -> Mapping[CollectiveKind, Reached]:
+    """By kind what was reached on the hosts that a device was measured in."""
     return {
-        (row["device"], CollectiveKind[row["kind"].upper()]): Reached(
+        CollectiveKind[row["kind"].upper()]: Reached(
             float(row["hop_s"]), float(row["efficiency"]), float(row["per_root_s"])
         )
-        for row in read_fits("network")
+        for row in fit_rows("network", device)
     }
 
 
-def find_reached(device: str, kind: CollectiveKind) -> Reached | None:
+def find_reached(device: DeviceSpec, kind: CollectiveKind) -> Reached | None:
     """What a kind reaches, or else gathers, or reductions; None without measurements."""
-    fits = fitted_networks()
+    reached = networks_of(device)
     for like in (kind, CollectiveKind.ALL_GATHER, CollectiveKind.ALL_REDUCE):
-        if (device, like) in fits:
-            return fits[device, like]
+        if like in reached:
+            return reached[like]
     return None
 
 
@@ -90,7 +90,7 @@ def network_seconds(
         cluster: the links.
     """
     network = cluster.host_network
-    reached = find_reached(cluster.device.measured_as, kind) or Reached(network.alpha_s)
+    reached = find_reached(cluster.device, kind) or Reached(network.alpha_s)
     bandwidth = network.bandwidth * group.hosts / group.sharing * reached.efficiency
     sent = host_traffic(kind, group) * payload
     outside = sent / bandwidth + reached.per_root_s * np.sqrt(sent)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stablehlo_alpa.cluster import DeviceSpec
+from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import FloatArray
 from stablehlo_alpa.cost.product import PRODUCTS, product_seconds, roofline_of
 
@@ -57,8 +58,8 @@ def operator_seconds(
     Returns:
         float64[S].
     """
-    is_measured = bool(device.measured_as)
-    shares = np.array([SHARES.get(op, 1.0) if is_measured else 1.0 for op in ops])
+    known = SHARES if is_measured(device) else {}
+    shares = np.array([known.get(op, 1.0) for op in ops])
     rates = np.array([device.rate(dtype) for dtype in dtypes])
     seconds: FloatArray = np.maximum(
         flops / np.repeat(rates, counts),

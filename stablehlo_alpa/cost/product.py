@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stablehlo_alpa.cluster import DeviceSpec
-from stablehlo_alpa.cost.curves import read_fits
+from stablehlo_alpa.cost.fits import fit_rows
 from stablehlo_alpa.cost.kinds import FloatArray
 
 PRODUCTS = frozenset({"stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"})
@@ -77,24 +77,24 @@ class Waves:
 
 
 @functools.cache
-def fitted_rooflines() -> Mapping[tuple[str, str], Roofline]:
-    """By device and type; written by ``benchmarks/fit_prices.py``."""
+def rooflines_of(device: DeviceSpec) -> Mapping[str, Roofline]:
+    """By the types that were measured."""
     return {
-        (row["device"], row["dtype"]): Roofline(
+        row["dtype"]: Roofline(
             float(row["launch_s"]), float(row["efficiency"]), float(row["memory_efficiency"])
         )
-        for row in read_fits("products")
+        for row in fit_rows("products", device)
     }
 
 
 @functools.cache
-def fitted_waves() -> Mapping[tuple[str, str], Waves]:
-    """By device and type; written by ``benchmarks/fit_prices.py``."""
+def waves_of(device: DeviceSpec) -> Mapping[str, Waves]:
+    """By the types that were measured."""
     found = {}
-    for row in read_fits("waves"):
+    for row in fit_rows("waves", device):
         tiles = [tuple(map(int, tile.split("x"))) for tile in row["tiles"].split("+")]
         terms = tuple(float(row[f"{name}_s"]) for name in TERMS)
-        found[row["device"], row["dtype"]] = Waves(
+        found[row["dtype"]] = Waves(
             int(row["units"]), tuple((rows, width) for rows, width in tiles), terms
         )
     return found
@@ -127,9 +127,7 @@ def product_seconds(
 
 def roofline_of(dtype: str, device: DeviceSpec) -> Roofline:
     """What products of a type reach on a device; types that were not measured are as the first."""
-    own = {
-        of: found for (name, of), found in fitted_rooflines().items() if name == device.measured_as
-    }
+    own = rooflines_of(device)
     return own.get(_family(dtype)) or next(iter(own.values()), Roofline())
 
 
@@ -150,7 +148,7 @@ def shaped_product_seconds(
         dtype: of the operands.
         device: what computes.
     """
-    waves = fitted_waves().get((device.measured_as, _family(dtype)))
+    waves = waves_of(device).get(_family(dtype))
     if waves is None:
         return product_seconds(2 * shape.prod(axis=1), num_bytes, dtype, device)
     return waves(shape, num_bytes)

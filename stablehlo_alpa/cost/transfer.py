@@ -37,9 +37,7 @@ def transfer_seconds(loads: Mapping[tuple[int, int], float], cluster: ClusterSpe
 def link_seconds(size: float, cluster: ClusterSpec) -> float:
     """Seconds in which a device sends bytes to another that it is linked to."""
     link = cluster.device_link
-    curve = find_curve(
-        cluster.device.measured_as, CollectiveKind.COLLECTIVE_PERMUTE, 2, "neighbours"
-    )
+    curve = find_curve(cluster.device, CollectiveKind.COLLECTIVE_PERMUTE, 2, "neighbours")
     if curve is None:
         return link.alpha_s + size / link.bandwidth
     return float(curve(np.array([size]))[0])
@@ -48,7 +46,7 @@ def link_seconds(size: float, cluster: ClusterSpec) -> float:
 def network_transfer_seconds(size: float, cluster: ClusterSpec) -> float:
     """Seconds in which a host sends bytes to others."""
     network = cluster.host_network
-    reached = find_reached(cluster.device.measured_as, CollectiveKind.COLLECTIVE_PERMUTE)
+    reached = find_reached(cluster.device, CollectiveKind.COLLECTIVE_PERMUTE)
     if reached is None:
         return network.alpha_s + size / network.bandwidth
     latency = reached.hop_s or network.alpha_s

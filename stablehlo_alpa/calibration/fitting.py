@@ -1,9 +1,12 @@
 """Fits of least mean relative error."""
 
+from __future__ import annotations
+
 import itertools
 
 import numpy as np
-from measurements import Array
+
+from stablehlo_alpa.cost.kinds import FloatArray as Array
 
 
 def least_deviation(columns: Array, seconds: Array) -> Array:
