@@ -137,4 +137,4 @@ def test_devices_of_several_hosts_are_refused() -> None:
             self.process_index = host
 
     with pytest.raises(MeshError, match="are of several hosts: calibrate one host"):
-        calibrate_module([Device(0), Device(1)])  # type: ignore[list-item]
+        calibrate_module([Device(0), Device(1)])

@@ -20,6 +20,9 @@ from stablehlo_alpa.frontend import trace
 
 PREPARE = "builtin.module(alpa-prepare-pipeline)"
 SPMD = "builtin.module(alpa-spmd-pipeline)"
+LAYERS = "builtin.module(alpa-layers-pipeline{micro-batches=2})"
+VERIFY = "builtin.module(alpa-verify-plan)"
+PHASES = "builtin.module(alpa-split-phases{split-backward=true})"
 SEEDS = ("matrix_products", "embedding_gradient", "fori_loop", "monoids", "sorts", "scatters")
 OPTIONS = ["", "x", "x:", ":2", "x:0", "x:-1", "x:2,x:2", "x:99999999999999999999", "x:2,y:4"]
 OPTIONS += [",".join(f"a{i}:1" for i in range(9)), "é:2", "x:2:3", "x:1048576,y:2"]
@@ -82,10 +85,18 @@ def stages(name: str) -> tuple[str, str, str]:
 
 
 def damage(text: str, rng: random.Random) -> str:
-    """One to three edits: a number, a type, a sharding, a line or a few characters."""
+    """One to three edits: a number, a type, a sharding, a strategy, a line or a few characters."""
     for _ in range(rng.randint(1, 3)):
-        kind = rng.randrange(6)
-        pattern = [r"\d+", r"tensor<[^<>]*>", r"sharding<\w*>", r"%\d+", r'"[\w.]+"', r"."][kind]
+        kind = rng.randrange(7)
+        pattern = [
+            r"\d+",
+            r"tensor<[^<>]*>",
+            r"sharding<\w*>",
+            r"%\d+",
+            r'"[\w.]+"',
+            r".",
+            r"strategy<[^<>]*>",
+        ][kind]
         places = list(re.finditer(pattern, text))
         if not places:
             continue
@@ -99,6 +110,7 @@ def damage(text: str, rng: random.Random) -> str:
             rng.choice(places).group(),
             rng.choice(places).group(),
             "",
+            rng.choice(["strategy<>", "strategy<a=[0]>", "strategy<linear(0)=[0]>"]),
         ][kind]
         text = text[: place.start()] + new + text[place.end() :]
         if rng.random() < 0.2:
@@ -113,12 +125,14 @@ def attack(worker: Worker, name: str, seed: int, count: int) -> None:
     traced, merged, planned = stages(name)
     for _ in range(count):
         worker.ask("run_pipeline", damage(traced, rng), PREPARE)
+        worker.ask("run_pipeline", damage(traced, rng), LAYERS)
         worker.ask("strategy_graph", damage(merged, rng), [["x", 2], ["y", 2]])
         solution = ",".join(str(rng.randint(-1, 3)) for _ in range(rng.randint(0, 12)))
         option = f"mesh={rng.choice(OPTIONS)} solution={solution}"
         worker.ask("run_pipeline", merged, f"builtin.module(alpa-plan-pipeline{{{option}}})")
         broken = damage(planned, rng)
-        worker.ask("run_pipeline", broken, SPMD)
+        for pipeline in (SPMD, VERIFY, PHASES):
+            worker.ask("run_pipeline", broken, pipeline)
         for call in ("communication", "memory", "signature"):
             worker.ask(call, broken)
 
