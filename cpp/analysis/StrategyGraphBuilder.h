@@ -86,6 +86,7 @@ private:
   SmallVector<int64_t> meshShape;
   unsigned numAxes;
   ReshardPlanner planner;
+  DimensionClasses classes;
   StrategyGraph graph;
 
   std::map<std::string, int> tableIds, factorTableIds;
