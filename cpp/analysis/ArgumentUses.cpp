@@ -51,7 +51,7 @@ private:
       }
       bool isLookUp =
           isa<stablehlo::GatherOp>(op) && !classes.isMade(op.getOperand(1));
-      if (rule->flops > 0 || isLookUp) {
+      if (isProduct(*rule) || isLookUp) {
         for (unsigned index = 0; index < op.getNumOperands(); ++index) {
           use(&op, *rule, index);
         }
@@ -170,6 +170,21 @@ private:
 };
 
 } // namespace
+
+bool mlir::alpa::isProduct(const ShardingRule &rule) {
+  auto has = [](const TensorFactors &tensor, unsigned factor) {
+    return llvm::any_of(tensor, [&](const DimFactors &factors) {
+      return llvm::is_contained(factors, factor);
+    });
+  };
+  return rule.flops > 0 &&
+         llvm::any_of(llvm::seq(rule.factors.size()), [&](unsigned factor) {
+           return rule.factors[factor].isSum() &&
+                  llvm::count_if(rule.operands, [&](const auto &tensor) {
+                    return has(tensor, factor);
+                  }) > 1;
+         });
+}
 
 std::vector<std::vector<DimensionUse>>
 mlir::alpa::getArgumentUses(func::FuncOp function,

@@ -13,6 +13,10 @@
 
 namespace mlir::alpa {
 
+/// Whether an operator multiplies its operands and sums up: a matrix product or
+/// a convolution.
+bool isProduct(const ShardingRule &rule);
+
 /// The use of a dimension of an argument.
 enum class DimensionUse : int8_t {
   /// By no product.

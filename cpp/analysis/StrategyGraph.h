@@ -30,6 +30,8 @@ struct StrategyNode {
   std::string op;
   /// Element type in which the floating-point operations run.
   std::string dtype = "f32";
+  /// Whether it leads with a product (see ArgumentUses.h).
+  bool isProduct = false;
   unsigned numStrategies = 0;
   /// Per strategy, per device and step.
   std::vector<double> flops, bytes;

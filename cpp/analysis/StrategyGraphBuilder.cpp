@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/StrategyGraphBuilder.h"
 
+#include "cpp/analysis/ArgumentUses.h"
 #include "cpp/analysis/Combination.h"
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorRoles.h"
@@ -209,6 +210,7 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   }
   int node =
       addNode(getReadableName(op), op->getName().getStringRef(), rows.size());
+  graph.nodes[node].isProduct = isProduct(rule);
   SmallVector<int64_t> factorClasses = classes.getOfFactors(op, rule);
   for (auto [index, shardings] : llvm::enumerate(rows)) {
     for (auto [axis, factor] : llvm::enumerate(factorRows[index])) {

@@ -9,10 +9,12 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<int64_t> offsets = {0};
   std::vector<double> flops, bytes;
   std::vector<int32_t> classes;
+  std::vector<int8_t> products;
   for (const StrategyNode &node : graph.nodes) {
     names.push_back(node.name);
     ops.push_back(node.op);
     dtypes.push_back(node.dtype);
+    products.push_back(node.isProduct ? 1 : 0);
     offsets.push_back(offsets.back() + node.numStrategies);
     flops.insert(flops.end(), node.flops.begin(), node.flops.end());
     bytes.insert(bytes.end(), node.bytes.begin(), node.bytes.end());
@@ -23,6 +25,7 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   result.addList("node_op", std::move(ops));
   result.addList("node_dtype", std::move(dtypes));
   result.addList("strategy_label", std::move(labels));
+  result.addArray("node_is_product", products);
   result.addArray("node_offset", offsets);
   result.addArray("strategy_flops", flops);
   result.addArray("strategy_bytes", bytes);
