@@ -51,10 +51,18 @@ SmallVector<int64_t> DimensionClasses::get(Value value) const {
 }
 
 bool DimensionClasses::isMade(Value value) const {
-  // What has no dimensions says nothing of where it comes from.
-  return getRank(value) > 0 &&
-         llvm::all_of(llvm::seq(getRank(value)),
-                      [&](unsigned dim) { return isMade(value, dim); });
+  // Dimensions of size one, and values without any others, say nothing of where
+  // a value comes from.
+  bool hasOthers = false;
+  for (unsigned dim = 0; dim < getRank(value); ++dim) {
+    if (cast<RankedTensorType>(value.getType()).getDimSize(dim) != 1) {
+      hasOthers = true;
+      if (!isMade(value, dim)) {
+        return false;
+      }
+    }
+  }
+  return hasOthers;
 }
 
 bool DimensionClasses::isMade(Value value, unsigned dim) const {

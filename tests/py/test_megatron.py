@@ -206,13 +206,10 @@ def test_pipelines_and_recomputation_equal_jit(options: Any) -> None:
         assert plan.runtime.num_micro_batches == 8 // (data * options["micro_batch"])
     for stage in plan.stages:
         # Later stages have no batch of their own, and are split over data all the same.
-        assert all(
-            value.axes[0] == ("data",)
-            for slot, value in zip(
-                stage.phases[0].inputs, stage.phases[0].program.inputs, strict=True
-            )
-            if slot.kind == "transfer" and len(value.shape) == 3
-        )
+        phase = stage.phases[0]
+        for slot, value in zip(phase.inputs, phase.program.inputs, strict=True):
+            if slot.kind == "transfer" and len(value.shape) == 3:
+                assert value.axes[0] == ("data",)
 
 
 def test_selective_recomputation_keeps_all_but_attention() -> None:
@@ -234,9 +231,7 @@ def test_what_does_not_fit_is_refused() -> None:
     case = gpt.make(dropout=0.0, layers=1)
     with pytest.raises(sa.MeshError, match=r"tensor=3, pipeline=1 are for a multiple of 3 devices"):
         planned(case, tensor=3)
-    with pytest.raises(
-        sa.MeshError, match=r"tensor=2, data=2, pipeline=1 are for 4 devices, 8 are"
-    ):
+    with pytest.raises(sa.MeshError, match=r"tensor=2, data=2, pipeline=1 are for 4 devices, 8"):
         planned(case, tensor=2, data=2)
     with pytest.raises(ValueError, match=r"a batch of 8 does not divide into .* micro_batch=3"):
         planned(case, tensor=4, micro_batch=3)
@@ -246,9 +241,7 @@ def test_what_does_not_fit_is_refused() -> None:
         sa.MegatronParallel(patterns=(("up", "diagonal"),))
     with pytest.raises(ValueError, match=r"interleave=2 is of a pipeline, pipeline=1 is none"):
         sa.MegatronParallel(interleave=2)
-    with pytest.raises(
-        ValueError, match=r"recompute is 'some', must be one of none, selective, fu"
-    ):
+    with pytest.raises(ValueError, match=r"recompute is 'some', must be one of none, selective"):
         sa.MegatronParallel(recompute="some")
     with pytest.raises(sa.MeshError, match=r"mesh_shape=\(2, 4\) follows from tensor"):
         sa.MegatronParallel(mesh_shape=(2, 4))
