@@ -214,9 +214,9 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   SmallVector<int64_t> factorClasses = classes.getOfFactors(op, rule);
   for (auto [index, shardings] : llvm::enumerate(rows)) {
     for (auto [axis, factor] : llvm::enumerate(factorRows[index])) {
-      if (factor >= 0) {
+      if (factor != kNoFactor) {
         graph.nodes[node].classes[index * numAxes + axis] =
-            factorClasses[factor];
+            factor >= 0 ? factorClasses[factor] : kSharesHandedOn;
       }
     }
     std::string label;

@@ -23,8 +23,9 @@ _INTS = (
 _FLOATS = ("strategy_flops strategy_bytes step_bytes unary_weight edge_weight value_bytes").split()
 _NAMES = "mesh_axes node_name node_op node_dtype strategy_label value_name".split()
 
-UNSPLIT, NO_CLASS = -2, -1
-"""In place of a class: an axis splits nothing; a dimension that goes with no other."""
+HANDED_ON, UNSPLIT, NO_CLASS = -3, -2, -1
+"""In place of a class: an axis hands shares of a sum on, or splits nothing, or splits a dimension
+that goes with no other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class StrategyGraph:
         input_node, input_specs, input_alias, input_is_parameter, input_name, output_node,
             output_specs, remarks: what the caller needs to pin and to print; see the compiler.
         strategy_class: int64[S, K] the class of dimensions (those that operators keep together)
-            that each axis splits, ``UNSPLIT`` for none, ``NO_CLASS`` for a dimension by itself.
+            that each axis splits, or what stands for none.
         node_is_product: bool[N] whether it multiplies and sums up.
         input_classes, output_classes: per dimension its class.
     """

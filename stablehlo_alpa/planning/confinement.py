@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from stablehlo_alpa.cost import UNSPLIT, StrategyGraph
+from stablehlo_alpa.cost import HANDED_ON, UNSPLIT, StrategyGraph
 from stablehlo_alpa.planning.boundary import Boundary, Companions
 from stablehlo_alpa.planning.prescription import Confinement, Dimension
 
@@ -98,5 +98,5 @@ def _keeps(
     mask = np.ones(len(rows), np.bool_)
     for axis, limit in enumerate(limits):
         if limit is not None:
-            mask &= np.isin(rows[:, axis], [UNSPLIT, *limit])
+            mask &= np.isin(rows[:, axis], [HANDED_ON, UNSPLIT, *limit])
     return mask

@@ -92,7 +92,11 @@ def test_a_pattern_that_does_not_fit_is_refused() -> None:
         sa.ManualSharding(patterns=("up",))  # type: ignore[arg-type]
     method = sa.ManualSharding(patterns=(("up", P(None, "model")),), **MESH)
     with pytest.raises(sa.ShardingError, match=r"size 18 does not divide by 4"):
-        sa.parallelize(linear, method=method).plan(parameters(18), np.ones((8, 8), "f"))
+        sa.parallelize(linear, method=method, batch_argnums=1).plan(
+            parameters(18), np.ones((8, 8), "f")
+        )
+    with pytest.raises(sa.ShardingError, match=r"params/up/kernel is taken for a batch: batch_arg"):
+        sa.parallelize(linear, method=method).plan(parameters(), np.ones((8, 8), "f"))
 
 
 # Names of dimensions.

@@ -38,13 +38,13 @@ def pairs(case: Any, tensor: int = 2) -> dict[str, str]:
     plan = planned(case, tensor=tensor)
     found = {}
     for name, spec in specs(plan).items():
-        if name.startswith("state.params") and len(spec):
+        if name.startswith("state.params") and "bias" not in name and len(spec):
             found[name] = "row" if spec[0] == "tensor" else "column"
     return found
 
 
 def splits(found: dict[str, str], part: str) -> set[str]:
-    return {how for name, how in found.items() if f"'{part}'" in name or f".{part}" in name}
+    return {how for name, how in found.items() if f"['{part}']" in name}
 
 
 @pytest.mark.parametrize("is_scanned", [False, True])
@@ -70,9 +70,8 @@ def test_pairs_of_gpt(is_scanned: bool) -> None:
 @pytest.mark.parametrize("module", [llama, encoder_decoder, vit])
 def test_pairs_of_other_transformers(module: Any) -> None:
     found = pairs(module.make())
-    for part in ("query", "key", "value", "up", "gate"):
-        assert splits({n: h for n, h in found.items() if "bias" not in n}, part) <= {"column"}, part
-    assert splits(found, "query") == splits(found, "up") - {"row"} == {"column"}
+    for part in ("query", "key", "value", "up"):
+        assert splits(found, part) == {"column"}, part
     for part in ("out", "down"):
         assert splits(found, part) == {"row"}, part
     if module is not vit:
@@ -261,9 +260,10 @@ def test_a_function_without_pairs_is_refused() -> None:
 def test_recomputation_needs_marked_gradients() -> None:
     def step(params: Any, x: Any) -> Any:
         def loss(params: Any) -> Any:
-            return (jnp.tanh(x @ params["up"]) @ params["down"]).sum()
+            return (jnp.tanh(x @ params["up"]) @ params["down"]).var()
 
-        return jax.tree.map(jnp.subtract, params, jax.grad(loss)(params))
+        value, gradients = jax.value_and_grad(loss)(params)
+        return jax.tree.map(jnp.subtract, params, gradients), value
 
     params = {"up": np.ones((8, 16), "f"), "down": np.ones((16, 8), "f")}
     method = sa.MegatronParallel(tensor=2, recompute="full")

@@ -32,7 +32,8 @@ def test_every_stage_is_split_by_its_method() -> None:
     )
     first, second = specs(plan, 0), specs(plan, 1)
     assert plan.stages[0].mesh.shape == (4,)
-    assert first["state.params['params']['layer_0']['up']['kernel']"] == P("x")
+    kernel = first["state.params['params']['layer_0']['up']['kernel']"]
+    assert kernel in (P("x"), P(None, "x"))
     assert first["batch['tokens']"] == P("x")
     assert plan.stages[1].mesh.axis_names == ("data", "model")
     assert second["state.params['params']['layer_1']['up']['kernel']"] == P(None, "model")
@@ -56,5 +57,7 @@ def test_methods_that_do_not_fit_stages_are_refused() -> None:
         pipeline(sa.UniformStages(2, methods=("data", "data")))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"stage 1 has the method FollowParallel\(\), which is no"):
         pipeline(sa.UniformStages(2, methods=(sa.DataParallel(), sa.FollowParallel())))
+    with pytest.raises(ValueError, match=r"which looks at the whole function: pass ExpertParallel"):
+        pipeline(sa.UniformStages(2, methods=sa.ExpertParallel()))
     with pytest.raises(ValueError, match=r"whose memory_budget is of the whole function"):
         pipeline(sa.UniformStages(2, methods=sa.DataParallel(memory_budget="1GiB")))

@@ -92,12 +92,19 @@ def matching(
         ShardingError: there is none.
     """
     hits = [index for index, path in paths.items() if re.search(pattern, path)]
-    if not hits:
-        raise ShardingError(
-            f"{argument} has {pattern!r}, which is found in the path of no input of "
-            f"{program.name}; paths are {listed(list(paths.values()))}"
-        )
-    return hits
+    if hits:
+        return hits
+    others = [path_of(program.inputs[i].name) for i in sorted(program.batch - paths.keys())]
+    taken = [path for path in others if re.search(pattern, path)]
+    hint = (
+        f"{listed(taken)} is taken for a batch: batch_argnums= names those that are"
+        if taken
+        else f"paths are {listed(list(paths.values()))}"
+    )
+    raise ShardingError(
+        f"{argument} has {pattern!r}, which is found in the path of no input of {program.name}; "
+        f"{hint}"
+    )
 
 
 def listed(names: list[str]) -> str:

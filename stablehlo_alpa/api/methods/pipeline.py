@@ -72,6 +72,12 @@ class PipeshardParallel(Method):
                     "mesh: take ShardParallel, DataParallel, Zero2Parallel, Zero3Parallel, "
                     "ManualSharding or ExpertParallel"
                 )
+            if method.is_open:
+                raise ValueError(
+                    f"stage {number} has the method {method.brief()}, which looks at the whole "
+                    "function: pass ExpertParallel(expert=...) with its number of devices, or "
+                    "MegatronParallel(pipeline=...) as the method of the function"
+                )
             shared = [one.name for one in fields(Method) if one.name != "mesh_shape"]
             given = [name for name in shared if getattr(method, name) != getattr(Method(), name)]
             if given:
