@@ -10,8 +10,10 @@ from stablehlo_alpa import data as data
 from stablehlo_alpa.api.checkpoint import save_checkpoint as save_checkpoint
 from stablehlo_alpa.api.decorator import parallelize as parallelize
 from stablehlo_alpa.api.methods import DataParallel as DataParallel
+from stablehlo_alpa.api.methods import ExpertParallel as ExpertParallel
 from stablehlo_alpa.api.methods import FollowParallel as FollowParallel
 from stablehlo_alpa.api.methods import ManualSharding as ManualSharding
+from stablehlo_alpa.api.methods import MegatronParallel as MegatronParallel
 from stablehlo_alpa.api.methods import Method as Method
 from stablehlo_alpa.api.methods import PipeshardParallel as PipeshardParallel
 from stablehlo_alpa.api.methods import ShardParallel as ShardParallel

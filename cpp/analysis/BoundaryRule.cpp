@@ -2,99 +2,13 @@
 
 #include "cpp/analysis/BoundaryRule.h"
 
-#include "dialects/alpa/ShardingRule.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace mlir::alpa;
 
 namespace {
-
-/// Numbers the dimensions of all tensors of a function.
-class Dimensions {
-public:
-  explicit Dimensions(Block &block) {
-    llvm::for_each(block.getArguments(), [&](Value value) { add(value); });
-    for (Operation &op : block) {
-      llvm::for_each(op.getResults(), [&](Value value) { add(value); });
-    }
-  }
-
-  unsigned getNumber(Value value, unsigned dim) const {
-    return first.lookup(value) + dim;
-  }
-  unsigned size() const { return next; }
-
-private:
-  void add(Value value) {
-    first[value] = next;
-    if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
-      next += type.getRank();
-    }
-  }
-
-  DenseMap<Value, unsigned> first;
-  unsigned next = 0;
-};
-
-/// Joins dimensions that operators keep together.
-class Joiner {
-public:
-  explicit Joiner(Block &block)
-      : dimensions(block), classes(dimensions.size()) {
-    for (Operation &op : block) {
-      if (std::optional<ShardingRule> rule = getShardingRule(&op)) {
-        join(op, *rule);
-      }
-    }
-    classes.compress();
-  }
-
-  /// Per dimension of a tensor its class.
-  std::vector<int64_t> getClasses(Value value) const {
-    std::vector<int64_t> found;
-    if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
-      for (unsigned dim = 0; dim < type.getRank(); ++dim) {
-        found.push_back(classes[dimensions.getNumber(value, dim)]);
-      }
-    }
-    return found;
-  }
-
-  unsigned getNumClasses() const { return classes.getNumClasses(); }
-
-private:
-  void join(Operation &op, const ShardingRule &rule) {
-    SmallVector<int64_t> leader(rule.factors.size(), kNoClass);
-    auto visit = [&](Value value, const TensorFactors &tensor) {
-      for (auto [dim, factors] : llvm::enumerate(tensor)) {
-        if (factors.empty() ||
-            rule.factors[factors.front()].kind == FactorKind::Replicated) {
-          continue;
-        }
-        int64_t &first = leader[factors.front()];
-        unsigned number = dimensions.getNumber(value, dim);
-        if (first == kNoClass) {
-          first = number;
-        } else {
-          classes.join(first, number);
-        }
-      }
-    };
-    for (auto [value, tensor] : llvm::zip(op.getOperands(), rule.operands)) {
-      visit(value, tensor);
-    }
-    for (auto [value, tensor] : llvm::zip(op.getResults(), rule.results)) {
-      visit(value, tensor);
-    }
-  }
-
-  Dimensions dimensions;
-  llvm::IntEqClasses classes;
-};
 
 /// A class of the boundary while it is made.
 struct Class {
@@ -117,14 +31,15 @@ static void dropRepeated(std::vector<int64_t> &tensor) {
 
 BoundaryRule mlir::alpa::getBoundaryRule(func::FuncOp function) {
   Block &block = function.getBody().front();
-  Joiner joiner(block);
+  DimensionClasses dimensions(function);
   SmallVector<Value> tensors(block.getArguments());
   llvm::append_range(tensors, block.getTerminator()->getOperands());
 
   std::vector<std::vector<int64_t>> found;
-  std::vector<Class> classes(joiner.getNumClasses());
+  std::vector<Class> classes(dimensions.size());
   for (Value value : tensors) {
-    found.push_back(joiner.getClasses(value));
+    SmallVector<int64_t> own = dimensions.get(value);
+    found.emplace_back(own.begin(), own.end());
     dropRepeated(found.back());
     for (auto [dim, entry] : llvm::enumerate(found.back())) {
       if (entry == kNoClass) {
@@ -159,5 +74,6 @@ BoundaryRule mlir::alpa::getBoundaryRule(func::FuncOp function) {
   auto middle = found.begin() + block.getNumArguments();
   rule.arguments.assign(found.begin(), middle);
   rule.results.assign(middle, found.end());
+  rule.uses = getArgumentUses(function, dimensions);
   return rule;
 }

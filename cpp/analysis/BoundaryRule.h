@@ -9,14 +9,11 @@
 #ifndef CPP_ANALYSIS_BOUNDARYRULE_H
 #define CPP_ANALYSIS_BOUNDARYRULE_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "cpp/analysis/ArgumentUses.h"
 #include <cstdint>
 #include <vector>
 
 namespace mlir::alpa {
-
-/// A dimension that no other dimension of the boundary goes with.
-inline constexpr int64_t kNoClass = -1;
 
 struct BoundaryRule {
   /// Of each argument, and of each result: per dimension its class.
@@ -24,10 +21,11 @@ struct BoundaryRule {
   /// Per class the size that may be split; it divides the dimensions of the
   /// class, whose major part it is.
   std::vector<int64_t> sizes;
+  /// Of each argument: per dimension its use.
+  std::vector<std::vector<DimensionUse>> uses;
 };
 
-/// Dimensions are in one class if a chain of operators keeps them together:
-/// each has a factor, not replicated, that is the major one of both. A class
+/// Classes that only one dimension of the boundary has are left out, and one
 /// that would split two dimensions of a tensor leaves that tensor out.
 BoundaryRule getBoundaryRule(func::FuncOp function);
 

@@ -9,6 +9,7 @@
 #ifndef CPP_ANALYSIS_STRATEGYGRAPH_H
 #define CPP_ANALYSIS_STRATEGYGRAPH_H
 
+#include "cpp/analysis/DimensionClasses.h"
 #include "cpp/analysis/ReshardPlanner.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <string>
@@ -29,11 +30,19 @@ struct StrategyNode {
   std::string op;
   /// Element type in which the floating-point operations run.
   std::string dtype = "f32";
+  /// Whether it leads with a product (see ArgumentUses.h).
+  bool isProduct = false;
   unsigned numStrategies = 0;
   /// Per strategy, per device and step.
   std::vector<double> flops, bytes;
   std::vector<std::string> labels;
+  /// [numStrategies][numAxes] the class of dimensions that each axis splits
+  /// (see DimensionClasses.h); `kUnsplit` where it splits nothing.
+  std::vector<int32_t> classes;
 };
+
+/// In place of a class: the axis splits nothing.
+inline constexpr int32_t kUnsplit = -2;
 
 /// Reshards that a node pays for itself: one plan per strategy.
 struct UnaryTerm {
@@ -102,6 +111,8 @@ struct StrategyGraph {
     int alias = -1;
     /// Arguments: an operator with FLOPs, or a gather, is reached from it.
     bool isParameter = false;
+    /// Per dimension its class.
+    SmallVector<int64_t> classes = {};
   };
   std::vector<Boundary> inputs, outputs;
 

@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/StrategyGraphBuilder.h"
 
+#include "cpp/analysis/ArgumentUses.h"
 #include "cpp/analysis/Combination.h"
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorRoles.h"
@@ -11,7 +12,7 @@ namespace mlir::alpa {
 
 StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh)
     : function(function), mesh(mesh), meshShape(mesh.getSizes()),
-      numAxes(mesh.getNumAxes()), planner(mesh.getSizes()) {
+      numAxes(mesh.getNumAxes()), planner(mesh.getSizes()), classes(function) {
   graph.meshShape = meshShape;
   for (StringAttr name : mesh.getNames()) {
     graph.meshAxes.push_back(name.str());
@@ -30,7 +31,8 @@ FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
     std::string name = getReadableName(argument);
     ValuePlacement placement = placeArgument(argument, name);
     graph.valuePlacements[argument] = placement;
-    StrategyGraph::Boundary input{name, placement, -1, false};
+    StrategyGraph::Boundary input{name, placement, -1, false,
+                                  classes.get(argument)};
     if (auto alias = function.getArgAttrOfType<IntegerAttr>(
             argument.getArgNumber(), kAliasAttrName)) {
       input.alias = static_cast<int>(alias.getInt());
@@ -127,7 +129,7 @@ void StrategyGraphBuilder::finishFunction(Operation *terminator) {
     } else {
       connect(value, place.node, place.table, 1);
     }
-    graph.outputs.push_back({name, place, -1, false});
+    graph.outputs.push_back({name, place, -1, false, classes.get(value)});
   }
 }
 
@@ -208,7 +210,15 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   }
   int node =
       addNode(getReadableName(op), op->getName().getStringRef(), rows.size());
+  graph.nodes[node].isProduct = isProduct(rule);
+  SmallVector<int64_t> factorClasses = classes.getOfFactors(op, rule);
   for (auto [index, shardings] : llvm::enumerate(rows)) {
+    for (auto [axis, factor] : llvm::enumerate(factorRows[index])) {
+      if (factor != kNoFactor) {
+        graph.nodes[node].classes[index * numAxes + axis] =
+            factor >= 0 ? factorClasses[factor] : kSharesHandedOn;
+      }
+    }
     std::string label;
     auto append = [&](ArrayRef<ShardingRow> list, auto types) {
       for (auto [position, row, type] : llvm::enumerate(list, types)) {

@@ -18,6 +18,9 @@
 
 namespace mlir::alpa {
 
+/// In place of a class (see StrategyNode): the axis hands shares of a sum on.
+inline constexpr int32_t kSharesHandedOn = -3;
+
 class StrategyGraphBuilder {
 public:
   StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh);
@@ -86,6 +89,7 @@ private:
   SmallVector<int64_t> meshShape;
   unsigned numAxes;
   ReshardPlanner planner;
+  DimensionClasses classes;
   StrategyGraph graph;
 
   std::map<std::string, int> tableIds, factorTableIds;

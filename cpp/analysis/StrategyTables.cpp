@@ -76,6 +76,7 @@ int StrategyGraphBuilder::addNode(StringRef name, StringRef op,
   node.flops.resize(numStrategies);
   node.bytes.resize(numStrategies);
   node.labels.resize(numStrategies);
+  node.classes.assign(numStrategies * numAxes, kUnsplit);
   graph.nodes.push_back(std::move(node));
   return graph.nodes.size() - 1;
 }
@@ -252,6 +253,12 @@ StrategyGraphBuilder::placeFreely(Value value, StringRef name, StringRef op,
   int node = addNode(name, op, rows.size());
   for (auto [index, row] : llvm::enumerate(rows)) {
     graph.nodes[node].labels[index] = toString(row, type.getRank());
+    for (auto [axis, dim] : llvm::enumerate(row)) {
+      if (dim >= 0) {
+        graph.nodes[node].classes[index * numAxes + axis] =
+            classes.get(value, dim);
+      }
+    }
   }
   return {node, internTable(Table(rows.begin(), rows.end()))};
 }

@@ -8,22 +8,28 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<std::string> names, ops, dtypes, labels;
   std::vector<int64_t> offsets = {0};
   std::vector<double> flops, bytes;
+  std::vector<int32_t> classes;
+  std::vector<int8_t> products;
   for (const StrategyNode &node : graph.nodes) {
     names.push_back(node.name);
     ops.push_back(node.op);
     dtypes.push_back(node.dtype);
+    products.push_back(node.isProduct ? 1 : 0);
     offsets.push_back(offsets.back() + node.numStrategies);
     flops.insert(flops.end(), node.flops.begin(), node.flops.end());
     bytes.insert(bytes.end(), node.bytes.begin(), node.bytes.end());
     labels.insert(labels.end(), node.labels.begin(), node.labels.end());
+    classes.insert(classes.end(), node.classes.begin(), node.classes.end());
   }
   result.addList("node_name", std::move(names));
   result.addList("node_op", std::move(ops));
   result.addList("node_dtype", std::move(dtypes));
   result.addList("strategy_label", std::move(labels));
+  result.addArray("node_is_product", products);
   result.addArray("node_offset", offsets);
   result.addArray("strategy_flops", flops);
   result.addArray("strategy_bytes", bytes);
+  result.addArray("strategy_class", classes, graph.meshShape.size());
 }
 
 static void addPlans(const StrategyGraph &graph, AlpaResult &result) {
@@ -98,19 +104,22 @@ static void addValues(const StrategyGraph &graph, AlpaResult &result) {
 }
 
 /// Sharding rows of the boundary values: "<prefix>_spec" of [rows, axes] with
-/// "<prefix>_spec_offset" per value; a replicated value has no rows.
+/// "<prefix>_spec_offset" per value; a replicated value has no rows. Classes of
+/// their dimensions, one after the other: "<prefix>_class".
 static void addBoundary(const StrategyGraph &graph,
                         const std::vector<StrategyGraph::Boundary> &values,
                         const std::string &prefix, AlpaResult &result) {
   std::vector<int32_t> nodes, aliases;
   std::vector<int8_t> specs, parameters;
-  std::vector<int64_t> offsets = {0};
+  std::vector<int64_t> offsets = {0}, classes, classOffsets = {0};
   std::vector<std::string> names;
   for (const StrategyGraph::Boundary &value : values) {
     nodes.push_back(value.placement.node);
     aliases.push_back(value.alias);
     parameters.push_back(value.isParameter ? 1 : 0);
     names.push_back(value.name);
+    classes.insert(classes.end(), value.classes.begin(), value.classes.end());
+    classOffsets.push_back(classes.size());
     if (value.placement.node >= 0) {
       const SpecTable &table = graph.tables[value.placement.table];
       specs.insert(specs.end(), table.entries.begin(), table.entries.end());
@@ -120,6 +129,8 @@ static void addBoundary(const StrategyGraph &graph,
   result.addArray(prefix + "_node", nodes);
   result.addArray(prefix + "_spec", specs, graph.meshShape.size());
   result.addArray(prefix + "_spec_offset", offsets);
+  result.addArray(prefix + "_class", classes);
+  result.addArray(prefix + "_class_offset", classOffsets);
   result.addArray(prefix + "_alias", aliases);
   result.addArray(prefix + "_is_parameter", parameters);
   result.addList(prefix + "_name", std::move(names));

@@ -395,6 +395,13 @@ AlpaResult *alpaGetBoundaryRule(AlpaStringRef text) {
   addClasses(*result, "input", rule.arguments);
   addClasses(*result, "output", rule.results);
   result->addArray("class_size", rule.sizes);
+  std::vector<int8_t> uses;
+  for (const std::vector<DimensionUse> &argument : rule.uses) {
+    for (DimensionUse use : argument) {
+      uses.push_back(static_cast<int8_t>(use));
+    }
+  }
+  result->addArray("input_use", uses);
   return result;
 }
 

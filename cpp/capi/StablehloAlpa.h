@@ -88,7 +88,10 @@ AlpaResult *alpaGetSignature(AlpaStringRef text);
 /** Which dimensions of the arguments and results of a module are split
  * together: arrays "input_class" and "output_class", one entry per dimension,
  * all tensors one after the other (-1: goes with no other), "input_offset" and
- *  "output_offset" where each tensor's begin, and "class_size". */
+ *  "output_offset" where each tensor's begin, and "class_size". Array
+ * "input_use" says how the first product that reads an argument uses a
+ * dimension: not at all (0), as a batch (1), summed over (2), as what it brings
+ * into the result (3), or data say which of its rows are read (4). */
 AlpaResult *alpaGetBoundaryRule(AlpaStringRef text);
 
 /** What the operators of a per-device module do: arrays "flops" and "bytes",

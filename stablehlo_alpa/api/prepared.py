@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import logging
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from stablehlo_alpa.api.following import Following
 from stablehlo_alpa.api.methods import FollowParallel, PipeshardParallel
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
-from stablehlo_alpa.errors import CompileError, InfeasibleError
+from stablehlo_alpa.errors import CompileError, InfeasibleError, TraceError
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
 from stablehlo_alpa.inter_op import PipelineOptions, sweep
 from stablehlo_alpa.layers import (
@@ -58,7 +59,8 @@ class Prepared:
     @functools.cached_property
     def plan(self) -> Plan:
         """The plan; touches no devices."""
-        method = self._settings.method
+        settings = self._concrete
+        method = settings.method
         if self._following is not None:
             with layer_context(WholeFunction(self._following.layers)):
                 program = self._trace()
@@ -66,10 +68,16 @@ class Prepared:
             return self._sweep(program, self._following.options(program, cluster), None)
         if isinstance(method, PipeshardParallel):
             program = self._trace_layers(method.layers)
+            if method.layers.remat and program.has_gradients and not program.marks_gradients:
+                raise TraceError(
+                    f"{program.name} takes its gradients by jax, which knows nothing of layers to "
+                    "compute again: take them by stablehlo_alpa.grad or value_and_grad, or leave "
+                    "recomputation out"
+                )
             if not program.has_gradients:
                 with layer_context(WholeFunction(method.layers)):
                     program = self._trace()
-            return self._sweep(program, self._settings.pipeline_options(), method.schedule)
+            return self._sweep(program, settings.pipeline_options(), method.schedule)
         if method.num_parts > 1:
             # Only what is marked says where a part of the batch ends.
             return self._accumulate(self._trace_layers(AutoLayers(num_layers=1)))
@@ -77,7 +85,7 @@ class Prepared:
         if (method.num_micro_batches or 1) > 1:
             return self._accumulate(program)
         try:
-            return plan_program(program, self._settings.plan_options(program))
+            return plan_program(program, settings.plan_options(program))
         except InfeasibleError as error:
             if method.num_micro_batches is not None or method.backend != "alpa":
                 raise
@@ -85,6 +93,15 @@ class Prepared:
                 return self._accumulate(program)
             except (CompileError, InfeasibleError):
                 raise error from None
+
+    @functools.cached_property
+    def _concrete(self) -> Settings:
+        """The settings, with what the method leaves to the function filled in."""
+        settings = self._settings
+        if not settings.method.is_open:
+            return settings
+        method = settings.method.concrete(self._trace(), settings.find_cluster().num_devices)
+        return dataclasses.replace(settings, method=method)
 
     @functools.cached_property
     def _following(self) -> Following | None:
@@ -96,13 +113,13 @@ class Prepared:
 
     def _accumulate(self, program: TracedProgram) -> Plan:
         """Several micro-batches on one mesh: a pipeline of one stage."""
-        return self._sweep(program, self._settings.accumulation_options(program), None)
+        return self._sweep(program, self._concrete.accumulation_options(program), None)
 
     def _sweep(
         self, program: TracedProgram, options: PipelineOptions, schedule: str | None
     ) -> Plan:
         with progress(_log.debug) as say:
-            count = self._settings.method.num_micro_batches
+            count = self._concrete.method.num_micro_batches
             if self._following is not None:
                 count = count or 1
             return sweep(program, options, count, schedule, say)
@@ -135,7 +152,7 @@ class Prepared:
 
     def _trace_layers(self, layers: LayerOption) -> TracedProgram:
         """The function with layers and marked gradients."""
-        method = self._settings.method
+        method = self._concrete.method
         with layer_context(layers), key_context(method.num_key_parts):
             return self._trace()
 

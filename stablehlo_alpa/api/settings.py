@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import jax
-from alpa_runtime import RuntimeOptions, ensure_cpu_pool
+from alpa_runtime import ensure_cpu_pool
 
 from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel, mesh_size
 from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
@@ -53,7 +53,7 @@ class Settings:
     @property
     def has_one_mesh(self) -> bool:
         """Whether the function becomes one program on devices of this process."""
-        return self.cluster is None and not isinstance(self.method, PipeshardParallel)
+        return self.cluster is None and self.method.has_one_mesh
 
     def find_devices(self) -> tuple[jax.Device, ...]:
         """The devices to run on, in the order of the flattened mesh."""
@@ -68,8 +68,7 @@ class Settings:
 
     def find_target(self, devices: tuple[jax.Device, ...] | None = None) -> Target:
         """Where plans are run: on all devices, or on those that are given."""
-        method = self.method
-        options = method.runtime if isinstance(method, PipeshardParallel) else RuntimeOptions()
+        options = self.method.runtime_options
         if self.cluster is not None:
             return OnCluster(self.cluster, options)
         is_described = self.described is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 from dataclasses import dataclass
 
@@ -26,6 +27,16 @@ def enumerate_strategies(text: str, mesh: LogicalMesh, name: str) -> StrategyGra
         raise CompileError(f"{name}: strategies: {error}") from error
 
 
+class DimensionUse(enum.IntEnum):
+    """How the first product that reads an argument uses one of its dimensions."""
+
+    NONE = 0
+    BATCH = 1  # all operands have it, and the result: the experts of a mixture
+    CONTRACTED = 2  # it is summed over: the input features of a matrix
+    FREE = 3  # the argument alone brings it into the result: the output features
+    LOOKED_UP = 4  # data say which of its rows are read: the vocabulary of an embedding
+
+
 @dataclass(frozen=True)
 class BoundaryClasses:
     """Which dimensions of a module's arguments and results are split together.
@@ -33,19 +44,27 @@ class BoundaryClasses:
     Attributes:
         inputs, outputs: classes of their dimensions.
         sizes: per class the size that may be split, the major part of each of its dimensions.
+        uses: of the dimensions of the arguments.
     """
 
     inputs: Classes
     outputs: Classes
     sizes: tuple[int, ...]
+    uses: tuple[tuple[DimensionUse, ...], ...]
 
     @classmethod
     def of(cls, merged: str) -> BoundaryClasses:
         """Those of a module whose functions are inlined."""
         arrays = _core.boundary_rule(merged)
 
-        def tensors(side: str) -> Classes:
-            classes, offsets = arrays[f"{side}_class"].tolist(), arrays[f"{side}_offset"].tolist()
-            return tuple(tuple(classes[a:b]) for a, b in itertools.pairwise(offsets))
+        def tensors(side: str, entries: list[int]) -> Classes:
+            offsets = arrays[f"{side}_offset"].tolist()
+            return tuple(tuple(entries[a:b]) for a, b in itertools.pairwise(offsets))
 
-        return cls(tensors("input"), tensors("output"), tuple(arrays["class_size"].tolist()))
+        uses = tensors("input", arrays["input_use"].tolist())
+        return cls(
+            tensors("input", arrays["input_class"].tolist()),
+            tensors("output", arrays["output_class"].tolist()),
+            tuple(arrays["class_size"].tolist()),
+            tuple(tuple(map(DimensionUse, tensor)) for tensor in uses),
+        )

@@ -5,7 +5,7 @@ from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.cost.operators import operator_seconds, work_seconds
 from stablehlo_alpa.cost.pricing import PricedGraph, Volume, price, volumes
 from stablehlo_alpa.cost.product import product_seconds, shaped_product_seconds
-from stablehlo_alpa.cost.strategy_graph import StrategyGraph
+from stablehlo_alpa.cost.strategy_graph import HANDED_ON, UNSPLIT, StrategyGraph
 from stablehlo_alpa.cost.transfer import (
     link_seconds,
     network_transfer_seconds,
@@ -13,6 +13,8 @@ from stablehlo_alpa.cost.transfer import (
 )
 
 __all__ = [
+    "HANDED_ON",
+    "UNSPLIT",
     "CollectiveKind",
     "PricedGraph",
     "StrategyGraph",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +22,10 @@ _INTS = (
 ).split()
 _FLOATS = ("strategy_flops strategy_bytes step_bytes unary_weight edge_weight value_bytes").split()
 _NAMES = "mesh_axes node_name node_op node_dtype strategy_label value_name".split()
+
+HANDED_ON, UNSPLIT, NO_CLASS = -3, -2, -1
+"""In place of a class: an axis hands shares of a sum on, or splits nothing, or splits a dimension
+that goes with no other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +51,10 @@ class StrategyGraph:
         allowed: bool[S], strategies that may be chosen.
         input_node, input_specs, input_alias, input_is_parameter, input_name, output_node,
             output_specs, remarks: what the caller needs to pin and to print; see the compiler.
+        strategy_class: int64[S, K] the class of dimensions (those that operators keep together)
+            that each axis splits, or what stands for none.
+        node_is_product: bool[N] whether it multiplies and sums up.
+        input_classes, output_classes: per dimension its class.
     """
 
     mesh_axes: tuple[str, ...]
@@ -87,6 +96,10 @@ class StrategyGraph:
     output_specs: tuple[Any, ...] = ()
     num_forward_points: int = 0
     remarks: tuple[str, ...] = ()
+    strategy_class: Int = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    node_is_product: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
+    input_classes: tuple[tuple[int, ...], ...] = ()
+    output_classes: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> StrategyGraph:
@@ -112,6 +125,10 @@ class StrategyGraph:
         ).reshape(-1)
         for key in ("input_specs", "input_name", "output_specs", "remarks"):
             data[key] = tuple(arrays.get(key, ()))
+        data["node_is_product"] = np.array(arrays.get("node_is_product", []), np.bool_)
+        data["strategy_class"] = np.array(arrays.get("strategy_class", []), np.int64)
+        for side in ("input", "output"):
+            data[f"{side}_classes"] = _parts(arrays, f"{side}_class")
         graph = cls(**data)
         graph._check()
         return graph
@@ -229,3 +246,11 @@ class StrategyGraph:
             array = getattr(self, key)
             if not (np.isfinite(array) & (array >= 0)).all():
                 raise ShardingError(f"strategy graph: {key} must be finite and >= 0")
+
+
+def _parts(arrays: Mapping[str, Any], key: str) -> tuple[tuple[int, ...], ...]:
+    """The entries of each tensor, ``key`` cut at ``key + "_offset"``."""
+    if key not in arrays:
+        return ()
+    entries, offsets = np.asarray(arrays[key]).tolist(), np.asarray(arrays[f"{key}_offset"])
+    return tuple(tuple(entries[a:b]) for a, b in itertools.pairwise(offsets.tolist()))

@@ -74,6 +74,7 @@ class TracedProgram:
         declared_batch: those that are declared.
         num_parts: the program is that of one of so many equal parts of every batch.
         has_gradients: whether it has a backward pass.
+        marks_gradients: whether that was cut into layers where it was differentiated.
         aliases: flat input -> flat output that is its next-step value.
         callbacks: functions of the host that the text calls, by number.
     """
@@ -91,6 +92,7 @@ class TracedProgram:
     declared_batch: frozenset[int] = frozenset()
     num_parts: int = 1
     has_gradients: bool = False
+    marks_gradients: bool = False
     callbacks: tuple[HostFunction, ...] = ()
 
     @cached_property
@@ -202,6 +204,7 @@ def trace_function(
         num_parts=num_micro_batches,
         callbacks=talk.functions,
         has_gradients=any(map(_is_backward, equations(traced.jaxpr.jaxpr))),
+        marks_gradients=any(map(_is_mark, equations(traced.jaxpr.jaxpr))),
     )
 
 
@@ -316,6 +319,11 @@ def _is_backward(equation: Any) -> bool:
     """Whether reverse-mode differentiation made an equation, or stands around its results."""
     scope = str(equation.source_info.name_stack)
     return "transpose(" in scope or GRADIENT_SCOPE in scope
+
+
+def _is_mark(equation: Any) -> bool:
+    """Whether an equation stands around gradients where micro-batches end."""
+    return GRADIENT_SCOPE in str(equation.source_info.name_stack)
 
 
 def check_supported(

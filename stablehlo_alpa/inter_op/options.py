@@ -5,17 +5,42 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import ScheduleName
 
 
+class StageMethod(Protocol):
+    """How one stage is split over its mesh."""
+
+    @property
+    def axis_names(self) -> tuple[str, ...] | None:
+        """Names of the axes of its mesh, None for the usual ones."""
+
+    def mesh_shapes(self, num_devices: int, num_hosts: int) -> tuple[tuple[int, ...], ...]:
+        """The mesh shapes to try."""
+
+    def prescription(self, program: TracedProgram) -> Prescription:
+        """What is prescribed for the inputs of the step, as far as the stage reads them."""
+
+
+StageMethods: TypeAlias = StageMethod | Sequence[StageMethod] | None
+"""One for all stages, or one for each; None searches."""
+
+
 @dataclass(frozen=True)
 class StageOption:
     """Base of the ways to form stages."""
+
+    @property
+    def stage_methods(self) -> tuple[StageMethod, ...]:
+        """How stages are split, one for each; empty where that is searched."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -29,15 +54,24 @@ class UniformStages(StageOption):
 
     Attributes:
         num_stages: how many.
-        mesh_shape: logical mesh of every stage; None tries all.
+        mesh_shape: logical mesh of every stage; None takes those of the methods, or tries all.
+        methods: how a stage is split over its mesh: a method of one mesh (``DataParallel()``) for
+            all stages, or one for each; None searches.
     """
 
     num_stages: int
     mesh_shape: tuple[int, ...] | None = None
+    methods: StageMethods = None
 
     def __post_init__(self) -> None:
         if self.num_stages < 1:
             raise ValueError(f"num_stages must be >= 1, got {self.num_stages}")
+        object.__setattr__(self, "methods", _per_stage(self.methods, self.num_stages))
+
+    @property
+    def stage_methods(self) -> tuple[StageMethod, ...]:
+        """See `StageOption`."""
+        return _per_stage(self.methods, self.num_stages) or ()
 
 
 @dataclass(frozen=True)
@@ -47,14 +81,23 @@ class ManualStages(StageOption):
     Attributes:
         layers: how many layers each stage has, in order.
         submeshes: hosts and devices per host of each stage.
-        mesh_shapes: logical mesh of each stage; None tries all shapes, for all or for one.
+        mesh_shapes: logical mesh of each stage; None takes those of the methods, or tries all
+            shapes, for all or for one.
+        methods: as of `UniformStages`.
     """
 
     layers: tuple[int, ...]
     submeshes: tuple[tuple[int, int], ...]
     mesh_shapes: tuple[tuple[int, ...] | None, ...] | None = None
+    methods: StageMethods = None
+
+    @property
+    def stage_methods(self) -> tuple[StageMethod, ...]:
+        """See `StageOption`."""
+        return _per_stage(self.methods, len(self.layers)) or ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "methods", _per_stage(self.methods, len(self.layers)))
         if not self.layers or any(count < 1 for count in self.layers):
             raise ValueError(f"every stage has at least one layer, got layers={self.layers}")
         if len(self.submeshes) != len(self.layers):
@@ -143,6 +186,23 @@ class StageAssignment:
             starts[mesh] = position
             position += sizes[mesh]
         return starts
+
+
+def _per_stage(methods: StageMethods, num_stages: int) -> tuple[StageMethod, ...] | None:
+    """One for each stage.
+
+    Raises:
+        ValueError: there are more or fewer.
+    """
+    if methods is None:
+        return None
+    found = tuple(methods) if isinstance(methods, Sequence) else (methods,) * num_stages
+    if len(found) != num_stages:
+        raise ValueError(
+            f"{num_stages} stages need as many methods, got {len(found)}: pass one for each, or "
+            "one that is no sequence for all"
+        )
+    return found
 
 
 def uniform(

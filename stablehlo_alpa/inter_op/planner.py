@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from alpa_runtime import simulate
 
 from stablehlo_alpa.cluster import logical_mesh_shapes
-from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.assigning import ADVICE, assign
 from stablehlo_alpa.inter_op.emit import emit
 from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment
 from stablehlo_alpa.inter_op.slicing import mark_layers
-from stablehlo_alpa.inter_op.stage_planner import prepare_stage
+from stablehlo_alpa.inter_op.stage_planner import known_transfers, prepare_stage
 from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.intra_op import SolverCache
+from stablehlo_alpa.planning.boundary import Companions
 from stablehlo_alpa.planning.lowering import lower_stage
 from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import assemble
+from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import Schedule, ScheduleName, make_schedule
 from stablehlo_alpa.planning.stage import PlannedStage, StagePlace
 from stablehlo_alpa.units import format_bytes
@@ -47,11 +50,15 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
     say(f"stages of {layered.num_layers} layers")
     assignment = assign(layered, options)
     schedule = _schedule(assignment, options)
-    planner = _StagePlanner(program, options, assignment, schedule, SolverCache())
+    methods = {id(method): method for method in options.stages.stage_methods}
+    prescriptions = {key: method.prescription(program) for key, method in methods.items()}
+    cache = SolverCache()
+    planner = _StagePlanner(program, options, assignment, schedule, cache, prescriptions)
     stages = []
     for number, sliced in enumerate(layered.slice(assignment.stage_of_layer).values()):
         say(f"stage {number} of {assignment.num_stages}")
         stages.append(planner.plan(number, sliced))
+    _check_shared_meshes(stages, schedule)
     say("instructions")
     runtime, costs = emit(stages, schedule, StepInterface.of(program), options.cluster.device)
     plan = assemble(program, options.cluster, stages, schedule, runtime, costs, layered.remarks)
@@ -79,12 +86,21 @@ class _StagePlanner:
     assignment: StageAssignment
     schedule: Schedule
     cache: SolverCache
+    # Of the methods of the stages, by identity.
+    prescriptions: Mapping[int, Prescription] = field(default_factory=dict)
+    # By number of a transfer what its dimensions go together with.
+    transfers: dict[int, Companions] = field(default_factory=dict)
 
     def plan(self, number: int, sliced: str) -> PlannedStage:
-        """The stage of a number, from its module."""
+        """The stage of a number, from its module; those before it are planned."""
         program = self.program
-        subject = prepare_stage(sliced, f"{program.name} stage {number}", program)
-        candidate = self._candidate(subject, self._mesh_options(number))
+        name = f"{program.name} stage {number}"
+        subject = prepare_stage(sliced, name, program, self.transfers)
+        mesh_options = self._mesh_options(number)
+        candidate = self._candidate(subject, mesh_options)
+        if mesh_options.prescription.confinement is not None:
+            assert subject.boundary is not None
+            self.transfers.update(known_transfers(candidate, subject.boundary))
         starts = self.assignment.first_devices(len(self.schedule.meshes))
         start = starts[self.schedule.mesh_of(number)]
         return lower_stage(
@@ -106,12 +122,19 @@ class _StagePlanner:
         hosts, per_host = self.assignment.submeshes[number]
         cluster = options.cluster.part(hosts, per_host)
         shape = self.assignment.mesh_shapes[number]
-        shapes = options.mesh_shapes or tuple(logical_mesh_shapes(cluster.num_devices, hosts))
+        methods = options.stages.stage_methods
+        if methods:
+            shapes = methods[number].mesh_shapes(cluster.num_devices, hosts)
+            names = methods[number].axis_names
+            prescription = self.prescriptions[id(methods[number])]
+        else:
+            shapes = options.mesh_shapes or tuple(logical_mesh_shapes(cluster.num_devices, hosts))
+            names, prescription = options.axis_names, options.prescription
         shapes = (shape,) if shape else shapes
         if options.num_chunks > 1 and shape is None:
             # Stages of one mesh share it: its shape must not depend on the stage.
             shapes = shapes[:1]
-        return PlanOptions(cluster, shapes, options.axis_names, options.solve, options.prescription)
+        return PlanOptions(cluster, shapes, names, options.solve, prescription)
 
     def _candidate(self, subject: Subject, options: PlanOptions) -> Candidate:
         try:
@@ -123,6 +146,19 @@ class _StagePlanner:
                 budget_bytes=error.budget_bytes,
                 largest=error.largest,
             ) from error
+
+
+def _check_shared_meshes(stages: Sequence[PlannedStage], schedule: Schedule) -> None:
+    """Stages of one mesh see it under one shape."""
+    firsts: dict[int, int] = {}
+    for number, stage in enumerate(stages):
+        first = firsts.setdefault(schedule.mesh_of(number), number)
+        if stages[first].mesh.axes != stage.mesh.axes:
+            raise MeshError(
+                f"stages {first} and {number} share a mesh, and their methods see it as "
+                f"{dict(stages[first].mesh.axes)} and as {dict(stage.mesh.axes)}: give both one "
+                "mesh_shape and one set of names"
+            )
 
 
 def _check_memory(plan: Plan, budget: float | None) -> None:

@@ -2,32 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from stablehlo_alpa.compiler import Signature, Values, parse_tensor_type, run_passes
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
+from stablehlo_alpa.planning.boundary import Boundary, Companions
+from stablehlo_alpa.planning.confinement import companions
 from stablehlo_alpa.planning.lowering import traced_value
-from stablehlo_alpa.planning.mesh_search import Subject
-from stablehlo_alpa.planning.pins import Boundary
-from stablehlo_alpa.planning.stage import Slot
+from stablehlo_alpa.planning.mesh_search import Candidate, Subject
+from stablehlo_alpa.planning.stage import Slot, SlotKind
 
 
-def prepare_stage(sliced: str, name: str, program: TracedProgram | None = None) -> Subject:
+def prepare_stage(
+    sliced: str,
+    name: str,
+    program: TracedProgram | None = None,
+    transfers: Mapping[int, Companions] | None = None,
+) -> Subject:
     """Merges operators of a stage.
 
     Args:
         sliced: the stage as it was cut.
         name: of the stage, for messages.
         program: the step that it was cut from; None where only its price counts.
+        transfers: what is known of transfers of earlier stages, by number.
     """
     merged = run_passes(sliced, "builtin.module(alpa-stage-pipeline)", name)[0]
-    return Subject(name, merged, None if program is None else _boundary(merged, program))
+    if program is None:
+        return Subject(name, merged)
+    return Subject(name, merged, _boundary(merged, program, transfers or {}))
 
 
-def _boundary(merged: str, program: TracedProgram) -> Boundary:
+def known_transfers(candidate: Candidate, boundary: Boundary) -> dict[int, Companions]:
+    """What the dimensions of a planned stage's transfers go together with, by their number."""
+    slots = map(Slot.parse, Signature.of(candidate.merged).outputs.kinds)
+    return {
+        slot.number: companions(boundary, candidate.priced.graph, position)
+        for position, slot in enumerate(slots)
+        if slot.kind is SlotKind.TRANSFER
+    }
+
+
+def _boundary(merged: str, program: TracedProgram, transfers: Mapping[int, Companions]) -> Boundary:
     """What the step calls the arguments and results of a stage."""
     signature = Signature.of(merged)
-    return Boundary(_side(signature.inputs, program), _side(signature.outputs, program))
+    slots = map(Slot.parse, signature.inputs.kinds)
+    known = {
+        position: transfers[slot.number]
+        for position, slot in enumerate(slots)
+        if slot.kind is SlotKind.TRANSFER and slot.number in transfers
+    }
+    return Boundary(_side(signature.inputs, program), _side(signature.outputs, program), known)
 
 
 def _side(values: Values, program: TracedProgram) -> tuple[tuple[int, TracedValue] | None, ...]:

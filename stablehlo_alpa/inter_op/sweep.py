@@ -140,19 +140,20 @@ def _counts(
     return [count for count in powers if size % count == 0 and count % max(step, 1) == 0]
 
 
-def _as_given(plan: Plan) -> ManualStages:
+def _as_given(plan: Plan, options: PipelineOptions) -> ManualStages:
     """The stages of a plan, so that they need not be searched again."""
     return ManualStages(
         tuple(len(stage.layers) for stage in plan.stages),
         tuple(stage.submesh for stage in plan.stages),
         tuple(stage.mesh.shape for stage in plan.stages),
+        options.stages.stage_methods or None,
     )
 
 
 def _alternatives(best: Plan, options: PipelineOptions) -> list[PipelineOptions]:
     """The same number of micro-batches under other schedules."""
     count = best.runtime.num_micro_batches
-    same = replace(options, num_micro_batches=count, stages=_as_given(best))
+    same = replace(options, num_micro_batches=count, stages=_as_given(best, options))
     found = [replace(same, schedule=name) for name in _OTHERS]
     # Equal stages can be cut once more: several to a mesh.
     stages, submeshes = len(best.stages), {stage.submesh for stage in best.stages}
@@ -161,12 +162,14 @@ def _alternatives(best: Plan, options: PipelineOptions) -> list[PipelineOptions]
     if isinstance(options.stages, (AutoStages, UniformStages)) and len(submeshes) == 1 and fits:
         shapes = {stage.mesh.shape for stage in best.stages}
         shape = shapes.pop() if len(shapes) == 1 else None
+        # Stages that are cut once more are split as the whole was.
+        methods = [one for one in options.stages.stage_methods for _ in range(_CHUNKS)]
         found.append(
             replace(
                 same,
                 schedule=ScheduleName.INTERLEAVED,
                 num_chunks=_CHUNKS,
-                stages=UniformStages(_CHUNKS * stages, shape),
+                stages=UniformStages(_CHUNKS * stages, shape, methods or None),
             )
         )
     return found

@@ -11,6 +11,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.layers.assignment import assign, flatten_for
+from stablehlo_alpa.layers.attention import recomputing_attention
 from stablehlo_alpa.layers.keys import split_keys
 from stablehlo_alpa.layers.options import LayerOption, WholeFunction
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
@@ -118,7 +119,7 @@ def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]
 
 
 def _evaluate(
-    closed: ClosedJaxpr, layers: Sequence[int], args: Sequence[Any], remat: bool
+    closed: ClosedJaxpr, layers: Sequence[int], args: Sequence[Any], remat: bool | str
 ) -> list[Any]:
     jaxpr = closed.jaxpr
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
@@ -135,7 +136,9 @@ def _evaluate(
             end += 1
         inputs, outputs, layer = _part(jaxpr, start, end, last_use)
         run: Callable[..., Any] = jaxpr_as_fun(layer)
-        if remat:
+        if remat == "attention":
+            run = recomputing_attention(layer)
+        elif remat:
             run = jax.checkpoint(run)
         with jax.named_scope(layer_scope(layers[start])):
             results = run(*(values[variable] for variable in inputs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -12,10 +13,15 @@ class LayerOption:
 
     Attributes:
         remat: whether only the values between layers are kept for the backward pass, the others
-            being computed again (``jax.checkpoint`` of every layer).
+            being computed again (``jax.checkpoint`` of every layer); or ``"attention"``: what is
+            between the two products of an attention is computed again, all else is kept.
     """
 
-    remat: bool = field(default=False, kw_only=True)
+    remat: bool | Literal["attention"] = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.remat not in (True, False, "attention"):
+            raise ValueError(f'remat is {self.remat!r}, must be True, False or "attention"')
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,7 @@ class AutoLayers(LayerOption):
     tolerance: float = 0.5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.num_layers < 1:
             raise ValueError(f"num_layers must be >= 1, got {self.num_layers}")
         if not self.tolerance >= 0:
@@ -79,6 +86,7 @@ class FollowModuleLayers(LayerOption):
     pattern: str = r"(?:^|/)([A-Za-z_]+_\d+)(?:/|$)"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         try:
             re.compile(self.pattern)
         except re.error as error:

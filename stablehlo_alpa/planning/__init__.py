@@ -1,11 +1,14 @@
 """Plans, and the planner of one mesh: every logical mesh is priced, the best is lowered."""
 
+from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.mesh_search import PlanOptions
-from stablehlo_alpa.planning.pins import Boundary, Masks, masks
+from stablehlo_alpa.planning.pins import Masks, masks
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.plan_report import Alternative
 from stablehlo_alpa.planning.planner import plan_program
 from stablehlo_alpa.planning.prescription import (
+    Confinement,
+    Dimension,
     Exactly,
     Finest,
     Near,
@@ -23,6 +26,8 @@ __all__ = [
     "Alternative",
     "Boundary",
     "Collective",
+    "Confinement",
+    "Dimension",
     "Exactly",
     "Finest",
     "Masks",

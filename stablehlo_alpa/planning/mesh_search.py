@@ -16,8 +16,9 @@ from stablehlo_alpa.errors import (
     StablehloAlpaError,
 )
 from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, solve
+from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.gathering import charge_gathers
-from stablehlo_alpa.planning.pins import Boundary, masks
+from stablehlo_alpa.planning.pins import masks
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.view import Say
 

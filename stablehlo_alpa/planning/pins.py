@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from jax.sharding import PartitionSpec
 from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.cost import StrategyGraph
 from stablehlo_alpa.errors import ShardingError
-from stablehlo_alpa.frontend import TracedProgram, TracedValue
+from stablehlo_alpa.frontend import TracedValue
 from stablehlo_alpa.planning.axes import (
     REPLICATED,
     Dimensions,
@@ -25,6 +26,8 @@ from stablehlo_alpa.planning.axes import (
     relevant_axes,
     split_dimensions,
 )
+from stablehlo_alpa.planning.boundary import Boundary
+from stablehlo_alpa.planning.confinement import confined
 from stablehlo_alpa.planning.prescription import (
     Exactly,
     Finest,
@@ -40,24 +43,6 @@ from stablehlo_alpa.planning.prescription import (
 Mask = npt.NDArray[np.bool_]
 # Names that a remark lists before it counts the others.
 _LISTED = 4
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """What the step calls the arguments and results of a graph's module.
-
-    Attributes:
-        inputs, outputs: per argument or result its flat number in the step and its value; None for
-            what the step does not know, such as an activation between two stages.
-    """
-
-    inputs: tuple[tuple[int, TracedValue] | None, ...]
-    outputs: tuple[tuple[int, TracedValue] | None, ...] = ()
-
-    @classmethod
-    def of(cls, program: TracedProgram) -> Boundary:
-        """That of the whole step."""
-        return cls(tuple(enumerate(program.inputs)), tuple(enumerate(program.outputs)))
 
 
 @dataclass(frozen=True)
@@ -107,7 +92,10 @@ def masks(
         # Without this a small batch would be gathered and the step computed on every device.
         for node, mask in split_work_masks(graph).items():
             found.add(node, mask)
-    return Masks(found.masks, found.remarks())
+    if prescription.confinement is not None:
+        for node, mask in confined(prescription.confinement, boundary, graph).items():
+            found.add(node, mask)
+    return Masks(found.masks, (*prescription.remarks, *found.remarks()))
 
 
 def rows_of(graph: StrategyGraph, node: int, specs: Any) -> Rows | None:
@@ -213,10 +201,11 @@ def _keep(place: _Place, found: _Collected, mesh: LogicalMesh) -> bool:
             return False
         case Finest(role) if role in (Role.ANY, place.role):
             achieved, wanted = _split(place, None, found, mesh), None
-        case Near(spec):
+        case Near(spec, finest, role):
             # The axes of a dimension may come in another order than those of the mesh.
             wanted = split_dimensions(place.value, spec, mesh)
-            achieved = _split(place, wanted, found, mesh)
+            is_meant = role in (Role.ANY, place.role)
+            achieved = _split(place, wanted, found, mesh, finest if is_meant else ())
         case SplitBatch() if place.value.shape:
             wanted = (0,) * len(mesh.shape)
             achieved = _split(place, wanted, found, mesh)
@@ -239,7 +228,11 @@ def _prefer(place: _Place, spec: PartitionSpec, found: _Collected, mesh: Logical
 
 
 def _split(
-    place: _Place, wanted: Dimensions | None, found: _Collected, mesh: LogicalMesh
+    place: _Place,
+    wanted: Dimensions | None,
+    found: _Collected,
+    mesh: LogicalMesh,
+    free: Collection[str] = (),
 ) -> Dimensions:
     """Leaves the strategies that split a value the most, the axes where they are wanted.
 
@@ -248,6 +241,7 @@ def _split(
         wanted: per mesh axis the dimension it may split; None for any.
         found: takes the mask.
         mesh: the mesh.
+        free: axes that may split any dimension.
 
     Returns:
         per mesh axis the dimension that one of them splits.
@@ -258,6 +252,7 @@ def _split(
     left = found.left(place)
     if wanted is not None:
         fits = (place.rows == np.array(wanted, np.int8)) | (place.rows == REPLICATED)
+        fits |= [name in free for name in mesh.axis_names]
         left = left & (fits | ~relevant_axes(mesh)).all(axis=1)
     if not left.any():
         return whole

@@ -11,9 +11,9 @@ from alpa_runtime import check
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.compiler import run_passes
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.lowering import lower_program
 from stablehlo_alpa.planning.mesh_search import PlanOptions, Subject, find_candidate
-from stablehlo_alpa.planning.pins import Boundary
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.schedules import Schedule, single
 from stablehlo_alpa.planning.stage import CostedProgram, PlannedStage, StagePlace

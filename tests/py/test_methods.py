@@ -17,6 +17,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 pytest.importorskip("stablehlo_alpa._core")
 
+from comparing import assert_equals_jit
+
 import stablehlo_alpa as sa
 from stablehlo_alpa.api.batches import batch_inputs
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
@@ -26,14 +28,6 @@ from stablehlo_alpa.planning import Boundary, Exactly, Prescription, SplitBatch,
 
 P = PartitionSpec
 METHODS = (sa.ShardParallel, sa.DataParallel, sa.Zero2Parallel, sa.Zero3Parallel)
-
-
-def assert_equals_jit(ours: Any, theirs: Any, tolerance: float = 1e-4) -> None:
-    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
-        assert a.dtype == b.dtype
-        assert a.shape == b.shape
-        a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-        assert np.abs(a - b).max(initial=0) <= tolerance * max(1, np.abs(b).max(initial=0))
 
 
 def check(step: Any, args: Any, method: Any, **options: Any) -> Any:

@@ -1,0 +1,187 @@
+"""What every method of parallelising a function has in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from alpa_runtime import RuntimeOptions
+
+from stablehlo_alpa.cluster import DeviceSpec, logical_mesh_shapes, preset_for
+from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.planning import Prescription
+from stablehlo_alpa.units import parse_bytes
+
+BACKENDS = ("alpa", "shardy", "gspmd")
+
+
+@dataclass(frozen=True)
+class Method:
+    """What every method has in common.
+
+    Attributes:
+        mesh_shape: sizes of the mesh axes; None leaves the choice to the method.
+        memory_budget: bytes per device that live tensors may take, a number or text such as
+            ``"10GiB"``; None for the memory of the device.
+        device: a device preset (``"h100-80gb"``) or description to plan for; None for the devices
+            that are there.
+        time_limit_s: seconds the solver may take for one mesh shape.
+        backend: who writes the program of each device: ``"alpa"``, our own passes, or XLA's
+            partitioner under the plan's shardings, ``"shardy"`` or ``"gspmd"`` (the one that jax is
+            configured to use).
+        num_micro_batches: equal parts of the batch, one after the other, that a step works on;
+            gradients are reduced once, behind the last. None searches: on one mesh only when the
+            whole batch does not fit the memory.
+        micro_batches: ``"shards"``: what a step computes is what it computes on the whole batch,
+            and is refused where that takes more than one micro-batch at a time (batch statistics).
+            ``"independent"``: the differentiated function is traced for one micro-batch and what it
+            returns, and the gradients, are joined as ``reduction`` says; ``num_micro_batches`` has
+            to be given.
+        reduction: of independent micro-batches: ``"mean"`` of floating-point numbers, ``"sum"``, or
+            the name of the result that is the weight of each (``"result[1]['tokens']"``), a number
+            that leaves the differentiated function: it is added up, and all else is the mean
+            weighted by it. What does not depend on the batch is handed on.
+        keys: single PRNG keys of the differentiated function in independent micro-batches:
+            ``"same"`` for all, or ``"split"``: each has its own of
+            ``jax.random.split(key, num_micro_batches)``.
+    """
+
+    mesh_shape: tuple[int, ...] | None = None
+    memory_budget: float | str | None = None
+    device: str | DeviceSpec | None = None
+    time_limit_s: float = 600.0
+    backend: str = "alpa"
+    num_micro_batches: int | None = None
+    micro_batches: str = "shards"
+    reduction: str = "mean"
+    keys: str = "same"
+
+    def __post_init__(self) -> None:
+        check_choice("backend", self.backend, BACKENDS)
+        check_choice("micro_batches", self.micro_batches, ("shards", "independent"))
+        check_choice("keys", self.keys, ("same", "split"))
+        self._check_micro_batches()
+        if self.mesh_shape is not None:
+            shape = tuple(int(size) for size in self.mesh_shape)
+            if not shape or any(size < 1 for size in shape):
+                raise MeshError(f"mesh_shape has at least one axis, all sizes >= 1, got {shape}")
+            object.__setattr__(self, "mesh_shape", shape)
+        if self.memory_budget is not None:
+            object.__setattr__(self, "memory_budget", parse_bytes(self.memory_budget))
+        if not self.time_limit_s > 0:
+            raise ValueError(f"time_limit_s must be > 0, got {self.time_limit_s}")
+        if self.device is not None:
+            object.__setattr__(self, "device", _device(self.device))
+
+    def _check_micro_batches(self) -> None:
+        count = self.num_micro_batches
+        if count is not None and count < 1:
+            raise ValueError(f"num_micro_batches must be >= 1, got {count}")
+        if self.micro_batches == "independent" and count is None:
+            raise ValueError(
+                'micro_batches="independent" gives another result for every number of them: pass '
+                "num_micro_batches"
+            )
+        for name, usual in (("reduction", "mean"), ("keys", "same")):
+            if self.micro_batches != "independent" and getattr(self, name) != usual:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is of independent micro-batches: pass "
+                    'micro_batches="independent", or leave it out (shards of a batch compute what '
+                    "the step has)"
+                )
+        if (count or 1) > 1 and self.backend != "alpa":
+            raise ValueError(
+                f"num_micro_batches={count} makes several programs, backend={self.backend!r} "
+                'partitions one: pass backend="alpa"'
+            )
+
+    @property
+    def num_parts(self) -> int:
+        """Parts of a batch of which the function is traced for one."""
+        return (self.num_micro_batches or 1) if self.micro_batches == "independent" else 1
+
+    @property
+    def num_key_parts(self) -> int | None:
+        """Micro-batches that keys are split for; None where they are the same."""
+        return self.num_parts if self.keys == "split" and self.num_parts > 1 else None
+
+    @property
+    def axis_names(self) -> tuple[str, ...] | None:
+        """Names of the mesh axes, None for the usual ones."""
+        return None
+
+    def mesh_shapes(self, num_devices: int, num_hosts: int) -> tuple[tuple[int, ...], ...]:
+        """The mesh shapes to try."""
+        if self.mesh_shape is not None:
+            return (self.mesh_shape,)
+        return tuple(logical_mesh_shapes(num_devices, num_hosts))
+
+    def prescription(self, program: TracedProgram) -> Prescription:
+        """What the method prescribes for the inputs of a program."""
+        return Prescription()
+
+    @property
+    def follows_inputs(self) -> bool:
+        """Whether the plan depends on where the inputs lie."""
+        return False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something follows from the function that only `concrete` fills in."""
+        return False
+
+    def concrete(self, program: TracedProgram, num_devices: int) -> Method:
+        """The method for one function on so many devices, nothing left open."""
+        return self
+
+    @property
+    def has_one_mesh(self) -> bool:
+        """Whether the function runs on one mesh."""
+        return True
+
+    @property
+    def runtime_options(self) -> RuntimeOptions:
+        """How it is run."""
+        return RuntimeOptions()
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether the function may be cut into stages."""
+        return self.follows_inputs
+
+    def bind(self, flat: Sequence[Any]) -> Method:
+        """The method for these flat inputs; only one that follows its inputs changes."""
+        return self
+
+    def brief(self) -> str:
+        """The method with the attributes that are not at their defaults."""
+        default = type(self)()
+        given = [
+            f"{one.name}={getattr(self, one.name)!r}"
+            for one in fields(self)
+            if getattr(self, one.name) != getattr(default, one.name)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+@dataclass(frozen=True)
+class ShardParallel(Method):
+    """The ILP chooses everything; all logical mesh shapes are tried unless one is given."""
+
+
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raises ``ValueError`` unless an attribute has one of its values."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, must be one of {', '.join(choices)}")
+
+
+def mesh_size(shape: Sequence[int]) -> int:
+    """Devices of a mesh shape."""
+    return math.prod(shape)
+
+
+def _device(device: str | DeviceSpec) -> DeviceSpec:
+    return device if isinstance(device, DeviceSpec) else preset_for(device)

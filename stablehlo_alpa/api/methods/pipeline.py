@@ -1,0 +1,102 @@
+"""Pipelines of stages on submeshes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from alpa_runtime import RuntimeOptions
+
+from stablehlo_alpa.api.methods.method import Method
+from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.inter_op import AutoStages, ScheduleName, StageOption
+from stablehlo_alpa.layers import AutoLayers, LayerOption
+
+
+@dataclass(frozen=True)
+class PipeshardParallel(Method):
+    """A pipeline: runs of layers on submeshes, each split by the ILP.
+
+    The function must take its gradients by ``stablehlo_alpa.grad`` or ``value_and_grad``; one
+    without gradients is a pipeline that runs forward only. ``mesh_shape`` is not used: stages have
+    theirs.
+
+    Attributes:
+        layers: how the forward function is cut into layers.
+        stages: how layers become stages.
+        schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"`` or ``"interleaved"``; None searches.
+        num_chunks: stages per mesh under the interleaved schedule.
+        runtime: how it is run, e.g. traced.
+    """
+
+    layers: LayerOption = field(default_factory=AutoLayers)
+    stages: StageOption = field(default_factory=AutoStages)
+    schedule: str | None = None
+    num_chunks: int = 1
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.backend != "alpa":
+            raise ValueError(
+                f"backend={self.backend!r} splits one program over one mesh; a pipeline has "
+                'several and takes "alpa"'
+            )
+        if self.num_chunks < 1:
+            raise ValueError(f"num_chunks must be >= 1, got {self.num_chunks}")
+        if self.num_chunks > 1 and self.schedule != "interleaved":
+            raise ValueError(
+                f"schedule {self.schedule!r} has one stage per mesh, num_chunks={self.num_chunks} "
+                'needs "interleaved"'
+            )
+        if self.mesh_shape is not None:
+            raise MeshError(
+                f"mesh_shape={self.mesh_shape} is of one mesh: a pipeline takes "
+                "UniformStages(mesh_shape=...) or ManualStages(mesh_shapes=...)"
+            )
+        self._check_stage_methods()
+        if self.schedule is not None:
+            # Refuses a name that there is not.
+            ScheduleName(self.schedule)
+
+    def _check_stage_methods(self) -> None:
+        """Methods of stages say how one mesh is split; all else is of the pipeline."""
+        for number, method in enumerate(self.stages.stage_methods):
+            if not isinstance(method, Method):
+                raise TypeError(
+                    f"stage {number} has the method {method!r}, must be DataParallel() or another "
+                    "method"
+                )
+            if not method.has_one_mesh or method.follows_inputs:
+                raise ValueError(
+                    f"stage {number} has the method {method.brief()}, which is no method of one "
+                    "mesh: take ShardParallel, DataParallel, Zero2Parallel, Zero3Parallel, "
+                    "ManualSharding or ExpertParallel"
+                )
+            if method.is_open:
+                raise ValueError(
+                    f"stage {number} has the method {method.brief()}, which looks at the whole "
+                    "function: pass ExpertParallel(expert=...) with its number of devices, or "
+                    "MegatronParallel(pipeline=...) as the method of the function"
+                )
+            shared = [one.name for one in fields(Method) if one.name != "mesh_shape"]
+            given = [name for name in shared if getattr(method, name) != getattr(Method(), name)]
+            if given:
+                raise ValueError(
+                    f"stage {number} has the method {method.brief()}, whose {', '.join(given)} is "
+                    "of the whole function: pass it to PipeshardParallel"
+                )
+
+    @property
+    def has_one_mesh(self) -> bool:
+        """It has one for each stage."""
+        return False
+
+    @property
+    def runtime_options(self) -> RuntimeOptions:
+        """As given."""
+        return self.runtime
+
+    @property
+    def has_layers(self) -> bool:
+        """It is."""
+        return True

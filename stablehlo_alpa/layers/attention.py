@@ -1,0 +1,132 @@
+"""The core of attention: what is computed again where memory is short and time is not.
+
+Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023,
+section 5: scores, softmax and dropout take most of the memory of a layer and little of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+
+
+def recomputing_attention(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """A function whose backward pass computes the cores of its attentions again.
+
+    A core is what lies between two products that both have batch dimensions (the heads), the first
+    of whose results is an operand of the second by way of other operators: from the product of
+    queries and keys to that with the values. Its inputs are kept.
+
+    Args:
+        closed: a layer, or the whole forward function.
+    """
+    jaxpr = closed.jaxpr
+    parts = _in_order(jaxpr, _cores(jaxpr))
+
+    def run(*args: Any) -> list[Any]:
+        values: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+        values.update(zip(jaxpr.invars, args, strict=True))
+        for numbers, is_core in parts:
+            inputs, outputs, part = _function(jaxpr, numbers)
+            call: Callable[..., Any] = jaxpr_as_fun(part)
+            if is_core:
+                call = jax.checkpoint(call)
+            values.update(zip(outputs, call(*(values[v] for v in inputs)), strict=True))
+        return [atom.val if isinstance(atom, Literal) else values[atom] for atom in jaxpr.outvars]
+
+    return run
+
+
+def _is_batched_product(equation: Any) -> bool:
+    if equation.primitive.name != "dot_general":
+        return False
+    _, (left, _) = equation.params["dimension_numbers"]
+    return bool(left)
+
+
+def _cores(jaxpr: Any) -> list[frozenset[int]]:
+    """Numbers of the equations of every core; no two have one in common."""
+    sources = _sources(jaxpr)
+    products = [i for i, equation in enumerate(jaxpr.eqns) if _is_batched_product(equation)]
+    found: list[frozenset[int]] = []
+    taken: set[int] = set()
+    for last in products:
+        above = _ancestors(sources, last)
+        firsts = [one for one in products if one in above and one not in taken]
+        if last in taken or not firsts:
+            continue
+        first = firsts[-1]
+        core = {i for i in above if first in _ancestors(sources, i)} | {first, last}
+        if not core & taken:
+            found.append(frozenset(core))
+            taken |= core
+    return found
+
+
+def _sources(jaxpr: Any) -> list[set[int]]:
+    """Per equation those whose results it takes."""
+    makers = {out: i for i, equation in enumerate(jaxpr.eqns) for out in equation.outvars}
+    return [
+        {makers[a] for a in equation.invars if not isinstance(a, Literal) and a in makers}
+        for equation in jaxpr.eqns
+    ]
+
+
+def _ancestors(sources: Sequence[set[int]], number: int) -> set[int]:
+    found: set[int] = set()
+    waiting = [number]
+    while waiting:
+        more = sources[waiting.pop()] - found
+        found |= more
+        waiting += more
+    return found
+
+
+def _in_order(jaxpr: Any, cores: Sequence[frozenset[int]]) -> list[tuple[list[int], bool]]:
+    """Runs of equations outside of cores, and the cores, each behind what it needs."""
+    sources = _sources(jaxpr)
+    core_of = {number: core for core in cores for number in core}
+    done: set[int] = set()
+    parts: list[tuple[list[int], bool]] = []
+
+    def add(numbers: list[int], is_core: bool) -> None:
+        done.update(numbers)
+        if parts and not is_core and not parts[-1][1]:
+            parts[-1][0].extend(numbers)
+        else:
+            parts.append((numbers, is_core))
+
+    def visit(number: int) -> None:
+        if number in done:
+            return
+        group = core_of.get(number, frozenset((number,)))
+        needed = set().union(*(sources[one] for one in group)) - group
+        for one in sorted(needed):
+            visit(one)
+        add(sorted(group), number in core_of)
+
+    for number in range(len(jaxpr.eqns)):
+        visit(number)
+    return parts
+
+
+def _function(jaxpr: Any, numbers: Sequence[int]) -> tuple[list[Any], list[Any], ClosedJaxpr]:
+    """Some equations as a function: what goes in, and what is used elsewhere."""
+    own = set(numbers)
+    equations = [jaxpr.eqns[i] for i in numbers]
+    made = dict.fromkeys(out for equation in equations for out in equation.outvars)
+    needed: dict[Any, None] = {}
+    for equation in equations:
+        needed.update({a: None for a in equation.invars if not isinstance(a, Literal)})
+    inputs = [variable for variable in needed if variable not in made]
+    used = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    for i, equation in enumerate(jaxpr.eqns):
+        if i not in own:
+            used.update(atom for atom in equation.invars if not isinstance(atom, Literal))
+    outputs = [variable for variable in made if variable in used]
+    effects = set().union(*(equation.effects for equation in equations))
+    names = jaxpr.debug_info.with_unknown_names()
+    return inputs, outputs, ClosedJaxpr(Jaxpr((), inputs, outputs, equations, effects, names), ())
