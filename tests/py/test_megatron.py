@@ -207,6 +207,16 @@ def test_zero_1_splits_moments_and_scatters_gradients() -> None:
     assert sent["all_gather"] >= 5
 
 
+def test_the_search_is_no_slower_on_the_same_mesh() -> None:
+    """What a person would choose is a point of the space that is searched."""
+    case = gpt.make(dropout=0.0, layers=1)
+    searched = sa.ShardParallel(mesh_shape=(2, 4), device="h100-80gb")
+    best = sa.parallelize(case.step, method=searched).plan(*case.args)
+    for options in ({}, {"sequence_parallel": True}, {"zero_1": True}):
+        plan = planned(case, tensor=4, device="h100-80gb", **options)
+        assert best.step_time_s <= plan.step_time_s * (1 + 1e-9)
+
+
 # Numbers.
 
 
