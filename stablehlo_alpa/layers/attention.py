@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, jaxprs_in_params
 
 
 def recomputing_attention(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
@@ -40,19 +40,27 @@ def recomputing_attention(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
     return run
 
 
-def _is_batched_product(equation: Any) -> bool:
-    if equation.primitive.name != "dot_general":
-        return False
-    _, (left, _) = equation.params["dimension_numbers"]
-    return bool(left)
+def _products(equation: Any) -> list[bool]:
+    """Of every product in an equation (an einsum is a call), whether it has batch dimensions."""
+    if equation.primitive.name == "dot_general":
+        _, (left, _) = equation.params["dimension_numbers"]
+        return [bool(left)]
+    return [
+        is_batched
+        for body in jaxprs_in_params(equation.params)
+        for inner in body.eqns
+        for is_batched in _products(inner)
+    ]
 
 
 def _cores(jaxpr: Any) -> list[frozenset[int]]:
     """Numbers of the equations of every core; no two have one in common."""
     sources = _sources(jaxpr)
-    products = [i for i, equation in enumerate(jaxpr.eqns) if _is_batched_product(equation)]
-    found: list[frozenset[int]] = []
-    taken: set[int] = set()
+    held = [_products(equation) for equation in jaxpr.eqns]
+    products = [i for i, one in enumerate(held) if one == [True]]
+    # A call that is an attention by itself, jax.nn.dot_product_attention.
+    found = [frozenset({i}) for i, one in enumerate(held) if len(one) > 1 and all(one)]
+    taken: set[int] = set().union(*found)
     for last in products:
         above = _ancestors(sources, last)
         firsts = [one for one in products if one in above and one not in taken]

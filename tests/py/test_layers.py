@@ -284,3 +284,40 @@ def test_layers_are_computed_again() -> None:
 def test_wrong_options_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("is_one_call", [False, True])
+def test_attention_alone_is_computed_again(is_one_call: bool) -> None:
+    """Scores are computed twice, products with parameters once; numbers are those of jax."""
+    x = jax.random.normal(jax.random.key(0), (2, 8, 4, 4))
+    params = jax.random.normal(jax.random.key(1), (4, 4))
+
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        if is_one_call:
+            return jax.nn.dot_product_attention(q, k, v)
+        weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k))
+        return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+
+    def loss(params: Any) -> Any:
+        y = jnp.tanh(x @ params)
+        return (attention(y, y * 2, y + 1) @ params).sum()
+
+    def products(remat: Any) -> tuple[int, Any]:
+        def step(params: Any) -> Any:
+            with layer_context(AutoLayers(num_layers=1, remat=remat)):
+                return stablehlo_alpa.grad(loss)(params)
+
+        text = jax.jit(step).lower(params).as_text()
+        return text.count("stablehlo.dot_general"), jax.jit(step)(params)
+
+    plain, gradient = products(False)
+    selective, again = products("attention")
+    whole, _ = products(True)
+    np.testing.assert_allclose(gradient, jax.grad(loss)(params), rtol=1e-5)
+    np.testing.assert_allclose(again, gradient, rtol=1e-5)
+    assert plain < selective < whole
+
+
+def test_remat_is_one_of_three() -> None:
+    with pytest.raises(ValueError, match=r'remat is .some., must be True, False or "attention"'):
+        AutoLayers(remat="some")  # type: ignore[arg-type]

@@ -94,6 +94,49 @@ def test_pairs_of_experts_and_plain_layers() -> None:
     assert "state.params['params']['Dense_2']['kernel']" not in chain
 
 
+def fused_attention() -> tuple[Any, Any]:
+    """A step of one layer whose queries, keys and values come from one matrix; its arguments.
+
+    The vocabulary has as many rows as there are features, which must not be taken for each other.
+    """
+    rng = np.random.default_rng(0)
+    shapes = {"table": (32, 32), "c_attn": (32, 96), "c_proj": (32, 32)}
+    params = {name: rng.normal(size=shape).astype("f") / 4 for name, shape in shapes.items()}
+    params |= {"up": rng.normal(size=(32, 64)).astype("f") / 4}
+    params |= {"down": rng.normal(size=(64, 32)).astype("f") / 4}
+
+    def loss(params: Any, tokens: Any) -> Any:
+        x = params["table"][tokens]
+        parts = jnp.split(x @ params["c_attn"], 3, -1)
+        query, key, value = (part.reshape(*tokens.shape, 4, 8) for part in parts)
+        weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", query, key))
+        mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, value).reshape(x.shape)
+        x = x + mixed @ params["c_proj"]
+        x = x + jax.nn.gelu(x @ params["up"]) @ params["down"]
+        logits = jax.nn.log_softmax(x @ params["table"].T)
+        return -jnp.take_along_axis(logits, tokens[..., None], -1).mean()
+
+    def step(params: Any, tokens: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss)(params, tokens)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+
+    return step, (params, rng.integers(0, 32, (8, 16)))
+
+
+def test_a_fused_projection_is_left_whole_or_split_by_patterns() -> None:
+    step, args = fused_attention()
+    plan = check(step, args, sa.MegatronParallel(tensor=4))
+    found = specs(plan)
+    assert found["params['up']"] == COLUMN
+    assert found["params['down']"] == found["params['table']"] == ROW
+    assert found["params['c_attn']"] == found["params['c_proj']"] == P()
+    assert any("params['c_attn'], params['c_proj']: in no" in one for one in plan.remarks)
+    patterns = (("c_attn|up", "column"), ("c_proj|down", "row"), ("table", "vocabulary"))
+    found = specs(check(step, args, sa.MegatronParallel(tensor=4, patterns=patterns)))
+    assert found["params['c_attn']"] == COLUMN
+    assert found["params['c_proj']"] == ROW
+
+
 def test_patterns_say_what_is_split() -> None:
     case = gpt.make(dropout=0.0, layers=1)
     method = {"tensor": 4, "patterns": (("up/kernel", "column"), ("down/kernel", "row"))}
@@ -162,6 +205,16 @@ def test_zero_1_splits_moments_and_scatters_gradients() -> None:
     sent = collectives(plan, "data")
     assert sent["reduce_scatter"] >= 5
     assert sent["all_gather"] >= 5
+
+
+def test_the_search_is_no_slower_on_the_same_mesh() -> None:
+    """What a person would choose is a point of the space that is searched."""
+    case = gpt.make(dropout=0.0, layers=1)
+    searched = sa.ShardParallel(mesh_shape=(2, 4), device="h100-80gb")
+    best = sa.parallelize(case.step, method=searched).plan(*case.args)
+    for options in ({}, {"sequence_parallel": True}, {"zero_1": True}):
+        plan = planned(case, tensor=4, device="h100-80gb", **options)
+        assert best.step_time_s <= plan.step_time_s * (1 + 1e-9)
 
 
 # Numbers.

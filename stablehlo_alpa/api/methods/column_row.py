@@ -152,7 +152,10 @@ def _ends(dims: ProgramDimensions, outside: set[int]) -> tuple[Ends, Ends]:
 def _vocabulary(
     dims: ProgramDimensions, taken: dict[int, int], outside: set[int]
 ) -> list[Dimension]:
-    """Rows of tables that data look up, and the columns of output layers of as many."""
+    """Rows of tables that data look up, and the columns of output layers of as many.
+
+    Nothing is contracted over what an output layer makes.
+    """
     tables = [
         (index, dim)
         for index in dims.others()
@@ -160,11 +163,18 @@ def _vocabulary(
         if index not in taken and dims.number((index, dim)) not in outside
     ]
     sizes = {dims.size(one) for one in tables}
+    read = {
+        dims.number((i, d)) for i in dims.others() for d in dims.used(i, DimensionUse.CONTRACTED)
+    }
     found = dict(tables)
     for index in dims.others():
         if index in taken or index in found or not _is_matrix(dims, index):
             continue
-        columns = [d for d in dims.used(index, DimensionUse.FREE) if dims.size((index, d)) in sizes]
+        columns = [
+            dim
+            for dim in dims.used(index, DimensionUse.FREE)
+            if dims.size((index, dim)) in sizes and dims.number((index, dim)) not in read - {-1}
+        ]
         if columns:
             found[index] = columns[0]
     return list(found.items())

@@ -126,10 +126,7 @@ def _prescription(dims: ProgramDimensions, experts: list[Dimension]) -> Prescrip
     wishes: dict[int, Wish] = {i: Whole() for i in range(len(dims.program.inputs))}
     wishes |= {index: Near(PartitionSpec((DATA, EXPERT))) for index, _ in dims.examples}
     for index in dims.others():
-        axes = [
-            EXPERT if (index, d) in split else None for d in range(len(dims.value(index).shape))
-        ]
-        wishes[index] = Near(PartitionSpec(*axes))
+        wishes[index] = Near(dims.spec(index, split, EXPERT))
     return Prescription(
         wishes,
         confinement=Confinement(

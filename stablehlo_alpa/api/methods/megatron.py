@@ -204,9 +204,8 @@ class MegatronParallel(Method):
         wishes |= {index: Near(PartitionSpec(DATA)) for index, _ in dims.examples}
         further = (DATA,) if self.zero_1 else ()
         for index in dims.others():
-            rank = len(dims.value(index).shape)
-            axes = [TENSOR if (index, d) in split.dimensions else None for d in range(rank)]
-            wishes[index] = Near(PartitionSpec(*axes), further, Role.OTHER)
+            spec = dims.spec(index, split.dimensions, TENSOR)
+            wishes[index] = Near(spec, further, Role.OTHER)
         remarks = split.remarks if self.tensor > 1 else ()
         if self.sequence_parallel and not dims.positions:
             remarks += ("sequence_parallel: no batch has a dimension 1, nothing is split along it",)

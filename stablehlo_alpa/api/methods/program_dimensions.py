@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from jax.sharding import PartitionSpec
+
 from stablehlo_alpa.api.batches import batch_inputs, is_key
 from stablehlo_alpa.compiler import BoundaryClasses, DimensionUse, run_passes
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
@@ -73,6 +75,12 @@ class ProgramDimensions:
     def size(self, dimension: Dimension) -> int:
         """Its size."""
         return self.value(dimension[0]).shape[dimension[1]]
+
+    def spec(self, index: int, dimensions: Collection[Dimension], axis: str) -> PartitionSpec:
+        """An input split over an axis on the first of some dimensions that it has."""
+        rank = len(self.value(index).shape)
+        split = [dim for dim in range(rank) if (index, dim) in dimensions][:1]
+        return PartitionSpec(*(axis if dim in split else None for dim in range(rank)))
 
     def together(self, dimensions: Collection[Dimension]) -> frozenset[Dimension]:
         """The dimensions of state and frozen parameters that go together with some of them."""
