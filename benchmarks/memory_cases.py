@@ -29,9 +29,13 @@ class MemoryCase:
     step: Callable[..., Any]
     args: tuple[Any, ...]
 
-    def plan(self, method: stablehlo_alpa.Method) -> stablehlo_alpa.Plan:
+    def plan(
+        self, method: stablehlo_alpa.Method, cluster: stablehlo_alpa.ClusterSpec
+    ) -> stablehlo_alpa.Plan:
         """The step under a method; the state is donated."""
-        step = stablehlo_alpa.parallelize(self.step, method=method, donate_argnums=0)
+        step = stablehlo_alpa.parallelize(
+            self.step, method=method, donate_argnums=0, cluster=cluster
+        )
         return step.plan(*self.args)
 
 
@@ -121,14 +125,20 @@ MODELS: Mapping[str, Sizes] = {
 }
 """By name."""
 
-QUICK_MODELS = ("mlp", "gpt bf16", "unet")
+QUICK_MODELS = ("mlp", "gpt bf16", "mixer")
 
 MESH_SHAPES = ((1, 8), (2, 4), (8, 8))
 QUICK_MESH_SHAPES = ((2, 4),)
 
+# What does not fit is to be measured as well.
+_BUDGET = "1TiB"
+
 METHODS: Mapping[str, Callable[[tuple[int, ...]], stablehlo_alpa.Method]] = {
-    "search": lambda shape: stablehlo_alpa.ShardParallel(mesh_shape=shape),
-    "data": lambda shape: stablehlo_alpa.DataParallel(mesh_shape=shape),
-    "zero3": lambda shape: stablehlo_alpa.Zero3Parallel(mesh_shape=shape),
+    "search": lambda shape: stablehlo_alpa.ShardParallel(mesh_shape=shape, memory_budget=_BUDGET),
+    "data": lambda shape: stablehlo_alpa.DataParallel(mesh_shape=shape, memory_budget=_BUDGET),
+    "zero3": lambda shape: stablehlo_alpa.Zero3Parallel(mesh_shape=shape, memory_budget=_BUDGET),
+    "pipeline": lambda shape: stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=4, stages=stablehlo_alpa.UniformStages(2), memory_budget=_BUDGET
+    ),
 }
-"""By name; each takes the shape of the mesh."""
+"""By name; each takes the shape of the mesh. A pipeline lays out its two halves itself."""

@@ -9,6 +9,7 @@
 #define CPP_ANALYSIS_FUSIONROLE_H
 
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace mlir::alpa {
 
@@ -29,6 +30,19 @@ enum class FusionRole {
 };
 
 FusionRole getFusionRole(Operation *op);
+
+/// The roles of a program's operators, each found once.
+class FusionRoles {
+public:
+  FusionRole get(Operation *op) {
+    auto it = roles.find(op);
+    return it != roles.end() ? it->second
+                             : roles[op] = getFusionRole(op);
+  }
+
+private:
+  DenseMap<Operation *, FusionRole> roles;
+};
 
 /// A collective. Backends run it beside what is independent of it, and join it
 /// with others of its kind: what it reads stays until its result is needed.

@@ -6,7 +6,6 @@
 #include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
-#include "dialects/alpa/ShardingRule.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -21,13 +20,6 @@ static constexpr double kLarge = 0.5;
 
 /// How much larger the padded form of a tensor may be. Heuristic.
 static constexpr double kPadding = 1.1;
-
-/// True if operands are in memory when the operator runs.
-static bool readsStored(Operation *op) {
-  return getFusionRole(op) == FusionRole::Kernel ||
-         op->hasTrait<OpTrait::IsTerminator>() ||
-         isa<stablehlo::OptimizationBarrierOp>(op);
-}
 
 static int64_t countElements(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -76,7 +68,7 @@ Materialization::Materialization(func::FuncOp function,
 }
 
 void Materialization::number(Block &block) {
-  for (Operation *op : getSchedule(block)) {
+  for (Operation *op : getSchedule(block, roles)) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;
       for (Region &region : op->getRegions()) {
@@ -103,7 +95,7 @@ void Materialization::visit(Operation *op) {
   if (isa<stablehlo::OptimizationBarrierOp>(op)) {
     return visitView(op);
   }
-  switch (getFusionRole(op)) {
+  switch (roles.get(op)) {
   case FusionRole::Generated:
   case FusionRole::Fused:
     return visitFused(op);
@@ -136,7 +128,7 @@ void Materialization::visitRegions(Operation *op) {
 void Materialization::visitView(Operation *op) {
   if (isa<stablehlo::OptimizationBarrierOp>(op)) {
     for (OpOperand &operand : op->getOpOperands()) {
-      read(op, operand, {0, 0});
+      read(operand, {0, 0});
     }
   }
   for (auto [operand, result] :
@@ -180,7 +172,7 @@ void Materialization::visitFused(Operation *op) {
 }
 
 void Materialization::visitRoot(Operation *op) {
-  FusionRole role = getFusionRole(op);
+  FusionRole role = roles.get(op);
   bool isKernel = role == FusionRole::Kernel;
   Sources from = collectSources(op);
   int depth = 0;
@@ -196,7 +188,7 @@ void Materialization::visitRoot(Operation *op) {
   // No two kernels are one fusion.
   FusionKey fusion{isKernel ? -1 - points.lookup(op) : depth, numElements};
   for (OpOperand &operand : op->getOpOperands()) {
-    read(op, operand, fusion);
+    read(operand, fusion);
   }
   for (Value source : from) {
     int point = points.lookup(op);
@@ -226,13 +218,19 @@ bool Materialization::isView(Value value) const {
              getTensorBytes(value.getType());
 }
 
-bool Materialization::isReadByKernel(Value value, bool isPrologue) const {
+bool Materialization::readsStored(Operation *op) {
+  return roles.get(op) == FusionRole::Kernel ||
+         op->hasTrait<OpTrait::IsTerminator>() ||
+         isa<stablehlo::OptimizationBarrierOp>(op);
+}
+
+bool Materialization::isReadByKernel(Value value, bool isPrologue) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if ((readsStored(user) && !(isPrologue && takesPrologue(user))) ||
         user->getParentRegion() != value.getParentRegion()) {
       return true;
     }
-    return getFusionRole(user) == FusionRole::View &&
+    return roles.get(user) == FusionRole::View &&
            isReadByKernel(user->getResult(0), isPrologue);
   });
 }
@@ -269,20 +267,14 @@ void Materialization::store(Value value, int depth) {
 // What is read
 //===----------------------------------------------------------------------===//
 
-void Materialization::read(Operation *op, OpOperand &operand,
-                           FusionKey fusion) {
-  bool isTouched = true;
-  if (std::optional<ShardingRule> rule = getShardingRule(op)) {
-    isTouched = !llvm::is_contained(rule->untouchedOperands,
-                                    operand.getOperandNumber());
-  }
+void Materialization::read(OpOperand &operand, FusionKey fusion) {
   double bytes = 0;
   for (Value source : sources.lookup(operand.get())) {
     if (joined.insert({source, fusion.depth, fusion.numElements}).second) {
       bytes += getTensorBytes(source.getType());
     }
   }
-  if (isTouched && bytes > 0) {
+  if (bytes > 0) {
     readBytes[&operand] = bytes;
   }
 }
@@ -313,7 +305,7 @@ void Materialization::holdSent() {
   }
 }
 
-Value Materialization::findReplaced(OpResult result, const Sources &from) const {
+Value Materialization::findReplaced(OpResult result, const Sources &from) {
   Operation *op = result.getOwner();
   int point = points.lookup(op);
   auto canReplace = [&](Value source) {
@@ -324,7 +316,7 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) const 
     Sources own = sources.lookup(updated);
     return own.size() == 1 && canReplace(own.front()) ? own.front() : Value();
   }
-  FusionRole role = getFusionRole(op);
+  FusionRole role = roles.get(op);
   if (role != FusionRole::Fused && role != FusionRole::View) {
     return {};
   }

@@ -57,7 +57,8 @@ public:
   bool isStored(Value value) const { return stored.contains(value); }
 
   /// Bytes of whole tensors that the fusion around `operand`'s owner reads from
-  /// memory through it; a tensor that the fusion has read before is not read
+  /// memory through it, even where the operator only touches places of it (see
+  /// `ShardingRule::untouchedOperands`); a tensor that the fusion has read before is not read
   /// again. 0 for operators that are computed again elsewhere.
   double getReadBytes(OpOperand &operand) const {
     return readBytes.lookup(&operand);
@@ -87,19 +88,22 @@ private:
   /// True if a value is one stored value, perhaps in another shape.
   bool isView(Value value) const;
   /// \param isPrologue the value is an elementwise function of one stored value.
-  bool isReadByKernel(Value value, bool isPrologue) const;
+  bool isReadByKernel(Value value, bool isPrologue);
+  /// True if operands are in memory when the operator runs.
+  bool readsStored(Operation *op);
   /// True if it is better stored than computed again by each of its readers.
   bool isWorthStoring(Value value, const Sources &sources) const;
   Sources collectSources(Operation *op) const;
-  void read(Operation *op, OpOperand &operand, FusionKey fusion);
+  void read(OpOperand &operand, FusionKey fusion);
   void store(Value value, int depth);
   void holdSent();
   void placeResults();
   /// The value in whose place a result is written; null if there is none.
-  Value findReplaced(OpResult result, const Sources &from) const;
+  Value findReplaced(OpResult result, const Sources &from);
   void recordRanges(func::FuncOp function,
                     function_ref<bool(BlockArgument)> isDonated);
 
+  FusionRoles roles;
   int numPoints = 0;
   DenseMap<Operation *, int> points;
   /// Of operators with regions, the point of the first operator inside.

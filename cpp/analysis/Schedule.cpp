@@ -2,7 +2,6 @@
 
 #include "cpp/analysis/Schedule.h"
 
-#include "cpp/analysis/FusionRole.h"
 #include "mlir/IR/OpDefinition.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -10,18 +9,18 @@
 namespace mlir::alpa {
 
 /// A kernel that others wait for. Collectives run beside them.
-static bool isAwaited(Operation *op) {
-  return getFusionRole(op) == FusionRole::Kernel && !isAsynchronous(op) &&
+static bool isAwaited(Operation *op, FusionRoles &roles) {
+  return roles.get(op) == FusionRole::Kernel && !isAsynchronous(op) &&
          !op->hasTrait<OpTrait::IsTerminator>();
 }
 
-std::vector<Operation *> getSchedule(Block &block) {
+std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles) {
   // Operators on the way to a kernel.
   llvm::DenseSet<Operation *> urgent;
   for (Operation &op : llvm::reverse(block)) {
     bool isUrgent = llvm::any_of(op.getUsers(), [&](Operation *user) {
       Operation *inBlock = block.findAncestorOpInBlock(*user);
-      return inBlock && (isAwaited(inBlock) || urgent.contains(inBlock));
+      return inBlock && (isAwaited(inBlock, roles) || urgent.contains(inBlock));
     });
     if (isUrgent) {
       urgent.insert(&op);
@@ -33,7 +32,7 @@ std::vector<Operation *> getSchedule(Block &block) {
     bool isDeferred =
         op.hasTrait<OpTrait::IsTerminator>() ||
         (!urgent.contains(&op) &&
-         (isAwaited(&op) || llvm::any_of(op.getOperands(), [&](Value operand) {
+         (isAwaited(&op, roles) || llvm::any_of(op.getOperands(), [&](Value operand) {
             return deferred.contains(operand.getDefiningOp());
           })));
     if (isDeferred) {

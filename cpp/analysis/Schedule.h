@@ -3,6 +3,7 @@
 #ifndef CPP_ANALYSIS_SCHEDULE_H
 #define CPP_ANALYSIS_SCHEDULE_H
 
+#include "cpp/analysis/FusionRole.h"
 #include "mlir/IR/Block.h"
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace mlir::alpa {
 /// waits for (gradients of parameters, and what is made of them) comes behind
 /// everything else, otherwise the order is that of the program. So the inputs
 /// of those gradients live to the end of the backward phase.
-std::vector<Operation *> getSchedule(Block &block);
+std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles);
 
 } // namespace mlir::alpa
 

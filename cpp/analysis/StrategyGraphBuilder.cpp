@@ -332,9 +332,12 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
       }
     }
     for (OpOperand &operand : op->getOpOperands()) {
-      target.bytes[index] +=
-          weight * memory.getReadBytes(operand) /
-          getShards(shardings.operands[operand.getOperandNumber()]);
+      unsigned position = operand.getOperandNumber();
+      double read = memory.getReadBytes(operand);
+      if (read > 0 && !llvm::is_contained(rule.untouchedOperands, position)) {
+        target.bytes[index] +=
+            weight * read / getShards(shardings.operands[position]);
+      }
     }
     // The empty plan has the number 0.
     reduction.plans.push_back(internPlan(

@@ -11,17 +11,19 @@ namespace mlir::alpa {
 
 namespace {
 
-double getBytes(Operation *op, const Materialization &memory) {
-  std::optional<ShardingRule> rule = getShardingRule(op);
+double getBytes(Operation *op, const ShardingRule &rule,
+                const Materialization &memory) {
   double bytes = 0;
   for (OpResult result : op->getResults()) {
-    if (!rule ||
-        !llvm::is_contained(rule->untouchedResults, result.getResultNumber())) {
+    if (!llvm::is_contained(rule.untouchedResults, result.getResultNumber())) {
       bytes += memory.getWrittenBytes(result);
     }
   }
   for (OpOperand &operand : op->getOpOperands()) {
-    bytes += memory.getReadBytes(operand);
+    if (!llvm::is_contained(rule.untouchedOperands,
+                            operand.getOperandNumber())) {
+      bytes += memory.getReadBytes(operand);
+    }
   }
   return bytes;
 }
@@ -38,8 +40,11 @@ void visit(Block &block, double runs, const Materialization &memory,
       continue;
     }
     std::optional<ShardingRule> rule = getShardingRule(&op);
-    double flops = rule ? rule->flops : 0, bytes = getBytes(&op, memory);
-    if (!rule || (flops == 0 && bytes == 0)) {
+    if (!rule) {
+      continue;
+    }
+    double flops = rule->flops, bytes = getBytes(&op, *rule, memory);
+    if (flops == 0 && bytes == 0) {
       continue;
     }
     std::string dtype;
