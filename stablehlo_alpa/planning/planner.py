@@ -121,13 +121,15 @@ def over_budget(plan: Plan, mesh: int, budget: float, advice: str = "") -> Infea
     fullest = max(phases, key=lambda phase: sum(size for _, size in phase.live))
     largest = fullest.live[:_SHOWN_TENSORS]
     listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in largest)
-    where = (
-        f"stage {' and '.join(map(str, numbers))} " if len(plan.stages) > 1 else "the best plan "
-    )
+    who, what, which = "the plan that needs least takes", "", "there"
+    if len(plan.stages) > 1:
+        who = f"stage {' and '.join(map(str, numbers))} takes"
+        what = " for parameters, micro-batches in flight and the program that runs"
+        which = f"of its {fullest.name} program"
     return InfeasibleError(
-        f"{plan.program.name}: {where}needs {format_bytes(peak)} per device, "
-        f"{format_bytes(peak - budget)} more than the memory budget of {format_bytes(budget)}"
-        f"{advice and '; '}{advice}; largest live tensors there: {listed}",
+        f"{plan.program.name}: {who} {format_bytes(peak)} per device{what}, "
+        f"{format_bytes(peak - budget)} more than the memory budget of {format_bytes(budget)}; "
+        f"largest live tensors {which}: {listed}" + (f"; {advice}" if advice else ""),
         needed_bytes=peak,
         budget_bytes=budget,
         largest=largest,
