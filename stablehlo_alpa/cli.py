@@ -40,7 +40,9 @@ ClusterOption = Annotated[
 ]
 DeviceOption = Annotated[str, typer.Option(help=f"device preset: {', '.join(PRESETS)}")]
 HostsOption = Annotated[int, typer.Option(help="hosts that the devices are spread over")]
-BudgetOption = Annotated[str | None, typer.Option(help="memory per device, e.g. 16GiB")]
+BudgetOption = Annotated[
+    str | None, typer.Option(help="memory per device, e.g. 16GiB; by default that of the device")
+]
 
 
 def read_program(path: Path) -> TracedProgram:
@@ -108,7 +110,7 @@ def make_plan(path: Path, mesh: str | None, cluster: ClusterSpec, budget: str | 
         path: of the file.
         mesh: sizes joined by x; of one number, or None, all shapes are tried.
         cluster: what is planned for.
-        budget: memory per device, as text.
+        budget: memory per device, as text; that of the device when None.
 
     Raises:
         StablehloAlpaError: the module, the mesh or the budget cannot be met.
@@ -125,7 +127,9 @@ def make_plan(path: Path, mesh: str | None, cluster: ClusterSpec, budget: str | 
         PlanOptions(
             cluster=cluster,
             mesh_shapes=tuple(searched) if len(shape) == 1 else (shape,),
-            solve=SolveOptions(memory_budget=None if budget is None else parse_bytes(budget)),
+            solve=SolveOptions(
+                memory_budget=cluster.device.memory_bytes if budget is None else parse_bytes(budget)
+            ),
         ),
     )
 

@@ -14,9 +14,9 @@ struct LiveTensor {
   double bytes;
 };
 
-/// Peak memory of a lowered module under the order of its operators. Values
-/// that XLA does not materialize (constants, iotas, broadcasts) do not count;
-/// arguments that are not donated live throughout.
+/// Peak memory of a lowered module: the most that its stored values take at a
+/// program point; see Materialization.h. Arguments that are not donated live
+/// throughout.
 struct MemoryProfile {
   double peakBytes = 0;
   /// What is live at the peak, largest first.

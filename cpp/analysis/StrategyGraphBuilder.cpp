@@ -10,9 +10,18 @@
 
 namespace mlir::alpa {
 
+/// True if JAX, or who lowered the function, gives an argument away.
+static bool isDonated(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  unsigned index = argument.getArgNumber();
+  return function.getArgAttr(index, "tf.aliasing_output") != nullptr ||
+         function.getArgAttr(index, "jax.buffer_donor") != nullptr;
+}
+
 StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh)
     : function(function), mesh(mesh), meshShape(mesh.getSizes()),
-      numAxes(mesh.getNumAxes()), planner(mesh.getSizes()), classes(function) {
+      numAxes(mesh.getNumAxes()), planner(mesh.getSizes()), classes(function),
+      memory(function, isDonated) {
   graph.meshShape = meshShape;
   for (StringAttr name : mesh.getNames()) {
     graph.meshAxes.push_back(name.str());
@@ -21,12 +30,7 @@ StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh)
 }
 
 FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
-  function.walk([&](Operation *op) {
-    points[op] = graph.numPoints++;
-    if (getPhase(op) == kForwardPhase) {
-      graph.numForwardPoints = graph.numPoints;
-    }
-  });
+  graph.numPoints = memory.getNumPoints();
   for (BlockArgument argument : function.getArguments()) {
     std::string name = getReadableName(argument);
     ValuePlacement placement = placeArgument(argument, name);
@@ -316,14 +320,11 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
                                             ArrayRef<OperatorRows> rows,
                                             double weight) {
   StrategyNode &target = graph.nodes[node];
-  bool isLeader =
-      op->getAttrOfType<StringAttr>(kRoleAttrName).getValue() == kLeaderRole;
   if (rule.flops > 0) {
     target.dtype = getElementName(op->getOperand(0).getType());
   }
-  auto getBytes = [&](Type type, ShardingRowRef row) {
-    return getTensorBytes(type) /
-           static_cast<double>(getNumShards(row, meshShape));
+  auto getShards = [&](ShardingRowRef row) {
+    return static_cast<double>(getNumShards(row, meshShape));
   };
   UnaryTerm reduction{node, weight, {}};
   bool reduces = false;
@@ -333,19 +334,19 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
       shards *= entry < 0 ? 1 : static_cast<double>(meshShape[axis]);
     }
     target.flops[index] += weight * rule.flops / shards;
-    for (auto [position, result] : llvm::enumerate(op->getResults())) {
+    for (OpResult result : op->getResults()) {
+      unsigned position = result.getResultNumber();
       if (!llvm::is_contained(rule.untouchedResults, position)) {
-        target.bytes[index] +=
-            weight * getBytes(result.getType(), shardings.results[position]);
+        target.bytes[index] += weight * memory.getWrittenBytes(result) /
+                               getShards(shardings.results[position]);
       }
     }
-    // Followers are fused into their neighbours: only what they write counts
-    // (heuristic); a leader reads its operands from memory.
-    for (auto [position, operand] : llvm::enumerate(op->getOperands())) {
-      if (isLeader && graph.valuePlacements.contains(operand) &&
-          !llvm::is_contained(rule.untouchedOperands, position)) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      unsigned position = operand.getOperandNumber();
+      double read = memory.getReadBytes(operand);
+      if (read > 0 && !llvm::is_contained(rule.untouchedOperands, position)) {
         target.bytes[index] +=
-            weight * getBytes(operand.getType(), shardings.operands[position]);
+            weight * read / getShards(shardings.operands[position]);
       }
     }
     // The empty plan has the number 0.
@@ -363,58 +364,49 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
 //===----------------------------------------------------------------------===//
 
 void StrategyGraphBuilder::recordLiveRanges() {
-  Operation *end = function.getBody().front().getTerminator();
-  auto record = [&](Value value, int start, bool isHeld) {
-    auto place = graph.valuePlacements.find(value);
-    auto type = dyn_cast<RankedTensorType>(value.getType());
+  for (const StoredValue &stored : memory.getStoredValues()) {
+    auto place = graph.valuePlacements.find(stored.value);
+    auto type = dyn_cast<RankedTensorType>(stored.value.getType());
     if (place == graph.valuePlacements.end() || place->second.node < 0 ||
         !type) {
-      return;
+      continue;
     }
-    LiveValue live{place->second.node, start, start, "", {}};
-    for (Operation *user : value.getUsers()) {
-      live.end = std::max(live.end, points.lookup(user));
-      // What a loop uses lives as long as the loop.
-      for (Operation *around = user->getParentOp();
-           around && around != function &&
-           !around->isAncestor(value.getParentRegion()->getParentOp());
-           around = around->getParentOp()) {
-        Operation *next = around->getNextNode();
-        live.end = std::max(live.end,
-                            next ? points.lookup(next) : points.lookup(around));
-      }
-      if (user == end) {
-        live.end = graph.numPoints - 1;
-      }
-    }
-    if (isHeld) {
-      live.end = graph.numPoints - 1;
-    }
-    double bytes = getTensorBytes(type);
+    Operation *maker = stored.value.getDefiningOp();
+    LiveValue live{place->second.node,
+                   stored.start,
+                   stored.end,
+                   maker ? getReadableName(maker)
+                         : graph.nodes[place->second.node].name,
+                   {}};
+    double bytes = stored.ratio * getTensorBytes(type);
     const SpecTable &table = graph.tables[place->second.table];
     for (unsigned row = 0; row < table.numRows; ++row) {
       live.bytes.push_back(bytes /
                            static_cast<double>(getNumShards(
                                getRow(place->second.table, row), meshShape)));
     }
-    Operation *maker = value.getDefiningOp();
-    live.name =
-        maker ? getReadableName(maker) : graph.nodes[place->second.node].name;
     graph.values.push_back(std::move(live));
-  };
-  for (BlockArgument argument : function.getArguments()) {
-    unsigned index = argument.getArgNumber();
-    bool isDonated =
-        function.getArgAttr(index, "tf.aliasing_output") != nullptr ||
-        function.getArgAttr(index, "jax.buffer_donor") != nullptr;
-    record(argument, 0, !isDonated);
   }
-  function.walk([&](Operation *op) {
-    // Arguments of a loop's regions share the memory of its operands.
-    for (Value result : op->getResults()) {
-      record(result, points.lookup(op), false);
+  graph.numForwardPoints = countForwardPoints();
+}
+
+/// Points up to the last operator of the forward phase that the backward phase
+/// waits for.
+int StrategyGraphBuilder::countForwardPoints() {
+  int count = 0, backward = graph.numPoints;
+  Block &block = function.getBody().front();
+  for (Operation &op : block) {
+    if (getPhase(&op) == kBackwardPhase) {
+      backward = std::min(backward, memory.getPoint(&op));
     }
-  });
+  }
+  for (Operation &op : block) {
+    int point = memory.getPoint(&op);
+    if (getPhase(&op) == kForwardPhase && point < backward) {
+      count = std::max(count, point + 1);
+    }
+  }
+  return count;
 }
 
 /// Walks backwards: a value from which an operator with FLOPs (or a table

@@ -8,6 +8,7 @@
 #define CPP_ANALYSIS_STRATEGYGRAPHBUILDER_H
 
 #include "cpp/analysis/FactorMapping.h"
+#include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "dialects/alpa/DataFlow.h"
 #include "llvm/ADT/DenseSet.h"
@@ -82,6 +83,7 @@ private:
 
   // Memory and data flow.
   void recordLiveRanges();
+  int countForwardPoints();
   void recordParameters();
 
   func::FuncOp function;
@@ -99,7 +101,7 @@ private:
   DenseMap<const void *, std::unordered_map<uint64_t, int32_t>> pairPlans;
   std::map<std::tuple<const void *, int, int>, bool> joined;
   llvm::StringMap<unsigned> nameCounts;
-  DenseMap<Operation *, int> points;
+  Materialization memory;
 };
 
 } // namespace mlir::alpa

@@ -3,49 +3,56 @@
 #include "cpp/analysis/Work.h"
 
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/Materialization.h"
 #include "dialects/alpa/DataFlow.h"
-#include "dialects/alpa/Sharding.h"
 #include "dialects/alpa/ShardingRule.h"
 
 namespace mlir::alpa {
 
 namespace {
 
-void visit(Block &block, double runs, std::vector<OperatorWork> &work) {
+double getBytes(Operation *op, const ShardingRule &rule,
+                const Materialization &memory) {
+  double bytes = 0;
+  for (OpResult result : op->getResults()) {
+    if (!llvm::is_contained(rule.untouchedResults, result.getResultNumber())) {
+      bytes += memory.getWrittenBytes(result);
+    }
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!llvm::is_contained(rule.untouchedOperands,
+                            operand.getOperandNumber())) {
+      bytes += memory.getReadBytes(operand);
+    }
+  }
+  return bytes;
+}
+
+void visit(Block &block, double runs, const Materialization &memory,
+           std::vector<OperatorWork> &work) {
   for (Operation &op : block.without_terminator()) {
     if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
       for (Region &region : op.getRegions()) {
         for (Block &inner : region) {
-          visit(inner, runs * getRegionRuns(dataFlow), work);
+          visit(inner, runs * getRegionRuns(dataFlow), memory, work);
         }
       }
       continue;
     }
-    if (!hasShardingRule(&op) ||
-        getOperatorRole(&op) == OperatorRole::Rematerialized) {
+    std::optional<ShardingRule> rule = getShardingRule(&op);
+    if (!rule) {
       continue;
     }
-    ShardingRule rule = *getShardingRule(&op);
-    bool leads = getOperatorRole(&op) == OperatorRole::Leader;
-    double bytes = 0;
-    for (auto [index, result] : llvm::enumerate(op.getResultTypes())) {
-      if (!llvm::is_contained(rule.untouchedResults, index)) {
-        bytes += getTensorBytes(result);
-      }
+    double flops = rule->flops, bytes = getBytes(&op, *rule, memory);
+    if (flops == 0 && bytes == 0) {
+      continue;
     }
     std::string dtype;
-    if (leads) {
-      for (auto [index, operand] : llvm::enumerate(op.getOperandTypes())) {
-        if (!llvm::is_contained(rule.untouchedOperands, index)) {
-          bytes += getTensorBytes(operand);
-        }
-      }
-    }
-    if (rule.flops > 0 && op.getNumOperands() > 0) {
+    if (flops > 0 && op.getNumOperands() > 0) {
       llvm::raw_string_ostream stream(dtype);
       getElementTypeOrSelf(op.getOperand(0).getType()).print(stream);
     }
-    work.push_back({runs * rule.flops, runs * bytes, dtype});
+    work.push_back({runs * flops, runs * bytes, dtype});
   }
 }
 
@@ -57,7 +64,8 @@ FailureOr<std::vector<OperatorWork>> getWork(ModuleOp module) {
     return failure();
   }
   std::vector<OperatorWork> work;
-  visit(entry->getBody().front(), 1, work);
+  Materialization memory(*entry, [](BlockArgument) { return false; });
+  visit(entry->getBody().front(), 1, memory, work);
   return work;
 }
 

@@ -17,9 +17,8 @@ struct OperatorWork {
   std::string dtype;
 };
 
-/// The operators of a per-device module that do something. As in the strategy
-/// graph: operators with FLOPs read their operands and write their results,
-/// others are fused into their neighbours and only write.
+/// The operators of a per-device module that do something. Bytes are those that
+/// cross fusions; see Materialization.h.
 FailureOr<std::vector<OperatorWork>> getWork(ModuleOp module);
 
 } // namespace mlir::alpa

@@ -6,8 +6,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from alpa_runtime import simulate
-
 from stablehlo_alpa.cluster import logical_mesh_shapes
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.frontend import TracedProgram
@@ -22,11 +20,10 @@ from stablehlo_alpa.planning.boundary import Companions
 from stablehlo_alpa.planning.lowering import lower_stage
 from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
 from stablehlo_alpa.planning.plan import Plan
-from stablehlo_alpa.planning.planner import assemble
+from stablehlo_alpa.planning.planner import assemble, over_budget
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import Schedule, ScheduleName, make_schedule
 from stablehlo_alpa.planning.stage import PlannedStage, StagePlace
-from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
@@ -162,17 +159,7 @@ def _check_shared_meshes(stages: Sequence[PlannedStage], schedule: Schedule) -> 
 
 
 def _check_memory(plan: Plan, budget: float | None) -> None:
-    """Buffers of all micro-batches in flight have to fit, whatever programs need inside."""
-    peaks = simulate(plan.runtime, [1.0] * len(plan.runtime.programs)).peak_bytes
-    for mesh, peak in enumerate(peaks):
-        if budget is None or peak <= budget:
-            continue
-        stages = range(mesh, len(plan.stages), len(peaks))
-        listed = " and ".join(str(stage) for stage in stages)
-        raise InfeasibleError(
-            f"{plan.program.name}: stage {listed} keeps {format_bytes(peak)} per device for "
-            f"parameters and micro-batches in flight, {format_bytes(peak - budget)} more than the "
-            f"budget of {format_bytes(budget)}; {ADVICE}",
-            needed_bytes=peak,
-            budget_bytes=budget,
-        )
+    """Buffers of all micro-batches in flight have to fit, with what programs need inside."""
+    for mesh, peak in enumerate(plan.simulation.peak_bytes):
+        if budget is not None and peak > budget:
+            raise over_budget(plan, mesh, budget, ADVICE)

@@ -10,7 +10,7 @@ from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import PlannedStage
 from stablehlo_alpa.planning.stage_part import stage_part
 from stablehlo_alpa.units import format_bytes, format_seconds
-from stablehlo_alpa.view import Column, Part, Report, Sheet, mesh_text, solution_lines
+from stablehlo_alpa.view import Column, Part, Report, Sheet, memory_text, mesh_text, solution_lines
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,10 @@ def plan_report(
             f"pipeline of {name}: {len(stages)} stages, {count} micro-batches, {schedule.name}"
         )
     step, most = format_seconds(predicted.step_time_s), format_bytes(predicted.peak_bytes)
-    lines: tuple[str, ...] = (f"step {step} (predicted)",)
+    lines: tuple[str, ...] = (
+        f"step {step} (predicted)",
+        memory_text(predicted.peak_bytes, device),
+    )
     if len(stages) == 1:
         lines = solution_lines(parts[0], predicted.step_time_s)
     return Report(

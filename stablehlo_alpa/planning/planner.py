@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 import alpa_runtime
 from alpa_runtime import check
 
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.compiler import run_passes
+from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.lowering import lower_program
-from stablehlo_alpa.planning.mesh_search import PlanOptions, Subject, find_candidate
+from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.schedules import Schedule, single
 from stablehlo_alpa.planning.stage import CostedProgram, PlannedStage, StagePlace
-from stablehlo_alpa.view import progress
+from stablehlo_alpa.units import format_bytes
+from stablehlo_alpa.view import Say, progress
 
 _log = logging.getLogger(__name__)
+
+# How often strategies are chosen for a step whose program is over the memory budget (heuristic).
+_MEMORY_ROUNDS = 4
+# Tensors that an error names (heuristic).
+_SHOWN_TENSORS = 5
 
 
 def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
@@ -27,7 +36,8 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
 
     Raises:
         CompileError: a pass refused the program.
-        InfeasibleError: no mesh shape has a plan within the memory budget.
+        InfeasibleError: no mesh shape has a plan within the memory budget; the largest tensors of
+            the one that needs the least.
         ShardingError: what is prescribed exactly fits no mesh shape.
         MeshError: there is no mesh shape.
     """
@@ -42,15 +52,88 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
         preparing = f"alpa-prepare-pipeline{{aliases={program.alias_option} axes={axes}}}"
         merged, remarks = run_passes(program.text, f"builtin.module({preparing})", program.name)
         subject = Subject(program.name, merged, Boundary.of(program))
-        best = find_candidate(subject, options, say=tell)
+        return _plan_within(subject, program, options, remarks, tell)
+
+
+def _plan_within(
+    subject: Subject,
+    program: TracedProgram,
+    options: PlanOptions,
+    remarks: Sequence[str],
+    tell: Say,
+) -> Plan:
+    """The fastest plan whose per-device program stays within the memory budget.
+
+    The strategies are chosen by the tensors of the step as it is written. What collectives between
+    them hold as well is known of the program that is run: where that is over the budget, strategies
+    are chosen anew with that much less room.
+
+    Raises:
+        InfeasibleError: no mesh shape has such a plan.
+    """
+    cache, budget = SolverCache(), options.solve.memory_budget
+    room, over = budget, None
+    for _ in range(_MEMORY_ROUNDS):
+        solve = replace(options.solve, memory_budget=room)
+        try:
+            best = find_candidate(subject, replace(options, solve=solve), cache, tell)
+        except InfeasibleError:
+            if over is None:
+                raise
+            break
         tell(f"lowering to {'x'.join(map(str, best.mesh.shape))}")
-        cluster = options.cluster
-        devices = tuple(range(best.mesh.num_devices))
-        place = StagePlace(devices, (cluster.num_hosts, cluster.devices_per_host))
-        stage = lower_program(best, program, place)
-        (phase,) = stage.phases
-        runtime = alpa_runtime.Plan.of_program(phase.program)
-        return assemble(program, cluster, [stage], single(), runtime, [phase], remarks)
+        plan = _lowered(best, program, options.cluster, remarks)
+        if budget is None or plan.peak_bytes <= budget:
+            return plan
+        excess = plan.peak_bytes - budget
+        _log.info("%s: %.3e bytes over the memory budget", subject.name, excess)
+        over = plan if over is None or plan.peak_bytes < over.peak_bytes else over
+        room = max(0.0, best.solution.memory_peak_bytes - excess)
+    assert over is not None
+    assert budget is not None
+    raise over_budget(over, 0, budget)
+
+
+def _lowered(
+    best: Candidate, program: TracedProgram, cluster: ClusterSpec, remarks: Sequence[str]
+) -> Plan:
+    """The plan of a step whose strategies are chosen."""
+    devices = tuple(range(best.mesh.num_devices))
+    place = StagePlace(devices, (cluster.num_hosts, cluster.devices_per_host))
+    stage = lower_program(best, program, place)
+    (phase,) = stage.phases
+    runtime = alpa_runtime.Plan.of_program(phase.program)
+    return assemble(program, cluster, [stage], single(), runtime, [phase], remarks)
+
+
+def over_budget(plan: Plan, mesh: int, budget: float, advice: str = "") -> InfeasibleError:
+    """The error that says which mesh of a plan is over its memory budget, and with what.
+
+    Args:
+        plan: what does not fit.
+        mesh: number of the mesh.
+        budget: bytes per device.
+        advice: what would mend it.
+    """
+    peak = plan.simulation.peak_bytes[mesh]
+    numbers = range(mesh, len(plan.stages), len(plan.runtime.meshes))
+    phases = [phase for number in numbers for phase in plan.stages[number].phases]
+    fullest = max(phases, key=lambda phase: sum(size for _, size in phase.live))
+    largest = fullest.live[:_SHOWN_TENSORS]
+    listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in largest)
+    who, what, which = "the plan that needs least takes", "", "there"
+    if len(plan.stages) > 1:
+        who = f"stage {' and '.join(map(str, numbers))} takes"
+        what = " for parameters, micro-batches in flight and the program that runs"
+        which = f"of its {fullest.name} program"
+    return InfeasibleError(
+        f"{plan.program.name}: {who} {format_bytes(peak)} per device{what}, "
+        f"{format_bytes(peak - budget)} more than the memory budget of {format_bytes(budget)}; "
+        f"largest live tensors {which}: {listed}" + (f"; {advice}" if advice else ""),
+        needed_bytes=peak,
+        budget_bytes=budget,
+        largest=largest,
+    )
 
 
 def assemble(

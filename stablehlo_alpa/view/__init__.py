@@ -2,7 +2,7 @@
 
 from stablehlo_alpa.view.part import Collective, Part, collectives, merged
 from stablehlo_alpa.view.progress import Say, progress
-from stablehlo_alpa.view.report import KINDS, Report, Shown, mesh_text, solution_lines
+from stablehlo_alpa.view.report import KINDS, Report, Shown, memory_text, mesh_text, solution_lines
 from stablehlo_alpa.view.sheet import Column, Sheet
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Sheet",
     "Shown",
     "collectives",
+    "memory_text",
     "merged",
     "mesh_text",
     "progress",

@@ -8,6 +8,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.intra_op import Solution
 from stablehlo_alpa.units import format_bytes, format_seconds
 from stablehlo_alpa.view.modules import module_sheet
@@ -157,8 +158,7 @@ def solution_lines(part: Part, step_time_s: float) -> tuple[str, ...]:
         f"step {step}: {split} (predicted)" if is_sum else f"step {step} (predicted)",
         *([] if is_sum else [f"operators by themselves: {split}"]),
         f"solved by {solution.method}: {_proved(solution)}",
-        f"memory {format_bytes(part.peak_bytes)} of {format_bytes(part.device.memory_bytes)} per "
-        "device at the peak",
+        memory_text(part.peak_bytes, part.device),
     ]
     if solution.memory_price_s:
         saved = format_seconds(solution.memory_price_s * 2**30)
@@ -166,6 +166,18 @@ def solution_lines(part: Part, step_time_s: float) -> tuple[str, ...]:
             f"the memory budget binds: one more GiB per device would save {saved} per step"
         )
     return tuple(lines)
+
+
+def memory_text(peak_bytes: float, device: DeviceSpec) -> str:
+    """``memory 6.1 GiB of 80 GiB per device at the peak: fits``.
+
+    Args:
+        peak_bytes: per device.
+        device: what the devices are.
+    """
+    fits = "fits" if peak_bytes <= device.memory_bytes else "does not fit"
+    needed, there = format_bytes(peak_bytes), format_bytes(device.memory_bytes)
+    return f"memory {needed} of {there} per device at the peak: {fits}"
 
 
 def mesh_text(part: Part) -> str:

@@ -262,10 +262,10 @@ def test_a_binding_budget_has_a_price():
     args = (init(jax.random.key(0)), make_batch(64))
     free = sa.parallelize(train_step, method=sa.ShardParallel(mesh_shape=(8,))).plan(*args)
     assert free.memory_price_s_per_gib == 0
-    budget = 0.7 * free.stages[0].solution.memory_peak_bytes
+    budget = 0.9 * free.peak_bytes
     method = sa.ShardParallel(mesh_shape=(8,), memory_budget=budget)
     tight = sa.parallelize(train_step, method=method).plan(*args)
-    assert tight.stages[0].solution.memory_peak_bytes <= budget * (1 + 1e-6)
+    assert tight.peak_bytes <= budget
     assert tight.step_time_s > free.step_time_s
     assert tight.memory_price_s_per_gib > 0
     assert "one more GiB per device would save" in str(tight)

@@ -466,5 +466,5 @@ def test_micro_batches_in_flight_have_to_fit() -> None:
 
     needed = max(plan("1f1b", None).simulation.peak_bytes)
     plan("1f1b", 1.2 * needed)
-    with pytest.raises(InfeasibleError, match=r"stage 0 keeps .* more than the budget of"):
+    with pytest.raises(InfeasibleError, match=r"stage 0 takes .* more than the memory budget of"):
         plan("gpipe", 1.2 * needed)

@@ -1,0 +1,163 @@
+//===- FusionRole.cpp - How an operator takes part in fusions -------------===//
+
+#include "cpp/analysis/FusionRole.h"
+
+#include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/DataFlow.h"
+#include "dialects/alpa/Sharding.h"
+#include "dialects/alpa/ShardingRule.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+/// A transposition that only products read: they read any order of dimensions.
+static bool isReadByProductsOnly(stablehlo::TransposeOp op) {
+  return llvm::all_of(op->getUsers(), [](Operation *user) {
+    return isa<stablehlo::DotGeneralOp>(user);
+  });
+}
+
+bool isAsynchronous(Operation *op) {
+  return isa<stablehlo::AllGatherOp, stablehlo::AllReduceOp,
+             stablehlo::AllToAllOp, stablehlo::CollectiveBroadcastOp,
+             stablehlo::CollectivePermuteOp, stablehlo::ReduceScatterOp>(op);
+}
+
+FusionRole getFusionRole(Operation *op) {
+  if (isa<DataFlowOpInterface>(op) || isAsynchronous(op)) {
+    return FusionRole::Kernel;
+  }
+  if (isa<stablehlo::PartitionIdOp, stablehlo::ReplicaIdOp>(op)) {
+    return FusionRole::Generated;
+  }
+  if (isa<stablehlo::ReshapeOp, ConstrainOp>(op)) {
+    return FusionRole::View;
+  }
+  if (auto transpose = dyn_cast<stablehlo::TransposeOp>(op)) {
+    return isReadByProductsOnly(transpose) ? FusionRole::View
+                                           : FusionRole::Fused;
+  }
+  if (isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp, stablehlo::ScatterOp,
+          stablehlo::DynamicUpdateSliceOp>(op)) {
+    return FusionRole::Root;
+  }
+  // Operators that only move data lead, or follow, by what the planner can split
+  // of them; to a backend they are all alike.
+  if (isa<stablehlo::GatherOp, stablehlo::DynamicSliceOp, stablehlo::SliceOp,
+          stablehlo::PadOp, stablehlo::ConcatenateOp, stablehlo::ReverseOp>(
+          op)) {
+    return FusionRole::Fused;
+  }
+  if (!hasShardingRule(op)) {
+    return FusionRole::Kernel;
+  }
+  switch (getOperatorRole(op)) {
+  case OperatorRole::Leader:
+    return FusionRole::Kernel;
+  case OperatorRole::Follower:
+    return FusionRole::Fused;
+  case OperatorRole::Rematerialized:
+    return op->getNumOperands() > 0 ? FusionRole::Fused
+                                    : FusionRole::Generated;
+  }
+  llvm_unreachable("not a role");
+}
+
+double getScratchRatio(Operation *op) {
+  auto select = dyn_cast<stablehlo::SelectAndScatterOp>(op);
+  if (!select) {
+    return 0;
+  }
+  // XLA for GPU finds the selected element of each window first: its value, and
+  // an index of 32 bits per dimension.
+  auto source = cast<RankedTensorType>(select.getSource().getType());
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  double width = getTensorBytes(source) / source.getNumElements();
+  double found = source.getNumElements() * (width + 4.0 * source.getRank());
+  return found / getTensorBytes(result);
+}
+
+bool takesPrologue(Operation *op) { return isa<stablehlo::DotGeneralOp>(op); }
+
+bool endsPrologue(Operation *op) {
+  if (isa<stablehlo::GatherOp, stablehlo::ScatterOp, stablehlo::DynamicSliceOp,
+          stablehlo::SliceOp, stablehlo::PadOp, stablehlo::ConcatenateOp,
+          stablehlo::ReverseOp>(op)) {
+    return true;
+  }
+  auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op);
+  if (!broadcast || broadcast.getBroadcastDimensions().empty()) {
+    return false;
+  }
+  auto operand = cast<RankedTensorType>(broadcast.getOperand().getType());
+  auto result = cast<RankedTensorType>(broadcast.getType());
+  ArrayRef<int64_t> dims = broadcast.getBroadcastDimensions();
+  return dims.front() != 0 || operand.getDimSize(0) != result.getDimSize(0);
+}
+
+bool keepsShape(Value value) {
+  auto dot = value.getDefiningOp<stablehlo::DotGeneralOp>();
+  if (!dot) {
+    return true;
+  }
+  auto numbers = dot.getDotDimensionNumbers();
+  int64_t numBatch = numbers.getLhsBatchingDimensions().size();
+  auto countFree = [&](Value operand, ArrayRef<int64_t> contracting) {
+    return cast<RankedTensorType>(operand.getType()).getRank() - numBatch -
+           static_cast<int64_t>(contracting.size());
+  };
+  return numBatch <= 1 &&
+         countFree(dot.getLhs(), numbers.getLhsContractingDimensions()) <= 1 &&
+         countFree(dot.getRhs(), numbers.getRhsContractingDimensions()) <= 1;
+}
+
+/// The edge that ends at a result; one without values if there is none.
+static DataFlowEdge findEdge(Operation *op, unsigned result) {
+  if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
+    for (DataFlowEdge &edge : dataFlow.getDataFlowEdges()) {
+      if (llvm::is_contained(edge.targets, op->getResult(result))) {
+        return edge;
+      }
+    }
+  }
+  return {};
+}
+
+/// The operand on an edge; null if there is none.
+static Value getOperand(Operation *op, const DataFlowEdge &edge) {
+  for (OpOperand *source : edge.sources) {
+    if (source->getOwner() == op) {
+      return source->get();
+    }
+  }
+  return {};
+}
+
+Value getUpdatedOperand(Operation *op, unsigned result) {
+  if (isa<stablehlo::DynamicUpdateSliceOp>(op)) {
+    return op->getOperand(0);
+  }
+  if (auto scatter = dyn_cast<stablehlo::ScatterOp>(op)) {
+    return scatter.getInputs()[result];
+  }
+  DataFlowEdge edge = findEdge(op, result);
+  return edge.sliced || !edge.entersRegions() ? Value() : getOperand(op, edge);
+}
+
+Value getUnchangedOperand(Operation *op, unsigned result) {
+  DataFlowEdge edge = findEdge(op, result);
+  bool isUnchanged =
+      edge.entersRegions() && !edge.sliced &&
+      llvm::all_of(edge.sources, [&](OpOperand *source) {
+        return source->getOwner() == op ||
+               llvm::is_contained(edge.targets, source->get());
+      });
+  return isUnchanged ? getOperand(op, edge) : Value();
+}
+
+bool isMadeInside(Operation *op, unsigned result) {
+  DataFlowEdge edge = findEdge(op, result);
+  return edge && (edge.sliced || edge.entersRegions());
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,372 @@
+//===- Materialization.cpp - What a program keeps in memory ---------------===//
+
+#include "cpp/analysis/Materialization.h"
+
+#include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/Schedule.h"
+#include "dialects/alpa/DataFlow.h"
+#include "dialects/alpa/Sharding.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+/// A fusion with more operands than this is cut. XLA's bound for GPU is 96
+/// (`MaxOperandsAndOutputsPerFusion`); this one keeps the analysis linear.
+static constexpr unsigned kMaxSources = 32;
+
+/// What of a tensor's elements makes another one as large as it is: a part of a
+/// concatenation. Heuristic.
+static constexpr double kLarge = 0.5;
+
+/// How much larger the padded form of a tensor may be. Heuristic.
+static constexpr double kPadding = 1.1;
+
+static int64_t countElements(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() ? tensor.getNumElements() : 0;
+}
+
+/// What is made from nothing is made where it is read, by loops as well.
+static bool isReturned(Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return user->hasTrait<OpTrait::IsTerminator>() &&
+           user->getParentRegion() == value.getParentRegion();
+  });
+}
+
+/// How many of `sources` have about as many elements as a value.
+static unsigned countLarge(ArrayRef<Value> sources, Value value) {
+  auto numElements = static_cast<double>(countElements(value.getType()));
+  return llvm::count_if(sources, [&](Value source) {
+    return static_cast<double>(countElements(source.getType())) >=
+           kLarge * numElements;
+  });
+}
+
+/// True if a result can be written over a value: it is as large, or its padded
+/// form is.
+static bool fits(Value value, Value result) {
+  double room = getTensorBytes(value.getType());
+  double bytes = getTensorBytes(result.getType());
+  return bytes <= room && room <= kPadding * bytes;
+}
+
+Materialization::Materialization(func::FuncOp function,
+                                 function_ref<bool(BlockArgument)> isDonated) {
+  Block &block = function.getBody().front();
+  number(block);
+  for (BlockArgument argument : block.getArguments()) {
+    store(argument, 0);
+    if (isDonated(argument)) {
+      replaceable.insert(argument);
+    }
+  }
+  visit(block);
+  holdSent();
+  placeResults();
+  recordRanges(function, isDonated);
+}
+
+void Materialization::number(Block &block) {
+  for (Operation *op : getSchedule(block, roles)) {
+    if (isa<DataFlowOpInterface, ManualOp>(op)) {
+      firstInside[op] = numPoints;
+      for (Region &region : op->getRegions()) {
+        for (Block &inner : region) {
+          number(inner);
+        }
+      }
+    }
+    points[op] = numPoints++;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What is stored
+//===----------------------------------------------------------------------===//
+
+void Materialization::visit(Block &block) {
+  for (Operation &op : block) {
+    visit(&op);
+  }
+}
+
+void Materialization::visit(Operation *op) {
+  if (isa<stablehlo::OptimizationBarrierOp>(op)) {
+    return visitView(op);
+  }
+  switch (roles.get(op)) {
+  case FusionRole::Generated:
+  case FusionRole::Fused:
+    return visitFused(op);
+  case FusionRole::View:
+    return visitView(op);
+  case FusionRole::Kernel:
+  case FusionRole::Root:
+    visitRegions(op);
+    return visitRoot(op);
+  }
+}
+
+void Materialization::visitRegions(Operation *op) {
+  if (!firstInside.contains(op)) {
+    return;
+  }
+  for (Region &region : op->getRegions()) {
+    for (Block &inner : region) {
+      for (BlockArgument argument : inner.getArguments()) {
+        // Its memory is that of the operator's operand or result.
+        store(argument, 0);
+        carried.insert(argument);
+        replaceable.insert(argument);
+      }
+      visit(inner);
+    }
+  }
+}
+
+void Materialization::visitView(Operation *op) {
+  if (isa<stablehlo::OptimizationBarrierOp>(op)) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      read(operand, {0, 0});
+    }
+  }
+  for (auto [operand, result] :
+       llvm::zip_equal(op->getOperands().take_front(op->getNumResults()),
+                       op->getResults())) {
+    sources[result] = sources.lookup(operand);
+    // What nothing holds yet is computed in the shape in which it is read.
+    bool isPrologue = !noPrologues.contains(operand) &&
+                      sources[result].size() == 1;
+    if (noPrologues.contains(operand)) {
+      noPrologues.insert(result);
+    }
+    if (!isView(result) && isReadByKernel(result, isPrologue)) {
+      return visitRoot(op);
+    }
+  }
+}
+
+void Materialization::visitFused(Operation *op) {
+  Sources from = collectSources(op);
+  bool isEnded = !from.empty() && endsPrologue(op);
+  for (Value operand : op->getOperands()) {
+    isEnded |= noPrologues.contains(operand);
+  }
+  bool isPrologue =
+      !isEnded && from.size() == 1;
+  bool isStoredHere = llvm::any_of(op->getResults(), [&](Value result) {
+    return from.empty() ? isReturned(result)
+                        : isReadByKernel(result, isPrologue) ||
+                              isWorthStoring(result, from);
+  });
+  if (isStoredHere || from.size() > kMaxSources) {
+    return visitRoot(op);
+  }
+  for (Value result : op->getResults()) {
+    sources[result] = from;
+    if (isEnded) {
+      noPrologues.insert(result);
+    }
+  }
+}
+
+void Materialization::visitRoot(Operation *op) {
+  FusionRole role = roles.get(op);
+  bool isKernel = role == FusionRole::Kernel;
+  Sources from = collectSources(op);
+  int depth = 0;
+  for (Value source : from) {
+    depth = std::max(depth, stored.lookup(source));
+  }
+  int64_t numElements =
+      op->getNumResults() > 0 ? countElements(op->getResult(0).getType()) : 0;
+  if (role == FusionRole::Root && op->getNumOperands() > 0) {
+    // Reductions join with what has the shape of their operand.
+    numElements = countElements(op->getOperand(0).getType());
+  }
+  // No two kernels are one fusion.
+  FusionKey fusion{isKernel ? -1 - points.lookup(op) : depth, numElements};
+  for (OpOperand &operand : op->getOpOperands()) {
+    read(operand, fusion);
+  }
+  for (Value source : from) {
+    int point = points.lookup(op);
+    lastRead[source] = std::max(lastRead.lookup(source), point);
+    int &first = firstRead.try_emplace(source, point).first->second;
+    first = std::min(first, point);
+  }
+  bool isElementwise = role == FusionRole::Fused || role == FusionRole::View;
+  for (OpResult result : op->getResults()) {
+    if (Value same = getUnchangedOperand(op, result.getResultNumber())) {
+      sources[result] = sources.lookup(same);
+      continue;
+    }
+    store(result, depth + (isElementwise ? 0 : 1));
+    replaceable.insert(result);
+    if (isElementwise) {
+      joined.insert({result, fusion.depth, fusion.numElements});
+    }
+  }
+  roots.emplace_back(op, std::move(from));
+}
+
+bool Materialization::isView(Value value) const {
+  auto it = sources.find(value);
+  return it != sources.end() && it->second.size() == 1 &&
+         getTensorBytes(it->second.front().getType()) ==
+             getTensorBytes(value.getType());
+}
+
+bool Materialization::readsStored(Operation *op) {
+  return roles.get(op) == FusionRole::Kernel ||
+         op->hasTrait<OpTrait::IsTerminator>() ||
+         isa<stablehlo::OptimizationBarrierOp>(op);
+}
+
+bool Materialization::isReadByKernel(Value value, bool isPrologue) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if ((readsStored(user) && !(isPrologue && takesPrologue(user))) ||
+        user->getParentRegion() != value.getParentRegion()) {
+      return true;
+    }
+    return roles.get(user) == FusionRole::View &&
+           isReadByKernel(user->getResult(0), isPrologue);
+  });
+}
+
+bool Materialization::isWorthStoring(Value value, const Sources &from) const {
+  return getTensorBytes(value.getType()) > 0 && !value.hasOneUse() &&
+         !value.use_empty() && countLarge(from, value) > 1;
+}
+
+Materialization::Sources
+Materialization::collectSources(Operation *op) const {
+  Sources found;
+  llvm::SmallDenseSet<Value, 8> seen;
+  forEachUsedValue(op, [&](Value used) {
+    auto it = sources.find(used);
+    if (it == sources.end()) {
+      return;
+    }
+    for (Value source : it->second) {
+      if (seen.insert(source).second) {
+        found.push_back(source);
+      }
+    }
+  });
+  return found;
+}
+
+void Materialization::store(Value value, int depth) {
+  stored[value] = depth;
+  sources[value] = {value};
+}
+
+//===----------------------------------------------------------------------===//
+// What is read
+//===----------------------------------------------------------------------===//
+
+void Materialization::read(OpOperand &operand, FusionKey fusion) {
+  double bytes = 0;
+  for (Value source : sources.lookup(operand.get())) {
+    if (joined.insert({source, fusion.depth, fusion.numElements}).second) {
+      bytes += getTensorBytes(source.getType());
+    }
+  }
+  if (bytes > 0) {
+    readBytes[&operand] = bytes;
+  }
+}
+
+double Materialization::getWrittenBytes(OpResult result) const {
+  return isStored(result) ? getTensorBytes(result.getType()) : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// From where to where
+//===----------------------------------------------------------------------===//
+
+/// Collectives end when their results are needed.
+void Materialization::holdSent() {
+  for (auto &[op, from] : roots) {
+    if (!isAsynchronous(op)) {
+      continue;
+    }
+    int needed = points.lookup(op);
+    for (Value result : op->getResults()) {
+      if (auto it = firstRead.find(result); it != firstRead.end()) {
+        needed = std::max(needed, it->second - 1);
+      }
+    }
+    for (Value source : from) {
+      lastRead[source] = std::max(lastRead.lookup(source), needed);
+    }
+  }
+}
+
+Value Materialization::findReplaced(OpResult result, const Sources &from) {
+  Operation *op = result.getOwner();
+  int point = points.lookup(op);
+  auto canReplace = [&](Value source) {
+    return lastRead.lookup(source) == point && replaceable.contains(source) &&
+           fits(source, result);
+  };
+  if (Value updated = getUpdatedOperand(op, result.getResultNumber())) {
+    Sources own = sources.lookup(updated);
+    return own.size() == 1 && canReplace(own.front()) ? own.front() : Value();
+  }
+  FusionRole role = roles.get(op);
+  if (role != FusionRole::Fused && role != FusionRole::View) {
+    return {};
+  }
+  auto it = llvm::find_if(from, [&](Value source) {
+    return canReplace(source) && keepsShape(source);
+  });
+  return it == from.end() ? Value() : *it;
+}
+
+void Materialization::placeResults() {
+  for (auto &[op, from] : roots) {
+    int point = points.lookup(op);
+    for (OpResult result : op->getResults()) {
+      if (Value replaced = findReplaced(result, from)) {
+        replaceable.erase(replaced);
+        if (carried.contains(replaced)) {
+          carried.insert(result);
+        }
+        starts[result] = point + 1;
+        continue;
+      }
+      // What a loop carries or collects has its place while the loop runs.
+      starts[result] = isMadeInside(op, result.getResultNumber())
+                           ? firstInside.lookup(op)
+                           : point;
+    }
+  }
+}
+
+void Materialization::recordRanges(
+    func::FuncOp function, function_ref<bool(BlockArgument)> isDonated) {
+  for (BlockArgument argument : function.getArguments()) {
+    int end = isDonated(argument) ? lastRead.lookup(argument) : numPoints - 1;
+    storedValues.push_back({argument, 0, end, 1});
+  }
+  for (auto &[op, from] : roots) {
+    if (double scratch = getScratchRatio(op); scratch > 0) {
+      int point = points.lookup(op);
+      storedValues.push_back({op->getResult(0), point, point, scratch});
+    }
+    for (Value result : op->getResults()) {
+      if (!isStored(result) || carried.contains(result)) {
+        continue;
+      }
+      int start = starts.lookup(result);
+      int end = std::max(lastRead.lookup(result), points.lookup(op));
+      start = std::min(start, end);
+      storedValues.push_back({result, start, end, 1});
+    }
+  }
+}
+
+} // namespace mlir::alpa

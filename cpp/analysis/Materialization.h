@@ -1,0 +1,134 @@
+//===- Materialization.h - What a program keeps in memory -------*- C++ -*-===//
+//
+// Most values of a program never lie in memory: they are computed again inside
+// of the fusions that read them. This says which do, from where to where, and
+// what each fusion reads and writes. Peaks, budgets and the bytes of the
+// roofline come from here, for the program as it is written and for its
+// per-device form alike.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CPP_ANALYSIS_MATERIALIZATION_H
+#define CPP_ANALYSIS_MATERIALIZATION_H
+
+#include "cpp/analysis/FusionRole.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+#include <vector>
+
+namespace mlir::alpa {
+
+/// A value that lies in memory from one program point to another, inclusive.
+struct StoredValue {
+  Value value;
+  int start, end;
+  /// Bytes in memory for each byte of the value: 1, or what the kernel that
+  /// makes it needs beside it.
+  double ratio;
+};
+
+/// Which values of a function are stored, and what is read of them. Takes time
+/// linear in the program.
+///
+/// Operators are program points; those of a region come before the operator
+/// around them, so that a loop's body is counted beside what lives across the
+/// loop. A value is stored
+///
+///   - if a kernel makes or reads it, or the function returns it;
+///   - if several fusions read it, and computing it again would keep more than
+///     one operand of its size in memory.
+///
+/// It lives until the last fusion that reads it, itself or through values that
+/// are computed again from it. A result takes the place of an operand that ends
+/// with its fusion where the backend can write in place: then it lives from the
+/// next point on.
+class Materialization {
+public:
+  /// \param isDonated says of an argument whether its memory may be written
+  ///        over; others live throughout.
+  Materialization(func::FuncOp function,
+                  function_ref<bool(BlockArgument)> isDonated);
+
+  int getNumPoints() const { return numPoints; }
+  int getPoint(Operation *op) const { return points.lookup(op); }
+
+  ArrayRef<StoredValue> getStoredValues() const { return storedValues; }
+  bool isStored(Value value) const { return stored.contains(value); }
+
+  /// Bytes of whole tensors that the fusion around `operand`'s owner reads from
+  /// memory through it, even where the operator only touches places of it (see
+  /// `ShardingRule::untouchedOperands`); a tensor that the fusion has read before is not read
+  /// again. 0 for operators that are computed again elsewhere.
+  double getReadBytes(OpOperand &operand) const {
+    return readBytes.lookup(&operand);
+  }
+  /// Bytes of the whole tensor that the operator writes.
+  double getWrittenBytes(OpResult result) const;
+
+private:
+  /// Stored values that a value is computed from; itself if it is stored.
+  using Sources = SmallVector<Value, 4>;
+
+  /// What joins fusions: equally many kernels before them, equally many
+  /// elements, a common operand.
+  struct FusionKey {
+    int depth;
+    int64_t numElements;
+  };
+
+  void number(Block &block);
+  void visit(Block &block);
+  void visit(Operation *op);
+  void visitRegions(Operation *op);
+  void visitView(Operation *op);
+  void visitFused(Operation *op);
+  void visitRoot(Operation *op);
+
+  /// True if a value is one stored value, perhaps in another shape.
+  bool isView(Value value) const;
+  /// \param isPrologue the value is an elementwise function of one stored value.
+  bool isReadByKernel(Value value, bool isPrologue);
+  /// True if operands are in memory when the operator runs.
+  bool readsStored(Operation *op);
+  /// True if it is better stored than computed again by each of its readers.
+  bool isWorthStoring(Value value, const Sources &sources) const;
+  Sources collectSources(Operation *op) const;
+  void read(OpOperand &operand, FusionKey fusion);
+  void store(Value value, int depth);
+  void holdSent();
+  void placeResults();
+  /// The value in whose place a result is written; null if there is none.
+  Value findReplaced(OpResult result, const Sources &from);
+  void recordRanges(func::FuncOp function,
+                    function_ref<bool(BlockArgument)> isDonated);
+
+  FusionRoles roles;
+  int numPoints = 0;
+  DenseMap<Operation *, int> points;
+  /// Of operators with regions, the point of the first operator inside.
+  DenseMap<Operation *, int> firstInside;
+
+  DenseMap<Value, Sources> sources;
+  /// Values that no kernel computes in its operand; see `endsPrologue`.
+  llvm::DenseSet<Value> noPrologues;
+  /// Kernels on the longest way to a stored value.
+  DenseMap<Value, int> stored;
+  /// Last point at which a fusion reads a stored value, and the first.
+  DenseMap<Value, int> lastRead, firstRead;
+  /// Operators that store results, in order, with what their fusions read.
+  std::vector<std::pair<Operation *, Sources>> roots;
+  DenseMap<OpOperand *, double> readBytes;
+  llvm::DenseSet<std::tuple<Value, int, int64_t>> joined;
+
+  /// Values whose memory may be written over once they end.
+  llvm::DenseSet<Value> replaceable;
+  /// Values in memory that is counted for what a loop carries.
+  llvm::DenseSet<Value> carried;
+  DenseMap<Value, int> starts;
+  std::vector<StoredValue> storedValues;
+};
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_MATERIALIZATION_H

@@ -1,0 +1,47 @@
+//===- Schedule.cpp - The order in which a block runs ---------------------===//
+
+#include "cpp/analysis/Schedule.h"
+
+#include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace mlir::alpa {
+
+/// A kernel that others wait for. Collectives run beside them.
+static bool isAwaited(Operation *op, FusionRoles &roles) {
+  return roles.get(op) == FusionRole::Kernel && !isAsynchronous(op) &&
+         !op->hasTrait<OpTrait::IsTerminator>();
+}
+
+std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles) {
+  // Operators on the way to a kernel.
+  llvm::DenseSet<Operation *> urgent;
+  for (Operation &op : llvm::reverse(block)) {
+    bool isUrgent = llvm::any_of(op.getUsers(), [&](Operation *user) {
+      Operation *inBlock = block.findAncestorOpInBlock(*user);
+      return inBlock && (isAwaited(inBlock, roles) || urgent.contains(inBlock));
+    });
+    if (isUrgent) {
+      urgent.insert(&op);
+    }
+  }
+  llvm::DenseSet<Operation *> deferred;
+  std::vector<Operation *> order, rest;
+  for (Operation &op : block) {
+    bool isDeferred =
+        op.hasTrait<OpTrait::IsTerminator>() ||
+        (!urgent.contains(&op) &&
+         (isAwaited(&op, roles) || llvm::any_of(op.getOperands(), [&](Value operand) {
+            return deferred.contains(operand.getDefiningOp());
+          })));
+    if (isDeferred) {
+      deferred.insert(&op);
+    }
+    (isDeferred ? rest : order).push_back(&op);
+  }
+  order.insert(order.end(), rest.begin(), rest.end());
+  return order;
+}
+
+} // namespace mlir::alpa

@@ -1,0 +1,21 @@
+//===- Schedule.h - The order in which a block runs -------------*- C++ -*-===//
+
+#ifndef CPP_ANALYSIS_SCHEDULE_H
+#define CPP_ANALYSIS_SCHEDULE_H
+
+#include "cpp/analysis/FusionRole.h"
+#include "mlir/IR/Block.h"
+#include <vector>
+
+namespace mlir::alpa {
+
+/// The operators of a block in the order in which XLA's latency-hiding
+/// scheduler runs them, as far as memory depends on it: what no further kernel
+/// waits for (gradients of parameters, and what is made of them) comes behind
+/// everything else, otherwise the order is that of the program. So the inputs
+/// of those gradients live to the end of the backward phase.
+std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles);
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_SCHEDULE_H
