@@ -253,7 +253,9 @@ def test_pipelines_and_recomputation_equal_jit(options: Any) -> None:
     plan = check(case.step, case.args, sa.MegatronParallel(**options))
     assert len(plan.stages) == options.get("pipeline", 1) * options.get("interleave", 1)
     assert {stage.mesh.axis_names for stage in plan.stages} == {("data", "tensor")}
-    if "micro_batch" in options:
+    if "micro_batch" not in options:
+        assert plan.runtime.num_micro_batches == 1
+    else:
         data = 8 // (options["pipeline"] * options["tensor"])
         assert plan.runtime.num_micro_batches == 8 // (data * options["micro_batch"])
     for stage in plan.stages:

@@ -46,8 +46,8 @@ class MegatronParallel(Method):
         tensor: devices over which matrices are split.
         data: devices over which batches are split; None for all that are left.
         pipeline: meshes of a pipeline, one behind the other.
-        micro_batch: examples that one device works on at a time; None for the whole batch, and in
-            a pipeline for a search.
+        micro_batch: examples that one device works on at a time; None for the whole batch (or, on
+            one mesh, as much of it as fits the memory), and in a pipeline for a search.
         interleave: stages on each mesh, under the interleaved schedule if there are several.
         sequence_parallel: whether operators between the pairs are split along the sequence,
             dimension 1 of the batch, over ``tensor``.
@@ -151,6 +151,8 @@ class MegatronParallel(Method):
             return Prescribed(**options, names=self.axis_names, made=made)
         stages = self.pipeline * self.interleave
         schedule = ScheduleName.INTERLEAVED if self.interleave > 1 else ScheduleName.ONE_F_ONE_B
+        # One mesh has no bubble that more micro-batches would shrink.
+        count = count or (1 if self.pipeline == 1 else None)
         return PipeshardParallel(
             **shared_options(self, num_micro_batches=count),
             layers=self._layers(max(split.num_layers, stages)),
@@ -185,11 +187,11 @@ class MegatronParallel(Method):
             )
         count, rest = divmod(size, data * self.micro_batch)
         if rest:
+            own, odd = divmod(size, data)
+            mend = f"a batch that {data} divides" if odd else f"{math.gcd(own, self.micro_batch)}"
             raise ValueError(
                 f"a batch of {size} does not divide into micro-batches of micro_batch="
-                f"{self.micro_batch} examples on each of {data} devices along data; "
-                f"{math.gcd(size // math.gcd(size, data), self.micro_batch)} would, or another "
-                "batch"
+                f"{self.micro_batch} examples on each of {data} devices along data; {mend} would"
             )
         return count
 
