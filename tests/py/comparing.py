@@ -13,7 +13,7 @@ import stablehlo_alpa as sa
 
 def assert_equals_jit(ours: Any, theirs: Any, tolerance: float = 1e-4) -> None:
     """Equal structure, types and, up to rounding, numbers."""
-    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+    assert str(jax.tree.structure(ours)) == str(jax.tree.structure(theirs))
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         assert a.dtype == b.dtype
         assert a.shape == b.shape
@@ -31,7 +31,7 @@ def check(step: Any, args: Any, method: Any, **options: Any) -> Any:
 
 def specs(plan: Any, stage: int = 0) -> dict[str, Any]:
     """The spec of every input of the step that a stage reads, by name."""
-    found = {}
+    found: dict[str, Any] = {}
     for phase in plan.stages[stage].phases:
         for slot, value in zip(phase.inputs, phase.program.inputs, strict=True):
             if slot.kind in ("input", "batch"):

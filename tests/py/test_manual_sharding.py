@@ -20,7 +20,7 @@ from models import gpt
 
 import stablehlo_alpa as sa
 
-MESH = {"mesh_shape": (2, 4), "names": ("data", "model")}
+MESH: dict[str, Any] = {"mesh_shape": (2, 4), "names": ("data", "model")}
 PATTERNS = (
     (r"attention/(query|key|value)/kernel", P(None, "model")),
     (r"(out|down)/kernel", P("model")),

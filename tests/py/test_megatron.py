@@ -26,7 +26,7 @@ def planned(case: Any, **options: Any) -> Any:
 
 def wide_gpt(layers: int, **options: Any) -> Any:
     """Large enough that what is sent is what Megatron sends, and not a smaller table."""
-    sizes = {"batch": 8, "length": 64, "hidden": 128, "vocabulary": 4096}
+    sizes: dict[str, Any] = {"batch": 8, "length": 64, "hidden": 128, "vocabulary": 4096}
     return gpt.make(layers=layers, dropout=0.0, optimizer="sgd", **sizes, **options)
 
 

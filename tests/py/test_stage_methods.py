@@ -16,8 +16,8 @@ import stablehlo_alpa as sa
 
 
 def pipeline(stages: Any, **options: Any) -> Any:
-    options = {"layers": sa.FollowModuleLayers(), "num_micro_batches": 2} | options
-    return sa.PipeshardParallel(stages=stages, **options)
+    usual: dict[str, Any] = {"layers": sa.FollowModuleLayers(), "num_micro_batches": 2}
+    return sa.PipeshardParallel(stages=stages, **(usual | options))
 
 
 def test_every_stage_is_split_by_its_method() -> None:
