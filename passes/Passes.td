@@ -530,4 +530,18 @@ def PrintShardingRules : Pass<"alpa-print-sharding-rules", "::mlir::ModuleOp"> {
   ];
 }
 
+def PrintMaterialization : Pass<"alpa-print-materialization", "::mlir::ModuleOp"> {
+  let summary = "Shows what the program keeps in memory";
+  let description = [{
+    Emits a remark per value that is stored, with the first and the last program
+    point at which it lies in memory, and one per operator that reads or writes
+    memory, with its bytes. Everything else is computed inside of the fusions
+    that read it. Fails if the module has not exactly one public function.
+  }];
+  let options = [
+    ListOption<"donated", "donated", "int64_t",
+               "arguments whose memory may be written over">,
+  ];
+}
+
 #endif // PASSES_PASSES_TD

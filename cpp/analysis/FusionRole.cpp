@@ -41,8 +41,8 @@ FusionRole getFusionRole(Operation *op) {
           stablehlo::DynamicUpdateSliceOp>(op)) {
     return FusionRole::Root;
   }
-  // Operators that only move data lead, or follow, by what the planner can split
-  // of them; to a backend they are all alike.
+  // Operators that only move data lead, or follow, by what the planner can
+  // split of them; to a backend they are all alike.
   if (isa<stablehlo::GatherOp, stablehlo::DynamicSliceOp, stablehlo::SliceOp,
           stablehlo::PadOp, stablehlo::ConcatenateOp, stablehlo::ReverseOp>(
           op)) {
@@ -57,8 +57,7 @@ FusionRole getFusionRole(Operation *op) {
   case OperatorRole::Follower:
     return FusionRole::Fused;
   case OperatorRole::Rematerialized:
-    return op->getNumOperands() > 0 ? FusionRole::Fused
-                                    : FusionRole::Generated;
+    return op->getNumOperands() > 0 ? FusionRole::Fused : FusionRole::Generated;
   }
   llvm_unreachable("not a role");
 }
@@ -146,12 +145,11 @@ Value getUpdatedOperand(Operation *op, unsigned result) {
 
 Value getUnchangedOperand(Operation *op, unsigned result) {
   DataFlowEdge edge = findEdge(op, result);
-  bool isUnchanged =
-      edge.entersRegions() && !edge.sliced &&
-      llvm::all_of(edge.sources, [&](OpOperand *source) {
-        return source->getOwner() == op ||
-               llvm::is_contained(edge.targets, source->get());
-      });
+  bool isUnchanged = edge.entersRegions() && !edge.sliced &&
+                     llvm::all_of(edge.sources, [&](OpOperand *source) {
+                       return source->getOwner() == op ||
+                              llvm::is_contained(edge.targets, source->get());
+                     });
   return isUnchanged ? getOperand(op, edge) : Value();
 }
 

@@ -36,8 +36,7 @@ class FusionRoles {
 public:
   FusionRole get(Operation *op) {
     auto it = roles.find(op);
-    return it != roles.end() ? it->second
-                             : roles[op] = getFusionRole(op);
+    return it != roles.end() ? it->second : roles[op] = getFusionRole(op);
   }
 
 private:

@@ -136,8 +136,8 @@ void Materialization::visitView(Operation *op) {
                        op->getResults())) {
     sources[result] = sources.lookup(operand);
     // What nothing holds yet is computed in the shape in which it is read.
-    bool isPrologue = !noPrologues.contains(operand) &&
-                      sources[result].size() == 1;
+    bool isPrologue =
+        !noPrologues.contains(operand) && sources[result].size() == 1;
     if (noPrologues.contains(operand)) {
       noPrologues.insert(result);
     }
@@ -153,8 +153,7 @@ void Materialization::visitFused(Operation *op) {
   for (Value operand : op->getOperands()) {
     isEnded |= noPrologues.contains(operand);
   }
-  bool isPrologue =
-      !isEnded && from.size() == 1;
+  bool isPrologue = !isEnded && from.size() == 1;
   bool isStoredHere = llvm::any_of(op->getResults(), [&](Value result) {
     return from.empty() ? isReturned(result)
                         : isReadByKernel(result, isPrologue) ||
@@ -240,8 +239,7 @@ bool Materialization::isWorthStoring(Value value, const Sources &from) const {
          !value.use_empty() && countLarge(from, value) > 1;
 }
 
-Materialization::Sources
-Materialization::collectSources(Operation *op) const {
+Materialization::Sources Materialization::collectSources(Operation *op) const {
   Sources found;
   llvm::SmallDenseSet<Value, 8> seen;
   forEachUsedValue(op, [&](Value used) {

@@ -58,8 +58,9 @@ public:
 
   /// Bytes of whole tensors that the fusion around `operand`'s owner reads from
   /// memory through it, even where the operator only touches places of it (see
-  /// `ShardingRule::untouchedOperands`); a tensor that the fusion has read before is not read
-  /// again. 0 for operators that are computed again elsewhere.
+  /// `ShardingRule::untouchedOperands`); a tensor that the fusion has read
+  /// before is not read again. 0 for operators that are computed again
+  /// elsewhere.
   double getReadBytes(OpOperand &operand) const {
     return readBytes.lookup(&operand);
   }
@@ -87,7 +88,8 @@ private:
 
   /// True if a value is one stored value, perhaps in another shape.
   bool isView(Value value) const;
-  /// \param isPrologue the value is an elementwise function of one stored value.
+  /// \param isPrologue the value is an elementwise function of one stored
+  /// value.
   bool isReadByKernel(Value value, bool isPrologue);
   /// True if operands are in memory when the operator runs.
   bool readsStored(Operation *op);

@@ -29,12 +29,12 @@ std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles) {
   llvm::DenseSet<Operation *> deferred;
   std::vector<Operation *> order, rest;
   for (Operation &op : block) {
-    bool isDeferred =
-        op.hasTrait<OpTrait::IsTerminator>() ||
-        (!urgent.contains(&op) &&
-         (isAwaited(&op, roles) || llvm::any_of(op.getOperands(), [&](Value operand) {
-            return deferred.contains(operand.getDefiningOp());
-          })));
+    bool isDeferred = op.hasTrait<OpTrait::IsTerminator>() ||
+                      (!urgent.contains(&op) &&
+                       (isAwaited(&op, roles) ||
+                        llvm::any_of(op.getOperands(), [&](Value operand) {
+                          return deferred.contains(operand.getDefiningOp());
+                        })));
     if (isDeferred) {
       deferred.insert(&op);
     }

@@ -1,0 +1,68 @@
+//===- PrintMaterialization.cpp - What lies in memory, as remarks ---------===//
+//
+// For tests and for people who wonder what a prediction of memory is made of.
+//
+//===----------------------------------------------------------------------===//
+
+#include "cpp/analysis/Entry.h"
+#include "cpp/analysis/Materialization.h"
+#include "dialects/alpa/DataFlow.h"
+#include "passes/Passes.h"
+
+namespace mlir::alpa {
+
+#define GEN_PASS_DEF_PRINTMATERIALIZATION
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct PrintMaterialization
+    : impl::PrintMaterializationBase<PrintMaterialization> {
+  using PrintMaterializationBase::PrintMaterializationBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
+    if (failed(entry)) {
+      return signalPassFailure();
+    }
+    Materialization memory(*entry, [&](BlockArgument argument) {
+      return llvm::is_contained(donated,
+                                static_cast<int64_t>(argument.getArgNumber()));
+    });
+    for (const StoredValue &stored : memory.getStoredValues()) {
+      if (auto argument = dyn_cast<BlockArgument>(stored.value)) {
+        entry->emitRemark()
+            << "argument " << argument.getArgNumber() << " lives from "
+            << stored.start << " to " << stored.end;
+        continue;
+      }
+      auto result = cast<OpResult>(stored.value);
+      result.getOwner()->emitRemark()
+          << (stored.ratio == 1 ? "result " : "scratch of result ")
+          << result.getResultNumber() << " lives from " << stored.start
+          << " to " << stored.end;
+    }
+    entry->walk([&](Operation *op) { printTraffic(op, memory); });
+  }
+
+  static void printTraffic(Operation *op, const Materialization &memory) {
+    if (op->hasTrait<OpTrait::IsTerminator>() || isa<DataFlowOpInterface>(op)) {
+      return;
+    }
+    double read = 0, written = 0;
+    for (OpOperand &operand : op->getOpOperands()) {
+      read += memory.getReadBytes(operand);
+    }
+    for (OpResult result : op->getResults()) {
+      written += memory.getWrittenBytes(result);
+    }
+    if (read > 0 || written > 0) {
+      op->emitRemark() << "reads " << static_cast<int64_t>(read)
+                       << " bytes, writes " << static_cast<int64_t>(written)
+                       << ", at point " << memory.getPoint(op);
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::alpa
