@@ -20,6 +20,7 @@ from typing import Any
 from models.case import TrainCase
 from rich.console import Console
 from rich.table import Table
+from target_witness import CACHE, TargetWitness
 
 import stablehlo_alpa
 from stablehlo_alpa.planning.checking import MeshCheck, MeshClaims, check_plan, compiled_claims
@@ -43,7 +44,6 @@ MODELS = (
 # all-reduces, and where a gather is less than a row of 128 words: our programs and Shardy's alike.
 ADDS_ON_LINKS = {"tpu-v5p"}
 ROW_BYTES = 512.0
-CACHE = report.ROOT / "build" / "accelerators" / "reports"
 
 
 @dataclass(frozen=True)
@@ -113,19 +113,8 @@ class NoWitnessError(Exception):
     """XLA's compiler does not take a model from its own partitioner either."""
 
 
-@dataclass(frozen=True)
-class Witness:
-    """XLA's compiler for a kind of device.
-
-    Attributes:
-        target: its name.
-        cache: folder that keeps what it compiled.
-        say: is told what is compiled.
-    """
-
-    target: str
-    cache: Path
-    say: Callable[[str], None]
+class ModelWitness(TargetWitness):
+    """What XLA makes of the models."""
 
     def outcomes(self, model: str) -> list[Outcome]:
         """A model on one mesh, and the two meshes of its pipeline.
@@ -230,7 +219,7 @@ def main() -> int:
     failed: list[str] = []
     skipped: list[str] = []
     for target in options.targets:
-        witness, outcomes = Witness(target, options.cache, log.log), []
+        witness, outcomes = ModelWitness(target, options.cache, log.log), []
         for model in models:
             try:
                 outcomes += witness.outcomes(model)

@@ -13,7 +13,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from memory_cases import (
 )
 from rich.console import Console
 from rich.table import Table
+from target_witness import CACHE, TargetWitness
 
 from stablehlo_alpa import ClusterSpec
 from stablehlo_alpa.cluster import preset_for
@@ -39,7 +40,6 @@ PRESETS = {"h100": "h100-80gb", "tpu-v5p": "tpu-v5p"}
 DEVICES_PER_HOST = 8
 # By how much a prediction may be off: in the median, at most, and at most below.
 MEDIAN_BAR, WORST_BAR, UNDER_BAR = 0.05, 0.15, 0.05
-CACHE = report.ROOT / "build" / "accelerators" / "reports"
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,8 @@ class Outcome:
         return self.planned_bytes / self.compiled_bytes - 1
 
 
-@dataclass(frozen=True)
-class Witness:
-    """XLA's compiler for a kind of device.
-
-    Attributes:
-        target: its name.
-        cache: folder that keeps what it compiled.
-        say: is told what is compiled.
-    """
-
-    target: str
-    cache: Path
-    say: Callable[[str], None]
+class MemoryWitness(TargetWitness):
+    """What XLA takes in memory, of every plan."""
 
     def outcomes(
         self, name: str, case: MemoryCase, method: str, shape: tuple[int, ...]
@@ -149,7 +138,7 @@ def main() -> int:
     for name in models:
         case = MODELS[name].case()
         for target in options.targets:
-            witness = Witness(target, options.cache, log.log)
+            witness = MemoryWitness(target, options.cache, log.log)
             for shape in shapes:
                 for method in options.methods:
                     try:

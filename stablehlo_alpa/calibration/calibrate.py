@@ -105,9 +105,7 @@ def calibrate(
 
 def _device(device: jax.Device, measured: _Measured) -> DeviceSpec:
     """Rates and bandwidth of one device."""
-    stream = time_stream(device)
-    measured.add("stream of 64 MiB", stream)
-    bandwidth = stream_bandwidth(stream)
+    bandwidth = stream_bandwidth(measured.add("stream of 64 MiB", time_stream(device)))
     rates: dict[str, float] = {}
     fits = []
     for name, dtype in _DTYPES.items():
@@ -173,8 +171,6 @@ def _row(kind: CollectiveKind, size: int, place: str, curve: Curve) -> Fit:
         "latency_s": f"{curve.latency_s:.4g}",
         "per_byte_s": f"{curve.per_byte_s:.4g}",
         "per_root_s": f"{curve.per_root_s:.4g}",
-        "plateau_s": "inf",
-        "plateau_per_byte_s": "0",
     }
     return Fit("collectives", tuple(entries.items()))
 

@@ -61,9 +61,9 @@ def time_stream(device: jax.Device) -> Timing:
     return time_step(stepped, values)
 
 
-def stream_bandwidth(timing: Timing) -> float:
+def stream_bandwidth(seconds: float) -> float:
     """Bytes per second of `time_stream`."""
-    return 2 * _STREAM_BYTES / timing.seconds
+    return 2 * _STREAM_BYTES / seconds
 
 
 def product_terms(dtype: Any) -> tuple[FloatArray, FloatArray]:

@@ -21,16 +21,6 @@ _FITS = {
     "network": ("kind", "hop_s", "efficiency"),
     "products": ("dtype", "launch_s", "efficiency", "memory_efficiency"),
 }
-_USUAL = {
-    "collectives": {
-        "place": "neighbours",
-        "per_root_s": "0",
-        "plateau_s": "inf",
-        "plateau_per_byte_s": "0",
-    },
-    "network": {"per_root_s": "0"},
-    "products": {},
-}
 
 
 def parse_cluster(text: str, name: str) -> ClusterSpec:
@@ -117,9 +107,7 @@ def _fits(tables: Mapping[str, Any]) -> tuple[Fit, ...]:
             missing = [key for key in _FITS[name] if key not in row]
             if missing:
                 raise MeshError(f"fits.{name}[{number}]: {', '.join(missing)} is missing")
-            entries = {key: str(value) for key, value in row.items()}
-            entries |= {key: value for key, value in _USUAL[name].items() if key not in row}
-            found.append(Fit(name, tuple(entries.items())))
+            found.append(Fit(name, tuple((key, str(value)) for key, value in row.items())))
     return tuple(found)
 
 

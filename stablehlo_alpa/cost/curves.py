@@ -63,10 +63,10 @@ def curves_of(device: DeviceSpec) -> Mapping[Place, Mapping[int, Curve]]:
         curve = Curve(
             float(row["latency_s"]),
             float(row["per_byte_s"]),
-            float(row["per_root_s"]),
-            float(row["plateau_s"]),
-            float(row["plateau_per_byte_s"]),
+            float(row.get("per_root_s", Curve.per_root_s)),
+            float(row.get("plateau_s", Curve.plateau_s)),
+            float(row.get("plateau_per_byte_s", Curve.plateau_per_byte_s)),
         )
-        place = (CollectiveKind[row["kind"].upper()], row["place"])
+        place = (CollectiveKind[row["kind"].upper()], row.get("place", "neighbours"))
         found.setdefault(place, {})[int(row["group_size"])] = curve
     return found

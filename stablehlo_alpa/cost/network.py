@@ -35,7 +35,9 @@ def networks_of(device: DeviceSpec) -> Mapping[CollectiveKind, Reached]:
     """By kind what was reached on the hosts that a device was measured in."""
     return {
         CollectiveKind[row["kind"].upper()]: Reached(
-            float(row["hop_s"]), float(row["efficiency"]), float(row["per_root_s"])
+            float(row["hop_s"]),
+            float(row["efficiency"]),
+            float(row.get("per_root_s", Reached.per_root_s)),
         )
         for row in fit_rows("network", device)
     }
