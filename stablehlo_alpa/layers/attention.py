@@ -67,7 +67,7 @@ def _cores(jaxpr: Any) -> list[frozenset[int]]:
         if last in taken or not firsts:
             continue
         first = firsts[-1]
-        core = {i for i in above if first in _ancestors(sources, i)} | {first, last}
+        core = (above & _descendants(sources, first, last)) | {first, last}
         if not core & taken:
             found.append(frozenset(core))
             taken |= core
@@ -90,6 +90,15 @@ def _ancestors(sources: Sequence[set[int]], number: int) -> set[int]:
         more = sources[waiting.pop()] - found
         found |= more
         waiting += more
+    return found
+
+
+def _descendants(sources: Sequence[set[int]], number: int, last: int) -> set[int]:
+    """What takes the results of an equation, itself or by way of others, up to a last one."""
+    found = {number}
+    for later in range(number + 1, last + 1):
+        if sources[later] & found:
+            found.add(later)
     return found
 
 
