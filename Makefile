@@ -62,7 +62,7 @@ demo-ray: build
 test: style lit pytest optimised
 
 # Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make optimised`.
-test-quick pytest: XLA_FLAGS += --xla_backend_optimization_level=0
+test-quick pytest: XLA_FLAGS += --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 
 test-quick: build style lit
 	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" tests/py

@@ -15,7 +15,8 @@ NUM_DEVICES = 4
 def serve(pipe: Connection, plan: Plan, mesh: int, transport: str, secret: bytes) -> None:
     """Answers calls of methods of a `MeshProcess`, its store and its plan until told to end."""
     os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={NUM_DEVICES}"
+    # Behind the suite's own flags, of which the last of a name counts.
+    os.environ["XLA_FLAGS"] += f" --xla_force_host_platform_device_count={NUM_DEVICES}"
     os.environ["PJRT_NPROC"] = str(4 * NUM_DEVICES)
     from alpa_runtime.mesh_process import MeshProcess
     from alpa_runtime.plan_part import Assignment
