@@ -17,7 +17,7 @@ from stablehlo_alpa.frontend import Function, TracedProgram
 from stablehlo_alpa.inter_op import ManualStages, PipelineOptions
 from stablehlo_alpa.inter_op.slicing import mark_layers
 from stablehlo_alpa.intra_op import SolveOptions
-from stablehlo_alpa.layers import FollowInputs, flatten_for, order_of_use
+from stablehlo_alpa.layers import FollowInputs, flatten_for, itinerary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Following:
 
     Attributes:
         method: bound to the inputs.
-        layers: one per mesh.
-        meshes: those that the function uses, in the order in which it does so.
+        layers: one for each time that the function comes to a mesh.
+        meshes: per layer its mesh.
     """
 
     method: FollowParallel
@@ -49,8 +49,8 @@ class Following:
         """
         traced = function.trace(args, kwargs)
         layers = FollowInputs(method.flat_meshes)
-        order = order_of_use(layers, flatten_for(layers, traced.jaxpr))
-        return cls(method, layers, tuple(method.meshes[number] for number in order))
+        stops = itinerary(layers, flatten_for(layers, traced.jaxpr)).stops
+        return cls(method, layers, tuple(method.meshes[number] for number in stops))
 
     @property
     def devices(self) -> tuple[jax.Device, ...] | None:
@@ -58,7 +58,7 @@ class Following:
 
         None where the meshes are a cluster's.
         """
-        order = sorted(self.meshes, key=lambda mesh: -math.prod(mesh.shape))
+        order = sorted(dict.fromkeys(self.meshes), key=lambda mesh: -math.prod(mesh.shape))
         devices = tuple(device for mesh in order for device in mesh.devices or ())
         if not devices:
             return None
@@ -84,6 +84,7 @@ class Following:
             )
         count = mark_layers(program, self.method.num_micro_batches or 1).num_layers
         meshes = self.meshes[:count]
+        numbers = {mesh: number for number, mesh in enumerate(dict.fromkeys(meshes))}
         longest = max(meshes, key=lambda mesh: len(mesh.axis_names))
         return PipelineOptions(
             cluster=cluster,
@@ -91,6 +92,7 @@ class Following:
                 layers=(1,) * count,
                 submeshes=tuple(_submesh(math.prod(mesh.shape), cluster) for mesh in meshes),
                 mesh_shapes=tuple(mesh.shape for mesh in meshes),
+                meshes=tuple(numbers[mesh] for mesh in meshes),
             ),
             prescription=self.method.prescription(program),
             axis_names=longest.axis_names,

@@ -37,7 +37,7 @@ def assign(layered: LayeredStep, options: PipelineOptions) -> StageAssignment:
             num_meshes = options.stages.num_stages // options.num_chunks
             return uniform(options.stages, layered.num_layers, options.cluster, max(num_meshes, 1))
         case ManualStages():
-            return manual(options.stages, layered.num_layers, options.cluster)
+            return manual(options.stages, layered.num_layers, options.cluster, options.num_chunks)
         case AutoStages():
             return search(layered, options)
     raise TypeError(
@@ -80,4 +80,5 @@ def search(layered: LayeredStep, options: PipelineOptions) -> StageAssignment:
         ),
         tuple((s.hosts, s.devices_per_host) for s in chosen if isinstance(s, Submesh)),
         tuple(s.mesh_shape for s in chosen if isinstance(s, Submesh)),
+        tuple(range(len(chosen))),
     )

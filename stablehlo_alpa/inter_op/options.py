@@ -84,12 +84,16 @@ class ManualStages(StageOption):
         mesh_shapes: logical mesh of each stage; None takes those of the methods, or tries all
             shapes, for all or for one.
         methods: as of `UniformStages`.
+        meshes: number of the submesh that each stage runs on, where several run on one; by default
+            every stage has one of its own, or, with ``num_chunks=n``, stage s shares it with the
+            stages ``s + k len(layers) / n``.
     """
 
     layers: tuple[int, ...]
     submeshes: tuple[tuple[int, int], ...]
     mesh_shapes: tuple[tuple[int, ...] | None, ...] | None = None
     methods: StageMethods = None
+    meshes: tuple[int, ...] | None = None
 
     @property
     def stage_methods(self) -> tuple[StageMethod, ...]:
@@ -104,6 +108,8 @@ class ManualStages(StageOption):
             raise MeshError(
                 f"{len(self.layers)} stages need as many submeshes, got {len(self.submeshes)}"
             )
+        if self.meshes is not None:
+            _check_meshes(self.meshes, self.submeshes)
         if self.mesh_shapes is not None:
             if len(self.mesh_shapes) != len(self.layers):
                 raise MeshError(
@@ -116,6 +122,25 @@ class ManualStages(StageOption):
                         f"logical mesh {shape} has {math.prod(shape)} devices, its submesh "
                         f"{submesh} has {math.prod(submesh)}"
                     )
+
+
+def _check_meshes(meshes: Sequence[int], submeshes: Sequence[tuple[int, int]]) -> None:
+    """Every stage has a submesh, all of one submesh the same one.
+
+    Raises:
+        MeshError: they do not.
+    """
+    if len(meshes) != len(submeshes) or set(meshes) != set(range(max(meshes) + 1)):
+        raise MeshError(
+            f"meshes of {len(submeshes)} stages are numbers from 0 on, one per stage and none left "
+            f"out, got {tuple(meshes)}"
+        )
+    firsts: dict[int, tuple[int, int]] = {}
+    for mesh, submesh in zip(meshes, submeshes, strict=True):
+        if firsts.setdefault(mesh, submesh) != submesh:
+            raise MeshError(
+                f"stages of mesh {mesh} share a submesh, got {firsts[mesh]} and {submesh}"
+            )
 
 
 @dataclass(frozen=True)
@@ -159,11 +184,13 @@ class StageAssignment:
         stage_of_layer: per layer its stage, ascending.
         submeshes: per stage hosts and devices per host.
         mesh_shapes: per stage its logical mesh; None where it is still to be chosen.
+        meshes: per stage the number of its submesh.
     """
 
     stage_of_layer: tuple[int, ...]
     submeshes: tuple[tuple[int, int], ...]
     mesh_shapes: tuple[tuple[int, ...] | None, ...]
+    meshes: tuple[int, ...]
 
     @property
     def num_stages(self) -> int:
@@ -174,18 +201,26 @@ class StageAssignment:
         """Numbers of a stage's layers."""
         return tuple(i for i, number in enumerate(self.stage_of_layer) if number == stage)
 
-    def first_devices(self, num_meshes: int) -> list[int]:
+    def first_devices(self) -> list[int]:
         """Where the devices of each mesh begin.
 
         Largest first, so that none reaches over the border of a host without need (paper, Theorem
         1).
         """
-        sizes = [hosts * devices for hosts, devices in self.submeshes[:num_meshes]]
-        starts, position = [0] * num_meshes, 0
-        for mesh in sorted(range(num_meshes), key=lambda mesh: -sizes[mesh]):
+        sizes = [math.prod(submesh) for submesh in _each_once(self.meshes, self.submeshes)]
+        starts, position = [0] * len(sizes), 0
+        for mesh in sorted(range(len(sizes)), key=lambda mesh: -sizes[mesh]):
             starts[mesh] = position
             position += sizes[mesh]
         return starts
+
+
+def _each_once(
+    meshes: Sequence[int], submeshes: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """By number of a mesh its submesh."""
+    found = dict(zip(meshes, submeshes, strict=True))
+    return [found[mesh] for mesh in range(len(found))]
 
 
 def _per_stage(methods: StageMethods, num_stages: int) -> tuple[StageMethod, ...] | None:
@@ -236,11 +271,20 @@ def uniform(
         tuple(layer * stages // num_layers for layer in range(num_layers)),
         (submesh,) * stages,
         (option.mesh_shape,) * stages,
+        tuple(stage % num_meshes for stage in range(stages)),
     )
 
 
-def manual(option: ManualStages, num_layers: int, cluster: ClusterSpec) -> StageAssignment:
+def manual(
+    option: ManualStages, num_layers: int, cluster: ClusterSpec, num_chunks: int
+) -> StageAssignment:
     """Takes stages as they are given.
+
+    Args:
+        option: the stages.
+        num_layers: of the model.
+        cluster: all devices.
+        num_chunks: stages per mesh, where the option does not say which.
 
     Raises:
         ValueError: the layers do not add up.
@@ -251,15 +295,19 @@ def manual(option: ManualStages, num_layers: int, cluster: ClusterSpec) -> Stage
             f"layers {option.layers} of the stages sum to {sum(option.layers)}, the model has "
             f"{num_layers}"
         )
-    total = sum(hosts * devices for hosts, devices in option.submeshes)
+    num_stages = len(option.layers)
+    num_meshes = max(num_stages // num_chunks, 1)
+    meshes = option.meshes or tuple(stage % num_meshes for stage in range(num_stages))
+    _check_meshes(meshes, option.submeshes)
+    submeshes = tuple(_each_once(meshes, option.submeshes))
+    total = sum(hosts * devices for hosts, devices in submeshes)
     if total != cluster.num_devices:
         raise MeshError(
-            f"submeshes {option.submeshes} have {total} devices, the cluster has "
-            f"{cluster.num_devices}"
+            f"submeshes {submeshes} have {total} devices, the cluster has {cluster.num_devices}"
         )
     stage_of_layer = [stage for stage, count in enumerate(option.layers) for _ in range(count)]
-    shapes: Sequence[tuple[int, ...] | None] = option.mesh_shapes or (None,) * len(option.layers)
-    return StageAssignment(tuple(stage_of_layer), tuple(option.submeshes), tuple(shapes))
+    shapes: Sequence[tuple[int, ...] | None] = option.mesh_shapes or (None,) * num_stages
+    return StageAssignment(tuple(stage_of_layer), tuple(option.submeshes), tuple(shapes), meshes)
 
 
 def _submesh(size: int, cluster: ClusterSpec) -> tuple[int, int]:

@@ -64,14 +64,11 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
 
 
 def _schedule(assignment: StageAssignment, options: PipelineOptions) -> Schedule:
-    num_meshes, rest = divmod(assignment.num_stages, options.num_chunks)
-    if rest:
+    if assignment.num_stages % options.num_chunks:
         raise ValueError(
             f"{assignment.num_stages} stages do not divide into {options.num_chunks} per mesh"
         )
-    return make_schedule(
-        options.schedule, num_meshes, assignment.num_stages, options.num_micro_batches
-    )
+    return make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,7 @@ class _StagePlanner:
         if mesh_options.prescription.confinement is not None:
             assert subject.boundary is not None
             self.transfers.update(known_transfers(candidate, subject.boundary))
-        starts = self.assignment.first_devices(len(self.schedule.meshes))
+        starts = self.assignment.first_devices()
         start = starts[self.schedule.mesh_of(number)]
         return lower_stage(
             candidate,

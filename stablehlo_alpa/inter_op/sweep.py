@@ -52,9 +52,11 @@ def sweep(
         InfeasibleError: nothing fits; the last refusal.
         CompileError, ValueError: see `plan_pipeline`.
     """
-    first = ScheduleName.ONE_F_ONE_B if program.has_gradients else ScheduleName.INFERENCE
+    if not program.has_gradients:
+        # Without backward passes there is nothing to order.
+        schedule = ScheduleName.INFERENCE
     attempts = _Attempts(program, say)
-    options = replace(options, schedule=schedule or first)
+    options = replace(options, schedule=schedule or ScheduleName.ONE_F_ONE_B)
     attempts.try_counts(options, _counts(program, options, num_micro_batches, schedule))
     best = attempts.best
     if best is None and not attempts.refusals:

@@ -5,10 +5,11 @@ trace it, cluster its operators, and evaluate every layer in a name scope of its
 the scope through differentiation, so that backward operators know their layer too.
 """
 
-from stablehlo_alpa.layers.assignment import flatten_for, order_of_use
+from stablehlo_alpa.layers.assignment import flatten_for
 from stablehlo_alpa.layers.boundary import layer_boundary
 from stablehlo_alpa.layers.clustering import cluster
 from stablehlo_alpa.layers.grad import grad, in_layers, layer_context, value_and_grad
+from stablehlo_alpa.layers.itinerary import itinerary
 from stablehlo_alpa.layers.keys import key_context
 from stablehlo_alpa.layers.options import (
     AutoLayers,
@@ -32,10 +33,10 @@ __all__ = [
     "flatten_for",
     "grad",
     "in_layers",
+    "itinerary",
     "key_context",
     "layer_boundary",
     "layer_context",
     "layer_scope",
-    "order_of_use",
     "value_and_grad",
 ]

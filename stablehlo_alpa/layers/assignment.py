@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr, Literal, jaxprs_in_params
@@ -13,6 +13,7 @@ from stablehlo_alpa.layers.boundary import layer_boundary_p
 from stablehlo_alpa.layers.clustering import cluster
 from stablehlo_alpa.layers.flatten import flatten, without_unused
 from stablehlo_alpa.layers.flops import equation_flops, has_matrix_product, jaxpr_flops
+from stablehlo_alpa.layers.itinerary import itinerary
 from stablehlo_alpa.layers.options import (
     AutoLayers,
     FollowInputs,
@@ -59,8 +60,7 @@ def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
         case FollowModuleLayers():
             return _follow_modules(option, equations)
         case FollowInputs():
-            order = order_of_use(option, closed)
-            return _follow_inputs(option, order, closed.jaxpr)
+            return itinerary(option, closed).layers
     raise TypeError(
         f"layers must be AutoLayers(), ManualLayers() or FollowModuleLayers(), got {option!r}"
     )
@@ -124,39 +124,6 @@ def _tensors(jaxpr: Any) -> list[tuple[float, int, list[int]]]:
 def _bytes(aval: Any) -> float:
     size = getattr(aval, "size", 0)
     return float(size * getattr(getattr(aval, "dtype", None), "itemsize", 8))
-
-
-def order_of_use(option: FollowInputs, closed: ClosedJaxpr) -> tuple[int, ...]:
-    """Numbers of the meshes in the order in which a flat function first uses what lies on them."""
-    meshes = _meshes(option, closed.jaxpr)
-    used = [
-        meshes[atom]
-        for equation in closed.jaxpr.eqns
-        for atom in equation.invars
-        if not isinstance(atom, Literal) and atom in meshes
-    ]
-    return tuple(dict.fromkeys(used))
-
-
-def _meshes(option: FollowInputs, jaxpr: Any) -> dict[Any, int]:
-    """By argument the mesh that it lies on; constants of the function come before the inputs."""
-    inputs = jaxpr.invars[len(jaxpr.invars) - len(option.meshes) :]
-    pairs = zip(inputs, option.meshes, strict=True)
-    return {variable: mesh for variable, mesh in pairs if mesh is not None}
-
-
-def _follow_inputs(option: FollowInputs, order: Sequence[int], jaxpr: Any) -> list[int]:
-    layer_of = {
-        variable: order.index(mesh)
-        for variable, mesh in _meshes(option, jaxpr).items()
-        if mesh in order
-    }
-    layers = []
-    for equation in jaxpr.eqns:
-        used = [layer_of.get(a, 0) for a in equation.invars if not isinstance(a, Literal)]
-        layers.append(max(used, default=0))
-        layer_of.update(dict.fromkeys(equation.outvars, layers[-1]))
-    return layers
 
 
 def _follow_modules(option: FollowModuleLayers, equations: Any) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -56,15 +56,17 @@ class Schedule:
 
     Attributes:
         name: of the schedule; ``"none"`` where there is nothing to order.
-        num_stages: stages in all; stage s is on mesh ``s % len(meshes)``.
+        num_stages: stages in all.
         num_micro_batches: micro-batches of a step.
         meshes: per mesh its tasks.
+        stage_meshes: per stage the mesh that it runs on; by default mesh ``s % len(meshes)``.
     """
 
     name: str
     num_stages: int
     num_micro_batches: int
     meshes: tuple[tuple[Task, ...], ...]
+    stage_meshes: tuple[int, ...] = ()
 
     @property
     def splits_backward(self) -> bool:
@@ -78,7 +80,7 @@ class Schedule:
 
     def mesh_of(self, stage: int) -> int:
         """The mesh that a stage runs on."""
-        return stage % len(self.meshes)
+        return self.stage_meshes[stage] if self.stage_meshes else stage % len(self.meshes)
 
     def __str__(self) -> str:
         """One row per mesh, one column per unit of time in which each task takes one."""
@@ -245,17 +247,32 @@ def zero_bubble(num_stages: int, num_micro_batches: int) -> Schedule:
     return Schedule(ScheduleName.ZERO_BUBBLE, num_stages, num_micro_batches, tuple(meshes))
 
 
-def inference(num_stages: int, num_micro_batches: int) -> Schedule:
-    """Forward passes only."""
-    _check(num_stages, num_micro_batches)
+def inference(stage_meshes: Sequence[int], num_micro_batches: int) -> Schedule:
+    """Forward passes only.
+
+    Where a mesh has several stages, as many micro-batches as there are meshes go through all
+    stages before the next do, as in `interleaved`.
+
+    Args:
+        stage_meshes: per stage the mesh that it runs on.
+        num_micro_batches: of a step.
+    """
+    _check(len(stage_meshes), num_micro_batches)
+    num_meshes = max(stage_meshes) + 1
+    # Tasks run in the order of (group, stage, micro-batch) on every mesh, and wait for tasks that
+    # come before them in that order: nothing waits for ever.
+    order = [
+        Task(TaskKind.FORWARD, stage, m)
+        for first in range(0, num_micro_batches, num_meshes)
+        for stage in range(len(stage_meshes))
+        for m in range(first, min(first + num_meshes, num_micro_batches))
+    ]
+    meshes = tuple(
+        tuple(task for task in order if stage_meshes[task.stage] == mesh)
+        for mesh in range(num_meshes)
+    )
     return Schedule(
-        ScheduleName.INFERENCE,
-        num_stages,
-        num_micro_batches,
-        tuple(
-            tuple(Task(TaskKind.FORWARD, stage, m) for m in range(num_micro_batches))
-            for stage in range(num_stages)
-        ),
+        ScheduleName.INFERENCE, len(stage_meshes), num_micro_batches, meshes, tuple(stage_meshes)
     )
 
 
@@ -269,18 +286,30 @@ _ONE_STAGE_PER_MESH: Mapping[ScheduleName, Callable[[int, int], Schedule]] = Map
         ScheduleName.GPIPE: gpipe,
         ScheduleName.ONE_F_ONE_B: one_f_one_b,
         ScheduleName.ZERO_BUBBLE: zero_bubble,
-        ScheduleName.INFERENCE: inference,
     }
 )
 
 
-def make_schedule(name: str, num_meshes: int, num_stages: int, num_micro_batches: int) -> Schedule:
-    """A schedule by name; ``"interleaved"`` where there are more stages than meshes.
+def make_schedule(name: str, stage_meshes: Sequence[int], num_micro_batches: int) -> Schedule:
+    """A schedule by name.
+
+    Args:
+        name: of the schedule; ``"interleaved"`` and ``"inference"`` take several stages per mesh.
+        stage_meshes: per stage the mesh that it runs on.
+        num_micro_batches: of a step.
 
     Raises:
         ValueError: the name is not known, or the schedule does not take these sizes.
     """
     kind = ScheduleName(name)
+    if kind is ScheduleName.INFERENCE:
+        return inference(stage_meshes, num_micro_batches)
+    num_stages, num_meshes = len(stage_meshes), max(stage_meshes, default=-1) + 1
+    if any(mesh != stage % num_meshes for stage, mesh in enumerate(stage_meshes)):
+        raise ValueError(
+            f"schedule {kind.value!r} trains with stage s on mesh s % {num_meshes}, got stages on "
+            f"meshes {tuple(stage_meshes)}"
+        )
     if kind is ScheduleName.INTERLEAVED:
         if num_stages % num_meshes:
             raise ValueError(

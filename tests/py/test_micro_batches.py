@@ -354,6 +354,44 @@ def test_an_evaluation_follows_the_state_of_a_pipeline() -> None:
     assert len(follow.plan(state, BATCH[:6]).stages) == 2
 
 
+@pytest.mark.parametrize("count", [None, 2, 3])
+@pytest.mark.parametrize("is_tied", [False, True])
+def test_an_evaluation_visits_the_meshes_of_interleaved_stages(
+    is_tied: bool, count: int | None
+) -> None:
+    """State stays where it lies, also what is used again behind the last stage."""
+
+    def step(p: Any, x: Any) -> Any:
+        value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
+        return jax.tree.map(lambda w, g: w - 0.1 * g, p, gradients), value
+
+    def evaluate(p: Any, x: Any) -> Any:
+        return hidden([*p, p[0]] if is_tied else p, x)
+
+    params = [weights(WIDTH, WIDTH, seed=i) for i in range(4)]
+    train = pipeline(step, 4, 4, schedule="interleaved", num_chunks=2)
+    state, _ = train(params, BATCH)
+    meshes = [w.sharding.mesh for w in state]
+    assert meshes[0] == meshes[2] != meshes[1] == meshes[3]
+    method = stablehlo_alpa.FollowParallel(num_micro_batches=count)
+    follow = stablehlo_alpa.parallelize(evaluate, method=method)
+    found = follow(state, BATCH[:6])
+    assert_trees_close(found, jax.jit(evaluate)(jax.device_get(state), BATCH[:6]), 1e-5, "results")
+    plan = follow.plan(state, BATCH[:6])
+    assert len(plan.stages) == 4 + is_tied
+    assert [plan.schedule.mesh_of(stage) for stage in range(4 + is_tied)] == [0, 1, 0, 1, 0][
+        : 4 + is_tied
+    ]
+    assert follow.compile(state, BATCH[:6]).argument_shardings(0) == [w.sharding for w in state]
+
+
+def test_forward_steps_interleave_as_well() -> None:
+    params = [weights(WIDTH, WIDTH, seed=i) for i in range(4)]
+    forward = pipeline(hidden, 2, 4, schedule="interleaved", num_chunks=2)
+    assert_trees_close(forward(params, BATCH), jax.jit(hidden)(params, BATCH), 1e-5, "results")
+    assert forward.plan(params, BATCH).schedule.name == "inference"
+
+
 def test_what_looks_like_state_is_cut_where_nothing_else_is() -> None:
     check(lambda x, p: hidden(p, x), BATCH, PARAMS)
 

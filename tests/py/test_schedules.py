@@ -23,7 +23,13 @@ from stablehlo_alpa.inter_op import (
 )
 from stablehlo_alpa.planning.schedules import dependencies, timeline
 
-PLAIN = [gpipe, one_f_one_b, zero_bubble, inference]
+
+def forward(stages: int, micro_batches: int) -> Schedule:
+    """Every stage on a mesh of its own."""
+    return inference(range(stages), micro_batches)
+
+
+PLAIN = [gpipe, one_f_one_b, zero_bubble, forward]
 
 
 def most_live(schedule: Schedule, mesh: int) -> int:
@@ -72,6 +78,21 @@ def test_interleaved_tasks_run_once_behind_what_they_need(
     assert set(tasks.values()) == {1}
     for mesh, own in enumerate(schedule.meshes):
         assert {schedule.mesh_of(task.stage) for task in own} == {mesh}
+    _assert_in_order(schedule)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.integers(1, 7))
+def test_forward_passes_visit_meshes_in_any_order(stops: list[int], micro_batches: int) -> None:
+    numbers = {mesh: number for number, mesh in enumerate(dict.fromkeys(stops))}
+    stage_meshes = tuple(numbers[mesh] for mesh in stops)
+    schedule = make_schedule("inference", stage_meshes, micro_batches)
+    tasks = Counter(t for own in schedule.meshes for t in own)
+    assert set(tasks.values()) == {1}
+    assert len(tasks) == len(stops) * micro_batches
+    assert len(schedule.meshes) == len(numbers)
+    for mesh, own in enumerate(schedule.meshes):
+        assert all(stage_meshes[task.stage] == schedule.mesh_of(task.stage) == mesh for task in own)
     _assert_in_order(schedule)
 
 
@@ -125,11 +146,12 @@ def test_printing_gives_a_table() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("fast", 2, 2, 2), "schedule must be one of gpipe, 1f1b, .*, got 'fast'"),
-        (("1f1b", 2, 4, 2), "one stage per mesh, got 4 stages on 2 meshes"),
-        (("interleaved", 2, 3, 2), "in multiples of its meshes, got 3 stages on 2"),
-        (("interleaved", 2, 4, 3), "in multiples of its meshes, got 3 for 2 meshes"),
-        (("gpipe", 2, 2, 0), "at least one stage and one micro-batch, got 2 and 0"),
+        (("fast", (0, 1), 2), "schedule must be one of gpipe, 1f1b, .*, got 'fast'"),
+        (("1f1b", (0, 1, 0, 1), 2), "one stage per mesh, got 4 stages on 2 meshes"),
+        (("interleaved", (0, 1, 0), 2), "in multiples of its meshes, got 3 stages on 2"),
+        (("interleaved", (0, 1, 0, 1), 3), "in multiples of its meshes, got 3 for 2 meshes"),
+        (("1f1b", (1, 0), 2), r"trains with stage s on mesh s % 2, got stages on meshes \(1, 0\)"),
+        (("gpipe", (0, 1), 0), "at least one stage and one micro-batch, got 2 and 0"),
     ],
 )
 def test_impossible_sizes_are_refused(arguments: Any, message: str) -> None:
