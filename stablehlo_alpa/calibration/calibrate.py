@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from collections.abc import Iterable, Sequence
@@ -11,13 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from stablehlo_alpa.calibration.compute import (
-    SHAPES,
-    fit_products,
-    stream_bandwidth,
-    time_product,
-    time_stream,
-)
+from stablehlo_alpa.calibration.compute import fit_products, stream_bandwidth, time_products
 from stablehlo_alpa.calibration.links import (
     KINDS,
     PAYLOADS,
@@ -30,6 +25,7 @@ from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, Fit, Link
 from stablehlo_alpa.cost.curves import Curve
 from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
@@ -105,15 +101,17 @@ def calibrate(
 
 def _device(device: jax.Device, measured: _Measured) -> DeviceSpec:
     """Rates and bandwidth of one device."""
-    bandwidth = stream_bandwidth(measured.add("stream of 64 MiB", time_stream(device)))
+    memory_bytes = _memory_bytes(device)
+    bandwidth = stream_bandwidth(
+        device,
+        memory_bytes / 16,
+        lambda size, timing: measured.add(f"stream of {format_bytes(size)}", timing),
+    )
     rates: dict[str, float] = {}
     fits = []
     for name, dtype in _DTYPES.items():
-        seconds = [
-            measured.add(f"product {shape} {name}", time_product(shape, dtype, device))
-            for shape in SHAPES
-        ]
-        launch, rates[name] = fit_products(np.array(seconds), dtype)
+        seconds = time_products(dtype, device, functools.partial(_note_product, measured, name))
+        launch, rates[name] = fit_products(seconds)
         entries = {"dtype": name, "launch_s": f"{launch:.4g}"}
         entries |= {"efficiency": "1", "memory_efficiency": "1"}
         fits.append(Fit("products", tuple(entries.items())))
@@ -121,13 +119,19 @@ def _device(device: jax.Device, measured: _Measured) -> DeviceSpec:
         name=device.device_kind,
         # What no matrix unit takes reads more than it computes.
         flops=rates | {"vector": rates["f32"]},
-        memory_bytes=_memory_bytes(device),
+        memory_bytes=memory_bytes,
         memory_bandwidth=bandwidth,
         # Of one device nothing is sent; a network is not seen from one host.
         intra_host=Link(0.0, bandwidth),
         inter_host=Link(0.0, bandwidth),
         fits=tuple(fits),
     )
+
+
+def _note_product(
+    measured: _Measured, name: str, shape: tuple[int, int, int], timing: Timing
+) -> float:
+    return measured.add(f"product {shape} {name}", timing)
 
 
 def _memory_bytes(device: jax.Device) -> float:

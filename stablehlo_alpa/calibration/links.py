@@ -40,14 +40,21 @@ def time_collective(
         devices: all of them.
     """
     elements = max(payload // 4 // size, 1) * size
-    values = np.ones(elements * len(devices), np.float32)
+    # Zeros stay what they are, however often they are added up.
+    values = np.zeros(elements * len(devices), np.float32)
     sharding = NamedSharding(_mesh(size, is_strided, devices), _SPEC)
-    stepped = collective_steps(kind, size, is_strided, devices)
-    return time_step(stepped, jax.device_put(values, sharding))
+    operand = jax.device_put(values, sharding)
+    return time_step(
+        lambda steps: collective_steps(kind, size, is_strided, devices, steps), operand
+    )
 
 
 def collective_steps(
-    kind: CollectiveKind, size: int, is_strided: bool, devices: Sequence[jax.Device]
+    kind: CollectiveKind,
+    size: int,
+    is_strided: bool,
+    devices: Sequence[jax.Device],
+    steps: int = 1,
 ) -> Stepped:
     """A program of collectives one behind the other, over all groups at a time.
 
@@ -56,11 +63,17 @@ def collective_steps(
         size: of the groups.
         is_strided: whether their members lie apart.
         devices: all of them.
+        steps: collectives of an iteration.
     """
     step = _step(kind, size)
 
     def stepped(count: jax.Array, values: jax.Array) -> jax.Array:
-        return lax.fori_loop(0, count, lambda _, x: step(x), values)
+        def iteration(_: Any, values: jax.Array) -> jax.Array:
+            for _ in range(steps):
+                values = step(values)
+            return values
+
+        return lax.fori_loop(0, count, iteration, values)
 
     return jax.shard_map(
         stepped,
@@ -84,11 +97,17 @@ def _step(kind: CollectiveKind, size: int) -> Callable[[jax.Array], jax.Array]:
         return lax.all_gather(part, _GROUP, tiled=True)
 
     def scatter(values: jax.Array) -> jax.Array:
-        part = lax.psum_scatter(values, _GROUP, tiled=True) / size
+        part = lax.psum_scatter(values, _GROUP, tiled=True)
         return lax.dynamic_update_slice_in_dim(values, part, 0, 0)
 
+    def reduce(values: jax.Array) -> jax.Array:
+        # What is the same on all devices is not reduced again, it would be multiplied: one number
+        # stays each device's own.
+        own = lax.slice_in_dim(values, 0, 1)
+        return lax.dynamic_update_slice_in_dim(lax.psum(values, _GROUP), own, 0, 0)
+
     steps: dict[CollectiveKind, Callable[[jax.Array], Any]] = {
-        CollectiveKind.ALL_REDUCE: lambda x: lax.psum(x, _GROUP) / size,
+        CollectiveKind.ALL_REDUCE: reduce,
         CollectiveKind.ALL_GATHER: gather,
         CollectiveKind.REDUCE_SCATTER: scatter,
         CollectiveKind.ALL_TO_ALL: lambda x: lax.all_to_all(x, _GROUP, 0, 0, tiled=True),

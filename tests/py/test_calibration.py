@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablehlo_alpa import ClusterSpec, MeshError, ShardParallel, cli, parallelize
-from stablehlo_alpa.calibration import BusyError, calibrate, compute, links
+from stablehlo_alpa.calibration import BusyError, calibrate, compute, links, timing
 from stablehlo_alpa.calibration import calibrate as calibrate_module
 from stablehlo_alpa.calibration.links import KINDS, PAYLOADS, fit_curve, time_collective
 from stablehlo_alpa.calibration.timing import Timing
@@ -28,8 +29,8 @@ def a_product(shape: tuple[int, int, int], *_: Any) -> Timing:
     return Timing(LAUNCH_S + 2 * float(np.prod(np.array(shape, float))) / RATE, 0.01)
 
 
-def a_stream(*_: Any) -> Timing:
-    return Timing(2 * 64 * 2**20 / BANDWIDTH, 0.01)
+def a_stream(num_bytes: int, _: Any) -> Timing:
+    return Timing(2 * num_bytes / BANDWIDTH, 0.01)
 
 
 def a_collective(kind: CollectiveKind, payload: int, size: int, is_strided: bool, _: Any) -> Timing:
@@ -41,8 +42,8 @@ def a_collective(kind: CollectiveKind, payload: int, size: int, is_strided: bool
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose rates are known, instead of this one."""
     module = sys.modules["stablehlo_alpa.calibration.calibrate"]
-    monkeypatch.setattr(module, "time_product", a_product)
-    monkeypatch.setattr(module, "time_stream", a_stream)
+    monkeypatch.setattr(compute, "time_product", a_product)
+    monkeypatch.setattr(compute, "time_stream", a_stream)
     monkeypatch.setattr(module, "time_collective", a_collective)
 
 
@@ -87,7 +88,7 @@ def test_the_command_line_writes_it(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.usefixtures("machine")
 def test_a_busy_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["stablehlo_alpa.calibration.calibrate"]
-    monkeypatch.setattr(module, "time_product", lambda *_: Timing(1e-3, 0.8))
+    monkeypatch.setattr(compute, "time_product", lambda *_: Timing(1e-3, 0.8))
     monkeypatch.setattr(module, "time_collective", lambda *_: Timing(1e-3, 0.5))
     with pytest.raises(BusyError, match=r"equal runs differ by .*product.*80%.*at most 25%"):
         calibrate()
@@ -121,12 +122,55 @@ def test_each_collective_runs(kind: CollectiveKind, size: int, is_strided: bool)
     assert time_collective(kind, 64, size, is_strided, jax.devices()).seconds > 0
 
 
-def test_products_are_those_that_are_meant() -> None:
-    flops, num_bytes = compute.product_terms(np.float32)
-    assert flops[0] == 2 * 64**3
-    assert num_bytes[0] == 3 * 4 * 64**2
-    launch, rate = compute.fit_products(LAUNCH_S + flops / RATE, np.float32)
-    assert (launch, rate) == pytest.approx((LAUNCH_S, RATE), rel=1e-3)
+def test_slow_devices_are_spared_the_largest_products() -> None:
+    seen: list[tuple[int, int, int]] = []
+    device = jax.devices()[0]
+
+    def note(shape: tuple[int, int, int], timing: Timing) -> float:
+        seen.append(shape)
+        return timing.seconds
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compute, "time_product", a_product)
+        seconds = compute.time_products(np.float32, device, note)
+    assert tuple(seen) == compute.SHAPES[: len(seconds)]
+    assert seen[-1] == (2048,) * 3
+    assert compute.fit_products(seconds) == pytest.approx((LAUNCH_S, RATE), rel=1e-3)
+
+
+def test_what_the_loop_takes_is_no_part_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop_s, step_s = 25e-6, 3e-6
+
+    def iteration(stepped: timing.Stepped) -> Timing:
+        return Timing(loop_s + stepped() * step_s, 0.01)
+
+    monkeypatch.setattr(timing, "time_iteration", iteration)
+    assert timing.time_step(lambda steps: lambda: steps).seconds == pytest.approx(step_s)
+
+
+@pytest.mark.parametrize("shape", [(8, 16, 4), (3, 5, 7)])
+def test_products_are_those_that_are_meant(shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    stepped = compute._there_and_back(3)
+    left, there, back = (np.ones(of, np.float32) for of in ((m, k), (k, n), (n, k)))
+    text = jax.jit(stepped).lower(np.int32(1), left, there, back).as_text()
+    assert text.count(f"(tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32>") == 3
+    assert text.count(f"(tensor<{m}x{n}xf32>, tensor<{n}x{k}xf32>) -> tensor<{m}x{k}xf32>") == 3
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
+def test_no_collective_of_an_iteration_is_left_out(kind: CollectiveKind) -> None:
+    """XLA removes what makes no difference, a reduction of what is reduced already for instance."""
+    stepped = links.collective_steps(kind, 4, False, jax.devices(), steps=3)
+    values = jax.device_put(
+        np.zeros(8 * 8, np.float32),
+        jax.sharding.NamedSharding(
+            links._mesh(4, False, jax.devices()), jax.sharding.PartitionSpec(("rest", "group"))
+        ),
+    )
+    text = jax.jit(stepped).lower(np.int32(1), values).compile().as_text() or ""
+    name = kind.name.lower().replace("_", "-")
+    assert len(re.findall(rf" {name}(?:-start)?\(", text)) == 3
 
 
 def test_devices_of_several_hosts_are_refused() -> None:
