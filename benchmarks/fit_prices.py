@@ -14,21 +14,20 @@ from stablehlo_alpa.cluster import PRESETS, DeviceSpec, Group
 from stablehlo_alpa.cost.curves import Curve
 from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.cost.network import host_traffic, num_hops
-from stablehlo_alpa.cost.product import TERMS, Waves
+from stablehlo_alpa.cost.product import TERMS, USUAL_TILES, Waves
 
 FITS = Path(__file__).resolve().parent.parent / "stablehlo_alpa" / "cost" / "fits"
 
 # A plateau has as many constants again: it has to take this much of the error away.
 _PLATEAU_GAIN = 0.3
 
-# Multiprocessors (data sheets), and the sets of tiles that are tried, as in vendors' kernels.
-_UNITS = {"H100": 132, "B200": 148}
+# Sets of tiles that are tried, as in vendors' kernels.
 _TILES = (
     ((128, 128),),
     ((128, 256),),
     ((128, 256), (128, 128)),
     ((256, 128), (128, 128), (128, 64)),
-    ((128, 256), (128, 128), (64, 128), (64, 64)),
+    USUAL_TILES,
 )
 
 
@@ -185,7 +184,7 @@ def fit_waves() -> list[list[object]]:
 
 
 def _waves(one: Products, tiles: tuple[tuple[int, int], ...]) -> Waves:
-    blank = Waves(_UNITS[one.device], tiles, (0.0,) * len(TERMS))
+    blank = Waves(device_of(one.device).units, tiles, (0.0,) * len(TERMS))
     columns = blank.columns(one.shape, one.bytes)[one.is_fitted]
     terms = reweighted(columns, one.seconds[one.is_fitted])
     return Waves(blank.units, tiles, tuple(terms.tolist()))

@@ -186,6 +186,9 @@ void Materialization::visitRoot(Operation *op) {
   }
   // No two kernels are one fusion.
   FusionKey fusion{isKernel ? -1 - points.lookup(op) : depth, numElements};
+  if (fusions.insert({fusion.depth, fusion.numElements}).second) {
+    launching.insert(op);
+  }
   for (OpOperand &operand : op->getOpOperands()) {
     read(operand, fusion);
   }

@@ -66,6 +66,10 @@ public:
   }
   /// Bytes of the whole tensor that the operator writes.
   double getWrittenBytes(OpResult result) const;
+  /// True if a kernel is launched for it; of what is joined to one fusion, or
+  /// is alike enough to be launched as one (the updates of all parameters of a
+  /// size), for the first alone.
+  bool launches(Operation *op) const { return launching.contains(op); }
 
 private:
   /// Stored values that a value is computed from; itself if it is stored.
@@ -122,6 +126,8 @@ private:
   std::vector<std::pair<Operation *, Sources>> roots;
   DenseMap<OpOperand *, double> readBytes;
   llvm::DenseSet<std::tuple<Value, int, int64_t>> joined;
+  llvm::DenseSet<std::pair<int, int64_t>> fusions;
+  llvm::DenseSet<Operation *> launching;
 
   /// Values whose memory may be written over once they end.
   llvm::DenseSet<Value> replaceable;

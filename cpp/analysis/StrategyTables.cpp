@@ -251,6 +251,7 @@ StrategyGraphBuilder::placeFreely(Value value, StringRef name, StringRef op,
     llvm::erase_if(rows, [&](ShardingRowRef row) { return !allowed(row); });
   }
   int node = addNode(name, op, rows.size());
+  graph.nodes[node].tensorClasses.insert_range(classes.get(value));
   for (auto [index, row] : llvm::enumerate(rows)) {
     graph.nodes[node].labels[index] = toString(row, type.getRank());
     for (auto [axis, dim] : llvm::enumerate(row)) {

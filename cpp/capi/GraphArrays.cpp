@@ -6,10 +6,11 @@ namespace mlir::alpa {
 
 static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<std::string> names, ops, dtypes, labels;
-  std::vector<int64_t> offsets = {0};
+  std::vector<int64_t> offsets = {0}, tensorClasses, classOffsets = {0};
   std::vector<double> flops, bytes;
   std::vector<int32_t> classes;
   std::vector<int8_t> products;
+  std::vector<double> kernels, productRuns, productShapes, productBytes;
   for (const StrategyNode &node : graph.nodes) {
     names.push_back(node.name);
     ops.push_back(node.op);
@@ -18,14 +19,30 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
     offsets.push_back(offsets.back() + node.numStrategies);
     flops.insert(flops.end(), node.flops.begin(), node.flops.end());
     bytes.insert(bytes.end(), node.bytes.begin(), node.bytes.end());
+    kernels.push_back(node.kernels);
+    productRuns.push_back(node.productRuns);
+    for (const ProductShape &shape : node.productShapes) {
+      productShapes.insert(productShapes.end(), shape.begin(), shape.end());
+    }
+    productBytes.insert(productBytes.end(), node.productBytes.begin(),
+                        node.productBytes.end());
     labels.insert(labels.end(), node.labels.begin(), node.labels.end());
     classes.insert(classes.end(), node.classes.begin(), node.classes.end());
+    tensorClasses.insert(tensorClasses.end(), node.tensorClasses.begin(),
+                         node.tensorClasses.end());
+    classOffsets.push_back(tensorClasses.size());
   }
+  result.addArray("node_class", tensorClasses);
+  result.addArray("node_class_offset", classOffsets);
   result.addList("node_name", std::move(names));
   result.addList("node_op", std::move(ops));
   result.addList("node_dtype", std::move(dtypes));
   result.addList("strategy_label", std::move(labels));
   result.addArray("node_is_product", products);
+  result.addArray("node_kernels", kernels);
+  result.addArray("product_runs", productRuns);
+  result.addArray("product_shape", productShapes, ProductShape().size());
+  result.addArray("product_bytes", productBytes);
   result.addArray("node_offset", offsets);
   result.addArray("strategy_flops", flops);
   result.addArray("strategy_bytes", bytes);

@@ -416,15 +416,24 @@ AlpaResult *alpaGetWork(AlpaStringRef text) {
     session.fail("the module's work cannot be counted");
     return result;
   }
-  std::vector<double> flops, bytes;
-  std::vector<std::string> dtypes;
+  std::vector<double> runs, flops, bytes, kernels, shapes;
+  std::vector<std::string> ops, dtypes;
   for (const OperatorWork &op : *work) {
+    ops.push_back(op.op);
+    runs.push_back(op.runs);
     flops.push_back(op.flops);
     bytes.push_back(op.bytes);
+    kernels.push_back(op.kernels);
+    ProductShape shape = op.shape.value_or(ProductShape());
+    shapes.insert(shapes.end(), shape.begin(), shape.end());
     dtypes.push_back(op.dtype);
   }
+  result->addList("op", std::move(ops));
+  result->addArray("runs", runs);
   result->addArray("flops", flops);
   result->addArray("bytes", bytes);
+  result->addArray("kernels", kernels);
+  result->addArray("shape", shapes, ProductShape().size());
   result->addList("dtype", std::move(dtypes));
   return result;
 }

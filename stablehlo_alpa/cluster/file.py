@@ -95,6 +95,7 @@ def _device(table: Mapping[str, Any]) -> DeviceSpec:
         intra_host=_link(table.get("links", {}), "host") or unlinked,
         inter_host=_link(table.get("links", {}), "network") or unlinked,
         measured_as=str(given.get("measured_as", "")),
+        units=_number(given, "units", int, 0),
     )
 
 
@@ -151,7 +152,8 @@ def format_cluster(cluster: ClusterSpec) -> str:
         lines += ["", "[device]", f"name = {json.dumps(device.name)}"]
         lines += [f"memory_bytes = {float(device.memory_bytes)!r}"]
         lines += [f"memory_bandwidth = {float(device.memory_bandwidth)!r}"]
-        lines += [f"measured_as = {json.dumps(device.measured_as)}", "", "[device.flops]"]
+        lines += [f"measured_as = {json.dumps(device.measured_as)}", f"units = {device.units}"]
+        lines += ["", "[device.flops]"]
         lines += [f"{json.dumps(key)} = {float(value)!r}" for key, value in device.flops.items()]
     for fit in device.fits:
         lines += ["", f"[[fits.{fit.table}]]"]

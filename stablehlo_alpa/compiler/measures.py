@@ -61,20 +61,36 @@ class Live:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What the operators of a per-device module do.
+    """What the operators of a per-device module do, all their runs together.
 
     Attributes:
+        ops: N names.
+        runs: float64[N] how often each runs.
+        shape: float64[N, 4] batch, m, n, k of a product; zeros of other operators.
         flops: float64[N] per operator.
         bytes: float64[N] read and written.
-        dtypes: of its elements, as `tensor_types` has them.
+        kernels: float64[N] kernels that are launched for it.
+        dtypes: of its elements, as `tensor_types` has them; empty of what has no FLOPs.
     """
 
+    ops: tuple[str, ...]
+    runs: npt.NDArray[np.float64]
+    shape: npt.NDArray[np.float64]
     flops: npt.NDArray[np.float64]
     bytes: npt.NDArray[np.float64]
+    kernels: npt.NDArray[np.float64]
     dtypes: tuple[str, ...]
 
     @classmethod
     def of(cls, local: str) -> Work:
         """That of a per-device module."""
         found = _core.work(local)
-        return cls(found["flops"], found["bytes"], tuple(found["dtype"]))
+        return cls(
+            tuple(found["op"]),
+            found["runs"],
+            found["shape"].reshape(-1, 4),
+            found["flops"],
+            found["bytes"],
+            found["kernels"],
+            tuple(found["dtype"]),
+        )

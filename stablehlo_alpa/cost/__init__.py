@@ -2,7 +2,7 @@
 
 from stablehlo_alpa.cost.collective import collective_seconds, group_seconds
 from stablehlo_alpa.cost.kinds import CollectiveKind
-from stablehlo_alpa.cost.operators import operator_seconds, work_seconds
+from stablehlo_alpa.cost.operators import Products, operator_seconds
 from stablehlo_alpa.cost.pricing import PricedGraph, Volume, price, volumes
 from stablehlo_alpa.cost.product import product_seconds, shaped_product_seconds
 from stablehlo_alpa.cost.strategy_graph import HANDED_ON, UNSPLIT, StrategyGraph
@@ -17,6 +17,7 @@ __all__ = [
     "UNSPLIT",
     "CollectiveKind",
     "PricedGraph",
+    "Products",
     "StrategyGraph",
     "Volume",
     "collective_seconds",
@@ -29,5 +30,4 @@ __all__ = [
     "shaped_product_seconds",
     "transfer_seconds",
     "volumes",
-    "work_seconds",
 ]

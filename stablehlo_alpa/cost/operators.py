@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import FloatArray
-from stablehlo_alpa.cost.product import PRODUCTS, product_seconds, roofline_of
+from stablehlo_alpa.cost.product import PRODUCTS, product_seconds, shaped_product_seconds
 
 # Share of the memory bandwidth that operators with an access of their own reach.
 # Sort: 29.4e9 keys of 32 bits a second on an A100 of 1555 GB/s (Adinets, Merrill, "Onesweep",
@@ -32,6 +33,28 @@ SHARES: Mapping[str, float] = MappingProxyType(
     }
 )
 
+STREAMED = 0.9
+"""Share of the memory bandwidth that fusions reach which read and write tensors from end to end:
+what large products of bf16 on H100 that are bound by it do (`cost/fits/products.csv`)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The products among T operators, or strategies of them.
+
+    Attributes:
+        rows: int64[R] which they are.
+        shape: float64[R, 4] batch, m, n, k on one device.
+        runs: float64[R] how often each runs.
+        bytes: float64[R] read and written by the product itself in all its runs; the rest of a
+            strategy's bytes are those of operators that follow it.
+    """
+
+    rows: npt.NDArray[np.int64]
+    shape: FloatArray
+    runs: FloatArray
+    bytes: FloatArray
+
 
 def operator_seconds(
     ops: Sequence[str],
@@ -40,52 +63,50 @@ def operator_seconds(
     flops: FloatArray,
     num_bytes: FloatArray,
     device: DeviceSpec,
+    products: Products | None = None,
 ) -> FloatArray:
     """Seconds of the strategies of N operators.
 
-    Products by `cost.product`; of everything else
+    Products by `cost.product`, and behind them what follows; of everything else
     ``max(FLOPs / rate, bytes / (share * memory bandwidth))``. A device that was not measured takes
     its figures at their word: all shares are one.
 
     Args:
         ops: N names of operators.
-        dtypes: N element types.
+        dtypes: N element types, empty of what has no FLOPs.
         counts: int64[N] strategies of each.
         flops: float64[S] of each strategy.
         num_bytes: float64[S] likewise.
         device: what computes.
+        products: shapes of the products among the strategies; None where they are not known:
+            products are priced by their volumes then.
 
     Returns:
         float64[S].
     """
+    streamed = STREAMED if is_measured(device) else 1.0
     known = SHARES if is_measured(device) else {}
-    shares = np.array([known.get(op, 1.0) for op in ops])
+    shares = np.array([known.get(op, streamed) for op in ops])
     rates = np.array([device.rate(dtype) for dtype in dtypes])
     seconds: FloatArray = np.maximum(
         flops / np.repeat(rates, counts),
         num_bytes / (np.repeat(shares, counts) * device.memory_bandwidth),
     )
-    names = np.array(
-        [dtype if op in PRODUCTS else "" for op, dtype in zip(ops, dtypes, strict=True)]
-    )
-    for dtype in set(names.tolist()) - {""}:
-        rows = np.repeat(names == dtype, counts)
+    kinds = np.array(dtypes)
+    if products is not None:
+        kinds = np.repeat(kinds, counts)[products.rows]
+        behind = num_bytes[products.rows] - products.bytes
+        for dtype in set(kinds.tolist()):
+            own = kinds == dtype
+            runs = products.runs[own]
+            each = shaped_product_seconds(
+                products.shape[own], products.bytes[own] / runs, dtype, device
+            )
+            follow = behind[own] / (streamed * device.memory_bandwidth)
+            seconds[products.rows[own]] = runs * each + follow
+        return seconds
+    kinds[[op not in PRODUCTS for op in ops]] = ""
+    for dtype in set(kinds.tolist()) - {""}:
+        rows = np.repeat(kinds == dtype, counts)
         seconds[rows] = product_seconds(flops[rows], num_bytes[rows], dtype, device)
     return seconds
-
-
-def work_seconds(
-    dtypes: Sequence[str], flops: FloatArray, num_bytes: FloatArray, device: DeviceSpec
-) -> FloatArray:
-    """Seconds of N operators of which only the volumes are known: at the efficiency of products.
-
-    What has FLOPs and is no product reads more than it computes, so that it does not matter.
-
-    Args:
-        dtypes: element types, empty of what has no FLOPs.
-        flops: float64[N].
-        num_bytes: float64[N].
-        device: what computes.
-    """
-    rates = np.array([roofline_of(one, device).efficiency * device.rate(one) for one in dtypes])
-    return np.maximum(flops / rates, num_bytes / device.memory_bandwidth)

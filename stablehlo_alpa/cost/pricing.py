@@ -10,7 +10,7 @@ import numpy.typing as npt
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.cost.collective import collective_seconds
 from stablehlo_alpa.cost.kinds import CollectiveKind
-from stablehlo_alpa.cost.operators import operator_seconds
+from stablehlo_alpa.cost.operators import Products, operator_seconds
 from stablehlo_alpa.cost.strategy_graph import Float, StrategyGraph
 from stablehlo_alpa.errors import MeshError
 
@@ -46,6 +46,15 @@ class PricedGraph:
         return float(self.compute_s[rows].sum()), float(self.communication_s[rows].sum()), reshard
 
 
+def products_of(graph: StrategyGraph) -> Products | None:
+    """The strategies of a graph's products; None where it does not know their shapes."""
+    if not graph.product_runs.size:
+        return None
+    rows = graph.product_rows
+    runs = np.repeat(graph.product_runs, graph.num_strategies)[rows]
+    return Products(rows, graph.product_shape, runs, graph.product_bytes)
+
+
 def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> PricedGraph:
     """Turns the volumes of a graph into seconds.
 
@@ -75,6 +84,7 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
         graph.strategy_flops,
         graph.strategy_bytes,
         device,
+        products_of(graph),
     )
     communication = np.zeros(len(compute))
     for i, node in enumerate(graph.unary_node):
