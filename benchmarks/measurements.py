@@ -75,6 +75,7 @@ class Products:
         itemsizes: bytes of an element of the operands, and of the result.
         seconds: float64[T].
         is_fitted: bool[T], every second point.
+        harness_s: seconds that whoever measured adds to each.
     """
 
     device: str
@@ -83,6 +84,7 @@ class Products:
     itemsizes: tuple[int, int]
     seconds: Array
     is_fitted: npt.NDArray[np.bool_]
+    harness_s: float = 0.0
 
     @property
     def flops(self) -> Array:
@@ -97,8 +99,25 @@ class Products:
         return batch * (operand * (m * k + k * n) + result * m * n)
 
 
+HARNESS_S = 2.54e-6
+"""What XLA's table of products adds to each: fitted together with the times of kernels that a
+profiler saw on the same device (H100, bf16; `fit_prices.py` prints it)."""
+
+
+def product_kernels() -> list[Products]:
+    """Products as kernels, without what launching them takes."""
+    found = []
+    for (device, dtype), rows in _grouped(read("product_kernels"), "device", "dtype").items():
+        shape = np.array([[int(row[k]) for k in ("batch", "m", "n", "k")] for row in rows], float)
+        micros = np.array([float(row["microseconds"]) for row in rows])
+        size = {"f32": 4, "bf16": 2}[dtype]
+        is_fitted = np.arange(len(rows)) % 2 == 0
+        found.append(Products(device, dtype, shape, (size, size), micros * 1e-6, is_fitted))
+    return found
+
+
 def products() -> list[Products]:
-    """All products; mixtures of types of eight bits are one type, f8."""
+    """XLA's table of products; mixtures of types of eight bits are one type, f8."""
     rows = read("products")
     for row in rows:
         operands, row["result"] = row["dtypes"].split("->")
@@ -121,6 +140,7 @@ def _products(device: str, dtype: str, rows: list[Row]) -> Products:
         (itemsize[dtype], itemsize[rows[0]["result"]]),
         2 * shape.prod(axis=1) / rate,
         np.arange(len(rows)) % 2 == 0,
+        HARNESS_S,
     )
 
 

@@ -50,8 +50,8 @@ def product_rows(one: Products) -> list[report.Row]:
     device, held = device_of(one.device), ~one.is_fitted
     shape, flops, moved = one.shape[held], one.flops[held], one.bytes[held]
     seconds = one.seconds[held]
-    shaped = shaped_product_seconds(shape, moved, one.dtype, device)
-    by_volume = product_seconds(flops, moved, one.dtype, device)
+    shaped = one.harness_s + shaped_product_seconds(shape, moved, one.dtype, device)
+    by_volume = one.harness_s + product_seconds(flops, moved, one.dtype, device)
     sheet = flops / device.rate(one.dtype)
     name = f"products, {one.device}, {one.dtype}"
     return [

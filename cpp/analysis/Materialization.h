@@ -102,6 +102,11 @@ private:
   Sources collectSources(Operation *op) const;
   void read(OpOperand &operand, FusionKey fusion);
   void store(Value value, int depth);
+  /// Bytes of a source that computing a value reads: all, or what slices on the
+  /// way leave of it.
+  double getTouchedBytes(Value value, Value source) const;
+  /// Notes where a value that is computed again reads a part of its sources.
+  void narrow(Operation *op, Value result);
   void holdSent();
   void placeResults();
   /// The value in whose place a result is written; null if there is none.
@@ -116,6 +121,8 @@ private:
   DenseMap<Operation *, int> firstInside;
 
   DenseMap<Value, Sources> sources;
+  /// By value and source, where less than all of the source is read.
+  DenseMap<std::pair<Value, Value>, double> touched;
   /// Values that no kernel computes in its operand; see `endsPrologue`.
   llvm::DenseSet<Value> noPrologues;
   /// Kernels on the longest way to a stored value.

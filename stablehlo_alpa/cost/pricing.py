@@ -85,6 +85,7 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
         graph.strategy_bytes,
         device,
         products_of(graph),
+        graph.node_kernels if graph.node_kernels.size else None,
     )
     communication = np.zeros(len(compute))
     for i, node in enumerate(graph.unary_node):

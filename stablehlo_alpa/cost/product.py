@@ -66,7 +66,7 @@ class Waves:
             shape: float64[T, 4] batch, m, n, k.
             num_bytes: float64[T] bytes read and written.
         """
-        batch, _, _, k = shape.T
+        k = shape[:, 3]
         padded = padded_elements(shape, self.tiles, self.units)
         flops = 2 * shape.prod(axis=1)
         return np.stack([np.ones(len(k)), 2 * padded * k, flops, num_bytes, k, padded], axis=1)

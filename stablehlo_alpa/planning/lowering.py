@@ -177,7 +177,9 @@ def compute_seconds(local: str, device: DeviceSpec) -> float:
     rows = np.flatnonzero(work.shape[:, 0])
     products = Products(rows, work.shape[rows], work.runs[rows], work.bytes[rows])
     ones = np.ones(len(work.ops), np.int64)
-    each = operator_seconds(work.ops, work.dtypes, ones, work.flops, work.bytes, device, products)
+    each = operator_seconds(
+        work.ops, work.dtypes, ones, work.flops, work.bytes, device, products, work.kernels
+    )
     return float(each.sum())
 
 
