@@ -1,14 +1,13 @@
 """A GPT that computes and keeps what Megatron-LM's does: the model of the published rows.
 
-Parameters, their moments and their gradients are f32, products read them in bf16. Norms keep their
-input and softmax its result (Korthikanti et al., MLSys 2023, section 4), which is what Megatron's
-fused kernels do; they are derivatives by hand here. What a dropout draws is computed where it is
-read, from the number of the element. Nothing of the size of a model is made: states are shapes.
+Parameters, their moments and their gradients are f32, products read them in bf16. For the backward
+pass norms and GELU keep their input and softmax its result (Korthikanti et al., MLSys 2023, section
+4), as Megatron's fused kernels do. What a dropout draws is computed again where it is read, from
+the number of the element. Nothing of the size of a model is made: states are shapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,16 +77,7 @@ def _softmax_backward(weights: jax.Array, gradient: jax.Array) -> tuple[jax.Arra
 softmax.defvjp(_softmax_forward, _softmax_backward)
 
 
-def keeping_inputs(fun: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-    """The function, of which the backward pass computes everything again from its arguments."""
-    kept = jax.custom_vjp(fun)
-    kept.defvjp(
-        lambda *args: (fun(*args), args), lambda args, gradient: jax.vjp(fun, *args)[1](gradient)
-    )
-    return kept
-
-
-@keeping_inputs
+@jax.checkpoint
 def norm(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
     """Layer norm along the last dimension, computed in f32."""
     wide = x.astype(jnp.float32)
@@ -97,7 +87,7 @@ def norm(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
     return (normed * scale + bias).astype(x.dtype)
 
 
-@keeping_inputs
+@jax.checkpoint
 def gelu(x: jax.Array, bias: jax.Array) -> jax.Array:
     """GELU of a biased input."""
     return jax.nn.gelu(x + bias)
@@ -114,6 +104,7 @@ def _numbers(shape: tuple[int, ...]) -> jax.Array:
     return total
 
 
+@jax.checkpoint
 def dropout(x: jax.Array, seed: jax.Array) -> jax.Array:
     """Zeroes a tenth of x, by a few integer operations on a seed of uint32[] (not for training)."""
     bits = (_numbers(x.shape) ^ seed) * jnp.uint32(0x9E3779B1)
@@ -122,15 +113,21 @@ def dropout(x: jax.Array, seed: jax.Array) -> jax.Array:
     return jnp.where(is_kept, x / jnp.asarray(_KEPT, x.dtype), jnp.zeros((), x.dtype))
 
 
+def half(parameter: jax.Array) -> jax.Array:
+    """In bf16, as products read it."""
+    return parameter.astype(jnp.bfloat16)
+
+
 def attention(params: Params, x: jax.Array, seed: jax.Array) -> jax.Array:
     """Causal self-attention of bf16[batch, length, hidden]."""
-    made = jnp.einsum("bsh,hgad->bsgad", x, params["qkv"]) + params["qkv_bias"]
+    made = jnp.einsum("bsh,hgad->bsgad", x, half(params["qkv"]))
+    made = made + half(params["qkv_bias"])
     query, key_, value = (made[:, :, part] for part in range(3))
     scores = jnp.einsum("bqad,bkad->baqk", query, key_) * query.shape[-1] ** -0.5
     mask = jnp.tril(jnp.ones((x.shape[1], x.shape[1]), bool))
     weights = softmax(jnp.where(mask, scores, jnp.asarray(-1e4, scores.dtype)))
     mixed = jnp.einsum("baqk,bkad->bqad", dropout(weights, seed), value)
-    return jnp.einsum("bqad,adh->bqh", mixed, params["out"]) + params["out_bias"]
+    return jnp.einsum("bqad,adh->bqh", mixed, half(params["out"])) + half(params["out_bias"])
 
 
 def block(params: Params, x: jax.Array, seed: jax.Array) -> jax.Array:
@@ -138,21 +135,20 @@ def block(params: Params, x: jax.Array, seed: jax.Array) -> jax.Array:
     y = norm(x, params["norm_1"], params["norm_1_bias"])
     x = x + dropout(attention(params, y, seed), seed + 1)
     y = norm(x, params["norm_2"], params["norm_2_bias"])
-    y = gelu(y @ params["up"], params["up_bias"])
-    return x + dropout(y @ params["down"] + params["down_bias"], seed + 2)
+    y = gelu(y @ half(params["up"]), half(params["up_bias"]))
+    return x + dropout(y @ half(params["down"]) + half(params["down_bias"]), seed + 2)
 
 
 def loss(params: Params, tokens: jax.Array, seed: jax.Array) -> jax.Array:
     """f32[] mean cross-entropy of the next token of int32[batch, length]."""
-    params = jax.tree.map(lambda p: p.astype(jnp.bfloat16), params)
     table = params["embedding"]["table"]
-    x = table[tokens] + params["embedding"]["position"]
+    x = half(table)[tokens] + half(params["embedding"]["position"])
     layers = [name for name in params if name.startswith("layer_")]
     for number, name in enumerate(layers):
         with jax.named_scope(name):
             x = block(params[name], x, seed + 3 * number)
     x = norm(x, params["norm"]["scale"], params["norm"]["bias"])
-    logits = (x @ table.T).astype(jnp.float32)
+    logits = (x @ half(table).T).astype(jnp.float32)
     targets = jnp.roll(tokens, -1, axis=1)
     hit = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
     return (jax.nn.logsumexp(logits, axis=-1) - hit).mean()
@@ -175,15 +171,20 @@ def parameter_shapes(sizes: GPTSizes) -> dict[str, dict[str, tuple[int, ...]]]:
     }
 
 
+def gradients(params: Params, tokens: jax.Array) -> tuple[jax.Array, Params]:
+    """The loss and its gradients, without a step."""
+    return stablehlo_alpa.value_and_grad(loss)(params, tokens, jnp.zeros((), jnp.uint32))
+
+
 def step(state: State, tokens: jax.Array) -> tuple[State, jax.Array]:
     """A step of Adam, and the loss before it."""
-    value, gradients = stablehlo_alpa.value_and_grad(loss)(
+    value, slopes = stablehlo_alpa.value_and_grad(loss)(
         state.params, tokens, state.count.astype(jnp.uint32)
     )
     count = state.count + 1
     rate = 1e-4 * jnp.sqrt(1 - 0.95**count) / (1 - 0.9**count)
-    means = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state.means, gradients)
-    squares = jax.tree.map(lambda v, g: 0.95 * v + 0.05 * g * g, state.squares, gradients)
+    means = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state.means, slopes)
+    squares = jax.tree.map(lambda v, g: 0.95 * v + 0.05 * g * g, state.squares, slopes)
     params = jax.tree.map(
         lambda p, m, v: p - rate * m / (jnp.sqrt(v) + 1e-8), state.params, means, squares
     )
