@@ -26,8 +26,8 @@ bool isTinyEdge(Operation *op, const DataFlowEdge &edge) {
 /// partial. Heuristic.
 static constexpr int64_t kDelayRatio = 16;
 
-/// A sum over dimensions of one, which is how JAX differentiates the addition of
-/// a bias.
+/// A sum over dimensions of one, which is how JAX differentiates the addition
+/// of a bias.
 static bool dropsDimensions(Operation *op) {
   auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
   if (!reduce || reduce.getInputs().size() != 1) {

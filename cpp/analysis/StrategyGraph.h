@@ -10,6 +10,7 @@
 #define CPP_ANALYSIS_STRATEGYGRAPH_H
 
 #include "cpp/analysis/DimensionClasses.h"
+#include "cpp/analysis/Leeway.h"
 #include "cpp/analysis/ProductShape.h"
 #include "cpp/analysis/ReshardPlanner.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -60,6 +61,8 @@ struct UnaryTerm {
   int node;
   double weight;
   std::vector<int32_t> plans;
+  /// What its collectives may run beside.
+  Beside beside = Beside::Nothing;
 };
 
 /// Reshards between two nodes: plans[i * numStrategies(target) + j].
@@ -67,6 +70,7 @@ struct StrategyEdge {
   int source, target;
   double weight;
   std::vector<int32_t> plans;
+  Beside beside = Beside::Nothing;
 };
 
 /// A tensor that occupies memory between two program points, inclusive.

@@ -72,9 +72,11 @@ static void addTerms(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<int32_t> nodes, sources, targets, unaryPlans, edgePlans;
   std::vector<double> unaryWeights, edgeWeights;
   std::vector<int64_t> unaryOffsets = {0}, edgeOffsets = {0};
+  std::vector<int8_t> unaryBeside, edgeBeside;
   for (const UnaryTerm &term : graph.unaryTerms) {
     nodes.push_back(term.node);
     unaryWeights.push_back(term.weight);
+    unaryBeside.push_back(static_cast<int8_t>(term.beside));
     unaryPlans.insert(unaryPlans.end(), term.plans.begin(), term.plans.end());
     unaryOffsets.push_back(unaryPlans.size());
   }
@@ -82,16 +84,19 @@ static void addTerms(const StrategyGraph &graph, AlpaResult &result) {
     sources.push_back(edge.source);
     targets.push_back(edge.target);
     edgeWeights.push_back(edge.weight);
+    edgeBeside.push_back(static_cast<int8_t>(edge.beside));
     edgePlans.insert(edgePlans.end(), edge.plans.begin(), edge.plans.end());
     edgeOffsets.push_back(edgePlans.size());
   }
   result.addArray("unary_node", nodes);
   result.addArray("unary_weight", unaryWeights);
+  result.addArray("unary_beside", unaryBeside);
   result.addArray("unary_offset", unaryOffsets);
   result.addArray("unary_plan", unaryPlans);
   result.addArray("edge_src", sources);
   result.addArray("edge_dst", targets);
   result.addArray("edge_weight", edgeWeights);
+  result.addArray("edge_beside", edgeBeside);
   result.addArray("edge_offset", edgeOffsets);
   result.addArray("edge_plan", edgePlans);
 }

@@ -267,7 +267,7 @@ AlpaResult *alpaGetCommunication(AlpaStringRef text) {
     session.fail("the module's communication cannot be counted");
     return result;
   }
-  std::vector<int8_t> kinds;
+  std::vector<int8_t> kinds, beside;
   std::vector<int32_t> axes;
   std::vector<double> bytes, counts;
   std::vector<std::string> names;
@@ -276,12 +276,14 @@ AlpaResult *alpaGetCommunication(AlpaStringRef text) {
     axes.push_back(static_cast<int32_t>(volume.axes));
     bytes.push_back(volume.bytes);
     counts.push_back(volume.count);
+    beside.push_back(static_cast<int8_t>(volume.beside));
     names.push_back(volume.name);
   }
   result->addArray("kind", kinds);
   result->addArray("axes", axes);
   result->addArray("bytes", bytes);
   result->addArray("count", counts);
+  result->addArray("beside", beside);
   result->addList("name", std::move(names));
   return result;
 }

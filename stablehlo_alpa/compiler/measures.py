@@ -20,18 +20,20 @@ class Traffic:
         axes: int[C] mask of mesh axes, bit i is axis i.
         bytes: float64[C] payload of one run, per device.
         count: float64[C] runs per run of the module.
+        beside: int[C] the `cost.kinds.Beside` of each.
     """
 
     kind: npt.NDArray[np.int64]
     axes: npt.NDArray[np.int64]
     bytes: npt.NDArray[np.float64]
     count: npt.NDArray[np.float64]
+    beside: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, planned: str) -> Traffic:
         """That of a module with shardings and reshards."""
         found = _core.communication(planned)
-        return cls(found["kind"], found["axes"], found["bytes"], found["count"])
+        return cls(found["kind"], found["axes"], found["bytes"], found["count"], found["beside"])
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Volumes in, seconds out: the strategy graph and the cost model that prices it."""
 
-from stablehlo_alpa.cost.collective import collective_seconds, group_seconds
+from stablehlo_alpa.cost.collective import added_seconds, collective_seconds, group_seconds
 from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.cost.operators import Products, operator_seconds
 from stablehlo_alpa.cost.pricing import PricedGraph, Volume, price, volumes
@@ -20,6 +20,7 @@ __all__ = [
     "Products",
     "StrategyGraph",
     "Volume",
+    "added_seconds",
     "collective_seconds",
     "group_seconds",
     "link_seconds",

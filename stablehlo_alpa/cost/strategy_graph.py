@@ -44,6 +44,7 @@ class StrategyGraph:
         unary_node, unary_weight, unary_offset, unary_plan: communication of a strategy itself.
         edge_src, edge_dst, edge_weight, edge_offset, edge_plan: resharding between two nodes,
             plans row-major [strategies of src, strategies of dst].
+        unary_beside, edge_beside: of each the `cost.kinds.Beside`.
         value_node, value_start, value_end, value_name, value_offset, value_bytes: tensors, live
             on the program points ``start..end`` inclusive, with bytes per strategy of the node.
         num_points: program points.
@@ -104,6 +105,8 @@ class StrategyGraph:
     remarks: tuple[str, ...] = ()
     strategy_class: Int = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     node_is_product: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
+    unary_beside: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    edge_beside: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     node_kernels: Float = field(default_factory=lambda: np.zeros(0))
     product_runs: Float = field(default_factory=lambda: np.zeros(0))
     product_shape: Float = field(default_factory=lambda: np.zeros((0, 4)))
@@ -129,7 +132,7 @@ class StrategyGraph:
         data["num_points"] = int(arrays["num_points"])
         data["num_forward_points"] = int(arrays.get("num_forward_points", 0))
         data["allowed"] = np.ones(len(data["strategy_label"]), np.bool_)
-        for key in ("input_node", "input_alias", "output_node"):
+        for key in ("input_node", "input_alias", "output_node", "unary_beside", "edge_beside"):
             data[key] = np.array(arrays.get(key, []), np.int64).reshape(-1)
         data["input_is_parameter"] = np.array(
             arrays.get("input_is_parameter", []), np.bool_

@@ -19,7 +19,7 @@ from stablehlo_alpa.compiler import (
     run_passes,
     submodules,
 )
-from stablehlo_alpa.cost import Products, Volume, collective_seconds, operator_seconds
+from stablehlo_alpa.cost import Products, Volume, added_seconds, operator_seconds
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.planning.mesh_search import Candidate
 from stablehlo_alpa.planning.stage import (
@@ -187,7 +187,7 @@ def communication_seconds(planned: str, mesh: LogicalMesh, device: DeviceSpec) -
     """Seconds of the collectives of a planned program."""
     moved = Traffic.of(planned)
     count = np.maximum(moved.count, 1e-30)
-    each = collective_seconds(moved.kind, moved.axes, moved.bytes, mesh, device)
+    each = added_seconds(moved.kind, moved.axes, moved.bytes, moved.beside, mesh, device)
     return float((each * count).sum())
 
 
