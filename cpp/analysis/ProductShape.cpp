@@ -31,7 +31,9 @@ ProductShape getProductShape(const ShardingRule &rule, ArrayRef<int> factorRow,
     }
     bool isLeft = has(rule.operands[0], factor);
     bool isRight = has(rule.operands[1], factor);
-    shape[isLeft && isRight ? Batch : isLeft ? Rows : Columns] *= size;
+    // The positions of a convolution are rows, whose operand is a window.
+    bool isColumn = isRight && !isLeft;
+    shape[isLeft && isRight ? Batch : isColumn ? Columns : Rows] *= size;
   }
   double results = shape[Batch] * shape[Rows] * shape[Columns];
   shape[Sums] = results > 0 ? flops / (2 * results) : 0;

@@ -13,8 +13,8 @@ namespace mlir::alpa {
 using ProductShape = std::array<double, 4>;
 
 /// The shape on one device. Factors of both operands and the result are
-/// batches, those of the left one and the result rows, all others of the result
-/// columns; the length of the sums is what the FLOPs leave.
+/// batches, those of the right one and the result columns, all others of the
+/// result rows; the length of the sums is what the FLOPs leave.
 ///
 ///   C[b, q, h] = A[b, q, d] B[b, d, h], b over 4 devices: [B/4, Q, H, D]
 ///

@@ -84,7 +84,8 @@ def added_seconds(
     """Seconds that collectives add to a step.
 
     What may run beside computation does so by the overlap of the cluster. On devices that were
-    measured, of it small ones are shares of one of `COMBINED_BYTES`.
+    measured, small reductions of gradients are shares of one of `COMBINED_BYTES`; gathers of
+    parameters are not, which are needed one after the other.
 
     Args:
         kind: int[T], values of `CollectiveKind`.
@@ -95,11 +96,10 @@ def added_seconds(
         device: one of its devices.
     """
     payload = np.atleast_1d(np.asarray(payload_bytes, np.float64))
-    is_late = beside != Beside.NOTHING
-    can_combine = is_late & is_measured(device)
-    sent = np.where(can_combine, np.maximum(payload, COMBINED_BYTES), payload)
+    is_combined = (beside == Beside.GRADIENTS) & (payload > 0) & is_measured(device)
+    sent = np.where(is_combined, np.maximum(payload, COMBINED_BYTES), payload)
     seconds = collective_seconds(kind, axes, sent, mesh, device)
-    seconds *= np.where(payload > 0, payload / np.maximum(sent, 1e-300), 1.0)
+    seconds[is_combined] *= payload[is_combined] / sent[is_combined]
     overlap = mesh.cluster.overlap
     if overlap is not None:
         seconds[beside == Beside.GRADIENTS] *= overlap.added(overlap.gradients)
