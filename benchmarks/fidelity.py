@@ -1,7 +1,8 @@
 """Whole training steps that others measured, beside what plans predict for them.
 
 Megatron-LM on A100: steps, layers and memory of published runs, planned by `MegatronParallel` on
-`dgx-a100` for the model in ``megatron_model.py``. Nothing is fitted on these figures.
+`dgx-a100` for the model in ``megatron_model.py``; and steps of the suite's models that were run on
+one H100. Nothing is fitted on these figures.
 """
 
 import report
@@ -17,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from fidelity_cases import CASES
 from measurements import read
 from megatron_model import GPTSizes, gradients, step, step_shapes
 from rich.console import Console
@@ -24,10 +26,14 @@ from rich.table import Table
 
 import stablehlo_alpa
 from stablehlo_alpa import ClusterSpec, MegatronParallel, Plan
+from stablehlo_alpa.cluster import preset_for
 from stablehlo_alpa.errors import StablehloAlpaError
 
 # How far predictions may be off in the mean: steps, one layer, memory.
-BARS = {"step s": 0.08, "TFLOP/s per device": 0.08, "layer ms": 0.10, "memory GiB": 0.10}
+BARS = {
+    **{"step s": 0.08, "TFLOP/s per device": 0.08, "layer ms": 0.10, "memory GiB": 0.10},
+    **{"one device, step s": 0.15, "one device, memory GiB": 0.15},
+}
 
 # Stages that are planned without asking for --all: planning takes a second per stage.
 _STAGES = 8
@@ -135,8 +141,50 @@ def _plan(sizes: GPTSizes, devices: int, method: MegatronParallel, is_step: bool
     return planned.plan(state if is_step else state.params, tokens)
 
 
-def rows() -> Iterator[Row]:
-    """All figures of the table."""
+@dataclass(frozen=True)
+class DeviceRow:
+    """A figure of a step on one device, of ``measured/steps.csv``.
+
+    Attributes:
+        device: preset.
+        model: of ``fidelity_cases.py``.
+        quantity, value: seconds or GiB.
+    """
+
+    device: str
+    model: str
+    quantity: str
+    value: float
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return f"{self.device} {self.model}, {self.quantity.removeprefix('one device, ')}"
+
+    @property
+    def num_stages(self) -> int:
+        """It is not cut."""
+        return 1
+
+    def predict(self) -> float:
+        """The figure by the plan, in the row's unit."""
+        plan = _device_plan(self.device, self.model)
+        return plan.peak_bytes / 2**30 if "memory" in self.quantity else plan.step_time_s
+
+
+@cache
+def _device_plan(device: str, model: str) -> Plan:
+    cluster = ClusterSpec(preset_for(device), 1, 1)
+    method = stablehlo_alpa.DataParallel(mesh_shape=(1, 1), memory_budget=_BUDGET)
+    return CASES[model].case().plan(method, cluster)
+
+
+def rows() -> Iterator[Row | DeviceRow]:
+    """All figures of the tables."""
+    for row in read("steps"):
+        own = row["device"], row["model"]
+        yield DeviceRow(*own, "one device, step s", float(row["seconds"]))
+        yield DeviceRow(*own, "one device, memory GiB", float(row["peak_bytes"]) / 2**30)
     for row in read("end_to_end"):
         number = {key: int(row[key] or 1) for key in row if row[key].isdigit() or not row[key]}
         yield Row(
@@ -167,7 +215,7 @@ def rows() -> Iterator[Row]:
 class Outcome:
     """A row and what was predicted for it."""
 
-    row: Row
+    row: Row | DeviceRow
     predicted: float
 
     @property
@@ -196,6 +244,8 @@ def summary(outcomes: list[Outcome]) -> list[report.Row]:
         ("steps", ("step s", "TFLOP/s per device")),
         ("one layer", ("layer ms",)),
         ("memory", ("memory GiB",)),
+        ("steps on one device", ("one device, step s",)),
+        ("memory on one device", ("one device, memory GiB",)),
     ):
         sizes = [abs(one.deviation) for one in outcomes if one.row.quantity in quantities]
         if sizes:

@@ -70,7 +70,7 @@ def collective_seconds(
 
 COMBINED_BYTES = 30 * 2**20
 """Payload up to which XLA for GPU puts collectives of a kind together that do not wait for each
-other (`xla_gpu_all_reduce_combine_threshold_bytes` and its like, by default)."""
+other: its default, `kDefaultAllReduceCombineThreshold` in `xla/service/collective_utils.h`."""
 
 
 def added_seconds(
