@@ -271,6 +271,7 @@ def main() -> int:
         log.log(row.name)
         try:
             outcomes.append(Outcome(row, row.predict()))
+            log.log(f"{outcomes[-1].predicted:.4g} ({outcomes[-1].deviation:+.1%})")
         except StablehloAlpaError as error:
             failed.append(f"{row.name}: {str(error).splitlines()[0]}")
     console.print(table_of(outcomes))

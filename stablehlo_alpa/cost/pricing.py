@@ -113,11 +113,11 @@ def plan_seconds(
         mesh,
         device,
     )
-    running = np.concatenate([[0.0], np.cumsum(steps)])
-    plan_s: Float = np.diff(running[graph.plan_offset])
-    # Plans have few steps: summing each alone keeps equal plans equal to the last bit.
-    for p in np.flatnonzero(np.diff(graph.plan_offset)):
-        plan_s[p] = steps[graph.plan_offset[p] : graph.plan_offset[p + 1]].sum()
+    plan_s: Float = np.zeros(len(graph.plan_offset) - 1)
+    moving = np.flatnonzero(np.diff(graph.plan_offset))
+    if moving.size:
+        # Each plan is summed alone: equal plans stay equal to the last bit.
+        plan_s[moving] = np.add.reduceat(steps, graph.plan_offset[moving])
     return plan_s
 
 

@@ -213,7 +213,7 @@ def tied(params: Any, tokens: Any) -> Any:
 
 
 def test_the_gradient_of_a_table_is_split_as_the_table() -> None:
-    sizes = {"table": (512, 64), "up": (64, 256), "down": (256, 64)}
+    sizes = {"table": (16384, 64), "up": (64, 256), "down": (256, 64)}
     params = {k: jax.ShapeDtypeStruct(v, "float32") for k, v in sizes.items()}
     params = {k: v if k == "table" else [v] * 2 for k, v in params.items()}
     method = sa.MegatronParallel(tensor=8, recompute="full")
