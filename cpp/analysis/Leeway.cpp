@@ -52,10 +52,10 @@ Leeway::Leeway(func::FuncOp function) {
 
 void Leeway::visit(Block &block) {
   for (Operation &op : llvm::reverse(block.without_terminator())) {
-    bool isUrgent =
-        hasProduct(&op) || llvm::any_of(op.getResults(), [&](Value result) {
-          return urgent.contains(result);
-        });
+    bool isUrgent = llvm::any_of(
+        op.getResults(), [&](Value result) { return urgent.contains(result); });
+    // Rules take longer to make.
+    isUrgent = isUrgent || hasProduct(&op);
     if (isUrgent) {
       forEachUsedValue(&op, [&](Value used) { urgent.insert(used); });
     }

@@ -270,10 +270,15 @@ void Materialization::narrow(Operation *op, Value result) {
   bool isSlice =
       isa<stablehlo::DynamicSliceOp, stablehlo::SliceOp, stablehlo::GatherOp>(
           op);
+  // Without slices before it all of every source is read.
+  if (!isSlice && touched.empty()) {
+    return;
+  }
   for (Value source : sources.lookup(result)) {
     double bytes = 0;
     forEachUsedValue(op, [&](Value used) {
-      if (!llvm::is_contained(sources.lookup(used), source)) {
+      auto it = sources.find(used);
+      if (it == sources.end() || !llvm::is_contained(it->second, source)) {
         return;
       }
       double read = getTouchedBytes(used, source);
