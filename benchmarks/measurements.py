@@ -75,6 +75,7 @@ class Products:
         itemsizes: bytes of an element of the operands, and of the result.
         seconds: float64[T].
         is_fitted: bool[T], every second point.
+        harness_s: seconds that whoever measured adds to each.
     """
 
     device: str
@@ -83,6 +84,7 @@ class Products:
     itemsizes: tuple[int, int]
     seconds: Array
     is_fitted: npt.NDArray[np.bool_]
+    harness_s: float = 0.0
 
     @property
     def flops(self) -> Array:
@@ -97,8 +99,82 @@ class Products:
         return batch * (operand * (m * k + k * n) + result * m * n)
 
 
+# By the kinds of `operators.csv`: what StableHLO calls the operator that decides, and bytes that
+# its fusions read and write per byte of the operand.
+_OPERATORS = {
+    "add": ("stablehlo.add", 3),
+    "scale": ("stablehlo.add", 2),
+    "gelu": ("stablehlo.multiply", 2),
+    "broadcast add": ("stablehlo.add", 2),
+    "concatenate": ("stablehlo.concatenate", 4),
+    "transpose": ("stablehlo.transpose", 2),
+    "sum rows": ("stablehlo.reduce", 1),
+    "sum columns": ("stablehlo.reduce", 1),
+    "softmax": ("stablehlo.multiply", 2),
+    "adam": ("stablehlo.add", 7),
+    "gather": ("stablehlo.gather", 2),
+    "scatter add": ("stablehlo.scatter", 2),
+    "sort": ("stablehlo.sort", 2),
+    "sort long": ("stablehlo.sort", 2),
+    "top_k 8": ("chlo.top_k", 1),
+    "rbg bits": ("stablehlo.rng_bit_generator", 1),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Operators:
+    """An operator of a type in several sizes.
+
+    Attributes:
+        device, kind, dtype: as in the table.
+        op: as StableHLO spells it.
+        bytes: float64[T] read and written.
+        seconds: float64[T].
+    """
+
+    device: str
+    kind: str
+    dtype: str
+    op: str
+    bytes: Array
+    seconds: Array
+
+
+def operators() -> list[Operators]:
+    """The operators of which one rate says what there is to say."""
+    found = []
+    for (device, kind, dtype), rows in _grouped(
+        read("operators"), "device", "kind", "dtype"
+    ).items():
+        if kind not in _OPERATORS:
+            continue
+        op, share = _OPERATORS[kind]
+        size = share * {"f32": 4, "bf16": 2}[dtype]
+        moved = size * np.array([float(row["elements"]) for row in rows])
+        micros = np.array([float(row["microseconds"]) for row in rows])
+        found.append(Operators(device, kind, dtype, op, moved, micros * 1e-6))
+    return found
+
+
+HARNESS_S = 2.54e-6
+"""What XLA's table of products adds to each: fitted together with the times of kernels that a
+profiler saw on the same device (H100, bf16; `fit_prices.py` prints it)."""
+
+
+def product_kernels() -> list[Products]:
+    """Products as kernels, without what launching them takes."""
+    found = []
+    for (device, dtype), rows in _grouped(read("product_kernels"), "device", "dtype").items():
+        shape = np.array([[int(row[k]) for k in ("batch", "m", "n", "k")] for row in rows], float)
+        micros = np.array([float(row["microseconds"]) for row in rows])
+        size = {"f32": 4, "bf16": 2}[dtype]
+        is_fitted = np.arange(len(rows)) % 2 == 0
+        found.append(Products(device, dtype, shape, (size, size), micros * 1e-6, is_fitted))
+    return found
+
+
 def products() -> list[Products]:
-    """All products; mixtures of types of eight bits are one type, f8."""
+    """XLA's table of products; mixtures of types of eight bits are one type, f8."""
     rows = read("products")
     for row in rows:
         operands, row["result"] = row["dtypes"].split("->")
@@ -121,6 +197,7 @@ def _products(device: str, dtype: str, rows: list[Row]) -> Products:
         (itemsize[dtype], itemsize[rows[0]["result"]]),
         2 * shape.prod(axis=1) / rate,
         np.arange(len(rows)) % 2 == 0,
+        HARNESS_S,
     )
 
 

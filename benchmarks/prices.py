@@ -1,14 +1,23 @@
 """Errors of the shipped prices of collectives and products, on points that were not fitted."""
 
+import numpy as np
 import report
 from fit_prices import device_of
-from measurements import Products, Series, collectives, products
+from measurements import (
+    Products,
+    Series,
+    collectives,
+    operators,
+    product_kernels,
+    products,
+)
 
 from stablehlo_alpa.calibration.fitting import mean_error
 from stablehlo_alpa.cluster import ClusterSpec, Group
 from stablehlo_alpa.cost import (
     CollectiveKind,
     group_seconds,
+    operator_seconds,
     product_seconds,
     shaped_product_seconds,
 )
@@ -50,8 +59,8 @@ def product_rows(one: Products) -> list[report.Row]:
     device, held = device_of(one.device), ~one.is_fitted
     shape, flops, moved = one.shape[held], one.flops[held], one.bytes[held]
     seconds = one.seconds[held]
-    shaped = shaped_product_seconds(shape, moved, one.dtype, device)
-    by_volume = product_seconds(flops, moved, one.dtype, device)
+    shaped = one.harness_s + shaped_product_seconds(shape, moved, one.dtype, device)
+    by_volume = one.harness_s + product_seconds(flops, moved, one.dtype, device)
     sheet = flops / device.rate(one.dtype)
     name = f"products, {one.device}, {one.dtype}"
     return [
@@ -61,9 +70,41 @@ def product_rows(one: Products) -> list[report.Row]:
     ]
 
 
+def kernel_rows(one: Products) -> list[report.Row]:
+    """Errors on products that were measured as kernels, of models' and of odd shapes."""
+    device, held = device_of(one.device), ~one.is_fitted
+    shaped = shaped_product_seconds(one.shape[held], one.bytes[held], one.dtype, device)
+    error = mean_error(shaped, one.seconds[held])
+    return [report.measured(f"kernels of products, {one.device}, {one.dtype}", error, "")]
+
+
+def operator_rows() -> list[report.Row]:
+    """Errors on operators by kind, from a MiB on; one rate of each is all that is fitted."""
+    rows = []
+    for one in operators():
+        large = one.bytes >= 2**20
+        seconds = operator_seconds(
+            [one.op],
+            [one.dtype],
+            np.array([int(large.sum())]),
+            np.zeros(int(large.sum())),
+            one.bytes[large],
+            device_of(one.device),
+            kernels=np.ones(1),
+        )
+        error = mean_error(seconds, one.seconds[large])
+        rows.append(report.measured(f"{one.kind}, {one.device}, {one.dtype}", error, ""))
+    return rows
+
+
 def measure(quick: bool) -> list[report.Row]:
     """All rows; they take a second, quick or not."""
-    return [*collective_rows(), *(row for one in products() for row in product_rows(one))]
+    return [
+        *collective_rows(),
+        *(row for one in products() for row in product_rows(one)),
+        *(row for one in product_kernels() for row in kernel_rows(one)),
+        *operator_rows(),
+    ]
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from stablehlo_alpa.cluster import ClusterSpec as ClusterSpec
 from stablehlo_alpa.cluster import DeviceSpec as DeviceSpec
 from stablehlo_alpa.cluster import Link as Link
 from stablehlo_alpa.cluster import LogicalMesh as LogicalMesh
+from stablehlo_alpa.cluster import Overlap as Overlap
 from stablehlo_alpa.cluster import Torus as Torus
 from stablehlo_alpa.errors import ClusterError as ClusterError
 from stablehlo_alpa.errors import CompileError as CompileError

@@ -32,6 +32,7 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
   }
   ReshardPlanner planner(mesh.getSizes());
   std::vector<CollectiveVolume> volumes;
+  Leeway leeway(*entry);
   WalkResult walk = entry->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto reshard = dyn_cast<ReshardOp>(op)) {
       RankedTensorType type = reshard.getType();
@@ -41,7 +42,8 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
                getRow(reshard.getTarget(), mesh.getNumAxes()))) {
         if (step.kind != CollectiveKind::Local) {
           volumes.push_back({getReadableName(op), step.kind, step.getAxesMask(),
-                             step.elements * elementBytes, getRunsPerStep(op)});
+                             step.elements * elementBytes, getRunsPerStep(op),
+                             leeway.get(reshard.getResult())});
         }
       }
       return WalkResult::advance();

@@ -3,6 +3,7 @@
 #ifndef CPP_ANALYSIS_COMMUNICATION_H
 #define CPP_ANALYSIS_COMMUNICATION_H
 
+#include "cpp/analysis/Leeway.h"
 #include "cpp/analysis/ReshardPlanner.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <string>
@@ -19,6 +20,8 @@ struct CollectiveVolume {
   double bytes;
   /// How often it runs per step: trip counts of the loops around it.
   double count;
+  /// What it may run beside.
+  Beside beside = Beside::Nothing;
 };
 
 /// The collectives that lowering will emit for a module with shardings and

@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/DimensionClasses.h"
 
+#include "cpp/analysis/FusionRole.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -131,9 +132,13 @@ void DimensionClasses::visit(Operation *op, const ShardingRule &rule) {
   for (auto [value, tensor] : llvm::zip(op->getOperands(), rule.operands)) {
     join(value, tensor);
   }
-  for (auto [value, tensor] : llvm::zip(op->getResults(), rule.results)) {
+  for (auto [index, value, tensor] :
+       llvm::enumerate(op->getResults(), rule.results)) {
+    // What is written into constants is a value of its own: the gradient of a
+    // table begins with zeros.
+    bool isUpdate = static_cast<bool>(getUpdatedOperand(op, index));
     for (auto [dim, factors] : llvm::enumerate(tensor)) {
-      if (!factors.empty() && isMade(op, rule, factors.front())) {
+      if (!isUpdate && !factors.empty() && isMade(op, rule, factors.front())) {
         made.set(first.at(value) + dim);
       }
     }

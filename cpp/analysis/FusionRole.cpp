@@ -30,7 +30,9 @@ FusionRole getFusionRole(Operation *op) {
   if (isa<stablehlo::PartitionIdOp, stablehlo::ReplicaIdOp>(op)) {
     return FusionRole::Generated;
   }
-  if (isa<stablehlo::ReshapeOp, ConstrainOp>(op)) {
+  // A sum is resolved in place, by the collective that its strategy takes, or
+  // by nothing.
+  if (isa<stablehlo::ReshapeOp, ConstrainOp, ResolveOp>(op)) {
     return FusionRole::View;
   }
   if (auto transpose = dyn_cast<stablehlo::TransposeOp>(op)) {

@@ -135,6 +135,7 @@ void Materialization::visitView(Operation *op) {
        llvm::zip_equal(op->getOperands().take_front(op->getNumResults()),
                        op->getResults())) {
     sources[result] = sources.lookup(operand);
+    narrow(op, result);
     // What nothing holds yet is computed in the shape in which it is read.
     bool isPrologue =
         !noPrologues.contains(operand) && sources[result].size() == 1;
@@ -164,6 +165,7 @@ void Materialization::visitFused(Operation *op) {
   }
   for (Value result : op->getResults()) {
     sources[result] = from;
+    narrow(op, result);
     if (isEnded) {
       noPrologues.insert(result);
     }
@@ -186,6 +188,9 @@ void Materialization::visitRoot(Operation *op) {
   }
   // No two kernels are one fusion.
   FusionKey fusion{isKernel ? -1 - points.lookup(op) : depth, numElements};
+  if (fusions.insert({fusion.depth, fusion.numElements}).second) {
+    launching.insert(op);
+  }
   for (OpOperand &operand : op->getOpOperands()) {
     read(operand, fusion);
   }
@@ -256,6 +261,38 @@ Materialization::Sources Materialization::collectSources(Operation *op) const {
   return found;
 }
 
+double Materialization::getTouchedBytes(Value value, Value source) const {
+  auto it = touched.find({value, source});
+  return it != touched.end() ? it->second : getTensorBytes(source.getType());
+}
+
+void Materialization::narrow(Operation *op, Value result) {
+  bool isSlice =
+      isa<stablehlo::DynamicSliceOp, stablehlo::SliceOp, stablehlo::GatherOp>(
+          op);
+  // Without slices before it all of every source is read.
+  if (!isSlice && touched.empty()) {
+    return;
+  }
+  for (Value source : sources.lookup(result)) {
+    double bytes = 0;
+    forEachUsedValue(op, [&](Value used) {
+      auto it = sources.find(used);
+      if (it == sources.end() || !llvm::is_contained(it->second, source)) {
+        return;
+      }
+      double read = getTouchedBytes(used, source);
+      if (isSlice && used == op->getOperand(0)) {
+        read = std::min(read, getTensorBytes(result.getType()));
+      }
+      bytes = std::max(bytes, read);
+    });
+    if (bytes < getTensorBytes(source.getType())) {
+      touched[{result, source}] = bytes;
+    }
+  }
+}
+
 void Materialization::store(Value value, int depth) {
   stored[value] = depth;
   sources[value] = {value};
@@ -269,7 +306,7 @@ void Materialization::read(OpOperand &operand, FusionKey fusion) {
   double bytes = 0;
   for (Value source : sources.lookup(operand.get())) {
     if (joined.insert({source, fusion.depth, fusion.numElements}).second) {
-      bytes += getTensorBytes(source.getType());
+      bytes += getTouchedBytes(operand.get(), source);
     }
   }
   if (bytes > 0) {

@@ -66,6 +66,10 @@ public:
   }
   /// Bytes of the whole tensor that the operator writes.
   double getWrittenBytes(OpResult result) const;
+  /// True if a kernel is launched for it; of what is joined to one fusion, or
+  /// is alike enough to be launched as one (the updates of all parameters of a
+  /// size), for the first alone.
+  bool launches(Operation *op) const { return launching.contains(op); }
 
 private:
   /// Stored values that a value is computed from; itself if it is stored.
@@ -98,6 +102,11 @@ private:
   Sources collectSources(Operation *op) const;
   void read(OpOperand &operand, FusionKey fusion);
   void store(Value value, int depth);
+  /// Bytes of a source that computing a value reads: all, or what slices on the
+  /// way leave of it.
+  double getTouchedBytes(Value value, Value source) const;
+  /// Notes where a value that is computed again reads a part of its sources.
+  void narrow(Operation *op, Value result);
   void holdSent();
   void placeResults();
   /// The value in whose place a result is written; null if there is none.
@@ -112,6 +121,8 @@ private:
   DenseMap<Operation *, int> firstInside;
 
   DenseMap<Value, Sources> sources;
+  /// By value and source, where less than all of the source is read.
+  DenseMap<std::pair<Value, Value>, double> touched;
   /// Values that no kernel computes in its operand; see `endsPrologue`.
   llvm::DenseSet<Value> noPrologues;
   /// Kernels on the longest way to a stored value.
@@ -122,6 +133,8 @@ private:
   std::vector<std::pair<Operation *, Sources>> roots;
   DenseMap<OpOperand *, double> readBytes;
   llvm::DenseSet<std::tuple<Value, int, int64_t>> joined;
+  llvm::DenseSet<std::pair<int, int64_t>> fusions;
+  llvm::DenseSet<Operation *> launching;
 
   /// Values whose memory may be written over once they end.
   llvm::DenseSet<Value> replaceable;

@@ -26,6 +26,18 @@ bool isTinyEdge(Operation *op, const DataFlowEdge &edge) {
 /// partial. Heuristic.
 static constexpr int64_t kDelayRatio = 16;
 
+/// A sum over dimensions of one, which is how JAX differentiates the addition
+/// of a bias.
+static bool dropsDimensions(Operation *op) {
+  auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
+  if (!reduce || reduce.getInputs().size() != 1) {
+    return false;
+  }
+  auto operand = cast<RankedTensorType>(reduce.getInputs().front().getType());
+  auto result = cast<RankedTensorType>(reduce->getResult(0).getType());
+  return operand.getNumElements() == result.getNumElements();
+}
+
 /// The value goes into a sum over micro-batches and nowhere else, perhaps in
 /// another shape or type.
 static bool isAccumulated(Value value) {
@@ -35,7 +47,8 @@ static bool isAccumulated(Value value) {
       return true;
     }
     if (!isa<stablehlo::ReshapeOp, stablehlo::TransposeOp,
-             stablehlo::ConvertOp>(user)) {
+             stablehlo::ConvertOp>(user) &&
+        !dropsDimensions(user)) {
       return false;
     }
     value = user->getResult(0);

@@ -10,8 +10,11 @@
 #define CPP_ANALYSIS_STRATEGYGRAPH_H
 
 #include "cpp/analysis/DimensionClasses.h"
+#include "cpp/analysis/Leeway.h"
+#include "cpp/analysis/ProductShape.h"
 #include "cpp/analysis/ReshardPlanner.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 #include <string>
 #include <vector>
 
@@ -32,6 +35,13 @@ struct StrategyNode {
   std::string dtype = "f32";
   /// Whether it leads with a product (see ArgumentUses.h).
   bool isProduct = false;
+  /// Of a product: how often it runs per step, and per strategy its shape and
+  /// the bytes that it moves itself.
+  double productRuns = 0;
+  std::vector<ProductShape> productShapes;
+  std::vector<double> productBytes;
+  /// Kernels that it launches per step.
+  double kernels = 0;
   unsigned numStrategies = 0;
   /// Per strategy, per device and step.
   std::vector<double> flops, bytes;
@@ -39,6 +49,8 @@ struct StrategyNode {
   /// [numStrategies][numAxes] the class of dimensions that each axis splits
   /// (see DimensionClasses.h); `kUnsplit` where it splits nothing.
   std::vector<int32_t> classes;
+  /// The classes of all dimensions of its tensors, split or not.
+  llvm::SmallSetVector<int64_t, 8> tensorClasses;
 };
 
 /// In place of a class: the axis splits nothing.
@@ -49,6 +61,8 @@ struct UnaryTerm {
   int node;
   double weight;
   std::vector<int32_t> plans;
+  /// What its collectives may run beside.
+  Beside beside = Beside::Nothing;
 };
 
 /// Reshards between two nodes: plans[i * numStrategies(target) + j].
@@ -56,6 +70,7 @@ struct StrategyEdge {
   int source, target;
   double weight;
   std::vector<int32_t> plans;
+  Beside beside = Beside::Nothing;
 };
 
 /// A tensor that occupies memory between two program points, inclusive.

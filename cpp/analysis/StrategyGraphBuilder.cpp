@@ -21,7 +21,7 @@ static bool isDonated(BlockArgument argument) {
 StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh)
     : function(function), mesh(mesh), meshShape(mesh.getSizes()),
       numAxes(mesh.getNumAxes()), planner(mesh.getSizes()), classes(function),
-      memory(function, isDonated) {
+      memory(function, isDonated), leeway(function) {
   graph.meshShape = meshShape;
   for (StringAttr name : mesh.getNames()) {
     graph.meshAxes.push_back(name.str());
@@ -215,7 +215,15 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   int node =
       addNode(getReadableName(op), op->getName().getStringRef(), rows.size());
   graph.nodes[node].isProduct = isProduct(rule);
+  if (graph.nodes[node].isProduct) {
+    graph.nodes[node].productRuns = weight;
+    for (ArrayRef<int> factorRow : factorRows) {
+      graph.nodes[node].productShapes.push_back(
+          getProductShape(rule, factorRow, meshShape));
+    }
+  }
   SmallVector<int64_t> factorClasses = classes.getOfFactors(op, rule);
+  graph.nodes[node].tensorClasses.insert_range(factorClasses);
   for (auto [index, shardings] : llvm::enumerate(rows)) {
     for (auto [axis, factor] : llvm::enumerate(factorRows[index])) {
       if (factor != kNoFactor) {
@@ -237,6 +245,9 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
     graph.nodes[node].labels[index] = label;
   }
   placeOperator(op, node, rule, factorRows, rows, weight);
+  if (graph.nodes[node].isProduct) {
+    graph.nodes[node].productBytes = graph.nodes[node].bytes;
+  }
 }
 
 void StrategyGraphBuilder::visitFollower(Operation *op, double weight) {
@@ -320,9 +331,11 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
                                             ArrayRef<OperatorRows> rows,
                                             double weight) {
   StrategyNode &target = graph.nodes[node];
-  if (rule.flops > 0) {
+  // What follows a product does not say what the product runs in.
+  if (rule.flops > 0 && (!target.isProduct || isProduct(rule))) {
     target.dtype = getElementName(op->getOperand(0).getType());
   }
+  target.kernels += memory.launches(op) ? weight : 0;
   auto getShards = [&](ShardingRowRef row) {
     return static_cast<double>(getNumShards(row, meshShape));
   };

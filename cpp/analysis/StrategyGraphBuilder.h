@@ -102,6 +102,7 @@ private:
   std::map<std::tuple<const void *, int, int>, bool> joined;
   llvm::StringMap<unsigned> nameCounts;
   Materialization memory;
+  Leeway leeway;
 };
 
 } // namespace mlir::alpa

@@ -169,7 +169,7 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
     return;
   }
   if (from.node == node) {
-    UnaryTerm term{node, weight, {}};
+    UnaryTerm term{node, weight, {}, leeway.get(value)};
     bool moves = false;
     for (unsigned row = 0; row < graph.tables[table].numRows; ++row) {
       term.plans.push_back(
@@ -182,7 +182,8 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
     return;
   }
   ArrayRef<int32_t> plans = getReshardPlans(from.table, table, type);
-  graph.edges.push_back({from.node, node, weight, plans.vec()});
+  graph.edges.push_back(
+      {from.node, node, weight, plans.vec(), leeway.get(value)});
 }
 
 /// A rematerialized operator is made in the sharding in which it is needed; its
@@ -229,7 +230,7 @@ void StrategyGraphBuilder::requireReplicated(Value value, double weight) {
            .second) {
     return;
   }
-  UnaryTerm term{from.node, weight, {}};
+  UnaryTerm term{from.node, weight, {}, leeway.get(value)};
   ShardingRow replicated(numAxes, kReplicated);
   for (unsigned row = 0; row < graph.tables[from.table].numRows; ++row) {
     term.plans.push_back(
@@ -251,6 +252,7 @@ StrategyGraphBuilder::placeFreely(Value value, StringRef name, StringRef op,
     llvm::erase_if(rows, [&](ShardingRowRef row) { return !allowed(row); });
   }
   int node = addNode(name, op, rows.size());
+  graph.nodes[node].tensorClasses.insert_range(classes.get(value));
   for (auto [index, row] : llvm::enumerate(rows)) {
     graph.nodes[node].labels[index] = toString(row, type.getRank());
     for (auto [axis, dim] : llvm::enumerate(row)) {

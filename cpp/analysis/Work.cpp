@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/Work.h"
 
+#include "cpp/analysis/ArgumentUses.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/Materialization.h"
 #include "dialects/alpa/DataFlow.h"
@@ -52,7 +53,13 @@ void visit(Block &block, double runs, const Materialization &memory,
       llvm::raw_string_ostream stream(dtype);
       getElementTypeOrSelf(op.getOperand(0).getType()).print(stream);
     }
-    work.push_back({runs * flops, runs * bytes, dtype});
+    std::optional<ProductShape> shape;
+    if (isProduct(*rule)) {
+      shape = getProductShape(*rule, {}, {});
+    }
+    work.push_back({op.getName().getStringRef().str(), runs, runs * flops,
+                    runs * bytes, memory.launches(&op) ? runs : 0, shape,
+                    dtype});
   }
 }
 

@@ -3,7 +3,9 @@
 #ifndef CPP_ANALYSIS_WORK_H
 #define CPP_ANALYSIS_WORK_H
 
+#include "cpp/analysis/ProductShape.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +13,14 @@ namespace mlir::alpa {
 
 /// What one operator of a per-device program does, all its runs together.
 struct OperatorWork {
+  std::string op;
+  double runs;
   double flops;
   double bytes;
+  /// Kernels that it launches; none where it is part of another's.
+  double kernels;
+  /// Of a product.
+  std::optional<ProductShape> shape;
   /// Element type that the FLOPs are done in.
   std::string dtype;
 };

@@ -6,10 +6,11 @@ namespace mlir::alpa {
 
 static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<std::string> names, ops, dtypes, labels;
-  std::vector<int64_t> offsets = {0};
+  std::vector<int64_t> offsets = {0}, tensorClasses, classOffsets = {0};
   std::vector<double> flops, bytes;
   std::vector<int32_t> classes;
   std::vector<int8_t> products;
+  std::vector<double> kernels, productRuns, productShapes, productBytes;
   for (const StrategyNode &node : graph.nodes) {
     names.push_back(node.name);
     ops.push_back(node.op);
@@ -18,14 +19,30 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
     offsets.push_back(offsets.back() + node.numStrategies);
     flops.insert(flops.end(), node.flops.begin(), node.flops.end());
     bytes.insert(bytes.end(), node.bytes.begin(), node.bytes.end());
+    kernels.push_back(node.kernels);
+    productRuns.push_back(node.productRuns);
+    for (const ProductShape &shape : node.productShapes) {
+      productShapes.insert(productShapes.end(), shape.begin(), shape.end());
+    }
+    productBytes.insert(productBytes.end(), node.productBytes.begin(),
+                        node.productBytes.end());
     labels.insert(labels.end(), node.labels.begin(), node.labels.end());
     classes.insert(classes.end(), node.classes.begin(), node.classes.end());
+    tensorClasses.insert(tensorClasses.end(), node.tensorClasses.begin(),
+                         node.tensorClasses.end());
+    classOffsets.push_back(tensorClasses.size());
   }
+  result.addArray("node_class", tensorClasses);
+  result.addArray("node_class_offset", classOffsets);
   result.addList("node_name", std::move(names));
   result.addList("node_op", std::move(ops));
   result.addList("node_dtype", std::move(dtypes));
   result.addList("strategy_label", std::move(labels));
   result.addArray("node_is_product", products);
+  result.addArray("node_kernels", kernels);
+  result.addArray("product_runs", productRuns);
+  result.addArray("product_shape", productShapes, ProductShape().size());
+  result.addArray("product_bytes", productBytes);
   result.addArray("node_offset", offsets);
   result.addArray("strategy_flops", flops);
   result.addArray("strategy_bytes", bytes);
@@ -55,9 +72,11 @@ static void addTerms(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<int32_t> nodes, sources, targets, unaryPlans, edgePlans;
   std::vector<double> unaryWeights, edgeWeights;
   std::vector<int64_t> unaryOffsets = {0}, edgeOffsets = {0};
+  std::vector<int8_t> unaryBeside, edgeBeside;
   for (const UnaryTerm &term : graph.unaryTerms) {
     nodes.push_back(term.node);
     unaryWeights.push_back(term.weight);
+    unaryBeside.push_back(static_cast<int8_t>(term.beside));
     unaryPlans.insert(unaryPlans.end(), term.plans.begin(), term.plans.end());
     unaryOffsets.push_back(unaryPlans.size());
   }
@@ -65,16 +84,19 @@ static void addTerms(const StrategyGraph &graph, AlpaResult &result) {
     sources.push_back(edge.source);
     targets.push_back(edge.target);
     edgeWeights.push_back(edge.weight);
+    edgeBeside.push_back(static_cast<int8_t>(edge.beside));
     edgePlans.insert(edgePlans.end(), edge.plans.begin(), edge.plans.end());
     edgeOffsets.push_back(edgePlans.size());
   }
   result.addArray("unary_node", nodes);
   result.addArray("unary_weight", unaryWeights);
+  result.addArray("unary_beside", unaryBeside);
   result.addArray("unary_offset", unaryOffsets);
   result.addArray("unary_plan", unaryPlans);
   result.addArray("edge_src", sources);
   result.addArray("edge_dst", targets);
   result.addArray("edge_weight", edgeWeights);
+  result.addArray("edge_beside", edgeBeside);
   result.addArray("edge_offset", edgeOffsets);
   result.addArray("edge_plan", edgePlans);
 }

@@ -267,7 +267,7 @@ AlpaResult *alpaGetCommunication(AlpaStringRef text) {
     session.fail("the module's communication cannot be counted");
     return result;
   }
-  std::vector<int8_t> kinds;
+  std::vector<int8_t> kinds, beside;
   std::vector<int32_t> axes;
   std::vector<double> bytes, counts;
   std::vector<std::string> names;
@@ -276,12 +276,14 @@ AlpaResult *alpaGetCommunication(AlpaStringRef text) {
     axes.push_back(static_cast<int32_t>(volume.axes));
     bytes.push_back(volume.bytes);
     counts.push_back(volume.count);
+    beside.push_back(static_cast<int8_t>(volume.beside));
     names.push_back(volume.name);
   }
   result->addArray("kind", kinds);
   result->addArray("axes", axes);
   result->addArray("bytes", bytes);
   result->addArray("count", counts);
+  result->addArray("beside", beside);
   result->addList("name", std::move(names));
   return result;
 }
@@ -416,15 +418,24 @@ AlpaResult *alpaGetWork(AlpaStringRef text) {
     session.fail("the module's work cannot be counted");
     return result;
   }
-  std::vector<double> flops, bytes;
-  std::vector<std::string> dtypes;
+  std::vector<double> runs, flops, bytes, kernels, shapes;
+  std::vector<std::string> ops, dtypes;
   for (const OperatorWork &op : *work) {
+    ops.push_back(op.op);
+    runs.push_back(op.runs);
     flops.push_back(op.flops);
     bytes.push_back(op.bytes);
+    kernels.push_back(op.kernels);
+    ProductShape shape = op.shape.value_or(ProductShape());
+    shapes.insert(shapes.end(), shape.begin(), shape.end());
     dtypes.push_back(op.dtype);
   }
+  result->addList("op", std::move(ops));
+  result->addArray("runs", runs);
   result->addArray("flops", flops);
   result->addArray("bytes", bytes);
+  result->addArray("kernels", kernels);
+  result->addArray("shape", shapes, ProductShape().size());
   result->addList("dtype", std::move(dtypes));
   return result;
 }

@@ -394,11 +394,31 @@ private:
     }
   }
 
+  /// The sum before it was widened, which is half as large.
+  Value findNarrow(Value value) {
+    auto convert = value.getDefiningOp<stablehlo::ConvertOp>();
+    bool isWidened = convert && states[convert.getOperand()].pending &&
+                     convert.getOperand().hasOneUse() &&
+                     getTensorBytes(convert.getOperand().getType()) <
+                         getTensorBytes(convert.getType());
+    return isWidened ? convert.getOperand() : Value();
+  }
+
   /// before: %1 = dot(...)            after: %1 = dot(...)
   ///         use %1                          %2 = alpa.resolve %1
   ///                                         use %2
+  ///
+  /// before: %1 = dot(...) : bf16     after: %1 = dot(...) : bf16
+  ///         %2 = convert %1 : f32           %2 = alpa.resolve %1 : bf16
+  ///         use %2                          %3 = convert %2 : f32
+  ///                                         use %3
   void resolve(Value value) {
     if (!isa<RankedTensorType>(value.getType())) {
+      return;
+    }
+    if (Value narrow = findNarrow(value)) {
+      resolve(narrow);
+      states[value] = getPlaced(value, getDepth(value.getDefiningOp()));
       return;
     }
     OpBuilder builder(value.getContext());

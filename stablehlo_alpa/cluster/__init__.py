@@ -5,6 +5,7 @@ from stablehlo_alpa.cluster.discovery import cluster_of
 from stablehlo_alpa.cluster.groups import Group, Ring
 from stablehlo_alpa.cluster.machines import MACHINES, as_cluster, cluster_of_devices
 from stablehlo_alpa.cluster.mesh import AXIS_NAMES, LogicalMesh, logical_mesh_shapes
+from stablehlo_alpa.cluster.overlap import Overlap
 from stablehlo_alpa.cluster.presets import PRESETS, preset_for
 from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
 
@@ -18,6 +19,7 @@ __all__ = [
     "Group",
     "Link",
     "LogicalMesh",
+    "Overlap",
     "Ring",
     "Torus",
     "as_cluster",

@@ -57,6 +57,8 @@ class DeviceSpec:
         inter_host: link of a whole host to the network, shared by its devices.
         measured_as: the device whose measurements its collectives and products are priced by; empty
             for none: links and peak rates are taken at their word then.
+        units: multiprocessors, over which tiles of a product are spread; 0 where that is not known
+            or not how it works.
         fits: measurements of its own, which come before those of ``measured_as``; see
             `stablehlo_alpa.calibration`.
     """
@@ -68,6 +70,7 @@ class DeviceSpec:
     intra_host: Link
     inter_host: Link
     measured_as: str = ""
+    units: int = 0
     fits: tuple[Fit, ...] = ()
 
     def __post_init__(self) -> None:
@@ -96,6 +99,7 @@ class DeviceSpec:
                 self.intra_host,
                 self.inter_host,
                 self.measured_as,
+                self.units,
                 self.fits,
             ),
         )

@@ -9,11 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 from stablehlo_alpa.cluster.device import DeviceSpec, Fit, Link
+from stablehlo_alpa.cluster.overlap import Overlap
 from stablehlo_alpa.cluster.presets import PRESETS, preset_for
 from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
 from stablehlo_alpa.errors import MeshError
 
-_KEYS = {"device", "hosts", "devices_per_host", "hosts_per_rack", "links", "torus", "fits"}
+_KEYS = {
+    *("device", "hosts", "devices_per_host", "hosts_per_rack"),
+    *("links", "torus", "overlap", "fits"),
+}
+_OVERLAP = ("gradients", "parameters", "slowdown")
 
 # Tables of measured constants, and what a row of each has to say.
 _FITS = {
@@ -70,6 +75,17 @@ def _cluster(table: Mapping[str, Any]) -> ClusterSpec:
         network=_link(links, "network"),
         hosts_per_rack=_number(table, "hosts_per_rack", int, 1),
         torus=None if torus is None else _torus(torus),
+        overlap=_overlap(table["overlap"]) if "overlap" in table else None,
+    )
+
+
+def _overlap(table: Mapping[str, Any]) -> Overlap:
+    unknown = sorted(set(table) - set(_OVERLAP))
+    if unknown:
+        raise MeshError(f"overlap has unknown keys {unknown}, known are {list(_OVERLAP)}")
+    usual = Overlap()
+    return Overlap(
+        *(_number(table, key, float, getattr(usual, key), "overlap.") for key in _OVERLAP)
     )
 
 
@@ -95,6 +111,7 @@ def _device(table: Mapping[str, Any]) -> DeviceSpec:
         intra_host=_link(table.get("links", {}), "host") or unlinked,
         inter_host=_link(table.get("links", {}), "network") or unlinked,
         measured_as=str(given.get("measured_as", "")),
+        units=_number(given, "units", int, 0),
     )
 
 
@@ -147,11 +164,15 @@ def format_cluster(cluster: ClusterSpec) -> str:
     for level, link in (("host", cluster.device_link), ("network", cluster.host_network)):
         lines += ["", f"[links.{level}]", f"latency_s = {link.alpha_s!r}"]
         lines += [f"bandwidth = {link.bandwidth!r}"]
+    if cluster.overlap is not None:
+        lines += ["", "[overlap]"]
+        lines += [f"{key} = {float(getattr(cluster.overlap, key))!r}" for key in _OVERLAP]
     if not is_preset:
         lines += ["", "[device]", f"name = {json.dumps(device.name)}"]
         lines += [f"memory_bytes = {float(device.memory_bytes)!r}"]
         lines += [f"memory_bandwidth = {float(device.memory_bandwidth)!r}"]
-        lines += [f"measured_as = {json.dumps(device.measured_as)}", "", "[device.flops]"]
+        lines += [f"measured_as = {json.dumps(device.measured_as)}", f"units = {device.units}"]
+        lines += ["", "[device.flops]"]
         lines += [f"{json.dumps(key)} = {float(value)!r}" for key, value in device.flops.items()]
     for fit in device.fits:
         lines += ["", f"[[fits.{fit.table}]]"]

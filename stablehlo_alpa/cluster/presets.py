@@ -12,6 +12,9 @@ from stablehlo_alpa.errors import MeshError
 
 GIB = 2**30
 
+# Multiprocessors: NVIDIA's architecture papers of Volta (80), Ampere (108), Hopper (SXM5: 132) and
+# Blackwell (148; those of a GB200 and a GB300 are taken to be as many).
+
 # NVIDIA V100 datasheet (SXM2): 7.8 / 15.7 / 125 TFLOP/s (f64 / f32 / f16 tensor cores), 900 GB/s,
 # NVLink 300 GB/s both directions together. bf16 has no unit on Volta: f32 rate.
 # EC2 p3.16xlarge (AWS instance page, and section 8 of the Alpa paper): 8 devices, 25 Gbit/s.
@@ -25,6 +28,7 @@ _V100 = DeviceSpec(
     intra_host=Link(10e-6, 150e9),
     inter_host=Link(30e-6, 25e9 / 8),
     measured_as="V100",
+    units=80,
 )
 
 # NVIDIA A100 datasheet (SXM4): f64 9.7, f32 19.5, TF32 156, bf16/f16 312, int8 624 TFLOP/s dense;
@@ -47,6 +51,7 @@ _A100_40 = DeviceSpec(
     intra_host=Link(10e-6, 300e9),
     inter_host=Link(30e-6, 400e9 / 8),
     measured_as="A100",
+    units=108,
 )
 _A100_80 = DeviceSpec(
     name="a100-80gb",
@@ -56,6 +61,7 @@ _A100_80 = DeviceSpec(
     intra_host=Link(10e-6, 300e9),
     inter_host=Link(30e-6, 400e9 / 8),
     measured_as="A100",
+    units=108,
 )
 
 # NVIDIA H100 datasheet (SXM5; its figures "with sparsity" halved): f64 34, f32 67, TF32 494.5,
@@ -79,6 +85,7 @@ _H100 = DeviceSpec(
     intra_host=Link(10e-6, 450e9),
     inter_host=Link(30e-6, 3200e9 / 8),
     measured_as="H100",
+    units=132,
 )
 _H200 = DeviceSpec(
     name="h200-141gb",
@@ -88,6 +95,7 @@ _H200 = DeviceSpec(
     intra_host=Link(10e-6, 450e9),
     inter_host=Link(30e-6, 3200e9 / 8),
     measured_as="H100",
+    units=132,
 )
 
 # NVIDIA HGX B200 datasheet, per device: f64 37, f32 75, TF32 1100, bf16/f16 2250, f8/int8 4500
@@ -111,6 +119,7 @@ _B200 = DeviceSpec(
     intra_host=Link(10e-6, 900e9),
     inter_host=Link(30e-6, 3200e9 / 8),
     measured_as="B200",
+    units=148,
 )
 _GB200 = DeviceSpec(
     name="gb200-186gb",
@@ -128,6 +137,7 @@ _GB200 = DeviceSpec(
     intra_host=Link(10e-6, 900e9),
     inter_host=Link(30e-6, 1600e9 / 8),
     measured_as="GB200",
+    units=148,
 )
 _GB300 = replace(
     _GB200,

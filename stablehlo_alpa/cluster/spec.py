@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stablehlo_alpa.cluster.device import DeviceSpec, Link
 from stablehlo_alpa.cluster.mesh import AXIS_NAMES, LogicalMesh, check_sizes
+from stablehlo_alpa.cluster.overlap import Overlap
 from stablehlo_alpa.errors import MeshError
 
 
@@ -64,6 +65,7 @@ class ClusterSpec:
         network: of a whole host to the other hosts, shared by its devices; by default likewise.
         hosts_per_rack: hosts whose devices are linked as those of one host are (NVL72: 18).
         torus: the grid of its devices, where they are linked in one.
+        overlap: what of the communication runs beside computation; None for nothing.
 
     Example:
         >>> ClusterSpec.preset("p4d.24xlarge:4")
@@ -77,6 +79,7 @@ class ClusterSpec:
     network: Link | None = None
     hosts_per_rack: int = 1
     torus: Torus | None = None
+    overlap: Overlap | None = None
 
     def __post_init__(self) -> None:
         check_sizes("cluster", (self.num_hosts, self.devices_per_host))

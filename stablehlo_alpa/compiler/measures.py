@@ -20,18 +20,20 @@ class Traffic:
         axes: int[C] mask of mesh axes, bit i is axis i.
         bytes: float64[C] payload of one run, per device.
         count: float64[C] runs per run of the module.
+        beside: int[C] the `cost.kinds.Beside` of each.
     """
 
     kind: npt.NDArray[np.int64]
     axes: npt.NDArray[np.int64]
     bytes: npt.NDArray[np.float64]
     count: npt.NDArray[np.float64]
+    beside: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, planned: str) -> Traffic:
         """That of a module with shardings and reshards."""
         found = _core.communication(planned)
-        return cls(found["kind"], found["axes"], found["bytes"], found["count"])
+        return cls(found["kind"], found["axes"], found["bytes"], found["count"], found["beside"])
 
 
 @dataclass(frozen=True)
@@ -61,20 +63,36 @@ class Live:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What the operators of a per-device module do.
+    """What the operators of a per-device module do, all their runs together.
 
     Attributes:
+        ops: N names.
+        runs: float64[N] how often each runs.
+        shape: float64[N, 4] batch, m, n, k of a product; zeros of other operators.
         flops: float64[N] per operator.
         bytes: float64[N] read and written.
-        dtypes: of its elements, as `tensor_types` has them.
+        kernels: float64[N] kernels that are launched for it.
+        dtypes: of its elements, as `tensor_types` has them; empty of what has no FLOPs.
     """
 
+    ops: tuple[str, ...]
+    runs: npt.NDArray[np.float64]
+    shape: npt.NDArray[np.float64]
     flops: npt.NDArray[np.float64]
     bytes: npt.NDArray[np.float64]
+    kernels: npt.NDArray[np.float64]
     dtypes: tuple[str, ...]
 
     @classmethod
     def of(cls, local: str) -> Work:
         """That of a per-device module."""
         found = _core.work(local)
-        return cls(found["flops"], found["bytes"], tuple(found["dtype"]))
+        return cls(
+            tuple(found["op"]),
+            found["runs"],
+            found["shape"].reshape(-1, 4),
+            found["flops"],
+            found["bytes"],
+            found["kernels"],
+            tuple(found["dtype"]),
+        )

@@ -1,8 +1,8 @@
 """Volumes in, seconds out: the strategy graph and the cost model that prices it."""
 
-from stablehlo_alpa.cost.collective import collective_seconds, group_seconds
+from stablehlo_alpa.cost.collective import added_seconds, collective_seconds, group_seconds
 from stablehlo_alpa.cost.kinds import CollectiveKind
-from stablehlo_alpa.cost.operators import operator_seconds, work_seconds
+from stablehlo_alpa.cost.operators import Products, operator_seconds
 from stablehlo_alpa.cost.pricing import PricedGraph, Volume, price, volumes
 from stablehlo_alpa.cost.product import product_seconds, shaped_product_seconds
 from stablehlo_alpa.cost.strategy_graph import HANDED_ON, UNSPLIT, StrategyGraph
@@ -17,8 +17,10 @@ __all__ = [
     "UNSPLIT",
     "CollectiveKind",
     "PricedGraph",
+    "Products",
     "StrategyGraph",
     "Volume",
+    "added_seconds",
     "collective_seconds",
     "group_seconds",
     "link_seconds",
@@ -29,5 +31,4 @@ __all__ = [
     "shaped_product_seconds",
     "transfer_seconds",
     "volumes",
-    "work_seconds",
 ]

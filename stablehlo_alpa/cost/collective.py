@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, Group, LogicalMesh
-from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray
+from stablehlo_alpa.cost.fits import is_measured
+from stablehlo_alpa.cost.kinds import Beside, CollectiveKind, FloatArray
 from stablehlo_alpa.cost.links import linked_seconds
 from stablehlo_alpa.cost.network import network_seconds
 from stablehlo_alpa.cost.torus import torus_seconds
@@ -64,6 +65,45 @@ def collective_seconds(
         for mask in np.unique(axes[is_kind]).tolist():
             rows = is_kind & (axes == mask)
             seconds[rows] = group_seconds(which, mesh.groups[mask], payload[rows], mesh.cluster)
+    return seconds
+
+
+COMBINED_BYTES = 30 * 2**20
+"""Payload up to which XLA for GPU puts collectives of a kind together that do not wait for each
+other: its default, `kDefaultAllReduceCombineThreshold` in `xla/service/collective_utils.h`."""
+
+
+def added_seconds(
+    kind: npt.ArrayLike,
+    axes: npt.ArrayLike,
+    payload_bytes: npt.ArrayLike,
+    beside: npt.NDArray[np.int64],
+    mesh: LogicalMesh,
+    device: DeviceSpec,
+) -> FloatArray:
+    """Seconds that collectives add to a step.
+
+    What may run beside computation does so by the overlap of the cluster. On devices that were
+    measured, small reductions of gradients are shares of one of `COMBINED_BYTES`; gathers of
+    parameters are not, which are needed one after the other.
+
+    Args:
+        kind: int[T], values of `CollectiveKind`.
+        axes: int[T], bit i set when mesh axis i takes part.
+        payload_bytes: float64[T], bytes per device.
+        beside: int64[T] `Beside` of each.
+        mesh: the mesh whose axes are meant.
+        device: one of its devices.
+    """
+    payload = np.atleast_1d(np.asarray(payload_bytes, np.float64))
+    is_combined = (beside == Beside.GRADIENTS) & (payload > 0) & is_measured(device)
+    sent = np.where(is_combined, np.maximum(payload, COMBINED_BYTES), payload)
+    seconds = collective_seconds(kind, axes, sent, mesh, device)
+    seconds[is_combined] *= payload[is_combined] / sent[is_combined]
+    overlap = mesh.cluster.overlap
+    if overlap is not None:
+        seconds[beside == Beside.GRADIENTS] *= overlap.added(overlap.gradients)
+        seconds[beside == Beside.PARAMETERS] *= overlap.added(overlap.parameters)
     return seconds
 
 

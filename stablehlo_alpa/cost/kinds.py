@@ -21,6 +21,14 @@ class CollectiveKind(IntEnum):
     LOCAL = 5
 
 
+class Beside(IntEnum):
+    """What a collective may run beside, numbered as the compiler numbers it."""
+
+    NOTHING = 0
+    GRADIENTS = 1
+    PARAMETERS = 2
+
+
 def ring_share(kind: CollectiveKind, size: int) -> float:
     """Share of its payload that a device sends, by the algorithms that send least.
 

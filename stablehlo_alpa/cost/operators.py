@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -11,26 +12,46 @@ import numpy.typing as npt
 from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import FloatArray
-from stablehlo_alpa.cost.product import PRODUCTS, product_seconds, roofline_of
+from stablehlo_alpa.cost.product import PRODUCTS, product_seconds, shaped_product_seconds
 
-# Share of the memory bandwidth that operators with an access of their own reach.
-# Sort: 29.4e9 keys of 32 bits a second on an A100 of 1555 GB/s (Adinets, Merrill, "Onesweep",
-# 2022), 0.15 of what reading and writing the keys once would reach. Gather, scatter: a part of each
-# memory sector is used (heuristic). Random bits: a counter-based generator (Salmon et al.,
-# "Parallel random numbers: as easy as 1, 2, 3", SC'11) computes some ten integer operations for a
-# byte, about as long as the byte takes to be written (heuristic).
+STREAMED = 0.9
+"""Share of the memory bandwidth of what reads and writes tensors from end to end."""
+
+KERNEL_S = 1.2e-6
+"""Seconds of the smallest kernel."""
+
+# Shares of operators with an access of their own. All were measured on one H100, by the kernels
+# that XLA makes of them (benchmarks/measured/operators.csv; benchmarks/prices.py says how far they
+# are off), and are taken for other devices as well, of which nothing is known; random bits are
+# those of the generator of the device. Scatters that add up in 16 bits compare and swap.
 SHARES: Mapping[str, float] = MappingProxyType(
     {
-        "stablehlo.sort": 0.15,
-        "chlo.top_k": 0.15,
-        "stablehlo.gather": 0.5,
-        "stablehlo.dynamic_gather": 0.5,
-        "stablehlo.scatter": 0.5,
-        "stablehlo.select_and_scatter": 0.5,
-        "stablehlo.rng": 0.5,
-        "stablehlo.rng_bit_generator": 0.5,
+        "stablehlo.sort": 0.05,
+        "chlo.top_k": 0.03,
+        "stablehlo.scatter": 0.8,
+        "stablehlo.rng": 0.3,
+        "stablehlo.rng_bit_generator": 0.3,
     }
 )
+NARROW_SCATTER = 0.09
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The products among T operators, or strategies of them.
+
+    Attributes:
+        rows: int64[R] which they are.
+        shape: float64[R, 4] batch, m, n, k on one device.
+        runs: float64[R] how often each runs.
+        bytes: float64[R] read and written by the product itself in all its runs; the rest of a
+            strategy's bytes are those of operators that follow it.
+    """
+
+    rows: npt.NDArray[np.int64]
+    shape: FloatArray
+    runs: FloatArray
+    bytes: FloatArray
 
 
 def operator_seconds(
@@ -40,52 +61,66 @@ def operator_seconds(
     flops: FloatArray,
     num_bytes: FloatArray,
     device: DeviceSpec,
+    products: Products | None = None,
+    kernels: FloatArray | None = None,
 ) -> FloatArray:
     """Seconds of the strategies of N operators.
 
-    Products by `cost.product`; of everything else
-    ``max(FLOPs / rate, bytes / (share * memory bandwidth))``. A device that was not measured takes
-    its figures at their word: all shares are one.
+    Products by `cost.product`, and behind them what follows; of everything else
+    ``kernels * KERNEL_S + max(FLOPs / rate, bytes / (share * memory bandwidth))``. A device that
+    was not measured takes its figures at their word: all shares are one, kernels cost nothing.
 
     Args:
         ops: N names of operators.
-        dtypes: N element types.
+        dtypes: N element types, empty of what has no FLOPs.
         counts: int64[N] strategies of each.
         flops: float64[S] of each strategy.
         num_bytes: float64[S] likewise.
         device: what computes.
+        products: shapes of the products among the strategies; None where they are not known:
+            products are priced by their volumes then.
+        kernels: float64[N] launched for each, those of products included; None where that is not
+            known.
 
     Returns:
         float64[S].
     """
-    known = SHARES if is_measured(device) else {}
-    shares = np.array([known.get(op, 1.0) for op in ops])
+    known = is_measured(device)
+    streamed = STREAMED if known else 1.0
+    shares = np.array(
+        [_share(op, dtype) if known else 1.0 for op, dtype in zip(ops, dtypes, strict=True)]
+    )
     rates = np.array([device.rate(dtype) for dtype in dtypes])
     seconds: FloatArray = np.maximum(
         flops / np.repeat(rates, counts),
         num_bytes / (np.repeat(shares, counts) * device.memory_bandwidth),
     )
-    names = np.array(
-        [dtype if op in PRODUCTS else "" for op, dtype in zip(ops, dtypes, strict=True)]
-    )
-    for dtype in set(names.tolist()) - {""}:
-        rows = np.repeat(names == dtype, counts)
+    if kernels is not None and known:
+        seconds += KERNEL_S * np.repeat(kernels, counts)
+    kinds = np.array(dtypes)
+    if products is not None:
+        kinds = np.repeat(kinds, counts)[products.rows]
+        behind = num_bytes[products.rows] - products.bytes
+        for dtype in set(kinds.tolist()):
+            own = kinds == dtype
+            runs = products.runs[own]
+            each = shaped_product_seconds(
+                products.shape[own], products.bytes[own] / runs, dtype, device
+            )
+            follow = behind[own] / (streamed * device.memory_bandwidth)
+            seconds[products.rows[own]] = runs * each + follow
+            if kernels is not None and known:
+                beside = np.repeat(kernels, counts)[products.rows[own]] - runs
+                seconds[products.rows[own]] += KERNEL_S * np.maximum(beside, 0)
+        return seconds
+    kinds[[op not in PRODUCTS for op in ops]] = ""
+    for dtype in set(kinds.tolist()) - {""}:
+        rows = np.repeat(kinds == dtype, counts)
         seconds[rows] = product_seconds(flops[rows], num_bytes[rows], dtype, device)
     return seconds
 
 
-def work_seconds(
-    dtypes: Sequence[str], flops: FloatArray, num_bytes: FloatArray, device: DeviceSpec
-) -> FloatArray:
-    """Seconds of N operators of which only the volumes are known: at the efficiency of products.
-
-    What has FLOPs and is no product reads more than it computes, so that it does not matter.
-
-    Args:
-        dtypes: element types, empty of what has no FLOPs.
-        flops: float64[N].
-        num_bytes: float64[N].
-        device: what computes.
-    """
-    rates = np.array([roofline_of(one, device).efficiency * device.rate(one) for one in dtypes])
-    return np.maximum(flops / rates, num_bytes / device.memory_bandwidth)
+def _share(op: str, dtype: str) -> float:
+    if op == "stablehlo.scatter" and dtype in ("bf16", "f16"):
+        return NARROW_SCATTER
+    return SHARES.get(op, STREAMED)

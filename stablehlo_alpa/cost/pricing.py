@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
-from stablehlo_alpa.cost.collective import collective_seconds
-from stablehlo_alpa.cost.kinds import CollectiveKind
-from stablehlo_alpa.cost.operators import operator_seconds
+from stablehlo_alpa.cost.collective import added_seconds
+from stablehlo_alpa.cost.kinds import Beside, CollectiveKind
+from stablehlo_alpa.cost.operators import Products, operator_seconds
 from stablehlo_alpa.cost.strategy_graph import Float, StrategyGraph
 from stablehlo_alpa.errors import MeshError
 
@@ -21,7 +21,7 @@ class PricedGraph:
 
     Attributes:
         graph: the graph priced.
-        plan_s: float64[P] seconds of each reshard plan.
+        plan_s: float64[P] seconds of each reshard plan that nothing runs beside.
         compute_s: float64[S] computing seconds of each strategy.
         communication_s: float64[S] seconds of each strategy's own collectives.
         edges: (u, v) with u < v -> float64[strategies of u, strategies of v] resharding seconds,
@@ -46,6 +46,15 @@ class PricedGraph:
         return float(self.compute_s[rows].sum()), float(self.communication_s[rows].sum()), reshard
 
 
+def products_of(graph: StrategyGraph) -> Products | None:
+    """The strategies of a graph's products; None where it does not know their shapes."""
+    if not graph.product_runs.size:
+        return None
+    rows = graph.product_rows
+    runs = np.repeat(graph.product_runs, graph.num_strategies)[rows]
+    return Products(rows, graph.product_shape, runs, graph.product_bytes)
+
+
 def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> PricedGraph:
     """Turns the volumes of a graph into seconds.
 
@@ -61,13 +70,7 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
             f"strategy graph was made for mesh {tuple(graph.mesh_shape.tolist())}, "
             f"asked to price it on {mesh.shape}"
         )
-    steps = collective_seconds(graph.step_kind, graph.step_axes, graph.step_bytes, mesh, device)
-    running = np.concatenate([[0.0], np.cumsum(steps)])
-    plan_s = np.diff(running[graph.plan_offset])
-    # Plans have few steps: summing each alone keeps equal plans equal to the last bit.
-    for p in np.flatnonzero(np.diff(graph.plan_offset)):
-        plan_s[p] = steps[graph.plan_offset[p] : graph.plan_offset[p + 1]].sum()
-
+    plan_s = {beside: plan_seconds(graph, beside, mesh, device) for beside in _besides(graph)}
     compute = operator_seconds(
         graph.node_op,
         graph.node_dtype,
@@ -75,11 +78,14 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
         graph.strategy_flops,
         graph.strategy_bytes,
         device,
+        products_of(graph),
+        graph.node_kernels if graph.node_kernels.size else None,
     )
     communication = np.zeros(len(compute))
     for i, node in enumerate(graph.unary_node):
         plans = graph.unary_plan[graph.unary_offset[i] : graph.unary_offset[i + 1]]
-        communication[graph.span(node)] += graph.unary_weight[i] * plan_s[plans]
+        seconds = plan_s[_beside(graph.unary_beside, i)]
+        communication[graph.span(node)] += graph.unary_weight[i] * seconds[plans]
 
     edges: dict[tuple[int, int], Float] = {}
     counts = graph.num_strategies
@@ -87,11 +93,42 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
         zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True)
     ):
         plans = graph.edge_plan[graph.edge_offset[i] : graph.edge_offset[i + 1]]
-        matrix = graph.edge_weight[i] * plan_s[plans].reshape(counts[src], counts[dst])
+        seconds = plan_s[_beside(graph.edge_beside, i)]
+        matrix = graph.edge_weight[i] * seconds[plans].reshape(counts[src], counts[dst])
         key = (src, dst) if src < dst else (dst, src)
         matrix = matrix if src < dst else matrix.T
         edges[key] = edges[key] + matrix if key in edges else matrix
-    return PricedGraph(graph, plan_s, compute, communication, edges)
+    return PricedGraph(graph, plan_s[Beside.NOTHING], compute, communication, edges)
+
+
+def plan_seconds(
+    graph: StrategyGraph, beside: Beside, mesh: LogicalMesh, device: DeviceSpec
+) -> Float:
+    """float64[P] seconds of each reshard plan of values of a kind."""
+    steps = added_seconds(
+        graph.step_kind,
+        graph.step_axes,
+        graph.step_bytes,
+        np.full(len(graph.step_kind), int(beside)),
+        mesh,
+        device,
+    )
+    plan_s: Float = np.zeros(len(graph.plan_offset) - 1)
+    moving = np.flatnonzero(np.diff(graph.plan_offset))
+    if moving.size:
+        # Each plan is summed alone: equal plans stay equal to the last bit.
+        plan_s[moving] = np.add.reduceat(steps, graph.plan_offset[moving])
+    return plan_s
+
+
+def _besides(graph: StrategyGraph) -> set[Beside]:
+    found = np.concatenate([graph.unary_beside, graph.edge_beside, [Beside.NOTHING]])
+    return set(map(Beside, np.unique(found).tolist()))
+
+
+def _beside(given: npt.NDArray[np.int64], at: int) -> Beside:
+    """Of an edge or a term; graphs that do not say it have none that runs beside anything."""
+    return Beside(int(given[at])) if given.size else Beside.NOTHING
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ class StrategyGraph:
         unary_node, unary_weight, unary_offset, unary_plan: communication of a strategy itself.
         edge_src, edge_dst, edge_weight, edge_offset, edge_plan: resharding between two nodes,
             plans row-major [strategies of src, strategies of dst].
+        unary_beside, edge_beside: of each the `cost.kinds.Beside`.
         value_node, value_start, value_end, value_name, value_offset, value_bytes: tensors, live
             on the program points ``start..end`` inclusive, with bytes per strategy of the node.
         num_points: program points.
@@ -54,6 +55,12 @@ class StrategyGraph:
         strategy_class: int64[S, K] the class of dimensions (those that operators keep together)
             that each axis splits, or what stands for none.
         node_is_product: bool[N] whether it multiplies and sums up.
+        node_kernels: float64[N] kernels that it launches per step.
+        product_runs: float64[N] how often a product runs per step, 0 of other nodes.
+        product_shape: float64[R, 4] batch, m, n, k on one device, of the strategies of products,
+            which have R in all.
+        product_bytes: float64[R] bytes that they move themselves, without operators that follow.
+        node_classes: of each node the classes of the dimensions that its leader has.
         input_classes, output_classes: per dimension its class.
     """
 
@@ -98,6 +105,13 @@ class StrategyGraph:
     remarks: tuple[str, ...] = ()
     strategy_class: Int = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     node_is_product: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
+    unary_beside: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    edge_beside: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    node_kernels: Float = field(default_factory=lambda: np.zeros(0))
+    product_runs: Float = field(default_factory=lambda: np.zeros(0))
+    product_shape: Float = field(default_factory=lambda: np.zeros((0, 4)))
+    product_bytes: Float = field(default_factory=lambda: np.zeros(0))
+    node_classes: tuple[tuple[int, ...], ...] = ()
     input_classes: tuple[tuple[int, ...], ...] = ()
     output_classes: tuple[tuple[int, ...], ...] = ()
 
@@ -118,7 +132,7 @@ class StrategyGraph:
         data["num_points"] = int(arrays["num_points"])
         data["num_forward_points"] = int(arrays.get("num_forward_points", 0))
         data["allowed"] = np.ones(len(data["strategy_label"]), np.bool_)
-        for key in ("input_node", "input_alias", "output_node"):
+        for key in ("input_node", "input_alias", "output_node", "unary_beside", "edge_beside"):
             data[key] = np.array(arrays.get(key, []), np.int64).reshape(-1)
         data["input_is_parameter"] = np.array(
             arrays.get("input_is_parameter", []), np.bool_
@@ -126,12 +140,20 @@ class StrategyGraph:
         for key in ("input_specs", "input_name", "output_specs", "remarks"):
             data[key] = tuple(arrays.get(key, ()))
         data["node_is_product"] = np.array(arrays.get("node_is_product", []), np.bool_)
+        for key in ("node_kernels", "product_runs", "product_bytes"):
+            data[key] = np.array(arrays.get(key, []), np.float64).reshape(-1)
+        data["product_shape"] = np.array(arrays.get("product_shape", []), np.float64).reshape(-1, 4)
         data["strategy_class"] = np.array(arrays.get("strategy_class", []), np.int64)
-        for side in ("input", "output"):
+        for side in ("node", "input", "output"):
             data[f"{side}_classes"] = _parts(arrays, f"{side}_class")
         graph = cls(**data)
         graph._check()
         return graph
+
+    @property
+    def product_rows(self) -> Int:
+        """int64[R] strategies of products."""
+        return np.flatnonzero(np.repeat(self.product_runs > 0, self.num_strategies))
 
     @property
     def num_nodes(self) -> int:
@@ -217,6 +239,9 @@ class StrategyGraph:
         if len(set(self.node_name)) != n:
             raise ShardingError("strategy graph: node_name must be unique")
         same(s, "strategy_flops", "strategy_bytes", "allowed")
+        if self.product_runs.size:
+            same(n, "product_runs")
+            same(len(self.product_rows), "product_shape", "product_bytes")
         steps, plans = len(self.step_kind), len(self.plan_offset) - 1
         same(steps, "step_axes", "step_bytes")
         monotone("plan_offset", steps)

@@ -36,7 +36,7 @@ def confined(
         span = graph.span(node)
         rows, flops = graph.strategy_class[span], graph.strategy_flops[span]
         has_flops = bool(flops.size and flops.max() > 0)
-        works_on_examples = bool(np.isin(rows, list(batch)).any())
+        works_on_examples = not batch.isdisjoint(graph.node_classes[node])
         limits = (own if graph.node_is_product[node] else light) if works_on_examples else idle
         mask = _keeps(rows, limits)
         for axis in range(len(axes)):

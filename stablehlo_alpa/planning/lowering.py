@@ -19,7 +19,7 @@ from stablehlo_alpa.compiler import (
     run_passes,
     submodules,
 )
-from stablehlo_alpa.cost import Volume, collective_seconds, work_seconds
+from stablehlo_alpa.cost import Products, Volume, added_seconds, operator_seconds
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.planning.mesh_search import Candidate
 from stablehlo_alpa.planning.stage import (
@@ -174,14 +174,20 @@ def _apply(candidate: Candidate) -> tuple[str, list[str]]:
 def compute_seconds(local: str, device: DeviceSpec) -> float:
     """Seconds of a per-device program's operators."""
     work = Work.of(local)
-    return float(work_seconds(work.dtypes, work.flops, work.bytes, device).sum())
+    rows = np.flatnonzero(work.shape[:, 0])
+    products = Products(rows, work.shape[rows], work.runs[rows], work.bytes[rows])
+    ones = np.ones(len(work.ops), np.int64)
+    each = operator_seconds(
+        work.ops, work.dtypes, ones, work.flops, work.bytes, device, products, work.kernels
+    )
+    return float(each.sum())
 
 
 def communication_seconds(planned: str, mesh: LogicalMesh, device: DeviceSpec) -> float:
     """Seconds of the collectives of a planned program."""
     moved = Traffic.of(planned)
     count = np.maximum(moved.count, 1e-30)
-    each = collective_seconds(moved.kind, moved.axes, moved.bytes, mesh, device)
+    each = added_seconds(moved.kind, moved.axes, moved.bytes, moved.beside, mesh, device)
     return float((each * count).sum())
 
 

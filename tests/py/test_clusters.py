@@ -296,7 +296,7 @@ def test_products_have_a_launch_and_an_efficiency() -> None:
     ops = ("stablehlo.dot_general", "stablehlo.reduce")
     one = np.ones(2)
     small = operator_seconds(ops, ("bf16",) * 2, np.ones(2, int), one, one, device)
-    assert small[0] > 5e-6 > small[1]
+    assert small[0] > 2e-6 > small[1]
     size = 2 * 8192.0**3
     large = product_seconds(np.array([size]), np.array([6 * 8192.0**2]), "bf16", device)[0]
     assert 0.7 < size / large / device.rate("bf16") < 0.85

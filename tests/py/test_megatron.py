@@ -189,6 +189,39 @@ def test_along_the_sequence_they_are_reduce_scatters_and_all_gathers() -> None:
     assert 4 <= added["all_gather"] <= 8
 
 
+def test_the_sequence_is_split_without_an_axis_of_the_batch() -> None:
+    """With data=1 no strategy splits the batch, and operators work on it all the same."""
+    options = {"tensor": 8, "sequence_parallel": True, "device": "h100-80gb"}
+    added = per_layer("tensor", lambda n: wide_gpt(n, heads=8), **options)
+    assert added["reduce_scatter"] == 4
+    assert "all_reduce" not in added
+
+
+def tied(params: Any, tokens: Any) -> Any:
+    """A step whose table is looked up and multiplied with, in bf16; layers are recomputed."""
+
+    def loss(params: Any) -> Any:
+        half = jax.tree.map(lambda p: p.astype(jnp.bfloat16), params)
+        x = half["table"][tokens]
+        for up, down in zip(half["up"], half["down"], strict=True):
+            x = x + jax.nn.gelu(x @ up) @ down
+        logits = jax.nn.log_softmax((x @ half["table"].T).astype(jnp.float32))
+        return -jnp.take_along_axis(logits, tokens[..., None], -1).mean()
+
+    value, slopes = sa.value_and_grad(loss)(params)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, slopes), value
+
+
+def test_the_gradient_of_a_table_is_split_as_the_table() -> None:
+    sizes = {"table": (16384, 64), "up": (64, 256), "down": (256, 64)}
+    params = {k: jax.ShapeDtypeStruct(v, "float32") for k, v in sizes.items()}
+    params = {k: v if k == "table" else [v] * 2 for k, v in params.items()}
+    method = sa.MegatronParallel(tensor=8, recompute="full")
+    step = sa.parallelize(tied, method=method, donate_argnums=0, cluster="dgx-a100:1")
+    plan = step.plan(params, jax.ShapeDtypeStruct((8, 64), "int32"))
+    assert "all_gather" not in collectives(plan, "tensor", 2**12)
+
+
 def test_zero_1_splits_moments_and_scatters_gradients() -> None:
     case = gpt.make(dropout=0.0, layers=1)
     plain = planned(case, tensor=2, device="h100-80gb")
@@ -230,8 +263,9 @@ def test_the_search_is_no_slower_on_the_same_mesh() -> None:
         (lambda: llama.make(layers=1), {"tensor": 4, "sequence_parallel": True}),
         (lambda: vit.make(), {"tensor": 2, "zero_1": True}),
         (lambda: moe.make(layers=1), {"tensor": 2, "micro_batch": 1}),
+        (lambda: gpt.make(layers=1, heads=8), {"tensor": 8, "sequence_parallel": True}),
     ],
-    ids=["gpt", "gpt_odd", "llama", "vit", "moe"],
+    ids=["gpt", "gpt_odd", "llama", "vit", "moe", "gpt_sequence"],
 )
 def test_results_equal_jit(make: Any, options: Any) -> None:
     case = make()

@@ -1,0 +1,235 @@
+"""What per-device programs do: shapes of products, slices in loops, kernels, and what may wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+pytest.importorskip("stablehlo_alpa._core")
+
+import stablehlo_alpa as sa
+from stablehlo_alpa.cluster import Overlap, preset_for
+from stablehlo_alpa.compiler import Traffic, Work
+from stablehlo_alpa.cost import (
+    CollectiveKind,
+    Products,
+    added_seconds,
+    collective_seconds,
+    operator_seconds,
+    product_seconds,
+    shaped_product_seconds,
+)
+from stablehlo_alpa.cost.kinds import Beside
+
+
+def shape(*sizes: int) -> Any:
+    return jax.ShapeDtypeStruct(sizes, "float32")
+
+
+def planned(fun: Any, *args: Any, **options: Any) -> Any:
+    cluster = options.pop("cluster", "dgx-a100:1")
+    method = sa.ShardParallel(**options)
+    return sa.parallelize(fun, method=method, cluster=cluster).plan(*args)
+
+
+def work_of(fun: Any, *args: Any) -> Work:
+    """Of a program that nothing splits."""
+    plan = planned(fun, *args, cluster=sa.ClusterSpec(preset_for("a100"), 1, 1))
+    return Work.of(plan.module_text())
+
+
+def products_of(work: Work) -> list[tuple[list[int], float]]:
+    rows = np.flatnonzero(work.shape[:, 0])
+    return [(work.shape[i].astype(int).tolist(), float(work.runs[i])) for i in rows]
+
+
+def test_shapes_of_products() -> None:
+    found = products_of(work_of(lambda x, w: x @ w, shape(48, 32), shape(32, 80)))
+    assert found == [([1, 48, 80, 32], 1.0)]
+    einsum = work_of(lambda x, w: jnp.einsum("bqad,bkad->baqk", x, w), *[shape(2, 16, 3, 8)] * 2)
+    assert products_of(einsum) == [([6, 16, 16, 8], 1.0)]
+
+
+def test_a_convolution_is_the_product_it_is_computed_as() -> None:
+    def convolved(x: Any, w: Any) -> Any:
+        numbers = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(x, w, (1, 1), "VALID", dimension_numbers=numbers)
+
+    work = work_of(convolved, shape(8, 16, 16, 32), shape(3, 3, 32, 64))
+    assert products_of(work) == [([1, 8 * 14 * 14, 64, 9 * 32], 1.0)]
+
+
+def test_products_of_loops_run_as_often() -> None:
+    def looped(x: Any, w: Any) -> Any:
+        return jax.lax.scan(lambda c, w: (jnp.tanh(c @ w), None), x, w)[0]
+
+    work = work_of(looped, shape(16, 32), shape(5, 32, 32))
+    assert products_of(work) == [([1, 16, 32, 32], 5.0)]
+
+
+def test_loops_read_slices_and_not_stacks() -> None:
+    def looped(x: Any, stack: Any) -> Any:
+        return jax.lax.scan(lambda c, part: (jnp.tanh(c * part + part), None), x, stack)[0]
+
+    one = 256 * 1024 * 4
+    for length in (4, 8):
+        work = work_of(looped, shape(256, 1024), shape(length, 256, 1024))
+        # Per iteration what is carried is read and written, and a slice is read.
+        assert 3 * length * one <= work.bytes.sum() <= 4.5 * length * one
+
+
+def test_strategies_know_the_shapes_of_local_products() -> None:
+    plan = planned(lambda x, w: x @ w, shape(512, 256), shape(256, 1024), mesh_shape=(2, 4))
+    stage = plan.stages[0]
+    graph, choice = stage.priced.graph, stage.solution.choice
+    (node,) = np.flatnonzero(graph.product_runs)
+    rows = graph.product_rows
+    assert graph.product_shape.prod(axis=1) * 2 == pytest.approx(graph.strategy_flops[rows])
+    chosen = graph.product_shape[int(choice[node])]
+    assert products_of(Work.of(plan.module_text()))[0][0] == chosen.astype(int).tolist()
+
+
+def test_what_follows_a_product_does_not_say_what_it_runs_in() -> None:
+    def step(x: Any, w: Any) -> Any:
+        return jnp.tanh((x @ w).astype(jnp.float32))
+
+    half = [jax.ShapeDtypeStruct((256, 256), "bfloat16")] * 2
+    graph = planned(step, *half, mesh_shape=(8,)).stages[0].priced.graph
+    assert graph.node_dtype[int(np.flatnonzero(graph.product_runs)[0])] == "bf16"
+
+
+def test_an_update_is_one_kernel_for_parameters_of_a_size() -> None:
+    def update(params: Any, slopes: Any) -> Any:
+        return jax.tree.map(lambda p, g: p - 0.1 * jnp.tanh(g), params, slopes)
+
+    trees = [{str(i): shape(64, 64) for i in range(5)} for _ in range(2)]
+    assert work_of(update, *trees).kernels.sum() == 1
+
+
+# Seconds.
+
+
+def test_a_product_of_runs_takes_as_many_times_as_long() -> None:
+    device = preset_for("h100")
+    sizes = np.array([[1.0, 256, 256, 256]])
+    moved = np.array([3 * 256 * 256 * 2.0])
+    (each,) = shaped_product_seconds(sizes, moved, "bf16", device)
+    products = Products(np.array([0]), sizes, np.array([7.0]), 7 * moved)
+    found = operator_seconds(
+        ["stablehlo.dot_general"],
+        ["bf16"],
+        np.ones(1, int),
+        7 * 2 * sizes.prod(axis=1),
+        7 * moved,
+        device,
+        products,
+        np.array([7.0]),
+    )
+    assert found[0] == pytest.approx(7 * each)
+
+
+def test_devices_that_were_not_measured_by_shapes_take_whole_waves() -> None:
+    device = preset_for("a100-80gb")
+    tile = 64
+    full = np.array([[1.0, tile * device.units, tile, 4096]])
+    more = full + np.array([0, tile, 0, 0])
+    nothing = np.zeros(1)
+    first, second = (
+        shaped_product_seconds(one, nothing, "bf16", device)[0] for one in (full, more)
+    )
+    launch = product_seconds(nothing, nothing, "bf16", device)[0]
+    assert second - launch == pytest.approx(2 * (first - launch))
+
+
+def test_products_that_memory_binds_are_no_faster_than_memory() -> None:
+    device = preset_for("h100")
+    scores = np.array([[128.0, 2048, 2048, 64]])
+    moved = np.array([128 * 2048 * 2048 * 2.0])
+    (seconds,) = shaped_product_seconds(scores, moved, "bf16", device)
+    assert seconds >= moved[0] / device.memory_bandwidth
+
+
+# What may run beside computation.
+
+
+def trained(params: Any, x: Any) -> Any:
+    def loss(params: Any) -> Any:
+        return jnp.mean(jnp.square(jnp.tanh(x @ params["up"]) @ params["down"]))
+
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params))
+
+
+ARGS = ({"up": shape(1024, 4096), "down": shape(4096, 1024)}, shape(32768, 1024))
+
+
+def beside(plan: Any) -> set[int]:
+    traffic = Traffic.of(plan.module_text("planned"))
+    return set(traffic.beside[traffic.bytes > 2**20].tolist())
+
+
+def planned_with(method: Any, overlap: Overlap | None, fun: Any = trained, args: Any = ARGS) -> Any:
+    cluster = sa.ClusterSpec(preset_for("a100-80gb"), 1, 8, overlap=overlap)
+    return sa.parallelize(fun, method=method, donate_argnums=0, cluster=cluster).plan(*args)
+
+
+def test_gradients_and_parameters_may_wait() -> None:
+    assert beside(planned_with(sa.DataParallel(), None)) == {Beside.GRADIENTS}
+    whole = {Beside.GRADIENTS, Beside.PARAMETERS}
+    assert beside(planned_with(sa.Zero3Parallel(), None)) == whole
+
+
+def test_activations_and_results_may_not_wait() -> None:
+    plan = planned_with(sa.MegatronParallel(tensor=8), None)
+    assert beside(plan) == {Beside.NOTHING}
+
+    def evaluate(params: Any, x: Any) -> Any:
+        return jnp.tanh(x @ params["up"]) @ params["down"]
+
+    assert beside(planned_with(sa.MegatronParallel(tensor=8), None, evaluate)) == {Beside.NOTHING}
+
+
+def test_overlap_takes_off_what_it_says() -> None:
+    overlap = Overlap(gradients=0.5, parameters=0.5, slowdown=1.25)
+    plain, hidden = (planned_with(sa.DataParallel(), one) for one in (None, overlap))
+    compute = plain.costs[0].compute_s
+    assert hidden.costs[0].compute_s == pytest.approx(compute)
+    # All that is sent may wait: half of it adds a fifth of its seconds, half of it all.
+    sent = plain.step_time_s - compute
+    assert hidden.step_time_s - compute == pytest.approx(0.6 * sent, rel=1e-2)
+
+
+def test_small_collectives_that_may_wait_are_sent_together() -> None:
+    mesh = sa.ClusterSpec.preset("dgx-a100:1").logical_mesh((8,))
+    device = mesh.cluster.device
+    few, many = np.full(1, 2.0**25), np.full(32, 2.0**20)
+    kind = CollectiveKind.ALL_REDUCE
+
+    def total(sizes: Any, what: Beside) -> float:
+        ones = np.ones(len(sizes), int)
+        kinds, axes = ones * int(kind), ones
+        return float(added_seconds(kinds, axes, sizes, ones * int(what), mesh, device).sum())
+
+    together = total(many, Beside.GRADIENTS)
+    assert together == pytest.approx(total(few, Beside.GRADIENTS), rel=0.1)
+    apart = float(
+        collective_seconds(np.full(32, int(kind)), np.ones(32, int), many, mesh, device).sum()
+    )
+    assert total(many, Beside.NOTHING) == apart > 2 * together
+
+
+def test_overlap_is_checked_and_written(tmp_path: Any) -> None:
+    with pytest.raises(sa.MeshError, match=r"overlap: gradients must be in \[0, 1\], got 2"):
+        Overlap(gradients=2)
+    with pytest.raises(sa.MeshError, match=r"overlap: slowdown must be >= 1, got 0.5"):
+        Overlap(slowdown=0.5)
+    cluster = sa.ClusterSpec(preset_for("a100-80gb"), 2, 8, overlap=Overlap(parameters=0.25))
+    cluster.write(tmp_path / "here.toml")
+    assert sa.ClusterSpec.read(tmp_path / "here.toml") == cluster
+    text = (tmp_path / "here.toml").read_text().replace("slowdown", "speedup")
+    (tmp_path / "bad.toml").write_text(text)
+    with pytest.raises(sa.MeshError, match=r"overlap has unknown keys \['speedup'\]"):
+        sa.ClusterSpec.read(tmp_path / "bad.toml")
