@@ -54,6 +54,8 @@ class StrategyGraph:
         strategy_class: int64[S, K] the class of dimensions (those that operators keep together)
             that each axis splits, or what stands for none.
         node_is_product: bool[N] whether it multiplies and sums up.
+        accumulator_node, accumulator_bytes: what is summed up over the micro-batches of a step,
+            the bytes per strategy of each one's node, one after the other.
         input_classes, output_classes: per dimension its class.
     """
 
@@ -98,6 +100,8 @@ class StrategyGraph:
     remarks: tuple[str, ...] = ()
     strategy_class: Int = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     node_is_product: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
+    accumulator_node: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    accumulator_bytes: Float = field(default_factory=lambda: np.zeros(0))
     input_classes: tuple[tuple[int, ...], ...] = ()
     output_classes: tuple[tuple[int, ...], ...] = ()
 
@@ -118,7 +122,7 @@ class StrategyGraph:
         data["num_points"] = int(arrays["num_points"])
         data["num_forward_points"] = int(arrays.get("num_forward_points", 0))
         data["allowed"] = np.ones(len(data["strategy_label"]), np.bool_)
-        for key in ("input_node", "input_alias", "output_node"):
+        for key in ("input_node", "input_alias", "output_node", "accumulator_node"):
             data[key] = np.array(arrays.get(key, []), np.int64).reshape(-1)
         data["input_is_parameter"] = np.array(
             arrays.get("input_is_parameter", []), np.bool_
@@ -126,6 +130,8 @@ class StrategyGraph:
         for key in ("input_specs", "input_name", "output_specs", "remarks"):
             data[key] = tuple(arrays.get(key, ()))
         data["node_is_product"] = np.array(arrays.get("node_is_product", []), np.bool_)
+        sums = np.array(arrays.get("accumulator_bytes", []), np.float64).reshape(-1)
+        data["accumulator_bytes"] = sums
         data["strategy_class"] = np.array(arrays.get("strategy_class", []), np.int64)
         for side in ("input", "output"):
             data[f"{side}_classes"] = _parts(arrays, f"{side}_class")
@@ -242,6 +248,8 @@ class StrategyGraph:
         if (self.value_end < self.value_start).any():
             raise ShardingError("strategy graph: a value ends before it starts")
         offsets("value_offset", counts[self.value_node], len(self.value_bytes))
+        index("accumulator_node", n)
+        same(int(counts[self.accumulator_node].sum()), "accumulator_bytes")
         for key in _FLOATS:
             array = getattr(self, key)
             if not (np.isfinite(array) & (array >= 0)).all():
