@@ -36,13 +36,15 @@ class LayerCosts:
 
     Attributes:
         costs: seconds per step.
-        rest, activation: float64[C] see `StageMemory`.
+        rest, activation, transient: float64[C] see `StageMemory`; of several layers, what is
+            transient is that of the last.
         inputs, outputs: places of arguments and results; of a single layer.
     """
 
     costs: Costs
     rest: Float
     activation: Float
+    transient: Float
     inputs: tuple[Place, ...] = ()
     outputs: tuple[Place, ...] = ()
 
@@ -72,11 +74,11 @@ class LayerCosts:
             for nodes, specs in sides
         )
         costs = Costs.of(price(graph, mesh, device))
-        return cls(costs, memory.rest, memory.activation, inputs, outputs)
+        return cls(costs, memory.rest, memory.activation, memory.transient, inputs, outputs)
 
-    def least_bytes(self, in_flight: int) -> float:
-        """No choice holds less with some micro-batches in flight."""
-        held = self.rest + in_flight * self.activation
+    def least_bytes(self, in_flight: int, *, is_last: bool = False) -> float:
+        """No choice holds less with some micro-batches in flight, as the last layer or before."""
+        held = self.rest + in_flight * self.activation + (self.transient if is_last else 0.0)
         return float(np.minimum.reduceat(held, self.costs.start[:-1]).sum())
 
 
@@ -121,4 +123,5 @@ def join(
         costs,
         np.concatenate([one.rest, two.rest]),
         np.concatenate([one.activation, two.activation]),
+        np.concatenate([np.zeros_like(one.transient), two.transient]),
     )

@@ -225,11 +225,13 @@ class PipelineSearch:
     def _search(self, *, is_estimate: bool, is_solved: bool = False) -> StageSearchResult | None:
         """The least of bounds or of estimates; of the latter, of solved stages alone."""
         sizes: dict[tuple[int, int], list[Submesh]] = {}
+        times_of = {one: self._times(one, is_estimate, is_solved) for one in self._bounds.submeshes}
+        self._say("choosing stages")
         for submesh in self._bounds.submeshes:
             sizes.setdefault((submesh.hosts, submesh.devices_per_host), []).append(submesh)
         choices: list[StageChoice] = []
         for group in sizes.values():
-            times = np.stack([self._times(one, is_estimate, is_solved) for one in group])
+            times = np.stack([times_of[one] for one in group])
             choices += self._choices(group, times)
         return search_stages(
             choices,

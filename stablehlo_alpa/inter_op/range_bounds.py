@@ -7,7 +7,8 @@ seconds per byte (`MemoryPrice`) and M bytes of budget, s micro-batches in fligh
     least seconds >= sum over windows of min_x { c(x) + u rest(x) + v activation(x) }
                      - max(u, v / s) M
 
-since ``rest + s activation <= M`` must hold (Lagrange). Only the borders between windows are
+since ``rest + s activation <= M`` must hold (Lagrange). What the last layer has beside that while
+it works is among what its window has at rest. Only the borders between windows are
 relaxed. Windows are few: layers that are equal share theirs, so prices are asked for in time that
 does not depend on the depth of a model of equal layers. Tables over all that crosses a border,
 from which runs could be put together without relaxing anything, are too large: with partial sums
@@ -126,8 +127,9 @@ class RangeBounds:
         """float64[L, L] bytes that a run of layers cannot do without."""
         if in_flight not in self._least:
             sizes = [layer.least_bytes(in_flight) for layer in self.layers]
-            ends = np.concatenate([[0.0], np.cumsum(sizes)])
-            self._least[in_flight] = ends[None, 1:] - ends[:-1, None]
+            last = [layer.least_bytes(in_flight, is_last=True) for layer in self.layers]
+            before = np.concatenate([[0.0], np.cumsum(sizes)])[:-1]
+            self._least[in_flight] = before[None] - before[:, None] + np.array(last)[None]
         return self._least[in_flight]
 
 
@@ -146,20 +148,22 @@ def tile(prices: WindowPrices) -> Float:
     found = np.zeros((4, count, count))
     for first in range(count):
         for last in range(first, count):
-            even, odd = (_tiling(singles, chained, first, last, offset) for offset in (0, 1))
+            even, odd = (_tiling(prices, chained, first, last, offset) for offset in (0, 1))
             found[:, first, last] = even if even[0] >= odd[0] else odd
     return found
 
 
-def _tiling(singles: Float, chained: Float, first: int, last: int, offset: int) -> Float:
+def _tiling(prices: WindowPrices, chained: Float, first: int, last: int, offset: int) -> Float:
     """float64[4] of pairs from ``first + offset`` on, single layers before and behind them."""
-    total = np.zeros(4)
     begin = first + offset
-    if offset:
-        total += singles[:, first]
     num_pairs = (last + 1 - begin) // 2
     end = begin + 2 * num_pairs
-    total += chained[:, begin] - chained[:, end]
-    if end <= last:
-        total += singles[:, last]
-    return total
+    total = np.zeros(4)
+    if offset and last > first:
+        total += prices.singles[:, first]
+    if end <= last or num_pairs == 0:
+        total += prices.last_singles[:, last]
+    else:
+        end -= 2
+        total += prices.last_pairs[:, end]
+    return total + chained[:, begin] - chained[:, end] if end > begin else total

@@ -14,15 +14,18 @@ class StageMemory:
     """Bytes per device that a stage holds between its programs, linear in the one-hot choice.
 
     A stage with ``s`` micro-batches in flight holds at least ``rest + s * activation`` bytes when
-    the last of them has gone forward (paper, Eq. 5).
+    the last of them has gone forward (paper, Eq. 5), and ``transient`` beside that while its last
+    layer works.
 
     Attributes:
         rest: float64[S] arguments of the step, and the sums over micro-batches.
         activation: float64[S] what the forward phase leaves to the backward phase.
+        transient: float64[S] all else at one program point, that where no choice avoids the most.
     """
 
     rest: Float
     activation: Float
+    transient: Float
 
     @classmethod
     def of(cls, graph: StrategyGraph, arguments: Int, num_micro_batches: int) -> StageMemory:
@@ -42,12 +45,15 @@ class StageMemory:
         for node in arguments.tolist():
             if node in first:
                 rest[graph.span(node)] += _bytes(graph, first[node])
-        for value in np.flatnonzero(kept_values(graph)).tolist():
+        is_kept = kept_values(graph)
+        for value in np.flatnonzero(is_kept).tolist():
             activation[graph.span(int(graph.value_node[value]))] += _bytes(graph, value)
         if num_micro_batches > 1:
             for node, sizes in _accumulators(graph):
                 rest[graph.span(node)] += sizes
-        return cls(rest, activation)
+        is_held = is_kept.copy()
+        is_held[[first[node] for node in arguments.tolist() if node in first]] = True
+        return cls(rest, activation, _transient(graph, is_held))
 
 
 def kept_values(graph: StrategyGraph) -> Bool:
@@ -55,6 +61,23 @@ def kept_values(graph: StrategyGraph) -> Bool:
     last = graph.num_forward_points - 1
     is_argument = (graph.value_start == 0) & (graph.value_end == graph.num_points - 1)
     return (graph.value_start <= last) & (graph.value_end > last) & ~is_argument
+
+
+def _transient(graph: StrategyGraph, is_held: Bool) -> Float:
+    """float64[S] bytes of values that are not held anyway, at one point."""
+    found = np.zeros(len(graph.strategy_label))
+    values = np.flatnonzero(~is_held)
+    if not values.size:
+        return found
+    least = np.minimum.reduceat(graph.value_bytes, graph.value_offset[:-1])[values]
+    change = np.zeros(graph.num_points + 1)
+    np.add.at(change, graph.value_start[values], least)
+    np.add.at(change, graph.value_end[values] + 1, -least)
+    point = int(np.argmax(np.cumsum(change)[:-1]))
+    for value in values.tolist():
+        if graph.value_start[value] <= point <= graph.value_end[value]:
+            found[graph.span(int(graph.value_node[value]))] += _bytes(graph, value)
+    return found
 
 
 def in_pipeline(graph: StrategyGraph, in_flight: int, num_micro_batches: int) -> StrategyGraph:

@@ -57,6 +57,7 @@ def layer_costs(rng: np.random.Generator) -> LayerCosts:
         costs,
         rest=rng.integers(0, 10, size).astype(float),
         activation=rng.integers(0, 4, size).astype(float),
+        transient=rng.integers(0, 6, size).astype(float),
         inputs=(Place(ARRIVES, rows),),
         outputs=(Place(LEAVES, rows),),
     )
@@ -81,10 +82,12 @@ class Model:
         """float64[3, plans] seconds and bytes, at rest and per micro-batch, of all plans."""
         found, leaves = np.zeros((3, 1)), np.full(1, -1)
         each = np.array(list(itertools.product(range(STRATEGIES), repeat=3)))
-        for layer in self.layers[first : last + 1]:
+        for number in range(first, last + 1):
+            layer = self.layers[number]
             at = layer.costs.start[:-1] + each
             seconds = [layer.costs.value(own) for own in each]
-            own = np.stack([seconds, layer.rest[at].sum(1), layer.activation[at].sum(1)])
+            rest = layer.rest + layer.transient if number == last else layer.rest
+            own = np.stack([seconds, rest[at].sum(1), layer.activation[at].sum(1)])
             meets = (leaves[:, None] == each[None, :, ARRIVES]) | (leaves[:, None] < 0)
             before, after = np.nonzero(meets)
             found, leaves = found[:, before] + own[:, after], each[after, LEAVES]
@@ -143,6 +146,9 @@ def test_equal_layers_are_solved_once() -> None:
     windows = Windows(parts, [one] * 200)
     windows.prices(MemoryPrice())
     assert len(windows._solved) == 2
+    # Within a run of layers, and at its end, where more is held.
+    windows.prices(MemoryPrice(1.0, 1.0))
+    assert len(windows._solved) == 6
 
 
 # The search.
