@@ -81,8 +81,9 @@ def search(
         time_limit_s=min(options.solve.time_limit_s, _STAGE_LIMIT_S),
     )
     pricing = StagePricing(layered, options.cluster, count, solve)
+    bounds = StageBounds(LayerParts.of(pricing.layered, count), options.cluster, budget)
     found = PipelineSearch(
-        StageBounds(LayerParts.of(pricing.layered, count), options.cluster, budget),
+        bounds,
         pricing,
         options.cluster.num_devices,
         count,
@@ -90,6 +91,8 @@ def search(
         say=say,
     ).run()
     if found is None:
+        # Where bounds said it all, the step as one stage says what it lacks.
+        pricing.price(0, layered.num_layers - 1, bounds.leanest(), 1)
         short = [error for error in pricing.refusals if error.needed_bytes is not None]
         reason = f"; the stage that lacks least: {min(short, key=lack)}" if short else ""
         raise InfeasibleError(

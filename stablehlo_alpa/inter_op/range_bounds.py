@@ -65,7 +65,7 @@ class RangeBounds:
             tiles[0] - price.least_excess_s(self.budget, in_flight)
             for price, tiles in self._tiled.items()
         ]
-        fits = self._least_bytes(in_flight) <= self.budget
+        fits = self.least_bytes(in_flight) <= self.budget
         return np.where(fits, np.max(bounds, axis=0), np.inf)
 
     def is_sharp(self, first: int, last: int, in_flight: int) -> bool:
@@ -90,6 +90,15 @@ class RangeBounds:
             if price in self._tiled:
                 return
             self._tiles(price)
+
+    def least_bytes(self, in_flight: int) -> Float:
+        """float64[L, L] bytes that a run of layers cannot do without."""
+        if in_flight not in self._least:
+            sizes = [layer.least_bytes(in_flight) for layer in self.layers]
+            last = [layer.least_bytes(in_flight, is_last=True) for layer in self.layers]
+            before = np.concatenate([[0.0], np.cumsum(sizes)])[:-1]
+            self._least[in_flight] = before[None] - before[:, None] + np.array(last)[None]
+        return self._least[in_flight]
 
     def _next_price(self, first: int, last: int, in_flight: int) -> float | None:
         """Seconds per byte at which a bound may be larger; None where it is good enough.
@@ -122,15 +131,6 @@ class RangeBounds:
         if price not in self._tiled:
             self._tiled[price] = tile(self.windows.prices(price))
         return self._tiled[price]
-
-    def _least_bytes(self, in_flight: int) -> Float:
-        """float64[L, L] bytes that a run of layers cannot do without."""
-        if in_flight not in self._least:
-            sizes = [layer.least_bytes(in_flight) for layer in self.layers]
-            last = [layer.least_bytes(in_flight, is_last=True) for layer in self.layers]
-            before = np.concatenate([[0.0], np.cumsum(sizes)])[:-1]
-            self._least[in_flight] = before[None] - before[:, None] + np.array(last)[None]
-        return self._least[in_flight]
 
 
 def tile(prices: WindowPrices) -> Float:

@@ -68,6 +68,11 @@ class StageBounds:
             self._by_submesh[submesh] = RangeBounds(windows, layers, self._budget, start_s)
         return self._by_submesh[submesh]
 
+    def leanest(self) -> Submesh:
+        """The submesh of all devices on which the whole step needs the least memory."""
+        whole = [one for one in self.submeshes if one.num_devices == self._cluster.num_devices]
+        return min(whole, key=lambda one: float(self.of(one).least_bytes(1)[0, -1]))
+
     def received_s(self, submesh: Submesh) -> Float:
         """float64[L, L] seconds in which runs of layers receive their inputs (heuristic).
 
