@@ -110,7 +110,7 @@ def rows_of(case: Case) -> list[Row]:
     """One search."""
     step, args = abstract_case(case.make)
     cluster = ClusterSpec(preset_for("v100-16gb"), case.hosts, 8)
-    start = time.perf_counter()
+    start, ran = time.perf_counter(), time.process_time()
     with layer_context(AutoLayers(num_layers=case.num_layers, remat=True)):
         program = trace(step, args, {})
     traced = time.perf_counter() - start
@@ -129,6 +129,7 @@ def rows_of(case: Case) -> list[Row]:
     watch.begin("end")
     title = case.title
     rows = [limited(title, time.perf_counter() - start, "s", bar=case.bar_s)]
+    rows.append(measured(f"{title}: processor time", time.process_time() - ran, "s"))
     rows.append(measured(f"{title}: trace", traced, "s"))
     rows += [measured(f"{title}: {part}", spent, "s") for part, spent in watch.seconds.items()]
     if plan is not None and plan.bracket is not None:
