@@ -82,6 +82,14 @@ struct LiveValue {
   std::vector<double> bytes;
 };
 
+/// What is summed up over the micro-batches of a step: there from the first of
+/// them to the end.
+struct Accumulator {
+  int node;
+  /// Local bytes per strategy of the node.
+  std::vector<double> bytes;
+};
+
 /// One collective of an interned reshard plan.
 struct VolumeStep {
   CollectiveKind kind;
@@ -113,6 +121,7 @@ struct StrategyGraph {
   std::vector<UnaryTerm> unaryTerms;
   std::vector<StrategyEdge> edges;
   std::vector<LiveValue> values;
+  std::vector<Accumulator> accumulators;
   int numPoints = 0;
   /// Points up to the last operator of the forward phase of a stage.
   int numForwardPoints = 0;

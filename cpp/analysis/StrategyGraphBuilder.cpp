@@ -48,6 +48,7 @@ FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
   }
   finishFunction(function.getBody().front().getTerminator());
   recordLiveRanges();
+  recordAccumulators();
   recordParameters();
   return std::move(graph);
 }
@@ -385,22 +386,41 @@ void StrategyGraphBuilder::recordLiveRanges() {
       continue;
     }
     Operation *maker = stored.value.getDefiningOp();
-    LiveValue live{place->second.node,
-                   stored.start,
-                   stored.end,
+    LiveValue live{place->second.node, stored.start, stored.end,
                    maker ? getReadableName(maker)
                          : graph.nodes[place->second.node].name,
-                   {}};
-    double bytes = stored.ratio * getTensorBytes(type);
-    const SpecTable &table = graph.tables[place->second.table];
-    for (unsigned row = 0; row < table.numRows; ++row) {
-      live.bytes.push_back(bytes /
-                           static_cast<double>(getNumShards(
-                               getRow(place->second.table, row), meshShape)));
+                   getLocalBytes(type, place->second)};
+    for (double &bytes : live.bytes) {
+      bytes *= stored.ratio;
     }
     graph.values.push_back(std::move(live));
   }
   graph.numForwardPoints = countForwardPoints();
+}
+
+std::vector<double>
+StrategyGraphBuilder::getLocalBytes(RankedTensorType type,
+                                    ValuePlacement placement) const {
+  std::vector<double> bytes;
+  const SpecTable &table = graph.tables[placement.table];
+  for (unsigned row = 0; row < table.numRows; ++row) {
+    ShardingRowRef sharding = getRow(placement.table, row);
+    bytes.push_back(getTensorBytes(type) /
+                    static_cast<double>(getNumShards(sharding, meshShape)));
+  }
+  return bytes;
+}
+
+void StrategyGraphBuilder::recordAccumulators() {
+  for (auto accumulate : function.getBody().front().getOps<AccumulateOp>()) {
+    Value sum = accumulate.getResult();
+    auto type = dyn_cast<RankedTensorType>(sum.getType());
+    ValuePlacement placement = graph.valuePlacements.lookup(sum);
+    if (type && placement.node >= 0) {
+      graph.accumulators.push_back(
+          {placement.node, getLocalBytes(type, placement)});
+    }
+  }
 }
 
 /// Points up to the last operator of the forward phase that the backward phase

@@ -82,7 +82,11 @@ private:
   bool canBePartial(Value value) const;
 
   // Memory and data flow.
+  /// Local bytes of a value per strategy of its node.
+  std::vector<double> getLocalBytes(RankedTensorType type,
+                                    ValuePlacement placement) const;
   void recordLiveRanges();
+  void recordAccumulators();
   int countForwardPoints();
   void recordParameters();
 

@@ -120,6 +120,15 @@ static void addValues(const StrategyGraph &graph, AlpaResult &result) {
   result.addArray("value_offset", offsets);
   result.addArray("value_bytes", bytes);
   result.addList("value_name", std::move(names));
+  std::vector<int32_t> accumulatorNodes;
+  std::vector<double> accumulatorBytes;
+  for (const Accumulator &accumulator : graph.accumulators) {
+    accumulatorNodes.push_back(accumulator.node);
+    accumulatorBytes.insert(accumulatorBytes.end(), accumulator.bytes.begin(),
+                            accumulator.bytes.end());
+  }
+  result.addArray("accumulator_node", accumulatorNodes);
+  result.addArray("accumulator_bytes", accumulatorBytes);
   result.addArray("num_points", std::vector<int64_t>{graph.numPoints});
   result.addArray("num_forward_points",
                   std::vector<int64_t>{graph.numForwardPoints});

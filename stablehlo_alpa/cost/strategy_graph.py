@@ -61,6 +61,8 @@ class StrategyGraph:
             which have R in all.
         product_bytes: float64[R] bytes that they move themselves, without operators that follow.
         node_classes: of each node the classes of the dimensions that its leader has.
+        accumulator_node, accumulator_bytes: what is summed up over the micro-batches of a step,
+            the bytes per strategy of each one's node, one after the other.
         input_classes, output_classes: per dimension its class.
     """
 
@@ -112,6 +114,8 @@ class StrategyGraph:
     product_shape: Float = field(default_factory=lambda: np.zeros((0, 4)))
     product_bytes: Float = field(default_factory=lambda: np.zeros(0))
     node_classes: tuple[tuple[int, ...], ...] = ()
+    accumulator_node: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    accumulator_bytes: Float = field(default_factory=lambda: np.zeros(0))
     input_classes: tuple[tuple[int, ...], ...] = ()
     output_classes: tuple[tuple[int, ...], ...] = ()
 
@@ -132,7 +136,8 @@ class StrategyGraph:
         data["num_points"] = int(arrays["num_points"])
         data["num_forward_points"] = int(arrays.get("num_forward_points", 0))
         data["allowed"] = np.ones(len(data["strategy_label"]), np.bool_)
-        for key in ("input_node", "input_alias", "output_node", "unary_beside", "edge_beside"):
+        indices = ("input_node", "input_alias", "output_node", "unary_beside", "edge_beside")
+        for key in (*indices, "accumulator_node"):
             data[key] = np.array(arrays.get(key, []), np.int64).reshape(-1)
         data["input_is_parameter"] = np.array(
             arrays.get("input_is_parameter", []), np.bool_
@@ -140,7 +145,7 @@ class StrategyGraph:
         for key in ("input_specs", "input_name", "output_specs", "remarks"):
             data[key] = tuple(arrays.get(key, ()))
         data["node_is_product"] = np.array(arrays.get("node_is_product", []), np.bool_)
-        for key in ("node_kernels", "product_runs", "product_bytes"):
+        for key in ("node_kernels", "product_runs", "product_bytes", "accumulator_bytes"):
             data[key] = np.array(arrays.get(key, []), np.float64).reshape(-1)
         data["product_shape"] = np.array(arrays.get("product_shape", []), np.float64).reshape(-1, 4)
         data["strategy_class"] = np.array(arrays.get("strategy_class", []), np.int64)
@@ -267,6 +272,8 @@ class StrategyGraph:
         if (self.value_end < self.value_start).any():
             raise ShardingError("strategy graph: a value ends before it starts")
         offsets("value_offset", counts[self.value_node], len(self.value_bytes))
+        index("accumulator_node", n)
+        same(int(counts[self.accumulator_node].sum()), "accumulator_bytes")
         for key in _FLOATS:
             array = getattr(self, key)
             if not (np.isfinite(array) & (array >= 0)).all():

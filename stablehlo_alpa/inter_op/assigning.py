@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
+
 from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.inter_op.layer_parts import LayerParts
 from stablehlo_alpa.inter_op.options import (
     AutoStages,
     ManualStages,
@@ -12,11 +16,21 @@ from stablehlo_alpa.inter_op.options import (
     manual,
     uniform,
 )
+from stablehlo_alpa.inter_op.pipeline_search import FoundStages, PipelineSearch
 from stablehlo_alpa.inter_op.slicing import LayeredStep
-from stablehlo_alpa.inter_op.stage_pricing import StagePricing, Submesh
-from stablehlo_alpa.inter_op.stage_search import search_stages
+from stablehlo_alpa.inter_op.stage_bounds import StageBounds
+from stablehlo_alpa.inter_op.stage_pricing import StagePricing
+from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.planning.mesh_search import lack
 from stablehlo_alpa.planning.schedules import ScheduleName
+from stablehlo_alpa.view import Say
+
+_log = logging.getLogger(__name__)
+
+# A stage that the search solves under a tight memory budget is good enough within this part, and
+# after these seconds (heuristics).
+_STAGE_GAP = 5e-3
+_STAGE_LIMIT_S = 60.0
 
 # What mends a stage that does not fit.
 ADVICE = (
@@ -25,8 +39,10 @@ ADVICE = (
 )
 
 
-def assign(layered: LayeredStep, options: PipelineOptions) -> StageAssignment:
-    """Stages of a step as the options want them.
+def assign(
+    layered: LayeredStep, options: PipelineOptions, say: Say = _log.debug
+) -> StageAssignment:
+    """Stages of a step as the options want them; ``say`` is told what is being done.
 
     Raises:
         ValueError: stages, layers, meshes or chunks do not fit each other.
@@ -39,14 +55,16 @@ def assign(layered: LayeredStep, options: PipelineOptions) -> StageAssignment:
         case ManualStages():
             return manual(options.stages, layered.num_layers, options.cluster, options.num_chunks)
         case AutoStages():
-            return search(layered, options)
+            return search(layered, options, say)
     raise TypeError(
         f"stages must be AutoStages(), UniformStages(...) or ManualStages(...), got "
         f"{options.stages!r}"
     )
 
 
-def search(layered: LayeredStep, options: PipelineOptions) -> StageAssignment:
+def search(
+    layered: LayeredStep, options: PipelineOptions, say: Say = _log.debug
+) -> StageAssignment:
     """The partition of least predicted latency.
 
     Raises:
@@ -54,31 +72,52 @@ def search(layered: LayeredStep, options: PipelineOptions) -> StageAssignment:
     """
     if options.num_chunks > 1:
         raise ValueError("AutoStages has one stage per mesh, the interleaved schedule has several")
-    pricing = StagePricing(layered, options.cluster, options.num_micro_batches, options.solve)
-    found = search_stages(
-        list(pricing.choices()),
-        layered.num_layers,
-        options.cluster.num_devices,
-        options.num_micro_batches,
-        keeps_all=options.schedule == ScheduleName.GPIPE,
+    count, budget = options.num_micro_batches, options.solve.memory_budget
+    budget = options.cluster.device.memory_bytes if budget is None else budget
+    solve = replace(
+        options.solve,
+        memory_budget=budget,
+        budget_gap=max(options.solve.budget_gap, _STAGE_GAP),
+        time_limit_s=min(options.solve.time_limit_s, _STAGE_LIMIT_S),
     )
+    pricing = StagePricing(layered, options.cluster, count, solve)
+    bounds = StageBounds(LayerParts.of(pricing.layered, count), options.cluster, budget)
+    found = PipelineSearch(
+        bounds,
+        pricing,
+        options.cluster.num_devices,
+        count,
+        keeps_all=options.schedule == ScheduleName.GPIPE,
+        say=say,
+    ).run()
     if found is None:
+        # Where bounds said it all, the step as one stage says what it lacks.
+        pricing.price(0, layered.num_layers - 1, bounds.leanest(), 1)
         short = [error for error in pricing.refusals if error.needed_bytes is not None]
         reason = f"; the stage that lacks least: {min(short, key=lack)}" if short else ""
         raise InfeasibleError(
             f"{layered.name}: no pipeline of {layered.num_layers} layers fits "
-            f"{options.cluster.num_devices} devices with {options.num_micro_batches} "
-            f"micro-batches{reason}; {ADVICE}"
+            f"{options.cluster.num_devices} devices with {count} micro-batches{reason}; {ADVICE}"
         )
-    chosen = [choice.key for choice in found.stages]
-    assert all(isinstance(submesh, Submesh) for submesh in chosen)
+    return _assignment(found, pricing)
+
+
+def _assignment(found: FoundStages, pricing: StagePricing) -> StageAssignment:
+    """What was found as the planner takes it, with the strategies that were chosen."""
+    submeshes, solutions = [], []
+    for stage, in_flight in zip(found.stages, found.in_flight, strict=True):
+        assert isinstance(stage.key, Submesh)
+        submeshes.append(stage.key)
+        solutions.append(pricing.solution(stage.first, stage.last, stage.key, in_flight))
     return StageAssignment(
         tuple(
             number
-            for number, choice in enumerate(found.stages)
-            for _ in range(choice.first, choice.last + 1)
+            for number, stage in enumerate(found.stages)
+            for _ in range(stage.first, stage.last + 1)
         ),
-        tuple((s.hosts, s.devices_per_host) for s in chosen if isinstance(s, Submesh)),
-        tuple(s.mesh_shape for s in chosen if isinstance(s, Submesh)),
-        tuple(range(len(chosen))),
+        tuple((one.hosts, one.devices_per_host) for one in submeshes),
+        tuple(one.mesh_shape for one in submeshes),
+        tuple(range(len(submeshes))),
+        tuple(solutions),
+        found.bracket,
     )

@@ -10,7 +10,8 @@ from typing import Protocol, TypeAlias
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.intra_op import Solution, SolveOptions
+from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import ScheduleName
 
@@ -185,12 +186,16 @@ class StageAssignment:
         submeshes: per stage hosts and devices per host.
         mesh_shapes: per stage its logical mesh; None where it is still to be chosen.
         meshes: per stage the number of its submesh.
+        solutions: per stage its strategies, where a search has found them.
+        bracket: what a search for stages proved.
     """
 
     stage_of_layer: tuple[int, ...]
     submeshes: tuple[tuple[int, int], ...]
     mesh_shapes: tuple[tuple[int, ...] | None, ...]
     meshes: tuple[int, ...]
+    solutions: tuple[Solution, ...] = ()
+    bracket: Bracket | None = None
 
     @property
     def num_stages(self) -> int:

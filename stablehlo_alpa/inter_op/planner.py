@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stablehlo_alpa.cluster import logical_mesh_shapes
 from stablehlo_alpa.errors import InfeasibleError, MeshError
@@ -45,7 +45,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
         )
     layered = mark_layers(program, options.num_micro_batches, options.reduction)
     say(f"stages of {layered.num_layers} layers")
-    assignment = assign(layered, options)
+    assignment = assign(layered, options, say)
     schedule = _schedule(assignment, options)
     methods = {id(method): method for method in options.stages.stage_methods}
     prescriptions = {key: method.prescription(program) for key, method in methods.items()}
@@ -59,6 +59,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
     say("instructions")
     runtime, costs = emit(stages, schedule, StepInterface.of(program), options.cluster.device)
     plan = assemble(program, options.cluster, stages, schedule, runtime, costs, layered.remarks)
+    plan = replace(plan, bracket=assignment.bracket)
     _check_memory(plan, options.solve.memory_budget)
     return plan
 
@@ -128,7 +129,17 @@ class _StagePlanner:
         if options.num_chunks > 1 and shape is None:
             # Stages of one mesh share it: its shape must not depend on the stage.
             shapes = shapes[:1]
-        return PlanOptions(cluster, shapes, names, options.solve, prescription)
+        solutions = self.assignment.solutions
+        return PlanOptions(
+            cluster,
+            shapes,
+            names,
+            options.solve,
+            prescription,
+            in_flight=self.schedule.most_in_flight(number),
+            num_micro_batches=options.num_micro_batches,
+            known=solutions[number] if solutions else None,
+        )
 
     def _candidate(self, subject: Subject, options: PlanOptions) -> Candidate:
         try:

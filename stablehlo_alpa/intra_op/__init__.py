@@ -4,6 +4,7 @@ from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost.strategy_graph import StrategyGraph
 from stablehlo_alpa.intra_op.diff import Difference, diff
 from stablehlo_alpa.intra_op.explain import Explanation, explain
+from stablehlo_alpa.intra_op.in_flight import StageMemory, in_pipeline
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
 from stablehlo_alpa.intra_op.solver import solve
@@ -15,8 +16,10 @@ __all__ = [
     "Solution",
     "SolveOptions",
     "SolverCache",
+    "StageMemory",
     "StrategyGraph",
     "diff",
     "explain",
+    "in_pipeline",
     "solve",
 ]

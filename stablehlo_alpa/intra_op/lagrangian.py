@@ -46,6 +46,8 @@ _log = logging.getLogger(__name__)
 _MAX_PRICES = 60
 # The master's value and the bound agree to this part: the prices are best.
 _CONVERGED = 1e-7
+# Part of the time left that one price may take (heuristic).
+_ROUND_SHARE = 0.1
 # Program points added per violated mixture (heuristic).
 _POINTS_PER_ROUND = 4
 # A gap above it is looked into by plans between those of the prices (heuristic).
@@ -174,7 +176,8 @@ def price_memory(
         answer = minimize(
             costs.with_node_s(costs.node_s + prices @ _dense_rows(search, search.points)),
             cache=cache,
-            time_limit_s=search.left(),
+            # The first prices are far off, and may be hard for nothing.
+            time_limit_s=_ROUND_SHARE * search.left(),
         )
         lower = answer.bound - float(prices.sum()) * search.budget
         if lower > bound:

@@ -12,6 +12,10 @@ from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, run_highs
 from stablehlo_alpa.intra_op.memory import MemoryModel
 
+# Rounds of weighing program points, and how much the fullest gains in the first (heuristics).
+_ROUNDS = 100
+_RATE = 20.0
+
 
 def lean_choice(costs: Costs, memory: MemoryModel) -> Int:
     """int64[N] places of the strategy of the fewest bytes in every node, summed over its values."""
@@ -19,6 +23,61 @@ def lean_choice(costs: Costs, memory: MemoryModel) -> Int:
     for node, own in enumerate(_own_bytes(costs, memory)):
         labels[node] = own.sum(axis=0).argmin() if len(own) else 0
     return labels
+
+
+def weighted_choice(costs: Costs, memory: MemoryModel, budget: float) -> tuple[Int, float]:
+    r"""A plan whose peak is near the least, by weights on the program points.
+
+    For weights ``w_p >= 0`` that sum to one, ``min_x sum_p w_p bytes_p(x)`` is a lower bound on the
+    least peak, and decomposes into the nodes. Points where the plans so far keep the most gain
+    weight (multiplicative weights).
+
+    Args:
+        costs: the strategies that may be chosen.
+        memory: their bytes.
+        budget: the search ends with a plan within it.
+
+    Returns:
+        int64[N] places of the best plan met, and bytes that no plan's peak is below.
+
+    References:
+        Arora, Hazan, Kale, "The multiplicative weights update method", 2012.
+    """
+    graph = memory.graph
+    node = np.repeat(np.arange(len(costs.sizes)), costs.sizes)
+    counts = graph.num_strategies[graph.value_node]
+    # Strategy, among all of the graph, of every entry of the values' bytes.
+    within = np.arange(len(graph.value_bytes)) - np.repeat(graph.value_offset[:-1], counts)
+    column = np.repeat(graph.node_offset[graph.value_node], counts) + within
+    logs = np.zeros(graph.num_points)
+    logs[:] = -np.inf
+    logs[memory.points] = 0.0
+    best, least, bound = lean_choice(costs, memory), np.inf, 0.0
+    for round_ in range(_ROUNDS):
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        running = np.concatenate([[0.0], np.cumsum(weights)])
+        live = running[graph.value_end + 1] - running[graph.value_start]
+        paid = np.bincount(
+            column,
+            graph.value_bytes * np.repeat(live, counts),
+            minlength=len(graph.strategy_label),
+        )[costs.rows]
+        lowest = np.minimum.reduceat(paid, costs.start[:-1])
+        bound = max(bound, float(lowest.sum()))
+        is_lowest = np.flatnonzero(paid <= lowest[node])
+        labels = np.zeros(len(costs.sizes), np.int64)
+        # The first of equal ones is written last.
+        labels[node[is_lowest[::-1]]] = (is_lowest - costs.start[node[is_lowest]])[::-1]
+        usage = memory.usage(costs.decode(labels))
+        peak = float(usage[memory.points].max(initial=0.0))
+        if peak < least:
+            best, least = labels, peak
+        if least <= budget or bound > budget * (1 + TOLERANCE):
+            break
+        rate = _RATE / np.sqrt(1.0 + round_)
+        logs[memory.points] += rate * usage[memory.points] / max(peak, 1.0)
+    return best, bound
 
 
 def least_memory(

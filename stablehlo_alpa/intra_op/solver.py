@@ -17,7 +17,7 @@ from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import Minimum, drop, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
 from stablehlo_alpa.intra_op.lagrangian import Priced, price_memory
-from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory
+from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory, weighted_choice
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
 from stablehlo_alpa.units import format_bytes, format_seconds
@@ -30,6 +30,8 @@ _ROWS_PER_ROUND = 8
 # many pairs of strategies, for at most so many seconds (heuristics).
 _SMALL_PROGRAMME = 3_000
 _CLOSING_S = 1.0
+# Part of the time for a plan without the budget that there is (heuristic).
+_FREE_SHARE = 0.1
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
 _SWEEPS = 60
 
@@ -70,7 +72,7 @@ def solve(
     begin = time.monotonic()
     deadline = begin + options.time_limit_s
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
-    found = _solve_free(costs, options, cache, deadline)
+    found = _solve_free(costs, memory, options, cache, deadline)
     budget = options.memory_budget
     if budget is not None and not _fits(memory, costs, found.labels, budget):
         if options.method == "elimination":
@@ -110,13 +112,22 @@ def _fits(memory: MemoryModel, costs: Costs, labels: Int, budget: float) -> bool
     return memory.peak(costs.decode(labels))[0] <= budget * (1 + TOLERANCE)
 
 
-def _solve_free(costs: Costs, options: SolveOptions, cache: SolverCache, deadline: float) -> _Found:
-    """Solves without a budget."""
+def _solve_free(
+    costs: Costs,
+    memory: MemoryModel,
+    options: SolveOptions,
+    cache: SolverCache,
+    deadline: float,
+) -> _Found:
+    """Solves without a budget; where a good plan exceeds the one that there is, not to the end."""
     start = np.zeros(len(costs.sizes), np.int64)
     bound, kept = -np.inf, np.ones(len(costs.rows), np.bool_)
     minimum: Minimum | None = None
     if options.method != "ilp":
-        minimum = minimize(costs, cache=cache, time_limit_s=max(0.0, deadline - time.monotonic()))
+        budget = options.memory_budget
+        left = max(0.0, deadline - time.monotonic())
+        share = 1.0 if budget is None else _FREE_SHARE
+        minimum = minimize(costs, cache=cache, time_limit_s=share * left)
         if minimum.status == "optimal":
             _check(costs.value(minimum.labels), minimum.bound)
             return _Found(minimum.labels, minimum.bound, "optimal", "elimination", minimum=minimum)
@@ -125,6 +136,8 @@ def _solve_free(costs: Costs, options: SolveOptions, cache: SolverCache, deadlin
                 f"elimination was given up on {len(costs.sizes)} operators: its tables or its "
                 "time exceed their limit; method 'auto' falls back on the integer programme"
             )
+        if budget is not None and not _fits(memory, costs, minimum.labels, budget):
+            return _Found(minimum.labels, minimum.bound, "gap", "elimination", minimum=minimum)
         start, bound, kept = minimum.labels, minimum.bound, minimum.kept
         _log.info(
             "elimination given up, %d of %d strategies go to HiGHS", kept.sum(), len(costs.rows)
@@ -152,6 +165,8 @@ def _solve_within(
 ) -> _Found:
     """Solves under a budget that the optimum without one exceeds."""
     lean = lean_choice(costs, memory)
+    if not _fits(memory, costs, lean, budget):
+        lean, _ = weighted_choice(costs, memory, budget)
     if not _fits(memory, costs, lean, budget):
         lean = _least(costs, memory, budget, options, deadline)
     if options.method == "ilp":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, field, replace
 
 from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
@@ -15,7 +16,14 @@ from stablehlo_alpa.errors import (
     ShardingError,
     StablehloAlpaError,
 )
-from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, solve
+from stablehlo_alpa.intra_op import (
+    MemoryModel,
+    Solution,
+    SolveOptions,
+    SolverCache,
+    in_pipeline,
+    solve,
+)
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.gathering import charge_gathers
 from stablehlo_alpa.planning.pins import masks
@@ -35,6 +43,10 @@ class PlanOptions:
         axis_names: names of their axes, at least as many as they have; x, y, z when None.
         solve: budget and limits of the ILP.
         prescription: what is prescribed for inputs and outputs of the step.
+        in_flight: micro-batches whose activations a stage of a pipeline keeps, the running one
+            included.
+        num_micro_batches: of a step.
+        known: strategies found before; they are taken if they are of the same programme.
     """
 
     cluster: ClusterSpec
@@ -42,6 +54,9 @@ class PlanOptions:
     axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
     prescription: Prescription = field(default_factory=Prescription)
+    in_flight: int = 1
+    num_micro_batches: int = 1
+    known: Solution | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +153,31 @@ def solve_on(
         pinned = masks(options.prescription, boundary, graph, mesh)
         remarks = pinned.remarks
         graph = graph.restrict(pinned.nodes) if pinned.nodes else graph
+    graph = in_pipeline(graph, options.in_flight, options.num_micro_batches)
     priced = price(graph, mesh, device)
     if boundary is not None:
         gathered = options.prescription.gathered
         priced = charge_gathers(priced, boundary.outputs, gathered, mesh, device)
-    solution = solve(priced, options.solve, cache)
+    known = options.known
+    if known is not None and _is_of(known, priced):
+        solution = known
+    else:
+        solution = solve(priced, options.solve, cache)
     return Candidate(
         subject.name, subject.merged, mesh, priced, solution, (*remarks, *graph.remarks)
+    )
+
+
+def _is_of(solution: Solution, priced: PricedGraph) -> bool:
+    """Whether it chooses allowed strategies of the graph, at the seconds and bytes it says."""
+    graph, choice = priced.graph, solution.choice
+    if len(choice) != graph.num_nodes or (choice >= graph.num_strategies).any():
+        return False
+    if not graph.allowed[graph.node_offset[:-1] + choice].all():
+        return False
+    peak, _ = MemoryModel.of(graph).peak(choice)
+    return math.isclose(sum(priced.split(choice)), solution.objective_s) and math.isclose(
+        peak, solution.memory_peak_bytes
     )
 
 

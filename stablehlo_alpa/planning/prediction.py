@@ -12,6 +12,7 @@ from alpa_runtime.simulate import Loads
 
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.cost import transfer_seconds
+from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.planning.stage import CostedProgram
 
 
@@ -23,11 +24,13 @@ class Predicted:
         cluster: the devices.
         runtime: what is run.
         costs: predicted, one per program of ``runtime``.
+        bracket: what the search for stages found and proved; None where stages were given.
     """
 
     cluster: ClusterSpec
     runtime: alpa_runtime.Plan
     costs: tuple[CostedProgram, ...]
+    bracket: Bracket | None = None
 
     @cached_property
     def simulation(self) -> Simulation:
@@ -38,6 +41,16 @@ class Predicted:
             self._transfer_s,
             [cost.inside_bytes for cost in self.costs],
         )
+
+    @property
+    def bound_s(self) -> float | None:
+        """No other stages take fewer seconds per step; see `bracket`, None without one."""
+        return None if self.bracket is None else self.bracket.bound_s
+
+    @property
+    def gap(self) -> float | None:
+        """How far the best stages can be below those found, as a part; None without `bracket`."""
+        return None if self.bracket is None else self.bracket.gap
 
     @property
     def step_time_s(self) -> float:

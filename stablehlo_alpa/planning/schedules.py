@@ -78,6 +78,20 @@ class Schedule:
         """Whether it trains."""
         return any(task.kind is TaskKind.BACKWARD for tasks in self.meshes for task in tasks)
 
+    def most_in_flight(self, stage: int) -> int:
+        """Micro-batches that have gone forward through a stage and not yet backward, at most.
+
+        The one that runs is counted; without backward passes nothing waits for any.
+        """
+        count = most = 0
+        for task in self.meshes[self.mesh_of(stage)]:
+            if task.stage != stage or not self.has_backward:
+                continue
+            last = TaskKind.WEIGHT if self.splits_backward else TaskKind.BACKWARD
+            count += (task.kind is TaskKind.FORWARD) - (task.kind is last)
+            most = max(most, count)
+        return max(most, 1)
+
     def mesh_of(self, stage: int) -> int:
         """The mesh that a stage runs on."""
         return self.stage_meshes[stage] if self.stage_meshes else stage % len(self.meshes)

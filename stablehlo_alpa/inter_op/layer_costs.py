@@ -1,0 +1,127 @@
+"""A layer's strategies on a mesh in seconds and bytes, and two layers joined at their border."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.compiler import enumerate_strategies
+from stablehlo_alpa.cost import price
+from stablehlo_alpa.cost.strategy_graph import Float, Int
+from stablehlo_alpa.inter_op.layer_parts import LayerPart
+from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.in_flight import StageMemory
+from stablehlo_alpa.planning.stage import SlotKind
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a value on a layer's border lies.
+
+    Attributes:
+        node: whose choice says how it is split; -1: every device has all of it.
+        rows: int64[strategies of the node, mesh axes] per strategy and axis the dimension that is
+            split, -1 for none.
+    """
+
+    node: int
+    rows: Int
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCosts:
+    """One layer, or several joined, on a mesh.
+
+    Attributes:
+        costs: seconds per step.
+        rest, activation, transient: float64[C] see `StageMemory`; of several layers, what is
+            transient is that of the last.
+        inputs, outputs: places of arguments and results; of a single layer.
+    """
+
+    costs: Costs
+    rest: Float
+    activation: Float
+    transient: Float
+    inputs: tuple[Place, ...] = ()
+    outputs: tuple[Place, ...] = ()
+
+    @classmethod
+    def of(
+        cls, part: LayerPart, mesh: LogicalMesh, device: DeviceSpec, num_micro_batches: int
+    ) -> LayerCosts:
+        """The strategies of a layer, priced."""
+        graph = enumerate_strategies(part.merged, mesh, "a layer")
+        owned = [
+            int(node)
+            for node, slot, is_owned in zip(
+                graph.input_node, part.inputs, part.is_owned, strict=True
+            )
+            if node >= 0 and is_owned and slot.kind is SlotKind.INPUT
+        ]
+        memory = StageMemory.of(graph, np.array(owned, np.int64), num_micro_batches)
+        sides = (
+            (graph.input_node, graph.input_specs),
+            (graph.output_node, graph.output_specs),
+        )
+        inputs, outputs = (
+            tuple(
+                Place(int(node), np.array([] if rows is None else rows, np.int64))
+                for node, rows in zip(nodes, specs, strict=True)
+            )
+            for nodes, specs in sides
+        )
+        costs = Costs.of(price(graph, mesh, device))
+        return cls(costs, memory.rest, memory.activation, memory.transient, inputs, outputs)
+
+    def least_bytes(self, in_flight: int, *, is_last: bool = False) -> float:
+        """No choice holds less with some micro-batches in flight, as the last layer or before."""
+        held = self.rest + in_flight * self.activation + (self.transient if is_last else 0.0)
+        return float(np.minimum.reduceat(held, self.costs.start[:-1]).sum())
+
+
+def join(
+    one: LayerCosts, two: LayerCosts, crossings: tuple[tuple[bool, int, bool, int], ...]
+) -> LayerCosts:
+    """Two neighbouring layers as one, the values that they share split alike in both.
+
+    Args:
+        one: the first layer.
+        two: the second.
+        crossings: see `LayerParts.crossings`.
+    """
+    shift = len(one.costs.sizes)
+    node_s = np.concatenate([one.costs.node_s, two.costs.node_s])
+    sizes = np.concatenate([one.costs.sizes, two.costs.sizes])
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    edges = [*one.costs.edges.tolist(), *(two.costs.edges + shift).tolist()]
+    tables = [*one.costs.tables, *two.costs.tables]
+    for is_result, at, is_other_result, other_at in crossings:
+        first = (one.outputs if is_result else one.inputs)[at]
+        second = (two.outputs if is_other_result else two.inputs)[other_at]
+        for place, base, other in ((first, 0, second), (second, shift, first)):
+            if place.node >= 0 and other.node < 0:
+                # The other layer has all of it on every device.
+                begin = start[place.node + base]
+                is_split = np.any(place.rows >= 0, axis=1)
+                node_s[begin : begin + len(place.rows)][is_split] = np.inf
+        if first.node >= 0 and second.node >= 0:
+            is_equal = (first.rows[:, None] == second.rows[None]).all(axis=2)
+            edges.append([first.node, second.node + shift])
+            tables.append(np.where(is_equal, 0.0, np.inf))
+    costs = Costs(
+        rows=np.arange(len(node_s)),
+        sizes=sizes,
+        node_s=node_s,
+        edges=np.array(edges, np.int64).reshape(-1, 2),
+        tables=tuple(tables),
+        first=start[:-1],
+    )
+    return LayerCosts(
+        costs,
+        np.concatenate([one.rest, two.rest]),
+        np.concatenate([one.activation, two.activation]),
+        np.concatenate([np.zeros_like(one.transient), two.transient]),
+    )

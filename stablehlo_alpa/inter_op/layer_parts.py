@@ -1,0 +1,135 @@
+"""A step cut into single layers, from which every run of layers is priced."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from stablehlo_alpa.compiler import Signature, Values, tensor_bytes, without_locations
+from stablehlo_alpa.inter_op.slicing import LayeredStep
+from stablehlo_alpa.inter_op.stage_planner import prepare_stage
+from stablehlo_alpa.planning.stage import Slot, SlotKind
+
+# What differs between equal layers: where they come from, not what they are.
+_POSITIONS = re.compile(r'(alpa\.(?:input|output|transfer|layer) = |sym_name = "stage_)\d+')
+
+
+def content_digest(merged: str) -> str:
+    """Equal for modules of stages that differ in numbers of inputs, transfers and layers alone."""
+    text = _POSITIONS.sub(r"\1", without_locations(merged))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class LayerPart:
+    """One layer of a step: its forward and backward phases, and the updates of its parameters.
+
+    Attributes:
+        merged: its module, with roles.
+        digest: of the module; equal layers have equal ones.
+        inputs, outputs: what each argument and result is.
+        input_types: of the arguments, ``"8x4xf32"``.
+        is_once: per argument whether it arrives once per step, not once per micro-batch.
+        is_owned: per argument whether no layer before this one has it.
+    """
+
+    merged: str
+    digest: str
+    inputs: tuple[Slot, ...]
+    outputs: tuple[Slot, ...]
+    input_types: tuple[str, ...]
+    is_once: tuple[bool, ...]
+    is_owned: tuple[bool, ...] = ()
+
+    @classmethod
+    def of(cls, sliced: str, name: str) -> LayerPart:
+        """The layer of a module that was cut out of a step."""
+        merged = prepare_stage(sliced, name).merged
+        signature = Signature.of(merged)
+        return cls(
+            merged=merged,
+            digest=content_digest(merged),
+            inputs=_slots(signature.inputs),
+            outputs=_slots(signature.outputs),
+            input_types=signature.inputs.types,
+            is_once=signature.input_once,
+        )
+
+    @property
+    def kind(self) -> tuple[str, tuple[bool, ...]]:
+        """Equal for layers that cost the same and hold the same."""
+        return self.digest, self.is_owned
+
+
+@dataclass(frozen=True, eq=False)
+class LayerParts:
+    """The layers of a step in order.
+
+    Attributes:
+        parts: the layers.
+        num_micro_batches: of a step.
+    """
+
+    parts: tuple[LayerPart, ...]
+    num_micro_batches: int
+
+    @classmethod
+    def of(cls, layered: LayeredStep, num_micro_batches: int) -> LayerParts:
+        """Cuts a step, which is parsed once, into its layers."""
+        modules = layered.slice(tuple(range(layered.num_layers)))
+        parts = [LayerPart.of(text, f"{layered.name} {name}") for name, text in modules.items()]
+        return cls(_owned(parts), num_micro_batches)
+
+    @cached_property
+    def crossings(self) -> tuple[tuple[tuple[bool, int, bool, int], ...], ...]:
+        """Per layer but the last, values that it shares with the next.
+
+        Each is (is a result, position) in the one and in the other: what one makes and the other
+        takes, what both take from elsewhere, and arguments of the step that both have.
+        """
+        return tuple(
+            _shared(one, two) for one, two in zip(self.parts[:-1], self.parts[1:], strict=True)
+        )
+
+    def received_bytes(self, first: int, last: int) -> float:
+        """Bytes that a run of layers receives from others per micro-batch."""
+        made = {slot for part in self.parts[first : last + 1] for slot in part.outputs}
+        arriving: dict[Slot, float] = {}
+        for part in self.parts[first : last + 1]:
+            for slot, type_, is_once in zip(
+                part.inputs, part.input_types, part.is_once, strict=True
+            ):
+                if slot.kind is SlotKind.TRANSFER and slot not in made:
+                    arriving[slot] = tensor_bytes(type_) / (
+                        self.num_micro_batches if is_once else 1
+                    )
+        return sum(arriving.values())
+
+
+def _slots(values: Values) -> tuple[Slot, ...]:
+    return tuple(map(Slot.parse, values.kinds))
+
+
+def _owned(parts: Sequence[LayerPart]) -> tuple[LayerPart, ...]:
+    """The layers, each owning the arguments of the step that none before it has."""
+    seen: set[Slot] = set()
+    found = []
+    for part in parts:
+        is_owned = tuple(slot.kind is SlotKind.INPUT and slot not in seen for slot in part.inputs)
+        seen.update(part.inputs)
+        found.append(replace(part, is_owned=is_owned))
+    return tuple(found)
+
+
+def _shared(one: LayerPart, two: LayerPart) -> tuple[tuple[bool, int, bool, int], ...]:
+    def positions(part: LayerPart) -> dict[Slot, tuple[bool, int]]:
+        arguments = {slot: (False, at) for at, slot in enumerate(part.inputs)}
+        made = {slot: (True, at) for at, slot in enumerate(part.outputs)}
+        kinds = (SlotKind.TRANSFER, SlotKind.INPUT)
+        return {slot: at for slot, at in (arguments | made).items() if slot.kind in kinds}
+
+    first, second = positions(one), positions(two)
+    return tuple((*first[slot], *second[slot]) for slot in first if slot in second)

@@ -1,0 +1,256 @@
+"""The search for stages: lower bounds of all of them, exact prices of those that matter.
+
+Every run of layers on every submesh has a lower bound for each number of micro-batches in flight
+(`range_bounds`). The dynamic programme over stages (`stage_search`) takes bounds for times and
+yields a bound on the latency of every pipeline. It also takes *estimates*, which are exact where a
+stage was solved and elsewhere bounds scaled by what solved stages on the same submesh cost over
+theirs. The stages that it chooses by estimates are solved exactly, each with its micro-batches in
+flight under the memory budget, until all that it chooses are. That pipeline's latency and the bound
+bracket the optimum. While they are too far apart, the stages that the bound is made of are looked
+at as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from stablehlo_alpa.cost.strategy_graph import Float
+from stablehlo_alpa.inter_op.stage_bounds import StageBounds
+from stablehlo_alpa.inter_op.stage_pricing import StagePrice
+from stablehlo_alpa.inter_op.stage_search import StageChoice, StageSearchResult, search_stages
+from stablehlo_alpa.inter_op.submeshes import Submesh
+from stablehlo_alpa.planning.bracket import Bracket
+from stablehlo_alpa.view import Say
+
+_log = logging.getLogger(__name__)
+
+# What a bound and a price may differ by before it is looked at as equal.
+_RELATIVE = 1e-9
+
+
+class Pricing(Protocol):
+    """Solves a stage exactly."""
+
+    def price(self, first: int, last: int, submesh: Submesh, in_flight: int) -> StagePrice | None:
+        """See `StagePricing.price`."""
+
+
+@dataclass(frozen=True)
+class SearchLimits:
+    """When the search ends.
+
+    Attributes:
+        gap: relative distance of latency and bound that is good enough.
+        max_solved: stages solved exactly for the pipeline, and at most as many again for the bound.
+        bound_s: seconds that are spent on the bound once there is a pipeline.
+    """
+
+    gap: float = 0.01
+    max_solved: int = 64
+    bound_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class FoundStages:
+    """The best pipeline found.
+
+    Attributes:
+        stages: in order; the key of each is its `Submesh`.
+        in_flight: of each the micro-batches whose activations it keeps.
+        bracket: its latency, and what was proved.
+    """
+
+    stages: tuple[StageChoice, ...]
+    in_flight: tuple[int, ...]
+    bracket: Bracket
+
+
+_Stage: TypeAlias = tuple[int, int, Submesh, int]
+"""First and last layer, submesh, micro-batches in flight."""
+
+
+class PipelineSearch:
+    """Searches the stages of one step on one cluster."""
+
+    def __init__(
+        self,
+        bounds: StageBounds,
+        pricing: Pricing,
+        num_devices: int,
+        num_micro_batches: int,
+        *,
+        keeps_all: bool = False,
+        say: Say = _log.debug,
+    ) -> None:
+        """Nothing is solved yet.
+
+        Args:
+            bounds: of all stages.
+            pricing: solves stages.
+            num_devices: all of which are used.
+            num_micro_batches: B.
+            keeps_all: see `search_stages`.
+            say: is told what is being done.
+        """
+        self._bounds, self._pricing, self._say = bounds, pricing, say
+        self._devices, self._count, self._keeps_all = num_devices, num_micro_batches, keeps_all
+        most = min(bounds.num_layers, num_micro_batches)
+        self._in_flight = (num_micro_batches,) if keeps_all else tuple(range(1, most + 1))
+        self._solved: dict[_Stage, StagePrice | None] = {}
+        self._lower: dict[Submesh, Float] = {}
+        self._received = {one: bounds.received_s(one) for one in bounds.submeshes}
+
+    def run(self, limits: SearchLimits = SearchLimits()) -> FoundStages | None:
+        """The best pipeline; None where none was found that fits the memory."""
+        best = self._find(limits)
+        if best is None:
+            return None
+        deadline = time.monotonic() + limits.bound_s
+        most = len(self._solved) + limits.max_solved
+        while True:
+            bound = self._search(is_estimate=False)
+            assert bound is not None
+            bound_s = min(bound.latency_s, best.latency_s)
+            bracket = Bracket(best.latency_s, bound_s, len(self._solved))
+            self._say(f"stages within {bracket.gap:.1%} of the best possible")
+            _log.info("bound %.6g s: %s", bound_s, self._stages(bound))
+            open_ = [one for one in self._stages(bound) if one not in self._solved]
+            is_done = bracket.gap <= limits.gap or not open_ or len(self._solved) >= most
+            if is_done or time.monotonic() > deadline:
+                in_flight = tuple(one[-1] for one in self._stages(best))
+                return FoundStages(best.stages, in_flight, bracket)
+            if not self._sharpen(open_):
+                self._solve(open_)
+                again = self._find(limits)
+                if again is not None and again.latency_s < best.latency_s:
+                    best = again
+
+    def _find(self, limits: SearchLimits) -> StageSearchResult | None:
+        """The pipeline of least estimate, all of whose stages are solved."""
+        while True:
+            found = self._search(is_estimate=True)
+            if found is None:
+                return None
+            open_ = [one for one in self._stages(found) if one not in self._solved]
+            if not open_:
+                return found
+            if self._sharpen(open_):
+                continue
+            if len(self._solved) >= limits.max_solved:
+                _log.warning("%d stages are solved, the search ends", len(self._solved))
+                return self._search(is_estimate=True, is_solved=True)
+            self._solve(open_)
+
+    def _stages(self, found: StageSearchResult) -> list[_Stage]:
+        """The stages of a pipeline with what they have in flight."""
+        stages = []
+        for number, choice in enumerate(found.stages):
+            assert isinstance(choice.key, Submesh)
+            in_flight = len(found.stages) - number
+            in_flight = self._count if self._keeps_all else min(in_flight, self._count)
+            stages.append((choice.first, choice.last, choice.key, in_flight))
+        return stages
+
+    def _sharpen(self, stages: list[_Stage]) -> bool:
+        """Makes bounds of stages as good as they get; False where they were."""
+        is_new = False
+        for first, last, submesh, in_flight in stages:
+            ranges = self._bounds.of(submesh)
+            if not ranges.is_sharp(first, last, in_flight):
+                self._say(f"bound of layers {first} to {last} on {submesh.mesh_shape}")
+                ranges.sharpen(first, last, in_flight)
+                self._lower.pop(submesh, None)
+                is_new = True
+        return is_new
+
+    def _solve(self, stages: list[_Stage]) -> None:
+        for stage in stages:
+            first, last, submesh, in_flight = stage
+            self._say(f"layers {first} to {last} on {submesh.mesh_shape}, {in_flight} in flight")
+            self._solved[stage] = self._pricing.price(first, last, submesh, in_flight)
+            _log.info("%s: %s", stage, self._solved[stage])
+
+    def _bound(self, submesh: Submesh) -> Float:
+        """float64[numbers in flight, L, L] seconds per micro-batch."""
+        if submesh not in self._lower:
+            self._say(f"bounds on {submesh.mesh_shape}")
+            ranges = self._bounds.of(submesh)
+            rows = [ranges.lower(in_flight) / self._count for in_flight in self._in_flight]
+            self._lower[submesh] = np.maximum.accumulate(np.stack(rows), axis=0)
+        return self._lower[submesh]
+
+    def _known(self, submesh: Submesh) -> Iterator[tuple[int, int, int, StagePrice | None]]:
+        """Solved stages of a submesh: place of the number in flight, layers, price."""
+        for (first, last, other, in_flight), price in self._solved.items():
+            if other == submesh:
+                yield self._in_flight.index(in_flight), first, last, price
+
+    def _ratio(self, submesh: Submesh) -> float:
+        """What solved stages cost over their bounds, of this submesh where there are any."""
+        own, others = [], []
+        for one in self._lower:
+            found = [
+                price.time_s / self._lower[one][place, first, last]
+                for place, first, last, price in self._known(one)
+                if price is not None
+            ]
+            others += found
+            own += found if one == submesh else []
+        return float(np.median(own or others or [1.0]))
+
+    def _times(self, submesh: Submesh, is_estimate: bool, is_solved: bool) -> Float:
+        """float64[numbers in flight, L, L] bounds or estimates, what is received included."""
+        lower = self._bound(submesh)
+        times = lower * self._ratio(submesh) if is_estimate else lower.copy()
+        if is_solved:
+            times[:] = np.inf
+        for place, first, last, price in self._known(submesh):
+            more = times[place:, first, last]
+            if price is None:
+                more[:] = np.inf
+            elif not is_estimate:
+                np.maximum(more, price.bound_s, out=more)
+            else:
+                np.maximum(more, price.time_s, out=more)
+                fewer = times[: place + 1, first, last]
+                np.minimum(fewer, price.time_s, out=fewer)
+        return times + self._received[submesh]
+
+    def _search(self, *, is_estimate: bool, is_solved: bool = False) -> StageSearchResult | None:
+        """The least of bounds or of estimates; of the latter, of solved stages alone."""
+        sizes: dict[tuple[int, int], list[Submesh]] = {}
+        times_of = {one: self._times(one, is_estimate, is_solved) for one in self._bounds.submeshes}
+        self._say("choosing stages")
+        for submesh in self._bounds.submeshes:
+            sizes.setdefault((submesh.hosts, submesh.devices_per_host), []).append(submesh)
+        choices: list[StageChoice] = []
+        for group in sizes.values():
+            times = np.stack([times_of[one] for one in group])
+            choices += self._choices(group, times)
+        return search_stages(
+            choices,
+            self._bounds.num_layers,
+            self._devices,
+            self._count,
+            keeps_all=self._keeps_all,
+        )
+
+    def _choices(self, group: list[Submesh], times: Float) -> Iterator[StageChoice]:
+        """The least of submeshes of one size; where fewer in flight cost as much, the most."""
+        which, least = np.argmin(times, axis=0), np.min(times, axis=0)
+        for first in range(self._bounds.num_layers):
+            for last in range(first, self._bounds.num_layers):
+                for place, in_flight in enumerate(self._in_flight):
+                    time_s = float(least[place, first, last])
+                    is_last = place + 1 == len(self._in_flight)
+                    more_s = np.inf if is_last else float(least[place + 1, first, last])
+                    if np.isfinite(time_s) and more_s > time_s * (1 + _RELATIVE):
+                        submesh = group[int(which[place, first, last])]
+                        size = submesh.num_devices
+                        yield StageChoice(first, last, size, time_s, in_flight, submesh)

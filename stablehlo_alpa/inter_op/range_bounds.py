@@ -1,0 +1,169 @@
+r"""Lower bounds of what runs of layers cost on a mesh within a memory budget.
+
+A run of layers is tiled by windows of one and two layers, each of which is solved exactly by
+itself. What a run of layers chooses is a choice for each window, so with prices ``u`` and ``v`` in
+seconds per byte (`MemoryPrice`) and M bytes of budget, s micro-batches in flight::
+
+    least seconds >= sum over windows of min_x { c(x) + u rest(x) + v activation(x) }
+                     - max(u, v / s) M
+
+since ``rest + s activation <= M`` must hold (Lagrange). What the last layer has beside that while
+it works is among what its window has at rest. Only the borders between windows are
+relaxed. Windows are few: layers that are equal share theirs, so prices are asked for in time that
+does not depend on the depth of a model of equal layers. Tables over all that crosses a border,
+from which runs could be put together without relaxing anything, are too large: with partial sums
+among the strategies, three blocks of a transformer on a mesh of two axes have elimination tables of
+4e9 entries and more in the best order found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stablehlo_alpa.cost.strategy_graph import Float
+from stablehlo_alpa.inter_op.layer_costs import LayerCosts
+from stablehlo_alpa.inter_op.windows import MemoryPrice, WindowPrices, Windows
+
+# A price that is too low is raised by this factor (heuristic).
+_STEP = 4.0
+# Prices of memory are powers of this (heuristic).
+_GRID = 1.1
+# A bound this close to what tiles within the budget cost, as a part of it, is good (heuristic).
+_CLOSE = 0.01
+# Prices asked for per run of layers and number in flight (heuristic).
+_MAX_PRICES = 12
+
+
+@dataclass(eq=False)
+class RangeBounds:
+    """Runs of L layers on one mesh.
+
+    Attributes:
+        windows: prices of windows.
+        layers: the layers on the mesh.
+        budget: bytes per device.
+        start_s: the first price of memory that is tried, in seconds per byte.
+    """
+
+    windows: Windows
+    layers: tuple[LayerCosts, ...]
+    budget: float
+    start_s: float
+    _tiled: dict[MemoryPrice, Float] = field(default_factory=dict)
+    _least: dict[int, Float] = field(default_factory=dict)
+    _sharp: set[tuple[int, int, int]] = field(default_factory=set)
+
+    def lower(self, in_flight: int) -> Float:
+        """float64[L, L] no run of layers (first, last) costs less. Seconds per step.
+
+        +inf where its memory does not hold.
+        """
+        self._tiles(MemoryPrice())
+        bounds = [
+            tiles[0] - price.least_excess_s(self.budget, in_flight)
+            for price, tiles in self._tiled.items()
+        ]
+        fits = self.least_bytes(in_flight) <= self.budget
+        return np.where(fits, np.max(bounds, axis=0), np.inf)
+
+    def is_sharp(self, first: int, last: int, in_flight: int) -> bool:
+        """Whether the bound of a run of layers gains nothing by more prices."""
+        return (first, last, in_flight) in self._sharp
+
+    def sharpen(self, first: int, last: int, in_flight: int) -> None:
+        """Looks for the price of memory that makes a bound largest.
+
+        The bound is concave in the price, and falls once the tiles keep the budget: between one
+        that does not and one that does, the next price is that at which both are worth the same.
+        """
+        self._sharp.add((first, last, in_flight))
+        self._tiles(MemoryPrice())
+        for _ in range(_MAX_PRICES):
+            price_s = self._next_price(first, last, in_flight)
+            if price_s is None:
+                return
+            # Rounded, so that runs of layers whose prices are close share them.
+            price_s = _GRID ** float(np.round(np.log(price_s) / np.log(_GRID)))
+            price = MemoryPrice(price_s, in_flight * price_s)
+            if price in self._tiled:
+                return
+            self._tiles(price)
+
+    def least_bytes(self, in_flight: int) -> Float:
+        """float64[L, L] bytes that a run of layers cannot do without."""
+        if in_flight not in self._least:
+            sizes = [layer.least_bytes(in_flight) for layer in self.layers]
+            last = [layer.least_bytes(in_flight, is_last=True) for layer in self.layers]
+            before = np.concatenate([[0.0], np.cumsum(sizes)])[:-1]
+            self._least[in_flight] = before[None] - before[:, None] + np.array(last)[None]
+        return self._least[in_flight]
+
+    def _next_price(self, first: int, last: int, in_flight: int) -> float | None:
+        """Seconds per byte at which a bound may be larger; None where it is good enough.
+
+        Tiles known cost ``seconds + price (bytes - budget)``: the price at which the least of them
+        is largest (Kelley's cutting planes).
+        """
+        lower = float(self.lower(in_flight)[first, last])
+        if not np.isfinite(lower):
+            return None
+        found = np.stack([tiles[:, first, last] for tiles in self._tiled.values()])
+        lines = np.unique(
+            np.stack([found[:, 1], found[:, 2] + in_flight * found[:, 3] - self.budget]), axis=1
+        )
+        cheap, dear = lines[:, lines[1] > 0], lines[:, lines[1] <= 0]
+        if not dear.size:
+            return _STEP * max(self.start_s / _STEP, *(one.rest_s for one in self._tiled))
+        if not cheap.size or lower >= (1 - _CLOSE) * dear[0].min():
+            return None
+        saved = cheap[1][:, None] - dear[1][None]
+        prices = ((dear[0][None] - cheap[0][:, None]) / saved).ravel()
+        prices = prices[prices > 0]
+        if not prices.size:
+            return None
+        least = (lines[0][None] + prices[:, None] * lines[1][None]).min(axis=1)
+        return float(prices[np.argmax(least)])
+
+    def _tiles(self, price: MemoryPrice) -> Float:
+        """float64[4, L, L] of the better of two tilings, as in `WindowPrices`."""
+        if price not in self._tiled:
+            self._tiled[price] = tile(self.windows.prices(price))
+        return self._tiled[price]
+
+
+def tile(prices: WindowPrices) -> Float:
+    """float64[4, L, L] sums over the windows that tile runs of layers (first, last).
+
+    Of the tilings that begin with a pair and with a single layer the dearer one is taken, which is
+    the better bound. Below the diagonal there is no run.
+    """
+    singles, pairs = prices.singles, prices.pairs
+    count = singles.shape[1]
+    # Of pairs i, i + 2, i + 4 ... from each on.
+    chained = np.zeros((4, count + 2))
+    for at in range(count - 2, -1, -1):
+        chained[:, at] = pairs[:, at] + chained[:, at + 2]
+    found = np.zeros((4, count, count))
+    for first in range(count):
+        for last in range(first, count):
+            even, odd = (_tiling(prices, chained, first, last, offset) for offset in (0, 1))
+            found[:, first, last] = even if even[0] >= odd[0] else odd
+    return found
+
+
+def _tiling(prices: WindowPrices, chained: Float, first: int, last: int, offset: int) -> Float:
+    """float64[4] of pairs from ``first + offset`` on, single layers before and behind them."""
+    begin = first + offset
+    num_pairs = (last + 1 - begin) // 2
+    end = begin + 2 * num_pairs
+    total = np.zeros(4)
+    if offset and last > first:
+        total += prices.singles[:, first]
+    if end <= last or num_pairs == 0:
+        total += prices.last_singles[:, last]
+    else:
+        end -= 2
+        total += prices.last_pairs[:, end]
+    return total + chained[:, begin] - chained[:, end] if end > begin else total

@@ -1,0 +1,104 @@
+"""Lower bounds of every run of layers on every submesh, from the step cut into its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cost import link_seconds, network_transfer_seconds
+from stablehlo_alpa.cost.strategy_graph import Float
+from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.inter_op.layer_costs import LayerCosts
+from stablehlo_alpa.inter_op.layer_parts import LayerParts
+from stablehlo_alpa.inter_op.range_bounds import RangeBounds
+from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
+from stablehlo_alpa.inter_op.windows import Windows
+
+# The first price of memory that is tried: a byte is worth this many transfers of it over a link,
+# per micro-batch (heuristic).
+_FIRST_PRICE = 0.25
+
+
+class StageBounds:
+    """Bounds for the pipelines of one step on one cluster."""
+
+    def __init__(self, parts: LayerParts, cluster: ClusterSpec, budget: float) -> None:
+        """Nothing is priced yet.
+
+        Args:
+            parts: the layers of the step.
+            cluster: all devices.
+            budget: bytes per device.
+        """
+        self._parts, self._cluster, self._budget = parts, cluster, budget
+        self._by_submesh: dict[Submesh, RangeBounds] = {}
+
+    @property
+    def num_layers(self) -> int:
+        """L."""
+        return len(self._parts.parts)
+
+    @cached_property
+    def submeshes(self) -> tuple[Submesh, ...]:
+        """Those that a stage may run on."""
+        found = []
+        for submesh in submeshes(self._cluster):
+            try:
+                self._part(submesh).logical_mesh(submesh.mesh_shape)
+            except MeshError:
+                continue
+            found.append(submesh)
+        return tuple(found)
+
+    def of(self, submesh: Submesh) -> RangeBounds:
+        """The bounds on a submesh."""
+        if submesh not in self._by_submesh:
+            cluster, count = self._part(submesh), self._parts.num_micro_batches
+            mesh = cluster.logical_mesh(submesh.mesh_shape)
+            kinds: dict[object, LayerCosts] = {}
+            for part in self._parts.parts:
+                if part.kind not in kinds:
+                    kinds[part.kind] = LayerCosts.of(part, mesh, cluster.device, count)
+            layers = tuple(kinds[part.kind] for part in self._parts.parts)
+            start_s = _FIRST_PRICE * count * link_seconds(1e9, cluster) / 1e9
+            windows = Windows(self._parts, layers)
+            self._by_submesh[submesh] = RangeBounds(windows, layers, self._budget, start_s)
+        return self._by_submesh[submesh]
+
+    def leanest(self) -> Submesh:
+        """The submesh of all devices on which the whole step needs the least memory."""
+        whole = [one for one in self.submeshes if one.num_devices == self._cluster.num_devices]
+        return min(whole, key=lambda one: float(self.of(one).least_bytes(1)[0, -1]))
+
+    def received_s(self, submesh: Submesh) -> Float:
+        """float64[L, L] seconds in which runs of layers receive their inputs (heuristic).
+
+        Every device receives its part.
+        """
+        if self._cluster.num_devices > self._cluster.devices_per_domain:
+            sizes = self._received_bytes / submesh.hosts
+            return _seconds(sizes, lambda one: network_transfer_seconds(one, self._cluster))
+        sizes = self._received_bytes / submesh.num_devices
+        return _seconds(sizes, lambda one: link_seconds(one, self._cluster))
+
+    @cached_property
+    def _received_bytes(self) -> Float:
+        """float64[L, L] per micro-batch."""
+        found = np.zeros((self.num_layers, self.num_layers))
+        for first in range(self.num_layers):
+            for last in range(first, self.num_layers):
+                found[first, last] = self._parts.received_bytes(first, last)
+        return found
+
+    def _part(self, submesh: Submesh) -> ClusterSpec:
+        return self._cluster.part(submesh.hosts, submesh.devices_per_host)
+
+
+def _seconds(sizes: Float, price: Callable[[float], float]) -> Float:
+    """Seconds of bytes; nothing takes none."""
+    distinct, places = np.unique(sizes, return_inverse=True)
+    times = np.array([price(float(size)) if size > 0 else 0.0 for size in distinct])
+    return times[places].reshape(sizes.shape)

@@ -1,0 +1,124 @@
+"""Least prices of single layers and of neighbouring pairs on a mesh, under prices of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from stablehlo_alpa.cost.strategy_graph import Float
+from stablehlo_alpa.inter_op.layer_costs import LayerCosts, join
+from stablehlo_alpa.inter_op.layer_parts import LayerParts
+from stablehlo_alpa.intra_op import SolverCache
+from stablehlo_alpa.intra_op.exact import Minimum, minimize
+
+Key: TypeAlias = tuple[object, ...]
+
+# Seconds after which a window's bound is taken as it is (heuristic).
+_TIME_LIMIT_S = 0.5
+
+
+@dataclass(frozen=True)
+class MemoryPrice:
+    """Seconds per step that a byte per device costs.
+
+    Attributes:
+        rest_s: of what is there once.
+        activation_s: of what one micro-batch in flight keeps.
+    """
+
+    rest_s: float = 0.0
+    activation_s: float = 0.0
+
+    def least_excess_s(self, budget: float, in_flight: int) -> float:
+        """What bytes within a budget cost at most.
+
+        With ``rest + in_flight * activation <= budget`` the price of memory is at most
+        ``max(rest_s, activation_s / in_flight) * budget``.
+        """
+        rate = max(self.rest_s, self.activation_s / in_flight)
+        return rate * budget if rate > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class WindowPrices:
+    """Windows under one price of memory, by first layer.
+
+    Attributes:
+        singles: float64[4, L] of single layers: no choice costs less (seconds per step, memory at
+            its price included); of a choice that costs so: its seconds, `StageMemory.rest` and
+            `StageMemory.activation` bytes.
+        pairs: float64[4, L - 1] the same of neighbours together.
+        last_singles, last_pairs: the same of windows that end a run of layers: what is transient
+            there is paid for, and counted among what is at rest.
+    """
+
+    singles: Float
+    pairs: Float
+    last_singles: Float
+    last_pairs: Float
+
+
+class Windows:
+    """Solves single layers and pairs; equal ones once."""
+
+    def __init__(self, parts: LayerParts, layers: Sequence[LayerCosts]) -> None:
+        """Takes the layers, and what each costs on the mesh."""
+        self._parts, self._layers = parts, layers
+        self._cache = SolverCache()
+        self._joined: dict[Key, LayerCosts] = {}
+        self._solved: dict[Key, Minimum] = {}
+        self._known: dict[MemoryPrice, WindowPrices] = {}
+
+    def prices(self, price: MemoryPrice) -> WindowPrices:
+        """All windows under a price of memory."""
+        if price not in self._known:
+            inner, last = (self._windows(price, is_last) for is_last in (False, True))
+            self._known[price] = WindowPrices(*inner, *last)
+        return self._known[price]
+
+    def _windows(self, price: MemoryPrice, is_last: bool) -> tuple[Float, Float]:
+        """Single layers and pairs."""
+        numbers = range(len(self._layers))
+        singles = [self._single(number, price, is_last) for number in numbers]
+        before = [self._single(number, price, False) for number in numbers]
+        pairs = [self._pair(number, price, is_last) for number in numbers[:-1]]
+        # A pair costs no less than its halves alone, whatever of its search was cut short.
+        for number, pair in enumerate(pairs):
+            pair[0] = max(pair[0], before[number][0] + singles[number + 1][0])
+        return np.stack(singles, axis=1), np.stack(pairs, axis=1) if pairs else np.zeros((4, 0))
+
+    def _single(self, number: int, price: MemoryPrice, is_last: bool) -> Float:
+        key = self._parts.parts[number].kind
+        return self._solve((key, price, is_last), self._layers[number], price, is_last)
+
+    def _pair(self, number: int, price: MemoryPrice, is_last: bool) -> Float:
+        parts, crossings = self._parts.parts, self._parts.crossings[number]
+        key = (parts[number].kind, parts[number + 1].kind, crossings)
+        if key not in self._joined:
+            self._joined[key] = join(self._layers[number], self._layers[number + 1], crossings)
+        return self._solve((key, price, is_last), self._joined[key], price, is_last)
+
+    def _solve(self, key: Key, window: LayerCosts, price: MemoryPrice, is_last: bool) -> Float:
+        """float64[4] as a column of `WindowPrices`."""
+        costs = window.costs
+        rest = window.rest + window.transient if is_last else window.rest
+        if not price.rest_s:
+            # What is transient costs nothing: both kinds of windows have one plan.
+            key = (key[0], price, False)
+        if key not in self._solved:
+            paid = price.rest_s * rest + price.activation_s * window.activation
+            self._solved[key] = minimize(
+                costs.with_node_s(costs.node_s + paid),
+                cache=self._cache,
+                time_limit_s=_TIME_LIMIT_S,
+            )
+        found = self._solved[key]
+        if not found.labels.size:
+            # What the layers share they split differently, whatever is chosen.
+            return np.full(4, np.inf)
+        at = costs.start[:-1] + found.labels
+        held = rest[at].sum(), window.activation[at].sum()
+        return np.array([found.bound, costs.value(found.labels), *held])

@@ -1,0 +1,133 @@
+"""Memory of a pipeline's stage: what is there once, and what every micro-batch in flight keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stablehlo_alpa.cost.strategy_graph import Bool, Float, Int, StrategyGraph
+
+
+@dataclass(frozen=True, eq=False)
+class StageMemory:
+    """Bytes per device that a stage holds between its programs, linear in the one-hot choice.
+
+    A stage with ``s`` micro-batches in flight holds at least ``rest + s * activation`` bytes when
+    the last of them has gone forward (paper, Eq. 5), and ``transient`` beside that while its last
+    layer works.
+
+    Attributes:
+        rest: float64[S] arguments of the step, and the sums over micro-batches.
+        activation: float64[S] what the forward phase leaves to the backward phase.
+        transient: float64[S] all else at one program point, that where no choice avoids the most.
+    """
+
+    rest: Float
+    activation: Float
+    transient: Float
+
+    @classmethod
+    def of(cls, graph: StrategyGraph, arguments: Int, num_micro_batches: int) -> StageMemory:
+        """Those of a stage.
+
+        Args:
+            graph: its strategies.
+            arguments: nodes of the arguments that are there all the time.
+            num_micro_batches: of a step; sums over one are none.
+        """
+        rest = np.zeros(len(graph.strategy_label))
+        activation = np.zeros(len(graph.strategy_label))
+        # Arguments come before all else that their node holds.
+        first: dict[int, int] = {}
+        for value, node in enumerate(graph.value_node.tolist()):
+            first.setdefault(node, value)
+        for node in arguments.tolist():
+            if node in first:
+                rest[graph.span(node)] += _bytes(graph, first[node])
+        is_kept = kept_values(graph)
+        for value in np.flatnonzero(is_kept).tolist():
+            activation[graph.span(int(graph.value_node[value]))] += _bytes(graph, value)
+        if num_micro_batches > 1:
+            for node, sizes in _accumulators(graph):
+                rest[graph.span(node)] += sizes
+        is_held = is_kept.copy()
+        is_held[[first[node] for node in arguments.tolist() if node in first]] = True
+        return cls(rest, activation, _transient(graph, is_held))
+
+
+def kept_values(graph: StrategyGraph) -> Bool:
+    """bool[V] values that the forward phase leaves to the backward phase."""
+    last = graph.num_forward_points - 1
+    is_argument = (graph.value_start == 0) & (graph.value_end == graph.num_points - 1)
+    return (graph.value_start <= last) & (graph.value_end > last) & ~is_argument
+
+
+def _transient(graph: StrategyGraph, is_held: Bool) -> Float:
+    """float64[S] bytes of values that are not held anyway, at one point."""
+    found = np.zeros(len(graph.strategy_label))
+    values = np.flatnonzero(~is_held)
+    if not values.size:
+        return found
+    least = np.minimum.reduceat(graph.value_bytes, graph.value_offset[:-1])[values]
+    change = np.zeros(graph.num_points + 1)
+    np.add.at(change, graph.value_start[values], least)
+    np.add.at(change, graph.value_end[values] + 1, -least)
+    point = int(np.argmax(np.cumsum(change)[:-1]))
+    for value in values.tolist():
+        if graph.value_start[value] <= point <= graph.value_end[value]:
+            found[graph.span(int(graph.value_node[value]))] += _bytes(graph, value)
+    return found
+
+
+def in_pipeline(graph: StrategyGraph, in_flight: int, num_micro_batches: int) -> StrategyGraph:
+    """The stage with what its pipeline keeps beside the micro-batch that runs.
+
+    Args:
+        graph: strategies of the stage, its live values those of one micro-batch alone.
+        in_flight: micro-batches whose activations are kept, the running one included.
+        num_micro_batches: of a step; sums over one are none.
+    """
+    nodes: list[int] = []
+    names: list[str] = []
+    sizes: list[Float] = []
+    if in_flight > 1:
+        for value in np.flatnonzero(kept_values(graph)).tolist():
+            nodes.append(int(graph.value_node[value]))
+            names.append(f"{graph.value_name[value]} of {in_flight - 1} more micro-batches")
+            sizes.append((in_flight - 1) * _bytes(graph, value))
+    if num_micro_batches > 1:
+        for node, one in _accumulators(graph):
+            nodes.append(node)
+            names.append(f"sum at {graph.node_name[node]}")
+            sizes.append(one)
+    if not nodes:
+        return graph
+    counts = graph.num_strategies[nodes]
+    return replace(
+        graph,
+        value_node=np.concatenate([graph.value_node, nodes]),
+        value_start=np.concatenate([graph.value_start, np.zeros(len(nodes), np.int64)]),
+        value_end=np.concatenate([graph.value_end, np.full(len(nodes), graph.num_points - 1)]),
+        value_name=graph.value_name + tuple(names),
+        value_offset=np.concatenate(
+            [graph.value_offset, graph.value_offset[-1] + np.cumsum(counts)]
+        ),
+        value_bytes=np.concatenate([graph.value_bytes, *sizes]),
+    )
+
+
+def _bytes(graph: StrategyGraph, value: int) -> Float:
+    """float64[strategies of its node] bytes of a value."""
+    return graph.value_bytes[graph.value_offset[value] : graph.value_offset[value + 1]]
+
+
+def _accumulators(graph: StrategyGraph) -> list[tuple[int, Float]]:
+    """Node and bytes per strategy of each sum."""
+    nodes = graph.accumulator_node
+    ends = np.cumsum(graph.num_strategies[nodes])
+    return (
+        list(zip(nodes.tolist(), np.split(graph.accumulator_bytes, ends[:-1]), strict=True))
+        if (nodes.size)
+        else []
+    )

@@ -1,0 +1,29 @@
+"""Between what the search for stages proved and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Latency of a pipeline, and of the best that there can be.
+
+    Both are those of the paper's Eq. 2, ``sum_s t_s + (B - 1) max_s t_s``, by the prices of stages:
+    the search's own measure. The plan's step time is simulated, sends included.
+
+    Attributes:
+        latency_s: of the pipeline found. Seconds of a step.
+        bound_s: no partition into stages, with the same layers, number of micro-batches and
+            schedule, takes less.
+        num_solved: stages that were solved exactly.
+    """
+
+    latency_s: float
+    bound_s: float
+    num_solved: int = 0
+
+    @property
+    def gap(self) -> float:
+        """How far the best can be below what was found, as a part of it."""
+        return max(0.0, 1 - self.bound_s / self.latency_s) if self.latency_s > 0 else 0.0

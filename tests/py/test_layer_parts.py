@@ -1,0 +1,143 @@
+"""A step cut into single layers, against the stages that are cut out of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import stablehlo_alpa
+from stablehlo_alpa import AutoLayers, ManualStages, PipeshardParallel
+from stablehlo_alpa.cluster import ClusterSpec, preset_for
+from stablehlo_alpa.frontend import trace
+from stablehlo_alpa.inter_op.layer_parts import LayerParts
+from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
+from stablehlo_alpa.inter_op.stage_bounds import StageBounds
+from stablehlo_alpa.inter_op.stage_pricing import StagePricing
+from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
+from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.layers import layer_context
+
+COUNT, LAYERS = 4, 6
+CLUSTER = ClusterSpec(preset_for("v100-16gb"), 2, 2)
+WIDTH = 512
+
+
+def loss(weights: Any, batch: Any) -> jax.Array:
+    x = batch
+    for up, down in weights:
+        x = x + jax.numpy.tanh(x @ up) @ down
+    return jax.numpy.mean(x**2)
+
+
+def step(weights: Any, moments: Any, batch: Any) -> Any:
+    gradients = stablehlo_alpa.grad(loss)(weights, batch)
+    moments = jax.tree.map(lambda m, g: 0.9 * m + g, moments, gradients)
+    return jax.tree.map(lambda w, m: w - 0.1 * m, weights, moments), moments
+
+
+def shapes() -> tuple[Any, Any, Any]:
+    up = jax.ShapeDtypeStruct((WIDTH, 4 * WIDTH), np.float32)
+    down = jax.ShapeDtypeStruct((4 * WIDTH, WIDTH), np.float32)
+    weights = [(up, down)] * LAYERS
+    return weights, weights, jax.ShapeDtypeStruct((256, WIDTH), np.float32)
+
+
+@pytest.fixture(scope="module")
+def layered() -> LayeredStep:
+    with layer_context(AutoLayers(num_layers=LAYERS)):
+        program = trace(step, shapes(), {})
+    return mark_layers(program, COUNT)
+
+
+@pytest.fixture(scope="module")
+def pricing(layered: LayeredStep) -> StagePricing:
+    return StagePricing(layered, CLUSTER, COUNT, SolveOptions())
+
+
+@pytest.fixture(scope="module")
+def parts(pricing: StagePricing) -> LayerParts:
+    return LayerParts.of(pricing.layered, COUNT)
+
+
+def test_equal_layers_are_one_kind(parts: LayerParts) -> None:
+    """The first has no gradient to hand on, the last has the loss."""
+    kinds = [part.kind for part in parts.parts]
+    assert len(set(kinds[1:-1])) == 1
+    assert len(set(kinds)) == 3
+
+
+def test_neighbours_share_activations_and_their_gradients(parts: LayerParts) -> None:
+    for crossings in parts.crossings:
+        sides = {(is_result, is_other) for is_result, _, is_other, _ in crossings}
+        assert sides == {(True, False), (False, True)}
+
+
+def test_what_a_run_receives_is_what_crosses_its_ends(parts: LayerParts) -> None:
+    crosses = 256 / COUNT * WIDTH * 4
+    assert parts.received_bytes(0, LAYERS - 1) == 0
+    assert parts.received_bytes(0, 2) == crosses
+    assert parts.received_bytes(2, 3) == 2 * crosses
+
+
+SUBMESHES = [Submesh(1, 2, (2,)), Submesh(2, 2, (2, 2)), Submesh(2, 2, (4,))]
+
+
+@pytest.mark.parametrize("submesh", SUBMESHES, ids=str)
+def test_bounds_lie_just_below_the_optima_of_stages(
+    submesh: Submesh, parts: LayerParts, pricing: StagePricing
+) -> None:
+    """Of one layer they are equal; longer runs relax every second border."""
+    bounds = StageBounds(parts, CLUSTER, np.inf).of(submesh).lower(1) / COUNT
+    for first, last in ((0, 0), (2, 2), (5, 5), (0, 1), (1, 3), (3, 5), (0, 5)):
+        price = pricing.price(first, last, submesh, 1)
+        assert price is not None
+        if first == last:
+            assert bounds[first, last] == pytest.approx(price.time_s, rel=1e-9)
+        assert bounds[first, last] <= price.time_s * (1 + 1e-3)
+        assert bounds[first, last] >= price.time_s * 0.95
+
+
+def test_bounds_within_memory_lie_below_the_optima(
+    parts: LayerParts, pricing: StagePricing
+) -> None:
+    submesh, first, last, in_flight = Submesh(2, 2, (2, 2)), 1, 3, 3
+    free = pricing.solution(first, last, submesh, in_flight).memory_peak_bytes
+    is_sharper = 0
+    for part in (0.9, 0.7, 0.5):
+        budget = part * free
+        within = SolveOptions(memory_budget=budget)
+        price = StagePricing(pricing.layered, CLUSTER, COUNT, within).price(
+            first, last, submesh, in_flight
+        )
+        ranges = StageBounds(parts, CLUSTER, budget).of(submesh)
+        before = ranges.lower(in_flight)[first, last] / COUNT
+        ranges.sharpen(first, last, in_flight)
+        bound = ranges.lower(in_flight)[first, last] / COUNT
+        assert price is None or bound <= price.time_s * (1 + 1e-3)
+        is_sharper += bound > before
+    assert is_sharper
+
+
+def test_memory_of_a_stage_is_that_of_its_pipeline() -> None:
+    """What is solved for counts sums, and all micro-batches in flight, as the simulation does."""
+    layers, stages = AutoLayers(num_layers=2), ManualStages((1, 1), ((1, 1), (1, 1)))
+    method = PipeshardParallel(
+        layers=layers, stages=stages, num_micro_batches=COUNT, schedule="1f1b"
+    )
+    weights, moments, batch = shapes()
+    cluster = ClusterSpec(preset_for("v100-16gb"), 1, 2)
+    plan = stablehlo_alpa.parallelize(step, method=method, cluster=cluster).plan(
+        weights[:2], moments[:2], batch
+    )
+    for stage, peak in zip(plan.stages, plan.simulation.peak_bytes, strict=True):
+        assert stage.solution.memory_peak_bytes == pytest.approx(peak, rel=0.25)
+    assert plan.gap is None
+
+
+def test_aligned_shapes_alone_are_looked_at_over_hosts() -> None:
+    cluster = ClusterSpec(preset_for("v100"), 7, 8)
+    found = [one.mesh_shape for one in submeshes(cluster) if one.hosts == 7]
+    assert found == [(56,), (7, 8), (14, 4), (28, 2)]

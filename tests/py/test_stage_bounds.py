@@ -1,0 +1,228 @@
+"""Bounds of runs of layers, and the search that lives on them, against brute force."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stablehlo_alpa.cluster import ClusterSpec, preset_for
+from stablehlo_alpa.inter_op.layer_costs import LayerCosts, Place
+from stablehlo_alpa.inter_op.layer_parts import LayerPart, LayerParts
+from stablehlo_alpa.inter_op.pipeline_search import PipelineSearch, SearchLimits
+from stablehlo_alpa.inter_op.range_bounds import RangeBounds, tile
+from stablehlo_alpa.inter_op.stage_pricing import StagePrice
+from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
+from stablehlo_alpa.inter_op.windows import MemoryPrice, Windows
+from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.planning.stage import Slot, SlotKind
+
+STRATEGIES = 3
+# What arrives, what a layer does, what leaves it.
+ARRIVES, INNER, LEAVES = range(3)
+
+
+def layer_part(number: int, kind: int) -> LayerPart:
+    """A layer that takes transfer ``number`` and makes the next."""
+    return LayerPart(
+        merged="",
+        digest=str(kind),
+        inputs=(Slot(SlotKind.TRANSFER, number),),
+        outputs=(Slot(SlotKind.TRANSFER, number + 1),),
+        input_types=("8xf32",),
+        is_once=(False,),
+        is_owned=(False,),
+    )
+
+
+def layer_costs(rng: np.random.Generator) -> LayerCosts:
+    """Three nodes in a row; the first and the last can be split in the same ways."""
+    size = 3 * STRATEGIES
+    costs = Costs(
+        rows=np.arange(size),
+        sizes=np.full(3, STRATEGIES),
+        node_s=rng.integers(0, 20, size).astype(float),
+        edges=np.array([[ARRIVES, INNER], [INNER, LEAVES]]),
+        tables=tuple(rng.integers(0, 20, (2, STRATEGIES, STRATEGIES)).astype(float)),
+        first=STRATEGIES * np.arange(3),
+    )
+    rows = np.arange(STRATEGIES)[:, None]
+    return LayerCosts(
+        costs,
+        rest=rng.integers(0, 10, size).astype(float),
+        activation=rng.integers(0, 4, size).astype(float),
+        transient=rng.integers(0, 6, size).astype(float),
+        inputs=(Place(ARRIVES, rows),),
+        outputs=(Place(LEAVES, rows),),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Layers, some of them equal."""
+
+    parts: LayerParts
+    layers: tuple[LayerCosts, ...]
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, num_layers: int, num_kinds: int) -> Model:
+        """Some layers of fewer kinds."""
+        kinds = rng.integers(0, num_kinds, num_layers).tolist()
+        costs = [layer_costs(rng) for _ in range(num_kinds)]
+        parts = LayerParts(tuple(itertools.starmap(layer_part, enumerate(kinds))), 4)
+        return cls(parts, tuple(costs[kind] for kind in kinds))
+
+    def plans(self, first: int, last: int) -> np.ndarray:
+        """float64[3, plans] seconds and bytes, at rest and per micro-batch, of all plans."""
+        found, leaves = np.zeros((3, 1)), np.full(1, -1)
+        each = np.array(list(itertools.product(range(STRATEGIES), repeat=3)))
+        for number in range(first, last + 1):
+            layer = self.layers[number]
+            at = layer.costs.start[:-1] + each
+            seconds = [layer.costs.value(own) for own in each]
+            rest = layer.rest + layer.transient if number == last else layer.rest
+            own = np.stack([seconds, rest[at].sum(1), layer.activation[at].sum(1)])
+            meets = (leaves[:, None] == each[None, :, ARRIVES]) | (leaves[:, None] < 0)
+            before, after = np.nonzero(meets)
+            found, leaves = found[:, before] + own[:, after], each[after, LEAVES]
+        return found
+
+
+@functools.cache
+def least(model: Model, first: int, last: int, in_flight: int, budget: float) -> float:
+    seconds, rest, kept = model.plans(first, last)
+    return float(seconds[rest + in_flight * kept <= budget].min(initial=np.inf))
+
+
+def bounds_of(model: Model, budget: float) -> RangeBounds:
+    return RangeBounds(Windows(model.parts, model.layers), model.layers, budget, 0.1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 3), st.sampled_from([8.0, 20.0, 45.0, 200.0]))
+def test_no_run_of_layers_costs_less_than_its_bound(seed: int, kinds: int, budget: float) -> None:
+    model = Model.random(np.random.default_rng(seed), 3, kinds)
+    bounds = bounds_of(model, budget)
+    for first, last in itertools.combinations_with_replacement(range(3), 2):
+        for in_flight in (1, 3):
+            exact = least(model, first, last, in_flight, budget)
+            assert bounds.lower(in_flight)[first, last] <= exact + 1e-9
+            bounds.sharpen(first, last, in_flight)
+            assert bounds.lower(in_flight)[first, last] <= exact + 1e-9
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31))
+def test_one_and_two_layers_are_exact(seed: int) -> None:
+    model = Model.random(np.random.default_rng(seed), 3, 3)
+    found = tile(Windows(model.parts, model.layers).prices(MemoryPrice()))[0]
+    for first, last in ((0, 0), (1, 1), (0, 1), (1, 2)):
+        assert found[first, last] == pytest.approx(least(model, first, last, 1, np.inf))
+
+
+def test_a_price_of_memory_raises_the_bound() -> None:
+    raised = 0
+    for seed in range(20):
+        model = Model.random(np.random.default_rng(seed), 3, 2)
+        budget = 0.6 * float(model.plans(0, 2)[1:].sum(axis=0).max())
+        bounds = bounds_of(model, budget)
+        before = bounds.lower(1)[0, 2]
+        bounds.sharpen(0, 2, 1)
+        assert bounds.is_sharp(0, 2, 1)
+        raised += bounds.lower(1)[0, 2] > before
+    assert raised > 5
+
+
+def test_equal_layers_are_solved_once() -> None:
+    rng = np.random.default_rng(0)
+    one = layer_costs(rng)
+    parts = LayerParts(tuple(layer_part(number, 0) for number in range(200)), 4)
+    windows = Windows(parts, [one] * 200)
+    windows.prices(MemoryPrice())
+    assert len(windows._solved) == 2
+    # Within a run of layers, and at its end, where more is held.
+    windows.prices(MemoryPrice(1.0, 1.0))
+    assert len(windows._solved) == 6
+
+
+# The search.
+
+
+class Table:
+    """Bounds and exact prices of a model whose stages share submeshes of a cluster."""
+
+    def __init__(self, seed: int, budget: float) -> None:
+        rng = np.random.default_rng(seed)
+        self.num_layers = 3
+        self.submeshes = tuple(submeshes(ClusterSpec(preset_for("cpu"), 1, 4)))
+        self.models = {one: Model.random(rng, self.num_layers, 2) for one in self.submeshes}
+        self.bounds = {one: bounds_of(model, budget) for one, model in self.models.items()}
+        received = rng.integers(0, 3, (self.num_layers, self.num_layers)).astype(float)
+        self.received, self.budget = received, budget
+        self.count = 4
+
+    def of(self, submesh: Submesh) -> RangeBounds:
+        """See `StageBounds.of`."""
+        return self.bounds[submesh]
+
+    def received_s(self, submesh: Submesh) -> np.ndarray:
+        """See `StageBounds.received_s`."""
+        return self.received
+
+    def price(self, first: int, last: int, submesh: Submesh, in_flight: int) -> StagePrice | None:
+        """See `StagePricing.price`."""
+        found = least(self.models[submesh], first, last, in_flight, self.budget) / self.count
+        return StagePrice(found, found) if np.isfinite(found) else None
+
+    def exhaustive(self) -> float:
+        """The least latency over all cuts, submeshes and strategies."""
+
+        def partitions(layer: int, devices: int) -> Iterator[list[tuple[int, int, Submesh]]]:
+            if layer == self.num_layers:
+                if devices == 0:
+                    yield []
+                return
+            for last, submesh in itertools.product(range(layer, self.num_layers), self.submeshes):
+                if submesh.num_devices <= devices:
+                    for rest in partitions(last + 1, devices - submesh.num_devices):
+                        yield [(layer, last, submesh), *rest]
+
+        best = np.inf
+        for stages in partitions(0, 4):
+            times = []
+            for number, (first, last, submesh) in enumerate(stages):
+                price = self.price(first, last, submesh, min(len(stages) - number, self.count))
+                own = np.inf if price is None else price.time_s
+                times.append(own + self.received[first, last])
+            best = min(best, sum(times) + (self.count - 1) * max(times))
+        return float(best)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("budget", [9.0, 14.0, 25.0, 200.0])
+def test_search_brackets_the_optimum(seed: int, budget: float) -> None:
+    table = Table(seed, budget)
+    found = PipelineSearch(table, table, 4, table.count).run(SearchLimits(gap=0.0))
+    best = table.exhaustive()
+    if found is None:
+        assert not np.isfinite(best)
+        return
+    assert found.bracket.bound_s <= best * (1 + 1e-9)
+    assert found.bracket.latency_s == pytest.approx(best, rel=found.bracket.gap + 1e-9)
+    assert found.bracket.latency_s >= best * (1 - 1e-9)
+
+
+def test_the_gap_is_closed_when_it_is_asked_for() -> None:
+    gaps = []
+    for seed in range(20):
+        table = Table(seed, 25.0)
+        found = PipelineSearch(table, table, 4, table.count).run(SearchLimits(gap=0.0))
+        gaps += [] if found is None else [found.bracket.gap]
+    assert len(gaps) > 10
+    assert max(gaps) < 1e-9
