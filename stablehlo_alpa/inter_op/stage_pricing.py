@@ -51,11 +51,6 @@ class StagePricing:
         self._found: dict[_Key, Solution | InfeasibleError] = {}
         self.refusals: list[InfeasibleError] = []
 
-    @property
-    def num_solved(self) -> int:
-        """Intra-operator programmes solved so far."""
-        return len(self._found)
-
     def price(self, first: int, last: int, submesh: Submesh, in_flight: int) -> StagePrice | None:
         """The price of a run of layers; None where it does not fit the memory.
 

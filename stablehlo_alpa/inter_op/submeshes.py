@@ -30,10 +30,9 @@ def submeshes(cluster: ClusterSpec) -> list[Submesh]:
     """(1, 2^p) within a host and (n, M) over whole hosts, each under its logical shapes.
 
     Paper, section 5.2; Theorem 1 there: any choice of them with the right total covers the cluster.
-    Over several hosts the last axis of a 2-D shape lies within a host or covers whole ones. What
-    is left out (2 x 28 on seven hosts of eight) has groups that begin in one host and end in the
-    next along both axes; a plan on it would be found by no one who lays the axes over the levels of
-    the cluster, and the search does not look at it.
+    Over several hosts the last axis of a 2-D shape lies within a host or covers whole ones. The
+    others (2 x 28 on seven hosts of eight), whose groups begin in one host and end in the next,
+    are left out. This is a heuristic: a pipeline on one of them could be faster.
     """
     sizes = []
     per_host = cluster.devices_per_host
