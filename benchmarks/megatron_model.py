@@ -54,7 +54,7 @@ class State(NamedTuple):
     params: Params
     means: Params
     squares: Params
-    count: jax.Array
+    done: Any
 
 
 @jax.custom_vjp
@@ -179,9 +179,9 @@ def gradients(params: Params, tokens: jax.Array) -> tuple[jax.Array, Params]:
 def step(state: State, tokens: jax.Array) -> tuple[State, jax.Array]:
     """A step of Adam, and the loss before it."""
     value, slopes = stablehlo_alpa.value_and_grad(loss)(
-        state.params, tokens, state.count.astype(jnp.uint32)
+        state.params, tokens, state.done.astype(jnp.uint32)
     )
-    count = state.count + 1
+    count = state.done + 1
     rate = 1e-4 * jnp.sqrt(1 - 0.95**count) / (1 - 0.9**count)
     means = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state.means, slopes)
     squares = jax.tree.map(lambda v, g: 0.95 * v + 0.05 * g * g, state.squares, slopes)

@@ -48,4 +48,4 @@ def test_micro_batches_in_flight_are_those_of_the_textbook() -> None:
     assert [one_f_one_b(4, 8).most_in_flight(stage) for stage in range(4)] == [4, 3, 2, 1]
     assert [one_f_one_b(4, 2).most_in_flight(stage) for stage in range(4)] == [2, 2, 2, 1]
     assert [gpipe(3, 8).most_in_flight(stage) for stage in range(3)] == [8, 8, 8]
-    assert inference(3, 8).most_in_flight(0) == 1
+    assert inference(range(3), 8).most_in_flight(0) == 1

@@ -214,8 +214,8 @@ def tied(params: Any, tokens: Any) -> Any:
 
 def test_the_gradient_of_a_table_is_split_as_the_table() -> None:
     sizes = {"table": (16384, 64), "up": (64, 256), "down": (256, 64)}
-    params = {k: jax.ShapeDtypeStruct(v, "float32") for k, v in sizes.items()}
-    params = {k: v if k == "table" else [v] * 2 for k, v in params.items()}
+    shapes = {k: jax.ShapeDtypeStruct(v, "float32") for k, v in sizes.items()}
+    params = {k: v if k == "table" else [v] * 2 for k, v in shapes.items()}
     method = sa.MegatronParallel(tensor=8, recompute="full")
     step = sa.parallelize(tied, method=method, donate_argnums=0, cluster="dgx-a100:1")
     plan = step.plan(params, jax.ShapeDtypeStruct((8, 64), "int32"))

@@ -142,7 +142,7 @@ def compare(pipeline: Pipeline) -> None:
     for step in range(STEPS):
         assert_trees_close(metrics[step]["loss"], expected[step]["loss"], 1e-5, "loss")
     assert_trees_close(metrics[0]["gradients"], expected[0]["gradients"], 1e-5, "gradients")
-    # Adam divides by the root of squares that it adds up: gradients that nearly cancel count as much.
+    # Adam divides by the root of squares that it adds up: gradients that nearly cancel count too.
     assert_trees_close(state, expected_state, 2e-4, "state")
 
 

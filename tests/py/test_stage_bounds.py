@@ -6,6 +6,7 @@ import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -207,7 +208,7 @@ class Table:
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("budget", [9.0, 14.0, 25.0, 200.0])
 def test_search_brackets_the_optimum(seed: int, budget: float) -> None:
-    table = Table(seed, budget)
+    table: Any = Table(seed, budget)
     found = PipelineSearch(table, table, 4, table.count).run(SearchLimits(gap=0.0))
     best = table.exhaustive()
     if found is None:
@@ -221,7 +222,7 @@ def test_search_brackets_the_optimum(seed: int, budget: float) -> None:
 def test_the_gap_is_closed_when_it_is_asked_for() -> None:
     gaps = []
     for seed in range(20):
-        table = Table(seed, 25.0)
+        table: Any = Table(seed, 25.0)
         found = PipelineSearch(table, table, 4, table.count).run(SearchLimits(gap=0.0))
         gaps += [] if found is None else [found.bracket.gap]
     assert len(gaps) > 10
