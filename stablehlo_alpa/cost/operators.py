@@ -97,7 +97,7 @@ def operator_seconds(
     )
     if kernels is not None and known:
         seconds += KERNEL_S * np.repeat(kernels, counts)
-    kinds = np.array(dtypes)
+    kinds = np.array(list(dtypes), np.str_)
     if products is not None:
         kinds = np.repeat(kinds, counts)[products.rows]
         behind = num_bytes[products.rows] - products.bytes
