@@ -262,7 +262,7 @@ def test_parts_of_a_stacked_parameter_cross_once_per_step() -> None:
     def sent(count: int) -> int:
         """Elements that cross between the meshes in a step."""
         method = PipeshardParallel(
-            num_micro_batches=count, layers=AutoLayers(num_layers=4), stages=TWO
+            num_micro_batches=count, layers=AutoLayers(num_layers=4), stages=TWO, schedule="1f1b"
         )
         step = stablehlo_alpa.parallelize(stablehlo_alpa.grad(loss), method=method)
         plan = step.plan(stack, batch).runtime
