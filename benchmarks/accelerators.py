@@ -10,10 +10,9 @@ report.prepare_devices(8)
 
 import argparse
 import importlib
-import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -238,8 +237,7 @@ def main() -> int:
         console.print(text, style="yellow", markup=False)
     for text in failed:
         console.print(text, style="red", markup=False)
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+    report.write(rows, options.json)
     return 1 if failed else 0
 
 

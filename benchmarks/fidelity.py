@@ -10,11 +10,10 @@ import report
 report.prepare_devices(8)
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -275,13 +274,7 @@ def main() -> int:
         except StablehloAlpaError as error:
             failed.append(f"{row.name}: {str(error).splitlines()[0]}")
     console.print(table_of(outcomes))
-    found = summary(outcomes)
-    console.print(report.markdown(found), markup=False)
-    for text in failed:
-        console.print(text, style="red", markup=False)
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(row) for row in found], indent=2) + "\n")
-    return 1 if failed or not all(row.holds for row in found) else 0
+    return report.conclude(console, summary(outcomes), failed, options.json)
 
 
 if __name__ == "__main__":

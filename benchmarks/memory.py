@@ -9,12 +9,11 @@ import report
 report.prepare_devices(8)
 
 import argparse
-import json
 import math
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_cases import (
@@ -150,12 +149,7 @@ def main() -> int:
     for target, found in outcomes.items():
         console.print(table_of(target, found))
         rows += summary(target, found) if found else []
-    console.print(report.markdown(rows), markup=False)
-    for text in failed:
-        console.print(text, style="red", markup=False)
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
-    return 1 if failed or not all(row.holds for row in rows) else 0
+    return report.conclude(console, rows, failed, options.json)
 
 
 if __name__ == "__main__":

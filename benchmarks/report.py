@@ -4,9 +4,12 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from rich.console import Console
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -112,5 +115,26 @@ def main(description: str, measure: Callable[[bool], list[Row]]) -> None:
     options = parser.parse_args()
     rows = measure(options.quick)
     print(f"{description}\n\n{markdown(rows)}")
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+    write(rows, options.json)
+
+
+def write(rows: Sequence[Any], path: Path | None) -> None:
+    """Writes rows, dataclasses of any kind, to a file if one is asked for."""
+    if path is not None:
+        path.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+
+
+def conclude(console: Console, rows: list[Row], failed: Sequence[str], path: Path | None) -> int:
+    """Prints rows and what failed, and writes the rows; the status of a script.
+
+    Args:
+        console: printed to.
+        rows: each against its bar.
+        failed: what has no row, and why.
+        path: of the file, if one is asked for.
+    """
+    console.print(markdown(rows), markup=False)
+    for text in failed:
+        console.print(text, style="red", markup=False)
+    write(rows, path)
+    return 1 if failed or not all(row.holds for row in rows) else 0

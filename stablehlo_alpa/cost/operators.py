@@ -95,28 +95,36 @@ def operator_seconds(
         flops / np.repeat(rates, counts),
         num_bytes / (np.repeat(shares, counts) * device.memory_bandwidth),
     )
+    launched: FloatArray = np.zeros(len(flops))
     if kernels is not None and known:
-        seconds += KERNEL_S * np.repeat(kernels, counts)
+        launched = np.repeat(kernels, counts)
+    seconds += KERNEL_S * launched
     kinds = np.array(list(dtypes), np.str_)
     if products is not None:
-        kinds = np.repeat(kinds, counts)[products.rows]
-        behind = num_bytes[products.rows] - products.bytes
-        for dtype in set(kinds.tolist()):
-            own = kinds == dtype
-            runs = products.runs[own]
-            each = shaped_product_seconds(
-                products.shape[own], products.bytes[own] / runs, dtype, device
-            )
-            follow = behind[own] / (streamed * device.memory_bandwidth)
-            seconds[products.rows[own]] = runs * each + follow
-            if kernels is not None and known:
-                beside = np.repeat(kernels, counts)[products.rows[own]] - runs
-                seconds[products.rows[own]] += KERNEL_S * np.maximum(beside, 0)
+        rows = products.rows
+        follow = (num_bytes[rows] - products.bytes) / (streamed * device.memory_bandwidth)
+        behind = KERNEL_S * np.maximum(launched[rows] - products.runs, 0)
+        own = _shaped_seconds(products, np.repeat(kinds, counts)[rows], device)
+        seconds[rows] = own + follow + behind
         return seconds
     kinds[[op not in PRODUCTS for op in ops]] = ""
     for dtype in set(kinds.tolist()) - {""}:
         rows = np.repeat(kinds == dtype, counts)
         seconds[rows] = product_seconds(flops[rows], num_bytes[rows], dtype, device)
+    return seconds
+
+
+def _shaped_seconds(
+    products: Products, dtypes: npt.NDArray[np.str_], device: DeviceSpec
+) -> FloatArray:
+    """float64[R] seconds of products of types ``dtypes`` (str[R]) in all their runs."""
+    seconds = np.zeros(len(products.rows))
+    for dtype in set(dtypes.tolist()):
+        own = dtypes == dtype
+        runs = products.runs[own]
+        seconds[own] = runs * shaped_product_seconds(
+            products.shape[own], products.bytes[own] / runs, dtype, device
+        )
     return seconds
 
 

@@ -110,7 +110,7 @@ class ManualStages(StageOption):
                 f"{len(self.layers)} stages need as many submeshes, got {len(self.submeshes)}"
             )
         if self.meshes is not None:
-            _check_meshes(self.meshes, self.submeshes)
+            _by_mesh(self.meshes, self.submeshes)
         if self.mesh_shapes is not None:
             if len(self.mesh_shapes) != len(self.layers):
                 raise MeshError(
@@ -125,23 +125,28 @@ class ManualStages(StageOption):
                     )
 
 
-def _check_meshes(meshes: Sequence[int], submeshes: Sequence[tuple[int, int]]) -> None:
-    """Every stage has a submesh, all of one submesh the same one.
+def _by_mesh(meshes: Sequence[int], submeshes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """By number of a mesh the submesh that its stages share.
+
+    Args:
+        meshes: per stage the number of its mesh.
+        submeshes: per stage hosts and devices per host.
 
     Raises:
-        MeshError: they do not.
+        MeshError: a number is left out, or stages of one mesh have different submeshes.
     """
     if len(meshes) != len(submeshes) or set(meshes) != set(range(max(meshes) + 1)):
         raise MeshError(
             f"meshes of {len(submeshes)} stages are numbers from 0 on, one per stage and none left "
             f"out, got {tuple(meshes)}"
         )
-    firsts: dict[int, tuple[int, int]] = {}
+    found: dict[int, tuple[int, int]] = {}
     for mesh, submesh in zip(meshes, submeshes, strict=True):
-        if firsts.setdefault(mesh, submesh) != submesh:
+        if found.setdefault(mesh, submesh) != submesh:
             raise MeshError(
-                f"stages of mesh {mesh} share a submesh, got {firsts[mesh]} and {submesh}"
+                f"stages of mesh {mesh} share a submesh, got {found[mesh]} and {submesh}"
             )
+    return [found[mesh] for mesh in range(len(found))]
 
 
 @dataclass(frozen=True)
@@ -212,20 +217,12 @@ class StageAssignment:
         Largest first, so that none reaches over the border of a host without need (paper, Theorem
         1).
         """
-        sizes = [math.prod(submesh) for submesh in _each_once(self.meshes, self.submeshes)]
+        sizes = [math.prod(submesh) for submesh in _by_mesh(self.meshes, self.submeshes)]
         starts, position = [0] * len(sizes), 0
         for mesh in sorted(range(len(sizes)), key=lambda mesh: -sizes[mesh]):
             starts[mesh] = position
             position += sizes[mesh]
         return starts
-
-
-def _each_once(
-    meshes: Sequence[int], submeshes: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """By number of a mesh its submesh."""
-    found = dict(zip(meshes, submeshes, strict=True))
-    return [found[mesh] for mesh in range(len(found))]
 
 
 def _per_stage(methods: StageMethods, num_stages: int) -> tuple[StageMethod, ...] | None:
@@ -303,8 +300,7 @@ def manual(
     num_stages = len(option.layers)
     num_meshes = max(num_stages // num_chunks, 1)
     meshes = option.meshes or tuple(stage % num_meshes for stage in range(num_stages))
-    _check_meshes(meshes, option.submeshes)
-    submeshes = tuple(_each_once(meshes, option.submeshes))
+    submeshes = tuple(_by_mesh(meshes, option.submeshes))
     total = sum(hosts * devices for hosts, devices in submeshes)
     if total != cluster.num_devices:
         raise MeshError(

@@ -125,9 +125,7 @@ def _bytes(graph: StrategyGraph, value: int) -> Float:
 def _accumulators(graph: StrategyGraph) -> list[tuple[int, Float]]:
     """Node and bytes per strategy of each sum."""
     nodes = graph.accumulator_node
+    if not nodes.size:
+        return []
     ends = np.cumsum(graph.num_strategies[nodes])
-    return (
-        list(zip(nodes.tolist(), np.split(graph.accumulator_bytes, ends[:-1]), strict=True))
-        if (nodes.size)
-        else []
-    )
+    return list(zip(nodes.tolist(), np.split(graph.accumulator_bytes, ends[:-1]), strict=True))
