@@ -164,4 +164,5 @@ class Prepared:
             batches=self._settings.batches,
             num_micro_batches=self._settings.method.num_parts,
             rules=self._settings.rules,
+            platform=self._settings.find_platform(),
         )

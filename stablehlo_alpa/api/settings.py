@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import jax
 from alpa_runtime import ensure_cpu_pool
+from alpa_runtime.platforms import platform_of
 
 from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel, mesh_size
 from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
@@ -115,6 +116,21 @@ class Settings:
             return cluster_of(devices, method.device)
         self.check_devices()
         return cluster_of(self.find_devices(), method.device)
+
+    def find_platform(self) -> str:
+        """What programs are lowered for: the devices that will run them.
+
+        A cluster that is described is taken for the devices at hand where there are as many.
+        """
+        if self.cluster is not None:
+            return find_hosts(self.cluster).platform
+        devices, paper = self.find_devices(), self.described
+        if paper is None and self.method.device is not None and self.method.mesh_shape is not None:
+            assert not isinstance(self.method.device, str)
+            paper = cluster_of_devices(self.method.device, mesh_size(self.method.mesh_shape))
+        if paper is not None and paper.num_devices != len(devices):
+            return paper.device.platform
+        return platform_of(devices[0])
 
     def _check_described(self, found: int) -> None:
         described = self.described

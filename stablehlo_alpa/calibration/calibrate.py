@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+from alpa_runtime.platforms import platform_of
 
 from stablehlo_alpa.calibration.compute import fit_products, stream_bandwidth, time_products
 from stablehlo_alpa.calibration.links import (
@@ -125,6 +126,7 @@ def _device(device: jax.Device, measured: _Measured) -> DeviceSpec:
         intra_host=Link(0.0, bandwidth),
         inter_host=Link(0.0, bandwidth),
         fits=tuple(fits),
+        platform=platform_of(device),
     )
 
 

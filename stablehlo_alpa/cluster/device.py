@@ -61,6 +61,8 @@ class DeviceSpec:
             or not how it works.
         fits: measurements of its own, which come before those of ``measured_as``; see
             `stablehlo_alpa.calibration`.
+        platform: what jax lowers functions for that are planned for it, ``"cuda"``, ``"rocm"``,
+            ``"tpu"`` or ``"cpu"``; empty for the platform of the process that plans.
     """
 
     name: str
@@ -72,6 +74,7 @@ class DeviceSpec:
     measured_as: str = ""
     units: int = 0
     fits: tuple[Fit, ...] = ()
+    platform: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flops", MappingProxyType(dict(self.flops)))

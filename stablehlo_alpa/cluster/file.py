@@ -112,6 +112,7 @@ def _device(table: Mapping[str, Any]) -> DeviceSpec:
         inter_host=_link(table.get("links", {}), "network") or unlinked,
         measured_as=str(given.get("measured_as", "")),
         units=_number(given, "units", int, 0),
+        platform=str(given.get("platform", "")),
     )
 
 
@@ -172,6 +173,7 @@ def format_cluster(cluster: ClusterSpec) -> str:
         lines += [f"memory_bytes = {float(device.memory_bytes)!r}"]
         lines += [f"memory_bandwidth = {float(device.memory_bandwidth)!r}"]
         lines += [f"measured_as = {json.dumps(device.measured_as)}", f"units = {device.units}"]
+        lines += [f"platform = {json.dumps(device.platform)}"]
         lines += ["", "[device.flops]"]
         lines += [f"{json.dumps(key)} = {float(value)!r}" for key, value in device.flops.items()]
     for fit in device.fits:

@@ -29,6 +29,7 @@ _V100 = DeviceSpec(
     inter_host=Link(30e-6, 25e9 / 8),
     measured_as="V100",
     units=80,
+    platform="cuda",
 )
 
 # NVIDIA A100 datasheet (SXM4): f64 9.7, f32 19.5, TF32 156, bf16/f16 312, int8 624 TFLOP/s dense;
@@ -52,6 +53,7 @@ _A100_40 = DeviceSpec(
     inter_host=Link(30e-6, 400e9 / 8),
     measured_as="A100",
     units=108,
+    platform="cuda",
 )
 _A100_80 = DeviceSpec(
     name="a100-80gb",
@@ -62,6 +64,7 @@ _A100_80 = DeviceSpec(
     inter_host=Link(30e-6, 400e9 / 8),
     measured_as="A100",
     units=108,
+    platform="cuda",
 )
 
 # NVIDIA H100 datasheet (SXM5; its figures "with sparsity" halved): f64 34, f32 67, TF32 494.5,
@@ -86,6 +89,7 @@ _H100 = DeviceSpec(
     inter_host=Link(30e-6, 3200e9 / 8),
     measured_as="H100",
     units=132,
+    platform="cuda",
 )
 _H200 = DeviceSpec(
     name="h200-141gb",
@@ -96,6 +100,7 @@ _H200 = DeviceSpec(
     inter_host=Link(30e-6, 3200e9 / 8),
     measured_as="H100",
     units=132,
+    platform="cuda",
 )
 
 # NVIDIA HGX B200 datasheet, per device: f64 37, f32 75, TF32 1100, bf16/f16 2250, f8/int8 4500
@@ -120,6 +125,7 @@ _B200 = DeviceSpec(
     inter_host=Link(30e-6, 3200e9 / 8),
     measured_as="B200",
     units=148,
+    platform="cuda",
 )
 _GB200 = DeviceSpec(
     name="gb200-186gb",
@@ -138,6 +144,7 @@ _GB200 = DeviceSpec(
     inter_host=Link(30e-6, 1600e9 / 8),
     measured_as="GB200",
     units=148,
+    platform="cuda",
 )
 _GB300 = replace(
     _GB200,
@@ -162,6 +169,7 @@ def _tpu(name: str, bf16: float, memory: float, bandwidth: float, link: float) -
         memory_bandwidth=bandwidth,
         intra_host=Link(1e-6, link),
         inter_host=Link(30e-6, 25e9),
+        platform="tpu",
     )
 
 
@@ -180,6 +188,7 @@ _CPU = DeviceSpec(
     memory_bandwidth=20e9,
     intra_host=Link(1e-6, 1e9),
     inter_host=Link(10e-6, 1e9),
+    platform="cpu",
 )
 
 PRESETS: Mapping[str, DeviceSpec] = MappingProxyType(

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 from alpa_runtime.keys import impl_of, key_shape
+from alpa_runtime.platforms import lower
 from alpa_runtime.program import HostFunction, TensorType
 from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun, jaxprs_in_params
 from jax.extend.mlir import ir
@@ -127,15 +128,15 @@ class CallbackExtraction:
         )
         self.effects = (frozenset(closed.effects) - self._effects).union(others)
 
-    def lower(self, avals: Sequence[Any]) -> Any:
-        """The jaxpr with numbered calls, lowered."""
+    def lower(self, avals: Sequence[Any], platform: str) -> Any:
+        """The jaxpr with numbered calls, lowered for a platform."""
         call = jaxpr_as_fun(self.closed)
 
         def fun(*args: Any) -> Any:
             return call(*args)
 
         fun.__name__ = fun.__qualname__ = self._name
-        return jax.jit(fun, keep_unused=True).trace(*avals).lower()
+        return lower(jax.jit(fun, keep_unused=True).trace(*avals), platform)
 
     def _jaxpr(self, jaxpr: Any) -> Any:
         if id(jaxpr) not in self._made:

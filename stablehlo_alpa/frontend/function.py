@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 from alpa_runtime.inputs import aval_of
+from alpa_runtime.platforms import lower
 
 from stablehlo_alpa.errors import TraceError
 
@@ -123,10 +124,11 @@ class Function:
             )
         return traced
 
-    def lower(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The module of a call."""
+    def lower(self, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str) -> Any:
+        """The module of a call for a platform; see ``alpa_runtime.platforms``."""
         with _prng_context():
-            return self._undonated.trace(*args, **kwargs).lower().compiler_ir("stablehlo")
+            traced = self._undonated.trace(*args, **kwargs)
+            return lower(traced, platform).compiler_ir("stablehlo")
 
     def arguments(self, traced: jax.stages.Traced, num_args: int) -> list[Argument]:
         """The arguments of a traced call that are not static, in the order of flat inputs.

@@ -156,6 +156,7 @@ def trace_function(
     batches: BatchArguments = BatchArguments(),  # noqa: B008
     num_micro_batches: int = 1,
     rules: Sequence[KernelRule] = (),
+    platform: str = "",
 ) -> TracedProgram:
     """Traces a call of a function in the present context of jax.
 
@@ -167,11 +168,13 @@ def trace_function(
             scalar nor PRNG key.
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
         rules: of custom calls, before those that are registered.
+        platform: what it is lowered for, ``"cuda"``, ``"tpu"`` or ``"cpu"``; empty for the default
+            device of this process.
 
     Raises:
         TraceError: an argument is no array, a batch cannot be cut, the function has side effects
-            other than callbacks, a dimension is not a number, or a custom call does not fit its
-            rule.
+            other than callbacks, a dimension is not a number, a custom call does not fit its
+            rule, or jax has no lowering for the platform.
     """
     call = _Call(function, *function.abstracted(args, kwargs))
     with paused_collection():
@@ -183,7 +186,11 @@ def trace_function(
         talk = CallbackExtraction(function.name, traced.jaxpr)
         check_supported(function.name, talk.closed, effects=talk.effects, allows_shard_map=True)
         known = {**registered_rules(), **{rule.target: rule for rule in rules}}
-        text = call.text(traced, talk, known)
+        try:
+            text = call.text(traced, talk, known, platform)
+        except NotImplementedError as error:
+            where = f" for {platform}" if platform else ""
+            raise TraceError(f"jax cannot lower {function.name}{where}: {error}") from error
     boundary = _boundary(function, traced, len(args), batches)
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     return TracedProgram(
@@ -224,6 +231,7 @@ class _Call:
         traced: jax.stages.Traced,
         talk: CallbackExtraction,
         rules: Mapping[str, KernelRule],
+        platform: str,
     ) -> str:
         if talk.functions:
             types = [
@@ -232,9 +240,9 @@ class _Call:
                 )
                 for aval in traced.jaxpr.in_avals
             ]
-            module = talk.lower(types).compiler_ir("stablehlo")
+            module = talk.lower(types, platform).compiler_ir("stablehlo")
         else:
-            module = self.function.lower(self.args, self.kwargs)
+            module = self.function.lower(self.args, self.kwargs, platform)
         asm: str = with_rules(module, rules).operation.get_asm(
             print_generic_op_form=True, enable_debug_info=True, assume_verified=True
         )

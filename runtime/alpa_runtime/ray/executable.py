@@ -19,6 +19,7 @@ from alpa_runtime.inputs import Fed, check_alive, check_inputs, feed, input_aval
 from alpa_runtime.keys import data_of, impl_of, with_impl
 from alpa_runtime.local_call import LocalModule
 from alpa_runtime.plan import Plan
+from alpa_runtime.platforms import lower
 from alpa_runtime.ray.arrays import DistributedArray, input_type, output_type
 from alpa_runtime.ray.cluster import Hosts, RayCluster, shared_session
 from alpa_runtime.ray.feeder import to_numpy
@@ -66,7 +67,7 @@ class RayExecutable(Inspected):
         needed, found = plan.num_devices, hosts.num_hosts * hosts.devices_per_host
         if needed != found:
             raise RuntimeMeshError(f"{plan.name} runs on {needed} devices, the cluster has {found}")
-        self.plan = plan
+        self.plan, self._platform = plan, hosts.platform
         self.options = options = options or RuntimeOptions()
         self.events: list[Event] = []
         self.meshes = tuple(abstract_mesh(mesh.axes) for mesh in plan.meshes)
@@ -161,7 +162,8 @@ class RayExecutable(Inspected):
         """See `Executable`; the results are handles."""
         # In this thread, whose context (number types, say) the function is to be traced in.
         asked = {
-            mesh: _lowered_part(make, leaves, own) for mesh, own in self._kept(argnums).items()
+            mesh: _lowered_part(make, leaves, own, self._platform)
+            for mesh, own in self._kept(argnums).items()
         }
         return self.session.run(self._make, "create", argnums, asked)
 
@@ -223,7 +225,7 @@ class RayExecutable(Inspected):
 
 
 def _lowered_part(
-    make: Callable[..., Any], leaves: Sequence[Any], own: Sequence[int]
+    make: Callable[..., Any], leaves: Sequence[Any], own: Sequence[int], platform: str
 ) -> tuple[LocalModule, list[Any]]:
     """Some results of a function, as a module of arrays without PRNG keys, and its arguments."""
     impls = [impl_of(leaf) for leaf in leaves]
@@ -233,7 +235,7 @@ def _lowered_part(
         results = make(*map(with_impl, args, impls))
         return tuple(data_of(results[i]) for i in own)
 
-    lowered = jax.jit(part, keep_unused=True).lower(*arguments)
+    lowered = lower(jax.jit(part, keep_unused=True).trace(*arguments), platform)
 
     def types(tree: Any) -> tuple[tuple[tuple[int, ...], str], ...]:
         return tuple((tuple(leaf.shape), leaf.dtype.name) for leaf in jax.tree.leaves(tree))
