@@ -62,7 +62,7 @@ def trace_case(make: Callable[[], TrainCase]) -> TracedProgram:
 
 def prepare(program: TracedProgram) -> str:
     """The module with operators merged."""
-    pipeline = f"alpa-prepare-pipeline{{aliases={program.alias_option}}}"
+    pipeline = f"alpa-prepare-pipeline{{{program.state_option}}}"
     return _core.run_pipeline(program.text, f"builtin.module({pipeline})")[0]
 
 

@@ -112,7 +112,7 @@ def rows_of(case: Case) -> list[Row]:
     cluster = ClusterSpec(preset_for("v100-16gb"), case.hosts, 8)
     start, ran = time.perf_counter(), time.process_time()
     with layer_context(AutoLayers(num_layers=case.num_layers, remat=True)):
-        program = trace(step, args, {})
+        program = trace(step, args, {}, donate_argnums=0)
     traced = time.perf_counter() - start
     watch = Watch()
     options = PipelineOptions(

@@ -136,6 +136,7 @@ private:
           entry.getArgAttrOfType<ShardingAttr>(index, kShardingAttrName);
       entry.removeArgAttr(index, kShardingAttrName);
       entry.removeArgAttr(index, kAliasAttrName);
+      entry.removeArgAttr(index, kDonorAttrName);
       if (sharding) {
         entry.setArgAttr(index, name, notation.getAttribute(sharding));
       }

@@ -44,7 +44,7 @@ struct Import : impl::ImportBase<Import> {
   void runOnOperation() override {
     FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
     if (failed(entry) || failed(verifyPlannable(*entry)) ||
-        failed(writeAliases(*entry))) {
+        failed(writeAliases(*entry)) || failed(writeDonors(*entry))) {
       signalPassFailure();
     }
   }
@@ -111,6 +111,18 @@ struct Import : impl::ImportBase<Import> {
       entry.setArgAttr(
           from, kAliasAttrName,
           IntegerAttr::get(IntegerType::get(&getContext(), 64), to));
+    }
+    return success();
+  }
+
+  LogicalResult writeDonors(func::FuncOp entry) {
+    for (int64_t argument : donated) {
+      if (argument < 0 || argument >= entry.getNumArguments()) {
+        return entry.emitOpError()
+               << "argument " << argument << " to donate is none of the "
+               << entry.getNumArguments();
+      }
+      entry.setArgAttr(argument, kDonorAttrName, UnitAttr::get(&getContext()));
     }
     return success();
   }

@@ -162,7 +162,8 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   let description = [{
     The module must have one public function; calls have been inlined. Checks
     that it can be planned: static shapes, and results that are functions of
-    operands. Notes on the arguments which result is their next-step value.
+    operands. Notes on the arguments which result is their next-step value, and
+    as JAX does (`jax.buffer_donor`) which of them are given away.
 
     Fails on dynamic shapes; outside of `alpa.manual` on collectives, on
     `partition_id` and `replica_id`, and on what exchanges values with other
@@ -183,6 +184,8 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
     ListOption<"aliases", "aliases", "std::string",
                "argument:result pairs, the result being the argument's value "
                "in the next step">,
+    ListOption<"donated", "donated", "int64_t",
+               "arguments whose memory results may take">,
   ];
 }
 

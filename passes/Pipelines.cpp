@@ -19,18 +19,22 @@ namespace {
 struct PreparePipelineOptions : PassPipelineOptions<PreparePipelineOptions> {
   ListOption<std::string> aliases{
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
+  ListOption<int64_t> donated{
+      *this, "donated",
+      llvm::cl::desc("arguments whose memory results may take")};
   ListOption<std::string> axes{
       *this, "axes",
       llvm::cl::desc("mesh axes that sharding constraints may name")};
 };
 
-template <typename ListOption>
-SmallVector<std::string> toVector(const ListOption &option) {
-  return SmallVector<std::string>(option.begin(), option.end());
+template <typename T>
+SmallVector<T>
+toVector(const mlir::detail::PassOptions::ListOption<T> &option) {
+  return SmallVector<T>(option.begin(), option.end());
 }
 
 void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
-               ArrayRef<std::string> axes) {
+               ArrayRef<int64_t> donated, ArrayRef<std::string> axes) {
   // Takes regions out of the way of what refuses unknown ones.
   manager.addPass(createImportManual());
   // First of all: some of MLIR's passes do not survive what this refuses.
@@ -51,18 +55,23 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   // Checks what is left, so that errors name operators the user can find.
   ImportOptions importOptions;
   importOptions.aliases.assign(aliases.begin(), aliases.end());
+  importOptions.donated.assign(donated.begin(), donated.end());
   manager.addPass(createImport(importOptions));
 }
 
 void buildPreparePipeline(OpPassManager &manager,
                           const PreparePipelineOptions &options) {
-  addImport(manager, toVector(options.aliases), toVector(options.axes));
+  addImport(manager, toVector(options.aliases), toVector(options.donated),
+            toVector(options.axes));
   manager.addPass(createMergeOperators());
 }
 
 struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
   ListOption<std::string> aliases{
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
+  ListOption<int64_t> donated{
+      *this, "donated",
+      llvm::cl::desc("arguments whose memory results may take")};
   ListOption<int64_t> batch{
       *this, "batch",
       llvm::cl::desc("arguments that have to be cut; by default "
@@ -79,7 +88,7 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
 void buildLayersPipeline(OpPassManager &manager,
                          const LayersPipelineOptions &options) {
   // Stages have meshes of their own, which no author knows.
-  addImport(manager, toVector(options.aliases), {});
+  addImport(manager, toVector(options.aliases), toVector(options.donated), {});
   SplitMicroBatchesOptions splitOptions;
   splitOptions.batch.assign(options.batch.begin(), options.batch.end());
   splitOptions.microBatches = options.microBatches;

@@ -2,6 +2,10 @@
 
 #include "cpp/analysis/Schedule.h"
 
+#include "cpp/analysis/DataFlow.h"
+
+#include "dialects/alpa/Alpa.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -12,6 +16,18 @@ namespace mlir::alpa {
 static bool isAwaited(Operation *op, FusionRoles &roles) {
   return roles.get(op) == FusionRole::Kernel && !isAsynchronous(op) &&
          !op->hasTrait<OpTrait::IsTerminator>();
+}
+
+/// Whether the backward phase comes to a lower layer than that of the operators
+/// before.
+static bool beginsLayer(Operation *op, std::optional<int64_t> &last) {
+  auto layer = op->getAttrOfType<IntegerAttr>(kLayerAttrName);
+  if (!layer || getPhase(op) != kBackwardPhase ||
+      (last && layer.getInt() >= *last)) {
+    return false;
+  }
+  last = layer.getInt();
+  return true;
 }
 
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles) {
@@ -28,7 +44,13 @@ std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles) {
   }
   llvm::DenseSet<Operation *> deferred;
   std::vector<Operation *> order, rest;
+  std::optional<int64_t> layer;
   for (Operation &op : block) {
+    if (beginsLayer(&op, layer)) {
+      order.insert(order.end(), rest.begin(), rest.end());
+      rest.clear();
+      deferred.clear();
+    }
     bool isDeferred = op.hasTrait<OpTrait::IsTerminator>() ||
                       (!urgent.contains(&op) &&
                        (isAwaited(&op, roles) ||

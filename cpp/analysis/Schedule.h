@@ -13,7 +13,9 @@ namespace mlir::alpa {
 /// scheduler runs them, as far as memory depends on it: what no further kernel
 /// waits for (gradients of parameters, and what is made of them) comes behind
 /// everything else, otherwise the order is that of the program. So the inputs
-/// of those gradients live to the end of the backward phase.
+/// of those gradients live to the end of the backward phase; of a stage with
+/// layers to the end of their layer, behind which `alpa-split-phases` has the
+/// next one wait for them.
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles);
 
 } // namespace mlir::alpa

@@ -135,6 +135,8 @@ struct StrategyGraph {
     int alias = -1;
     /// Arguments: an operator with FLOPs, or a gather, is reached from it.
     bool isParameter = false;
+    /// Arguments: another stage sends it with every micro-batch.
+    bool isTransfer = false;
     /// Per dimension its class.
     SmallVector<int64_t> classes = {};
   };

@@ -10,12 +10,22 @@
 
 namespace mlir::alpa {
 
-/// True if JAX, or who lowered the function, gives an argument away.
+/// True if another stage sends an argument with every micro-batch.
+static bool isTransfer(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  unsigned index = argument.getArgNumber();
+  return function.getArgAttr(index, kTransferAttrName) != nullptr &&
+         function.getArgAttr(index, kOnceAttrName) == nullptr;
+}
+
+/// True if JAX, or who lowered the function, gives an argument away, or if it
+/// is there for one micro-batch alone.
 static bool isDonated(BlockArgument argument) {
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   unsigned index = argument.getArgNumber();
-  return function.getArgAttr(index, "tf.aliasing_output") != nullptr ||
-         function.getArgAttr(index, "jax.buffer_donor") != nullptr;
+  return isTransfer(argument) ||
+         function.getArgAttr(index, "tf.aliasing_output") != nullptr ||
+         function.getArgAttr(index, kDonorAttrName) != nullptr;
 }
 
 StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh)
@@ -35,8 +45,9 @@ FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
     std::string name = getReadableName(argument);
     ValuePlacement placement = placeArgument(argument, name);
     graph.valuePlacements[argument] = placement;
-    StrategyGraph::Boundary input{name, placement, -1, false,
-                                  classes.get(argument)};
+    StrategyGraph::Boundary input{name, placement};
+    input.isTransfer = isTransfer(argument);
+    input.classes = classes.get(argument);
     if (auto alias = function.getArgAttrOfType<IntegerAttr>(
             argument.getArgNumber(), kAliasAttrName)) {
       input.alias = static_cast<int>(alias.getInt());
@@ -134,7 +145,9 @@ void StrategyGraphBuilder::finishFunction(Operation *terminator) {
     } else {
       connect(value, place.node, place.table, 1);
     }
-    graph.outputs.push_back({name, place, -1, false, classes.get(value)});
+    StrategyGraph::Boundary output{name, place};
+    output.classes = classes.get(value);
+    graph.outputs.push_back(std::move(output));
   }
 }
 

@@ -141,13 +141,14 @@ static void addBoundary(const StrategyGraph &graph,
                         const std::vector<StrategyGraph::Boundary> &values,
                         const std::string &prefix, AlpaResult &result) {
   std::vector<int32_t> nodes, aliases;
-  std::vector<int8_t> specs, parameters;
+  std::vector<int8_t> specs, parameters, transfers;
   std::vector<int64_t> offsets = {0}, classes, classOffsets = {0};
   std::vector<std::string> names;
   for (const StrategyGraph::Boundary &value : values) {
     nodes.push_back(value.placement.node);
     aliases.push_back(value.alias);
     parameters.push_back(value.isParameter ? 1 : 0);
+    transfers.push_back(value.isTransfer ? 1 : 0);
     names.push_back(value.name);
     classes.insert(classes.end(), value.classes.begin(), value.classes.end());
     classOffsets.push_back(classes.size());
@@ -164,6 +165,7 @@ static void addBoundary(const StrategyGraph &graph,
   result.addArray(prefix + "_class_offset", classOffsets);
   result.addArray(prefix + "_alias", aliases);
   result.addArray(prefix + "_is_parameter", parameters);
+  result.addArray(prefix + "_is_transfer", transfers);
   result.addList(prefix + "_name", std::move(names));
 }
 

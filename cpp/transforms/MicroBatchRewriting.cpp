@@ -258,6 +258,7 @@ void MicroBatchRewriting::addArguments(Block &target) {
     if (entry == 0) {
       // A part is no value of the next step.
       list.erase(kAliasAttrName);
+      list.erase(kDonorAttrName);
     }
     list.set(entry == 0 ? kBatchAttrName : kInputAttrName,
              builder.getI64IntegerAttr(index));

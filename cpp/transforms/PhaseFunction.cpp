@@ -29,6 +29,10 @@ void PhaseFunction::addResult(Value value, Kind kind, ShardingAttr sharding) {
   results.push_back({kind, sharding});
 }
 
+void PhaseFunction::replaceResult(Value before, Value value) {
+  llvm::replace(returned, before, value);
+}
+
 void PhaseFunction::finish() {
   auto exit = func::ReturnOp::create(body, function.getLoc(), returned);
   SmallVector<Attribute> shardings;

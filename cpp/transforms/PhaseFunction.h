@@ -31,9 +31,12 @@ public:
   /// Makes an argument stand for `value`.
   void mapToArgument(Value value, Kind kind, ShardingAttr sharding);
   void addResult(Value value, Kind kind, ShardingAttr sharding);
+  /// Returns `value` in place of `before`.
+  void replaceResult(Value before, Value value);
 
   /// Copies an operator whose operands are mapped.
   void clone(Operation &op) { body.clone(op, mapping); }
+  void map(Value value, Value stand) { mapping.map(value, stand); }
   bool contains(Value value) const { return mapping.contains(value); }
   Value lookup(Value value) const { return mapping.lookup(value); }
   OpBuilder &getBuilder() { return body; }

@@ -28,6 +28,11 @@ public:
       delayWeightGradients();
     }
     numberLocals();
+    for (Operation &op : block) {
+      if (auto group = op.getAttrOfType<IntegerAttr>(kBarrierAttrName)) {
+        numBarriers = std::max(numBarriers, group.getInt() + 1);
+      }
+    }
     // A phase may do nothing but hand on sums.
     for (Value value : block.getTerminator()->getOperands()) {
       addOrder(getOutputOrder(value));
@@ -48,6 +53,7 @@ private:
     return phase < kApplyPhase ? phase : phase + 1;
   }
   static constexpr int64_t kPrepareOrder = -1;
+  static constexpr int64_t kBackwardOrder = 1;
   static constexpr int64_t kWeightOrder = 2;
 
   static std::string getName(int64_t order) {
@@ -153,7 +159,8 @@ private:
     }
     for (Operation &op : block.without_terminator()) {
       auto it = placed.find(&op);
-      if (it != placed.end() && it->second == 1 && !urgent.contains(&op)) {
+      if (it != placed.end() && it->second == kBackwardOrder &&
+          !urgent.contains(&op)) {
         place(&op, kWeightOrder);
       }
     }
@@ -326,6 +333,9 @@ private:
         own = join(phase, &op, phase.addArgument(result, kind, sharding));
       }
       phase.addResult(own, kind, sharding);
+      if (isa<AccumulateOp>(op)) {
+        sums.emplace_back(own, sharding);
+      }
       return;
     }
     phase.clone(op);
@@ -337,13 +347,65 @@ private:
     }
   }
 
+  /// An operator that no later one is placed before.
+  Value addBarrier(PhaseFunction &phase, Value value, ShardingAttr sharding) {
+    auto barrier = stablehlo::OptimizationBarrierOp::create(
+        phase.getBuilder(), value.getLoc(), value.getType(), value);
+    barrier->setAttr(
+        kBarrierAttrName,
+        IntegerAttr::get(IntegerType::get(context, 64), numBarriers));
+    return withPlan(barrier, {sharding}, sharding);
+  }
+
+  /// Where the backward phase comes to a lower layer: what that layer takes
+  /// waits for the sums of the gradients of those behind it. A backend that
+  /// puts off what nothing waits for would keep the operands of all products
+  /// that make gradients, what was computed again for them included.
+  void endLayer(PhaseFunction &phase, Operation &next) {
+    auto layer = next.getAttrOfType<IntegerAttr>(kLayerAttrName);
+    if (!layer || (lastLayer && layer.getInt() >= *lastLayer)) {
+      return;
+    }
+    lastLayer = layer.getInt();
+    SmallVector<Value> taken =
+        llvm::to_vector(llvm::make_filter_range(made, [&](Value value) {
+          return llvm::any_of(value.getUsers(), [&](Operation *user) {
+            Operation *inBlock = block.findAncestorOpInBlock(*user);
+            auto own = placed.find(inBlock);
+            return own != placed.end() && own->second == kBackwardOrder &&
+                   !isJoin(inBlock) && !inBlock->isBeforeInBlock(&next);
+          });
+        }));
+    if (taken.empty() || sums.empty()) {
+      return;
+    }
+    for (Value value : taken) {
+      phase.map(value,
+                addBarrier(phase, phase.lookup(value), getSharding(value)));
+    }
+    for (auto [sum, sharding] : sums) {
+      phase.replaceResult(sum, addBarrier(phase, sum, sharding));
+    }
+    ++numBarriers;
+    sums.clear();
+    made = taken;
+  }
+
   /// One phase as a module with a function `main`.
   void extract(OpBuilder &builder, int64_t order) {
     PhaseFunction phase(builder, module, function.getLoc(), getName(order));
+    sums.clear();
     for (Operation &op : block.without_terminator()) {
       auto own = placed.find(&op);
-      if (own != placed.end() && own->second == order) {
-        copy(phase, op);
+      if (own == placed.end() || own->second != order) {
+        continue;
+      }
+      if (order == kBackwardOrder) {
+        endLayer(phase, op);
+      }
+      copy(phase, op);
+      if (order == kBackwardOrder) {
+        llvm::append_range(made, op.getResults());
       }
     }
     for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
@@ -376,6 +438,12 @@ private:
   SmallVector<int64_t> orders;
   DenseMap<Operation *, int64_t> placed;
   DenseMap<Value, int64_t> locals, accumulators;
+  /// Of the layer whose backward phase is being copied: what its operators
+  /// make, and the sums of its gradients.
+  SmallVector<Value> made;
+  SmallVector<std::pair<Value, ShardingAttr>> sums;
+  std::optional<int64_t> lastLayer;
+  int64_t numBarriers = 0;
   int64_t numLocals = 0;
   int64_t numAccumulators = 0;
 };

@@ -134,7 +134,8 @@ private:
     }
   }
 
-  /// An argument whose next value is a result of the stage.
+  /// An argument whose next value is a result of the stage. Only there its
+  /// memory is free.
   void setAlias(unsigned index, BlockArgument source) {
     auto alias = function.getArgAttrOfType<IntegerAttr>(source.getArgNumber(),
                                                         kAliasAttrName);
@@ -144,6 +145,10 @@ private:
     auto result = resultOfOutput.find(alias.getInt());
     if (result != resultOfOutput.end()) {
       made.setArgAttr(index, kAliasAttrName, getInteger(result->second));
+      if (Attribute donor =
+              function.getArgAttr(source.getArgNumber(), kDonorAttrName)) {
+        made.setArgAttr(index, kDonorAttrName, donor);
+      }
     }
   }
 

@@ -41,6 +41,8 @@ inline constexpr llvm::StringLiteral kShardingAttrName =
     AlpaDialect::ShardingAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kAliasAttrName =
     AlpaDialect::AliasAttrHelper::getNameStr();
+/// As JAX marks an argument that is given away.
+inline constexpr llvm::StringLiteral kDonorAttrName = "jax.buffer_donor";
 inline constexpr llvm::StringLiteral kRoleAttrName =
     AlpaDialect::RoleAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kFollowsAttrName =

@@ -96,9 +96,10 @@ class TracedProgram:
     callbacks: tuple[HostFunction, ...] = ()
 
     @cached_property
-    def alias_option(self) -> str:
-        """The state pairs as a pass option, ``in:out,in:out``."""
-        return ",".join(f"{i}:{o}" for i, o in sorted(self.aliases.items()))
+    def state_option(self) -> str:
+        """What is state and what is given away, as options of the pipelines of passes."""
+        aliases = ",".join(f"{i}:{o}" for i, o in sorted(self.aliases.items()))
+        return f"aliases={aliases} donated={','.join(map(str, self.donated))}"
 
     def inputs_of(self, argument: int | str) -> list[int]:
         """Flat inputs of one argument, or of a part of one.

@@ -59,7 +59,7 @@ def mark_layers(
     batch = ",".join(str(index) for index in sorted(indices))
     independent = f" independent={_joining(program, reduction)}" if is_part else ""
     marking = (
-        f"alpa-layers-pipeline{{aliases={program.alias_option} batch={batch} "
+        f"alpa-layers-pipeline{{{program.state_option} batch={batch} "
         f"micro-batches={num_micro_batches}{independent}}}"
     )
     text, remarks = run_passes(program.text, f"builtin.module({marking})", program.name)

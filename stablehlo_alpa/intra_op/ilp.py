@@ -71,7 +71,12 @@ class IntegerAnswer:
 
 
 def solve_ilp(
-    costs: Costs, rows: MemoryRows | None, time_limit_s: float, relative_gap: float
+    costs: Costs,
+    rows: MemoryRows | None,
+    time_limit_s: float,
+    relative_gap: float,
+    *,
+    enough_s: float = -np.inf,
 ) -> IntegerAnswer:
     """Solves the programme with the memory rows given.
 
@@ -80,6 +85,7 @@ def solve_ilp(
         rows: memory constraints over the strategies of ``costs``.
         time_limit_s: seconds after which the best plan so far is taken.
         relative_gap: proved gap at which HiGHS stops.
+        enough_s: seconds of a plan that is good enough, at which it stops as well.
 
     Raises:
         SolverError: HiGHS failed, or its answer decodes to other seconds than it reports.
@@ -98,7 +104,7 @@ def solve_ilp(
         labels = programme.round(shares)
         _compare(costs.value(labels), relaxed.bound)
         return IntegerAnswer("optimal", labels, relaxed.bound, lp_integral=True)
-    exact = programme.solve(True, deadline, relative_gap)
+    exact = programme.solve(True, deadline, relative_gap, enough_s)
     bound = max(relaxed.bound, exact.bound)
     if exact.x is None:
         return IntegerAnswer(exact.status, None, bound, lp_integral=False)
@@ -232,13 +238,20 @@ class Programme:
             constraints.append(sp.hstack([self.memory, pad], format="csr") @ x <= self.limit)
         return cp.Problem(cp.Minimize((scale * self.cost) @ x), constraints), x, scale
 
-    def solve(self, is_integral: bool, deadline: float, relative_gap: float) -> _Vertex:
+    def solve(
+        self,
+        is_integral: bool,
+        deadline: float,
+        relative_gap: float,
+        enough_s: float = -np.inf,
+    ) -> _Vertex:
         """Runs HiGHS."""
         left = deadline - time.monotonic()
         if left <= 0:
             return _Vertex("time limit", None, -np.inf)
         problem, x, scale = self.state(is_integral=is_integral)
-        status = run_highs(problem, left, relative_gap)
+        target = scale * (enough_s - self.constant)
+        status = run_highs(problem, left, relative_gap, target=target)
         if status == "infeasible" or x.value is None:
             return _Vertex(status, None, -np.inf)
         value = np.asarray(x.value)
@@ -264,7 +277,12 @@ class Programme:
 
 
 def run_highs(
-    problem: cp.Problem, time_limit_s: float, relative_gap: float, *, presolve: bool = False
+    problem: cp.Problem,
+    time_limit_s: float,
+    relative_gap: float,
+    *,
+    target: float = -np.inf,
+    presolve: bool = False,
 ) -> str:
     """Runs HiGHS. Returns 'optimal', 'time limit' or 'infeasible'.
 
@@ -272,6 +290,7 @@ def run_highs(
         problem: what to solve.
         time_limit_s: seconds after which the best so far is taken.
         relative_gap: proved gap at which it stops.
+        target: objective at which it stops, with integers alone.
         presolve: HiGHS's own, on a programme with integers; a relaxation always has it.
 
     Raises:
@@ -288,6 +307,7 @@ def run_highs(
                 time_limit=float(time_limit_s),
                 mip_rel_gap=float(relative_gap),
                 mip_abs_gap=0.0,
+                objective_target=float(target) if problem.is_mixed_integer() else -np.inf,
                 random_seed=0,
                 # HiGHS 1.15's presolve calls feasible programmes with continuous e and a memory
                 # row infeasible (seen with tied costs); the relaxation is not touched by it.

@@ -59,8 +59,11 @@ class StageMemory:
 def kept_values(graph: StrategyGraph) -> Bool:
     """bool[V] values that the forward phase leaves to the backward phase."""
     last = graph.num_forward_points - 1
-    is_argument = (graph.value_start == 0) & (graph.value_end == graph.num_points - 1)
-    return (graph.value_start <= last) & (graph.value_end > last) & ~is_argument
+    is_kept = (graph.value_start <= last) & (graph.value_end > last)
+    # Arguments come first; what other stages send is there for a micro-batch, the rest all along.
+    nodes = graph.input_node >= 0
+    is_kept[: nodes.sum()] &= graph.input_is_transfer[nodes]
+    return is_kept
 
 
 def _transient(graph: StrategyGraph, is_held: Bool) -> Float:

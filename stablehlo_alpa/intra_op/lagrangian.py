@@ -150,6 +150,7 @@ def price_memory(
     *,
     cache: SolverCache,
     time_limit_s: float,
+    good_gap: float = 0.0,
 ) -> Priced:
     """Finds the best prices, and a plan within the budget.
 
@@ -161,6 +162,7 @@ def price_memory(
         lean: int64[N] places of a plan within the budget.
         cache: the exact solver's tables.
         time_limit_s: seconds after which the best so far is taken.
+        good_gap: of a plan that is good enough.
     """
     search = _Search(costs, memory, max(budget, 1.0), time.monotonic() + time_limit_s, cache)
     search.points.append(memory.peak(costs.decode(free))[1])
@@ -193,9 +195,10 @@ def price_memory(
         ):
             break
         search.add(answer.labels)
-    if search.gap(bound) > _WIDE_GAP:
+    if search.gap(bound) > max(good_gap, _WIDE_GAP):
         _relink(search, best_prices, best_points)
-    _repair(search, bound)
+    if search.gap(bound) > good_gap:
+        _repair(search, bound, good_gap)
     assert search.best is not None
     return Priced(
         search.best,
@@ -231,7 +234,7 @@ def _relink(search: _Search, prices: Float, points: list[int]) -> None:
         _log.info("memory price on a part: %.9g s, %.6g bytes", search.values[-1], peak)
 
 
-def _repair(search: _Search, bound: float) -> None:
+def _repair(search: _Search, bound: float, good_gap: float) -> None:
     """Solves the programme over the strategies of the plans near the bound."""
     shares = search.mix()[1]
     chosen = [plan for plan, share in zip(search.plans, shares, strict=True) if share > 1e-9]
@@ -246,7 +249,13 @@ def _repair(search: _Search, bound: float) -> None:
             return
         usage = sp.csr_matrix(search.memory.rows(points)[:, small.rows])
         gap = max(1e-6, 0.1 * search.gap(bound))
-        answer = solve_ilp(small, MemoryRows(usage, search.budget), min(left, 5.0), min(gap, 1e-4))
+        answer = solve_ilp(
+            small,
+            MemoryRows(usage, search.budget),
+            min(left, 5.0),
+            min(gap, 1e-4),
+            enough_s=bound + good_gap * abs(bound),
+        )
         if answer.labels is None:
             return
         choice = small.decode(answer.labels)

@@ -179,6 +179,7 @@ def _solve_within(
         lean,
         cache=cache,
         time_limit_s=max(0.0, deadline - time.monotonic()),
+        good_gap=options.budget_gap,
     )
     gap = (found.value - found.bound) / max(abs(found.value), 1e-30)
     _log.info("memory price: %.9g s, bound %.9g s, gap %.3g", found.value, found.bound, gap)

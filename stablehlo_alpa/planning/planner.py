@@ -49,7 +49,7 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
         tell("merging operators")
         # Shardings that the function's author asks for, where it is their mesh that is planned for.
         axes = ",".join(options.axis_names or ())
-        preparing = f"alpa-prepare-pipeline{{aliases={program.alias_option} axes={axes}}}"
+        preparing = f"alpa-prepare-pipeline{{{program.state_option} axes={axes}}}"
         merged, remarks = run_passes(program.text, f"builtin.module({preparing})", program.name)
         subject = Subject(program.name, merged, Boundary.of(program))
         return _plan_within(subject, program, options, remarks, tell)

@@ -49,7 +49,7 @@ def priced_graph(name: str, mesh_shape: tuple[int, ...]) -> PricedGraph:
 
     args = jax.eval_shape(build)
     program = trace(found[0].step, args, {})
-    pipeline = f"alpa-prepare-pipeline{{aliases={program.alias_option}}}"
+    pipeline = f"alpa-prepare-pipeline{{{program.state_option}}}"
     merged, _ = _core.run_pipeline(program.text, f"builtin.module({pipeline})")
     device = preset_for("v100")
     mesh = ClusterSpec(device, mesh_shape[0], int(np.prod(mesh_shape[1:]))).logical_mesh(mesh_shape)

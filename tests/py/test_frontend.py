@@ -77,7 +77,7 @@ def test_text_is_generic_and_carries_locations():
 def test_state_is_paired_with_its_next_value():
     program = traced()
     assert program.aliases == {0: 0, 1: 1, 2: 2}
-    assert program.alias_option == "0:0,1:1,2:2"
+    assert program.state_option == "aliases=0:0,1:1,2:2 donated="
 
 
 def test_batch_is_what_is_neither_state_nor_key_nor_scalar():

@@ -25,7 +25,7 @@ NAMES = sorted(PROGRAMS)
 def prepare(program: Program) -> tuple[TracedProgram, str]:
     """The traced function and its module with roles."""
     traced = trace(program.fun, program.args, {})
-    pipeline = f"builtin.module(alpa-prepare-pipeline{{aliases={traced.alias_option}}})"
+    pipeline = f"builtin.module(alpa-prepare-pipeline{{{traced.state_option}}})"
     return traced, _core.run_pipeline(traced.text, pipeline)[0]
 
 

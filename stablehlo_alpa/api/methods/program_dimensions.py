@@ -34,7 +34,7 @@ class ProgramDimensions:
         Raises:
             CompileError: a pass refused it.
         """
-        preparing = f"alpa-prepare-pipeline{{aliases={program.alias_option} axes=}}"
+        preparing = f"alpa-prepare-pipeline{{{program.state_option} axes=}}"
         merged, _ = run_passes(program.text, f"builtin.module({preparing})", program.name)
         return cls(program, batch_inputs(program)[0], BoundaryClasses.of(merged))
 
