@@ -160,11 +160,11 @@ class PipelineSearch:
     def _sharpen(self, stages: list[_Stage]) -> bool:
         """Makes bounds of stages as good as they get; False where they were."""
         is_new = False
-        for first, last, submesh, in_flight in stages:
-            ranges = self._bounds.of(submesh)
-            if not ranges.is_sharp(first, last, in_flight):
-                self._say(f"bound of layers {first} to {last} on {submesh.mesh_shape}")
-                ranges.sharpen(first, last, in_flight)
+        for first, last, submesh, most in stages:
+            # Bounds for fewer in flight hold for more, and few of them suffice.
+            in_flight = 1 << (most.bit_length() - 1)
+            self._say(f"bound of layers {first} to {last} on {submesh.mesh_shape}")
+            if self._bounds.sharpen(submesh, first, last, in_flight):
                 self._lower.pop(submesh, None)
                 is_new = True
         return is_new

@@ -60,12 +60,14 @@ class RangeBounds:
 
         +inf where its memory does not hold.
         """
+        fits = np.triu(self.least_bytes(in_flight) <= self.budget)
+        if not fits.any():
+            return np.full(fits.shape, np.inf)
         self._tiles(MemoryPrice())
         bounds = [
             tiles[0] - price.least_excess_s(self.budget, in_flight)
             for price, tiles in self._tiled.items()
         ]
-        fits = self.least_bytes(in_flight) <= self.budget
         return np.where(fits, np.max(bounds, axis=0), np.inf)
 
     def is_sharp(self, first: int, last: int, in_flight: int) -> bool:
@@ -90,6 +92,15 @@ class RangeBounds:
             if price in self._tiled:
                 return
             self._tiles(price)
+
+    def best_price_s(self, first: int, last: int, in_flight: int) -> float:
+        """The price of memory at rest that makes a bound largest. Seconds per byte."""
+
+        def bound(price: MemoryPrice) -> float:
+            tiles = float(self._tiled[price][0, first, last])
+            return tiles - price.least_excess_s(self.budget, in_flight)
+
+        return max(self._tiled, key=bound).rest_s
 
     def least_bytes(self, in_flight: int) -> Float:
         """float64[L, L] bytes that a run of layers cannot do without."""

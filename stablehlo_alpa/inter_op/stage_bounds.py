@@ -35,6 +35,7 @@ class StageBounds:
         """
         self._parts, self._cluster, self._budget = parts, cluster, budget
         self._by_submesh: dict[Submesh, RangeBounds] = {}
+        self._start_s: float | None = None
 
     @property
     def num_layers(self) -> int:
@@ -67,6 +68,20 @@ class StageBounds:
             windows = Windows(self._parts, layers)
             self._by_submesh[submesh] = RangeBounds(windows, layers, self._budget, start_s)
         return self._by_submesh[submesh]
+
+    def sharpen(self, submesh: Submesh, first: int, last: int, in_flight: int) -> bool:
+        """Makes the bound of a run of layers as good as it gets; False where it was.
+
+        What a byte is worth differs little from submesh to submesh: each begins with the last one's
+        price.
+        """
+        ranges = self.of(submesh)
+        if ranges.is_sharp(first, last, in_flight):
+            return False
+        ranges.start_s = self._start_s or ranges.start_s
+        ranges.sharpen(first, last, in_flight)
+        self._start_s = ranges.best_price_s(first, last, in_flight) or self._start_s
+        return True
 
     def leanest(self) -> Submesh:
         """The submesh of all devices on which the whole step needs the least memory."""

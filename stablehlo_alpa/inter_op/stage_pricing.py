@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from stablehlo_alpa.cluster import ClusterSpec
-from stablehlo_alpa.compiler import without_locations
+from stablehlo_alpa.compiler import enumerate_strategies, without_locations
+from stablehlo_alpa.cost import PricedGraph, price
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.inter_op.layer_parts import content_digest
 from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_planner import prepare_stage
 from stablehlo_alpa.inter_op.submeshes import Submesh
-from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache
-from stablehlo_alpa.planning.mesh_search import PlanOptions, Subject, solve_on
+from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, in_pipeline, solve
+from stablehlo_alpa.planning.mesh_search import Subject
 
 _Key: TypeAlias = tuple[str, Submesh, int]
 
@@ -48,6 +49,7 @@ class StagePricing:
         self._options = options
         self._cache = SolverCache()
         self._subjects: dict[tuple[int, int], tuple[Subject, str]] = {}
+        self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
         self._found: dict[_Key, Solution | InfeasibleError] = {}
         self.refusals: list[InfeasibleError] = []
 
@@ -85,7 +87,7 @@ class StagePricing:
         key = (digest, submesh, in_flight)
         if key not in self._found:
             try:
-                self._found[key] = self._solve(subject, submesh, in_flight)
+                self._found[key] = self._solve(subject, key)
             except InfeasibleError as error:
                 self._found[key] = error
             except MeshError as error:
@@ -104,14 +106,19 @@ class StagePricing:
             self._subjects[first, last] = subject, content_digest(subject.merged)
         return self._subjects[first, last]
 
-    def _solve(self, subject: Subject, submesh: Submesh, in_flight: int) -> Solution:
-        cluster = self._cluster.part(submesh.hosts, submesh.devices_per_host)
-        options = PlanOptions(
-            cluster,
-            (submesh.mesh_shape,),
-            solve=self._options,
-            in_flight=in_flight,
-            num_micro_batches=self._micro_batches,
-        )
-        mesh = cluster.logical_mesh(submesh.mesh_shape)
-        return solve_on(subject, mesh, options, self._cache).solution
+    def _solve(self, subject: Subject, key: _Key) -> Solution:
+        """Solves a stage, beginning with what is known of it with other micro-batches in flight."""
+        digest, submesh, in_flight = key
+        if (digest, submesh) not in self._priced:
+            cluster = self._cluster.part(submesh.hosts, submesh.devices_per_host)
+            mesh = cluster.logical_mesh(submesh.mesh_shape)
+            graph = enumerate_strategies(subject.merged, mesh, subject.name)
+            self._priced[digest, submesh] = price(graph, mesh, cluster.device)
+        priced = self._priced[digest, submesh]
+        priced = replace(priced, graph=in_pipeline(priced.graph, in_flight, self._micro_batches))
+        before = [
+            found
+            for (other, where, _), found in self._found.items()
+            if (other, where) == (digest, submesh) and isinstance(found, Solution)
+        ]
+        return solve(priced, self._options, self._cache, before)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,8 +45,9 @@ _log = logging.getLogger(__name__)
 
 # Prices asked for before the bound is taken as it is (heuristic).
 _MAX_PRICES = 60
-# The master's value and the bound agree to this part: the prices are best.
-_CONVERGED = 1e-7
+# The master's value and the bound agree to this part, or to this part of a gap that is good enough:
+# the prices are best.
+_CONVERGED, _CONVERGED_SHARE = 1e-7, 0.1
 # Part of the time left that one price may take (heuristic).
 _ROUND_SHARE = 0.1
 # Program points added per violated mixture (heuristic).
@@ -145,8 +147,7 @@ def price_memory(
     costs: Costs,
     memory: MemoryModel,
     budget: float,
-    free: Int,
-    lean: Int,
+    plans: Sequence[Int],
     *,
     cache: SolverCache,
     time_limit_s: float,
@@ -158,19 +159,20 @@ def price_memory(
         costs: the problem.
         memory: bytes of its plans.
         budget: bytes per device.
-        free: int64[N] places of an optimum without the budget.
-        lean: int64[N] places of a plan within the budget.
+        plans: int64[N] places of plans to begin with: an optimum without the budget, one within
+            the budget, and what else is known.
         cache: the exact solver's tables.
         time_limit_s: seconds after which the best so far is taken.
         good_gap: of a plan that is good enough.
     """
     search = _Search(costs, memory, max(budget, 1.0), time.monotonic() + time_limit_s, cache)
-    search.points.append(memory.peak(costs.decode(free))[1])
-    search.add(free)
-    search.add(lean)
+    search.points.append(memory.peak(costs.decode(plans[0]))[1])
+    for plan in plans:
+        search.add(plan)
     if search.best is None:
         raise SolverError(f"the plan of least memory exceeds the budget of {format_bytes(budget)}")
     bound, best_prices, best_points = -np.inf, np.zeros(1), list(search.points)
+    converged = max(_CONVERGED, _CONVERGED_SHARE * good_gap)
     for round_ in range(_MAX_PRICES):
         value, shares, prices = search.mix()
         if search.left() <= 0:
@@ -184,8 +186,10 @@ def price_memory(
         lower = answer.bound - float(prices.sum()) * search.budget
         if lower > bound:
             bound, best_prices, best_points = lower, prices, list(search.points)
+        if search.gap(bound) <= good_gap:
+            break
         _log.info("memory price: round %d, master %.9g, bound %.9g", round_, value, lower)
-        if lower >= value - _CONVERGED * abs(value):
+        if lower >= value - converged * abs(value):
             new = search.violated(shares)
             if not new:
                 break
@@ -196,7 +200,7 @@ def price_memory(
             break
         search.add(answer.labels)
     if search.gap(bound) > max(good_gap, _WIDE_GAP):
-        _relink(search, best_prices, best_points)
+        _relink(search, best_prices, best_points, bound, good_gap)
     if search.gap(bound) > good_gap:
         _repair(search, bound, good_gap)
     assert search.best is not None
@@ -215,13 +219,15 @@ def _dense_rows(search: _Search, points: list[int]) -> Float:
     return np.asarray(rows.todense())
 
 
-def _relink(search: _Search, prices: Float, points: list[int]) -> None:
+def _relink(
+    search: _Search, prices: Float, points: list[int], bound: float, good_gap: float
+) -> None:
     """Adds the optima under two prices: a part of the operators pays less, the rest more."""
     costs = search.costs
     price = prices @ _dense_rows(search, points)
     parts = Parts(costs)
     for factors in parts:
-        if search.left() <= 0:
+        if search.left() <= 0 or search.gap(bound) <= good_gap:
             return
         answer = minimize(
             costs.with_node_s(costs.node_s + np.repeat(factors, costs.sizes) * price),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +55,7 @@ def solve(
     priced: PricedGraph,
     options: SolveOptions | None = None,
     cache: SolverCache | None = None,
+    before: Sequence[Solution] = (),
 ) -> Solution:
     """Chooses one allowed strategy per node with the least seconds per step.
 
@@ -61,6 +63,7 @@ def solve(
         priced: the strategy graph in seconds.
         options: budget and limits.
         cache: the exact solver's tables, to share between calls: what repeats is computed once.
+        before: of the same seconds and allowed strategies with other bytes, to begin with.
 
     Raises:
         InfeasibleError: no choice stays within the memory budget.
@@ -72,7 +75,8 @@ def solve(
     begin = time.monotonic()
     deadline = begin + options.time_limit_s
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
-    found = _solve_free(costs, memory, options, cache, deadline)
+    minimum = next((one.minimum for one in before if one.minimum is not None), None)
+    found = _solve_free(costs, memory, options, cache, deadline, minimum)
     budget = options.memory_budget
     if budget is not None and not _fits(memory, costs, found.labels, budget):
         if options.method == "elimination":
@@ -81,7 +85,8 @@ def solve(
                 f"elimination cannot keep a memory budget: its optimum needs {format_bytes(peak)}, "
                 f"the budget is {format_bytes(budget)}"
             )
-        found = _solve_within(costs, memory, found, budget, options, cache, deadline)
+        plans = [costs.encode(one.choice.astype(np.int64)) for one in before]
+        found = _solve_within(costs, memory, found, budget, options, cache, deadline, plans)
 
     choice = costs.decode(found.labels)
     compute, communication, reshard = priced.split(choice)
@@ -118,16 +123,16 @@ def _solve_free(
     options: SolveOptions,
     cache: SolverCache,
     deadline: float,
+    minimum: Minimum | None,
 ) -> _Found:
     """Solves without a budget; where a good plan exceeds the one that there is, not to the end."""
     start = np.zeros(len(costs.sizes), np.int64)
     bound, kept = -np.inf, np.ones(len(costs.rows), np.bool_)
-    minimum: Minimum | None = None
     if options.method != "ilp":
         budget = options.memory_budget
         left = max(0.0, deadline - time.monotonic())
         share = 1.0 if budget is None else _FREE_SHARE
-        minimum = minimize(costs, cache=cache, time_limit_s=share * left)
+        minimum = minimum or minimize(costs, cache=cache, time_limit_s=share * left)
         if minimum.status == "optimal":
             _check(costs.value(minimum.labels), minimum.bound)
             return _Found(minimum.labels, minimum.bound, "optimal", "elimination", minimum=minimum)
@@ -162,6 +167,7 @@ def _solve_within(
     options: SolveOptions,
     cache: SolverCache,
     deadline: float,
+    plans: Sequence[Int],
 ) -> _Found:
     """Solves under a budget that the optimum without one exceeds."""
     lean = lean_choice(costs, memory)
@@ -175,8 +181,7 @@ def _solve_within(
         costs,
         memory,
         budget,
-        free.labels,
-        lean,
+        [free.labels, lean, *plans],
         cache=cache,
         time_limit_s=max(0.0, deadline - time.monotonic()),
         good_gap=options.budget_gap,

@@ -79,7 +79,7 @@ def test_price_is_the_slope_of_the_bound(seed: int, share: float) -> None:
     if budget >= peak * (1 - 1e-9):
         return
     cache = _core.SolverCache()
-    found = price_memory(costs, memory, budget, free, lean, cache=cache, time_limit_s=60.0)
+    found = price_memory(costs, memory, budget, [free, lean], cache=cache, time_limit_s=60.0)
     assert memory.peak(costs.decode(found.labels))[0] <= budget * (1 + 1e-6)
     assert costs.value(found.labels) == pytest.approx(found.value, rel=1e-12)
     for other in np.linspace(least, peak, 5):

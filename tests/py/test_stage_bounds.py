@@ -172,6 +172,13 @@ class Table:
         """See `StageBounds.of`."""
         return self.bounds[submesh]
 
+    def sharpen(self, submesh: Submesh, first: int, last: int, in_flight: int) -> bool:
+        """See `StageBounds.sharpen`."""
+        if self.bounds[submesh].is_sharp(first, last, in_flight):
+            return False
+        self.bounds[submesh].sharpen(first, last, in_flight)
+        return True
+
     def received_s(self, submesh: Submesh) -> np.ndarray:
         """See `StageBounds.received_s`."""
         return self.received

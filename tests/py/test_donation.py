@@ -1,0 +1,43 @@
+"""What a step gives away is free for its results, in the search as in the program."""
+
+import jax
+import pytest
+from models import mlp
+
+import stablehlo_alpa as sa
+from stablehlo_alpa.errors import InfeasibleError
+
+
+def _plan(donated, method):
+    case = mlp.make(batch=64, inputs=256, hidden=1024, outputs=256, layers=4)
+    step = sa.parallelize(case.step, method=method, donate_argnums=donated)
+    return step.plan(*jax.eval_shape(lambda: case.args))
+
+
+@pytest.mark.parametrize("donated", [(), 0])
+def test_the_search_knows_the_memory_of_the_program(donated):
+    plan = _plan(donated, sa.ShardParallel(mesh_shape=(8,)))
+    assert plan.stages[0].solution.memory_peak_bytes == pytest.approx(plan.peak_bytes, rel=1e-3)
+
+
+def test_a_step_that_gives_its_state_away_fits_a_budget_that_it_else_exceeds():
+    kept = _plan((), sa.ShardParallel(mesh_shape=(8,)))
+    given = _plan(0, sa.ShardParallel(mesh_shape=(8,)))
+    assert given.peak_bytes < 0.75 * kept.peak_bytes
+    budget = 0.5 * (given.peak_bytes + kept.peak_bytes)
+    method = sa.ShardParallel(mesh_shape=(8,), memory_budget=budget)
+    found = _plan(0, method).stages[0].solution
+    assert found.objective_s == pytest.approx(given.stages[0].solution.objective_s)
+    with pytest.raises(InfeasibleError, match="no plan fits the memory budget"):
+        _plan((), method)
+
+
+def test_stages_give_their_state_away_too():
+    def method():
+        return sa.PipeshardParallel(
+            num_micro_batches=4, stages=sa.UniformStages(2), layers=sa.AutoLayers(num_layers=2)
+        )
+
+    kept, given = _plan((), method()), _plan(0, method())
+    for one, other in zip(kept.stages, given.stages, strict=True):
+        assert other.solution.memory_peak_bytes < one.solution.memory_peak_bytes
