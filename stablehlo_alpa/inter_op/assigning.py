@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 # A stage that the search solves under a tight memory budget is good enough within this part, and
 # after these seconds (heuristics).
-_STAGE_GAP = 5e-3
+_STAGE_GAP = 1e-2
 _STAGE_LIMIT_S = 60.0
 
 # What mends a stage that does not fit.

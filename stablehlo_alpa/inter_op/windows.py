@@ -17,7 +17,7 @@ from stablehlo_alpa.intra_op.exact import Minimum, minimize
 Key: TypeAlias = tuple[object, ...]
 
 # Seconds after which a window's bound is taken as it is (heuristic).
-_TIME_LIMIT_S = 0.5
+_TIME_LIMIT_S = 0.15
 
 
 @dataclass(frozen=True)
