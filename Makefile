@@ -121,7 +121,7 @@ fuzz: $(BUILD)-fuzz/build.ninja
 	@$(RUN) $(ASAN) $(BUILD)-fuzz/bin/alpa-fuzz -max_total_time=$(FUZZ_S) -timeout=25 -rss_limit_mb=6000 -max_len=20000 \
 	  -dict=tests/fuzz/dictionary.txt -artifact_prefix=$(BUILD)-fuzz/ $(BUILD)-fuzz/corpus tests/fuzz/corpus
 
-# Lines of dialects, cpp and passes that the lit suite runs.
+# Lines of dialects, cpp and passes that the lit suite runs: at least 90 % of each.
 coverage: $(BUILD)-coverage/build.ninja
 	@$(RUN) ninja -C $(BUILD)-coverage -j $(JOBS) $(LIT_TOOLS)
 	@rm -rf $(BUILD)-coverage/profiles && mkdir -p $(BUILD)-coverage/profiles
