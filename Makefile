@@ -135,13 +135,15 @@ $(BUILD)-%/build.ninja: | $(SYSTEM_STAMP) $(VENV_STAMP)
 	  -DCMAKE_C_COMPILER=$(LLVM_BIN)/clang -DCMAKE_CXX_COMPILER=$(LLVM_BIN)/clang++ -DSTABLEHLO_ALPA_INSTRUMENT=$*
 
 # Which of upstream's test programs the bundled StableHLO accepts and refuses as upstream does: STABLEHLO is a checkout
-# of openxla/stablehlo, UPSTREAM_OPT its stablehlo-opt if it is built.
+# of openxla/stablehlo, UPSTREAM_OPT its stablehlo-opt if it is built. And what random plans of them are lowered to: jaxlib has
+# to read it, and to compute the same.
 STABLEHLO ?=
 UPSTREAM_OPT ?=
 check-upstream: build
 	$(if $(STABLEHLO),,$(error STABLEHLO must name a checkout of openxla/stablehlo))
 	@$(RUN) python scripts/check_upstream.py $(STABLEHLO) --tool $(BUILD)/bin/stablehlo-alpa-opt --list \
 	  $(if $(UPSTREAM_OPT),--reference $(UPSTREAM_OPT))
+	@$(RUN) python scripts/check_upstream_plans.py $(STABLEHLO)
 
 pass-docs: $(SYSTEM_STAMP)
 	@scripts/make_pass_docs.sh $(LLVM_BIN) > docs/passes.md
