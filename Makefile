@@ -134,9 +134,9 @@ $(BUILD)-%/build.ninja: | $(SYSTEM_STAMP) $(VENV_STAMP)
 	@$(RUN) cmake -S . -B $(BUILD)-$* -G Ninja -DCMAKE_BUILD_TYPE=Release -DMLIR_DIR=$(MLIR_CMAKE) \
 	  -DCMAKE_C_COMPILER=$(LLVM_BIN)/clang -DCMAKE_CXX_COMPILER=$(LLVM_BIN)/clang++ -DSTABLEHLO_ALPA_INSTRUMENT=$*
 
-# Which of upstream's test programs the bundled StableHLO accepts and refuses as upstream does: STABLEHLO is a checkout
-# of openxla/stablehlo, UPSTREAM_OPT its stablehlo-opt if it is built. And what random plans of them are lowered to: jaxlib has
-# to read it, and to compute the same.
+# Which of upstream's test programs the bundled StableHLO accepts and refuses as upstream does; and what random plans of
+# them are lowered to: jaxlib has to read it and to compute the same. STABLEHLO is a checkout of openxla/stablehlo,
+# UPSTREAM_OPT its stablehlo-opt if it is built.
 STABLEHLO ?=
 UPSTREAM_OPT ?=
 check-upstream: build
