@@ -121,7 +121,7 @@ fuzz: $(BUILD)-fuzz/build.ninja
 	@$(RUN) $(ASAN) $(BUILD)-fuzz/bin/alpa-fuzz -max_total_time=$(FUZZ_S) -timeout=25 -rss_limit_mb=6000 -max_len=20000 \
 	  -dict=tests/fuzz/dictionary.txt -artifact_prefix=$(BUILD)-fuzz/ $(BUILD)-fuzz/corpus tests/fuzz/corpus
 
-# Lines of dialects, cpp and passes that the lit suite runs.
+# Lines of dialects, cpp and passes that the lit suite runs: at least 90 % of each.
 coverage: $(BUILD)-coverage/build.ninja
 	@$(RUN) ninja -C $(BUILD)-coverage -j $(JOBS) $(LIT_TOOLS)
 	@rm -rf $(BUILD)-coverage/profiles && mkdir -p $(BUILD)-coverage/profiles
@@ -134,14 +134,16 @@ $(BUILD)-%/build.ninja: | $(SYSTEM_STAMP) $(VENV_STAMP)
 	@$(RUN) cmake -S . -B $(BUILD)-$* -G Ninja -DCMAKE_BUILD_TYPE=Release -DMLIR_DIR=$(MLIR_CMAKE) \
 	  -DCMAKE_C_COMPILER=$(LLVM_BIN)/clang -DCMAKE_CXX_COMPILER=$(LLVM_BIN)/clang++ -DSTABLEHLO_ALPA_INSTRUMENT=$*
 
-# Which of upstream's test programs the bundled StableHLO accepts and refuses as upstream does: STABLEHLO is a checkout
-# of openxla/stablehlo, UPSTREAM_OPT its stablehlo-opt if it is built.
+# Which of upstream's test programs the bundled StableHLO accepts and refuses as upstream does; and what random plans of
+# them are lowered to: jaxlib has to read it and to compute the same. STABLEHLO is a checkout of openxla/stablehlo,
+# UPSTREAM_OPT its stablehlo-opt if it is built.
 STABLEHLO ?=
 UPSTREAM_OPT ?=
 check-upstream: build
 	$(if $(STABLEHLO),,$(error STABLEHLO must name a checkout of openxla/stablehlo))
 	@$(RUN) python scripts/check_upstream.py $(STABLEHLO) --tool $(BUILD)/bin/stablehlo-alpa-opt --list \
 	  $(if $(UPSTREAM_OPT),--reference $(UPSTREAM_OPT))
+	@$(RUN) python scripts/check_upstream_plans.py $(STABLEHLO)
 
 pass-docs: $(SYSTEM_STAMP)
 	@scripts/make_pass_docs.sh $(LLVM_BIN) > docs/passes.md

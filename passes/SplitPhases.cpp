@@ -4,7 +4,6 @@
 #include "cpp/analysis/PlanVerification.h"
 #include "cpp/transforms/PhaseSplitting.h"
 #include "dialects/alpa/Alpa.h"
-#include "dialects/alpa/Sharding.h"
 #include "passes/Passes.h"
 
 namespace mlir::alpa {
@@ -25,12 +24,6 @@ struct SplitPhases : impl::SplitPhasesBase<SplitPhases> {
     }
     FailureOr<MeshAttr> mesh = getPlannedMesh(module);
     if (failed(mesh) || failed(verifyPlan(*entry, *mesh))) {
-      return signalPassFailure();
-    }
-    Operation *exit = entry->getBody().front().getTerminator();
-    if (exit->getNumOperands() > 0 && !exit->hasAttr(kOperandsAttrName)) {
-      exit->emitOpError()
-          << "has no shardings: run alpa-apply-strategies first";
       return signalPassFailure();
     }
     splitPhases(module, *entry, splitBackward);

@@ -410,10 +410,11 @@ private:
     }
     for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
       if (getOutputOrder(operand.get()) == order) {
+        unsigned index = operand.getOperandNumber();
         provide(phase, operand.get());
-        phase.addResult(phase.lookup(operand.get()),
-                        getResultKind(operand.getOperandNumber()),
-                        getOperandSharding(operand));
+        phase.addResult(phase.lookup(operand.get()), getResultKind(index),
+                        function.getResultAttrOfType<ShardingAttr>(
+                            index, kShardingAttrName));
       }
     }
     copyReferencedFunctions(module, phase.getModule());

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cpp_functions import functions_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +48,7 @@ SMALL = [
 ]
 MOST_LINES = 60
 MOST_METHODS = 15
+MOST_CPP_LINES = 80
 
 # Those that may import the compiled extension.
 BORDER = {"stablehlo_alpa.compiler", "stablehlo_alpa.intra_op"}
@@ -166,6 +168,39 @@ def test_classes_have_few_methods(folder):
     for path, node in definitions(folder, ast.ClassDef):
         names = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
         assert len(names) <= MOST_METHODS, f"{path}: {node.name} has {len(names)} methods"
+
+
+CPP_SAMPLE = """
+#define OPEN {
+namespace alpa {
+struct Pair {
+  explicit Pair(int first)
+      : first(first) {}
+  int second() const { return '{' + 1; } // {
+  int first = 0;
+};
+static int twice(
+    int x) {
+  auto once = [&](int y) {
+    return y; };
+  return once(x) + once(x);
+}
+} // namespace alpa
+"""
+
+
+def test_functions_of_cpp_are_found() -> None:
+    found = [(one.head.partition("(")[0], one.lines) for one in functions_of(CPP_SAMPLE)]
+    assert found == [("explicit Pair", 2), ("int second", 1), ("static int twice", 6)]
+
+
+@pytest.mark.parametrize("folder", ["cpp", "dialects", "examples", "passes", "python", "tests"])
+def test_functions_of_cpp_are_short(folder: str) -> None:
+    for path in sorted((ROOT / folder).rglob("*")):
+        if path.suffix in {".c", ".cpp", ".h"}:
+            for one in functions_of(path.read_text()):
+                said = f"{path}: {one.head} has {one.lines} lines"
+                assert one.lines <= MOST_CPP_LINES, said
 
 
 def passed_modules(method: str) -> set[str]:

@@ -101,3 +101,75 @@ func.func @tolerance(%x: tensor<4xf32>) {
   %0 = stablehlo.tanh %x {result_accuracy = #stablehlo.result_accuracy<ulps = 2, mode = #stablehlo.result_accuracy_mode<HIGHEST>>} : tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @layout_count(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{operand layouts}}
+  %0 = stablehlo.custom_call @f(%x) {operand_layouts = [], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @layout_of_a_tuple(%x: tuple<tensor<2x3xf32>>) {
+  // expected-error @+1 {{cannot have a layout}}
+  %0 = stablehlo.custom_call @f(%x) {operand_layouts = [dense<> : tensor<0xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tuple<tensor<2x3xf32>>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @alias_part(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{has no part}}
+  %0 = stablehlo.custom_call @f(%x) {output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [1], operand_index = 0, operand_tuple_indices = []>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @buffer_of_nobody(%x: tensor<4xf32>) {
+  // expected-error @+1 {{must give the buffer result at [] one operand's memory, but has 0 aliases of it}}
+  %0 = stablehlo.custom_call @f(%x) : (tensor<4xf32>) -> memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @buffer_given_away_twice(%x: memref<4xf32>) {
+  // expected-error @+1 {{gives away the buffer operand 0 twice}}
+  %0:2 = stablehlo.custom_call @f(%x) {output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>, #stablehlo.output_operand_alias<output_tuple_indices = [1], operand_index = 0, operand_tuple_indices = []>]} : (memref<4xf32>) -> (memref<4xf32>, memref<4xf32>)
+  return
+}
+
+// -----
+
+func.func @buffer_made() {
+  // expected-error @+1 {{must give a buffer, but got 'tensor<4xf32>'}}
+  %0 = stablehlo.custom_call @CreateBuffer() : () -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @buffer_made_of(%x: tensor<4xf32>) {
+  // expected-error @+1 {{operands must number 0, but got 1}}
+  %0 = stablehlo.custom_call @CreateBuffer(%x) : (tensor<4xf32>) -> memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @pinned(%x: tensor<4xf32>) {
+  // expected-error @+1 {{cannot take 'tensor<4xf32>' as 'memref<4xi32>'}}
+  %0 = stablehlo.custom_call @Pin(%x) : (tensor<4xf32>) -> memref<4xi32>
+  return
+}
+
+// -----
+
+func.func @unpinned(%x: memref<4xf32>) {
+  // expected-error @+1 {{must give a tensor, but got 'memref<4xf32>'}}
+  %0 = stablehlo.custom_call @Unpin(%x) : (memref<4xf32>) -> memref<4xf32>
+  return
+}

@@ -138,12 +138,13 @@ static LogicalResult verifyBuffers(CustomCallOp op) {
     bool isBuffer = isa<MemRefType>(
         getPart(op.getInputs()[alias.getOperandIndex()].getType(),
                 alias.getOperandTupleIndices()));
-    bool isRepeated =
-        llvm::any_of(ArrayRef(aliases).drop_front(index + 1), [&](auto other) {
-          return other.getOperandIndex() == alias.getOperandIndex() &&
-                 other.getOperandTupleIndices() ==
-                     alias.getOperandTupleIndices();
-        });
+    bool isRepeated = llvm::any_of(ArrayRef(aliases).drop_front(index + 1),
+                                   [&, alias = alias](auto other) {
+                                     return other.getOperandIndex() ==
+                                                alias.getOperandIndex() &&
+                                            other.getOperandTupleIndices() ==
+                                                alias.getOperandTupleIndices();
+                                   });
     if (isBuffer && isRepeated) {
       return op.emitOpError() << "gives away the buffer operand "
                               << alias.getOperandIndex() << " twice";
