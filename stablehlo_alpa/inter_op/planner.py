@@ -28,6 +28,9 @@ from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
 
+# How often stages that exceed the budget are planned again with less (heuristic).
+_FITTING_ROUNDS = 3
+
 
 def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _log.debug) -> Plan:
     """Plans a step, telling ``say`` what is being done.
@@ -51,17 +54,30 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
     prescriptions = {key: method.prescription(program) for key, method in methods.items()}
     cache = SolverCache()
     planner = _StagePlanner(program, options, assignment, schedule, cache, prescriptions)
+    sliced = tuple(layered.slice(assignment.stage_of_layer).values())
     stages = []
-    for number, sliced in enumerate(layered.slice(assignment.stage_of_layer).values()):
+    for number, text in enumerate(sliced):
         say(f"stage {number} of {assignment.num_stages}")
-        stages.append(planner.plan(number, sliced))
+        stages.append(planner.plan(number, text))
     _check_shared_meshes(stages, schedule)
-    say("instructions")
-    runtime, costs = emit(stages, schedule, StepInterface.of(program), options.cluster.device)
-    plan = assemble(program, options.cluster, stages, schedule, runtime, costs, layered.remarks)
-    plan = replace(plan, bracket=assignment.bracket)
-    _check_memory(plan, options.solve.memory_budget)
-    return plan
+    for round_ in range(_FITTING_ROUNDS + 1):
+        say("instructions")
+        runtime, costs = emit(stages, schedule, StepInterface.of(program), options.cluster.device)
+        plan = assemble(program, options.cluster, stages, schedule, runtime, costs, layered.remarks)
+        plan = replace(plan, bracket=assignment.bracket)
+        excess = _excess(plan, options.solve.memory_budget)
+        if not excess:
+            return plan
+        if round_ < _FITTING_ROUNDS:
+            try:
+                planner.fit(stages, sliced, excess)
+            except InfeasibleError as error:
+                _log.info("%s", error)
+                break
+    assert options.solve.memory_budget is not None
+    raise over_budget(
+        plan, max(excess, key=excess.__getitem__), options.solve.memory_budget, ADVICE
+    )
 
 
 def _schedule(assignment: StageAssignment, options: PipelineOptions) -> Schedule:
@@ -86,12 +102,21 @@ class _StagePlanner:
     # By number of a transfer what its dimensions go together with.
     transfers: dict[int, Companions] = field(default_factory=dict)
 
-    def plan(self, number: int, sliced: str) -> PlannedStage:
-        """The stage of a number, from its module; those before it are planned."""
+    def plan(self, number: int, sliced: str, room: float | None = None) -> PlannedStage:
+        """The stage of a number, from its module; those before it are planned.
+
+        Args:
+            number: of the stage.
+            sliced: its module.
+            room: bytes per device for its strategies, where the budget turned out to be too much.
+        """
         program = self.program
         name = f"{program.name} stage {number}"
         subject = prepare_stage(sliced, name, program, self.transfers)
         mesh_options = self._mesh_options(number)
+        if room is not None:
+            solve = replace(self.options.solve, memory_budget=room)
+            mesh_options = replace(mesh_options, solve=solve, known=None)
         candidate = self._candidate(subject, mesh_options)
         if mesh_options.prescription.confinement is not None:
             assert subject.boundary is not None
@@ -110,6 +135,22 @@ class _StagePlanner:
             sliced,
             split_backward=self.schedule.splits_backward,
         )
+
+    def fit(
+        self, stages: list[PlannedStage], sliced: Sequence[str], excess: Mapping[int, float]
+    ) -> None:
+        """Plans stages again that take more than was counted.
+
+        Args:
+            stages: as planned; those of the meshes are replaced.
+            sliced: their modules.
+            excess: bytes per device over the budget, per number of a mesh.
+        """
+        for number, stage in enumerate(stages):
+            over = excess.get(self.schedule.mesh_of(number))
+            if over is not None:
+                room = stage.solution.memory_peak_bytes - over
+                stages[number] = self.plan(number, sliced[number], max(0.0, room))
 
     def _mesh_options(self, number: int) -> PlanOptions:
         """The meshes that a stage may have."""
@@ -166,8 +207,12 @@ def _check_shared_meshes(stages: Sequence[PlannedStage], schedule: Schedule) -> 
             )
 
 
-def _check_memory(plan: Plan, budget: float | None) -> None:
-    """Buffers of all micro-batches in flight have to fit, with what programs need inside."""
-    for mesh, peak in enumerate(plan.simulation.peak_bytes):
-        if budget is not None and peak > budget:
-            raise over_budget(plan, mesh, budget, ADVICE)
+def _excess(plan: Plan, budget: float | None) -> dict[int, float]:
+    """Bytes per device over the budget of each mesh that exceeds it.
+
+    Buffers of all micro-batches in flight have to fit, with what programs need inside.
+    """
+    if budget is None:
+        return {}
+    peaks = enumerate(plan.simulation.peak_bytes)
+    return {mesh: peak - budget for mesh, peak in peaks if peak > budget}

@@ -6,10 +6,11 @@ from models import mlp
 
 import stablehlo_alpa as sa
 from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.inter_op import planner
 
 
-def _plan(donated, method):
-    case = mlp.make(batch=64, inputs=256, hidden=1024, outputs=256, layers=4)
+def _plan(donated, method, batch=64):
+    case = mlp.make(batch=batch, inputs=256, hidden=1024, outputs=256, layers=4)
     step = sa.parallelize(case.step, method=method, donate_argnums=donated)
     return step.plan(*jax.eval_shape(lambda: case.args))
 
@@ -41,3 +42,18 @@ def test_stages_give_their_state_away_too():
     kept, given = _plan((), method()), _plan(0, method())
     for one, other in zip(kept.stages, given.stages, strict=True):
         assert other.solution.memory_peak_bytes < one.solution.memory_peak_bytes
+
+
+def test_stages_that_take_more_than_was_counted_are_planned_with_less(monkeypatch):
+    method = sa.PipeshardParallel(
+        num_micro_batches=4,
+        stages=sa.UniformStages(2),
+        layers=sa.AutoLayers(num_layers=2),
+        schedule="1f1b",
+    )
+    peak = _plan(0, method, 4096).stages[0].solution.memory_peak_bytes
+    excess = iter([{0: 0.02 * peak}, {}])
+    monkeypatch.setattr(planner, "_excess", lambda plan, budget: next(excess))
+    again = _plan(0, method, 4096)
+    assert again.stages[0].solution.memory_peak_bytes <= 0.98 * peak * (1 + 1e-6)
+    assert next(excess, None) is None
