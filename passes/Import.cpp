@@ -26,8 +26,9 @@ bool isPartitioned(Operation *op) {
       "sdy.reduce_scatter",     "sdy.sharded_to_unreduced"};
   return isa<stablehlo::AllGatherOp, stablehlo::AllReduceOp,
              stablehlo::AllToAllOp, stablehlo::CollectiveBroadcastOp,
-             stablehlo::CollectivePermuteOp, stablehlo::PartitionIdOp,
-             stablehlo::ReduceScatterOp, stablehlo::ReplicaIdOp>(op) ||
+             stablehlo::CollectivePermuteOp, stablehlo::CrossReplicaSumOp,
+             stablehlo::PartitionIdOp, stablehlo::ReduceScatterOp,
+             stablehlo::ReplicaIdOp>(op) ||
          llvm::is_contained(unregistered, op->getName().getStringRef());
 }
 
@@ -63,6 +64,13 @@ struct Import : impl::ImportBase<Import> {
       if (isTransfer(op)) {
         op->emitError() << "'" << op->getName()
                         << "' would run on every device; it cannot be planned";
+        return WalkResult::interrupt();
+      }
+      // Its type may be static; the sizes that follow from it are not.
+      if (isa<stablehlo::SetDimensionSizeOp>(op)) {
+        op->emitError() << "'" << op->getName()
+                        << "' makes a size that is known when it runs; "
+                           "planning needs static shapes";
         return WalkResult::interrupt();
       }
       auto isDynamic = [](Type type) {

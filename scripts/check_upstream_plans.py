@@ -38,6 +38,9 @@ DTYPES = {
     "complex<f64>": "complex128",
 }
 TIMEOUT_S = 40.0
+# A scatter that combines by `(a, b, c, d) -> (a + b, c + d)`: what is scattered to one place twice
+# depends on the order, which is XLA's own (it is not that of the indices on one device either).
+ORDER_DECIDES = frozenset({"ops_stablehlo_roundtrip.mlir:1#64"})
 
 
 class Outcome(enum.Enum):
@@ -45,7 +48,7 @@ class Outcome(enum.Enum):
 
     NOT_READ = "refused by upstream's dialect as it is written"
     NOT_PLANNED = "refused by the planner"
-    VERIFIED = "read by upstream's dialect; XLA does not run the program as it is written"
+    VERIFIED = "read by upstream's dialect, not run: XLA does not, or its results are its own"
     EQUAL = "equal in numbers"
     FAILED = "failed"
 
@@ -249,7 +252,12 @@ def main() -> int:
             places.setdefault(text, program.place)
     texts = list(places)[:: arguments.every]
     start = time.monotonic()
-    answers = check_all(texts)
+    answers = [
+        (Outcome.VERIFIED, "its results depend on an order that is XLA's")
+        if places[text] in ORDER_DECIDES and outcome is Outcome.FAILED
+        else (outcome, why)
+        for text, (outcome, why) in zip(texts, check_all(texts), strict=True)
+    ]
     counts = Counter(outcome for outcome, _ in answers)
     print(f"{len(texts):6} programs with one function, in {time.monotonic() - start:.0f} s")
     for outcome in Outcome:

@@ -28,6 +28,14 @@ func.func @collectives(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+func.func @sums_of_replicas(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'stablehlo.cross-replica-sum' is partitioned by hand already (shard_map); it cannot be planned}}
+  %0 = "stablehlo.cross-replica-sum"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 func.func @in_a_branch(%p: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "stablehlo.if"(%p) ({
     // expected-error @below {{'stablehlo.collective_permute' is partitioned by hand already (shard_map); it cannot be planned}}
