@@ -302,6 +302,11 @@ def SplitPhases : Pass<"alpa-split-phases", "::mlir::ModuleOp"> {
     need), `apply_0`, `apply_1` ... Values between phases are results of one and
     arguments of the other (`alpa.local`), sums over micro-batches are added to
     an argument (`alpa.accumulator`).
+
+    In the backward phase of several layers what a layer takes of the one behind
+    it waits for that one's sums (`stablehlo.optimization_barrier`): a backend
+    that runs last what nothing waits for would keep the operands of all
+    products that make gradients.
   }];
   let dependentDialects = ["::mlir::alpa::AlpaDialect",
                            "::mlir::stablehlo::StablehloDialect"];
