@@ -9,9 +9,9 @@ VENV      := .venv
 BUILD     := build
 BIN       := $(CURDIR)/$(VENV)/bin
 JOBS      ?= $(shell nproc)
-# A test process makes eight virtual devices and takes up to 3 GiB. More than there may be cores: tests of several
-# processes wait for each other.
-TEST_JOBS ?= $(shell n=$$(nproc); echo $$((n > 1 ? 4 : 2)))
+# A test process makes eight virtual devices and takes up to 3 GiB. One more than there are cores: tests of several
+# processes wait for them.
+TEST_JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n + 1 : 4)))
 MLIR_DIR  ?=
 export MLIR_DIR
 
