@@ -21,6 +21,7 @@ from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
 from stablehlo_alpa.inter_op.stage_pricing import StagePricing
 from stablehlo_alpa.inter_op.submeshes import Submesh
+from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.mesh_search import lack
 from stablehlo_alpa.planning.schedules import ScheduleName
 from stablehlo_alpa.view import Say
@@ -62,6 +63,16 @@ def assign(
     )
 
 
+def stage_options(options: SolveOptions, budget: float) -> SolveOptions:
+    """How the search solves a stage: within a budget in bytes per device, as far as it matters."""
+    return replace(
+        options,
+        memory_budget=budget,
+        budget_gap=max(options.budget_gap, _STAGE_GAP),
+        time_limit_s=min(options.time_limit_s, _STAGE_LIMIT_S),
+    )
+
+
 def search(
     layered: LayeredStep, options: PipelineOptions, say: Say = _log.debug
 ) -> StageAssignment:
@@ -74,12 +85,7 @@ def search(
         raise ValueError("AutoStages has one stage per mesh, the interleaved schedule has several")
     count, budget = options.num_micro_batches, options.solve.memory_budget
     budget = options.cluster.device.memory_bytes if budget is None else budget
-    solve = replace(
-        options.solve,
-        memory_budget=budget,
-        budget_gap=max(options.solve.budget_gap, _STAGE_GAP),
-        time_limit_s=min(options.solve.time_limit_s, _STAGE_LIMIT_S),
-    )
+    solve = stage_options(options.solve, budget)
     pricing = StagePricing(layered, options.cluster, count, solve)
     bounds = StageBounds(LayerParts.of(pricing.layered, count), options.cluster, budget)
     found = PipelineSearch(

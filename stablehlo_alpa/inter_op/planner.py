@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from stablehlo_alpa.cluster import logical_mesh_shapes
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.inter_op.assigning import ADVICE, assign
+from stablehlo_alpa.inter_op.assigning import ADVICE, assign, stage_options
 from stablehlo_alpa.inter_op.emit import emit
 from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment
 from stablehlo_alpa.inter_op.slicing import mark_layers
@@ -115,7 +115,7 @@ class _StagePlanner:
         subject = prepare_stage(sliced, name, program, self.transfers)
         mesh_options = self._mesh_options(number)
         if room is not None:
-            solve = replace(self.options.solve, memory_budget=room)
+            solve = stage_options(self.options.solve, room)
             mesh_options = replace(mesh_options, solve=solve, known=None)
         candidate = self._candidate(subject, mesh_options)
         if mesh_options.prescription.confinement is not None:
