@@ -3,7 +3,6 @@
 #include "cpp/analysis/Schedule.h"
 
 #include "cpp/analysis/DataFlow.h"
-
 #include "dialects/alpa/Alpa.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
@@ -18,9 +17,7 @@ static bool isAwaited(Operation *op, FusionRoles &roles) {
          !op->hasTrait<OpTrait::IsTerminator>();
 }
 
-/// Whether the backward phase comes to a lower layer than that of the operators
-/// before.
-static bool beginsLayer(Operation *op, std::optional<int64_t> &last) {
+bool beginsLayer(Operation *op, std::optional<int64_t> &last) {
   auto layer = op->getAttrOfType<IntegerAttr>(kLayerAttrName);
   if (!layer || getPhase(op) != kBackwardPhase ||
       (last && layer.getInt() >= *last)) {

@@ -5,9 +5,14 @@
 
 #include "cpp/analysis/FusionRole.h"
 #include "mlir/IR/Block.h"
+#include <optional>
 #include <vector>
 
 namespace mlir::alpa {
+
+/// Whether the backward phase comes to a lower layer than that of the operators
+/// before, which is then the last.
+bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 
 /// The operators of a block in the order in which XLA's latency-hiding
 /// scheduler runs them, as far as memory depends on it: what no further kernel

@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorShardings.h"
+#include "cpp/analysis/Schedule.h"
 #include "cpp/transforms/PhaseFunction.h"
 #include "cpp/transforms/ReferencedFunctions.h"
 #include "dialects/alpa/Alpa.h"
@@ -362,11 +363,9 @@ private:
   /// puts off what nothing waits for would keep the operands of all products
   /// that make gradients, what was computed again for them included.
   void endLayer(PhaseFunction &phase, Operation &next) {
-    auto layer = next.getAttrOfType<IntegerAttr>(kLayerAttrName);
-    if (!layer || (lastLayer && layer.getInt() >= *lastLayer)) {
+    if (!beginsLayer(&next, lastLayer)) {
       return;
     }
-    lastLayer = layer.getInt();
     SmallVector<Value> taken =
         llvm::to_vector(llvm::make_filter_range(made, [&](Value value) {
           return llvm::any_of(value.getUsers(), [&](Operation *user) {

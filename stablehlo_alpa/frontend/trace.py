@@ -187,11 +187,7 @@ def trace_function(
         talk = CallbackExtraction(function.name, traced.jaxpr)
         check_supported(function.name, talk.closed, effects=talk.effects, allows_shard_map=True)
         known = {**registered_rules(), **{rule.target: rule for rule in rules}}
-        try:
-            text = call.text(traced, talk, known, platform)
-        except NotImplementedError as error:
-            where = f" for {platform}" if platform else ""
-            raise TraceError(f"jax cannot lower {function.name}{where}: {error}") from error
+        text = call.text(traced, talk, known, platform)
     boundary = _boundary(function, traced, len(args), batches)
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     return TracedProgram(
@@ -234,6 +230,17 @@ class _Call:
         rules: Mapping[str, KernelRule],
         platform: str,
     ) -> str:
+        try:
+            module = self._lowered(traced, talk, platform)
+        except NotImplementedError as error:
+            where = f" for {platform}" if platform else ""
+            raise TraceError(f"jax cannot lower {self.function.name}{where}: {error}") from error
+        asm: str = with_rules(module, rules).operation.get_asm(
+            print_generic_op_form=True, enable_debug_info=True, assume_verified=True
+        )
+        return asm
+
+    def _lowered(self, traced: jax.stages.Traced, talk: CallbackExtraction, platform: str) -> Any:
         if talk.functions:
             types = [
                 jax.ShapeDtypeStruct(
@@ -241,13 +248,8 @@ class _Call:
                 )
                 for aval in traced.jaxpr.in_avals
             ]
-            module = talk.lower(types, platform).compiler_ir("stablehlo")
-        else:
-            module = self.function.lower(self.args, self.kwargs, platform)
-        asm: str = with_rules(module, rules).operation.get_asm(
-            print_generic_op_form=True, enable_debug_info=True, assume_verified=True
-        )
-        return asm
+            return talk.lower(types, platform).compiler_ir("stablehlo")
+        return self.function.lower(self.args, self.kwargs, platform)
 
     def micro_batch(self, boundary: _Boundary, count: int) -> _Call:
         """The call with one of ``count`` equal parts of every batch."""
