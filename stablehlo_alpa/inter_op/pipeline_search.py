@@ -5,9 +5,9 @@ Every run of layers on every submesh has a lower bound for each number of micro-
 yields a bound on the latency of every pipeline. It also takes *estimates*, which are exact where a
 stage was solved and elsewhere bounds scaled by what solved stages on the same submesh cost over
 theirs. The stages that it chooses by estimates are solved exactly, each with its micro-batches in
-flight under the memory budget, until all that it chooses are. That pipeline's latency and the bound
-bracket the optimum. While they are too far apart, the stages that the bound is made of are looked
-at as well.
+flight under the memory budget, until all that it chooses are, or until a pipeline of solved stages
+is as close to the bound as is asked for. That pipeline's latency and the bound bracket the optimum.
+While they are too far apart, the stages that the bound is made of are looked at as well.
 """
 
 from __future__ import annotations
@@ -114,13 +114,7 @@ class PipelineSearch:
         deadline = time.monotonic() + limits.bound_s
         most = len(self._solved) + limits.max_solved
         while True:
-            bound = self._search(is_estimate=False)
-            assert bound is not None
-            bound_s = min(bound.latency_s, best.latency_s)
-            bracket = Bracket(best.latency_s, bound_s, len(self._solved))
-            self._say(f"stages within {bracket.gap:.1%} of the best possible")
-            _log.info("bound %.6g s: %s", bound_s, self._stages(bound))
-            open_ = [one for one in self._stages(bound) if one not in self._solved]
+            bracket, open_ = self._bracket(best)
             is_done = bracket.gap <= limits.gap or not open_ or len(self._solved) >= most
             if is_done or time.monotonic() > deadline:
                 in_flight = tuple(one[-1] for one in self._stages(best))
@@ -142,10 +136,32 @@ class PipelineSearch:
                 return found
             if self._sharpen(open_):
                 continue
+            best = self._search(is_estimate=True, is_solved=True) if self._solved else None
             if len(self._solved) >= limits.max_solved:
                 _log.warning("%d stages are solved, the search ends", len(self._solved))
-                return self._search(is_estimate=True, is_solved=True)
+                return best
+            if best is not None and self._is_close(best, limits.gap):
+                return best
             self._solve(open_)
+
+    def _is_close(self, best: StageSearchResult, gap: float) -> bool:
+        """Whether a pipeline is proved to be good enough, with bounds as good as they get."""
+        while True:
+            bracket, open_ = self._bracket(best)
+            if bracket.gap <= gap:
+                return True
+            if not self._sharpen(open_):
+                return False
+
+    def _bracket(self, best: StageSearchResult) -> tuple[Bracket, list[_Stage]]:
+        """What is proved of a pipeline; the stages that are not solved of what bounds it."""
+        bound = self._search(is_estimate=False)
+        assert bound is not None
+        bound_s = min(bound.latency_s, best.latency_s)
+        bracket = Bracket(best.latency_s, bound_s, len(self._solved))
+        self._say(f"stages within {bracket.gap:.1%} of the best possible")
+        _log.info("bound %.6g s: %s", bound_s, self._stages(bound))
+        return bracket, [one for one in self._stages(bound) if one not in self._solved]
 
     def _stages(self, found: StageSearchResult) -> list[_Stage]:
         """The stages of a pipeline with what they have in flight."""
