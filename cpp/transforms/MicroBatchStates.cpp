@@ -13,6 +13,19 @@ namespace {
 /// The scope that the front end opens around gradients.
 constexpr StringLiteral kGradientScope = "alpa_gradients";
 
+/// Adds all operators whose results `op` is made from.
+void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors) {
+  SmallVector<Operation *> work = {op};
+  while (!work.empty()) {
+    forEachUsedValue(work.pop_back_val(), [&](Value value) {
+      Operation *maker = value.getDefiningOp();
+      if (maker && ancestors.insert(maker).second) {
+        work.push_back(maker);
+      }
+    });
+  }
+}
+
 } // namespace
 
 bool isGradientBarrier(Operation *op) {
@@ -27,9 +40,10 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
   Block &block = function.getBody().front();
   for (Operation &op : block) {
     if (isGradientBarrier(&op)) {
-      findAncestors(&op);
+      addAncestors(&op, ancestors);
     }
   }
+  findReported();
   for (unsigned argument : split) {
     setState(block.getArgument(argument), 0);
   }
@@ -65,15 +79,21 @@ void MicroBatchStates::measure() {
   }
 }
 
-void MicroBatchStates::findAncestors(Operation *barrier) {
-  SmallVector<Operation *> work = {barrier};
-  while (!work.empty()) {
-    forEachUsedValue(work.pop_back_val(), [&](Value value) {
-      Operation *maker = value.getDefiningOp();
-      if (maker && ancestors.insert(maker).second) {
-        work.push_back(maker);
-      }
-    });
+void MicroBatchStates::findReported() {
+  llvm::DenseSet<int64_t> updates;
+  for (BlockArgument argument : function.getArguments()) {
+    if (auto result = function.getArgAttrOfType<IntegerAttr>(
+            argument.getArgNumber(), kAliasAttrName)) {
+      updates.insert(result.getInt());
+    }
+  }
+  Operation *end = function.getBody().front().getTerminator();
+  for (OpOperand &operand : end->getOpOperands()) {
+    Operation *maker = operand.get().getDefiningOp();
+    if (maker && !updates.contains(operand.getOperandNumber()) &&
+        reported.insert(maker).second) {
+      addAncestors(maker, reported);
+    }
   }
 }
 
@@ -135,7 +155,7 @@ bool MicroBatchStates::setAfter(Operation *op) {
     refused = op;
   }
   if (!isBehind && flops > 0) {
-    late = late ? late : op;
+    late = !late && reported.contains(op) ? op : late;
     lateFlops += flops;
   }
   return false;

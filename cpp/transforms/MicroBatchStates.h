@@ -116,7 +116,7 @@ private:
   bool setAfter(Operation *op);
   void setState(Value value, TimeEntry entry);
   void clear(Region &region);
-  void findAncestors(Operation *barrier);
+  void findReported();
   bool hasUse(Operation *op, function_ref<bool(TimeEntry)> predicate) const;
   bool isLight(Value value) const;
 
@@ -130,6 +130,9 @@ private:
   llvm::DenseSet<Operation *> joining;
   /// What gradients are made from.
   llvm::DenseSet<Operation *> ancestors;
+  /// What results other than the next state are made from. Products that are
+  /// not among these may be late: an optimizer multiplies sums of gradients.
+  llvm::DenseSet<Operation *> reported;
   llvm::DenseSet<Value> countedArguments;
   /// Of those, the ones behind the gradients of the step.
   llvm::DenseSet<Operation *> behind;

@@ -232,6 +232,22 @@ def test_gradients_are_accumulated_on_one_mesh(method: Any) -> None:
     assert len(plan.runtime.meshes) == 1
 
 
+def test_an_optimizer_may_multiply_gradients() -> None:
+    """The products of Muon are more work than those of a small batch, and come behind it."""
+    optimizer = optax.contrib.muon(1e-2)
+
+    def step(p: Any, opt: Any, x: Any) -> Any:
+        value, gradients = jax.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
+        updates, opt = optimizer.update(gradients, opt, p)
+        return optax.apply_updates(p, updates), opt, value
+
+    args = (PARAMS, optimizer.init(PARAMS), BATCH)
+    parallel = stablehlo_alpa.parallelize(
+        step, method=stablehlo_alpa.DataParallel(num_micro_batches=4)
+    )
+    assert_trees_close(parallel(*args), jax.jit(step)(*args), 1e-4, "results")
+
+
 def test_independent_micro_batches_are_a_loop() -> None:
     def loss(p: Any, x: Any) -> Any:
         x = x @ p[0]
