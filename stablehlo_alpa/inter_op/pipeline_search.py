@@ -4,17 +4,21 @@ Every run of layers on every submesh has a lower bound for each number of micro-
 (`range_bounds`). The dynamic programme over stages (`stage_search`) takes bounds for times and
 yields a bound on the latency of every pipeline. It also takes *estimates*, which are exact where a
 stage was solved and elsewhere bounds scaled by what solved stages on the same submesh cost over
-theirs. The stages that it chooses by estimates are solved exactly, each with its micro-batches in
-flight under the memory budget, until all that it chooses are, or until a pipeline of solved stages
-is as close to the bound as is asked for. That pipeline's latency and the bound bracket the optimum.
-While they are too far apart, the stages that the bound is made of are looked at as well.
+theirs. Of the stages that it chooses by estimates the slowest that is not solved is, with its
+micro-batches in flight under the memory budget, and the programme runs again. The slowest stage
+counts as often as there are micro-batches, so that of faster ones any plan will do that is not
+slower, and not far from its bound.
+
+The best pipeline of solved stages and the bound bracket the optimum. The search ends when they are
+close, or when to look on takes more than the rest of the gap is worth. Where all that is chosen by
+estimates is solved, the stages that the bound is made of are looked at.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -22,7 +26,7 @@ import numpy as np
 
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
-from stablehlo_alpa.inter_op.stage_pricing import StagePrice
+from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePrice
 from stablehlo_alpa.inter_op.stage_search import StageChoice, StageSearchResult, search_stages
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.planning.bracket import Bracket
@@ -37,7 +41,12 @@ _RELATIVE = 1e-9
 class Pricing(Protocol):
     """Solves a stage exactly."""
 
-    def price(self, first: int, last: int, submesh: Submesh, in_flight: int) -> StagePrice | None:
+    def prepare(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """See `StagePricing.prepare`."""
+
+    def price(
+        self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort
+    ) -> StagePrice | None:
         """See `StagePricing.price`."""
 
 
@@ -47,13 +56,14 @@ class SearchLimits:
 
     Attributes:
         gap: relative distance of latency and bound that is good enough.
-        max_solved: stages solved exactly for the pipeline, and at most as many again for the bound.
-        bound_s: seconds that are spent on the bound once there is a pipeline.
+        max_solved: stages that are solved exactly.
+        patience_s: seconds that are spent on a better pipeline, once there is one, for every
+            ``gap`` that it may be off.
     """
 
     gap: float = 0.01
-    max_solved: int = 64
-    bound_s: float = 30.0
+    max_solved: int = 128
+    patience_s: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,29 @@ class FoundStages:
 
 _Stage: TypeAlias = tuple[int, int, Submesh, int]
 """First and last layer, submesh, micro-batches in flight."""
+
+
+class _Patience:
+    """Says when to look on is no longer worth it."""
+
+    def __init__(self, limits: SearchLimits) -> None:
+        self._limits = limits
+        self._begin: float | None = None
+        self._end = np.inf
+
+    def is_over(self, gap: float) -> bool:
+        """To be asked for each pipeline; the clock runs from the first one on."""
+        now, limits = time.monotonic(), self._limits
+        if gap <= limits.gap:
+            return True
+        worth_s = limits.patience_s * gap / limits.gap if limits.gap else np.inf
+        self._begin = now if self._begin is None else self._begin
+        self._end = self._begin + worth_s
+        return now > self._end
+
+    def left_s(self) -> float:
+        """Seconds."""
+        return max(0.0, self._end - time.monotonic())
 
 
 class PipelineSearch:
@@ -108,60 +141,43 @@ class PipelineSearch:
 
     def run(self, limits: SearchLimits = SearchLimits()) -> FoundStages | None:
         """The best pipeline; None where none was found that fits the memory."""
-        best = self._find(limits)
-        if best is None:
-            return None
-        deadline = time.monotonic() + limits.bound_s
-        most = len(self._solved) + limits.max_solved
-        while True:
-            bracket, open_ = self._bracket(best)
-            is_done = bracket.gap <= limits.gap or not open_ or len(self._solved) >= most
-            if is_done or time.monotonic() > deadline:
-                in_flight = tuple(one[-1] for one in self._stages(best))
-                return FoundStages(best.stages, in_flight, bracket)
-            if not self._sharpen(open_):
-                self._solve(open_)
-                again = self._find(limits)
-                if again is not None and again.latency_s < best.latency_s:
-                    best = again
-
-    def _find(self, limits: SearchLimits) -> StageSearchResult | None:
-        """The pipeline of least estimate, all of whose stages are solved."""
+        clock = _Patience(limits)
         while True:
             found = self._search(is_estimate=True)
             if found is None:
                 return None
-            open_ = [one for one in self._stages(found) if one not in self._solved]
-            if not open_:
-                return found
+            open_ = self._open(found)
             if self._sharpen(open_):
                 continue
             best = self._search(is_estimate=True, is_solved=True) if self._solved else None
-            if len(self._solved) >= limits.max_solved:
+            is_over = len(self._solved) >= limits.max_solved
+            if best is not None:
+                bracket, of_bound = self._bracket(best, limits.gap)
+                if is_over or clock.is_over(bracket.gap) or not (open_ or of_bound):
+                    in_flight = tuple(one[-1] for one in self._stages(best))
+                    return FoundStages(best.stages, in_flight, bracket)
+                if not open_:
+                    found, open_ = of_bound, self._open(of_bound)
+            elif is_over:
                 _log.warning("%d stages are solved, the search ends", len(self._solved))
-                return best
-            if best is not None and self._is_close(best, limits.gap):
-                return best
-            self._solve(open_)
+                return None
+            self._solve(found, open_, limits.gap, clock.left_s())
 
-    def _is_close(self, best: StageSearchResult, gap: float) -> bool:
-        """Whether a pipeline is proved to be good enough, with bounds as good as they get."""
+    def _open(self, found: StageSearchResult) -> list[_Stage]:
+        """The stages of a pipeline that are not solved."""
+        return [one for one in self._stages(found) if one not in self._solved]
+
+    def _bracket(self, best: StageSearchResult, gap: float) -> tuple[Bracket, StageSearchResult]:
+        """What is proved of a pipeline, and what bounds it, sharpened until the gap is small."""
         while True:
-            bracket, open_ = self._bracket(best)
-            if bracket.gap <= gap:
-                return True
-            if not self._sharpen(open_):
-                return False
-
-    def _bracket(self, best: StageSearchResult) -> tuple[Bracket, list[_Stage]]:
-        """What is proved of a pipeline; the stages that are not solved of what bounds it."""
-        bound = self._search(is_estimate=False)
-        assert bound is not None
-        bound_s = min(bound.latency_s, best.latency_s)
-        bracket = Bracket(best.latency_s, bound_s, len(self._solved))
-        self._say(f"stages within {bracket.gap:.1%} of the best possible")
-        _log.info("bound %.6g s: %s", bound_s, self._stages(bound))
-        return bracket, [one for one in self._stages(bound) if one not in self._solved]
+            bound = self._search(is_estimate=False)
+            assert bound is not None
+            bound_s = min(bound.latency_s, best.latency_s)
+            bracket = Bracket(best.latency_s, bound_s, len(self._solved))
+            self._say(f"stages within {bracket.gap:.1%} of the best possible")
+            _log.info("bound %.6g s: %s", bound_s, self._stages(bound))
+            if bracket.gap <= gap or not self._sharpen(self._open(bound)):
+                return bracket, bound
 
     def _stages(self, found: StageSearchResult) -> list[_Stage]:
         """The stages of a pipeline with what they have in flight."""
@@ -177,20 +193,38 @@ class PipelineSearch:
         """Makes bounds of stages as good as they get; False where they were."""
         is_new = False
         for first, last, submesh, most in stages:
-            # Bounds for fewer in flight hold for more, and few of them suffice.
-            in_flight = 1 << (most.bit_length() - 1)
+            in_flight = _power(most)
             self._say(f"bound of layers {first} to {last} on {submesh.mesh_shape}")
             if self._bounds.sharpen(submesh, first, last, in_flight):
                 self._lower.pop(submesh, None)
                 is_new = True
         return is_new
 
-    def _solve(self, stages: list[_Stage]) -> None:
-        for stage in stages:
-            first, last, submesh, in_flight = stage
-            self._say(f"layers {first} to {last} on {submesh.mesh_shape}, {in_flight} in flight")
-            self._solved[stage] = self._pricing.price(first, last, submesh, in_flight)
-            _log.info("%s: %s", stage, self._solved[stage])
+    def _solve(
+        self, found: StageSearchResult, open_: list[_Stage], gap: float, limit_s: float
+    ) -> None:
+        """Solves the slowest open stage of a pipeline, as far as that pipeline needs it."""
+        stages = self._stages(found)
+        times = {stage: one.time_s for stage, one in zip(stages, found.stages, strict=True)}
+        stage = max(open_, key=times.__getitem__)
+        first, last, submesh, in_flight = stage
+        place = self._in_flight.index(in_flight)
+        # Stages that are not the slowest may be so much dearer than their bounds that this makes
+        # half of the gap.
+        slack = gap / 2 * (self._count + len(stages) - 1) / max(1, len(stages) - 1)
+        enough_s = (1 + slack) * float(self._bound(submesh)[place, first, last])
+        received_s = float(self._received[submesh][first, last])
+        solved = (time_s for other, time_s in times.items() if other not in open_)
+        slowest_s = max(solved, default=0.0)
+        self._say(f"layers {first} to {last} on {submesh.mesh_shape}, {in_flight} in flight")
+        self._pricing.prepare([one[:2] for one in stages])
+        effort = Effort(
+            min(enough_s, slowest_s - received_s),
+            self._bounds.memory_price_s(submesh, first, last, _power(in_flight)),
+            limit_s,
+        )
+        self._solved[stage] = self._pricing.price(first, last, submesh, in_flight, effort)
+        _log.info("%s: %s", stage, self._solved[stage])
 
     def _bound(self, submesh: Submesh) -> Float:
         """float64[numbers in flight, L, L] seconds per micro-batch."""
@@ -270,3 +304,8 @@ class PipelineSearch:
                         submesh = group[int(which[place, first, last])]
                         size = submesh.num_devices
                         yield StageChoice(first, last, size, time_s, in_flight, submesh)
+
+
+def _power(in_flight: int) -> int:
+    """The largest power of two: bounds for fewer in flight hold for more, and few suffice."""
+    return 1 << (in_flight.bit_length() - 1)

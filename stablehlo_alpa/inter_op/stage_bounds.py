@@ -83,6 +83,12 @@ class StageBounds:
         self._start_s = ranges.best_price_s(first, last, in_flight) or self._start_s
         return True
 
+    def memory_price_s(
+        self, submesh: Submesh, first: int, last: int, in_flight: int
+    ) -> float | None:
+        """What makes a bound that was sharpened largest: seconds per step and byte per device."""
+        return self.of(submesh).best_price_s(first, last, in_flight) or None
+
     def leanest(self) -> Submesh:
         """The submesh of all devices on which the whole step needs the least memory."""
         whole = [one for one in self.submeshes if one.num_devices == self._cluster.num_devices]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+import numpy as np
 
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.compiler import enumerate_strategies, without_locations
@@ -15,6 +18,9 @@ from stablehlo_alpa.inter_op.stage_planner import prepare_stage
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
+
+# Seconds that a stage is given at least (heuristic).
+_LEAST_S = 1.0
 
 _Key: TypeAlias = tuple[str, Submesh, int]
 
@@ -30,6 +36,21 @@ class StagePrice:
 
     time_s: float
     bound_s: float
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far a stage is solved.
+
+    Attributes:
+        enough_s: seconds per micro-batch of a plan that is good enough.
+        memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
+        time_limit_s: seconds after which the best so far is taken, but that of the options.
+    """
+
+    enough_s: float = 0.0
+    memory_price_s: float | None = None
+    time_limit_s: float = np.inf
 
 
 class StagePricing:
@@ -53,7 +74,27 @@ class StagePricing:
         self._found: dict[_Key, Solution | InfeasibleError] = {}
         self.refusals: list[InfeasibleError] = []
 
-    def price(self, first: int, last: int, submesh: Submesh, in_flight: int) -> StagePrice | None:
+    def prepare(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Cuts all stages of a pipeline out of the step at once.
+
+        Args:
+            ranges: first and last layers that follow each other.
+        """
+        if all(one in self._subjects for one in ranges):
+            return
+        stages = [
+            number for number, (first, last) in enumerate(ranges) for _ in range(first, last + 1)
+        ]
+        sliced = self.layered.slice(tuple(stages))
+        for number, (first, last) in enumerate(ranges):
+            if (first, last) not in self._subjects:
+                name = f"{self.layered.name} layers {first} to {last}"
+                subject = prepare_stage(sliced[f"stage_{number}"], name)
+                self._subjects[first, last] = subject, content_digest(subject.merged)
+
+    def price(
+        self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort = Effort()
+    ) -> StagePrice | None:
         """The price of a run of layers; None where it does not fit the memory.
 
         Args:
@@ -61,8 +102,9 @@ class StagePricing:
             last: layer, included.
             submesh: where it runs.
             in_flight: micro-batches whose activations are kept.
+            effort: how far it is solved, where it is not known.
         """
-        found = self._solution(first, last, submesh, in_flight)
+        found = self._solution(first, last, submesh, in_flight, effort)
         if isinstance(found, InfeasibleError):
             self.refusals.append(found)
             return None
@@ -75,38 +117,34 @@ class StagePricing:
         Raises:
             InfeasibleError: it does not fit the memory.
         """
-        found = self._solution(first, last, submesh, in_flight)
+        found = self._solution(first, last, submesh, in_flight, Effort())
         if isinstance(found, InfeasibleError):
             raise found
         return found
 
     def _solution(
-        self, first: int, last: int, submesh: Submesh, in_flight: int
+        self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort
     ) -> Solution | InfeasibleError:
-        subject, digest = self._prepare(first, last)
+        subject, digest = self._subject(first, last)
         key = (digest, submesh, in_flight)
         if key not in self._found:
             try:
-                self._found[key] = self._solve(subject, key)
+                self._found[key] = self._solve(subject, key, effort)
             except InfeasibleError as error:
                 self._found[key] = error
             except MeshError as error:
                 self._found[key] = InfeasibleError(str(error))
         return self._found[key]
 
-    def _prepare(self, first: int, last: int) -> tuple[Subject, str]:
+    def _subject(self, first: int, last: int) -> tuple[Subject, str]:
         """A run of layers with roles, and its digest."""
         if (first, last) not in self._subjects:
-            stages = tuple(
-                int(layer >= first) + int(layer > last) - int(first == 0)
-                for layer in range(self.layered.num_layers)
-            )
-            sliced = self.layered.slice(stages)[f"stage_{stages[first]}"]
-            subject = prepare_stage(sliced, f"{self.layered.name} layers {first} to {last}")
-            self._subjects[first, last] = subject, content_digest(subject.merged)
+            end = self.layered.num_layers - 1
+            around = ((0, first - 1), (first, last), (last + 1, end))
+            self.prepare([one for one in around if one[0] <= one[1]])
         return self._subjects[first, last]
 
-    def _solve(self, subject: Subject, key: _Key) -> Solution:
+    def _solve(self, subject: Subject, key: _Key, effort: Effort) -> Solution:
         """Solves a stage, beginning with what is known of it with other micro-batches in flight."""
         digest, submesh, in_flight = key
         if (digest, submesh) not in self._priced:
@@ -121,4 +159,9 @@ class StagePricing:
             for (other, where, _), found in self._found.items()
             if (other, where) == (digest, submesh) and isinstance(found, Solution)
         ]
-        return solve(priced, self._options, self._cache, before)
+        options = replace(
+            self._options,
+            enough_s=effort.enough_s * self._micro_batches,
+            time_limit_s=max(_LEAST_S, min(self._options.time_limit_s, effort.time_limit_s)),
+        )
+        return solve(priced, options, self._cache, before, effort.memory_price_s)

@@ -35,7 +35,7 @@ from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.costs import Costs
-from stablehlo_alpa.intra_op.exact import minimize
+from stablehlo_alpa.intra_op.exact import Minimum, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.relink import Parts
@@ -56,6 +56,8 @@ _POINTS_PER_ROUND = 4
 _WIDE_GAP = 5e-3
 # Seconds for one of them (heuristic).
 _PART_S = 5.0
+# Rounds of prices between two attempts to make a plan of what they met (heuristic).
+_ROUNDS_PER_REPAIR = 4
 # Rounds of adding violated points to the repair's programme (heuristic).
 _REPAIR_ROUNDS = 8
 
@@ -81,36 +83,83 @@ class Priced:
 
 @dataclass
 class _Search:
+    """Plans and prices met so far.
+
+    Attributes:
+        costs: the problem.
+        memory: bytes of its plans.
+        budget: bytes per device.
+        deadline: by the monotonic clock.
+        cache: the exact solver's tables.
+        good_gap, enough_s: see `price_memory`.
+        points: that are priced.
+        plans, values, usages: int64[N] places, seconds, and bytes at the memory model's points.
+        best, best_value: the cheapest plan within the budget, its seconds.
+        bound: no plan within the budget costs less. Seconds.
+        prices, priced: of the best bound, and the points they are of.
+    """
+
     costs: Costs
     memory: MemoryModel
     budget: float
     deadline: float
     cache: SolverCache
+    good_gap: float
+    enough_s: float
     points: list[int] = field(default_factory=list)
     plans: list[Int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
-    usages: list[Float] = field(default_factory=list)  # at the memory model's points
+    usages: list[Float] = field(default_factory=list)
     best: Int | None = None
     best_value: float = np.inf
+    bound: float = -np.inf
+    prices: Float = field(default_factory=lambda: np.zeros(1))
+    priced: list[int] = field(default_factory=list)
 
     def left(self) -> float:
         return self.deadline - time.monotonic()
 
-    def add(self, labels: Int) -> None:
-        """Keeps a plan, and as the best if it is within the budget and cheaper."""
+    def is_within(self, bytes_: float) -> bool:
+        return bytes_ <= self.budget * (1 + TOLERANCE)
+
+    def add(self, labels: Int) -> float:
+        """Keeps a plan, and as the best if it is within the budget and cheaper; its peak bytes."""
         value = self.costs.value(labels)
         choice = self.costs.decode(labels)
         usage = self.memory.usage(choice)[self.memory.points]
         self.plans.append(labels)
         self.values.append(value)
         self.usages.append(usage)
-        is_within = self.memory.peak(choice)[0] <= self.budget * (1 + TOLERANCE)
-        if is_within and value < self.best_value:
+        peak = self.memory.peak(choice)[0]
+        if self.is_within(peak) and value < self.best_value:
             self.best, self.best_value = labels, value
+        return peak
 
-    def gap(self, bound: float) -> float:
+    def is_known(self, labels: Int) -> bool:
+        return any(np.array_equal(labels, plan) for plan in self.plans)
+
+    def gap(self) -> float:
         """How far the best plan may be from the least, as a part of it."""
-        return (self.best_value - bound) / max(abs(self.best_value), 1e-30)
+        return (self.best_value - self.bound) / max(abs(self.best_value), 1e-30)
+
+    def target_s(self) -> float:
+        """Seconds of a plan that is good enough."""
+        return max(self.enough_s, self.bound / (1 - self.good_gap))
+
+    def is_good(self) -> bool:
+        return self.best_value <= self.target_s()
+
+    def ask(self, prices: Float) -> tuple[Minimum, float]:
+        """The least under prices of the points, and the bound that follows; keeps the best."""
+        rows = self.memory.rows(self.points)[:, self.costs.rows]
+        paid = self.costs.node_s + prices @ np.asarray(rows.todense())
+        # The first prices are far off, and may be hard for nothing.
+        limit_s = _ROUND_SHARE * self.left()
+        answer = minimize(self.costs.with_node_s(paid), cache=self.cache, time_limit_s=limit_s)
+        lower = answer.bound - float(prices.sum()) * self.budget
+        if lower > self.bound:
+            self.bound, self.prices, self.priced = lower, prices, list(self.points)
+        return answer, lower
 
     def columns(self) -> Int:
         """Places of the priced points among the memory model's."""
@@ -152,6 +201,8 @@ def price_memory(
     cache: SolverCache,
     time_limit_s: float,
     good_gap: float = 0.0,
+    enough_s: float = -np.inf,
+    first_price: float | None = None,
 ) -> Priced:
     """Finds the best prices, and a plan within the budget.
 
@@ -164,83 +215,79 @@ def price_memory(
         cache: the exact solver's tables.
         time_limit_s: seconds after which the best so far is taken.
         good_gap: of a plan that is good enough.
+        enough_s: seconds of a plan that is good enough, whatever its gap.
+        first_price: seconds per byte at the peak, where it is roughly known.
     """
-    search = _Search(costs, memory, max(budget, 1.0), time.monotonic() + time_limit_s, cache)
+    deadline = time.monotonic() + time_limit_s
+    search = _Search(costs, memory, max(budget, 1.0), deadline, cache, good_gap, enough_s)
     search.points.append(memory.peak(costs.decode(plans[0]))[1])
     for plan in plans:
         search.add(plan)
     if search.best is None:
         raise SolverError(f"the plan of least memory exceeds the budget of {format_bytes(budget)}")
-    bound, best_prices, best_points = -np.inf, np.zeros(1), list(search.points)
-    converged = max(_CONVERGED, _CONVERGED_SHARE * good_gap)
-    for round_ in range(_MAX_PRICES):
-        value, shares, prices = search.mix()
-        if search.left() <= 0:
-            break
-        answer = minimize(
-            costs.with_node_s(costs.node_s + prices @ _dense_rows(search, search.points)),
-            cache=cache,
-            # The first prices are far off, and may be hard for nothing.
-            time_limit_s=_ROUND_SHARE * search.left(),
-        )
-        lower = answer.bound - float(prices.sum()) * search.budget
-        if lower > bound:
-            bound, best_prices, best_points = lower, prices, list(search.points)
-        if search.gap(bound) <= good_gap:
-            break
-        _log.info("memory price: round %d, master %.9g, bound %.9g", round_, value, lower)
-        if lower >= value - converged * abs(value):
-            new = search.violated(shares)
-            if not new:
-                break
-            search.points += new
-        if answer.status == "given up" and any(
-            np.array_equal(answer.labels, plan) for plan in search.plans
-        ):
-            break
-        search.add(answer.labels)
-    if search.gap(bound) > max(good_gap, _WIDE_GAP):
-        _relink(search, best_prices, best_points, bound, good_gap)
-    if search.gap(bound) > good_gap:
-        _repair(search, bound, good_gap)
-    assert search.best is not None
+    if first_price is not None:
+        search.add(search.ask(np.array([first_price]))[0].labels)
+    _converge(search)
+    if not search.is_good() and search.gap() > _WIDE_GAP:
+        _relink(search)
+    if not search.is_good():
+        _repair(search)
     return Priced(
         search.best,
         search.best_value,
-        min(bound, search.best_value),
-        np.array(best_points, np.int64),
-        best_prices,
+        min(search.bound, search.best_value),
+        np.array(search.priced, np.int64),
+        search.prices,
     )
 
 
-def _dense_rows(search: _Search, points: list[int]) -> Float:
-    """float64[P, C] bytes of each strategy at some points."""
-    rows = search.memory.rows(points)[:, search.costs.rows]
-    return np.asarray(rows.todense())
+def _converge(search: _Search) -> None:
+    """Asks for plans under the master's prices, until these are best or a plan is good."""
+    converged = max(_CONVERGED, _CONVERGED_SHARE * search.good_gap)
+    next_repair = 0
+    for round_ in range(_MAX_PRICES):
+        value, shares, prices = search.mix()
+        if search.left() <= 0 or search.is_good():
+            return
+        answer, lower = search.ask(prices)
+        _log.info("memory price: round %d, master %.9g, bound %.9g", round_, value, lower)
+        if search.is_good():
+            return
+        is_stuck = answer.status == "given up" and search.is_known(answer.labels)
+        is_best = is_stuck or lower >= value - converged * abs(value)
+        is_close = value <= search.target_s()
+        new = search.violated(shares) if is_best or is_close else []
+        if is_best and not new:
+            return
+        search.points += new
+        if not is_stuck:
+            search.add(answer.labels)
+        if is_close and not new and round_ >= next_repair:
+            # Plans that mix to less than what is good enough may hold one that is.
+            _repair(search)
+            next_repair = round_ + _ROUNDS_PER_REPAIR
 
 
-def _relink(
-    search: _Search, prices: Float, points: list[int], bound: float, good_gap: float
-) -> None:
+def _relink(search: _Search) -> None:
     """Adds the optima under two prices: a part of the operators pays less, the rest more."""
     costs = search.costs
-    price = prices @ _dense_rows(search, points)
+    rows = search.memory.rows(search.priced)[:, costs.rows]
+    price = search.prices @ np.asarray(rows.todense())
     parts = Parts(costs)
     for factors in parts:
-        if search.left() <= 0 or search.gap(bound) <= good_gap:
+        if search.left() <= 0 or search.is_good():
             return
         answer = minimize(
             costs.with_node_s(costs.node_s + np.repeat(factors, costs.sizes) * price),
             cache=search.cache,
             time_limit_s=min(_PART_S, search.left()),
         )
-        search.add(answer.labels)
-        peak = search.memory.peak(costs.decode(answer.labels))[0]
-        parts.answer(peak <= search.budget * (1 + TOLERANCE))
+        peak = search.add(answer.labels)
+        parts.answer(search.is_within(peak))
         _log.info("memory price on a part: %.9g s, %.6g bytes", search.values[-1], peak)
 
 
-def _repair(search: _Search, bound: float, good_gap: float) -> None:
+def _repair(search: _Search) -> None:
     """Solves the programme over the strategies of the plans near the bound."""
     shares = search.mix()[1]
     chosen = [plan for plan, share in zip(search.plans, shares, strict=True) if share > 1e-9]
@@ -254,19 +301,19 @@ def _repair(search: _Search, bound: float, good_gap: float) -> None:
         if left <= 0:
             return
         usage = sp.csr_matrix(search.memory.rows(points)[:, small.rows])
-        gap = max(1e-6, 0.1 * search.gap(bound))
+        gap = max(1e-6, 0.1 * search.gap())
         answer = solve_ilp(
             small,
             MemoryRows(usage, search.budget),
             min(left, 5.0),
             min(gap, 1e-4),
-            enough_s=bound + good_gap * abs(bound),
+            enough_s=search.target_s(),
         )
         if answer.labels is None:
             return
         choice = small.decode(answer.labels)
         search.add(search.costs.encode(choice))
         peak, point = search.memory.peak(choice)
-        if peak <= search.budget * (1 + TOLERANCE) or point in points:
+        if search.is_within(peak) or point in points:
             return
         points.append(point)

@@ -24,6 +24,8 @@ class SolveOptions:
         relative_gap: the solver stops when it has proved this gap.
         budget_gap: gap at which a plan under a binding memory budget is good enough, where the
             graph is too large to close it.
+        enough_s: seconds per step of a plan under a binding budget that is good enough, whatever
+            its gap.
         method: 'auto': the exact solver; the integer programme where that takes too large tables;
             the Lagrangian, closed by the integer programme, where its optimum exceeds the budget.
             'elimination': the exact solver alone. 'ilp': the integer programme alone.
@@ -33,6 +35,7 @@ class SolveOptions:
     time_limit_s: float = 600.0
     relative_gap: float = 1e-6
     budget_gap: float = 1e-3
+    enough_s: float = 0.0
     method: Literal["auto", "elimination", "ilp"] = "auto"
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from stablehlo_alpa.errors import InfeasibleError, SolverError
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import Minimum, drop, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
-from stablehlo_alpa.intra_op.lagrangian import Priced, price_memory
+from stablehlo_alpa.intra_op.lagrangian import price_memory
 from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory, weighted_choice
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
@@ -31,6 +31,9 @@ _ROWS_PER_ROUND = 8
 # many pairs of strategies, for at most so many seconds (heuristics).
 _SMALL_PROGRAMME = 3_000
 _CLOSING_S = 1.0
+# The integer programme is begun where it has at most so many pairs per second left (heuristic: with
+# more its relaxation alone takes longer).
+_PAIRS_PER_S = 5_000
 # Part of the time for a plan without the budget that there is (heuristic).
 _FREE_SHARE = 0.1
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
@@ -56,6 +59,7 @@ def solve(
     options: SolveOptions | None = None,
     cache: SolverCache | None = None,
     before: Sequence[Solution] = (),
+    memory_price: float | None = None,
 ) -> Solution:
     """Chooses one allowed strategy per node with the least seconds per step.
 
@@ -64,6 +68,7 @@ def solve(
         options: budget and limits.
         cache: the exact solver's tables, to share between calls: what repeats is computed once.
         before: of the same seconds and allowed strategies with other bytes, to begin with.
+        memory_price: seconds per byte at the peak under the budget, where it is roughly known.
 
     Raises:
         InfeasibleError: no choice stays within the memory budget.
@@ -86,7 +91,8 @@ def solve(
                 f"the budget is {format_bytes(budget)}"
             )
         plans = [costs.encode(one.choice.astype(np.int64)) for one in before]
-        found = _solve_within(costs, memory, found, budget, options, cache, deadline, plans)
+        limits = _Limits(budget, options, cache, deadline, memory_price)
+        found = _solve_within(costs, memory, found, plans, limits)
 
     choice = costs.decode(found.labels)
     compute, communication, reshard = priced.split(choice)
@@ -159,32 +165,42 @@ def _solve_free(
     return _Found(labels, bound, answer.status, "ilp", answer.lp_integral, minimum=minimum)
 
 
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """Of a solution under a budget: bytes per device, when it ends, and what helps to find it."""
+
+    budget: float
+    options: SolveOptions
+    cache: SolverCache
+    deadline: float
+    memory_price: float | None
+
+    def left(self) -> float:
+        return max(0.0, self.deadline - time.monotonic())
+
+
 def _solve_within(
-    costs: Costs,
-    memory: MemoryModel,
-    free: _Found,
-    budget: float,
-    options: SolveOptions,
-    cache: SolverCache,
-    deadline: float,
-    plans: Sequence[Int],
+    costs: Costs, memory: MemoryModel, free: _Found, plans: Sequence[Int], limits: _Limits
 ) -> _Found:
     """Solves under a budget that the optimum without one exceeds."""
-    lean = lean_choice(costs, memory)
-    if not _fits(memory, costs, lean, budget):
-        lean, _ = weighted_choice(costs, memory, budget)
-    if not _fits(memory, costs, lean, budget):
-        lean = _least(costs, memory, budget, options, deadline)
+    budget, options = limits.budget, limits.options
+    fitting = [plan for plan in plans if _fits(memory, costs, plan, budget)]
+    known = min(fitting, key=costs.value, default=None)
+    if known is not None and costs.value(known) <= options.enough_s:
+        return replace(free, labels=known, status="gap", method="lagrangian")
+    lean = _lean(costs, memory, limits) if known is None else known
     if options.method == "ilp":
-        return _cut(costs, memory, budget, lean, [], -np.inf, options, deadline)
+        return _cut(costs, memory, budget, lean, [], -np.inf, options, limits.deadline)
     found = price_memory(
         costs,
         memory,
         budget,
         [free.labels, lean, *plans],
-        cache=cache,
-        time_limit_s=max(0.0, deadline - time.monotonic()),
+        cache=limits.cache,
+        time_limit_s=limits.left(),
         good_gap=options.budget_gap,
+        enough_s=options.enough_s,
+        first_price=limits.memory_price,
     )
     gap = (found.value - found.bound) / max(abs(found.value), 1e-30)
     _log.info("memory price: %.9g s, bound %.9g s, gap %.3g", found.value, found.bound, gap)
@@ -197,41 +213,53 @@ def _solve_within(
         prices=found.prices,
         minimum=free.minimum,
     )
-    if gap <= options.relative_gap:
-        return best
-    core = _drop(costs, memory, found, budget)
+    return best if gap <= options.relative_gap else _close(costs, memory, best, gap, limits)
+
+
+def _lean(costs: Costs, memory: MemoryModel, limits: _Limits) -> Int:
+    """A plan within the budget that need not be good."""
+    lean = lean_choice(costs, memory)
+    if not _fits(memory, costs, lean, limits.budget):
+        lean, _ = weighted_choice(costs, memory, limits.budget)
+    if not _fits(memory, costs, lean, limits.budget):
+        lean = _least(costs, memory, limits.budget, limits.options, limits.deadline)
+    return lean
+
+
+def _close(costs: Costs, memory: MemoryModel, best: _Found, gap: float, limits: _Limits) -> _Found:
+    """Closes the gap of what prices found by the integer programme, where that can be done."""
+    options, deadline = limits.options, limits.deadline
+    assert best.points is not None
+    assert best.prices is not None
+    core = _drop(costs, memory, best, limits.budget)
     pairs = sum(table.size for table in core.tables if min(table.shape) > 1)
     _log.info("core: %d pairs", pairs)
-    is_good = gap <= options.budget_gap
-    if is_good and pairs > _SMALL_PROGRAMME:
+    is_good = gap <= options.budget_gap or costs.value(best.labels) <= options.enough_s
+    if (is_good and pairs > _SMALL_PROGRAMME) or pairs > _PAIRS_PER_S * limits.left():
         return best
     if is_good:
         deadline = min(deadline, time.monotonic() + _CLOSING_S)
-    start = core.encode(costs.decode(found.labels))
-    points = found.points.tolist()
-    cut = _cut(core, memory, budget, start, points, found.bound, options, deadline)
+    start = core.encode(costs.decode(best.labels))
+    points = best.points.tolist()
+    cut = _cut(core, memory, limits.budget, start, points, best.bound, options, deadline)
     if is_good and cut.status == "time limit":
         return best
-    return _Found(
-        costs.encode(core.decode(cut.labels)),
-        cut.bound,
-        cut.status,
-        cut.method,
-        points=found.points,
-        prices=found.prices,
-        minimum=free.minimum,
-    )
+    labels = costs.encode(core.decode(cut.labels))
+    return replace(best, labels=labels, bound=cut.bound, status=cut.status, method=cut.method)
 
 
-def _drop(costs: Costs, memory: MemoryModel, found: Priced, budget: float) -> Costs:
+def _drop(costs: Costs, memory: MemoryModel, best: _Found, budget: float) -> Costs:
     """The strategies that a plan within the budget, better than the one found, may use.
 
     Such a plan's seconds are at least those under the prices, its unused budget being >= 0.
     """
-    rows = np.asarray(memory.rows(found.points)[:, costs.rows].todense())
-    paid = costs.with_node_s(costs.node_s + found.prices @ rows)
-    kept, _ = drop(paid, found.value + float(found.prices.sum()) * budget, _SWEEPS)
-    return costs.restrict(kept | costs.union([found.labels]))
+    assert best.points is not None
+    assert best.prices is not None
+    rows = np.asarray(memory.rows(best.points)[:, costs.rows].todense())
+    paid = costs.with_node_s(costs.node_s + best.prices @ rows)
+    cutoff = costs.value(best.labels) + float(best.prices.sum()) * budget
+    kept, _ = drop(paid, cutoff, _SWEEPS)
+    return costs.restrict(kept | costs.union([best.labels]))
 
 
 def _least(

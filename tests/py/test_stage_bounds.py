@@ -18,7 +18,7 @@ from stablehlo_alpa.inter_op.layer_costs import LayerCosts, Place
 from stablehlo_alpa.inter_op.layer_parts import LayerPart, LayerParts
 from stablehlo_alpa.inter_op.pipeline_search import PipelineSearch, SearchLimits
 from stablehlo_alpa.inter_op.range_bounds import RangeBounds, tile
-from stablehlo_alpa.inter_op.stage_pricing import StagePrice
+from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePrice
 from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
 from stablehlo_alpa.inter_op.windows import MemoryPrice, Windows
 from stablehlo_alpa.intra_op.costs import Costs
@@ -183,7 +183,20 @@ class Table:
         """See `StageBounds.received_s`."""
         return self.received
 
-    def price(self, first: int, last: int, submesh: Submesh, in_flight: int) -> StagePrice | None:
+    def memory_price_s(self, submesh: Submesh, first: int, last: int, in_flight: int) -> None:
+        """See `StageBounds.memory_price_s`."""
+
+    def prepare(self, ranges: Any) -> None:
+        """See `StagePricing.prepare`."""
+
+    def price(
+        self,
+        first: int,
+        last: int,
+        submesh: Submesh,
+        in_flight: int,
+        effort: Effort | None = None,
+    ) -> StagePrice | None:
         """See `StagePricing.price`."""
         found = least(self.models[submesh], first, last, in_flight, self.budget) / self.count
         return StagePrice(found, found) if np.isfinite(found) else None
