@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
-from stablehlo_alpa.compiler import Signature, Values, tensor_bytes, without_locations
+from stablehlo_alpa.compiler import (
+    Signature,
+    Values,
+    parse_tensor_type,
+    tensor_bytes,
+    without_locations,
+)
 from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_planner import prepare_stage
 from stablehlo_alpa.planning.stage import Slot, SlotKind
 
+_TENSOR = re.compile(r"tensor<((?:\d+x)+\w+)>")
 # What differs between equal layers: where they come from, not what they are.
 _POSITIONS = re.compile(r'(alpa\.(?:input|output|transfer|layer) = |sym_name = "stage_)\d+')
 
@@ -21,6 +30,10 @@ def content_digest(merged: str) -> str:
     """Equal for modules of stages that differ in numbers of inputs, transfers and layers alone."""
     text = _POSITIONS.sub(r"\1", without_locations(merged))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+# What equal layers have in common: a digest, and which arguments are theirs.
+LayerKind: TypeAlias = tuple[str, tuple[bool, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +72,7 @@ class LayerPart:
         )
 
     @property
-    def kind(self) -> tuple[str, tuple[bool, ...]]:
+    def kind(self) -> LayerKind:
         """Equal for layers that cost the same and hold the same."""
         return self.digest, self.is_owned
 
@@ -93,6 +106,26 @@ class LayerParts:
         return tuple(
             _shared(one, two) for one, two in zip(self.parts[:-1], self.parts[1:], strict=True)
         )
+
+    def divisible(self, size: int) -> float:
+        """How much of what the step computes has a dimension that ``size`` divides, by bytes."""
+        total = sum(self._computed.values())
+        found = sum(
+            bytes_
+            for shape, bytes_ in self._computed.items()
+            if any(dimension and dimension % size == 0 for dimension in shape)
+        )
+        return found / total if total else 0.0
+
+    @cached_property
+    def _computed(self) -> dict[tuple[int, ...], float]:
+        """Bytes of what layers of each kind read and write, by shape."""
+        found: dict[tuple[int, ...], float] = {}
+        for text in {part.kind: part.merged for part in self.parts}.values():
+            for type_, count in Counter(_TENSOR.findall(text)).items():
+                shape = parse_tensor_type(type_)[0]
+                found[shape] = found.get(shape, 0.0) + count * tensor_bytes(type_)
+        return found
 
     def received_bytes(self, first: int, last: int) -> float:
         """Bytes that a run of layers receives from others per micro-batch."""

@@ -15,6 +15,7 @@ from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment
 from stablehlo_alpa.inter_op.slicing import mark_layers
 from stablehlo_alpa.inter_op.stage_planner import known_transfers, prepare_stage
 from stablehlo_alpa.inter_op.step_inputs import StepInterface
+from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Companions
 from stablehlo_alpa.planning.lowering import lower_stage
@@ -55,10 +56,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
     cache = SolverCache()
     planner = _StagePlanner(program, options, assignment, schedule, cache, prescriptions)
     sliced = tuple(layered.slice(assignment.stage_of_layer).values())
-    stages = []
-    for number, text in enumerate(sliced):
-        say(f"stage {number} of {assignment.num_stages}")
-        stages.append(planner.plan(number, text))
+    stages = planner.plan_all(sliced, say)
     _check_shared_meshes(stages, schedule)
     for round_ in range(_FITTING_ROUNDS + 1):
         say("instructions")
@@ -101,6 +99,20 @@ class _StagePlanner:
     prescriptions: Mapping[int, Prescription] = field(default_factory=dict)
     # By number of a transfer what its dimensions go together with.
     transfers: dict[int, Companions] = field(default_factory=dict)
+
+    def plan_all(self, sliced: Sequence[str], say: Say) -> list[PlannedStage]:
+        """The stages of all modules, all processors taking part where none waits for another."""
+
+        def one(number: int) -> PlannedStage:
+            say(f"stage {number} of {len(sliced)}")
+            return self.plan(number, sliced[number])
+
+        numbers = range(len(sliced))
+        methods = (self.options.prescription, *self.prescriptions.values())
+        if any(method.confinement is not None for method in methods):
+            # What a transfer goes together with is known from the stage that sends it.
+            return [one(number) for number in numbers]
+        return in_threads(one, numbers)
 
     def plan(self, number: int, sliced: str, room: float | None = None) -> PlannedStage:
         """The stage of a number, from its module; those before it are planned.

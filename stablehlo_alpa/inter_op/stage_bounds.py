@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from functools import cached_property
 
@@ -12,11 +14,14 @@ from stablehlo_alpa.cost import link_seconds, network_transfer_seconds
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.inter_op.layer_costs import LayerCosts
-from stablehlo_alpa.inter_op.layer_parts import LayerParts
+from stablehlo_alpa.inter_op.layer_parts import LayerKind, LayerParts
 from stablehlo_alpa.inter_op.range_bounds import RangeBounds
 from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
+from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.inter_op.windows import Windows
 
+# An axis is useful that divides dimensions of so much of what is computed, by bytes (heuristic).
+_MOST = 0.5
 # The first price of memory that is tried: a byte is worth this many transfers of it over a link,
 # per micro-batch (heuristic).
 _FIRST_PRICE = 0.25
@@ -44,30 +49,59 @@ class StageBounds:
 
     @cached_property
     def submeshes(self) -> tuple[Submesh, ...]:
-        """Those that a stage may run on."""
-        found = []
+        """Those that a stage may run on.
+
+        Where no axis of a logical shape but a few divides the sizes of the step (3 x 8 over three
+        hosts), most devices do the same. Of the shapes of a part of the cluster only those are kept
+        along whose axes most can be split. This is a heuristic: a stage that does not gain by more
+        devices could be faster on one of the others.
+        """
+        found: dict[tuple[int, int], list[tuple[int, Submesh]]] = {}
         for submesh in submeshes(self._cluster):
             try:
                 self._part(submesh).logical_mesh(submesh.mesh_shape)
             except MeshError:
                 continue
-            found.append(submesh)
-        return tuple(found)
+            size = submesh.hosts, submesh.devices_per_host
+            found.setdefault(size, []).append((self._useful(submesh.mesh_shape), submesh))
+        return tuple(
+            submesh
+            for group in found.values()
+            for useful, submesh in group
+            if useful == max(group)[0]
+        )
+
+    def _useful(self, shape: tuple[int, ...]) -> int:
+        """Devices along axes that divide most of what the step computes."""
+        return math.prod(size for size in shape if self._parts.divisible(size) >= _MOST)
 
     def of(self, submesh: Submesh) -> RangeBounds:
         """The bounds on a submesh."""
         if submesh not in self._by_submesh:
-            cluster, count = self._part(submesh), self._parts.num_micro_batches
-            mesh = cluster.logical_mesh(submesh.mesh_shape)
-            kinds: dict[object, LayerCosts] = {}
-            for part in self._parts.parts:
-                if part.kind not in kinds:
-                    kinds[part.kind] = LayerCosts.of(part, mesh, cluster.device, count)
+            kinds = self._kinds[submesh]
             layers = tuple(kinds[part.kind] for part in self._parts.parts)
-            start_s = _FIRST_PRICE * count * link_seconds(1e9, cluster) / 1e9
+            links_s = link_seconds(1e9, self._part(submesh)) / 1e9
+            start_s = _FIRST_PRICE * self._parts.num_micro_batches * links_s
             windows = Windows(self._parts, layers)
             self._by_submesh[submesh] = RangeBounds(windows, layers, self._budget, start_s)
         return self._by_submesh[submesh]
+
+    @cached_property
+    def _kinds(self) -> dict[Submesh, dict[object, LayerCosts]]:
+        """Every kind of layer on every submesh, all processors taking part."""
+        parts = {part.kind: part for part in self._parts.parts}
+        pairs = list(itertools.product(self.submeshes, parts))
+
+        def cost(pair: tuple[Submesh, LayerKind]) -> LayerCosts:
+            cluster = self._part(pair[0])
+            mesh = cluster.logical_mesh(pair[0].mesh_shape)
+            count = self._parts.num_micro_batches
+            return LayerCosts.of(parts[pair[1]], mesh, cluster.device, count)
+
+        found: dict[Submesh, dict[object, LayerCosts]] = {}
+        for (submesh, kind), costs in zip(pairs, in_threads(cost, pairs), strict=True):
+            found.setdefault(submesh, {})[kind] = costs
+        return found
 
     def sharpen(self, submesh: Submesh, first: int, last: int, in_flight: int) -> bool:
         """Makes the bound of a run of layers as good as it gets; False where it was.

@@ -11,7 +11,7 @@ import numpy as np
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.inter_op.layer_costs import LayerCosts, join
 from stablehlo_alpa.inter_op.layer_parts import LayerParts
-from stablehlo_alpa.intra_op import SolverCache
+from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op.exact import Minimum, minimize
 
 Key: TypeAlias = tuple[object, ...]
@@ -67,14 +67,15 @@ class Windows:
     def __init__(self, parts: LayerParts, layers: Sequence[LayerCosts]) -> None:
         """Takes the layers, and what each costs on the mesh."""
         self._parts, self._layers = parts, layers
-        self._cache = SolverCache()
         self._joined: dict[Key, LayerCosts] = {}
         self._solved: dict[Key, Minimum] = {}
+        self._columns: dict[Key, Float] = {}
         self._known: dict[MemoryPrice, WindowPrices] = {}
 
     def prices(self, price: MemoryPrice) -> WindowPrices:
         """All windows under a price of memory."""
         if price not in self._known:
+            self._minimize(price)
             inner, last = (self._windows(price, is_last) for is_last in (False, True))
             self._known[price] = WindowPrices(*inner, *last)
         return self._known[price]
@@ -86,39 +87,71 @@ class Windows:
         before = [self._single(number, price, False) for number in numbers]
         pairs = [self._pair(number, price, is_last) for number in numbers[:-1]]
         # A pair costs no less than its halves alone, whatever of its search was cut short.
-        for number, pair in enumerate(pairs):
-            pair[0] = max(pair[0], before[number][0] + singles[number + 1][0])
-        return np.stack(singles, axis=1), np.stack(pairs, axis=1) if pairs else np.zeros((4, 0))
+        found = np.stack(pairs, axis=1) if pairs else np.zeros((4, 0))
+        for number in numbers[:-1]:
+            least = before[number][0] + singles[number + 1][0]
+            found[0, number] = max(found[0, number], least)
+        return np.stack(singles, axis=1), found
 
     def _single(self, number: int, price: MemoryPrice, is_last: bool) -> Float:
-        key = self._parts.parts[number].kind
-        return self._solve((key, price, is_last), self._layers[number], price, is_last)
+        return self._column(self._layers[number], self._single_key(number), price, is_last)
 
     def _pair(self, number: int, price: MemoryPrice, is_last: bool) -> Float:
-        parts, crossings = self._parts.parts, self._parts.crossings[number]
-        key = (parts[number].kind, parts[number + 1].kind, crossings)
-        if key not in self._joined:
-            self._joined[key] = join(self._layers[number], self._layers[number + 1], crossings)
-        return self._solve((key, price, is_last), self._joined[key], price, is_last)
+        return self._column(self._join(number), self._pair_key(number), price, is_last)
 
-    def _solve(self, key: Key, window: LayerCosts, price: MemoryPrice, is_last: bool) -> Float:
+    def _single_key(self, number: int) -> Key:
+        return (self._parts.parts[number].kind,)
+
+    def _pair_key(self, number: int) -> Key:
+        parts = self._parts.parts
+        return parts[number].kind, parts[number + 1].kind, self._parts.crossings[number]
+
+    def _join(self, number: int) -> LayerCosts:
+        key = self._pair_key(number)
+        if key not in self._joined:
+            layers, crossings = self._layers, self._parts.crossings[number]
+            self._joined[key] = join(layers[number], layers[number + 1], crossings)
+        return self._joined[key]
+
+    def _minimize(self, price: MemoryPrice) -> None:
+        """Solves what is not known under a price, all processors taking part."""
+        count = len(self._layers)
+        windows = {self._single_key(number): self._layers[number] for number in range(count)}
+        windows |= {self._pair_key(number): self._join(number) for number in range(count - 1)}
+        todo = {
+            _solved_key(key, price, is_last): (window, is_last)
+            for key, window in windows.items()
+            for is_last in (False, True)
+        }
+
+        def solve(one: tuple[LayerCosts, bool]) -> Minimum:
+            window, is_last = one
+            held = window.rest + window.transient if is_last else window.rest
+            paid = price.rest_s * held + price.activation_s * window.activation
+            costs = window.costs.with_node_s(window.costs.node_s + paid)
+            return minimize(costs, time_limit_s=_TIME_LIMIT_S)
+
+        self._solved.update(zip(todo, in_threads(solve, todo.values()), strict=True))
+
+    def _column(self, window: LayerCosts, key: Key, price: MemoryPrice, is_last: bool) -> Float:
         """float64[4] as a column of `WindowPrices`."""
-        costs = window.costs
-        rest = window.rest + window.transient if is_last else window.rest
-        if not price.rest_s:
-            # What is transient costs nothing: both kinds of windows have one plan.
-            key = (key[0], price, False)
-        if key not in self._solved:
-            paid = price.rest_s * rest + price.activation_s * window.activation
-            self._solved[key] = minimize(
-                costs.with_node_s(costs.node_s + paid),
-                cache=self._cache,
-                time_limit_s=_TIME_LIMIT_S,
-            )
-        found = self._solved[key]
-        if not found.labels.size:
-            # What the layers share they split differently, whatever is chosen.
-            return np.full(4, np.inf)
-        at = costs.start[:-1] + found.labels
-        held = rest[at].sum(), window.activation[at].sum()
-        return np.array([found.bound, costs.value(found.labels), *held])
+        if (key, price, is_last) not in self._columns:
+            found = self._solved[_solved_key(key, price, is_last)]
+            self._columns[key, price, is_last] = _column(window, found, is_last)
+        return self._columns[key, price, is_last]
+
+
+def _column(window: LayerCosts, found: Minimum, is_last: bool) -> Float:
+    if not found.labels.size:
+        # What the layers share they split differently, whatever is chosen.
+        return np.full(4, np.inf)
+    costs = window.costs
+    rest = window.rest + window.transient if is_last else window.rest
+    at = costs.start[:-1] + found.labels
+    held = rest[at].sum(), window.activation[at].sum()
+    return np.array([found.bound, costs.value(found.labels), *held])
+
+
+def _solved_key(key: Key, price: MemoryPrice, is_last: bool) -> Key:
+    """Where memory costs nothing, what is transient does not: both kinds have one plan."""
+    return key, price, is_last and price.rest_s > 0
