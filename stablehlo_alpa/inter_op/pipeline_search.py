@@ -136,6 +136,8 @@ class PipelineSearch:
         most = min(bounds.num_layers, num_micro_batches)
         self._in_flight = (num_micro_batches,) if keeps_all else tuple(range(1, most + 1))
         self._solved: dict[_Stage, StagePrice | None] = {}
+        # Of these, which were not solved to the end, as another stage is slower.
+        self._loose: set[_Stage] = set()
         self._lower: dict[Submesh, Float] = {}
         self._received = {one: bounds.received_s(one) for one in bounds.submeshes}
 
@@ -153,11 +155,13 @@ class PipelineSearch:
             is_over = len(self._solved) >= limits.max_solved
             if best is not None:
                 bracket, of_bound = self._bracket(best, limits.gap)
-                if is_over or clock.is_over(bracket.gap) or not (open_ or of_bound):
+                loose = [one for one in self._stages(best) if one in self._loose]
+                # What is estimated to be better, what bounds it, what could be better itself.
+                looked_at = ((found, open_), (of_bound, self._open(of_bound)), (best, loose))
+                found, open_ = next((one for one in looked_at if one[1]), (best, []))
+                if is_over or not open_ or clock.is_over(bracket.gap):
                     in_flight = tuple(one[-1] for one in self._stages(best))
                     return FoundStages(best.stages, in_flight, bracket)
-                if not open_:
-                    found, open_ = of_bound, self._open(of_bound)
             elif is_over:
                 _log.warning("%d stages are solved, the search ends", len(self._solved))
                 return None
@@ -208,23 +212,37 @@ class PipelineSearch:
         times = {stage: one.time_s for stage, one in zip(stages, found.stages, strict=True)}
         stage = max(open_, key=times.__getitem__)
         first, last, submesh, in_flight = stage
-        place = self._in_flight.index(in_flight)
-        # Stages that are not the slowest may be so much dearer than their bounds that this makes
-        # half of the gap.
-        slack = gap / 2 * (self._count + len(stages) - 1) / max(1, len(stages) - 1)
-        enough_s = (1 + slack) * float(self._bound(submesh)[place, first, last])
-        received_s = float(self._received[submesh][first, last])
-        solved = (time_s for other, time_s in times.items() if other not in open_)
-        slowest_s = max(solved, default=0.0)
         self._say(f"layers {first} to {last} on {submesh.mesh_shape}, {in_flight} in flight")
         self._pricing.prepare([one[:2] for one in stages])
         effort = Effort(
-            min(enough_s, slowest_s - received_s),
+            0.0 if stage in self._loose else self._enough_s(found, stage, gap),
             self._bounds.memory_price_s(submesh, first, last, _power(in_flight)),
             limit_s,
         )
-        self._solved[stage] = self._pricing.price(first, last, submesh, in_flight, effort)
-        _log.info("%s: %s", stage, self._solved[stage])
+        price = self._pricing.price(first, last, submesh, in_flight, effort)
+        _log.info("%s: %s", stage, price)
+        self._solved[stage] = price
+        self._loose.discard(stage)
+        if price is not None and price.time_s <= effort.enough_s:
+            self._loose.add(stage)
+
+    def _enough_s(self, found: StageSearchResult, stage: _Stage, gap: float) -> float:
+        """Seconds at which a stage of a pipeline is good enough.
+
+        It must not be slower than the slowest that is solved. All that are faster may be so much
+        dearer than their bounds that this makes half of the gap.
+        """
+        first, last, submesh, in_flight = stage
+        stages = self._stages(found)
+        solved = [
+            one.time_s
+            for other, one in zip(stages, found.stages, strict=True)
+            if other in self._solved
+        ]
+        slowest_s = max(solved, default=0.0) - float(self._received[submesh][first, last])
+        slack = gap / 2 * (self._count + len(stages) - 1) / max(1, len(stages) - 1)
+        lower_s = float(self._bound(submesh)[self._in_flight.index(in_flight), first, last])
+        return min(slowest_s, (1 + slack) * lower_s)
 
     def _bound(self, submesh: Submesh) -> Float:
         """float64[numbers in flight, L, L] seconds per micro-batch."""
@@ -235,11 +253,13 @@ class PipelineSearch:
             self._lower[submesh] = np.maximum.accumulate(np.stack(rows), axis=0)
         return self._lower[submesh]
 
-    def _known(self, submesh: Submesh) -> Iterator[tuple[int, int, int, StagePrice | None]]:
-        """Solved stages of a submesh: place of the number in flight, layers, price."""
-        for (first, last, other, in_flight), price in self._solved.items():
+    def _known(self, submesh: Submesh) -> Iterator[tuple[int, int, int, StagePrice | None, bool]]:
+        """Solved stages of a submesh: place of the number in flight, layers, price, is loose."""
+        for stage, price in self._solved.items():
+            first, last, other, in_flight = stage
             if other == submesh:
-                yield self._in_flight.index(in_flight), first, last, price
+                place = self._in_flight.index(in_flight)
+                yield place, first, last, price, stage in self._loose
 
     def _ratio(self, submesh: Submesh) -> float:
         """What solved stages cost over their bounds, of this submesh where there are any."""
@@ -247,8 +267,8 @@ class PipelineSearch:
         for one in self._lower:
             found = [
                 price.time_s / self._lower[one][place, first, last]
-                for place, first, last, price in self._known(one)
-                if price is not None
+                for place, first, last, price, is_loose in self._known(one)
+                if price is not None and not is_loose
             ]
             others += found
             own += found if one == submesh else []
@@ -260,14 +280,15 @@ class PipelineSearch:
         times = lower * self._ratio(submesh) if is_estimate else lower.copy()
         if is_solved:
             times[:] = np.inf
-        for place, first, last, price in self._known(submesh):
+        for place, first, last, price, is_loose in self._known(submesh):
             more = times[place:, first, last]
             if price is None:
                 more[:] = np.inf
             elif not is_estimate:
                 np.maximum(more, price.bound_s, out=more)
             else:
-                np.maximum(more, price.time_s, out=more)
+                if not is_loose:
+                    np.maximum(more, price.time_s, out=more)
                 fewer = times[: place + 1, first, last]
                 np.minimum(fewer, price.time_s, out=fewer)
         return times + self._received[submesh]

@@ -72,6 +72,8 @@ class StagePricing:
         self._subjects: dict[tuple[int, int], tuple[Subject, str]] = {}
         self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
         self._found: dict[_Key, Solution | InfeasibleError] = {}
+        # What was good enough for each.
+        self._enough_s: dict[_Key, float] = {}
         self.refusals: list[InfeasibleError] = []
 
     def prepare(self, ranges: Sequence[tuple[int, int]]) -> None:
@@ -102,7 +104,7 @@ class StagePricing:
             last: layer, included.
             submesh: where it runs.
             in_flight: micro-batches whose activations are kept.
-            effort: how far it is solved, where it is not known.
+            effort: how far it is solved, where it is not known as far.
         """
         found = self._solution(first, last, submesh, in_flight, effort)
         if isinstance(found, InfeasibleError):
@@ -117,24 +119,36 @@ class StagePricing:
         Raises:
             InfeasibleError: it does not fit the memory.
         """
-        found = self._solution(first, last, submesh, in_flight, Effort())
+        found = self._solution(first, last, submesh, in_flight, None)
         if isinstance(found, InfeasibleError):
             raise found
         return found
 
     def _solution(
-        self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort
+        self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort | None
     ) -> Solution | InfeasibleError:
         subject, digest = self._subject(first, last)
         key = (digest, submesh, in_flight)
-        if key not in self._found:
+        known = self._found.get(key)
+        is_good = known is not None and (effort is None or not self._is_loose(key, effort))
+        if not is_good:
+            effort = effort or Effort()
             try:
                 self._found[key] = self._solve(subject, key, effort)
             except InfeasibleError as error:
                 self._found[key] = error
             except MeshError as error:
                 self._found[key] = InfeasibleError(str(error))
+            self._enough_s[key] = effort.enough_s
         return self._found[key]
+
+    def _is_loose(self, key: _Key, effort: Effort) -> bool:
+        """Whether it was not solved to the end, and not as far as is asked for."""
+        found = self._found[key]
+        if isinstance(found, InfeasibleError):
+            return False
+        time_s = found.objective_s / self._micro_batches
+        return effort.enough_s < time_s <= self._enough_s[key]
 
     def _subject(self, first: int, last: int) -> tuple[Subject, str]:
         """A run of layers with roles, and its digest."""
