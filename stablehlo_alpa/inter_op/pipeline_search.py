@@ -3,11 +3,11 @@
 Every run of layers on every submesh has a lower bound for each number of micro-batches in flight
 (`range_bounds`). The dynamic programme over stages (`stage_search`) takes bounds for times and
 yields a bound on the latency of every pipeline. It also takes *estimates*, which are exact where a
-stage was solved and elsewhere bounds scaled by what solved stages on the same submesh cost over
-theirs. Of the stages that it chooses by estimates the slowest that is not solved is, with its
-micro-batches in flight under the memory budget, and the programme runs again. The slowest stage
-counts as often as there are micro-batches, so that of faster ones any plan will do that is not
-slower, and not far from its bound.
+stage was solved and elsewhere what windows' plans cost, scaled by what solved stages on the same
+submesh cost over that. Of the stages that it chooses by estimates the slowest that is not solved
+is, with its micro-batches in flight under the memory budget, and the programme runs again. The
+slowest stage counts as often as there are micro-batches, so that of faster ones any plan will do
+that is not slower, and not far from its bound.
 
 The best pipeline of solved stages and the bound bracket the optimum. The search ends when they are
 close, or when to look on takes more than the rest of the gap is worth. Where all that is chosen by
@@ -138,7 +138,7 @@ class PipelineSearch:
         self._solved: dict[_Stage, StagePrice | None] = {}
         # Of these, which were not solved to the end, as another stage is slower.
         self._loose: set[_Stage] = set()
-        self._lower: dict[Submesh, Float] = {}
+        self._seconds: dict[Submesh, Float] = {}
         self._received = {one: bounds.received_s(one) for one in bounds.submeshes}
 
     def run(self, limits: SearchLimits = SearchLimits()) -> FoundStages | None:
@@ -200,7 +200,7 @@ class PipelineSearch:
             in_flight = _power(most)
             self._say(f"bound of layers {first} to {last} on {submesh.mesh_shape}")
             if self._bounds.sharpen(submesh, first, last, in_flight):
-                self._lower.pop(submesh, None)
+                self._seconds.pop(submesh, None)
                 is_new = True
         return is_new
 
@@ -241,17 +241,23 @@ class PipelineSearch:
         ]
         slowest_s = max(solved, default=0.0) - float(self._received[submesh][first, last])
         slack = gap / 2 * (self._count + len(stages) - 1) / max(1, len(stages) - 1)
-        lower_s = float(self._bound(submesh)[self._in_flight.index(in_flight), first, last])
+        lower_s = float(self._ranges(submesh)[0, self._in_flight.index(in_flight), first, last])
         return min(slowest_s, (1 + slack) * lower_s)
 
-    def _bound(self, submesh: Submesh) -> Float:
-        """float64[numbers in flight, L, L] seconds per micro-batch."""
-        if submesh not in self._lower:
+    def _ranges(self, submesh: Submesh) -> Float:
+        """float64[2, numbers in flight, L, L] bounds, and what windows' plans cost there.
+
+        Seconds per micro-batch; what holds for fewer in flight holds for more.
+        """
+        if submesh not in self._seconds:
             self._say(f"bounds on {submesh.mesh_shape}")
             ranges = self._bounds.of(submesh)
-            rows = [ranges.lower(in_flight) / self._count for in_flight in self._in_flight]
-            self._lower[submesh] = np.maximum.accumulate(np.stack(rows), axis=0)
-        return self._lower[submesh]
+            both = [
+                np.stack([of(in_flight) for in_flight in self._in_flight])
+                for of in (ranges.lower, ranges.expected)
+            ]
+            self._seconds[submesh] = np.maximum.accumulate(np.stack(both), axis=1) / self._count
+        return self._seconds[submesh]
 
     def _known(self, submesh: Submesh) -> Iterator[tuple[int, int, int, StagePrice | None, bool]]:
         """Solved stages of a submesh: place of the number in flight, layers, price, is loose."""
@@ -262,11 +268,11 @@ class PipelineSearch:
                 yield place, first, last, price, stage in self._loose
 
     def _ratio(self, submesh: Submesh) -> float:
-        """What solved stages cost over their bounds, of this submesh where there are any."""
+        """What solved stages cost over what was expected, of this submesh where there are any."""
         own, others = [], []
-        for one in self._lower:
+        for one, seconds in self._seconds.items():
             found = [
-                price.time_s / self._lower[one][place, first, last]
+                price.time_s / seconds[1, place, first, last]
                 for place, first, last, price, is_loose in self._known(one)
                 if price is not None and not is_loose
             ]
@@ -276,8 +282,8 @@ class PipelineSearch:
 
     def _times(self, submesh: Submesh, is_estimate: bool, is_solved: bool) -> Float:
         """float64[numbers in flight, L, L] bounds or estimates, what is received included."""
-        lower = self._bound(submesh)
-        times = lower * self._ratio(submesh) if is_estimate else lower.copy()
+        lower, expected = self._ranges(submesh)
+        times = expected * self._ratio(submesh) if is_estimate else lower.copy()
         if is_solved:
             times[:] = np.inf
         for place, first, last, price, is_loose in self._known(submesh):

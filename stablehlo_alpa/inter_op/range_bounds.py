@@ -60,15 +60,29 @@ class RangeBounds:
 
         +inf where its memory does not hold.
         """
+        return self._under_prices(in_flight)[0]
+
+    def expected(self, in_flight: int) -> Float:
+        """float64[L, L] what the windows' plans cost that bounds come from, at the same prices.
+
+        That is closer to the least than the bound, where windows were not solved to the end, on
+        either side of it. Seconds per step, +inf where memory does not hold.
+        """
+        return self._under_prices(in_flight)[1]
+
+    def _under_prices(self, in_flight: int) -> Float:
+        """float64[2, L, L] the largest bound over all prices, and the windows' plans there."""
         fits = np.triu(self.least_bytes(in_flight) <= self.budget)
         if not fits.any():
-            return np.full(fits.shape, np.inf)
+            return np.full((2, *fits.shape), np.inf)
         self._tiles(MemoryPrice())
-        bounds = [
-            tiles[0] - price.least_excess_s(self.budget, in_flight)
-            for price, tiles in self._tiled.items()
-        ]
-        return np.where(fits, np.max(bounds, axis=0), np.inf)
+        found = []
+        for price, (bound, seconds, rest, activation) in self._tiled.items():
+            paid = seconds + price.rest_s * rest + price.activation_s * activation
+            found.append(np.stack([bound, paid]) - price.least_excess_s(self.budget, in_flight))
+        every = np.stack(found)
+        best = np.argmax(every[:, 0], axis=0)[None, None]
+        return np.where(fits, np.take_along_axis(every, best, axis=0)[0], np.inf)
 
     def is_sharp(self, first: int, last: int, in_flight: int) -> bool:
         """Whether the bound of a run of layers gains nothing by more prices."""
