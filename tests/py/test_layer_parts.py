@@ -15,7 +15,7 @@ from stablehlo_alpa.frontend import trace
 from stablehlo_alpa.inter_op.layer_parts import LayerParts
 from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
-from stablehlo_alpa.inter_op.stage_pricing import StagePricing
+from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePricing
 from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.layers import layer_context
@@ -142,3 +142,48 @@ def test_aligned_shapes_alone_are_looked_at_over_hosts() -> None:
     cluster = ClusterSpec(preset_for("v100"), 7, 8)
     found = [one.mesh_shape for one in submeshes(cluster) if one.hosts == 7]
     assert found == [(56,), (7, 8), (14, 4), (28, 2)]
+
+
+def test_axes_that_divide_little_are_not_looked_at(parts: LayerParts) -> None:
+    """All sizes are powers of two: of three hosts only the axis inside of each is of use."""
+    assert parts.divisible(4) > 0.9
+    assert parts.divisible(3) == 0.0
+    bounds = StageBounds(parts, ClusterSpec(preset_for("v100-16gb"), 4, 4), np.inf)
+    shapes: dict[int, list[tuple[int, ...]]] = {}
+    for one in bounds.submeshes:
+        shapes.setdefault(one.num_devices, []).append(one.mesh_shape)
+    assert shapes[12] == [(3, 4)]
+    assert shapes[16] == [(16,), (2, 8), (4, 4), (8, 2)]
+
+
+def test_a_plan_that_is_good_enough_is_taken(pricing: StagePricing) -> None:
+    submesh, first, last, in_flight = Submesh(2, 2, (2, 2)), 1, 3, 3
+    free = pricing.solution(first, last, submesh, in_flight)
+    options = SolveOptions(memory_budget=0.7 * free.memory_peak_bytes, budget_gap=0.0)
+
+    def priced(enough: float, fresh: StagePricing | None = None) -> tuple[float, float]:
+        one = fresh or StagePricing(pricing.layered, CLUSTER, COUNT, options)
+        price = one.price(first, last, submesh, in_flight, Effort(enough))
+        assert price is not None
+        assert price.bound_s <= price.time_s
+        peak = one.solution(first, last, submesh, in_flight).memory_peak_bytes
+        assert peak <= 0.7 * free.memory_peak_bytes * (1 + 1e-9)
+        return price.time_s, price.bound_s
+
+    kept = StagePricing(pricing.layered, CLUSTER, COUNT, options)
+    best, _ = priced(0.0)
+    loose, bound = priced(1.5 * best, kept)
+    assert best <= loose <= 1.5 * best
+    assert bound <= best
+    # Known to be good enough, or not.
+    assert priced(1.4 * best, kept)[0] <= 1.4 * best
+    assert priced(0.0, kept)[0] == pytest.approx(best, rel=1e-6)
+
+
+def test_stages_of_a_pipeline_are_cut_at_once(pricing: StagePricing) -> None:
+    together = StagePricing(pricing.layered, CLUSTER, COUNT, SolveOptions())
+    together.prepare([(0, 1), (2, 4), (5, 5)])
+    for first, last in ((0, 1), (2, 4), (5, 5)):
+        one = pricing.price(first, last, SUBMESHES[0], 2)
+        other = together.price(first, last, SUBMESHES[0], 2)
+        assert one == other
