@@ -9,13 +9,16 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
+import jax
 import jax.numpy as jnp
 from model_graphs import abstract_case
 from models import gpt
 from models.case import TrainCase
 from report import Row, limited, measured
 
+import stablehlo_alpa
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.frontend import trace
@@ -23,6 +26,10 @@ from stablehlo_alpa.inter_op import AutoStages, PipelineOptions, plan_pipeline
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.layers import AutoLayers, layer_context
 
+Params: TypeAlias = dict[str, jax.Array]
+
+# Of the recurrent network.
+_WIDTH = 512
 # What the search says first, and the part of it that then begins.
 _PARTS = {
     "stages of": "cut into layers",
@@ -146,10 +153,46 @@ def rows_of(case: Case) -> list[Row]:
     return [*rows, measured(f"{title}: peak memory of the process so far", peak, "GiB")]
 
 
+def recurrent_rows(steps: int) -> list[Row]:
+    """A recurrent network with shared weights, unrolled, on one mesh of 2x4."""
+
+    def loss(params: Params, x: jax.Array, y: jax.Array) -> jax.Array:
+        hidden = jnp.zeros((x.shape[0], _WIDTH))
+        for step in range(steps):
+            hidden = jnp.tanh(x[:, step] @ params["in"] + hidden @ params["own"] + params["bias"])
+        return jnp.mean((hidden @ params["out"] - y) ** 2)
+
+    def train(params: Params, x: jax.Array, y: jax.Array) -> tuple[Params, jax.Array]:
+        value, gradients = jax.value_and_grad(loss)(params, x, y)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+
+    def shape(*sizes: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(sizes, jnp.float32)
+
+    params = {
+        "in": shape(_WIDTH, _WIDTH),
+        "own": shape(_WIDTH, _WIDTH),
+        "bias": shape(_WIDTH),
+        "out": shape(_WIDTH, _WIDTH),
+    }
+    start = time.perf_counter()
+    method = stablehlo_alpa.ShardParallel(mesh_shape=(2, 4))
+    step = stablehlo_alpa.parallelize(train, method=method)
+    plan = step.plan(params, shape(64, steps, _WIDTH), shape(64, _WIDTH))
+    spent, solution = time.perf_counter() - start, plan.stages[0].solution
+    title = f"recurrent network of {steps} steps, 2x4"
+    return [
+        limited(title, spent, "s", bar=5.0),
+        limited(f"{title}: gap", solution.gap, "", bar=0.01),
+        measured(f"{title}: solving", solution.spent_s, "s"),
+    ]
+
+
 def measure(quick: bool) -> list[Row]:
-    """The smallest model when quick."""
+    """The smallest models when quick."""
     cases = CASES[:1] if quick else CASES
-    return [row for case in cases for row in rows_of(case)]
+    rows = recurrent_rows(50 if quick else 200)
+    return rows + [row for case in cases for row in rows_of(case)]
 
 
 if __name__ == "__main__":

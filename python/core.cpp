@@ -181,13 +181,15 @@ py::dict minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
                   SolverCache *cache, double timeLimit,
                   std::optional<int64_t> maxTable,
                   std::optional<int64_t> maxWork,
-                  std::optional<int64_t> smallTable) {
+                  std::optional<int64_t> smallTable,
+                  std::optional<int64_t> maxBranches) {
   AlpaCosts costs = toCosts(sizes, nodeCosts, edgeNodes, edgeCosts);
   AlpaMinimizeOptions options = alpaMinimizeOptionsDefault();
   options.timeLimitSeconds = timeLimit;
   options.maxTable = maxTable.value_or(options.maxTable);
   options.maxWork = maxWork.value_or(options.maxWork);
   options.smallTable = smallTable.value_or(options.smallTable);
+  options.maxBranches = maxBranches.value_or(options.maxBranches);
   AlpaSolverCache *tables = cache ? cache->cache.get() : nullptr;
   return toDict(run([&] { return alpaMinimize(&costs, &options, tables); }));
 }
@@ -249,14 +251,14 @@ void defineSolver(py::module_ &module) {
   py::class_<SolverCache>(module, "SolverCache",
                           "Tables that several calls of minimize share.")
       .def(py::init<>());
-  module.def("minimize", &minimize, py::arg("sizes"), py::arg("node_costs"),
-             py::arg("edge_nodes"), py::arg("edge_costs"),
-             py::arg("cache") = py::none(), py::arg("time_limit_s") = 1e9,
-             py::arg("max_table") = py::none(),
-             py::arg("max_work") = py::none(),
-             py::arg("small_table") = py::none(),
-             "Chooses per node so that the sum of node and edge costs is "
-             "least.");
+  module.def(
+      "minimize", &minimize, py::arg("sizes"), py::arg("node_costs"),
+      py::arg("edge_nodes"), py::arg("edge_costs"),
+      py::arg("cache") = py::none(), py::arg("time_limit_s") = 1e9,
+      py::arg("max_table") = py::none(), py::arg("max_work") = py::none(),
+      py::arg("small_table") = py::none(), py::arg("max_branches") = py::none(),
+      "Chooses per node so that the sum of node and edge costs is "
+      "least.");
   module.def(
       "stage_sums",
       [](const Flat<int64_t> &firsts, const Flat<int64_t> &lasts,

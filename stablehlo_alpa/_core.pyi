@@ -45,6 +45,7 @@ def minimize(
     max_table: int | None = None,
     max_work: int | None = None,
     small_table: int | None = None,
+    max_branches: int | None = None,
 ) -> dict[str, Any]: ...
 def drop_choices(
     sizes: npt.ArrayLike,

@@ -24,8 +24,12 @@ void alpaSolverCacheDestroy(AlpaSolverCache *cache) { delete cache; }
 
 AlpaMinimizeOptions alpaMinimizeOptionsDefault() {
   MinimizeOptions options;
-  return {options.limits.largest, options.limits.total, options.small.largest,
-          options.small.total, 1e9};
+  return {options.limits.largest,
+          options.limits.total,
+          options.small.largest,
+          options.small.total,
+          1e9,
+          options.maxBranches};
 }
 
 /// Why the costs are no problem of ours; empty if they are.
@@ -109,6 +113,8 @@ AlpaResult *alpaMinimize(const AlpaCosts *costs,
   options.limits = {given->maxTable, given->maxWork};
   options.small = {std::min(given->smallTable, given->maxTable),
                    std::min(given->smallWork, given->maxWork)};
+  options.maxBranches = static_cast<unsigned>(
+      std::clamp<int64_t>(given->maxBranches, 0, 1 << 20));
   // A year is as good as for ever.
   double seconds = std::clamp(given->timeLimitSeconds, 0.0, 3e7);
   auto now = std::chrono::steady_clock::now();

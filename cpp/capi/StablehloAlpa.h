@@ -152,6 +152,9 @@ typedef struct AlpaMinimizeOptions {
   int64_t smallTable;
   int64_t smallWork;
   double timeLimitSeconds;
+  /** Problems with a choice fixed that are looked at where elimination is not
+   *  begun. */
+  int64_t maxBranches;
 } AlpaMinimizeOptions;
 
 AlpaMinimizeOptions alpaMinimizeOptionsDefault(void);

@@ -2,6 +2,7 @@
 
 #include "cpp/solver/Minimize.h"
 
+#include "cpp/solver/Branching.h"
 #include "cpp/solver/DualAscent.h"
 #include "cpp/solver/Reduce.h"
 
@@ -31,7 +32,7 @@ public:
   Minimizer(Core start, const MinimizeOptions &options, TableCache &cache)
       : core(std::move(start)), options(options), cache(cache) {
     for (unsigned node = 0, end = core.getNumNodes(); node < end; ++node) {
-      result.kept.emplace_back(core.getSize(node), 0);
+      result.kept.emplace_back(core.domains[node].back() + 1, 0);
     }
   }
 
@@ -67,7 +68,7 @@ void Minimizer::drop() {
     dual.descend();
     result.numSweeps = sweep;
     result.bound = std::max(result.bound, bound);
-    Kept kept = dual.getKept(bound, dual.getBest());
+    Kept kept = dual.getKept(bound, std::min(dual.getBest(), options.cutoff));
     for (auto [node, label] : llvm::enumerate(dual.getBestLabels())) {
       kept[node][label] = 1; // rounding must not drop the plan itself
     }
@@ -77,7 +78,8 @@ void Minimizer::drop() {
     }
     double gap = dual.getBest() - bound;
     if (late || gap <= kRounding * std::abs(dual.getBest()) ||
-        gap > kProgress * lastGap || getEliminationOrder(core, options.small)) {
+        bound >= options.cutoff || gap > kProgress * lastGap ||
+        getEliminationOrder(core, options.small)) {
       break;
     }
     lastGap = gap;
@@ -122,6 +124,10 @@ MinimizeResult Minimizer::run() {
     // The best plan's labels do not outlive further reductions.
     finish(best);
     recordKept();
+    if (result.bound >= options.cutoff) {
+      result.status = MinimizeStatus::GivenUp;
+      return std::move(result);
+    }
     if (!reduce(core, steps)) {
       return std::move(result);
     }
@@ -165,9 +171,14 @@ DropResult drop(Core core, double cutoff, unsigned numSweeps) {
   return result;
 }
 
-MinimizeResult minimize(Core core, const MinimizeOptions &options,
+MinimizeResult minimize(const Core &core, const MinimizeOptions &options,
                         TableCache &cache) {
-  return Minimizer(std::move(core), options, cache).run();
+  MinimizeResult result = Minimizer(core, options, cache).run();
+  if (result.status != MinimizeStatus::GivenUp || result.choices.empty() ||
+      options.maxBranches == 0) {
+    return result;
+  }
+  return branch(core, std::move(result), options, cache);
 }
 
 } // namespace mlir::alpa

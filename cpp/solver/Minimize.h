@@ -1,7 +1,8 @@
 //===- Minimize.h - Least plan of a core ------------------------*- C++ -*-===//
 //
 // The exact solver: reductions, then elimination; where that needs large
-// tables, the lower bound drops strategies until it does not.
+// tables, the lower bound drops strategies until it does not; where it stays
+// so, branching.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,11 @@ struct MinimizeOptions {
   /// Entries that elimination takes at once; above, strategies are dropped
   /// first.
   EliminationLimits small = {500'000, 20'000'000};
+  /// Problems with a choice fixed that are looked at where all that does not
+  /// suffice.
+  unsigned maxBranches = 64;
+  /// Plans that cost as much are of no interest.
+  double cutoff = kInfinity;
   std::chrono::steady_clock::time_point deadline =
       std::chrono::steady_clock::time_point::max();
 };
@@ -45,7 +51,7 @@ struct MinimizeResult {
   unsigned numComputed = 0;
 };
 
-MinimizeResult minimize(Core core, const MinimizeOptions &options,
+MinimizeResult minimize(const Core &core, const MinimizeOptions &options,
                         TableCache &cache);
 
 struct DropResult {

@@ -129,7 +129,7 @@ class Windows:
             held = window.rest + window.transient if is_last else window.rest
             paid = price.rest_s * held + price.activation_s * window.activation
             costs = window.costs.with_node_s(window.costs.node_s + paid)
-            return minimize(costs, time_limit_s=_TIME_LIMIT_S)
+            return minimize(costs, time_limit_s=_TIME_LIMIT_S, max_branches=0)
 
         self._solved.update(zip(todo, in_threads(solve, todo.values()), strict=True))
 

@@ -1,7 +1,8 @@
 """The exact solver of the programme without a memory budget, which runs in the compiler.
 
 Dominated strategies go first, nodes of at most two neighbours next, then a lower bound drops what
-no better plan uses, until bucket elimination of the rest takes small tables. Formulas and the
+no better plan uses, until bucket elimination of the rest takes small tables; where it does not, it
+branches on what most others depend on. Formulas and the
 proofs that each step keeps an optimum stand beside the sources in ``cpp/solver``.
 """
 
@@ -65,6 +66,7 @@ def minimize(
     max_table: int | None = None,
     max_work: int | None = None,
     small_table: int | None = None,
+    max_branches: int | None = None,
 ) -> Minimum:
     """Chooses a strategy per node so that the sum of node and edge seconds is least.
 
@@ -75,6 +77,7 @@ def minimize(
         max_table: entries of the largest table above which elimination is not begun.
         max_work: entries of all tables together, likewise.
         small_table: entries above which strategies are dropped by the lower bound first.
+        max_branches: problems with a strategy fixed that are looked at instead of giving up.
     """
     try:
         found = _core.minimize(
@@ -87,6 +90,7 @@ def minimize(
             max_table,
             max_work,
             small_table,
+            max_branches,
         )
     except _core.CompilerError as error:
         raise SolverError(str(error)) from error

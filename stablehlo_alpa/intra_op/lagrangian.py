@@ -155,7 +155,9 @@ class _Search:
         paid = self.costs.node_s + prices @ np.asarray(rows.todense())
         # The first prices are far off, and may be hard for nothing.
         limit_s = _ROUND_SHARE * self.left()
-        answer = minimize(self.costs.with_node_s(paid), cache=self.cache, time_limit_s=limit_s)
+        answer = minimize(
+            self.costs.with_node_s(paid), cache=self.cache, time_limit_s=limit_s, max_branches=0
+        )
         lower = answer.bound - float(prices.sum()) * self.budget
         if lower > self.bound:
             self.bound, self.prices, self.priced = lower, prices, list(self.points)
@@ -281,6 +283,7 @@ def _relink(search: _Search) -> None:
             costs.with_node_s(costs.node_s + np.repeat(factors, costs.sizes) * price),
             cache=search.cache,
             time_limit_s=min(_PART_S, search.left()),
+            max_branches=0,
         )
         peak = search.add(answer.labels)
         parts.answer(search.is_within(peak))

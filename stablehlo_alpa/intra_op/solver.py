@@ -34,8 +34,9 @@ _CLOSING_S = 1.0
 # The integer programme is begun where it has at most so many pairs per second left (heuristic: with
 # more its relaxation alone takes longer).
 _PAIRS_PER_S = 5_000
-# Part of the time for a plan without the budget that there is (heuristic).
-_FREE_SHARE = 0.1
+# Parts of the time for the exact solver before the integer programme, and for a plan without the
+# budget that there is (heuristics).
+_EXACT_SHARE, _FREE_SHARE = 0.5, 0.1
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
 _SWEEPS = 60
 
@@ -137,8 +138,14 @@ def _solve_free(
     if options.method != "ilp":
         budget = options.memory_budget
         left = max(0.0, deadline - time.monotonic())
-        share = 1.0 if budget is None else _FREE_SHARE
-        minimum = minimum or minimize(costs, cache=cache, time_limit_s=share * left)
+        # A plan that the budget forbids need not be the best.
+        share, branches = (_EXACT_SHARE, None) if budget is None else (_FREE_SHARE, 0)
+        minimum = minimum or minimize(
+            costs, cache=cache, time_limit_s=share * left, max_branches=branches
+        )
+        is_given_up = minimum.status == "given up"
+        if budget is not None and is_given_up and _fits(memory, costs, minimum.labels, budget):
+            minimum = minimize(costs, cache=cache, time_limit_s=_EXACT_SHARE * left)
         if minimum.status == "optimal":
             _check(costs.value(minimum.labels), minimum.bound)
             return _Found(minimum.labels, minimum.bound, "optimal", "elimination", minimum=minimum)

@@ -151,6 +151,56 @@ def test_dropping_makes_elimination_possible() -> None:
         assert costs.value(moved) >= found.bound * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("max_branches", [0, 1, 10, None])
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, st.sampled_from(SHAPES), st.integers(1, 6), st.booleans(), st.booleans())
+def test_branching_equals_brute_force(
+    max_branches: int | None, seed: int, shape: str, nodes: int, ties: bool, infinite: bool
+) -> None:
+    """No table is small enough: what dropping leaves is branched on, or given up."""
+    costs = random_costs(seed, shape, nodes, ties=ties, infinite=infinite)
+    found = minimize(costs, max_table=0, small_table=0, max_branches=max_branches)
+    best = least(costs)
+    if not np.isfinite(best):
+        assert found.status == "infeasible" or not np.isfinite(costs.value(found.labels))
+        return
+    assert found.bound <= best * (1 + 1e-9) + 1e-12
+    assert costs.value(found.labels) >= best * (1 - 1e-9)
+    assert least(costs.restrict(found.kept)) == pytest.approx(best, rel=1e-9, abs=1e-12)
+    if found.status == "optimal":
+        assert costs.value(found.labels) == pytest.approx(best, rel=1e-9, abs=1e-12)
+        assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-12)
+    elif max_branches is None:
+        # All choices of six nodes are not more than are looked at.
+        assert found.status == "given up"
+        assert len(plans(costs)) > 64
+
+
+def hub_costs(steps: int, seed: int) -> Costs:
+    """A ladder of two rails whose every node meets one more, which all but agree on."""
+    rng = np.random.default_rng(seed)
+    size = 6
+    edges = [(0, v) for v in range(1, 2 * steps + 1)]
+    edges += [(v, v + 2) for v in range(1, 2 * steps - 1)]
+    edges += [(v, v + 1) for v in range(1, 2 * steps, 2)]
+    edges += [(v, v + 3) for v in range(1, 2 * steps - 2)]
+    tables = [rng.random((size, size)) for _ in edges]
+    return costs_of([size] * (2 * steps + 1), [np.zeros(size)] * (2 * steps + 1), edges, tables)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_all_others_depend_on_is_branched_on(seed: int) -> None:
+    costs = hub_costs(12, seed)
+    expected = minimize(costs)
+    assert expected.status == "optimal"
+    table = expected.largest // 4
+    alone = minimize(costs, max_table=table, small_table=table, max_branches=0)
+    found = minimize(costs, max_table=table, small_table=table)
+    assert found.status == "optimal"
+    assert found.bound == pytest.approx(expected.bound, rel=1e-9)
+    assert alone.bound <= found.bound * (1 + 1e-9)
+
+
 def test_repeated_layers_are_computed_once() -> None:
     def ladder(nodes: int) -> Costs:
         # Each node meets the four before it: no node has two neighbours only.
@@ -185,7 +235,7 @@ def test_large_tables_are_given_up_with_a_plan() -> None:
         {"max_work": found.largest},
     )
     for limits in refusals:
-        refused = minimize(costs, small_table=0, **limits)
+        refused = minimize(costs, small_table=0, max_branches=0, **limits)
         if refused.status == "optimal":  # dropping alone was enough
             assert refused.largest < found.largest
             continue
