@@ -51,6 +51,13 @@ static bool fits(Value value, Value result) {
   return bytes <= room && room <= kPadding * bytes;
 }
 
+/// True if more is read of a value than the result has: what is better read in
+/// its narrow form where it is read several times (`IsInputWorthFusing` of
+/// XLA's GEMM fusion for GPU).
+static bool narrows(Value value, Value result) {
+  return getTensorBytes(value.getType()) > getTensorBytes(result.getType());
+}
+
 Materialization::Materialization(func::FuncOp function,
                                  function_ref<bool(BlockArgument)> isDonated) {
   Block &block = function.getBody().front();
@@ -154,8 +161,10 @@ void Materialization::visitFused(Operation *op) {
   for (Value operand : op->getOperands()) {
     isEnded |= noPrologues.contains(operand);
   }
-  bool isPrologue = !isEnded && from.size() == 1;
   bool isStoredHere = llvm::any_of(op->getResults(), [&](Value result) {
+    bool isPrologue =
+        !isEnded && from.size() == 1 &&
+        (!narrows(from.front(), result) || countProducts(result) == 1);
     return from.empty() ? isReturned(result)
                         : isReadByKernel(result, isPrologue) ||
                               isWorthStoring(result, from);
@@ -226,6 +235,22 @@ bool Materialization::readsStored(Operation *op) {
   return roles.get(op) == FusionRole::Kernel ||
          op->hasTrait<OpTrait::IsTerminator>() ||
          isa<stablehlo::OptimizationBarrierOp>(op);
+}
+
+unsigned Materialization::countProducts(Value value) {
+  unsigned count = 0;
+  llvm::SmallDenseSet<Operation *, 4> seen;
+  for (Operation *user : value.getUsers()) {
+    if (!seen.insert(user).second) {
+      continue;
+    }
+    if (takesPrologue(user)) {
+      ++count;
+    } else if (roles.get(user) == FusionRole::View) {
+      count += countProducts(user->getResult(0));
+    }
+  }
+  return count;
 }
 
 bool Materialization::isReadByKernel(Value value, bool isPrologue) {

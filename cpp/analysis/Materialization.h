@@ -92,8 +92,10 @@ private:
 
   /// True if a value is one stored value, perhaps in another shape.
   bool isView(Value value) const;
+  /// Products that read a value, itself or in another shape.
+  unsigned countProducts(Value value);
   /// \param isPrologue the value is an elementwise function of one stored
-  /// value.
+  /// value; of a larger one only if one product reads it.
   bool isReadByKernel(Value value, bool isPrologue);
   /// True if operands are in memory when the operator runs.
   bool readsStored(Operation *op);

@@ -15,6 +15,7 @@ from stablehlo_alpa.inter_op.draft import ONCE, SHARED, PlanDraft
 from stablehlo_alpa.inter_op.lifetimes import Lifetimes
 from stablehlo_alpa.inter_op.step_inputs import StepInputs, StepInterface
 from stablehlo_alpa.inter_op.traffic import Traffic, find_needs
+from stablehlo_alpa.planning.lowering import inside_bytes
 from stablehlo_alpa.planning.schedules import Schedule, TaskKind
 from stablehlo_alpa.planning.stage import (
     APPLY,
@@ -182,9 +183,9 @@ class _Emitter:
             donated=self._lifetimes.donated(stage, phase),
             name=f"stage_{stage}_{phase.name}",
         )
-        return CostedProgram(
-            program, phase.time_s, phase.inside_bytes, phase.compute_s, phase.collectives
-        )
+        # What is written over is no longer beside the results where the program needs the most.
+        inside = inside_bytes(program) if program.donated else phase.inside_bytes
+        return CostedProgram(program, phase.time_s, inside, phase.compute_s, phase.collectives)
 
     def _input(self, stage: int, slot: Slot, value: ValueSpec, micro_batch: int) -> int:
         """The buffer that a phase of a stage takes for one of its slots."""

@@ -13,6 +13,7 @@ import pytest
 from alpa_runtime import LocalExecutable
 
 import stablehlo_alpa as sa
+from stablehlo_alpa.compiler.measures import Live
 
 WEIGHTS = [0.3 * np.random.default_rng(i).normal(size=(16, 16)).astype("f") for i in range(4)]
 BATCH = np.random.default_rng(9).normal(size=(16, 16)).astype("f")
@@ -86,6 +87,17 @@ def test_costs_are_of_what_runs(plan: sa.Plan) -> None:
     assert plan.memory_price_s_per_gib == 0
     assert len(plan.timeline()) >= len(plan.stages)
     assert list(plan.table("communication").records) == plan.communication()
+
+
+def test_what_a_program_writes_over_is_not_counted_twice(plan: sa.Plan) -> None:
+    """Beside inputs that stay and results is what is left of the peak of what runs."""
+    assert any(program.donated for program in plan.runtime.programs) == (len(plan.costs) > 1)
+    for cost in plan.costs:
+        program, sizes = cost.program, cost.program.mesh_sizes
+        kept = [v for i, v in enumerate(program.inputs) if i not in program.donated]
+        boundary = sum(value.local_bytes(sizes) for value in (*kept, *program.outputs))
+        peak = Live.of(program.text, program.donated).peak_bytes
+        assert cost.inside_bytes == max(0.0, peak - boundary)
 
 
 def test_every_step_of_compilation_has_a_text(plan: sa.Plan) -> None:
