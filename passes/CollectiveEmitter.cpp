@@ -251,68 +251,6 @@ Value CollectiveEmitter::emitPermute(const ReshardStep &step, Value local,
       ->getResult(0);
 }
 
-Value CollectiveEmitter::emitReshape(Value value, ArrayRef<int64_t> shape,
-                                     Location loc) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getShape() == shape
-             ? value
-             : create("stablehlo.reshape", value, type.clone(shape), {}, loc)
-                   ->getResult(0);
-}
-
-Value CollectiveEmitter::emitMoved(Value value, int from, int to,
-                                   Location loc) {
-  if (from == to) {
-    return value;
-  }
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> permutation =
-      llvm::to_vector(llvm::seq<int64_t>(type.getRank()));
-  permutation.erase(permutation.begin() + from);
-  permutation.insert(permutation.begin() + to, from);
-  SmallVector<int64_t> sizes;
-  for (int64_t dim : permutation) {
-    sizes.push_back(type.getDimSize(dim));
-  }
-  return create("stablehlo.transpose", value, type.clone(sizes),
-                builder.getNamedAttr("permutation",
-                                     builder.getDenseI64ArrayAttr(permutation)),
-                loc)
-      ->getResult(0);
-}
-
-/// The blocks to exchange lie along a leading dimension of their own, where
-/// each is contiguous whatever the layout of the others. XLA would make this of
-/// an all-to-all along any two dimensions as well, but around a collective
-/// whose operand has to be laid out by the dimension that it splits: each
-/// device then copies once more (seen for TPU).
-///
-///   tensor<16x4xf32>   16 = 4 blocks of 4, 4 the share of 16
-///   reshape            tensor<4x4x4xf32>   block, row of the block, column
-///   all_to_all 0 -> 0  tensor<4x4x4xf32>   device, row, column there
-///   transpose          tensor<4x4x4xf32>   row, device, column there
-///   reshape            tensor<4x16xf32>
-Value CollectiveEmitter::emitExchange(const ReshardStep &step, Value local,
-                                      Location loc) {
-  int64_t groupSize = getGroupSize(step.axes);
-  SmallVector<int64_t> sizes(
-      cast<RankedTensorType>(local.getType()).getShape());
-  sizes[step.toDim] /= groupSize;
-  SmallVector<int64_t> blocks(sizes);
-  blocks.insert(blocks.begin() + step.toDim, groupSize);
-  Value value = emitReshape(local, blocks, loc);
-  value = emitMoved(value, step.toDim, 0, loc);
-  value = create("stablehlo.all_to_all", value, value.getType(),
-                 {getChannel(), getI64("concat_dimension", 0),
-                  getReplicaGroups(step.axes), getI64("split_count", groupSize),
-                  getI64("split_dimension", 0)},
-                 loc)
-              ->getResult(0);
-  value = emitMoved(value, 0, step.fromDim, loc);
-  sizes[step.fromDim] *= groupSize;
-  return emitReshape(value, sizes, loc);
-}
-
 Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
                               Location loc) {
   auto type = cast<RankedTensorType>(local.getType());
@@ -337,7 +275,15 @@ Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
                   makeCombiner(type.getElementType(), ReductionKind::Sum, loc))
         ->getResult(0);
   case CollectiveKind::AllToAll:
-    return emitExchange(step, local, loc);
+    sizes[step.toDim] /= groupSize;
+    sizes[step.fromDim] *= groupSize;
+    return create("stablehlo.all_to_all", local, type.clone(sizes),
+                  {getChannel(), getI64("concat_dimension", step.fromDim),
+                   getReplicaGroups(step.axes),
+                   getI64("split_count", groupSize),
+                   getI64("split_dimension", step.toDim)},
+                  loc)
+        ->getResult(0);
   case CollectiveKind::CollectivePermute:
     return emitPermute(step, local, loc);
   case CollectiveKind::Local:

@@ -55,11 +55,6 @@ private:
   Value emitMask(ArrayRef<unsigned> axes, Value local, Location loc);
   Value emitPlace(const ReshardStep &step, Value local, Location loc);
   Value emitPermute(const ReshardStep &step, Value local, Location loc);
-  Value emitExchange(const ReshardStep &step, Value local, Location loc);
-  /// `value` with another shape; itself where it has it.
-  Value emitReshape(Value value, ArrayRef<int64_t> shape, Location loc);
-  /// `value` with dimension `from` at position `to`.
-  Value emitMoved(Value value, int from, int to, Location loc);
   /// Starts of a slice: zero everywhere but in `dim`.
   SmallVector<Value> emitStarts(RankedTensorType type, int dim,
                                 ArrayRef<unsigned> axes, int64_t blockSize,

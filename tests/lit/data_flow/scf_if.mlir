@@ -12,9 +12,7 @@
 // LOCAL: %[[TANH:.+]] = stablehlo.tanh %[[X]] : tensor<4x16xf32>
 // LOCAL: scf.yield %[[TANH]] : tensor<4x16xf32>
 // LOCAL: else
-// LOCAL: stablehlo.reshape %[[Y]]
-// LOCAL: "stablehlo.all_to_all"
-// LOCAL: %[[PART:.+]] = stablehlo.reshape %{{.+}} -> tensor<4x16xf32>
+// LOCAL: %[[PART:.+]] = "stablehlo.all_to_all"(%[[Y]])
 // LOCAL: scf.yield %[[PART]] : tensor<4x16xf32>
 // LOCAL: return %[[IF]]
 
