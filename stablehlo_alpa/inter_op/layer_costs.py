@@ -76,9 +76,13 @@ class LayerCosts:
         costs = Costs.of(price(graph, mesh, device))
         return cls(costs, memory.rest, memory.activation, memory.transient, inputs, outputs)
 
+    def resting(self, *, is_last: bool) -> Float:
+        """float64[C] what is there once; of the last layer what is transient as well."""
+        return self.rest + self.transient if is_last else self.rest
+
     def least_bytes(self, in_flight: int, *, is_last: bool = False) -> float:
         """No choice holds less with some micro-batches in flight, as the last layer or before."""
-        held = self.rest + in_flight * self.activation + (self.transient if is_last else 0.0)
+        held = self.resting(is_last=is_last) + in_flight * self.activation
         return float(np.minimum.reduceat(held, self.costs.start[:-1]).sum())
 
 

@@ -126,8 +126,8 @@ class Windows:
 
         def solve(one: tuple[LayerCosts, bool]) -> Minimum:
             window, is_last = one
-            held = window.rest + window.transient if is_last else window.rest
-            paid = price.rest_s * held + price.activation_s * window.activation
+            rest = window.resting(is_last=is_last)
+            paid = price.rest_s * rest + price.activation_s * window.activation
             costs = window.costs.with_node_s(window.costs.node_s + paid)
             return minimize(costs, time_limit_s=_TIME_LIMIT_S, max_branches=0)
 
@@ -146,9 +146,8 @@ def _column(window: LayerCosts, found: Minimum, is_last: bool) -> Float:
         # What the layers share they split differently, whatever is chosen.
         return np.full(4, np.inf)
     costs = window.costs
-    rest = window.rest + window.transient if is_last else window.rest
     at = costs.start[:-1] + found.labels
-    held = rest[at].sum(), window.activation[at].sum()
+    held = window.resting(is_last=is_last)[at].sum(), window.activation[at].sum()
     return np.array([found.bound, costs.value(found.labels), *held])
 
 

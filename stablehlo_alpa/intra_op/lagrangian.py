@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
@@ -79,6 +80,11 @@ class Priced:
     bound: float
     points: Int
     prices: Float
+
+    @property
+    def gap(self) -> float:
+        """How far the plan may be from the least, as a part of it."""
+        return _gap(self.value, self.bound)
 
 
 @dataclass
@@ -140,7 +146,7 @@ class _Search:
 
     def gap(self) -> float:
         """How far the best plan may be from the least, as a part of it."""
-        return (self.best_value - self.bound) / max(abs(self.best_value), 1e-30)
+        return _gap(self.best_value, self.bound)
 
     def target_s(self) -> float:
         """Seconds of a plan that is good enough."""
@@ -151,8 +157,7 @@ class _Search:
 
     def ask(self, prices: Float) -> tuple[Minimum, float]:
         """The least under prices of the points, and the bound that follows; keeps the best."""
-        rows = self.memory.rows(self.points)[:, self.costs.rows]
-        paid = self.costs.node_s + prices @ np.asarray(rows.todense())
+        paid = self.costs.node_s + paid_seconds(self.costs, self.memory, self.points, prices)
         # The first prices are far off, and may be hard for nothing.
         limit_s = _ROUND_SHARE * self.left()
         answer = minimize(
@@ -192,6 +197,22 @@ class _Search:
         limit = self.budget * (1 + TOLERANCE)
         over = [int(self.memory.points[i]) for i in order if usage[i] > limit]
         return [point for point in over if point not in self.points][:_POINTS_PER_ROUND]
+
+
+def _gap(value: float, bound: float) -> float:
+    return (value - bound) / max(abs(value), 1e-30)
+
+
+def paid_seconds(costs: Costs, memory: MemoryModel, points: npt.ArrayLike, prices: Float) -> Float:
+    """float64[C] seconds that the bytes of each strategy cost.
+
+    Args:
+        costs: the problem.
+        memory: bytes of its plans.
+        points: int[P] program points that are priced.
+        prices: float64[P] seconds per byte at each.
+    """
+    return np.asarray(prices @ memory.rows(points)[:, costs.rows].toarray())
 
 
 def price_memory(
@@ -273,8 +294,7 @@ def _converge(search: _Search) -> None:
 def _relink(search: _Search) -> None:
     """Adds the optima under two prices: a part of the operators pays less, the rest more."""
     costs = search.costs
-    rows = search.memory.rows(search.priced)[:, costs.rows]
-    price = search.prices @ np.asarray(rows.todense())
+    price = paid_seconds(costs, search.memory, search.priced, search.prices)
     parts = Parts(costs)
     for factors in parts:
         if search.left() <= 0 or search.is_good():

@@ -17,7 +17,7 @@ from stablehlo_alpa.errors import InfeasibleError, SolverError
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import Minimum, drop, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
-from stablehlo_alpa.intra_op.lagrangian import price_memory
+from stablehlo_alpa.intra_op.lagrangian import Priced, paid_seconds, price_memory
 from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory, weighted_choice
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
@@ -209,18 +209,17 @@ def _solve_within(
         enough_s=options.enough_s,
         first_price=limits.memory_price,
     )
-    gap = (found.value - found.bound) / max(abs(found.value), 1e-30)
-    _log.info("memory price: %.9g s, bound %.9g s, gap %.3g", found.value, found.bound, gap)
+    _log.info("memory price: %.9g s, bound %.9g s, gap %.3g", found.value, found.bound, found.gap)
     best = _Found(
         found.labels,
         found.bound,
-        "optimal" if gap <= options.relative_gap else "gap",
+        "optimal" if found.gap <= options.relative_gap else "gap",
         "lagrangian",
         points=found.points,
         prices=found.prices,
         minimum=free.minimum,
     )
-    return best if gap <= options.relative_gap else _close(costs, memory, best, gap, limits)
+    return best if found.gap <= options.relative_gap else _close(costs, memory, found, best, limits)
 
 
 def _lean(costs: Costs, memory: MemoryModel, limits: _Limits) -> Int:
@@ -233,40 +232,37 @@ def _lean(costs: Costs, memory: MemoryModel, limits: _Limits) -> Int:
     return lean
 
 
-def _close(costs: Costs, memory: MemoryModel, best: _Found, gap: float, limits: _Limits) -> _Found:
+def _close(
+    costs: Costs, memory: MemoryModel, found: Priced, best: _Found, limits: _Limits
+) -> _Found:
     """Closes the gap of what prices found by the integer programme, where that can be done."""
     options, deadline = limits.options, limits.deadline
-    assert best.points is not None
-    assert best.prices is not None
-    core = _drop(costs, memory, best, limits.budget)
+    core = _drop(costs, memory, found, limits.budget)
     pairs = sum(table.size for table in core.tables if min(table.shape) > 1)
     _log.info("core: %d pairs", pairs)
-    is_good = gap <= options.budget_gap or costs.value(best.labels) <= options.enough_s
+    is_good = found.gap <= options.budget_gap or found.value <= options.enough_s
     if (is_good and pairs > _SMALL_PROGRAMME) or pairs > _PAIRS_PER_S * limits.left():
         return best
     if is_good:
         deadline = min(deadline, time.monotonic() + _CLOSING_S)
-    start = core.encode(costs.decode(best.labels))
-    points = best.points.tolist()
-    cut = _cut(core, memory, limits.budget, start, points, best.bound, options, deadline)
+    start = core.encode(costs.decode(found.labels))
+    points = found.points.tolist()
+    cut = _cut(core, memory, limits.budget, start, points, found.bound, options, deadline)
     if is_good and cut.status == "time limit":
         return best
     labels = costs.encode(core.decode(cut.labels))
     return replace(best, labels=labels, bound=cut.bound, status=cut.status, method=cut.method)
 
 
-def _drop(costs: Costs, memory: MemoryModel, best: _Found, budget: float) -> Costs:
+def _drop(costs: Costs, memory: MemoryModel, found: Priced, budget: float) -> Costs:
     """The strategies that a plan within the budget, better than the one found, may use.
 
     Such a plan's seconds are at least those under the prices, its unused budget being >= 0.
     """
-    assert best.points is not None
-    assert best.prices is not None
-    rows = np.asarray(memory.rows(best.points)[:, costs.rows].todense())
-    paid = costs.with_node_s(costs.node_s + best.prices @ rows)
-    cutoff = costs.value(best.labels) + float(best.prices.sum()) * budget
-    kept, _ = drop(paid, cutoff, _SWEEPS)
-    return costs.restrict(kept | costs.union([best.labels]))
+    paid = costs.node_s + paid_seconds(costs, memory, found.points, found.prices)
+    cutoff = found.value + float(found.prices.sum()) * budget
+    kept, _ = drop(costs.with_node_s(paid), cutoff, _SWEEPS)
+    return costs.restrict(kept | costs.union([found.labels]))
 
 
 def _least(
