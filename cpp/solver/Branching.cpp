@@ -14,8 +14,6 @@ namespace mlir::alpa {
 
 /// Sweeps for a bound by which choices are ordered (heuristic).
 static constexpr unsigned kSweeps = 40;
-/// A bound this close to the best plan, as a part of it, is that plan's.
-static constexpr double kRounding = 1e-10;
 
 namespace {
 

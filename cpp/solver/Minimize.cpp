@@ -20,8 +20,6 @@ static constexpr unsigned kMaxSweeps = 5000;
 /// The gap must shrink to this part of itself in a period, or it is stuck
 /// (heuristic).
 static constexpr double kProgress = 0.99999;
-/// A gap below this part of the best plan is rounding.
-static constexpr double kRounding = 1e-10;
 /// A cache that holds more entries than this is emptied first: 1 GB.
 static constexpr int64_t kCacheFull = 125'000'000;
 

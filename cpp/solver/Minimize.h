@@ -16,6 +16,9 @@
 
 namespace mlir::alpa {
 
+/// A gap below this part of the best plan is rounding.
+inline constexpr double kRounding = 1e-10;
+
 struct MinimizeOptions {
   /// Above this many entries nothing is computed.
   EliminationLimits limits = {50'000'000, 5'000'000'000};
