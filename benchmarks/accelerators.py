@@ -22,6 +22,7 @@ from rich.table import Table
 from target_witness import CACHE, TargetWitness
 
 import stablehlo_alpa
+from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.planning.checking import MeshCheck, MeshClaims, check_plan, compiled_claims
 from stablehlo_alpa.units import format_bytes, format_seconds
 from stablehlo_alpa.witness import TARGETS, Collective, Examination, Kind, WitnessError, examine
@@ -127,7 +128,7 @@ class ModelWitness(TargetWitness):
 
     def one_mesh(self, model: str, case: TrainCase) -> Outcome:
         """The searched plan on one mesh, by our lowering and by Shardy."""
-        plan = _plan(case, stablehlo_alpa.ShardParallel(mesh_shape=MESH_SHAPE))
+        plan = self.plan(case, stablehlo_alpa.ShardParallel(mesh_shape=MESH_SHAPE))
         try:
             shardy = compiled_claims(self.examine(plan.partitioned("shardy")), 0)
         except WitnessError as error:
@@ -138,12 +139,23 @@ class ModelWitness(TargetWitness):
     def pipeline(self, model: str, case: TrainCase) -> list[Outcome]:
         """Two stages, two micro-batches."""
         stages = stablehlo_alpa.UniformStages(2)
-        plan = _plan(case, stablehlo_alpa.PipeshardParallel(num_micro_batches=2, stages=stages))
+        plan = self.plan(case, stablehlo_alpa.PipeshardParallel(num_micro_batches=2, stages=stages))
         check = check_plan(plan, self.examine(plan.runtime))
         return [
             Outcome(f"{model}, stage {number}", mesh.compiled, {"plan": self.planned(mesh)})
             for number, mesh in enumerate(check.meshes)
         ]
+
+    def plan(self, case: TrainCase, method: stablehlo_alpa.Method) -> stablehlo_alpa.Plan:
+        """The plan at the prices of the devices at hand, lowered for the target's compiler.
+
+        At an accelerator's prices hardly anything of models so small would be split.
+        """
+        device = replace(preset_for("cpu"), platform=self.device.platform)
+        step = stablehlo_alpa.parallelize(
+            case.step, method=method, donate_argnums=0, cluster=ClusterSpec(device, 1, 8)
+        )
+        return step.plan(*case.args)
 
     def planned(self, mesh: MeshCheck) -> MeshClaims:
         """What the plan says, with the collectives that the compiler makes of others."""
@@ -164,11 +176,6 @@ def added(one: Collective) -> Collective:
     row = replace(whole, payload_bytes=ROW_BYTES)
     first = whole if one.kind is Kind.REDUCE_SCATTER else one
     return max(first, row, key=lambda c: c.sent_bytes)
-
-
-def _plan(case: TrainCase, method: stablehlo_alpa.Method) -> stablehlo_alpa.Plan:
-    step = stablehlo_alpa.parallelize(case.step, method=method, donate_argnums=0)
-    return step.plan(*case.args)
 
 
 def table_of(target: str, outcomes: list[Outcome]) -> Table:

@@ -29,13 +29,11 @@ from rich.table import Table
 from target_witness import CACHE, TargetWitness
 
 from stablehlo_alpa import ClusterSpec
-from stablehlo_alpa.cluster import preset_for
 from stablehlo_alpa.errors import StablehloAlpaError
 from stablehlo_alpa.planning.checking import check_plan
 from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.witness import TARGETS, examine
 
-PRESETS = {"h100": "h100-80gb", "tpu-v5p": "tpu-v5p"}
 DEVICES_PER_HOST = 8
 # By how much a prediction may be off: in the median, at most, and at most below.
 MEDIAN_BAR, WORST_BAR, UNDER_BAR = 0.05, 0.15, 0.05
@@ -73,7 +71,7 @@ class MemoryWitness(TargetWitness):
         """
         count = math.prod(shape)
         per_host = min(count, DEVICES_PER_HOST)
-        cluster = ClusterSpec(preset_for(PRESETS[self.target]), count // per_host, per_host)
+        cluster = ClusterSpec(self.device, count // per_host, per_host)
         plan = case.plan(METHODS[method](shape), cluster)
         title = f"{name}, {method} on {'x'.join(map(str, shape))}"
         self.say(f"{title} for {self.target}")

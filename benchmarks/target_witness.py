@@ -6,6 +6,9 @@ from pathlib import Path
 
 import report
 
+from stablehlo_alpa.cluster import DeviceSpec, preset_for
+
+PRESETS = {"h100": "h100-80gb", "tpu-v5p": "tpu-v5p"}
 CACHE = report.ROOT / "build" / "accelerators" / "reports"
 """Keeps what was compiled, for all of them."""
 
@@ -23,3 +26,8 @@ class TargetWitness:
     target: str
     cache: Path
     say: Callable[[str], None]
+
+    @property
+    def device(self) -> DeviceSpec:
+        """What the planner knows of it."""
+        return preset_for(PRESETS[self.target])

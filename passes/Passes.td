@@ -485,6 +485,32 @@ def LowerToSpmd : Pass<"alpa-lower-to-spmd", "::mlir::ModuleOp"> {
   ];
 }
 
+def BlockExchanges : Pass<"alpa-block-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Lays what all-to-alls exchange along a leading dimension";
+  let description = [{
+    Splits off the blocks that an all-to-all exchanges as dimension 0, and joins
+    them where they belong behind it. Each is contiguous then, whatever the
+    layout of the other dimensions. XLA for TPU lays the operand out by the
+    dimension that is split otherwise, and copies more around the collective;
+    XLA for GPU copies less as it stands.
+
+    before, in groups of 4:
+    ```mlir
+    %1 = "stablehlo.all_to_all"(%0) <{split_dimension = 0,
+        concat_dimension = 1, ...}> : (tensor<16x4xf32>) -> tensor<4x16xf32>
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.reshape %0 : (tensor<16x4xf32>) -> tensor<4x4x4xf32>
+    %2 = "stablehlo.all_to_all"(%1) <{split_dimension = 0,
+        concat_dimension = 0, ...}> : (tensor<4x4x4xf32>) -> tensor<4x4x4xf32>
+    %3 = stablehlo.transpose %2, dims = [1, 0, 2]
+    %4 = stablehlo.reshape %3 : (tensor<4x4x4xf32>) -> tensor<4x16xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
 def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
   let summary = "Writes the plan for one of XLA's partitioners";
   let description = [{

@@ -143,9 +143,20 @@ void buildPlanPipeline(OpPassManager &manager,
   manager.addPass(createVerifyPlan());
 }
 
-void buildSpmdPipeline(OpPassManager &manager) {
+struct SpmdPipelineOptions : PassPipelineOptions<SpmdPipelineOptions> {
+  Option<std::string> platform{
+      *this, "platform",
+      llvm::cl::desc("whose compiler reads the module: cpu, cuda, rocm or tpu; "
+                     "chooses among forms of equal meaning")};
+};
+
+void buildSpmdPipeline(OpPassManager &manager,
+                       const SpmdPipelineOptions &options) {
   manager.addPass(createLowerToSpmd());
   manager.addPass(createVerifySpmd());
+  if (options.platform == "tpu") {
+    manager.addPass(createBlockExchanges());
+  }
   // Device positions and zeros are emitted anew wherever they are needed.
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalizerPass());
@@ -167,9 +178,9 @@ void registerAlpaPipelines() {
   PassPipelineRegistration<PlanPipelineOptions>(
       "alpa-plan-pipeline", "From a solution to shardings and reshards",
       buildPlanPipeline);
-  PassPipelineRegistration<>("alpa-spmd-pipeline",
-                             "From shardings to the module for one device",
-                             buildSpmdPipeline);
+  PassPipelineRegistration<SpmdPipelineOptions>(
+      "alpa-spmd-pipeline", "From shardings to the module for one device",
+      buildSpmdPipeline);
 }
 
 void registerAlpaDialects(DialectRegistry &registry) {

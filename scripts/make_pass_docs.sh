@@ -16,7 +16,7 @@ Made from `passes/Passes.td` by `make pass-docs`. `stablehlo-alpa-opt` and, with
 | `alpa-layers-pipeline` | the same up to import, then mark layers: a train step before it is cut into stages |
 | `alpa-stage-pipeline` | canonicalise, merge operators: a stage |
 | `alpa-plan-pipeline` | choose strategies, apply strategies, insert reshards, optimise collectives, verify the plan |
-| `alpa-spmd-pipeline` | verify the plan and lower it to SPMD, verify that, clean up |
+| `alpa-spmd-pipeline` | verify the plan and lower it to SPMD, verify that, for `platform=tpu` block exchanges, clean up |
 
 HEAD
 "$bin/mlir-tblgen" -gen-pass-doc -I "$root" -I "$bin/../include" "$root/passes/Passes.td" | sed 's/^### /## /; s/^#### /### /'

@@ -90,6 +90,12 @@ class DeviceSpec:
                 f"{self.memory_bytes} bytes and {self.memory_bandwidth} bytes/s"
             )
 
+        if self.platform and not self.platform.isidentifier():
+            raise MeshError(
+                f"platform of device {self.name!r} must be the name of one of jax's, as 'cuda', "
+                f"'rocm', 'tpu' or 'cpu', or empty, got {self.platform!r}"
+            )
+
     def __reduce__(self) -> tuple[object, ...]:
         # A mapping proxy does not pickle.
         return (
@@ -104,6 +110,7 @@ class DeviceSpec:
                 self.measured_as,
                 self.units,
                 self.fits,
+                self.platform,
             ),
         )
 

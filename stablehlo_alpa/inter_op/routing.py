@@ -15,6 +15,7 @@ from stablehlo_alpa.planning.lowering import (
     communication_seconds,
     compute_seconds,
     inside_bytes,
+    lower_planned,
 )
 from stablehlo_alpa.planning.stage import CostedProgram
 
@@ -75,7 +76,7 @@ class Router:
             planned, _ = run_passes(
                 _identity(source, target, mesh), "builtin.module(alpa-insert-reshards)", name
             )
-            local, _ = run_passes(planned, "builtin.module(alpa-spmd-pipeline)", name)
+            local, _ = lower_planned(planned, self._device, name)
             program = SpmdProgram(local, tuple(mesh.axes), (source,), (target,), (), name)
             compute_s = compute_seconds(local, self._device)
             self._reshards[key] = CostedProgram(

@@ -32,20 +32,21 @@ from stablehlo_alpa.planning.stage import (
 )
 from stablehlo_alpa.view import Collective, collectives
 
-_SPMD = "builtin.module(alpa-spmd-pipeline)"
 
-
-def lower_program(candidate: Candidate, program: TracedProgram, place: StagePlace) -> PlannedStage:
+def lower_program(
+    candidate: Candidate, program: TracedProgram, place: StagePlace, device: DeviceSpec
+) -> PlannedStage:
     """A whole step as one program of one mesh.
 
     Args:
         candidate: the step and its strategies.
         program: the step.
         place: where it runs.
+        device: what the devices are.
     """
     name, mesh = candidate.name, candidate.mesh
     planned, remarks = _apply(candidate)
-    local, more = run_passes(planned, _SPMD, name)
+    local, more = lower_planned(planned, device, name)
     inputs = tuple(Slot(SlotKind.INPUT, i) for i in range(len(program.inputs)))
     outputs = tuple(Slot(SlotKind.OUTPUT, i) for i in range(len(program.outputs)))
     signature = Signature.of(planned)
@@ -112,7 +113,7 @@ def lower_stage(
     said = [*candidate.remarks, *remarks, *more]
     phases = []
     for phase, text in submodules(split).items():
-        local, more = run_passes(text, _SPMD, f"{candidate.name} {phase}")
+        local, more = lower_planned(text, device, f"{candidate.name} {phase}")
         said += more
         phases.append(_phase(phase, text, local, program, candidate.mesh, device))
     return PlannedStage(
@@ -169,6 +170,18 @@ def _apply(candidate: Candidate) -> tuple[str, list[str]]:
     choice = ",".join(map(str, candidate.solution.choice.tolist()))
     planning = f"alpa-plan-pipeline{{mesh={candidate.mesh.pass_option} solution={choice}}}"
     return run_passes(candidate.merged, f"builtin.module({planning})", candidate.name)
+
+
+def lower_planned(planned: str, device: DeviceSpec, name: str) -> tuple[str, list[str]]:
+    """The module for one device of a planned one, and remarks.
+
+    Args:
+        planned: global shapes, shardings and reshards.
+        device: what the devices are; its platform chooses among forms of equal meaning.
+        name: of the program, for errors.
+    """
+    option = f"{{platform={device.platform}}}" if device.platform else ""
+    return run_passes(planned, f"builtin.module(alpa-spmd-pipeline{option})", name)
 
 
 def compute_seconds(local: str, device: DeviceSpec) -> float:

@@ -100,7 +100,7 @@ def _lowered(
     """The plan of a step whose strategies are chosen."""
     devices = tuple(range(best.mesh.num_devices))
     place = StagePlace(devices, (cluster.num_hosts, cluster.devices_per_host))
-    stage = lower_program(best, program, place)
+    stage = lower_program(best, program, place, cluster.device)
     (phase,) = stage.phases
     runtime = alpa_runtime.Plan.of_program(phase.program)
     return assemble(program, cluster, [stage], single(), runtime, [phase], remarks)

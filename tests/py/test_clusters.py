@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,11 @@ def test_presets_that_are_none(name: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_files_give_the_cluster_back(name: str, tmp_path: Path) -> None:
+def test_files_and_pickles_give_the_cluster_back(name: str, tmp_path: Path) -> None:
     cluster = ClusterSpec.preset(name)
     cluster.write(tmp_path / "cluster.toml")
     assert ClusterSpec.read(tmp_path / "cluster.toml") == cluster
+    assert pickle.loads(pickle.dumps(cluster)) == cluster
 
 
 def test_a_file_may_describe_its_own_device(tmp_path: Path) -> None:
@@ -76,6 +78,7 @@ def test_a_file_may_describe_its_own_device(tmp_path: Path) -> None:
     assert ClusterSpec.read(tmp_path / "cluster.toml") == cluster
 
 
+RATES = "flops = { f32 = 1e12, vector = 1e11 }\nmemory_bytes = 1e10\nmemory_bandwidth = 1e11\n"
 HOST = "[links.host]\nlatency_s = 1e-6\nbandwidth = 1e11\n"
 
 
@@ -90,6 +93,10 @@ HOST = "[links.host]\nlatency_s = 1e-6\nbandwidth = 1e11\n"
         ('device = "cpu"\nnodes = 4\n', "unknown keys"),
         ('device = "cpu"\ndevices_per_host = 1.5\n', "must be a number"),
         ("device = [", "cluster.toml"),
+        (
+            "devices_per_host = 4\n" + HOST + '[device]\nplatform = "tpu v9"\n' + RATES,
+            "platform of device 'device' must be the name of one of jax's",
+        ),
     ],
 )
 def test_files_that_lack_something(text: str, message: str, tmp_path: Path) -> None:

@@ -40,8 +40,9 @@ def planned_module(source: str, targets: list[str], mesh: tuple[tuple[str, int],
     return "\n".join(lines)
 
 
+@pytest.mark.parametrize("platform", ["cpu", "tpu"])
 @pytest.mark.parametrize("sizes", MESHES.values(), ids=MESHES)
-def test_every_reshard_keeps_the_value(sizes: tuple[int, ...]) -> None:
+def test_every_reshard_keeps_the_value(sizes: tuple[int, ...], platform: str) -> None:
     mesh = tuple(zip("xyz", sizes, strict=False))
     names = [name for name, _ in mesh]
     targets = notations(len(sizes))
@@ -53,7 +54,7 @@ def test_every_reshard_keeps_the_value(sizes: tuple[int, ...]) -> None:
     for source in targets:
         text = planned_module(source, targets, mesh)
         local, _ = _core.run_pipeline(
-            text, "builtin.module(alpa-insert-reshards,alpa-spmd-pipeline)"
+            text, f"builtin.module(alpa-insert-reshards,alpa-spmd-pipeline{{platform={platform}}})"
         )
         program = SpmdProgram(
             text=local,
