@@ -188,6 +188,11 @@ Value StageSlicing::splitSum(Value value, Operation *accumulate) {
       ((isa<stablehlo::AddOp>(maker) && (spansStages(value) || joins(maker))) ||
        movesData(maker));
   if (!isOpen) {
+    // Among the sums of its layer, behind which a backend may free what the
+    // gradient is made of.
+    if (maker) {
+      builder.setInsertionPointAfter(maker);
+    }
     auto sum = AccumulateOp::create(builder, value.getLoc(), value);
     sum->setDiscardableAttrs(accumulate->getDiscardableAttrDictionary());
     if (maker && maker->hasAttr(kLayerAttrName)) {
