@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from stablehlo_alpa.api.following import Following
@@ -18,6 +18,7 @@ from stablehlo_alpa.inter_op import PipelineOptions, sweep
 from stablehlo_alpa.layers import (
     AutoLayers,
     LayerOption,
+    Remat,
     WholeFunction,
     key_context,
     layer_context,
@@ -26,6 +27,8 @@ from stablehlo_alpa.planning import Plan, plan_program
 from stablehlo_alpa.view import progress
 
 _log = logging.getLogger(__name__)
+
+_RECOMPUTED: Mapping[Remat, str] = {False: "", "attention": "attention", True: "layers"}
 
 
 class Prepared:
@@ -65,22 +68,14 @@ class Prepared:
             with layer_context(WholeFunction(self._following.layers)):
                 program = self._trace()
             cluster = self._settings.find_cluster(self._following.devices)
-            return self._sweep(program, self._following.options(program, cluster), None)
+            options = self._following.options(program, cluster)
+            return self._sweep([("", program)], options, None)
         if isinstance(method, PipeshardParallel):
-            program = self._trace_layers(method.layers)
-            if method.layers.remat and program.has_gradients and not program.marks_gradients:
-                raise TraceError(
-                    f"{program.name} takes its gradients by jax, which knows nothing of layers to "
-                    "compute again: take them by stablehlo_alpa.grad or value_and_grad, or leave "
-                    "recomputation out"
-                )
-            if not program.has_gradients:
-                with layer_context(WholeFunction(method.layers)):
-                    program = self._trace()
-            return self._sweep(program, settings.pipeline_options(), method.schedule)
+            programs = self._recomputations(method.layers)
+            return self._sweep(programs, settings.pipeline_options(), method.schedule)
         if method.num_parts > 1:
             # Only what is marked says where a part of the batch ends.
-            return self._accumulate(self._trace_layers(AutoLayers(num_layers=1)))
+            return self._accumulate(self._trace_layers(AutoLayers(num_layers=1, remat=False)))
         program = self._trace()
         if (method.num_micro_batches or 1) > 1:
             return self._accumulate(program)
@@ -113,16 +108,48 @@ class Prepared:
 
     def _accumulate(self, program: TracedProgram) -> Plan:
         """Several micro-batches on one mesh: a pipeline of one stage."""
-        return self._sweep(program, self._concrete.accumulation_options(program), None)
+        options = self._concrete.accumulation_options(program)
+        return self._sweep([("", program)], options, None)
+
+    def _recomputations(self, layers: LayerOption) -> Iterator[tuple[str, TracedProgram]]:
+        """The step with more and more of it computed again, as far as it makes a difference."""
+        known: set[str] = set()
+        for remat in layers.recomputations:
+            try:
+                program = self._trace_layers(dataclasses.replace(layers, remat=remat))
+            except TraceError as error:
+                # As it is, the step was traced: jax computes no callbacks with effects again.
+                if not known:
+                    raise
+                _log.info("%s", error)
+                return
+            if not program.has_gradients:
+                with layer_context(WholeFunction(layers)):
+                    yield "", self._trace()
+                return
+            if remat and not program.marks_gradients:
+                if layers.remat == "search":
+                    return
+                raise TraceError(
+                    f"{program.name} takes its gradients by jax, which knows nothing of layers to "
+                    "compute again: take them by stablehlo_alpa.grad or value_and_grad, or leave "
+                    "recomputation out"
+                )
+            if program.text not in known:
+                known.add(program.text)
+                yield _RECOMPUTED[remat], program
 
     def _sweep(
-        self, program: TracedProgram, options: PipelineOptions, schedule: str | None
+        self,
+        programs: Iterable[tuple[str, TracedProgram]],
+        options: PipelineOptions,
+        schedule: str | None,
     ) -> Plan:
         with progress(_log.debug) as say:
             count = self._concrete.method.num_micro_batches
             if self._following is not None:
                 count = count or 1
-            return sweep(program, options, count, schedule, say)
+            return sweep(programs, options, count, schedule, say)
 
     @functools.cached_property
     def lowered(self) -> Lowered:

@@ -1,8 +1,9 @@
-"""Search over the number of micro-batches and over schedules, where they are not given."""
+"""Search over numbers of micro-batches, schedules and recomputation, where they are not given."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from stablehlo_alpa.errors import CompileError, InfeasibleError
@@ -25,10 +26,12 @@ _log = logging.getLogger(__name__)
 _OTHERS = (ScheduleName.ZERO_BUBBLE,)
 _CHUNKS = 2
 _PATIENCE = 2
+# A plan that takes more than this part of the memory may have been cut as it is for its sake.
+_FULL = 0.5
 
 
 def sweep(
-    program: TracedProgram,
+    programs: Iterable[tuple[str, TracedProgram]],
     options: PipelineOptions,
     num_micro_batches: int | None,
     schedule: str | None,
@@ -36,13 +39,12 @@ def sweep(
 ) -> Plan:
     """The plan of least predicted time per step.
 
-    Numbers of micro-batches are the powers of two into which the step can be cut, smallest first:
-    more of them shrink the bubble and starve the devices. From as many as there are devices on it
-    ends with the second in a row that is slower. Then other schedules are tried with the best
-    number.
+    What is computed again is work, done for memory alone: where memory decided nothing, no more of
+    it is tried.
 
     Args:
-        program: the step.
+        programs: the step, as it is with more and more of it computed again in the backward phase,
+            each with what that is (see `Alternative`); those that are not tried are not made.
         options: everything else; number and schedule in it are not used.
         num_micro_batches: None searches.
         schedule: its name; None searches.
@@ -52,27 +54,22 @@ def sweep(
         InfeasibleError: nothing fits; the last refusal.
         CompileError, ValueError: see `plan_pipeline`.
     """
-    if not program.has_gradients:
-        # Without backward passes there is nothing to order.
-        schedule = ScheduleName.INFERENCE
-    attempts = _Attempts(program, say)
-    options = replace(options, schedule=schedule or ScheduleName.ONE_F_ONE_B)
-    attempts.try_counts(options, _counts(program, options, num_micro_batches, schedule))
-    best = attempts.best
-    if best is None and not attempts.refusals:
-        raise ValueError(
-            f"no power of two divides the batch and suits the {schedule} schedule: pass "
-            "num_micro_batches"
-        )
+    best: Plan | None = None
+    tried: list[Alternative] = []
+    refusals: list[InfeasibleError] = []
+    for recomputed, program in programs:
+        attempts = _Attempts(program, recomputed, say)
+        attempts.run(options, num_micro_batches, schedule)
+        tried += attempts.tried
+        refusals += attempts.refusals
+        found = attempts.best
+        if found is not None and (best is None or found.step_time_s < best.step_time_s):
+            best = replace(found, recomputed=recomputed)
+        if not attempts.is_tight(options.solve.memory_budget):
+            break
     if best is None:
-        raise attempts.refusals[-1]
-    is_open = schedule is None and program.has_gradients and options.num_chunks == 1
-    if is_open and len(best.stages) > 1:
-        for other in _alternatives(best, options):
-            attempts.attempt(other)
-    assert attempts.best is not None
-    tried = attempts.tried
-    return replace(attempts.best, tried=tuple(tried) if len(tried) > 1 else ())
+        raise refusals[-1]
+    return replace(best, tried=tuple(tried) if len(tried) > 1 else ())
 
 
 @dataclass
@@ -81,6 +78,7 @@ class _Attempts:
 
     Attributes:
         program: the step.
+        recomputed: see `Alternative`.
         say: is told what is being done.
         best: the fastest; None as long as nothing fits.
         tried: all, in order.
@@ -88,21 +86,67 @@ class _Attempts:
     """
 
     program: TracedProgram
+    recomputed: str
     say: Say
     best: Plan | None = None
     tried: list[Alternative] = field(default_factory=list)
     refusals: list[InfeasibleError] = field(default_factory=list)
 
+    def run(
+        self, options: PipelineOptions, num_micro_batches: int | None, schedule: str | None
+    ) -> None:
+        """Tries numbers of micro-batches, smallest first, then schedules with the best of them.
+
+        Numbers are the powers of two into which the step can be cut: more of them shrink the bubble
+        and starve the devices. From as many as there are devices on it ends with the second in a
+        row that is slower.
+
+        Args:
+            options: everything else.
+            num_micro_batches: None searches.
+            schedule: None searches.
+        """
+        program = self.program
+        if not program.has_gradients:
+            # Without backward passes there is nothing to order.
+            schedule = ScheduleName.INFERENCE
+        options = replace(options, schedule=schedule or ScheduleName.ONE_F_ONE_B)
+        self.try_counts(options, _counts(program, options, num_micro_batches, schedule))
+        if self.best is None and not self.refusals:
+            raise ValueError(
+                f"no power of two divides the batch and suits the {schedule} schedule: pass "
+                "num_micro_batches"
+            )
+        is_open = schedule is None and options.num_chunks == 1
+        if is_open and self.best is not None and len(self.best.stages) > 1:
+            for other in _alternatives(self.best, options):
+                self.attempt(other)
+
+    def is_tight(self, budget: float | None) -> bool:
+        """Whether less memory could make a plan that is faster than the best.
+
+        It could where a plan was refused, where memory has a price, and where a cut into fewer
+        stages may have been refused for it: the best takes much of the budget (a heuristic).
+
+        Args:
+            budget: bytes per device; None for any.
+        """
+        if budget is None or self.best is None or self.refusals:
+            return budget is not None
+        is_full = self.best.peak_bytes > _FULL * budget
+        return is_full or self.best.memory_price_s_per_gib > 0
+
     def attempt(self, one: PipelineOptions) -> bool | None:
         """Makes a plan; says whether it is the fastest, None where it does not fit."""
         which = f"{self.program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
+        alternative = Alternative(one.num_micro_batches, one.schedule, None, self.recomputed)
         try:
             planned = plan_pipeline(self.program, one, lambda what: self.say(f"{which}: {what}"))
         except InfeasibleError as error:
-            self.tried.append(Alternative(one.num_micro_batches, one.schedule, None))
+            self.tried.append(alternative)
             self.refusals.append(error)
             return None
-        self.tried.append(Alternative(one.num_micro_batches, one.schedule, planned.step_time_s))
+        self.tried.append(replace(alternative, step_time_s=planned.step_time_s))
         _log.info("%s", self.tried[-1])
         is_best = self.best is None or planned.step_time_s < self.best.step_time_s
         if is_best:

@@ -17,6 +17,7 @@ from stablehlo_alpa.layers.options import (
     FollowModuleLayers,
     LayerOption,
     ManualLayers,
+    Remat,
     WholeFunction,
 )
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
@@ -28,6 +29,7 @@ __all__ = [
     "FollowModuleLayers",
     "LayerOption",
     "ManualLayers",
+    "Remat",
     "WholeFunction",
     "cluster",
     "flatten_for",

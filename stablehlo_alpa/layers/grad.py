@@ -13,7 +13,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 from stablehlo_alpa.layers.assignment import assign, flatten_for
 from stablehlo_alpa.layers.attention import recomputing_attention
 from stablehlo_alpa.layers.keys import split_keys
-from stablehlo_alpa.layers.options import LayerOption, WholeFunction
+from stablehlo_alpa.layers.options import LayerOption, Remat, WholeFunction
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
 
 # What `grad` does while a function is traced for a pipeline. Part of the key of jax's caches of
@@ -112,14 +112,14 @@ def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]
         flattened = flatten_for(option, closed)
         layers = assign(option, flattened)
         values = split_keys([*closed.consts, *arrays])
-        results = _evaluate(flattened, layers, values, option.remat)
+        results = _evaluate(flattened, layers, values, option.recomputations[0])
         return jax.tree.unflatten(jax.tree.structure(shapes), results)
 
     return run
 
 
 def _evaluate(
-    closed: ClosedJaxpr, layers: Sequence[int], args: Sequence[Any], remat: bool | str
+    closed: ClosedJaxpr, layers: Sequence[int], args: Sequence[Any], remat: Remat
 ) -> list[Any]:
     jaxpr = closed.jaxpr
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
+
+Remat: TypeAlias = bool | Literal["attention"]
+"""What of a layer is computed again: nothing, what is between the products of an attention, all."""
+
+# Least first.
+_RECOMPUTATIONS: tuple[Remat, ...] = (False, "attention", True)
 
 
 @dataclass(frozen=True)
@@ -12,16 +18,24 @@ class LayerOption:
     """What every way of cutting has in common.
 
     Attributes:
-        remat: whether only the values between layers are kept for the backward pass, the others
-            being computed again (``jax.checkpoint`` of every layer); or ``"attention"``: what is
-            between the two products of an attention is computed again, all else is kept.
+        remat: what the backward pass computes again. True: all but the values between layers
+            (``jax.checkpoint`` of every layer); ``"attention"``: what is between the two products
+            of an attention; False: nothing. ``"search"``: the least that fits the memory, or more
+            where that makes the step faster.
     """
 
-    remat: bool | Literal["attention"] = field(default=False, kw_only=True)
+    remat: Remat | Literal["search"] = field(default="search", kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.remat not in (True, False, "attention"):
-            raise ValueError(f'remat is {self.remat!r}, must be True, False or "attention"')
+        if self.remat not in (True, False, "attention", "search"):
+            raise ValueError(
+                f'remat is {self.remat!r}, must be True, False, "attention" or "search"'
+            )
+
+    @property
+    def recomputations(self) -> tuple[Remat, ...]:
+        """What to try, least first."""
+        return _RECOMPUTATIONS if self.remat == "search" else (self.remat,)
 
 
 @dataclass(frozen=True)

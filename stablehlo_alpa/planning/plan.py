@@ -42,6 +42,8 @@ class Plan(Shown, Predicted):
         program: what was planned.
         stages: each on its mesh, with its strategies and its modules.
         schedule: the order in which stages work on micro-batches.
+        recomputed: what the backward phase computes again for the sake of memory: ``"layers"``, all
+            but the values between them, ``"attention"``, or nothing.
         tried: plans that this one was chosen from; empty when nothing was left to choose.
         remarks: what the compiler wants known, e.g. operators that it could only replicate, and
             what was prescribed and cannot be.
@@ -50,6 +52,7 @@ class Plan(Shown, Predicted):
     program: TracedProgram
     stages: tuple[PlannedStage, ...]
     schedule: Schedule
+    recomputed: str = ""
     tried: tuple[Alternative, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -192,8 +195,17 @@ class Plan(Shown, Predicted):
 
     def report(self) -> Report:
         """What is shown of it."""
+        again = f"computed again in the backward phase: {self.recomputed}"
         return plan_report(
-            self.program.name, self.stages, self.schedule, self, self.tried, self.remarks
+            self.program.name,
+            self.stages,
+            self.schedule,
+            self,
+            (
+                *([again] if self.recomputed else []),
+                *(f"considered {one}" for one in self.tried),
+            ),
+            self.remarks,
         )
 
     def _input_spec(self, value: PlanInput) -> PartitionSpec:

@@ -19,16 +19,20 @@ class Alternative:
 
     Attributes:
         num_micro_batches, schedule: what was chosen for it.
+        recomputed: what its backward phase computes again: ``"layers"``, ``"attention"``; empty for
+            nothing.
         step_time_s: predicted seconds of a step; None where it does not fit the devices.
     """
 
     num_micro_batches: int
     schedule: str
     step_time_s: float | None
+    recomputed: str = ""
 
     def __str__(self) -> str:
         time = "does not fit" if self.step_time_s is None else format_seconds(self.step_time_s)
-        return f"{self.num_micro_batches} micro-batches, {self.schedule}: {time}"
+        again = f", {self.recomputed} computed again" if self.recomputed else ""
+        return f"{self.num_micro_batches} micro-batches, {self.schedule}{again}: {time}"
 
 
 def plan_report(
@@ -36,7 +40,7 @@ def plan_report(
     stages: Sequence[PlannedStage],
     schedule: Schedule,
     predicted: Predicted,
-    tried: Sequence[Alternative],
+    choices: Sequence[str],
     remarks: Sequence[str],
 ) -> Report:
     """What is shown of a plan.
@@ -46,7 +50,7 @@ def plan_report(
         stages: of it.
         schedule: of them.
         predicted: what they cost.
-        tried: what the plan was chosen from.
+        choices: what it was chosen from, and what was chosen.
         remarks: on it.
     """
     count, peaks = schedule.num_micro_batches, predicted.simulation.peak_bytes
@@ -78,7 +82,7 @@ def plan_report(
     return Report(
         heading=heading,
         brief=f"{brief}, {step} per step, {most} per device{' at most' * (len(stages) > 1)}",
-        lines=(*lines, *(f"  considered {one}" for one in tried)),
+        lines=(*lines, *(f"  {one}" for one in choices)),
         parts=parts,
         first=(_stage_sheet(stages, schedule, predicted, parts),) if len(stages) > 1 else (),
         remarks=tuple(remarks),

@@ -318,6 +318,8 @@ def test_attention_alone_is_computed_again(is_one_call: bool) -> None:
     assert plain < selective < whole
 
 
-def test_remat_is_one_of_three() -> None:
-    with pytest.raises(ValueError, match=r'remat is .some., must be True, False or "attention"'):
+def test_remat_is_one_of_four() -> None:
+    with pytest.raises(
+        ValueError, match=r'remat is .some., must be True, False, "attention" or "search"'
+    ):
         AutoLayers(remat="some")  # type: ignore[arg-type]

@@ -459,7 +459,7 @@ def test_micro_batches_in_flight_have_to_fit() -> None:
         return parallel_mlp(
             stablehlo_alpa.grad(loss),
             num_micro_batches=64,
-            layers=AutoLayers(num_layers=2),
+            layers=AutoLayers(num_layers=2, remat=False),
             stages=UniformStages(2, (4,)),
             schedule=schedule,
             memory_budget=budget,

@@ -199,7 +199,7 @@ class MegatronParallel(Method):
         remat = _REMAT[self.recompute]
         if self.layers is None:
             return AutoLayers(num_layers=count, remat=remat)
-        return replace(self.layers, remat=remat) if remat else self.layers
+        return replace(self.layers, remat=remat or self.layers.recomputations[0])
 
     def _prescription(self, dims: ProgramDimensions, split: ColumnRow) -> Prescription:
         wishes: dict[int, Wish] = {i: Whole() for i in range(len(dims.program.inputs))}
