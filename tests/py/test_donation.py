@@ -48,7 +48,7 @@ def test_stages_that_take_more_than_was_counted_are_planned_with_less(monkeypatc
     method = sa.PipeshardParallel(
         num_micro_batches=4,
         stages=sa.UniformStages(2),
-        layers=sa.AutoLayers(num_layers=2),
+        layers=sa.AutoLayers(num_layers=2, remat=False),
         schedule="1f1b",
     )
     peak = _plan(0, method, 4096).stages[0].solution.memory_peak_bytes
