@@ -34,6 +34,8 @@ _GRID = 1.1
 _CLOSE = 0.01
 # Prices asked for per run of layers and number in flight (heuristic).
 _MAX_PRICES = 12
+# What sums over all windows are rounded by, as a part of them.
+_ROUNDING = 1e-14
 
 
 @dataclass(eq=False)
@@ -78,8 +80,11 @@ class RangeBounds:
         self._tiles(MemoryPrice())
         found = []
         for price, (bound, seconds, rest, activation) in self._tiled.items():
+            rest, activation = (np.where(np.isinf(seconds), 0.0, x) for x in (rest, activation))
             paid = seconds + price.rest_s * rest + price.activation_s * activation
-            found.append(np.stack([bound, paid]) - price.least_excess_s(self.budget, in_flight))
+            excess_s = price.least_excess_s(self.budget, in_flight)
+            # At prices of memory far above seconds, what remains is their rounding.
+            found.append(np.stack([bound - _ROUNDING * excess_s, paid]) - excess_s)
         every = np.stack(found)
         best = np.argmax(every[:, 0], axis=0)[None, None]
         return np.where(fits, np.take_along_axis(every, best, axis=0)[0], np.inf)
@@ -162,12 +167,14 @@ def tile(prices: WindowPrices) -> Float:
     """float64[4, L, L] sums over the windows that tile runs of layers (first, last).
 
     Of the tilings that begin with a pair and with a single layer the dearer one is taken, which is
-    the better bound. Below the diagonal there is no run.
+    the better bound. Below the diagonal there is no run; +inf where a window has no plan at all.
     """
-    singles, pairs = prices.singles, prices.pairs
-    count = singles.shape[1]
-    # Of pairs i, i + 2, i + 4 ... from each on.
-    chained = np.zeros((4, count + 2))
+    count = prices.singles.shape[1]
+    # Of pairs i, i + 2, i + 4 ... from each on, and how many of them have no plan: runs that end
+    # before one are differences of sums that reach beyond it.
+    has_plan = np.isfinite(prices.pairs)
+    pairs = np.concatenate([np.where(has_plan, prices.pairs, 0.0), ~has_plan[:1]])
+    chained = np.zeros((5, count + 2))
     for at in range(count - 2, -1, -1):
         chained[:, at] = pairs[:, at] + chained[:, at + 2]
     found = np.zeros((4, count, count))
@@ -191,4 +198,7 @@ def _tiling(prices: WindowPrices, chained: Float, first: int, last: int, offset:
     else:
         end -= 2
         total += prices.last_pairs[:, end]
-    return total + chained[:, begin] - chained[:, end] if end > begin else total
+    if end <= begin:
+        return total
+    *sums, lacking = chained[:, begin] - chained[:, end]
+    return total + (np.array(sums) if lacking == 0 else np.inf)

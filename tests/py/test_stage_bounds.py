@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
@@ -20,7 +20,7 @@ from stablehlo_alpa.inter_op.pipeline_search import PipelineSearch, SearchLimits
 from stablehlo_alpa.inter_op.range_bounds import RangeBounds, tile
 from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePrice
 from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
-from stablehlo_alpa.inter_op.windows import MemoryPrice, Windows
+from stablehlo_alpa.inter_op.windows import MemoryPrice, WindowPrices, Windows
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.planning.stage import Slot, SlotKind
 
@@ -107,6 +107,7 @@ def bounds_of(model: Model, budget: float) -> RangeBounds:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 3), st.sampled_from([8.0, 20.0, 45.0, 200.0]))
+@example(4689, 2, 20.0)  # memory that is met exactly: its price rises to 1e9
 def test_no_run_of_layers_costs_less_than_its_bound(seed: int, kinds: int, budget: float) -> None:
     model = Model.random(np.random.default_rng(seed), 3, kinds)
     bounds = bounds_of(model, budget)
@@ -125,6 +126,22 @@ def test_one_and_two_layers_are_exact(seed: int) -> None:
     found = tile(Windows(model.parts, model.layers).prices(MemoryPrice()))[0]
     for first, last in ((0, 0), (1, 1), (0, 1), (1, 2)):
         assert found[first, last] == pytest.approx(least(model, first, last, 1, np.inf))
+
+
+@pytest.mark.parametrize("lacking", range(6))
+def test_a_pair_without_a_plan_concerns_the_runs_that_hold_it(lacking: int) -> None:
+    rng = np.random.default_rng(lacking)
+    columns = [rng.random((4, count)) for count in (7, 6, 7, 6)]
+    whole = tile(WindowPrices(*columns))
+    for pairs in (columns[1], columns[3]):
+        pairs[:, lacking] = np.inf
+    found = tile(WindowPrices(*columns))
+    for first, last in itertools.combinations_with_replacement(range(7), 2):
+        if first <= lacking < last:
+            # One of the two tilings meets it, and is the dearer.
+            assert np.isinf(found[0, first, last])
+        else:
+            np.testing.assert_allclose(found[:, first, last], whole[:, first, last])
 
 
 def test_a_price_of_memory_raises_the_bound() -> None:
