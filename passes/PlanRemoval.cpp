@@ -62,7 +62,9 @@ void joinBarriers(Block &block) {
     for (auto [part, result] : llvm::zip(parts, joined.getResults())) {
       part->getResult(0).replaceAllUsesWith(result);
     }
-    moveUsersBehind(parts.front(), joined);
+    if (parts.size() > 1) {
+      moveUsersBehind(parts.front(), joined);
+    }
     for (Operation *part : parts) {
       part->erase();
     }

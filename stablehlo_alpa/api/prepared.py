@@ -5,15 +5,22 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from stablehlo_alpa.api.following import Following
-from stablehlo_alpa.api.methods import FollowParallel, PipeshardParallel
+from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel
+from stablehlo_alpa.api.rivals import rivals
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
-from stablehlo_alpa.errors import CompileError, InfeasibleError, TraceError
+from stablehlo_alpa.errors import (
+    CompileError,
+    InfeasibleError,
+    StablehloAlpaError,
+    TraceError,
+)
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
+from stablehlo_alpa.frontend.signature import context
 from stablehlo_alpa.inter_op import PipelineOptions, sweep
 from stablehlo_alpa.layers import (
     AutoLayers,
@@ -23,7 +30,7 @@ from stablehlo_alpa.layers import (
     key_context,
     layer_context,
 )
-from stablehlo_alpa.planning import Plan, plan_program
+from stablehlo_alpa.planning import Baseline, Plan, plan_program
 from stablehlo_alpa.view import progress
 
 _log = logging.getLogger(__name__)
@@ -58,10 +65,39 @@ class Prepared:
         """
         self.args, self.kwargs = args, kwargs
         self._function, self._settings = function, settings
+        self._context = context()
 
     @functools.cached_property
     def plan(self) -> Plan:
         """The plan; touches no devices."""
+        return dataclasses.replace(self._made(), rivals=self._rivals)
+
+    def _rivals(self, plan: Plan, methods: Sequence[Method] | None) -> tuple[Baseline, ...]:
+        """The step by other methods; see `Plan.baselines`."""
+        if context() != self._context:
+            raise TraceError(
+                f"the plan of {self._function.name} was made in another context of jax (number "
+                "types, PRNG implementation, context mesh): ask for its baselines there"
+            )
+        settings = self._settings
+        wanted = (
+            rivals(plan, settings.method)
+            if methods is None
+            else {one.brief(): one for one in methods}
+        )
+        return tuple(
+            self._rival(name, dataclasses.replace(settings, method=one))
+            for name, one in wanted.items()
+        )
+
+    def _rival(self, name: str, settings: Settings) -> Baseline:
+        try:
+            plan = Prepared(self._function, settings, self.args, self.kwargs).plan
+        except (StablehloAlpaError, ValueError) as error:
+            return Baseline(name, None, str(error), isinstance(error, InfeasibleError))
+        return Baseline(name, plan)
+
+    def _made(self) -> Plan:
         settings = self._concrete
         method = settings.method
         if self._following is not None:

@@ -1,5 +1,6 @@
 """Plans, and the planner of one mesh: every logical mesh is priced, the best is lowered."""
 
+from stablehlo_alpa.planning.baselines import Baseline, Baselines
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.mesh_search import PlanOptions
 from stablehlo_alpa.planning.pins import Masks, masks
@@ -24,6 +25,8 @@ from stablehlo_alpa.view import Collective
 
 __all__ = [
     "Alternative",
+    "Baseline",
+    "Baselines",
     "Boundary",
     "Collective",
     "Confinement",

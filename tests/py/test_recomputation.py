@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from models import gpt
+from models import gpt, mlp
 from models.case import TrainCase
 from test_models import assert_trees_close
 
@@ -88,6 +88,16 @@ def test_what_is_computed_again_is_what_was_computed() -> None:
     case = make_case()
     step = parallel(None, 1.1 * peaks()[True])
     assert step.plan(*case.args).recomputed
+    assert_trees_close(step(*case.args), jax.jit(case.step)(*case.args), 1e-4, "results")
+
+
+def test_layers_of_one_value() -> None:
+    """A layer that nothing but one value goes into waits behind a barrier of one."""
+    case = mlp.make()
+    method = PipeshardParallel(
+        num_micro_batches=2, layers=AutoLayers(8, remat=True), stages=UniformStages(2)
+    )
+    step = stablehlo_alpa.parallelize(case.step, method=method)
     assert_trees_close(step(*case.args), jax.jit(case.step)(*case.args), 1e-4, "results")
 
 

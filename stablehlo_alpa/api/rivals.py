@@ -1,0 +1,85 @@
+"""The methods that a plan is put beside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stablehlo_alpa.api.methods import (
+    DataParallel,
+    ExpertParallel,
+    MegatronParallel,
+    Method,
+    PipeshardParallel,
+    ShardParallel,
+    Zero2Parallel,
+    Zero3Parallel,
+)
+from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.inter_op import UniformStages
+from stablehlo_alpa.planning import Plan
+
+_RECOMPUTE = {"": "none", "attention": "selective", "layers": "full"}
+
+
+def rivals(plan: Plan, method: Method) -> dict[str, Method]:
+    """What people would write down for a step, to be planned under the prices of a plan.
+
+    Data parallelism and ZeRO; one mesh without pipeline, searched; experts over an axis; Megatron's
+    three dimensions in powers of two, tensor parallelism within a host; pipelines of data-parallel
+    stages. Pipelines have the micro-batches and the recomputation of the plan; one mesh has as many
+    micro-batches as its memory asks for.
+
+    Args:
+        plan: the plan.
+        method: that it is of; its budget of memory is theirs.
+
+    Returns:
+        by what they are called.
+    """
+    one_mesh = (
+        ShardParallel(),
+        DataParallel(),
+        Zero2Parallel(),
+        Zero3Parallel(),
+        ExpertParallel(),
+    )
+    found: dict[str, Method] = {one.brief(): one for one in one_mesh}
+    for tensor, pipeline in _sizes(plan.cluster):
+        sizes = MegatronParallel(tensor=tensor, pipeline=pipeline)
+        found[sizes.brief()] = sizes if pipeline == 1 else _as_cut(sizes, plan)
+    for num_stages in _powers(plan.cluster.num_devices)[1:]:
+        if plan.cluster.num_devices % num_stages == 0:
+            stages = UniformStages(num_stages, methods=DataParallel())
+            count = _num_micro_batches(plan)
+            pipeline_method = PipeshardParallel(num_micro_batches=count, stages=stages)
+            found[f"DataParallel() in {num_stages} stages"] = pipeline_method
+    return {
+        name: replace(one, memory_budget=method.memory_budget, device=method.device)
+        for name, one in found.items()
+    }
+
+
+def _powers(most: int) -> list[int]:
+    return [1 << power for power in range(most.bit_length())]
+
+
+def _sizes(cluster: ClusterSpec) -> list[tuple[int, int]]:
+    """Tensor and pipeline sizes that divide the cluster, but for those of data parallelism."""
+    return [
+        (tensor, pipeline)
+        for tensor in _powers(cluster.devices_per_host)[1:]
+        for pipeline in _powers(cluster.num_devices)
+        if cluster.num_devices % (tensor * pipeline) == 0
+    ]
+
+
+def _as_cut(sizes: MegatronParallel, plan: Plan) -> MegatronParallel:
+    """A pipeline with the micro-batches and the recomputation of a plan."""
+    recompute = _RECOMPUTE[plan.recomputed]
+    return replace(sizes, recompute=recompute, num_micro_batches=_num_micro_batches(plan))
+
+
+def _num_micro_batches(plan: Plan) -> int | None:
+    """Those of a plan that has several; otherwise they are searched."""
+    count = plan.runtime.num_micro_batches
+    return count if count > 1 else None
