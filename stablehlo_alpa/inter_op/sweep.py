@@ -59,7 +59,13 @@ def sweep(
     refusals: list[InfeasibleError] = []
     for recomputed, program in programs:
         attempts = _Attempts(program, recomputed, say)
-        attempts.run(options, num_micro_batches, schedule)
+        try:
+            attempts.run(options, num_micro_batches, schedule)
+        except CompileError as error:
+            # What runs once per step cannot be computed again for every micro-batch.
+            if not tried:
+                raise
+            _log.info("%s computed again: %s", recomputed, error)
         tried += attempts.tried
         refusals += attempts.refusals
         found = attempts.best

@@ -14,7 +14,7 @@ from test_models import assert_trees_close
 
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages
-from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.errors import CompileError, InfeasibleError
 from stablehlo_alpa.planning import Plan
 
 CHOICES = {False: "", "attention": "attention", True: "layers"}
@@ -127,3 +127,32 @@ def test_without_attention_or_layers_of_its_own(grad: Any) -> None:
 
     tried = [one.recomputed for one in found(1.1 * found(None).peak_bytes).tried]
     assert tried == ([] if grad is jax.grad else ["", "layers"])
+
+
+def test_what_cannot_be_computed_again_is_kept() -> None:
+    """Parts of a parameter are the micro-batches here, and a layer that needs all is made once."""
+
+    def step(params: Any, x: Any) -> Any:
+        def loss(params: Any) -> jax.Array:
+            hidden = jax.numpy.tanh(x @ params["w"])
+            policy = jax.nn.log_softmax(hidden @ params["a"])
+            return policy.mean() + ((hidden @ params["v"])[..., 0] ** 2).mean()
+
+        return stablehlo_alpa.grad(loss)(params)
+
+    def found(remat: Any, budget: float | None) -> Plan:
+        method = PipeshardParallel(
+            num_micro_batches=4,
+            layers=AutoLayers(num_layers=2, remat=remat),
+            stages=UniformStages(2),
+            memory_budget=budget,
+        )
+        plan: Plan = stablehlo_alpa.parallelize(step, method=method).plan(params, x)
+        return plan
+
+    shapes = {"w": (12, 32), "a": (32, 6), "v": (32, 1)}
+    params = {name: np.ones(shape, "f") for name, shape in shapes.items()}
+    x = np.ones((10, 16, 12), "f")
+    with pytest.raises(CompileError, match="runs once per step"):
+        found(True, None)
+    assert found("search", 1.1 * found(False, None).peak_bytes).recomputed == ""
