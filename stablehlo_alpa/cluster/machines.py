@@ -9,9 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from stablehlo_alpa.cluster.device import DeviceSpec, Link
-from stablehlo_alpa.cluster.presets import PRESETS, nearest
+from stablehlo_alpa.cluster.presets import PRESETS
 from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.nearest import nearest
 
 _GBIT = 1e9 / 8
 

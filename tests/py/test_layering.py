@@ -44,6 +44,7 @@ SMALL = [
     "stablehlo_alpa/planning",
     "stablehlo_alpa/view",
     "stablehlo_alpa/witness",
+    "stablehlo_alpa/zoo",
     "runtime/alpa_runtime",
 ]
 MOST_LINES = 60
