@@ -62,6 +62,11 @@ _TORI: Mapping[str, tuple[int, int, int]] = MappingProxyType(
 )
 
 
+def cluster_names() -> tuple[str, ...]:
+    """Names that `cluster_named` knows."""
+    return (*MACHINES, *_TORI)
+
+
 def cluster_named(name: str) -> ClusterSpec:
     """A cluster of machines by name.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -38,7 +39,15 @@ class Entry:
             ModelError: the sizes make no model, or the zoo's packages are missing.
         """
         module = importlib.import_module(f"stablehlo_alpa.zoo.models.{self.family}")
-        made: ModelCase = getattr(module, self.family)(self.size, **options)
+        make = getattr(module, self.family)
+        known = inspect.signature(make).parameters
+        unknown = [name for name in options if name not in known]
+        if unknown:
+            raise ModelError(
+                f"{self.name} has no {', '.join(unknown)}, it has "
+                f"{', '.join(name for name in known if name != 'size')}"
+            )
+        made: ModelCase = make(self.size, **options)
         return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +74,8 @@ def train_case(
         params = optax.apply_updates(state.params, updates)
         return TrainState(params, opt_state, statistics), loss
 
+    # What plans and programs are called.
+    step.__name__ = re.sub(r"\W", "_", name)
     state = jax.eval_shape(init, jax.random.key(0))
     sizes = [
         (math.prod(leaf.shape), EXPERTS in jax.tree_util.keystr(path[-1:]))

@@ -14,12 +14,10 @@ import pytest
 
 import stablehlo_alpa as sa
 from stablehlo_alpa import zoo
+from stablehlo_alpa.zoo.blocks.gating import gate
+from stablehlo_alpa.zoo.blocks.state_space import states
 
 TINY = [name for name in zoo.names() if name.endswith("-tiny")]
-
-
-# Layers of about equal FLOPs where two are not found: half of it is the last product.
-LAYERS = {"mamba-tiny": 4}
 
 
 def tiny(name: str, **options: Any) -> zoo.ModelCase:
@@ -73,7 +71,7 @@ def test_one_mesh_equals_jit(name: str) -> None:
 @pytest.mark.parametrize("name", some_quick("mamba-tiny"))
 def test_two_stages_equal_jit(name: str) -> None:
     method = sa.PipeshardParallel(
-        layers=sa.AutoLayers(num_layers=LAYERS.get(name, 2)),
+        layers=sa.AutoLayers(num_layers=2),
         stages=sa.UniformStages(2, mesh_shape=(2, 2)),
         num_micro_batches=2,
     )
@@ -220,6 +218,33 @@ def test_xla_counts_the_same_products() -> None:
     assert 1.0 <= counted / (case.flops_per_step / 3) <= 1.03
 
 
+def test_states_are_those_of_a_loop() -> None:
+    keys = jax.random.split(jax.random.key(0), 2)
+    decay, driven = (jax.random.uniform(key, (2, 13, 3, 2)) for key in keys)
+    h, found = np.zeros((2, 3, 2)), []
+    for t in range(13):
+        h = np.asarray(decay[:, t]) * h + np.asarray(driven[:, t])
+        found.append(h)
+    np.testing.assert_allclose(states(decay, driven), np.stack(found, axis=1), rtol=1e-5)
+
+
+def test_tokens_go_to_their_best_experts_while_there_is_room() -> None:
+    """By hand: each token to its two best, first choices first, at most `capacity` an expert."""
+    scores = np.asarray(jax.nn.softmax(jax.random.normal(jax.random.key(1), (1, 12, 4))))
+    combine, balance = gate(jnp.asarray(scores), 2, 3)
+    expected, taken = np.zeros((12, 4, 3)), np.zeros(4, int)
+    best = np.argsort(-scores[0], axis=-1)[:, :2]
+    for choice in range(2):
+        for token in range(12):
+            expert = best[token, choice]
+            if taken[expert] < 3:
+                weight = scores[0, token, expert] / scores[0, token, best[token]].sum()
+                expected[token, expert, taken[expert]] = weight
+            taken[expert] += 1
+    np.testing.assert_allclose(combine[0], expected, rtol=1e-5)
+    assert 0.5 < float(balance) < 2
+
+
 def test_masters_are_f32_and_products_bf16() -> None:
     case = zoo.llama("tiny", batch=2)
     assert {leaf.dtype for leaf in jax.tree.leaves(case.args[0].params)} == {jnp.dtype("float32")}
@@ -252,6 +277,8 @@ def test_flax_is_needed_only_when_a_model_is_made() -> None:
 import sys
 import stablehlo_alpa
 from stablehlo_alpa import zoo
+from stablehlo_alpa.zoo.blocks.gating import gate
+from stablehlo_alpa.zoo.blocks.state_space import states
 assert zoo.find("gpt-39b").parameters == 39e9
 assert "flax" not in sys.modules
 sys.modules["flax"] = None

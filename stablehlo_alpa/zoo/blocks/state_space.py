@@ -19,6 +19,9 @@ _EXPANSION, _TAPS, _RANK_SHARE = 2, 4, 16
 def states(decay: jax.Array, driven: jax.Array) -> jax.Array:
     """``h_t = decay_t h_{t-1} + driven_t`` with ``h_{-1} = 0``.
 
+    An associative scan: stretches of 1, 2, 4, ... positions are joined with those before them
+    (Hillis and Steele, "Data Parallel Algorithms", 1986), all positions at once.
+
     Args:
         decay: f32[batch, length, channels, state].
         driven: likewise.
@@ -26,14 +29,42 @@ def states(decay: jax.Array, driven: jax.Array) -> jax.Array:
     Returns:
         f32[batch, length, channels, state], h.
     """
+    length, stretch = decay.shape[1], 1
+    while stretch < length:
+        # Before the first position is a stretch that changes nothing.
+        driven = driven + decay * _behind(driven, stretch, 0.0)
+        decay = decay * _behind(decay, stretch, 1.0)
+        stretch *= 2
+    return driven
 
-    def behind(first: Any, second: Any) -> Any:
-        """Two stretches as one, the second behind the first."""
-        (a, x), (b, y) = first, second
-        return a * b, b * x + y
 
-    found: jax.Array = jax.lax.associative_scan(behind, (decay, driven), axis=1)[1]
-    return found
+def _behind(x: jax.Array, positions: int, filling: float) -> jax.Array:
+    """What is so many positions behind each."""
+    widths = [(0, 0)] * x.ndim
+    widths[1] = (positions, 0)
+    return jnp.pad(x[:, : x.shape[1] - positions], widths, constant_values=filling)
+
+
+class CausalConvolution(nn.Module):
+    """Every channel by itself, over this position and those before it.
+
+    Written as a sum of shifted products: a few taps need no convolution.
+
+    Attributes:
+        dtype: of what is computed.
+    """
+
+    dtype: Any
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Maps [batch, length, channels] to the same."""
+        shape = (_TAPS, x.shape[-1])
+        taps = self.param("taps", nn.initializers.lecun_normal(), shape).astype(self.dtype)
+        bias = self.param("bias", nn.initializers.zeros, shape[1:]).astype(self.dtype)
+        padded = jnp.pad(x, ((0, 0), (_TAPS - 1, 0), (0, 0)))
+        length = x.shape[1]
+        return sum((padded[:, t : t + length] * taps[t] for t in range(_TAPS)), bias)
 
 
 class SelectiveStateSpace(nn.Module):
@@ -56,15 +87,7 @@ class SelectiveStateSpace(nn.Module):
         channels = _EXPANSION * hidden
         dense = partial(nn.Dense, use_bias=False, dtype=self.dtype)
         x, opened = jnp.split(dense(2 * channels, name="in")(x), 2, axis=-1)
-        x = nn.Conv(
-            channels,
-            (_TAPS,),
-            padding=((_TAPS - 1, 0),),
-            feature_group_count=channels,
-            dtype=self.dtype,
-            name="convolution",
-        )(x)
-        x = nn.silu(x)
+        x = nn.silu(CausalConvolution(self.dtype, name="convolution")(x))
         y = self._scanned(
             x.astype(jnp.float32), *self._selected(x, math.ceil(hidden / _RANK_SHARE))
         )
