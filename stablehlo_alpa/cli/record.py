@@ -19,6 +19,7 @@ def asked_record(
     """What was asked for, of any plan and of none."""
     case = subject.case
     return {
+        "schema": PLAN_SCHEMA,
         "model": {
             "name": subject.name,
             **sizes.given,
