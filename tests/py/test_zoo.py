@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,17 +59,17 @@ def assert_trains_as_jit(case: zoo.ModelCase, method: sa.Method) -> None:
     assert_close(found.params, expected.params, 1e-3, is_seen)
 
 
-def some_quick(*quick: str) -> list[Any]:
-    """All tiny models; those that are not named are slow, most of it XLA's compilation."""
-    return [pytest.param(n, marks=() if n in quick else pytest.mark.slow) for n in TINY]
+def quick_or_slow(names: Iterable[str], quick: Collection[str]) -> list[Any]:
+    """The names as parameters; those that are not among the quick ones are slow."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
 
 
-@pytest.mark.parametrize("name", some_quick("llama-3-tiny"))
+@pytest.mark.parametrize("name", quick_or_slow(TINY, ("llama-3-tiny",)))
 def test_one_mesh_equals_jit(name: str) -> None:
     assert_trains_as_jit(tiny(name), sa.ShardParallel(mesh_shape=(2, 4)))
 
 
-@pytest.mark.parametrize("name", some_quick("mamba-tiny"))
+@pytest.mark.parametrize("name", quick_or_slow(TINY, ("mamba-tiny",)))
 def test_two_stages_equal_jit(name: str) -> None:
     method = sa.PipeshardParallel(
         layers=sa.AutoLayers(num_layers=2),
@@ -78,7 +79,10 @@ def test_two_stages_equal_jit(name: str) -> None:
     assert_trains_as_jit(tiny(name), method)
 
 
-@pytest.mark.parametrize("name", [name for name in TINY if not name.startswith("unet")])
+@pytest.mark.parametrize(
+    "name",
+    quick_or_slow([n for n in TINY if n != "unet-tiny"], ("gpt-tiny", "deepseek-tiny", "t5-tiny")),
+)
 def test_scanned_and_recomputed_are_the_same_model(name: str) -> None:
     plain, scanned = tiny(name), tiny(name, scanned=True, remat=True)
     assert scanned.parameters == plain.parameters
@@ -101,26 +105,15 @@ COARSE = {
 
 @pytest.mark.parametrize(
     "name",
-    ["gpt-350m", "gpt-15b", "moe-380m", "moe-1.3b", "mixtral-8x7b", "unet-860m", "t5-770m"]
-    + [
-        pytest.param(name, marks=pytest.mark.slow)
-        for name in ("wide-resnet-250m", "llama-3-8b", "vit-g", "mamba-130m", "deepseek-v3")
-    ],
+    quick_or_slow(
+        [name for name in zoo.names() if name not in TINY],
+        ("gpt-15b", "moe-1.3b", "llama-3-70b", "mixtral-8x7b", "t5-770m", "mamba-130m"),
+    ),
 )
 def test_parameters_are_those_published(name: str) -> None:
     entry = zoo.find(name)
-    scanned = entry.family != "unet"
-    case = entry.case(batch=8, scanned=scanned)
-    assert case.parameters == pytest.approx(COARSE.get(name, entry.parameters), rel=0.02)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [n for n in zoo.names() if n not in TINY and not n.startswith("unet")]
-)
-def test_all_parameters_are_those_published(name: str) -> None:
-    entry = zoo.find(name)
-    case = entry.case(batch=8, scanned=True)
+    scanned = {} if entry.family == "unet" else {"scanned": True}
+    case = entry.case(batch=8, **scanned)
     assert case.parameters == pytest.approx(COARSE.get(name, entry.parameters), rel=0.02)
 
 
@@ -189,8 +182,12 @@ FLOPS = [
 ]
 
 
-@pytest.mark.parametrize("counted", FLOPS, ids=lambda one: one.name)
-def test_flops_are_those_that_others_count(counted: Counted) -> None:
+@pytest.mark.parametrize(
+    "name",
+    quick_or_slow([one.name for one in FLOPS], ("gpt-39b", "moe-70b", "llama-3-405b", "t5-220m")),
+)
+def test_flops_are_those_that_others_count(name: str) -> None:
+    counted = next(one for one in FLOPS if one.name == name)
     case = zoo.find(counted.name).case(batch=counted.batch, scanned=True)
     assert case.flops_per_step == pytest.approx(counted.flops, rel=0.02)
 
@@ -277,8 +274,6 @@ def test_flax_is_needed_only_when_a_model_is_made() -> None:
 import sys
 import stablehlo_alpa
 from stablehlo_alpa import zoo
-from stablehlo_alpa.zoo.blocks.gating import gate
-from stablehlo_alpa.zoo.blocks.state_space import states
 assert zoo.find("gpt-39b").parameters == 39e9
 assert "flax" not in sys.modules
 sys.modules["flax"] = None
