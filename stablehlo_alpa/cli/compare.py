@@ -29,8 +29,8 @@ from stablehlo_alpa.cli.model_options import (
 from stablehlo_alpa.cli.plan import ModelArgument
 from stablehlo_alpa.cli.record import COMPARISON_SCHEMA, asked_record, refusal_record
 from stablehlo_alpa.cli.subject import Sizes, Subject, find_subject
+from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.cluster import ClusterSpec, as_cluster
-from stablehlo_alpa.errors import ModelError
 from stablehlo_alpa.units import format_bytes, format_seconds
 
 # Characters of a reason in the table; JSON has all of it (heuristic: two lines of a screen).
@@ -92,14 +92,14 @@ def batch_sizes(text: str | None) -> list[int | None]:
     """Numbers joined by commas.
 
     Raises:
-        ModelError: they are none.
+        UsageError: they are none.
     """
     if text is None:
         return [None]
     try:
         return [int(one) for one in text.split(",")]
     except ValueError:
-        raise ModelError(f"--batch is {text!r}, must be numbers joined by commas") from None
+        raise UsageError(f"--batch is {text!r}, must be numbers joined by commas") from None
 
 
 def _row(subject: Subject, sizes: Sizes, name: str, options: MethodOptions, place: str) -> Attempt:

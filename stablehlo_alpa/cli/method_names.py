@@ -17,8 +17,8 @@ from stablehlo_alpa.api.methods import (
     Zero2Parallel,
     Zero3Parallel,
 )
+from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.cluster import ClusterSpec
-from stablehlo_alpa.errors import ModelError
 from stablehlo_alpa.layers import AutoLayers
 from stablehlo_alpa.nearest import nearest
 
@@ -63,7 +63,7 @@ class MethodOptions:
 def _megatron(options: MethodOptions, sizes: tuple[int, ...]) -> Method:
     """Tensor parallel inside of a host unless sizes say tensor, data and pipeline."""
     if sizes and len(sizes) != 3:
-        raise ModelError(
+        raise UsageError(
             f"megatron takes tensor, data and pipeline, such as megatron:8x2x8, got {sizes}"
         )
     tensor, data, pipeline = sizes or (options.cluster.devices_per_host, None, 1)
@@ -96,15 +96,15 @@ def parse_method(name: str) -> tuple[Maker, tuple[int, ...]]:
     """What makes a method, and the sizes behind its name: ``"zero3"``, ``"megatron:8x2x8"``.
 
     Raises:
-        ModelError: there is no such method, or it takes no sizes.
+        UsageError: there is no such method, or it takes no sizes.
     """
     kind, _, rest = name.lower().partition(":")
     if kind not in METHODS:
-        raise ModelError(
+        raise UsageError(
             f"no method {kind!r}{nearest(kind, METHODS)}, methods are {', '.join(METHODS)}"
         )
     if rest and kind != "megatron":
-        raise ModelError(f"method {kind} takes no sizes, got {rest!r}")
+        raise UsageError(f"method {kind} takes no sizes, got {rest!r}")
     try:
         sizes = tuple(int(size) for size in rest.split("x")) if rest else ()
     except ValueError:

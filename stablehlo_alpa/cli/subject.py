@@ -14,8 +14,8 @@ from stablehlo_alpa import zoo
 from stablehlo_alpa.api.decorator import parallelize
 from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.cli.mlir_file import read_program
+from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
-from stablehlo_alpa.errors import ModelError
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
 
@@ -115,10 +115,10 @@ class FileSubject:
         """See `Subject`.
 
         Raises:
-            ModelError: the method needs to know what the inputs are.
+            UsageError: the method needs to know what the inputs are.
         """
         if type(method) is not ShardParallel or method.num_micro_batches is not None:
-            raise ModelError(
+            raise UsageError(
                 f"{self.path} does not say which inputs are state and which a batch, that "
                 f"{method.brief()} asks for: leave --method and --micro-batches out, or plan a "
                 "model or module:function"
@@ -138,7 +138,8 @@ def find_subject(text: str, sizes: Sizes) -> Subject:
     """What a name stands for: a file where it ends in ``.mlir`` or is there, a function, a model.
 
     Raises:
-        ModelError: there is no such thing, or its sizes make none.
+        UsageError: there is no such function, or options do not go with what is planned.
+        ModelError: there is no such model, or its sizes make none.
         OSError: there is no such file.
     """
     path = Path(text)
@@ -151,7 +152,7 @@ def find_subject(text: str, sizes: Sizes) -> Subject:
         return _function(text, sizes)
     entry = zoo.find(text)
     if sizes.batch is None:
-        raise ModelError(f"{entry.name} needs --batch, the examples of a step")
+        raise UsageError(f"{entry.name} needs --batch, the examples of a step")
     # What has a memory worth planning for does not fit without.
     options = {"remat": True, **sizes.given}
     return StepSubject.of(entry.case(**options))
@@ -160,7 +161,7 @@ def find_subject(text: str, sizes: Sizes) -> Subject:
 def _refuse(given: dict[str, Any], reason: str) -> None:
     if given:
         options = ", ".join(f"--{name}" for name in given)
-        raise ModelError(f"{reason}: leave {options} out")
+        raise UsageError(f"{reason}: leave {options} out")
 
 
 def _function(text: str, sizes: Sizes) -> Subject:
@@ -172,7 +173,7 @@ def _function(text: str, sizes: Sizes) -> Subject:
     try:
         function = getattr(importlib.import_module(name), attribute)
     except (ImportError, AttributeError) as error:
-        raise ModelError(f"no function {text}: {error}") from error
+        raise UsageError(f"no function {text}: {error}") from error
     known = inspect.signature(function).parameters
     unknown = {key: value for key, value in sizes.given.items() if key not in known}
     _refuse(unknown, f"{text} has no such parameter")
@@ -181,7 +182,7 @@ def _function(text: str, sizes: Sizes) -> Subject:
         return StepSubject.of(made)
     if isinstance(made, tuple) and len(made) == 2 and callable(made[0]):
         return StepSubject(text, made[0], tuple(made[1]))
-    raise ModelError(
+    raise UsageError(
         f"{text} returned {type(made).__name__}, must return a zoo.ModelCase, or a step and the "
         "tuple of its arguments (arrays or jax.ShapeDtypeStruct)"
     )
