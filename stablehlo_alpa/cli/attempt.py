@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from stablehlo_alpa.api.methods import Method
+from stablehlo_alpa.api.methods import Method, PipeshardParallel
 from stablehlo_alpa.cli.method_names import MethodOptions, default_method, parse_method
 from stablehlo_alpa.cli.record import asked_record, plan_record, refusal_record
 from stablehlo_alpa.cli.subject import FileSubject, Sizes, Subject
+from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.errors import InfeasibleError, StablehloAlpaError
 from stablehlo_alpa.planning import Plan
@@ -42,14 +43,19 @@ def method_for(subject: Subject, name: str | None, options: MethodOptions) -> Me
     """The method of a name; by default what suits subject and cluster.
 
     Raises:
-        ModelError: there is no such method.
+        UsageError: there is no such method, or it has no schedule.
         ValueError: the options do not go together.
     """
     if name is None:
         is_file = isinstance(subject, FileSubject)
         name = "shard" if is_file or options.mesh_shape else default_method(options.cluster)
     make, sizes = parse_method(name)
-    return make(options, sizes)
+    method = make(options, sizes)
+    if options.schedule is not None and not isinstance(method, PipeshardParallel):
+        raise UsageError(
+            f"--schedule {options.schedule} is of pipeshard, the method is {name}: leave it out"
+        )
+    return method
 
 
 def attempt(

@@ -38,6 +38,7 @@ class MethodOptions:
         num_micro_batches: of a step; None searches.
         independent: micro-batches have statistics of their own.
         layers: that a pipeline is cut into.
+        schedule: of a pipeline; None searches.
     """
 
     cluster: ClusterSpec
@@ -46,6 +47,7 @@ class MethodOptions:
     num_micro_batches: int | None = None
     independent: bool = False
     layers: int = DEFAULT_LAYERS
+    schedule: str | None = None
 
     @property
     def shared(self) -> Mapping[str, Any]:
@@ -74,7 +76,8 @@ def _megatron(options: MethodOptions, sizes: tuple[int, ...]) -> Method:
 
 
 def _pipeline(options: MethodOptions, _: tuple[int, ...]) -> Method:
-    return PipeshardParallel(layers=AutoLayers(num_layers=options.layers), **options.shared)
+    layers = AutoLayers(num_layers=options.layers)
+    return PipeshardParallel(layers=layers, schedule=options.schedule, **options.shared)
 
 
 Maker = Callable[[MethodOptions, tuple[int, ...]], Method]

@@ -9,6 +9,8 @@ import typer
 from stablehlo_alpa.cli.method_names import DEFAULT_LAYERS
 from stablehlo_alpa.cli.subject import Subject
 
+SCHEDULES = ("1f1b", "gpipe", "zero_bubble")
+
 BatchOption = Annotated[int | None, typer.Option(help="examples of a step")]
 SequenceOption = Annotated[
     int | None, typer.Option(help="tokens of a sequence; by default the model's")
@@ -22,6 +24,10 @@ MicroBatchesOption = Annotated[
 LayersOption = Annotated[
     int | None,
     typer.Option(help=f"layers that a pipeline is cut into, {DEFAULT_LAYERS} by default"),
+]
+ScheduleOption = Annotated[
+    str | None,
+    typer.Option(help=f"of a pipeline: {', '.join(SCHEDULES)}; searched by default"),
 ]
 RematOption = Annotated[
     bool | None,

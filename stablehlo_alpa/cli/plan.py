@@ -29,6 +29,7 @@ from stablehlo_alpa.cli.model_options import (
     QuietOption,
     RematOption,
     ScannedOption,
+    ScheduleOption,
     SequenceOption,
     number_of_layers,
 )
@@ -69,6 +70,7 @@ def plan(
     method: MethodOption = None,
     micro_batches: MicroBatchesOption = None,
     layers: LayersOption = None,
+    schedule: ScheduleOption = None,
     remat: RematOption = None,
     scanned: ScannedOption = False,
     mesh: MeshOption = None,
@@ -94,6 +96,7 @@ def plan(
         micro_batches,
         independent=subject.case is not None and subject.case.has_statistics,
         layers=number_of_layers(layers, subject),
+        schedule=schedule,
     )
     chosen = method_for(subject, method, options)
     with quietly(quiet):
