@@ -16,3 +16,6 @@ fi
 "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$root/requirements/dev.txt"
 site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 printf '%s\n%s\n' "$root" "$root/runtime" >"$site/stablehlo_alpa_checkout.pth"
+# The command that an installed package has.
+printf '#!%s\nfrom stablehlo_alpa.cli import main\n\nmain()\n' "$(cd "$venv/bin" && pwd)/python" >"$venv/bin/stablehlo-alpa"
+chmod +x "$venv/bin/stablehlo-alpa"

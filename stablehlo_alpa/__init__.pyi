@@ -7,6 +7,7 @@ from alpa_runtime.ray import init as init
 from alpa_runtime.ray import shutdown as shutdown
 
 from stablehlo_alpa import data as data
+from stablehlo_alpa import zoo as zoo
 from stablehlo_alpa.api.checkpoint import save_checkpoint as save_checkpoint
 from stablehlo_alpa.api.decorator import parallelize as parallelize
 from stablehlo_alpa.api.methods import DataParallel as DataParallel
@@ -34,6 +35,7 @@ from stablehlo_alpa.errors import CompileError as CompileError
 from stablehlo_alpa.errors import CostError as CostError
 from stablehlo_alpa.errors import InfeasibleError as InfeasibleError
 from stablehlo_alpa.errors import MeshError as MeshError
+from stablehlo_alpa.errors import ModelError as ModelError
 from stablehlo_alpa.errors import ShardingError as ShardingError
 from stablehlo_alpa.errors import SolverError as SolverError
 from stablehlo_alpa.errors import StablehloAlpaError as StablehloAlpaError

@@ -19,6 +19,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "MeshError",
+    "ModelError",
     "ProgramError",
     "RuntimeMeshError",
     "ShardingError",
@@ -72,6 +73,10 @@ class InfeasibleError(StablehloAlpaError):
         self.needed_bytes = needed_bytes
         self.budget_bytes = budget_bytes
         self.largest = tuple(largest)
+
+
+class ModelError(StablehloAlpaError, ValueError):
+    """The zoo has no such model, its sizes make none, or its packages are not installed."""
 
 
 class SolverError(StablehloAlpaError):

@@ -3,7 +3,7 @@
 from stablehlo_alpa.cluster.device import DeviceSpec, Fit, Link
 from stablehlo_alpa.cluster.discovery import cluster_of
 from stablehlo_alpa.cluster.groups import Group, Ring
-from stablehlo_alpa.cluster.machines import MACHINES, as_cluster, cluster_of_devices
+from stablehlo_alpa.cluster.machines import MACHINES, as_cluster, cluster_names, cluster_of_devices
 from stablehlo_alpa.cluster.mesh import AXIS_NAMES, LogicalMesh, logical_mesh_shapes
 from stablehlo_alpa.cluster.overlap import Overlap
 from stablehlo_alpa.cluster.presets import PRESETS, preset_for
@@ -23,6 +23,7 @@ __all__ = [
     "Ring",
     "Torus",
     "as_cluster",
+    "cluster_names",
     "cluster_of",
     "cluster_of_devices",
     "logical_mesh_shapes",

@@ -9,9 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from stablehlo_alpa.cluster.device import DeviceSpec, Link
-from stablehlo_alpa.cluster.presets import PRESETS, nearest
+from stablehlo_alpa.cluster.presets import PRESETS
 from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.nearest import nearest
 
 _GBIT = 1e9 / 8
 
@@ -59,6 +60,11 @@ MACHINES: Mapping[str, Machine] = MappingProxyType(
 _TORI: Mapping[str, tuple[int, int, int]] = MappingProxyType(
     {"tpu-v4": (3, 4, 4), "tpu-v5p": (3, 4, 4), "tpu-v5e": (2, 16, 8), "tpu-v6e": (2, 16, 8)}
 )
+
+
+def cluster_names() -> tuple[str, ...]:
+    """Names that `cluster_named` knows."""
+    return (*MACHINES, *_TORI)
 
 
 def cluster_named(name: str) -> ClusterSpec:

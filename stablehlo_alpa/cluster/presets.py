@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 from stablehlo_alpa.cluster.device import DeviceSpec, Link
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.nearest import nearest
 
 GIB = 2**30
 
@@ -252,9 +252,3 @@ def preset_for(kind: str) -> DeviceSpec:
     raise MeshError(
         f"no device preset for kind {kind!r}{nearest(key, PRESETS)}, presets are {sorted(PRESETS)}"
     )
-
-
-def nearest(name: str, names: Mapping[str, object]) -> str:
-    """What a person may have meant, as the middle of a message; empty where nothing is near."""
-    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.4)
-    return f", did you mean {close[0]!r}?" if close else ""

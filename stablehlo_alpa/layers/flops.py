@@ -8,11 +8,15 @@ from typing import Any
 from jax.extend.core import jaxprs_in_params
 
 
-def equation_flops(equation: Any) -> float:
+def equation_flops(equation: Any, only_products: bool = False) -> float:
     """FLOPs of one equation of a jaxpr.
 
     A multiplication and an addition count as two; an elementwise operator counts one per element of
     its result; loops count their body as often as it runs, where that is known.
+
+    Args:
+        equation: of the jaxpr.
+        only_products: products and convolutions count, and nothing else.
     """
     name = equation.primitive.name
     if name == "dot_general":
@@ -21,16 +25,18 @@ def equation_flops(equation: Any) -> float:
         return _convolution_flops(equation)
     bodies = list(jaxprs_in_params(equation.params))
     if bodies:
-        inner = [jaxpr_flops(body) for body in bodies]
+        inner = [jaxpr_flops(body, only_products) for body in bodies]
         if name == "scan":
             return float(equation.params["length"]) * sum(inner)
         return max(inner) if name == "cond" else sum(inner)
+    if only_products:
+        return 0.0
     return float(sum(math.prod(out.aval.shape) for out in equation.outvars if _is_array(out)))
 
 
-def jaxpr_flops(jaxpr: Any) -> float:
-    """FLOPs of all equations of a jaxpr."""
-    return sum(equation_flops(equation) for equation in jaxpr.eqns)
+def jaxpr_flops(jaxpr: Any, only_products: bool = False) -> float:
+    """FLOPs of all equations of a jaxpr; see `equation_flops`."""
+    return sum(equation_flops(equation, only_products) for equation in jaxpr.eqns)
 
 
 def has_matrix_product(jaxpr: Any) -> bool:

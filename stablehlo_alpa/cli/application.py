@@ -1,0 +1,65 @@
+"""The commands together, and what becomes of errors."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from typing import Annotated
+
+import typer
+
+from stablehlo_alpa.cli.calibrate import calibrate
+from stablehlo_alpa.cli.clusters import clusters
+from stablehlo_alpa.cli.compare import compare
+from stablehlo_alpa.cli.exit_codes import ExitCode
+from stablehlo_alpa.cli.models import models
+from stablehlo_alpa.cli.plan import plan
+from stablehlo_alpa.cli.view import view
+from stablehlo_alpa.errors import (
+    CompileError,
+    InfeasibleError,
+    SolverError,
+    StablehloAlpaError,
+)
+
+app = typer.Typer(no_args_is_help=True)
+
+for _command in (plan, compare, models, clusters, view, calibrate):
+    app.command()(_command)
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        try:
+            version = importlib.metadata.version("stablehlo-alpa")
+        except importlib.metadata.PackageNotFoundError:
+            version = "a checkout that is not installed"
+        typer.echo(f"stablehlo-alpa {version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="print the version and exit"
+        ),
+    ] = False,
+) -> None:
+    """Plans training steps for clusters that need not be there."""
+
+
+def main() -> None:
+    """Runs the command line; what the user can cause is one line on stderr."""
+    try:
+        app(standalone_mode=True)
+    except (InfeasibleError, CompileError, SolverError) as error:
+        _fail(error, ExitCode.NO_PLAN)
+    except (StablehloAlpaError, ValueError, OSError) as error:
+        _fail(error, ExitCode.USAGE)
+
+
+def _fail(error: Exception, code: ExitCode) -> None:
+    typer.echo(f"error: {error}", err=True)
+    sys.exit(code)

@@ -1,0 +1,160 @@
+"""``stablehlo-alpa compare``."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from stablehlo_alpa.cli.attempt import Attempt, attempt, method_for, quietly
+from stablehlo_alpa.cli.cluster_options import BudgetOption
+from stablehlo_alpa.cli.exit_codes import ExitCode
+from stablehlo_alpa.cli.method_names import METHODS, MethodOptions, parse_method
+from stablehlo_alpa.cli.model_options import (
+    ImageOption,
+    JsonOption,
+    LayersOption,
+    MicroBatchesOption,
+    QuietOption,
+    RematOption,
+    ScannedOption,
+    SequenceOption,
+    number_of_layers,
+)
+from stablehlo_alpa.cli.plan import ModelArgument
+from stablehlo_alpa.cli.record import COMPARISON_SCHEMA, asked_record, refusal_record
+from stablehlo_alpa.cli.subject import Sizes, Subject, find_subject
+from stablehlo_alpa.cli.usage import UsageError
+from stablehlo_alpa.cluster import ClusterSpec, as_cluster
+from stablehlo_alpa.units import format_bytes, format_seconds
+
+# Characters of a reason in the table; JSON has all of it (heuristic: two lines of a screen).
+_LONGEST = 160
+
+_HEADS = ("method", "cluster", "batch", "step", "per device", "memory", "stages", "outcome")
+
+
+def compare(
+    model: ModelArgument,
+    methods: Annotated[str, typer.Option(help=f"of {', '.join(METHODS)}, joined by commas")],
+    clusters: Annotated[str, typer.Option(help="presets or TOML files, joined by commas")],
+    batch: Annotated[
+        str | None, typer.Option(help="examples of a step; several are joined by commas")
+    ] = None,
+    sequence: SequenceOption = None,
+    image: ImageOption = None,
+    micro_batches: MicroBatchesOption = None,
+    layers: LayersOption = None,
+    remat: RematOption = None,
+    scanned: ScannedOption = False,
+    memory_budget: BudgetOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Plans a model by several methods, on several clusters, with several batches."""
+    names = tuple(methods.split(","))
+    for name in names:
+        parse_method(name)
+    found = {name: as_cluster(name) for name in clusters.split(",")}
+    sizes = Sizes(None, sequence, image, remat, scanned)
+    every = [replace(sizes, batch=one) for one in batch_sizes(batch)]
+    subjects = [(find_subject(model, one), one) for one in every]
+    rows: list[Attempt] = []
+    with quietly(quiet):
+        for (place, cluster), (subject, one), name in itertools.product(
+            found.items(), subjects, names
+        ):
+            options = MethodOptions(
+                cluster,
+                memory_budget=memory_budget,
+                num_micro_batches=micro_batches,
+                independent=subject.case is not None and subject.case.has_statistics,
+                layers=number_of_layers(layers, subject),
+            )
+            made = _row(subject, one, name, options, place)
+            made.record["asked_method"] = name
+            rows.append(made)
+    if as_json:
+        records = [row.record for row in rows]
+        typer.echo(json.dumps({"schema": COMPARISON_SCHEMA, "rows": records}, indent=2))
+    else:
+        _print(model, rows)
+    if all(row.plan is None for row in rows):
+        raise typer.Exit(ExitCode.NO_PLAN)
+
+
+def batch_sizes(text: str | None) -> list[int | None]:
+    """Numbers joined by commas.
+
+    Raises:
+        UsageError: they are none.
+    """
+    if text is None:
+        return [None]
+    try:
+        return [int(one) for one in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--batch is {text!r}, must be numbers joined by commas") from None
+
+
+def _row(subject: Subject, sizes: Sizes, name: str, options: MethodOptions, place: str) -> Attempt:
+    """One plan, or why there is none; that its options do not go together included."""
+    try:
+        method = method_for(subject, name, options)
+    except ValueError as error:
+        plain = method_for(subject, "shard", MethodOptions(options.cluster))
+        asked = asked_record(subject, sizes, plain, options.cluster, place) | {"method": name}
+        return Attempt(None, error, refusal_record(asked, str(error), False, 0.0))
+    return attempt(subject, sizes, method, options.cluster, place)
+
+
+def _print(model: str, rows: list[Attempt]) -> None:
+    """A row per plan."""
+    table = Table(title=f"plans of {model}")
+    for head in _HEADS:
+        is_number = head in ("batch", "step", "per device", "memory", "stages")
+        table.add_column(head, justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*_cells(row))
+    # Where nobody watches, lines are as long as they have to be.
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    console.print(table)
+
+
+def _cells(row: Attempt) -> tuple[str, ...]:
+    record = row.record
+    first = (record["asked_method"], _place(record), str(record["model"].get("batch", "")))
+    if row.plan is None:
+        outcome = "does not fit" if row.is_too_large else "refused"
+        return (*first, "", "", "", "", f"{outcome}: {_shortened(record['reason'])}")
+    rate: Any = record["flops_per_device_s"]
+    memory = f"{format_bytes(record['peak_bytes'])} of {_memory(row.plan.cluster)}"
+    return (
+        *first,
+        format_seconds(record["step_s"]),
+        f"{rate / 1e12:.0f} TFLOP/s" if rate else "",
+        memory,
+        str(len(record["stages"])),
+        "fits",
+    )
+
+
+def _place(record: dict[str, Any]) -> str:
+    return str(record["cluster"]["name"])
+
+
+def _memory(cluster: ClusterSpec) -> str:
+    return format_bytes(cluster.device.memory_bytes)
+
+
+def _shortened(reason: str) -> str:
+    """The first line of a reason, and no more than a table takes."""
+    first = reason.splitlines()[0]
+    return first if len(first) <= _LONGEST else f"{first[: _LONGEST - 3]}..."

@@ -1,0 +1,120 @@
+"""Methods by the name that the command line has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from stablehlo_alpa.api.methods import (
+    DataParallel,
+    ExpertParallel,
+    MegatronParallel,
+    Method,
+    PipeshardParallel,
+    ShardParallel,
+    Zero2Parallel,
+    Zero3Parallel,
+)
+from stablehlo_alpa.cli.usage import UsageError
+from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.layers import AutoLayers
+from stablehlo_alpa.nearest import nearest
+
+# Layers that a pipeline is cut into unless --layers says (heuristic: the search is quadratic in
+# them, and the paper has 8 or 16).
+DEFAULT_LAYERS = 16
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """What all methods are made with.
+
+    Attributes:
+        cluster: what is planned for.
+        mesh_shape: of methods of one mesh; None leaves it to them.
+        memory_budget: per device, bytes or text; None for the device's.
+        num_micro_batches: of a step; None searches.
+        independent: micro-batches have statistics of their own.
+        layers: that a pipeline is cut into.
+        schedule: of a pipeline; None searches.
+    """
+
+    cluster: ClusterSpec
+    mesh_shape: tuple[int, ...] | None = None
+    memory_budget: str | None = None
+    num_micro_batches: int | None = None
+    independent: bool = False
+    layers: int = DEFAULT_LAYERS
+    schedule: str | None = None
+
+    @property
+    def shared(self) -> Mapping[str, Any]:
+        """Attributes of every method."""
+        count = self.num_micro_batches
+        joined = {"micro_batches": "independent"} if self.independent and (count or 1) > 1 else {}
+        return {"memory_budget": self.memory_budget, "num_micro_batches": count, **joined}
+
+    @property
+    def of_one_mesh(self) -> Mapping[str, Any]:
+        """Attributes of methods that take a mesh."""
+        return {**self.shared, "mesh_shape": self.mesh_shape}
+
+
+def _megatron(options: MethodOptions, sizes: tuple[int, ...]) -> Method:
+    """Tensor parallel inside of a host unless sizes say tensor, data and pipeline."""
+    if sizes and len(sizes) != 3:
+        raise UsageError(
+            f"megatron takes tensor, data and pipeline, such as megatron:8x2x8, got {sizes}"
+        )
+    tensor, data, pipeline = sizes or (options.cluster.devices_per_host, None, 1)
+    layers = AutoLayers(num_layers=max(options.layers, pipeline)) if pipeline > 1 else None
+    return MegatronParallel(
+        tensor=tensor, data=data, pipeline=pipeline, layers=layers, **options.shared
+    )
+
+
+def _pipeline(options: MethodOptions, _: tuple[int, ...]) -> Method:
+    layers = AutoLayers(num_layers=options.layers)
+    return PipeshardParallel(layers=layers, schedule=options.schedule, **options.shared)
+
+
+Maker = Callable[[MethodOptions, tuple[int, ...]], Method]
+
+METHODS: Mapping[str, Maker] = MappingProxyType(
+    {
+        "shard": lambda options, _: ShardParallel(**options.of_one_mesh),
+        "pipeshard": _pipeline,
+        "data": lambda options, _: DataParallel(**options.of_one_mesh),
+        "zero2": lambda options, _: Zero2Parallel(**options.of_one_mesh),
+        "zero3": lambda options, _: Zero3Parallel(**options.of_one_mesh),
+        "megatron": _megatron,
+        "expert": lambda options, _: ExpertParallel(**options.shared),
+    }
+)
+
+
+def parse_method(name: str) -> tuple[Maker, tuple[int, ...]]:
+    """What makes a method, and the sizes behind its name: ``"zero3"``, ``"megatron:8x2x8"``.
+
+    Raises:
+        UsageError: there is no such method, or it takes no sizes.
+    """
+    kind, _, rest = name.lower().partition(":")
+    if kind not in METHODS:
+        raise UsageError(
+            f"no method {kind!r}{nearest(kind, METHODS)}, methods are {', '.join(METHODS)}"
+        )
+    if rest and kind != "megatron":
+        raise UsageError(f"method {kind} takes no sizes, got {rest!r}")
+    try:
+        sizes = tuple(int(size) for size in rest.split("x")) if rest else ()
+    except ValueError:
+        sizes = (0,)
+    return METHODS[kind], sizes
+
+
+def default_method(cluster: ClusterSpec) -> str:
+    """A pipeline where the network is between devices, the search for one mesh elsewhere."""
+    return "pipeshard" if cluster.num_devices > cluster.devices_per_domain else "shard"

@@ -1,0 +1,51 @@
+"""Options that say what of a model is planned, and how it is told."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from stablehlo_alpa.cli.method_names import DEFAULT_LAYERS
+from stablehlo_alpa.cli.subject import Subject
+
+SCHEDULES = ("1f1b", "gpipe", "zero_bubble")
+
+BatchOption = Annotated[int | None, typer.Option(help="examples of a step")]
+SequenceOption = Annotated[
+    int | None, typer.Option(help="tokens of a sequence; by default the model's")
+]
+ImageOption = Annotated[
+    int | None, typer.Option(help="pixels of a side of an image; by default the model's")
+]
+MicroBatchesOption = Annotated[
+    int | None, typer.Option(help="equal parts that the batch is worked on in; searched by default")
+]
+LayersOption = Annotated[
+    int | None,
+    typer.Option(help=f"layers that a pipeline is cut into, {DEFAULT_LAYERS} by default"),
+]
+ScheduleOption = Annotated[
+    str | None,
+    typer.Option(help=f"of a pipeline: {', '.join(SCHEDULES)}; searched by default"),
+]
+RematOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--remat/--no-remat",
+        help="whether the backward pass computes the blocks of a model again; by default it does",
+    ),
+]
+ScannedOption = Annotated[
+    bool, typer.Option("--scanned", help="equal blocks of a model are one loop")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON, see docs/command_line.md")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", help="no progress, and the summary in place of the tables")
+]
+
+
+def number_of_layers(asked: int | None, subject: Subject) -> int:
+    """That a pipeline is cut into: what was asked for, or no more than the model has."""
+    depth = DEFAULT_LAYERS if subject.case is None else subject.case.depth
+    return min(DEFAULT_LAYERS, depth) if asked is None else asked

@@ -1,0 +1,114 @@
+"""``stablehlo-alpa plan``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stablehlo_alpa import zoo
+from stablehlo_alpa.cli.attempt import attempt, method_for, quietly
+from stablehlo_alpa.cli.cluster_options import (
+    BudgetOption,
+    ClusterOption,
+    DeviceOption,
+    HostsOption,
+    MeshOption,
+    find_cluster,
+    mesh_shape,
+)
+from stablehlo_alpa.cli.method_names import METHODS, MethodOptions
+from stablehlo_alpa.cli.model_options import (
+    BatchOption,
+    ImageOption,
+    JsonOption,
+    LayersOption,
+    MicroBatchesOption,
+    QuietOption,
+    RematOption,
+    ScannedOption,
+    ScheduleOption,
+    SequenceOption,
+    number_of_layers,
+)
+from stablehlo_alpa.cli.subject import Sizes, find_subject
+
+
+def _complete_model(incomplete: str) -> list[str]:
+    return [name for name in zoo.names() if name.startswith(incomplete)]
+
+
+def _complete_method(incomplete: str) -> list[str]:
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+ModelArgument = Annotated[
+    str,
+    typer.Argument(
+        help="a model (see models), StableHLO text (FILE.mlir), or module:function",
+        autocompletion=_complete_model,
+    ),
+]
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        help=f"{', '.join(METHODS)} or megatron:TENSORxDATAxPIPELINE; by default pipeshard on "
+        "several hosts, shard on one",
+        autocompletion=_complete_method,
+    ),
+]
+
+
+def plan(
+    model: ModelArgument,
+    cluster: ClusterOption = None,
+    batch: BatchOption = None,
+    sequence: SequenceOption = None,
+    image: ImageOption = None,
+    method: MethodOption = None,
+    micro_batches: MicroBatchesOption = None,
+    layers: LayersOption = None,
+    schedule: ScheduleOption = None,
+    remat: RematOption = None,
+    scanned: ScannedOption = False,
+    mesh: MeshOption = None,
+    device: DeviceOption = "h100-80gb",
+    hosts: HostsOption = 1,
+    memory_budget: BudgetOption = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="file that alpa_runtime.load reads")
+    ] = None,
+    explain: Annotated[str | None, typer.Option(help="name of an operator to explain")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Plans a model, a module or a function for a cluster, and prints the plan."""
+    found = find_cluster(cluster, mesh, device, hosts)
+    shape = mesh_shape(mesh, found)
+    sizes = Sizes(batch, sequence, image, remat, scanned)
+    subject = find_subject(model, sizes)
+    options = MethodOptions(
+        found,
+        shape,
+        memory_budget,
+        micro_batches,
+        independent=subject.case is not None and subject.case.has_statistics,
+        layers=number_of_layers(layers, subject),
+        schedule=schedule,
+    )
+    chosen = method_for(subject, method, options)
+    with quietly(quiet):
+        made = attempt(subject, sizes, chosen, found, cluster)
+    if as_json:
+        typer.echo(json.dumps(made.record, indent=2))
+    if made.error is not None:
+        raise made.error
+    assert made.plan is not None
+    if output is not None:
+        made.plan.save(output)
+    if explain is not None:
+        typer.echo(str(made.plan.explain(explain)))
+    elif not as_json:
+        typer.echo(made.plan.summary() if quiet else str(made.plan))

@@ -1,0 +1,188 @@
+"""What is planned: a model of the zoo, a module from a file, or a function's step."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from stablehlo_alpa import zoo
+from stablehlo_alpa.api.decorator import parallelize
+from stablehlo_alpa.api.methods import Method, ShardParallel
+from stablehlo_alpa.cli.mlir_file import read_program
+from stablehlo_alpa.cli.usage import UsageError
+from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
+from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a step that options say; None where they do not.
+
+    Attributes:
+        batch: examples.
+        sequence: tokens of each.
+        image: pixels of a side of each.
+        remat: whether blocks are computed again in the backward pass.
+        scanned: whether equal blocks are one scan.
+    """
+
+    batch: int | None = None
+    sequence: int | None = None
+    image: int | None = None
+    remat: bool | None = None
+    scanned: bool = False
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that are not at their defaults, by name."""
+        named = {"batch": self.batch, "sequence": self.sequence, "image": self.image}
+        named |= {"remat": self.remat, "scanned": self.scanned or None}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+class Subject(Protocol):
+    """What can be planned."""
+
+    @property
+    def name(self) -> str:
+        """Of it."""
+
+    @property
+    def case(self) -> zoo.ModelCase | None:
+        """Its step where it is a model of the zoo, or made like one."""
+
+    def plan(self, method: Method, cluster: ClusterSpec) -> Plan:
+        """Plans it."""
+
+
+@dataclass(frozen=True)
+class StepSubject:
+    """A train step in shapes.
+
+    Attributes:
+        name: of it.
+        step: the function.
+        args: its arguments, shapes.
+        donate_argnums: those that it may overwrite.
+        case: see `Subject`.
+    """
+
+    name: str
+    step: Callable[..., Any]
+    args: tuple[Any, ...]
+    donate_argnums: tuple[int, ...] = ()
+    case: zoo.ModelCase | None = None
+
+    @classmethod
+    def of(cls, case: zoo.ModelCase) -> StepSubject:
+        """The step of a model."""
+        return cls(case.name, case.step, case.args, case.donate_argnums, case)
+
+    def plan(self, method: Method, cluster: ClusterSpec) -> Plan:
+        """See `Subject`."""
+        step = parallelize(
+            self.step, method=method, cluster=cluster, donate_argnums=self.donate_argnums
+        )
+        return step.plan(*self.args)
+
+
+@dataclass(frozen=True)
+class FileSubject:
+    """A module, which does not say what of its inputs is state: only the search can split it.
+
+    Attributes:
+        path: of the file.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Of the file."""
+        return self.path.stem
+
+    @property
+    def case(self) -> None:
+        """None."""
+
+    def plan(self, method: Method, cluster: ClusterSpec) -> Plan:
+        """See `Subject`.
+
+        Raises:
+            UsageError: the method needs to know what the inputs are.
+        """
+        if type(method) is not ShardParallel or method.num_micro_batches is not None:
+            raise UsageError(
+                f"{self.path} does not say which inputs are state and which a batch, that "
+                f"{method.brief()} asks for: leave --method and --micro-batches out, or plan a "
+                "model or module:function"
+            )
+        searched = tuple(logical_mesh_shapes(cluster.num_devices, cluster.num_hosts))
+        budget = method.memory_budget
+        solve = SolveOptions(
+            memory_budget=cluster.device.memory_bytes if budget is None else float(budget)
+        )
+        shapes = searched if method.mesh_shape is None else (method.mesh_shape,)
+        return plan_program(
+            read_program(self.path), PlanOptions(cluster=cluster, mesh_shapes=shapes, solve=solve)
+        )
+
+
+def find_subject(text: str, sizes: Sizes) -> Subject:
+    """What a name stands for: a file where it ends in ``.mlir`` or is there, a function, a model.
+
+    Raises:
+        UsageError: there is no such function, or options do not go with what is planned.
+        ModelError: there is no such model, or its sizes make none.
+        OSError: there is no such file.
+    """
+    path = Path(text)
+    if path.suffix == ".mlir" or path.is_file():
+        _refuse(sizes.given, f"{text} has its sizes in it")
+        if not path.is_file():
+            raise FileNotFoundError(f"no file {text}")
+        return FileSubject(path)
+    if ":" in text:
+        return _function(text, sizes)
+    entry = zoo.find(text)
+    if sizes.batch is None:
+        raise UsageError(f"{entry.name} needs --batch, the examples of a step")
+    # What has a memory worth planning for does not fit without.
+    options = {"remat": True, **sizes.given}
+    return StepSubject.of(entry.case(**options))
+
+
+def _refuse(given: dict[str, Any], reason: str) -> None:
+    if given:
+        options = ", ".join(f"--{name}" for name in given)
+        raise UsageError(f"{reason}: leave {options} out")
+
+
+def _function(text: str, sizes: Sizes) -> Subject:
+    """What ``module:function`` returns: a `ModelCase`, or a step and its arguments' shapes."""
+    name, _, attribute = text.partition(":")
+    # As `python -m` does.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        function = getattr(importlib.import_module(name), attribute)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"no function {text}: {error}") from error
+    known = inspect.signature(function).parameters
+    unknown = {key: value for key, value in sizes.given.items() if key not in known}
+    _refuse(unknown, f"{text} has no such parameter")
+    made = function(**sizes.given)
+    if isinstance(made, zoo.ModelCase):
+        return StepSubject.of(made)
+    if isinstance(made, tuple) and len(made) == 2 and callable(made[0]):
+        return StepSubject(text, made[0], tuple(made[1]))
+    raise UsageError(
+        f"{text} returned {type(made).__name__}, must return a zoo.ModelCase, or a step and the "
+        "tuple of its arguments (arrays or jax.ShapeDtypeStruct)"
+    )

@@ -1,0 +1,1 @@
+"""What models of the zoo share."""

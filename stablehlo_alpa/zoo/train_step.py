@@ -1,0 +1,128 @@
+"""The train step around a flax module: AdamW on f32 masters."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from stablehlo_alpa.layers import value_and_grad
+from stablehlo_alpa.zoo.case import Field, ModelCase, TrainState
+from stablehlo_alpa.zoo.linen import optax
+
+# Of AdamW: the rates of the GPT-3 paper (Brown et al., NeurIPS 2020, appendix B).
+_OPTIMIZER = {"learning_rate": 1e-4, "b1": 0.9, "b2": 0.95, "weight_decay": 0.1}
+
+# What experts are called among the parameters of a mixture.
+EXPERTS = "experts"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a model is trained for.
+
+    Attributes:
+        fields: of a batch, by name.
+        inputs: the names of those that the model is called with, in order.
+        loss: ``loss(outputs, batch) -> f32[]``.
+    """
+
+    fields: Mapping[str, Field]
+    inputs: tuple[str, ...]
+    loss: Callable[[Any, Any], jax.Array]
+
+
+def train_case(
+    name: str, module: Any, task: Task, *, depth: int, expert_share: float = 1.0
+) -> ModelCase:
+    """The train step of a module.
+
+    Args:
+        name: model and size.
+        module: a flax module whose parameters are f32, whatever it computes in. There is no loss
+            scaling: what f16 would lose in training does not change shapes or prices.
+        task: what it is trained for.
+        depth: layers.
+        expert_share: the part of its experts that one token meets.
+    """
+    transform = optax.adamw(**_OPTIMIZER)
+
+    def init(key: jax.Array) -> TrainState:
+        inputs = (
+            jnp.zeros(task.fields[one].shape, task.fields[one].aval.dtype) for one in task.inputs
+        )
+        variables = dict(module.init(key, *inputs))
+        params = variables.pop("params")
+        return TrainState(params, transform.init(params), variables)
+
+    def forward(params: Any, statistics: Any, batch: Any) -> tuple[jax.Array, Any]:
+        inputs = (batch[one] for one in task.inputs)
+        variables = {"params": params, **statistics}
+        outputs, updated = module.apply(variables, *inputs, mutable=list(statistics))
+        return task.loss(outputs, batch), dict(updated)
+
+    def step(state: TrainState, batch: Any) -> tuple[TrainState, jax.Array]:
+        (loss, statistics), gradients = value_and_grad(forward, has_aux=True)(
+            state.params, state.statistics, batch
+        )
+        updates, opt_state = transform.update(gradients, state.opt_state, state.params)
+        params = optax.apply_updates(state.params, updates)
+        return TrainState(params, opt_state, statistics), loss
+
+    # What plans and programs are called.
+    step.__name__ = re.sub(r"\W", "_", name)
+    state = jax.eval_shape(init, jax.random.key(0))
+    sizes = [
+        (math.prod(leaf.shape), EXPERTS in jax.tree_util.keystr(path[-1:]))
+        for path, leaf in jax.tree_util.tree_leaves_with_path(state.params)
+    ]
+    return ModelCase(
+        name=name,
+        step=step,
+        args=(state, {key: field.aval for key, field in task.fields.items()}),
+        parameters=sum(size for size, _ in sizes),
+        active_parameters=round(sum(size * (expert_share if e else 1.0) for size, e in sizes)),
+        depth=depth,
+        forward=forward,
+        fields=task.fields,
+        init=init,
+    )
+
+
+def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
+    """f32[] mean over [...] of logits [..., classes] and int32[...]."""
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits.astype(jnp.float32), labels)
+    return jnp.mean(losses)
+
+
+def next_token_task(batch: int, sequence: int, vocabulary: int) -> Task:
+    """Logits [batch, sequence, vocabulary] of ``tokens`` against ``targets``, int32 both."""
+    tokens = Field((batch, sequence), vocabulary)
+    return Task(
+        {"tokens": tokens, "targets": tokens},
+        ("tokens",),
+        lambda logits, data: cross_entropy(logits, data["targets"]),
+    )
+
+
+def mixture_task(batch: int, sequence: int, vocabulary: int, weight: float) -> Task:
+    """The next token by a mixture, which returns its balancing loss f32[] beside the logits.
+
+    Args:
+        batch: sequences.
+        sequence: tokens of each.
+        vocabulary: numbers that a token can have.
+        weight: of the balancing loss.
+    """
+    tokens = Field((batch, sequence), vocabulary)
+
+    def loss(outputs: Any, data: Any) -> jax.Array:
+        logits, balance = outputs
+        return cross_entropy(logits, data["targets"]) + weight * balance
+
+    return Task({"tokens": tokens, "targets": tokens}, ("tokens",), loss)

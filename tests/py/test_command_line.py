@@ -1,0 +1,249 @@
+"""The command line: what it says, its JSON, its exit codes, and the examples of its page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import alpa_runtime
+import jax
+import jax.numpy as jnp
+import pytest
+from typer.testing import CliRunner, Result
+
+import stablehlo_alpa as sa
+from stablehlo_alpa import cli, zoo
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "command_line.md"
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+FUNCTIONS = """
+import jax, jax.numpy as jnp
+
+def regression(batch):
+    def train(w, x, y):
+        loss, slope = jax.value_and_grad(lambda w: jnp.mean((x @ w - y) ** 2))(w)
+        return w - 0.1 * slope, loss
+    f32 = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
+    return train, (f32(64, 32), f32(batch, 64), f32(batch, 32))
+
+def nothing():
+    return None
+"""
+
+
+def run(*arguments: str) -> Result:
+    """A command in this process; errors are raised."""
+    return CliRunner().invoke(cli.app, list(arguments), env={"COLUMNS": "200"})
+
+
+def printed(*arguments: str) -> Any:
+    """The JSON that a command prints."""
+    result = run(*arguments, "--json")
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the examples of the page are run: with a module, and a file of functions."""
+
+    def step(w: jax.Array, x: jax.Array) -> jax.Array:
+        return jnp.tanh(x @ w)
+
+    shapes = (jax.ShapeDtypeStruct((64, 64), jnp.float32),) * 2
+    (tmp_path / "step.mlir").write_text(jax.jit(step).lower(*shapes).as_text())
+    (tmp_path / "my_steps.py").write_text(FUNCTIONS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def examples() -> list[tuple[str, str]]:
+    """Commands of the page, and what they print: dots stand for anything."""
+    found = []
+    for block in CONSOLE.findall(PAGE.read_text()):
+        for part in block.split("$ stablehlo-alpa ")[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+@pytest.mark.parametrize(("command", "output"), examples(), ids=lambda text: text.split("\n")[0])
+def test_examples_of_the_page_print_what_it_says(command: str, output: str, folder: Path) -> None:
+    result = run(*shlex.split(command))
+    assert result.exit_code in (0, 1), result.output
+    lines = [".*".join(map(re.escape, line.split("..."))) for line in output.splitlines() if line]
+    pattern = r"\s*".join(lines)
+    assert re.search(pattern, result.stdout, re.DOTALL), f"{result.stdout}\n{result.exception}"
+
+
+def test_a_plan_is_written_and_read(folder: Path) -> None:
+    run("plan", "gpt-tiny", "--cluster", "cpu:1x4", "--batch", "8", "-o", "gpt.plan", "--quiet")
+    assert alpa_runtime.load(folder / "gpt.plan").num_micro_batches == 1
+
+
+PLAN_KEYS = {"schema", "model", "cluster", "method", "fits", "reason", "planning_s"}
+FOUND_KEYS = {
+    "step_s",
+    "flops_per_device_s",
+    "peak_bytes",
+    "micro_batches",
+    "schedule",
+    "gap",
+    "stages",
+    "communication",
+    "remarks",
+}
+
+
+def test_json_of_a_plan_is_the_plan() -> None:
+    record = printed("plan", "llama-3-tiny", "--cluster", "cpu:1x8", "--batch", "16")
+    assert set(record) == PLAN_KEYS | FOUND_KEYS
+    assert record["schema"] == "stablehlo-alpa/plan/1"
+    case = zoo.llama("tiny", batch=16, remat=True)
+    plan = sa.parallelize(case.step, cluster="cpu:1x8", donate_argnums=0).plan(*case.args)
+    assert record["step_s"] == plan.step_time_s
+    assert record["peak_bytes"] == plan.peak_bytes
+    assert record["model"]["parameters"] == case.parameters
+    assert record["flops_per_device_s"] == case.flops_per_step / plan.step_time_s / 8
+    assert record["stages"] == [
+        {
+            "layers": list(plan.stages[0].layers),
+            "devices": list(range(8)),
+            "mesh": dict(plan.mesh.axes),
+            "seconds": record["stages"][0]["seconds"],
+            "peak_bytes": plan.peak_bytes,
+        }
+    ]
+    assert {one["kind"] for one in record["communication"]} <= {
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "all_to_all",
+        "collective_permute",
+    }
+
+
+def test_json_of_a_pipeline_has_its_stages() -> None:
+    record = printed(
+        *("plan", "gpt-tiny", "--cluster", "cpu:2x2", "--batch", "8", "--micro-batches", "2"),
+        *("--method", "megatron:2x1x2"),
+    )
+    assert [stage["devices"] for stage in record["stages"]] == [[0, 1], [2, 3]]
+    assert [stage["mesh"] for stage in record["stages"]] == [{"data": 1, "tensor": 2}] * 2
+    assert record["micro_batches"] == 2
+    assert record["method"].startswith("MegatronParallel(")
+
+
+def test_json_says_what_does_not_fit() -> None:
+    tight = ("plan", "gpt-tiny", "--cluster", "cpu:1x2", "--batch", "8", "--memory-budget", "9KB")
+    result = run(*tight, "--json")
+    record = json.loads(result.stdout)
+    assert isinstance(result.exception, sa.InfeasibleError)
+    assert set(record) == PLAN_KEYS
+    assert record["fits"] is False
+    assert record["reason"] == str(result.exception)
+
+
+def test_json_of_a_comparison_has_a_row_each() -> None:
+    record = printed(
+        *("compare", "gpt-tiny", "--methods", "shard,expert,megatron:2x2x2"),
+        *("--clusters", "cpu:1x4", "--batch", "8,4"),
+    )
+    assert record["schema"] == "stablehlo-alpa/comparison/1"
+    rows = [(row["asked_method"], row["model"]["batch"], row["fits"]) for row in record["rows"]]
+    expected = [("shard", True), ("expert", None), ("megatron:2x2x2", None)]
+    assert rows == [(name, batch, fits) for batch in (8, 4) for name, fits in expected]
+
+
+def test_models_and_clusters_are_all_that_there_are() -> None:
+    listed = printed("models")
+    assert tuple(row["name"] for row in listed["models"]) == zoo.names()
+    found = printed("clusters")
+    for row in found["clusters"]:
+        cluster = sa.ClusterSpec.preset(row["name"])
+        assert (row["device"], row["hosts"]) == (cluster.device.name, cluster.num_hosts)
+
+
+def test_several_hosts_are_planned_as_a_pipeline_and_one_is_not() -> None:
+    shared = ("plan", "gpt-tiny", "--batch", "8", "--micro-batches", "2")
+    assert printed(*shared, "--cluster", "cpu:2x2")["method"].startswith("PipeshardParallel(")
+    assert printed(*shared, "--cluster", "cpu:1x4")["method"].startswith("ShardParallel(")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", "lama-3-8b", "--batch", "8"), "did you mean 'llama-3-8b'"),
+        (("plan", "gpt-tiny", "--batch", "8", "--cluster", "p5.48xlarg:2"), "'p5.48xlarge'"),
+        (("plan", "gpt-tiny", "--batch", "8", "--method", "zro3"), "did you mean 'zero3'"),
+        (("plan", "gpt-tiny", "--batch", "8", "--method", "zero3:2"), "takes no sizes"),
+        (("plan", "gpt-tiny", "--batch", "8", "--method", "megatron:2"), "tensor, data and pipe"),
+        (("plan", "gpt-tiny", "--batch", "8", "--schedule", "gpipe"), "is of pipeshard"),
+        (
+            ("plan", "gpt-tiny", "--batch", "8", "--method", "pipeshard", "--schedule", "fifo"),
+            "got 'fifo'",
+        ),
+        (("plan", "gpt-tiny"), "needs --batch"),
+        (("plan", "gpt-tiny", "--batch", "8", "--image", "8"), "has no image, it has batch"),
+        (("plan", "gpt-tiny", "--batch", "8", "--mesh", "2y4"), "joined by x"),
+        (("plan", "nowhere.mlir"), "no file nowhere.mlir"),
+        (("plan", "step.mlir", "--batch", "8"), "leave --batch out"),
+        (("plan", "step.mlir", "--method", "zero3"), "does not say which inputs are state"),
+        (("plan", "my_steps:regresion"), "no function my_steps:regresion"),
+        (("plan", "my_steps:regression", "--sequence", "8"), "leave --sequence out"),
+        (("plan", "my_steps:nothing"), "returned NoneType"),
+        (("compare", "gpt-tiny", "--methods", "dta", "--clusters", "cpu:1x2"), "'data'"),
+        (
+            ("compare", "gpt-tiny", "--methods", "data", "--clusters", "cpu", "--batch", "a"),
+            "--batch",
+        ),
+    ],
+)
+def test_bad_usage_names_what_would_do(arguments: tuple[str, ...], said: str, folder: Path) -> None:
+    result = run(*arguments)
+    assert isinstance(result.exception, ValueError | OSError)
+    assert said in str(result.exception)
+
+
+def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'runtime'}"}
+    command = [sys.executable, "-m", "stablehlo_alpa.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_exit_codes() -> None:
+    small = ("plan", "gpt-tiny", "--cluster", "cpu:1x2", "--batch", "8")
+    found = ended(*small, "--quiet")
+    assert (found.returncode, found.stderr) == (0, "")
+    tight = ended(*small, "--memory-budget", "9KB")
+    assert (tight.returncode, tight.stdout) == (1, "")
+    assert tight.stderr.startswith("error: ")
+    unknown = ended("plan", "gpt-38b", "--batch", "8")
+    assert unknown.returncode == 2
+    assert unknown.stderr.count("\n") == 1
+    assert ended("plan").returncode == 2
+    compared = ("compare", "gpt-tiny", "--clusters", "cpu:1x2", "--batch", "8")
+    assert ended(*compared, "--methods", "expert").returncode == 1
+
+
+def test_the_shell_completes_names() -> None:
+    result = CliRunner().invoke(
+        cli.app,
+        [],
+        env={
+            "_STABLEHLO_ALPA_COMPLETE": "complete_bash",
+            "COMP_WORDS": "stablehlo-alpa plan llama-3-4",
+            "COMP_CWORD": "2",
+        },
+        prog_name="stablehlo-alpa",
+    )
+    assert result.output.split() == ["llama-3-405b"]
