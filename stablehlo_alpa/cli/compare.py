@@ -75,6 +75,7 @@ def compare(
                 num_micro_batches=micro_batches,
                 independent=subject.case is not None and subject.case.has_statistics,
                 layers=number_of_layers(layers, subject),
+                recomputed=subject.case is not None and remat is not False,
             )
             made = _row(subject, one, name, options, place)
             made.record["asked_method"] = name

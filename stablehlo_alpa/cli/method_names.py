@@ -39,6 +39,7 @@ class MethodOptions:
         independent: micro-batches have statistics of their own.
         layers: that a pipeline is cut into.
         schedule: of a pipeline; None searches.
+        recomputed: the model computes its blocks again, so that its layers need not be.
     """
 
     cluster: ClusterSpec
@@ -48,6 +49,7 @@ class MethodOptions:
     independent: bool = False
     layers: int = DEFAULT_LAYERS
     schedule: str | None = None
+    recomputed: bool = False
 
     @property
     def shared(self) -> Mapping[str, Any]:
@@ -76,7 +78,7 @@ def _megatron(options: MethodOptions, sizes: tuple[int, ...]) -> Method:
 
 
 def _pipeline(options: MethodOptions, _: tuple[int, ...]) -> Method:
-    layers = AutoLayers(num_layers=options.layers)
+    layers = AutoLayers(num_layers=options.layers, remat=False if options.recomputed else "search")
     return PipeshardParallel(layers=layers, schedule=options.schedule, **options.shared)
 
 

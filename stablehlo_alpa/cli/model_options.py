@@ -33,7 +33,8 @@ RematOption = Annotated[
     bool | None,
     typer.Option(
         "--remat/--no-remat",
-        help="whether the backward pass computes the blocks of a model again; by default it does",
+        help="whether the backward pass computes the blocks of a model again; by default it does. "
+        "Without, a pipeline searches what of its layers is computed again",
     ),
 ]
 ScannedOption = Annotated[

@@ -96,6 +96,7 @@ def plan(
         micro_batches,
         independent=subject.case is not None and subject.case.has_statistics,
         layers=number_of_layers(layers, subject),
+        recomputed=subject.case is not None and remat is not False,
         schedule=schedule,
     )
     chosen = method_for(subject, method, options)
