@@ -11,9 +11,17 @@ namespace mlir::alpa {
 namespace {
 
 struct InlineCalls : impl::InlineCallsBase<InlineCalls> {
+  using InlineCallsBase::InlineCallsBase;
+
   void runOnOperation() override {
-    if (failed(inlineCalls(getOperation()))) {
+    FailureOr<int64_t> numVisits = inlineCalls(getOperation());
+    if (failed(numVisits)) {
       signalPassFailure();
+      return;
+    }
+    if (report) {
+      getOperation().emitRemark()
+          << "inlining read, moved or copied " << *numVisits << " operators";
     }
   }
 };

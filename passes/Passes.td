@@ -103,8 +103,9 @@ def InlineCalls : Pass<"alpa-inline-calls", "::mlir::ModuleOp"> {
     function's body; private functions that nothing needs any more go. An
     operator's location is then that of the call around its own, from which the
     name scopes of layers are read. Does what MLIR's inliner does to such calls,
-    in time that is linear in the operators that come out. Functions that
-    something other than a call refers to (a decomposition) stay.
+    in time that is linear in the operators that come out, times the depth of
+    calls. Functions that something other than a call refers to (a
+    decomposition) stay.
 
     Fails on functions that call each other in a circle.
 
@@ -129,6 +130,10 @@ def InlineCalls : Pass<"alpa-inline-calls", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"report", "report", "bool", "false",
+           "remarks how often an operator was read, moved or copied">
+  ];
 }
 
 def ImportCallbacks : Pass<"alpa-import-callbacks", "::mlir::ModuleOp"> {

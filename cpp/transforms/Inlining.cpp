@@ -31,7 +31,7 @@ class CallInlining {
 public:
   explicit CallInlining(ModuleOp module) : module(module) {}
 
-  LogicalResult run() {
+  FailureOr<int64_t> run() {
     for (auto function : module.getOps<func::FuncOp>()) {
       byName[function.getSymNameAttr()] = function;
     }
@@ -48,7 +48,7 @@ public:
         function.erase();
       }
     }
-    return success();
+    return numVisits;
   }
 
 private:
@@ -71,6 +71,8 @@ private:
   DenseMap<Operation *, CalledFunction> functions;
   /// The functions that an attribute names.
   DenseMap<Attribute, SmallVector<func::FuncOp, 1>> namedBy;
+  /// How often an operator was read, moved or copied.
+  int64_t numVisits = 0;
 };
 
 //===----------------------------------------------------------------------===//
@@ -122,6 +124,7 @@ void CallInlining::findLive() {
 void CallInlining::readBody(func::FuncOp function) {
   CalledFunction &caller = functions[function];
   function.getBody().walk([&](Operation *op) {
+    ++numVisits;
     if (auto call = dyn_cast<func::CallOp>(op)) {
       caller.calls.push_back(call);
     } else {
@@ -159,8 +162,11 @@ class CalledLocations {
 public:
   explicit CalledLocations(Location call) : call(call) {}
 
-  void relocate(Operation *root) {
+  /// Returns the number of operators, those in regions included.
+  int64_t relocate(Operation *root) {
+    int64_t numOps = 0;
     root->walk([&](Operation *op) {
+      ++numOps;
       op->setLoc(get(op->getLoc()));
       for (Region &region : op->getRegions()) {
         for (BlockArgument argument : region.getArguments()) {
@@ -168,6 +174,7 @@ public:
         }
       }
     });
+    return numOps;
   }
 
 private:
@@ -189,11 +196,13 @@ private:
 };
 
 /// before: %1 = call @f(%0)           after: %1 = <body of @f, on %0>
-void moveBody(func::CallOp call, func::FuncOp callee) {
+/// Returns the number of operators that are moved.
+int64_t moveBody(func::CallOp call, func::FuncOp callee) {
   Block &body = callee.getBody().front();
   CalledLocations locations(call.getLoc());
+  int64_t numOps = 0;
   for (Operation &op : body.without_terminator()) {
-    locations.relocate(&op);
+    numOps += locations.relocate(&op);
   }
   for (auto [argument, operand] :
        llvm::zip_equal(body.getArguments(), call.getOperands())) {
@@ -205,22 +214,26 @@ void moveBody(func::CallOp call, func::FuncOp callee) {
                                            body.getOperations(), body.begin(),
                                            end->getIterator());
   call.erase();
+  return numOps;
 }
 
-void copyBody(func::CallOp call, func::FuncOp callee) {
+/// The same, with a body that stays; returns the number of operators copied.
+int64_t copyBody(func::CallOp call, func::FuncOp callee) {
   Block &body = callee.getBody().front();
   CalledLocations locations(call.getLoc());
   IRMapping mapping;
   mapping.map(body.getArguments(), call.getOperands());
   OpBuilder builder(call);
+  int64_t numOps = 0;
   for (Operation &op : body.without_terminator()) {
-    locations.relocate(builder.clone(op, mapping));
+    numOps += locations.relocate(builder.clone(op, mapping));
   }
   for (auto [result, value] : llvm::zip_equal(
            call.getResults(), body.getTerminator()->getOperands())) {
     result.replaceAllUsesWith(mapping.lookupOrDefault(value));
   }
   call.erase();
+  return numOps;
 }
 
 /// Callees come first, so that bodies have no calls left when they are copied.
@@ -282,13 +295,13 @@ void CallInlining::inlineCallsOf(func::FuncOp function) {
     }
     CalledFunction &called = functions[callee];
     bool isLast = --called.numCalls == 0 && !called.isKept;
-    (isLast ? moveBody : copyBody)(call, callee);
+    numVisits += (isLast ? moveBody : copyBody)(call, callee);
   }
 }
 
 } // namespace
 
-LogicalResult inlineCalls(ModuleOp module) {
+FailureOr<int64_t> inlineCalls(ModuleOp module) {
   return CallInlining(module).run();
 }
 

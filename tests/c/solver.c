@@ -1,7 +1,7 @@
 /*===- solver.c - The exact solver through StablehloAlpa.h ----------------===*\
 |*                                                                            *|
-|* A grid of nodes with random costs: elimination, the bound, and the tables  *|
-|* that calls share agree with one another.                                   *|
+|* A grid of nodes with random costs: elimination, the bound, branching, and  *|
+|* the tables that calls share agree with one another.                        *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -84,6 +84,17 @@ static double least(const Grid *grid, const AlpaCosts *costs,
   return cost;
 }
 
+/** Whether a search that ends early says what is true: a plan that costs no
+ *  less than the least one, and a bound that is no higher. */
+static int is_honest(const Grid *grid, const AlpaCosts *costs,
+                     const AlpaMinimizeOptions *options, double least_cost) {
+  AlpaResult *result = alpaMinimize(costs, options, NULL);
+  double cost = cost_of(grid, data_of(result, "choice"));
+  double bound = *(const double *)data_of(result, "bound");
+  alpaResultDestroy(result);
+  return bound <= least_cost + 1e-9 && cost >= least_cost - 1e-9;
+}
+
 static int print_error(const char *title, AlpaResult *result) {
   AlpaStringRef error = alpaResultGetError(result);
   int has_failed = alpaResultHasFailed(result);
@@ -116,14 +127,25 @@ int solve_grids(Source source) {
   AlpaMinimizeOptions options = alpaMinimizeOptionsDefault(), small = options;
   // Nothing is small enough: strategies are dropped by the bound first.
   small.smallTable = small.smallWork = 1;
+  // Tables of two nodes at most: the others have to be fixed.
+  AlpaMinimizeOptions narrow = small;
+  narrow.maxTable = CHOICES * CHOICES;
+  narrow.maxBranches = 100000;
+  AlpaMinimizeOptions few = narrow;
+  few.maxBranches = 2;
   AlpaSolverCache *cache = alpaSolverCacheCreate();
   for (uint32_t seed = 0; seed < 20; ++seed) {
     AlpaCosts costs = fill(&grid, seed);
     double cost = least(&grid, &costs, &options, NULL);
     if (fabs(cost - least(&grid, &costs, &small, NULL)) > 1e-9 ||
+        fabs(cost - least(&grid, &costs, &narrow, NULL)) > 1e-9 ||
         fabs(cost - least(&grid, &costs, &options, cache)) > 1e-9 ||
         fabs(cost - least(&grid, &costs, &options, cache)) > 1e-9) {
       printf("ways to solve grid %u disagree\n", seed);
+      return 1;
+    }
+    if (!is_honest(&grid, &costs, &few, cost)) {
+      printf("what is said of grid %u after two branches is not true\n", seed);
       return 1;
     }
     AlpaResult *kept = alpaDropChoices(&costs, cost + 1e-9, 200);
