@@ -5,20 +5,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from stablehlo_alpa.api.following import Following
 from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel
-from stablehlo_alpa.api.rivals import rivals
+from stablehlo_alpa.api.rivals import Rivals
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
-from stablehlo_alpa.errors import (
-    CompileError,
-    InfeasibleError,
-    StablehloAlpaError,
-    TraceError,
-)
+from stablehlo_alpa.errors import CompileError, InfeasibleError, TraceError
 from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
 from stablehlo_alpa.frontend.signature import context
 from stablehlo_alpa.inter_op import PipelineOptions, sweep
@@ -30,7 +25,7 @@ from stablehlo_alpa.layers import (
     key_context,
     layer_context,
 )
-from stablehlo_alpa.planning import Baseline, Plan, plan_program
+from stablehlo_alpa.planning import Plan, plan_program
 from stablehlo_alpa.view import progress
 
 _log = logging.getLogger(__name__)
@@ -65,37 +60,17 @@ class Prepared:
         """
         self.args, self.kwargs = args, kwargs
         self._function, self._settings = function, settings
-        self._context = context()
 
     @functools.cached_property
     def plan(self) -> Plan:
         """The plan; touches no devices."""
-        return dataclasses.replace(self._made(), rivals=self._rivals)
+        rivals = Rivals(self._by, self._settings.method, self._function.name, context())
+        return dataclasses.replace(self._made(), rivals=rivals)
 
-    def _rivals(self, plan: Plan, methods: Sequence[Method] | None) -> tuple[Baseline, ...]:
-        """The step by other methods; see `Plan.baselines`."""
-        if context() != self._context:
-            raise TraceError(
-                f"the plan of {self._function.name} was made in another context of jax (number "
-                "types, PRNG implementation, context mesh): ask for its baselines there"
-            )
-        settings = self._settings
-        wanted = (
-            rivals(plan, settings.method)
-            if methods is None
-            else {one.brief(): one for one in methods}
-        )
-        return tuple(
-            self._rival(name, dataclasses.replace(settings, method=one))
-            for name, one in wanted.items()
-        )
-
-    def _rival(self, name: str, settings: Settings) -> Baseline:
-        try:
-            plan = Prepared(self._function, settings, self.args, self.kwargs).plan
-        except (StablehloAlpaError, ValueError) as error:
-            return Baseline(name, None, str(error), isinstance(error, InfeasibleError))
-        return Baseline(name, plan)
+    def _by(self, method: Method) -> Plan:
+        """The plan by another method."""
+        settings = dataclasses.replace(self._settings, method=method)
+        return Prepared(self._function, settings, self.args, self.kwargs).plan
 
     def _made(self) -> Plan:
         settings = self._concrete

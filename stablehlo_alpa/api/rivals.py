@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from stablehlo_alpa.api.methods import (
     DataParallel,
@@ -15,10 +17,52 @@ from stablehlo_alpa.api.methods import (
     Zero3Parallel,
 )
 from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.errors import InfeasibleError, StablehloAlpaError, TraceError
+from stablehlo_alpa.frontend.signature import context
 from stablehlo_alpa.inter_op import UniformStages
-from stablehlo_alpa.planning import Plan
+from stablehlo_alpa.planning import Baseline, Plan
 
 _RECOMPUTE = {"": "none", "attention": "selective", "layers": "full"}
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """Plans a step by other methods; see `Plan.baselines`.
+
+    Attributes:
+        make: the plan of the step by a method.
+        method: that of the plan.
+        name: of the step.
+        context: of jax, in which the step is traced.
+    """
+
+    make: Callable[[Method], Plan]
+    method: Method
+    name: str
+    context: Any
+
+    def __call__(self, plan: Plan, methods: Sequence[Method] | None) -> tuple[Baseline, ...]:
+        """One for each; by default those that are usual.
+
+        Raises:
+            TraceError: jax traces otherwise here than where the plan was made.
+        """
+        if context() != self.context:
+            raise TraceError(
+                f"the plan of {self.name} was made in another context of jax (number types, PRNG "
+                "implementation, context mesh): ask for its baselines there"
+            )
+        if methods is None:
+            wanted = rivals(plan, self.method)
+        else:
+            wanted = {one.brief(): one for one in methods}
+        return tuple(self._one(name, method) for name, method in wanted.items())
+
+    def _one(self, name: str, method: Method) -> Baseline:
+        try:
+            return Baseline(name, self.make(method))
+        except (StablehloAlpaError, ValueError) as error:
+            return Baseline(name, None, str(error), isinstance(error, InfeasibleError))
 
 
 def rivals(plan: Plan, method: Method) -> dict[str, Method]:

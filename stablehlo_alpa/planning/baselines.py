@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.units import format_bytes, format_seconds
 from stablehlo_alpa.view import Column, Sheet
 
@@ -85,3 +88,37 @@ def _cells(plan: Plan, against: Plan) -> tuple[str, ...]:
     stages = str(len(plan.stages))
     step, memory = format_seconds(plan.step_time_s), format_bytes(plan.peak_bytes)
     return step, f"{ratio:.2f}", memory, stages, "fits"
+
+
+PlansOthers: TypeAlias = "Callable[[Plan, Sequence[Any] | None], tuple[Baseline, ...]]"
+"""Plans the step of a plan by methods, or by those that are usual."""
+
+
+class Compared:
+    """What a `Plan` can be put beside."""
+
+    def baselines(self, methods: Sequence[Any] | None = None) -> Baselines:
+        """What other methods make of the step on the same devices, under the same prices.
+
+        Plans each of them, which takes as long as that takes.
+
+        Args:
+            methods: as ``parallelize`` takes them; by default what people write down: one mesh
+                without a pipeline, data parallelism, ZeRO 2 and 3, experts over an axis, Megatron's
+                three dimensions, pipelines of data-parallel stages.
+
+        Raises:
+            TraceError: the plan was made of a module, not of a function.
+        """
+        plan: Any = self
+        if plan.rivals is None:
+            raise TraceError(
+                f"the plan of {plan.program.name} is of a module, and other methods trace the "
+                "function: ask a plan that a parallelized function has made"
+            )
+        found = plan.rivals(plan, methods)
+        return Baselines(plan, tuple(sorted(found, key=_time_or_never)))
+
+
+def _time_or_never(one: Baseline) -> float:
+    return math.inf if one.plan is None else one.plan.step_time_s

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,10 @@ from jax.sharding import PartitionSpec
 
 from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.compiler import run_passes
-from stablehlo_alpa.errors import MeshError, ShardingError, TraceError
+from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import Difference, Explanation, diff, explain
-from stablehlo_alpa.planning.baselines import Baseline, Baselines
+from stablehlo_alpa.planning.baselines import Compared, PlansOthers
 from stablehlo_alpa.planning.checking import PlanCheck, check_plan
 from stablehlo_alpa.planning.plan_report import Alternative, plan_report
 from stablehlo_alpa.planning.prediction import Predicted
@@ -32,12 +30,8 @@ from stablehlo_alpa.witness import examine
 FORMS = ("shardy", "gspmd")
 
 
-def _time_or_never(one: Baseline) -> float:
-    return math.inf if one.plan is None else one.plan.step_time_s
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Plan(Shown, Predicted):
+class Plan(Shown, Predicted, Compared):
     """How a step runs. Printing it shows shardings, modules and remarks.
 
     What runs on one mesh is a pipeline of one stage.
@@ -64,7 +58,7 @@ class Plan(Shown, Predicted):
     recomputed: str = ""
     tried: tuple[Alternative, ...] = ()
     remarks: tuple[str, ...] = ()
-    rivals: Callable[[Plan, Sequence[Any] | None], tuple[Baseline, ...]] | None = None
+    rivals: PlansOthers | None = None
 
     @property
     def mesh(self) -> LogicalMesh:
@@ -202,27 +196,6 @@ class Plan(Shown, Predicted):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes what is run to one file, for ``alpa_runtime.load``."""
         alpa_runtime.save(self.runtime, path)
-
-    def baselines(self, methods: Sequence[Any] | None = None) -> Baselines:
-        """What other methods make of the step on the same devices, under the same prices.
-
-        Plans each of them, which takes as long as that takes.
-
-        Args:
-            methods: as ``parallelize`` takes them; by default what people write down: one mesh
-                without a pipeline, data parallelism, ZeRO 2 and 3, experts over an axis, Megatron's
-                three dimensions, pipelines of data-parallel stages.
-
-        Raises:
-            TraceError: the plan was made of a module, not of a function.
-        """
-        if self.rivals is None:
-            raise TraceError(
-                f"the plan of {self.program.name} is of a module, and other methods trace the "
-                "function: ask a plan that a parallelized function has made"
-            )
-        found = self.rivals(self, methods)
-        return Baselines(self, tuple(sorted(found, key=_time_or_never)))
 
     def report(self) -> Report:
         """What is shown of it."""
