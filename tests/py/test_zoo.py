@@ -59,17 +59,27 @@ def assert_trains_as_jit(case: zoo.ModelCase, method: sa.Method) -> None:
     assert_close(found.params, expected.params, 1e-3, is_seen)
 
 
-def quick_or_slow(names: Iterable[str], quick: Collection[str]) -> list[Any]:
-    """The names as parameters; those that are not among the quick ones are slow."""
-    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
+def quick_or_slow(
+    names: Iterable[str], quick: Collection[str], matrix: Collection[str] = ()
+) -> list[Any]:
+    """The names as parameters: quick, one of a matrix, or slow."""
+    marked = dict.fromkeys(names, (pytest.mark.slow,))
+    marked |= dict.fromkeys(quick, ()) | dict.fromkeys(matrix, (pytest.mark.matrix,))
+    return [pytest.param(name, marks=marks) for name, marks in marked.items()]
 
 
-@pytest.mark.parametrize("name", quick_or_slow(TINY, ("llama-3-tiny",)))
+@pytest.mark.parametrize("name", quick_or_slow(TINY, ("llama-3-tiny",), ("unet-tiny",)))
 def test_one_mesh_equals_jit(name: str) -> None:
     assert_trains_as_jit(tiny(name), sa.ShardParallel(mesh_shape=(2, 4)))
 
 
-@pytest.mark.parametrize("name", quick_or_slow(TINY, ("mamba-tiny",)))
+# Models like these are pipelines elsewhere.
+IN_MATRIX = ("deepseek", "gpt", "mixtral", "unet", "vit", "wide-resnet")
+
+
+@pytest.mark.parametrize(
+    "name", quick_or_slow(TINY, ("mamba-tiny",), [f"{name}-tiny" for name in IN_MATRIX])
+)
 def test_two_stages_equal_jit(name: str) -> None:
     method = sa.PipeshardParallel(
         layers=sa.AutoLayers(num_layers=2),
