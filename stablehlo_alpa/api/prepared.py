@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ from stablehlo_alpa.layers import (
     layer_context,
 )
 from stablehlo_alpa.planning import Plan, plan_program
+from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import progress
 
 _log = logging.getLogger(__name__)
@@ -90,15 +92,30 @@ class Prepared:
         program = self._trace()
         if (method.num_micro_batches or 1) > 1:
             return self._accumulate(program)
+        return self._whole_or_cut(program)
+
+    def _whole_or_cut(self, program: TracedProgram) -> Plan:
+        """On one mesh, in micro-batches where the whole batch does not fit and nobody said so."""
+        method = self._concrete.method
         try:
-            return plan_program(program, settings.plan_options(program))
-        except InfeasibleError as error:
+            return plan_program(program, self._concrete.plan_options(program))
+        except InfeasibleError as whole:
             if method.num_micro_batches is not None or method.backend != "alpa":
                 raise
             try:
                 return self._accumulate(program)
-            except (CompileError, InfeasibleError):
-                raise error from None
+            except CompileError:
+                raise whole from None
+            except InfeasibleError as cut:
+                if cut.needed_bytes is None:
+                    raise whole from None
+                least = format_bytes(cut.needed_bytes)
+                raise InfeasibleError(
+                    f"{whole}; cut into micro-batches the step takes {least} at least",
+                    needed_bytes=min(whole.needed_bytes or math.inf, cut.needed_bytes),
+                    budget_bytes=cut.budget_bytes,
+                    largest=cut.largest,
+                ) from None
 
     @functools.cached_property
     def _concrete(self) -> Settings:

@@ -13,7 +13,7 @@ from test_models import assert_trees_close
 
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages
-from stablehlo_alpa.errors import CompileError
+from stablehlo_alpa.errors import CompileError, InfeasibleError
 
 WIDTH, ROWS = 16, 8
 
@@ -439,3 +439,24 @@ def test_gradients_alone_of_independent_micro_batches() -> None:
 
     found = pipeline(step, micro_batches="independent")(PARAMS, BATCH)
     assert_trees_close(found, jax.jit(step)(PARAMS, BATCH), 1e-5, "gradients")
+
+
+def test_a_refusal_says_what_micro_batches_would_take() -> None:
+    def step(weights: Any, x: Any) -> Any:
+        def loss(weights: Any) -> jax.Array:
+            return jax.numpy.mean((jax.numpy.tanh(x @ weights[0]) @ weights[1]) ** 2)
+
+        return stablehlo_alpa.grad(loss)(weights)
+
+    weights = [np.ones((64, 256), "f"), np.ones((256, 64), "f")]
+    x = np.ones((512, 64), "f")
+
+    def plan(budget: float) -> Any:
+        method = stablehlo_alpa.ShardParallel(mesh_shape=(8,), memory_budget=budget)
+        return stablehlo_alpa.parallelize(step, method=method).plan(weights, x)
+
+    with pytest.raises(InfeasibleError, match="cut into micro-batches the step takes") as caught:
+        plan(30_000)
+    needed = caught.value.needed_bytes
+    assert needed is not None
+    assert plan(1.01 * needed).runtime.num_micro_batches > 1
