@@ -137,6 +137,8 @@ struct StrategyGraph {
     bool isParameter = false;
     /// Arguments: another stage sends it with every micro-batch.
     bool isTransfer = false;
+    /// Arguments: a part of a batch; those of all micro-batches are there.
+    bool isBatch = false;
     /// Per dimension its class.
     SmallVector<int64_t> classes = {};
   };

@@ -141,7 +141,7 @@ static void addBoundary(const StrategyGraph &graph,
                         const std::vector<StrategyGraph::Boundary> &values,
                         const std::string &prefix, AlpaResult &result) {
   std::vector<int32_t> nodes, aliases;
-  std::vector<int8_t> specs, parameters, transfers;
+  std::vector<int8_t> specs, parameters, transfers, batches;
   std::vector<int64_t> offsets = {0}, classes, classOffsets = {0};
   std::vector<std::string> names;
   for (const StrategyGraph::Boundary &value : values) {
@@ -149,6 +149,7 @@ static void addBoundary(const StrategyGraph &graph,
     aliases.push_back(value.alias);
     parameters.push_back(value.isParameter ? 1 : 0);
     transfers.push_back(value.isTransfer ? 1 : 0);
+    batches.push_back(value.isBatch ? 1 : 0);
     names.push_back(value.name);
     classes.insert(classes.end(), value.classes.begin(), value.classes.end());
     classOffsets.push_back(classes.size());
@@ -166,6 +167,7 @@ static void addBoundary(const StrategyGraph &graph,
   result.addArray(prefix + "_alias", aliases);
   result.addArray(prefix + "_is_parameter", parameters);
   result.addArray(prefix + "_is_transfer", transfers);
+  result.addArray(prefix + "_is_batch", batches);
   result.addList(prefix + "_name", std::move(names));
 }
 

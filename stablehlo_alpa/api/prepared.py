@@ -92,30 +92,15 @@ class Prepared:
         program = self._trace()
         if (method.num_micro_batches or 1) > 1:
             return self._accumulate(program)
-        return self._whole_or_cut(program)
-
-    def _whole_or_cut(self, program: TracedProgram) -> Plan:
-        """On one mesh, in micro-batches where the whole batch does not fit and nobody said so."""
-        method = self._concrete.method
         try:
-            return plan_program(program, self._concrete.plan_options(program))
+            return plan_program(program, settings.plan_options(program))
         except InfeasibleError as whole:
             if method.num_micro_batches is not None or method.backend != "alpa":
                 raise
             try:
                 return self._accumulate(program)
-            except CompileError:
-                raise whole from None
-            except InfeasibleError as cut:
-                if cut.needed_bytes is None:
-                    raise whole from None
-                least = format_bytes(cut.needed_bytes)
-                raise InfeasibleError(
-                    f"{whole}; cut into micro-batches the step takes {least} at least",
-                    needed_bytes=min(whole.needed_bytes or math.inf, cut.needed_bytes),
-                    budget_bytes=cut.budget_bytes,
-                    largest=cut.largest,
-                ) from None
+            except (CompileError, InfeasibleError) as cut:
+                raise _refusal(whole, cut) from None
 
     @functools.cached_property
     def _concrete(self) -> Settings:
@@ -221,3 +206,16 @@ class Prepared:
             rules=self._settings.rules,
             platform=self._settings.find_platform(),
         )
+
+
+def _refusal(whole: InfeasibleError, cut: CompileError | InfeasibleError) -> InfeasibleError:
+    """What to say of a step that fits neither as a whole nor in micro-batches."""
+    if isinstance(cut, CompileError) or cut.needed_bytes is None:
+        return whole
+    least = format_bytes(cut.needed_bytes)
+    return InfeasibleError(
+        f"{whole}; cut into micro-batches the step takes {least} at least",
+        needed_bytes=min(whole.needed_bytes or math.inf, cut.needed_bytes),
+        budget_bytes=cut.budget_bytes,
+        largest=cut.largest,
+    )

@@ -50,9 +50,9 @@ class StrategyGraph:
         num_points: program points.
         num_forward_points: of a stage, those up to the end of its forward phase; 0 elsewhere.
         allowed: bool[S], strategies that may be chosen.
-        input_node, input_specs, input_alias, input_is_parameter, input_is_transfer, input_name,
-            output_node, output_specs, remarks: what the caller needs to pin and to print; see the
-            compiler.
+        input_node, input_specs, input_alias, input_is_parameter, input_is_transfer, input_is_batch,
+            input_name, output_node, output_specs, remarks: what the caller needs to pin and to
+            print; see the compiler.
         strategy_class: int64[S, K] the class of dimensions (those that operators keep together)
             that each axis splits, or what stands for none.
         node_is_product: bool[N] whether it multiplies and sums up.
@@ -102,6 +102,7 @@ class StrategyGraph:
     input_alias: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     input_is_parameter: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
     input_is_transfer: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
+    input_is_batch: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
     input_name: tuple[str, ...] = ()
     output_node: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     output_specs: tuple[Any, ...] = ()
@@ -141,7 +142,7 @@ class StrategyGraph:
         indices = ("input_node", "input_alias", "output_node", "unary_beside", "edge_beside")
         for key in (*indices, "accumulator_node"):
             data[key] = np.array(arrays.get(key, []), np.int64).reshape(-1)
-        for key in ("input_is_parameter", "input_is_transfer"):
+        for key in ("input_is_parameter", "input_is_transfer", "input_is_batch"):
             data[key] = np.array(arrays.get(key, []), np.bool_).reshape(-1)
         for key in ("input_specs", "input_name", "output_specs", "remarks"):
             data[key] = tuple(arrays.get(key, ()))

@@ -54,14 +54,20 @@ class LayerCosts:
     ) -> LayerCosts:
         """The strategies of a layer, priced."""
         graph = enumerate_strategies(part.merged, mesh, "a layer")
-        owned = [
-            int(node)
-            for node, slot, is_owned in zip(
-                graph.input_node, part.inputs, part.is_owned, strict=True
+        owned, batches = (
+            np.array(
+                [
+                    int(node)
+                    for node, slot, is_owned in zip(
+                        graph.input_node, part.inputs, part.is_owned, strict=True
+                    )
+                    if node >= 0 and is_owned and slot.kind is kind
+                ],
+                np.int64,
             )
-            if node >= 0 and is_owned and slot.kind is SlotKind.INPUT
-        ]
-        memory = StageMemory.of(graph, np.array(owned, np.int64), num_micro_batches)
+            for kind in (SlotKind.INPUT, SlotKind.BATCH)
+        )
+        memory = StageMemory.of(graph, owned, batches, num_micro_batches)
         sides = (
             (graph.input_node, graph.input_specs),
             (graph.output_node, graph.output_specs),

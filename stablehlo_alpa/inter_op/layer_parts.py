@@ -21,6 +21,9 @@ from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_planner import prepare_stage
 from stablehlo_alpa.planning.stage import Slot, SlotKind
 
+# What is there for the whole step.
+_STAYING = (SlotKind.INPUT, SlotKind.BATCH)
+
 _TENSOR = re.compile(r"tensor<((?:\d+x)+\w+)>")
 # What differs between equal layers: where they come from, not what they are.
 _POSITIONS = re.compile(r'(alpa\.(?:input|output|transfer|layer) = |sym_name = "stage_)\d+')
@@ -151,7 +154,7 @@ def _owned(parts: Sequence[LayerPart]) -> tuple[LayerPart, ...]:
     seen: set[Slot] = set()
     found = []
     for part in parts:
-        is_owned = tuple(slot.kind is SlotKind.INPUT and slot not in seen for slot in part.inputs)
+        is_owned = tuple(slot.kind in _STAYING and slot not in seen for slot in part.inputs)
         seen.update(part.inputs)
         found.append(replace(part, is_owned=is_owned))
     return tuple(found)

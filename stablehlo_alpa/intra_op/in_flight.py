@@ -18,7 +18,8 @@ class StageMemory:
     layer works.
 
     Attributes:
-        rest: float64[S] arguments of the step, and the sums over micro-batches.
+        rest: float64[S] arguments of the step, those of a batch with all micro-batches, and the
+            sums over them.
         activation: float64[S] what the forward phase leaves to the backward phase.
         transient: float64[S] all else at one program point, that where no choice avoids the most.
     """
@@ -28,12 +29,15 @@ class StageMemory:
     transient: Float
 
     @classmethod
-    def of(cls, graph: StrategyGraph, arguments: Int, num_micro_batches: int) -> StageMemory:
+    def of(
+        cls, graph: StrategyGraph, arguments: Int, batches: Int, num_micro_batches: int
+    ) -> StageMemory:
         """Those of a stage.
 
         Args:
             graph: its strategies.
             arguments: nodes of the arguments that are there all the time.
+            batches: nodes of arguments of which every micro-batch has a part, all there as well.
             num_micro_batches: of a step; sums over one are none.
         """
         rest = np.zeros(len(graph.strategy_label))
@@ -42,9 +46,11 @@ class StageMemory:
         first: dict[int, int] = {}
         for value, node in enumerate(graph.value_node.tolist()):
             first.setdefault(node, value)
-        for node in arguments.tolist():
+        held = [(node, 1) for node in arguments.tolist()]
+        held += [(node, num_micro_batches) for node in batches.tolist()]
+        for node, count in held:
             if node in first:
-                rest[graph.span(node)] += _bytes(graph, first[node])
+                rest[graph.span(node)] += count * _bytes(graph, first[node])
         is_kept = kept_values(graph)
         for value in np.flatnonzero(is_kept).tolist():
             activation[graph.span(int(graph.value_node[value]))] += _bytes(graph, value)
@@ -52,7 +58,7 @@ class StageMemory:
             for node, sizes in _accumulators(graph):
                 rest[graph.span(node)] += sizes
         is_held = is_kept.copy()
-        is_held[[first[node] for node in arguments.tolist() if node in first]] = True
+        is_held[[first[node] for node, _ in held if node in first]] = True
         return cls(rest, activation, _transient(graph, is_held))
 
 
@@ -100,6 +106,12 @@ def in_pipeline(graph: StrategyGraph, in_flight: int, num_micro_batches: int) ->
             names.append(f"{graph.value_name[value]} of {in_flight - 1} more micro-batches")
             sizes.append((in_flight - 1) * _bytes(graph, value))
     if num_micro_batches > 1:
+        # Arguments come first among the values.
+        of_batch = graph.input_is_batch[graph.input_node >= 0]
+        for value in np.flatnonzero(of_batch).tolist():
+            nodes.append(int(graph.value_node[value]))
+            names.append(f"{graph.value_name[value]} of the other micro-batches")
+            sizes.append((num_micro_batches - 1) * _bytes(graph, value))
         for node, one in _accumulators(graph):
             nodes.append(node)
             names.append(f"sum at {graph.node_name[node]}")

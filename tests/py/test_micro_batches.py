@@ -459,4 +459,4 @@ def test_a_refusal_says_what_micro_batches_would_take() -> None:
         plan(30_000)
     needed = caught.value.needed_bytes
     assert needed is not None
-    assert plan(1.01 * needed).runtime.num_micro_batches > 1
+    assert plan(1.2 * needed).runtime.num_micro_batches > 1
