@@ -47,8 +47,8 @@ FailureOr<StrategyGraph> StrategyGraphBuilder::build() {
     graph.valuePlacements[argument] = placement;
     StrategyGraph::Boundary input{name, placement};
     input.isTransfer = isTransfer(argument);
-    input.isBatch = function.getArgAttr(argument.getArgNumber(),
-                                        kBatchAttrName) != nullptr;
+    input.isBatch =
+        function.getArgAttr(argument.getArgNumber(), kBatchAttrName) != nullptr;
     input.classes = classes.get(argument);
     if (auto alias = function.getArgAttrOfType<IntegerAttr>(
             argument.getArgNumber(), kAliasAttrName)) {
