@@ -63,8 +63,9 @@ def quick_or_slow(
     names: Iterable[str], quick: Collection[str], matrix: Collection[str] = ()
 ) -> list[Any]:
     """The names as parameters: quick, one of a matrix, or slow."""
-    marked = dict.fromkeys(names, (pytest.mark.slow,))
-    marked |= dict.fromkeys(quick, ()) | dict.fromkeys(matrix, (pytest.mark.matrix,))
+    marked: dict[str, tuple[Any, ...]] = dict.fromkeys(names, (pytest.mark.slow,))
+    marked |= dict.fromkeys(quick, ())
+    marked |= dict.fromkeys(matrix, (pytest.mark.matrix,))
     return [pytest.param(name, marks=marks) for name, marks in marked.items()]
 
 
