@@ -2,4 +2,5 @@
 
 from stablehlo_alpa.cli.application import main
 
-main()
+if __name__ == "__main__":
+    main()
