@@ -69,17 +69,18 @@ def quick_or_slow(
     return [pytest.param(name, marks=marks) for name, marks in marked.items()]
 
 
-@pytest.mark.parametrize("name", quick_or_slow(TINY, ("llama-3-tiny",), ("unet-tiny",)))
+# Models like these are on one mesh, and are pipelines, elsewhere.
+ALIKE = [f"{name}-tiny" for name in ("gpt", "unet", "vit", "wide-resnet")]
+
+
+@pytest.mark.parametrize("name", quick_or_slow(TINY, ("llama-3-tiny",), ALIKE))
 def test_one_mesh_equals_jit(name: str) -> None:
     assert_trains_as_jit(tiny(name), sa.ShardParallel(mesh_shape=(2, 4)))
 
 
-# Models like these are pipelines elsewhere.
-IN_MATRIX = ("deepseek", "gpt", "mixtral", "unet", "vit", "wide-resnet")
-
-
 @pytest.mark.parametrize(
-    "name", quick_or_slow(TINY, ("mamba-tiny",), [f"{name}-tiny" for name in IN_MATRIX])
+    "name",
+    quick_or_slow(TINY, ("mamba-tiny",), [*ALIKE, "deepseek-tiny", "mixtral-tiny"]),
 )
 def test_two_stages_equal_jit(name: str) -> None:
     method = sa.PipeshardParallel(
