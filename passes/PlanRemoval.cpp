@@ -55,16 +55,15 @@ void joinBarriers(Block &block) {
     for (Operation *part : parts) {
       operands.push_back(part->getOperand(0));
     }
-    OpBuilder builder(parts.back());
+    OpBuilder builder(parts.back()->getContext());
+    builder.setInsertionPointAfter(parts.back());
     auto joined = stablehlo::OptimizationBarrierOp::create(
         builder, parts.back()->getLoc(), TypeRange(ValueRange(operands)),
         operands);
     for (auto [part, result] : llvm::zip(parts, joined.getResults())) {
       part->getResult(0).replaceAllUsesWith(result);
     }
-    if (parts.size() > 1) {
-      moveUsersBehind(parts.front(), joined);
-    }
+    moveUsersBehind(parts.front(), joined);
     for (Operation *part : parts) {
       part->erase();
     }

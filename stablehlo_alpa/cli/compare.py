@@ -24,7 +24,7 @@ from stablehlo_alpa.cli.model_options import (
     RematOption,
     ScannedOption,
     SequenceOption,
-    number_of_layers,
+    method_options,
 )
 from stablehlo_alpa.cli.plan import ModelArgument
 from stablehlo_alpa.cli.record import COMPARISON_SCHEMA, asked_record, refusal_record
@@ -69,14 +69,8 @@ def compare(
         for (place, cluster), (subject, one), name in itertools.product(
             found.items(), subjects, names
         ):
-            options = MethodOptions(
-                cluster,
-                memory_budget=memory_budget,
-                num_micro_batches=micro_batches,
-                independent=subject.case is not None and subject.case.has_statistics,
-                layers=number_of_layers(layers, subject),
-                recomputed=subject.case is not None and remat is not False,
-            )
+            given = MethodOptions(cluster, None, memory_budget, micro_batches)
+            options = method_options(subject, layers, remat, given)
             made = _row(subject, one, name, options, place)
             made.record["asked_method"] = name
             rows.append(made)

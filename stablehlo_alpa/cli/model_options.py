@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from stablehlo_alpa.cli.method_names import DEFAULT_LAYERS
+from stablehlo_alpa.cli.method_names import DEFAULT_LAYERS, MethodOptions
 from stablehlo_alpa.cli.subject import Subject
 
 SCHEDULES = ("1f1b", "gpipe", "zero_bubble")
@@ -44,6 +45,26 @@ JsonOption = Annotated[bool, typer.Option("--json", help="print JSON, see docs/c
 QuietOption = Annotated[
     bool, typer.Option("--quiet", help="no progress, and the summary in place of the tables")
 ]
+
+
+def method_options(
+    subject: Subject, layers: int | None, remat: bool | None, options: MethodOptions
+) -> MethodOptions:
+    """What methods are made with, and what follows from the subject.
+
+    Args:
+        subject: what is planned.
+        layers: that a pipeline is cut into, as asked for.
+        remat: whether the model computes its blocks again, as asked for.
+        options: all else.
+    """
+    case = subject.case
+    return replace(
+        options,
+        independent=case is not None and case.has_statistics,
+        layers=number_of_layers(layers, subject),
+        recomputed=case is not None and remat is not False,
+    )
 
 
 def number_of_layers(asked: int | None, subject: Subject) -> int:

@@ -31,7 +31,7 @@ from stablehlo_alpa.cli.model_options import (
     ScannedOption,
     ScheduleOption,
     SequenceOption,
-    number_of_layers,
+    method_options,
 )
 from stablehlo_alpa.cli.subject import Sizes, find_subject
 
@@ -89,16 +89,8 @@ def plan(
     shape = mesh_shape(mesh, found)
     sizes = Sizes(batch, sequence, image, remat, scanned)
     subject = find_subject(model, sizes)
-    options = MethodOptions(
-        found,
-        shape,
-        memory_budget,
-        micro_batches,
-        independent=subject.case is not None and subject.case.has_statistics,
-        layers=number_of_layers(layers, subject),
-        recomputed=subject.case is not None and remat is not False,
-        schedule=schedule,
-    )
+    given = MethodOptions(found, shape, memory_budget, micro_batches, schedule=schedule)
+    options = method_options(subject, layers, remat, given)
     chosen = method_for(subject, method, options)
     with quietly(quiet):
         made = attempt(subject, sizes, chosen, found, cluster)

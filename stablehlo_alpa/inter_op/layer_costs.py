@@ -9,7 +9,7 @@ import numpy as np
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.compiler import enumerate_strategies
 from stablehlo_alpa.cost import price
-from stablehlo_alpa.cost.strategy_graph import Float, Int
+from stablehlo_alpa.cost.strategy_graph import Float, Int, StrategyGraph
 from stablehlo_alpa.inter_op.layer_parts import LayerPart
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.in_flight import StageMemory
@@ -54,20 +54,12 @@ class LayerCosts:
     ) -> LayerCosts:
         """The strategies of a layer, priced."""
         graph = enumerate_strategies(part.merged, mesh, "a layer")
-        owned, batches = (
-            np.array(
-                [
-                    int(node)
-                    for node, slot, is_owned in zip(
-                        graph.input_node, part.inputs, part.is_owned, strict=True
-                    )
-                    if node >= 0 and is_owned and slot.kind is kind
-                ],
-                np.int64,
-            )
-            for kind in (SlotKind.INPUT, SlotKind.BATCH)
+        memory = StageMemory.of(
+            graph,
+            _owned(graph, part, SlotKind.INPUT),
+            _owned(graph, part, SlotKind.BATCH),
+            num_micro_batches,
         )
-        memory = StageMemory.of(graph, owned, batches, num_micro_batches)
         sides = (
             (graph.input_node, graph.input_specs),
             (graph.output_node, graph.output_specs),
@@ -135,3 +127,10 @@ def join(
         np.concatenate([one.activation, two.activation]),
         np.concatenate([np.zeros_like(one.transient), two.transient]),
     )
+
+
+def _owned(graph: StrategyGraph, part: LayerPart, kind: SlotKind) -> Int:
+    """int64[...] nodes of the arguments of a kind that a layer owns."""
+    arguments = zip(graph.input_node.tolist(), part.inputs, part.is_owned, strict=True)
+    nodes = [node for node, slot, is_owned in arguments if is_owned and slot.kind is kind]
+    return np.array([node for node in nodes if node >= 0], np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -119,10 +119,10 @@ def mixture_task(batch: int, sequence: int, vocabulary: int, weight: float) -> T
         vocabulary: numbers that a token can have.
         weight: of the balancing loss.
     """
-    tokens = Field((batch, sequence), vocabulary)
+    task = next_token_task(batch, sequence, vocabulary)
 
     def loss(outputs: Any, data: Any) -> jax.Array:
         logits, balance = outputs
-        return cross_entropy(logits, data["targets"]) + weight * balance
+        return task.loss(logits, data) + weight * balance
 
-    return Task({"tokens": tokens, "targets": tokens}, ("tokens",), loss)
+    return replace(task, loss=loss)
