@@ -76,7 +76,8 @@ void removePlan(Operation *op) {
         StringRef(kStrategyAttrName), StringRef(kRuleAttrName),
         StringRef(kRoleAttrName), StringRef(kFollowsAttrName),
         StringRef(kLayerAttrName), StringRef(kPhaseAttrName),
-        StringRef(kOnceAttrName), StringRef(kTripCountAttrName)}) {
+        StringRef(kOnceAttrName), StringRef(kTripCountAttrName),
+        StringRef(kPartialEdgesAttrName)}) {
     op->removeDiscardableAttr(name);
   }
 }

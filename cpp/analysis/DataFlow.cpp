@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
 
@@ -49,6 +50,28 @@ void addDependents(Block &block, llvm::DenseSet<Value> &values) {
 }
 
 bool isClonable(Operation *op) { return isMemoryEffectFree(op); }
+
+bool isZero(Value value) {
+  Operation *maker = value.getDefiningOp();
+  if (!maker) {
+    return false;
+  }
+  if (auto constant = dyn_cast<stablehlo::ConstantOp>(maker)) {
+    auto number = dyn_cast<DenseElementsAttr>(constant.getValue());
+    if (!number || !number.isSplat()) {
+      return false;
+    }
+    Type element = number.getElementType();
+    if (isa<FloatType>(element)) {
+      llvm::APFloat zero = number.getSplatValue<llvm::APFloat>();
+      return zero.isZero() && !zero.isNegative();
+    }
+    return isa<IntegerType>(element) &&
+           number.getSplatValue<llvm::APInt>().isZero();
+  }
+  return isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp>(maker) &&
+         isZero(maker->getOperand(0));
+}
 
 int64_t getPhase(Operation *op) {
   auto phase = op->getAttrOfType<IntegerAttr>(kPhaseAttrName);

@@ -25,6 +25,9 @@ void addDependents(Block &block, llvm::DenseSet<Value> &values);
 /// program's results.
 bool isClonable(Operation *op);
 
+/// True if a value is zero everywhere: it is a summand as it is.
+bool isZero(Value value);
+
 /// The phase of an operator (`alpa.phase`); -1 if it has none.
 int64_t getPhase(Operation *op);
 

@@ -36,10 +36,14 @@ ValuePlacement StrategyGraphBuilder::placeSlices(ValuePlacement whole,
 void StrategyGraphBuilder::placeEdges(DataFlowOpInterface op,
                                       const DataFlowEdges &edges) {
   std::string name = getReadableName(op);
+  auto partial = op->getAttrOfType<DenseI64ArrayAttr>(kPartialEdgesAttrName);
   SmallVector<ValuePlacement> places;
-  for (const DataFlowEdge &edge : edges) {
+  for (size_t number = 0; number < edges.size(); ++number) {
+    const DataFlowEdge &edge = edges[number];
     ValuePlacement place;
-    if (!isTinyEdge(op, edge)) {
+    if (partial && llvm::is_contained(partial.asArrayRef(), number)) {
+      place = placeSum(edge.getOuter(op), name, getKind(edge));
+    } else if (!isTinyEdge(op, edge)) {
       place = placeFreely(
           edge.getOuter(op), name, getKind(edge), [&](ShardingRowRef row) {
             return !edge.sliced ||

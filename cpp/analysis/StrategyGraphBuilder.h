@@ -53,6 +53,10 @@ private:
   ValuePlacement
   placeFreely(Value value, StringRef name, StringRef op,
               function_ref<bool(ShardingRowRef)> allowed = nullptr);
+  /// A node with every sharding of `value`'s shape, partial ones included.
+  ValuePlacement placeSum(Value value, StringRef name, StringRef op);
+  ValuePlacement placeIn(ArrayRef<ShardingRow> rows, Value value,
+                         StringRef name, StringRef op);
   /// An argument that only goes into a constraint lies as that asks for.
   ValuePlacement placeArgument(BlockArgument argument, StringRef name);
 

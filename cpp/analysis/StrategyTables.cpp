@@ -251,14 +251,38 @@ StrategyGraphBuilder::placeFreely(Value value, StringRef name, StringRef op,
   if (allowed && llvm::any_of(rows, allowed)) {
     llvm::erase_if(rows, [&](ShardingRowRef row) { return !allowed(row); });
   }
+  return placeIn(rows, value, name, op);
+}
+
+ValuePlacement StrategyGraphBuilder::placeSum(Value value, StringRef name,
+                                              StringRef op) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<ShardingRow> rows =
+      enumerateShardings(type.getShape(), meshShape);
+  // Every axis that splits nothing may be one that shares are spread over.
+  for (unsigned axis = 0; axis < numAxes; ++axis) {
+    for (size_t index = 0, count = rows.size(); index < count; ++index) {
+      if (rows[index][axis] == kReplicated) {
+        rows.push_back(rows[index]);
+        rows.back()[axis] = kPartial;
+      }
+    }
+  }
+  return placeIn(rows, value, name, op);
+}
+
+ValuePlacement StrategyGraphBuilder::placeIn(ArrayRef<ShardingRow> rows,
+                                             Value value, StringRef name,
+                                             StringRef op) {
+  auto type = cast<RankedTensorType>(value.getType());
   int node = addNode(name, op, rows.size());
   graph.nodes[node].tensorClasses.insert_range(classes.get(value));
   for (auto [index, row] : llvm::enumerate(rows)) {
     graph.nodes[node].labels[index] = toString(row, type.getRank());
     for (auto [axis, dim] : llvm::enumerate(row)) {
-      if (dim >= 0) {
+      if (dim != kReplicated) {
         graph.nodes[node].classes[index * numAxes + axis] =
-            classes.get(value, dim);
+            dim == kPartial ? kSharesHandedOn : classes.get(value, dim);
       }
     }
   }

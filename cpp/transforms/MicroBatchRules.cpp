@@ -53,28 +53,6 @@ double getProductFlops(Operation *op) {
   return flops;
 }
 
-bool isZero(Value value) {
-  Operation *maker = value.getDefiningOp();
-  if (!maker) {
-    return false;
-  }
-  if (auto constant = dyn_cast<stablehlo::ConstantOp>(maker)) {
-    auto number = dyn_cast<DenseElementsAttr>(constant.getValue());
-    if (!number || !number.isSplat()) {
-      return false;
-    }
-    Type element = number.getElementType();
-    if (isa<FloatType>(element)) {
-      llvm::APFloat zero = number.getSplatValue<llvm::APFloat>();
-      return zero.isZero() && !zero.isNegative();
-    }
-    return isa<IntegerType>(element) &&
-           number.getSplatValue<llvm::APInt>().isZero();
-  }
-  return isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp>(maker) &&
-         isZero(maker->getOperand(0));
-}
-
 bool MicroBatchStates::visitByRule(Operation *op) {
   bool seesWhole = true;
   forEachCapture(op, [&](OpOperand &operand) {

@@ -142,9 +142,6 @@ private:
   bool makesParts = false;
 };
 
-/// True if a value is zero everywhere: it is a summand as it is.
-bool isZero(Value value);
-
 /// The entry of every edge, given how the operator runs.
 SmallVector<TimeEntry> getEdgeEntries(Operation *op, const DataFlowEdges &edges,
                                       const TimeRows &rows);

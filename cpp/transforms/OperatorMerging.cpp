@@ -115,11 +115,12 @@ private:
     writeTripCount(op);
     unsigned depth = getDepth(op);
     DataFlowEdges edges(op);
+    SmallVector<int64_t> sums = findSums(op, edges);
     auto setState = [&](Value value, unsigned valueDepth) {
       std::optional<unsigned> edge = edges.find(value);
       bool isPlaced = edge && !isTinyEdge(op, edges[*edge]);
       states[value] = {isPlaced ? ValueState::Placed : ValueState::Replicated,
-                       valueDepth, false};
+                       valueDepth, edge && llvm::is_contained(sums, *edge)};
     };
     for (Region &region : op->getRegions()) {
       for (Block &block : region) {
@@ -131,10 +132,88 @@ private:
         }
       }
     }
+    llvm::erase_if(sums, [&](int64_t edge) {
+      return !states[getReturned(edges[edge])->get()].pending;
+    });
+    op->removeAttr(kPartialEdgesAttrName);
+    if (!sums.empty()) {
+      op->setAttr(kPartialEdgesAttrName,
+                  DenseI64ArrayAttr::get(op->getContext(), sums));
+    }
     for (Value result : op->getResults()) {
       setState(result, depth + 1);
     }
     return success();
+  }
+
+  /// What a loop's body returns on an edge; null if no body does, or several.
+  static OpOperand *getReturned(const DataFlowEdge &edge) {
+    OpOperand *returned = nullptr;
+    for (OpOperand *source : edge.sources) {
+      if (source->getOwner()->hasTrait<OpTrait::IsTerminator>()) {
+        if (returned) {
+          return nullptr;
+        }
+        returned = source;
+      }
+    }
+    return returned;
+  }
+
+  /// The edges that may carry a partial sum: what goes in is zero or partial
+  /// itself, and the body does nothing with it but add to it.
+  ///
+  ///   %0 = while(%sum = %zero, ...) {
+  ///     %1 = dot_general ...
+  ///     %2 = add %sum, %1
+  ///     return %2, ...
+  ///   }
+  SmallVector<int64_t> findSums(DataFlowOpInterface op,
+                                const DataFlowEdges &edges) {
+    SmallVector<int64_t> sums;
+    for (auto [number, edge] : llvm::enumerate(edges)) {
+      OpOperand *returned = getReturned(edge);
+      bool beginsPartial = llvm::all_of(edge.sources, [&](OpOperand *source) {
+        Value value = source->get();
+        return source == returned || isZero(value) ||
+               (states[value].pending && value.hasOneUse());
+      });
+      if (returned && edge.entersRegions() && !edge.sliced &&
+          !isTinyEdge(op, edge) && beginsPartial &&
+          isAddedTo(op, edge, *returned)) {
+        sums.push_back(static_cast<int64_t>(number));
+      }
+    }
+    return sums;
+  }
+
+  /// True if the one use of a region's argument begins a chain of additions
+  /// that ends at `returned`.
+  static bool isAddedTo(Operation *op, const DataFlowEdge &edge,
+                        OpOperand &returned) {
+    Value sum;
+    for (Value target : edge.targets) {
+      if (target.getDefiningOp() == op || target.use_empty()) {
+        continue;
+      }
+      if (sum || !target.hasOneUse()) {
+        return false;
+      }
+      sum = target;
+    }
+    bool isAdded = false;
+    while (sum && sum.hasOneUse()) {
+      OpOperand &use = *sum.use_begin();
+      if (&use == &returned) {
+        return isAdded;
+      }
+      Operation *user = use.getOwner();
+      bool isAddition = isa<stablehlo::AddOp>(user) &&
+                        user->getBlock() == returned.getOwner()->getBlock();
+      sum = isAddition ? user->getResult(0) : Value();
+      isAdded |= isAddition;
+    }
+    return false;
   }
 
   /// Rewriting may hide what the count follows from: it is written down.
@@ -259,7 +338,30 @@ private:
                         [&](Value operand) { return isClosed(operand); });
   }
 
+  /// XLA, too, takes a sum with zero for its other summand.
+  ///
+  /// before: %1 = add %0, %zero        after: use %0
+  ///         use %1
+  static Value findOtherSummand(Operation *op) {
+    if (!isa<stablehlo::AddOp>(op)) {
+      return Value();
+    }
+    for (unsigned index : {0, 1}) {
+      Value other = op->getOperand(1 - index);
+      if (isZero(op->getOperand(index)) &&
+          other.getType() == op->getResult(0).getType()) {
+        return other;
+      }
+    }
+    return Value();
+  }
+
   LogicalResult visitFollower(Operation *op, const ShardingRule &rule) {
+    if (Value other = findOtherSummand(op)) {
+      op->getResult(0).replaceAllUsesWith(other);
+      op->erase();
+      return success();
+    }
     if (canRematerialize(op, rule)) {
       setRole(op, kRematerializedRole);
       unsigned chain = 0;
@@ -278,6 +380,12 @@ private:
       } else if (state.kind == ValueState::Placed) {
         onlyPendingPlaced = false;
       }
+    }
+    // A loop's sum to which something whole is added is whole in every turn.
+    if (pending.size() == 1 && isa<stablehlo::AddOp>(op) &&
+        isa<BlockArgument>(op->getOperand(pending.front()))) {
+      states[op->getOperand(pending.front())].pending = false;
+      pending.clear();
     }
     if (!pending.empty()) {
       bool unshared = llvm::all_of(pending, [&](unsigned index) {

@@ -49,6 +49,8 @@ inline constexpr llvm::StringLiteral kFollowsAttrName =
     AlpaDialect::FollowsAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kTripCountAttrName =
     AlpaDialect::TripCountAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kPartialEdgesAttrName =
+    AlpaDialect::PartialEdgesAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kBarrierAttrName =
     AlpaDialect::BarrierAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kLayerAttrName =

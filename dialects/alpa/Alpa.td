@@ -31,6 +31,9 @@ def Alpa_Dialect : Dialect {
     - `alpa.role`, `alpa.follows`: what operator merging found;
     - `alpa.trip_count` on operators with regions: how often each region runs
       when they run once;
+    - `alpa.partial_edges` on operators with regions: the numbers of the
+      data-flow edges on which a sum may stay partial, a loop's sums that begin
+      with zeros;
     - `alpa.barrier` on the parts of an `optimization_barrier`: they have
       shardings of their own, and are one barrier again on the device.
 
@@ -64,6 +67,7 @@ def Alpa_Dialect : Dialect {
     "::mlir::StringAttr":$role,
     "::mlir::IntegerAttr":$follows,
     "::mlir::IntegerAttr":$trip_count,
+    "::mlir::DenseI64ArrayAttr":$partial_edges,
     "::mlir::IntegerAttr":$barrier,
     "::mlir::IntegerAttr":$layer,
     "::mlir::IntegerAttr":$phase,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -185,6 +186,26 @@ static LogicalResult verifyRole(Operation *op, NamedAttribute attr) {
   return success();
 }
 
+static LogicalResult verifyPartialEdges(Operation *op, NamedAttribute attr) {
+  auto numbers = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+  auto dataFlow = dyn_cast<DataFlowOpInterface>(op);
+  if (!numbers || !dataFlow) {
+    return op->emitOpError()
+           << "'" << kPartialEdgesAttrName
+           << "' must be an array of i64 on an operator through whose regions "
+              "data flows";
+  }
+  int64_t numEdges = DataFlowEdges(dataFlow).size();
+  for (int64_t number : numbers.asArrayRef()) {
+    if (number < 0 || number >= numEdges) {
+      return op->emitOpError()
+             << "'" << kPartialEdgesAttrName << "' names edge " << number
+             << ", there are " << numEdges;
+    }
+  }
+  return success();
+}
+
 LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attr) {
   StringRef name = attr.getName().getValue();
@@ -222,6 +243,9 @@ LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
     bool isLoop = op->getNumRegions() > 0;
     return success(succeeded(verifyInteger(emit, attr, 0)) &&
                    succeeded(verifyPlace(emit, attr, isLoop, "a loop")));
+  }
+  if (name == kPartialEdgesAttrName) {
+    return verifyPartialEdges(op, attr);
   }
   if (name == kBarrierAttrName) {
     bool isPart = op->getNumOperands() == 1 &&

@@ -422,6 +422,79 @@ def condition_gradient(a: Any, flag: Any) -> Any:
     return jax.grad(loss)(a)
 
 
+@program(real(6, 16, 8), real(8, 24))
+def sum_of_gradients(xs: Any, w: Any) -> Any:
+    total = jnp.zeros_like(w)
+    for x in xs:
+        total = total + jax.grad(lambda w, x=x: jnp.tanh(x @ w).sum())(w)
+    return w - 0.1 * total, jnp.abs(total).max()
+
+
+@program(real(6, 16, 8), real(8, 24))
+def loop_that_adds_up_gradients(xs: Any, w: Any) -> Any:
+    def body(total: Any, x: Any) -> Any:
+        return total + jax.grad(lambda w: jnp.tanh(x @ w).sum())(w), None
+
+    total, _ = lax.scan(body, jnp.zeros_like(w), xs)
+    return w - 0.1 * total, jnp.abs(total).max()
+
+
+@program(real(4, 3, 16, 8), real(8, 24))
+def nested_loops_that_add_up(xs: Any, w: Any) -> Any:
+    def inner(total: Any, x: Any) -> Any:
+        return total + x.T @ jnp.tanh(x @ w), None
+
+    def outer(total: Any, part: Any) -> Any:
+        return total + lax.scan(inner, jnp.zeros_like(w), part)[0], None
+
+    return lax.scan(outer, jnp.zeros_like(w), xs)[0]
+
+
+@program(real(6, 16, 8), real(16, 24), real(8, 24))
+def loops_whose_sums_are_not_sums(xs: Any, y: Any, w: Any) -> Any:
+    """One is read as it grows, one begins elsewhere, one takes whole values, one is doubled."""
+
+    def body(sums: Any, x: Any) -> Any:
+        read, begun, whole, doubled = sums
+        product = x.T @ y
+        return (
+            read + product * jnp.tanh(read),
+            begun + product,
+            whole + jnp.tanh(product),
+            2 * doubled + product,
+        ), read.sum()
+
+    zero = jnp.zeros_like(w)
+    return lax.scan(body, (zero, w, zero, zero), xs)
+
+
+@program(real(6, 16, 8), real(8, 8), tolerance=1e-4)
+def recurrence_gradient(xs: Any, w: Any) -> Any:
+    def loss(w: Any) -> Any:
+        def cell(h: Any, x: Any) -> Any:
+            h = jnp.tanh(x + h @ w)
+            return h, h.sum()
+
+        return lax.scan(cell, jnp.zeros((16, 8)), xs)[1].mean()
+
+    return jax.value_and_grad(loss)(w)
+
+
+@program(
+    whole(100, 6, 16, 8),
+    whole(100, 6, 16, 24),
+    real(6, 16, 8, dtype=np.float16),
+    tolerance=2e-3,
+)
+def loop_that_adds_up_integers(xs: Any, ys: Any, hs: Any) -> Any:
+    def body(i: Any, sums: Any) -> Any:
+        return sums[0] + xs[i].T @ ys[i], sums[1] + hs[i].T @ hs[i]
+
+    zeros = jnp.zeros((8, 24), np.int32), jnp.zeros((8, 8), np.float16)
+    total, halves = lax.fori_loop(0, 6, body, zeros)
+    return total, halves.astype(np.float32) * 0.001
+
+
 @program(real(8, 16), real(16, 16))
 def nested_loops(a: Any, w: Any) -> Any:
     def inner(_: Any, c: Any) -> Any:

@@ -88,6 +88,26 @@ func.func @trip_count(%a: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+func.func @partial_edges(%a: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{'alpa.partial_edges' must be an array of i64 on an operator through whose regions data flows}}
+  %0 = stablehlo.tanh %a {alpa.partial_edges = array<i64: 0>} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @partial_edge_that_is_none(%p: tensor<i1>, %a: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{'alpa.partial_edges' names edge 1, there are 1}}
+  %0 = "stablehlo.if"(%p) ({
+    stablehlo.return %a : tensor<8xf32>
+  }, {
+    stablehlo.return %a : tensor<8xf32>
+  }) {alpa.partial_edges = array<i64: 1>} : (tensor<i1>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
 func.func @barrier(%a: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error @below {{'alpa.barrier' belongs on a part of a barrier}}
   %0 = stablehlo.add %a, %a {alpa.barrier = 0 : i64} : tensor<8xf32>
