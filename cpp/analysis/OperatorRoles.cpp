@@ -2,6 +2,8 @@
 
 #include "cpp/analysis/OperatorRoles.h"
 
+#include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/LoopSums.h"
 #include "dialects/alpa/Alpa.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -38,17 +40,25 @@ static bool dropsDimensions(Operation *op) {
   return operand.getNumElements() == result.getNumElements();
 }
 
-/// The value goes into a sum over micro-batches and nowhere else, perhaps in
-/// another shape or type.
+/// Zeros around shares of a sum are shares of the sum with zeros around it: how
+/// JAX differentiates a slice.
+static bool padsWithZeros(Operation *op) {
+  auto pad = dyn_cast<stablehlo::PadOp>(op);
+  return pad && isZero(pad.getPaddingValue());
+}
+
+/// The value goes into a sum over micro-batches or over the turns of a loop and
+/// nowhere else, perhaps in another shape or type.
 static bool isAccumulated(Value value) {
   while (value.hasOneUse()) {
     Operation *user = *value.user_begin();
-    if (isa<AccumulateOp>(user)) {
+    if (isa<AccumulateOp>(user) ||
+        (!isTiny(value.getType()) && isAddedToLoopSum(value))) {
       return true;
     }
-    if (!isa<stablehlo::ReshapeOp, stablehlo::TransposeOp,
-             stablehlo::ConvertOp>(user) &&
-        !dropsDimensions(user)) {
+    if (!isa<stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::ConvertOp,
+             stablehlo::ConcatenateOp>(user) &&
+        !dropsDimensions(user) && !padsWithZeros(user)) {
       return false;
     }
     value = user->getResult(0);

@@ -4,9 +4,11 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/FactorMapping.h"
+#include "cpp/analysis/LoopSums.h"
 #include "cpp/analysis/OperatorRoles.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/MapVector.h"
 #include <cmath>
 
 namespace mlir::alpa {
@@ -115,12 +117,12 @@ private:
     writeTripCount(op);
     unsigned depth = getDepth(op);
     DataFlowEdges edges(op);
-    SmallVector<int64_t> sums = findSums(op, edges);
+    llvm::MapVector<int64_t, OpOperand *> sums = findSums(op, edges);
     auto setState = [&](Value value, unsigned valueDepth) {
       std::optional<unsigned> edge = edges.find(value);
       bool isPlaced = edge && !isTinyEdge(op, edges[*edge]);
       states[value] = {isPlaced ? ValueState::Placed : ValueState::Replicated,
-                       valueDepth, edge && llvm::is_contained(sums, *edge)};
+                       valueDepth, edge && sums.contains(*edge)};
     };
     for (Region &region : op->getRegions()) {
       for (Block &block : region) {
@@ -132,13 +134,14 @@ private:
         }
       }
     }
-    llvm::erase_if(sums, [&](int64_t edge) {
-      return !states[getReturned(edges[edge])->get()].pending;
-    });
+    // What is added may have turned out to be whole.
+    sums.remove_if(
+        [&](const auto &sum) { return !states[sum.second->get()].pending; });
     op->removeAttr(kPartialEdgesAttrName);
     if (!sums.empty()) {
+      SmallVector<int64_t> numbers(llvm::make_first_range(sums));
       op->setAttr(kPartialEdgesAttrName,
-                  DenseI64ArrayAttr::get(op->getContext(), sums));
+                  DenseI64ArrayAttr::get(op->getContext(), numbers));
     }
     for (Value result : op->getResults()) {
       setState(result, depth + 1);
@@ -146,74 +149,22 @@ private:
     return success();
   }
 
-  /// What a loop's body returns on an edge; null if no body does, or several.
-  static OpOperand *getReturned(const DataFlowEdge &edge) {
-    OpOperand *returned = nullptr;
-    for (OpOperand *source : edge.sources) {
-      if (source->getOwner()->hasTrait<OpTrait::IsTerminator>()) {
-        if (returned) {
-          return nullptr;
-        }
-        returned = source;
-      }
-    }
-    return returned;
-  }
-
-  /// The edges that may carry a partial sum: what goes in is zero or partial
-  /// itself, and the body does nothing with it but add to it.
-  ///
-  ///   %0 = while(%sum = %zero, ...) {
-  ///     %1 = dot_general ...
-  ///     %2 = add %sum, %1
-  ///     return %2, ...
-  ///   }
-  SmallVector<int64_t> findSums(DataFlowOpInterface op,
-                                const DataFlowEdges &edges) {
-    SmallVector<int64_t> sums;
+  /// The edges that may carry a partial sum, and what the body returns on them.
+  llvm::MapVector<int64_t, OpOperand *> findSums(DataFlowOpInterface op,
+                                                 const DataFlowEdges &edges) {
+    llvm::MapVector<int64_t, OpOperand *> sums;
     for (auto [number, edge] : llvm::enumerate(edges)) {
-      OpOperand *returned = getReturned(edge);
+      OpOperand *returned = getReturnedSum(op, edge);
       bool beginsPartial = llvm::all_of(edge.sources, [&](OpOperand *source) {
         Value value = source->get();
         return source == returned || isZero(value) ||
                (states[value].pending && value.hasOneUse());
       });
-      if (returned && edge.entersRegions() && !edge.sliced &&
-          !isTinyEdge(op, edge) && beginsPartial &&
-          isAddedTo(op, edge, *returned)) {
-        sums.push_back(static_cast<int64_t>(number));
+      if (returned && !isTinyEdge(op, edge) && beginsPartial) {
+        sums[static_cast<int64_t>(number)] = returned;
       }
     }
     return sums;
-  }
-
-  /// True if the one use of a region's argument begins a chain of additions
-  /// that ends at `returned`.
-  static bool isAddedTo(Operation *op, const DataFlowEdge &edge,
-                        OpOperand &returned) {
-    Value sum;
-    for (Value target : edge.targets) {
-      if (target.getDefiningOp() == op || target.use_empty()) {
-        continue;
-      }
-      if (sum || !target.hasOneUse()) {
-        return false;
-      }
-      sum = target;
-    }
-    bool isAdded = false;
-    while (sum && sum.hasOneUse()) {
-      OpOperand &use = *sum.use_begin();
-      if (&use == &returned) {
-        return isAdded;
-      }
-      Operation *user = use.getOwner();
-      bool isAddition = isa<stablehlo::AddOp>(user) &&
-                        user->getBlock() == returned.getOwner()->getBlock();
-      sum = isAddition ? user->getResult(0) : Value();
-      isAdded |= isAddition;
-    }
-    return false;
   }
 
   /// Rewriting may hide what the count follows from: it is written down.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from stablehlo_alpa.cost import HANDED_ON, UNSPLIT, StrategyGraph
 from stablehlo_alpa.planning.boundary import Boundary, Companions
 from stablehlo_alpa.planning.prescription import Confinement, Dimension
+from stablehlo_alpa.planning.work import splits_most
 
 
 def confined(
@@ -44,7 +45,7 @@ def confined(
             if limits is light and more[axis] and (mask & is_split).any():
                 mask &= is_split
         if has_flops and mask.any():
-            mask &= flops <= flops[mask].min()
+            mask &= splits_most(np.where(mask, flops, np.inf))
         if not mask.all():
             found[node] = mask
     return found

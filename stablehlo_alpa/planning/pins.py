@@ -39,6 +39,7 @@ from stablehlo_alpa.planning.prescription import (
     Whole,
     Wish,
 )
+from stablehlo_alpa.planning.work import splits_most
 
 Mask = npt.NDArray[np.bool_]
 # Names that a remark lists before it counts the others.
@@ -114,7 +115,7 @@ def split_work_masks(graph: StrategyGraph) -> dict[int, Mask]:
     for node in range(graph.num_nodes):
         flops = graph.strategy_flops[graph.span(node)]
         if flops.size and flops.max() > 0:
-            found[node] = flops <= flops.min()
+            found[node] = splits_most(flops)
     return found
 
 

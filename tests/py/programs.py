@@ -468,16 +468,18 @@ def loops_whose_sums_are_not_sums(xs: Any, y: Any, w: Any) -> Any:
     return lax.scan(body, (zero, w, zero, zero), xs)
 
 
-@program(real(6, 16, 8), real(8, 8), tolerance=1e-4)
-def recurrence_gradient(xs: Any, w: Any) -> Any:
-    def loss(w: Any) -> Any:
+@program(real(6, 16, 24), real(24, 24), real(48), tolerance=1e-4)
+def recurrence_gradient(xs: Any, w: Any, bias: Any) -> Any:
+    def loss(w: Any, bias: Any) -> Any:
+        first, second = jnp.split(bias, 2)
+
         def cell(h: Any, x: Any) -> Any:
-            h = jnp.tanh(x + h @ w)
+            h = jnp.tanh(x + h @ w + first) * jnp.exp(second)
             return h, h.sum()
 
-        return lax.scan(cell, jnp.zeros((16, 8)), xs)[1].mean()
+        return lax.scan(cell, jnp.zeros((16, 24)), xs)[1].mean()
 
-    return jax.value_and_grad(loss)(w)
+    return jax.value_and_grad(loss, argnums=(0, 1))(w, bias)
 
 
 @program(
