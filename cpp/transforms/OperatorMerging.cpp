@@ -2,10 +2,13 @@
 
 #include "cpp/transforms/OperatorMerging.h"
 
+#include "cpp/analysis/ArgumentUses.h"
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/FactorMapping.h"
 #include "cpp/analysis/LoopSums.h"
 #include "cpp/analysis/OperatorRoles.h"
+#include "cpp/analysis/SharedReads.h"
+#include "cpp/transforms/MergingRemarks.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -73,7 +76,7 @@ private:
       return splitBarrier(op);
     }
     if (auto callback = dyn_cast<CallbackOp>(op)) {
-      remark(callback);
+      remarkCallback(callback);
       return replicate(op);
     }
     if (isa<ManualOp>(op)) {
@@ -202,33 +205,6 @@ private:
     }
     op->erase();
     return success();
-  }
-
-  /// Custom calls that nothing is known of.
-  static void remarkOpaque(Operation *op, const ShardingRule &rule) {
-    auto call = dyn_cast<stablehlo::CustomCallOp>(op);
-    if (call && rule.isReplicated()) {
-      op->emitRemark() << "'" << op->getName() << "' @"
-                       << call.getCallTargetName()
-                       << " has no sharding rule and is replicated";
-    }
-  }
-
-  static void remark(CallbackOp callback) {
-    double taken = 0, given = 0;
-    unsigned numTokens = callback.getOrdered() ? 1 : 0;
-    for (Value operand : callback.getOperands().drop_front(numTokens)) {
-      taken += getTensorBytes(operand.getType());
-    }
-    for (Value result : callback.getResults().drop_front(numTokens)) {
-      given += getTensorBytes(result.getType());
-    }
-    callback.emitRemark() << "callback '" << callback.getName()
-                          << "' runs on the first device: "
-                          << static_cast<int64_t>(taken)
-                          << " bytes are gathered there, "
-                          << static_cast<int64_t>(given)
-                          << " bytes come back to all devices";
   }
 
   LogicalResult replicate(Operation *op) {
@@ -381,6 +357,11 @@ private:
 
   LogicalResult lead(Operation *op, const ShardingRule &rule) {
     resolveShared(op);
+    if (isProduct(rule)) {
+      for (OpOperand &operand : op->getOpOperands()) {
+        shareReshard(operand);
+      }
+    }
     setRole(op, kLeaderRole);
     bool isLinear =
         !getLinearSets(rule, Shares::OfDevices, [&](unsigned index) {
@@ -430,6 +411,37 @@ private:
       if (states[operand].pending && !operand.hasOneUse()) {
         resolve(operand);
       }
+    }
+  }
+
+  /// Several products that read a value share what it is resharded to.
+  ///
+  /// before: %1 = dot(%0, %a)         after: %x = alpa.resolve %0
+  ///         %2 = dot(%0, %b)                %1 = dot(%x, %a)
+  ///                                         %2 = dot(%x, %b)
+  void shareReshard(OpOperand &operand) {
+    Value value = operand.get();
+    Operation *op = operand.getOwner();
+    if (states[value].kind != ValueState::Placed || states[value].pending ||
+        value.getDefiningOp<ResolveOp>()) {
+      return;
+    }
+    SmallVector<OpOperand *> uses = findUsesByProducts(operand);
+    if (uses.empty()) {
+      return;
+    }
+    OpBuilder builder(op);
+    auto shared = ResolveOp::create(builder, op->getLoc(), value);
+    for (StringRef name : {kLayerAttrName, kPhaseAttrName, kOnceAttrName}) {
+      if (Attribute attribute = op->getAttr(name)) {
+        shared->setAttr(name, attribute);
+      }
+    }
+    setRole(shared, kLeaderRole);
+    states[shared.getResult()] =
+        getPlaced(shared.getResult(), states[value].depth + 1);
+    for (OpOperand *use : uses) {
+      use->set(shared.getResult());
     }
   }
 

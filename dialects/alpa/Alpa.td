@@ -226,12 +226,14 @@ class Alpa_Op<string opMnemonic, list<Trait> traits = []>
 def Alpa_ResolveOp : Alpa_Op<"resolve", [
     Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<Alpa_ShardingRuleOpInterface, ["localize"]>]> {
-  let summary = "A place where a partial value may be reduced";
+  let summary = "A place where a value is resharded once for several uses";
   let description = [{
     The identity. Operator merging puts it behind operators whose result can be
     a partial sum and is used by operators that need the sum itself; it has
     strategies of its own, so that the planner chooses between an all-reduce and
-    a reduce-scatter there, once for all uses.
+    a reduce-scatter there, once for all uses. It stands before products that
+    read one value, too: what query, key and value need is gathered, and
+    charged, once.
 
     Example: `%1 = alpa.resolve %0 : tensor<8x4xf32>`
   }];
