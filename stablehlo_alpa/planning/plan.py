@@ -16,7 +16,7 @@ from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.compiler import run_passes
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.intra_op import Difference, Explanation, diff, explain
+from stablehlo_alpa.intra_op import Difference, Explanation, StrategyTable, diff, explain
 from stablehlo_alpa.planning.baselines import Compared, PlansOthers
 from stablehlo_alpa.planning.checking import PlanCheck, check_plan
 from stablehlo_alpa.planning.plan_report import Alternative, plan_report
@@ -148,7 +148,7 @@ class Plan(Shown, Predicted, Compared):
         Raises:
             ShardingError: no operator, or more than one, has the name; the closest are listed.
         """
-        return explain([(stage.priced, stage.solution) for stage in self.stages], name)
+        return explain([StrategyTable.of(one.priced, one.solution) for one in self.stages], name)
 
     def diff(self, other: Plan) -> Difference:
         """Says which operators another plan of the program splits differently, at which cost."""
