@@ -121,9 +121,7 @@ def _read_plan(archive: zipfile.ZipFile, name: str) -> Plan:
         )
     plan: Plan = decode(Plan, data.get("plan"), "plan", _INSTRUCTIONS)
     programs = tuple(
-        dataclasses.replace(
-            program, text=_read(archive, f"programs/{index}.mlir", name).decode()
-        )
+        dataclasses.replace(program, text=_read(archive, f"programs/{index}.mlir", name).decode())
         for index, program in enumerate(plan.programs)
     )
     return dataclasses.replace(plan, programs=programs)

@@ -19,6 +19,7 @@ from stablehlo_alpa.cli.cluster_options import (
     find_cluster,
     mesh_shape,
 )
+from stablehlo_alpa.cli.explain import explain_subject
 from stablehlo_alpa.cli.method_names import METHODS, MethodOptions
 from stablehlo_alpa.cli.model_options import (
     BatchOption,
@@ -34,6 +35,7 @@ from stablehlo_alpa.cli.model_options import (
     method_options,
 )
 from stablehlo_alpa.cli.subject import Sizes, find_subject
+from stablehlo_alpa.planning import SavedPlan
 
 
 def _complete_model(incomplete: str) -> list[str]:
@@ -80,7 +82,9 @@ def plan(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="file that alpa_runtime.load reads")
     ] = None,
-    explain: Annotated[str | None, typer.Option(help="name of an operator to explain")] = None,
+    explain: Annotated[
+        str | None, typer.Option(help="operator, layer:N or stage:N to explain")
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -102,6 +106,6 @@ def plan(
     if output is not None:
         made.plan.save(output)
     if explain is not None:
-        typer.echo(str(made.plan.explain(explain)))
+        typer.echo(str(explain_subject(SavedPlan.of(made.plan), explain)))
     elif not as_json:
         typer.echo(made.plan.summary() if quiet else str(made.plan))

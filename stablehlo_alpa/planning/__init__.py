@@ -20,6 +20,7 @@ from stablehlo_alpa.planning.prescription import (
     Whole,
     Wish,
 )
+from stablehlo_alpa.planning.saved_plan import SavedPlan, is_explained, read_plan
 from stablehlo_alpa.planning.stage import PhaseProgram, PlannedStage
 from stablehlo_alpa.view import Collective
 
@@ -42,9 +43,12 @@ __all__ = [
     "Preferred",
     "Prescription",
     "Role",
+    "SavedPlan",
     "SplitBatch",
     "Whole",
     "Wish",
+    "is_explained",
     "masks",
     "plan_program",
+    "read_plan",
 ]

@@ -21,6 +21,7 @@ from stablehlo_alpa.planning.baselines import Compared, PlansOthers
 from stablehlo_alpa.planning.checking import PlanCheck, check_plan
 from stablehlo_alpa.planning.plan_report import Alternative, plan_report
 from stablehlo_alpa.planning.prediction import Predicted
+from stablehlo_alpa.planning.saved_plan import SavedPlan
 from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import PlannedStage
 from stablehlo_alpa.planning.stage_part import collectives_of
@@ -194,8 +195,11 @@ class Plan(Shown, Predicted, Compared):
         return [one for stage in self.stages for one in collectives_of(stage, count)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes what is run to one file, for ``alpa_runtime.load``."""
-        alpa_runtime.save(self.runtime, path)
+        """Writes the plan to one file: what is run, for ``alpa_runtime.load``, and why.
+
+        `read_plan` and the command line read what it costs and what it was chosen from.
+        """
+        SavedPlan.of(self).save(path)
 
     def report(self) -> Report:
         """What is shown of it."""

@@ -1,0 +1,76 @@
+"""``stablehlo-alpa explain``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from stablehlo_alpa.cli.model_options import JsonOption
+from stablehlo_alpa.cli.plan_file import PlanArgument, find_plan
+from stablehlo_alpa.intra_op import Explanation
+from stablehlo_alpa.planning import SavedPlan
+from stablehlo_alpa.planning.explaining import (
+    LayerExplanation,
+    StageExplanation,
+    explain_layer,
+    explain_operator,
+    explain_stage,
+)
+
+EXPLANATION_SCHEMA = "stablehlo-alpa/explanation/1"
+
+Explained: TypeAlias = Explanation | LayerExplanation | StageExplanation
+
+_NUMBERED = re.compile(r"(layer|stage)[ :]?(\d+)", re.IGNORECASE)
+_EXPLAINERS = {"layer": explain_layer, "stage": explain_stage}
+
+
+def explain(
+    plan: PlanArgument,
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="OPERATOR|LAYER|STAGE",
+            help="name of an operator or a part of it, layer:3, or stage:1",
+        ),
+    ],
+    stage: Annotated[
+        int | None, typer.Option(help="number of the stage, of an operator that several have")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="the first line alone")] = False,
+) -> None:
+    """Says why: the strategies of an operator, where a layer lies, what a stage costs."""
+    found = explain_subject(find_plan(plan), subject, stage)
+    if as_json:
+        typer.echo(json.dumps(explanation_record(found), indent=2))
+    else:
+        text = str(found)
+        typer.echo(text.splitlines()[0] if quiet else text)
+
+
+def explain_subject(plan: SavedPlan, subject: str, stage: int | None = None) -> Explained:
+    """What a plan says of an operator, a layer or a stage.
+
+    Args:
+        plan: the plan.
+        subject: a name or a part of it, ``"layer:3"``, ``"stage:1"``.
+        stage: number of the stage, of an operator that several have.
+
+    Raises:
+        ShardingError: there is no such thing, or there are several.
+    """
+    numbered = _NUMBERED.fullmatch(subject)
+    if numbered is None:
+        return explain_operator(plan, subject, stage)
+    return _EXPLAINERS[numbered[1].lower()](plan, int(numbered[2]))
+
+
+def explanation_record(found: Explained) -> dict[str, Any]:
+    """What is told as JSON; the schema is written down in docs/command_line.md."""
+    kind = {Explanation: "operator", LayerExplanation: "layer", StageExplanation: "stage"}
+    return {"schema": EXPLANATION_SCHEMA, "kind": kind[type(found)], **dataclasses.asdict(found)}
