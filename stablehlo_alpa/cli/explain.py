@@ -11,6 +11,7 @@ import typer
 
 from stablehlo_alpa.cli.model_options import JsonOption
 from stablehlo_alpa.cli.plan_file import PlanArgument, find_plan
+from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.intra_op import Explanation
 from stablehlo_alpa.planning import SavedPlan
 from stablehlo_alpa.planning.explaining import (
@@ -22,6 +23,8 @@ from stablehlo_alpa.planning.explaining import (
 )
 
 EXPLANATION_SCHEMA = "stablehlo-alpa/explanation/1"
+STAGES = "stages"
+"""In place of a subject: why the step is cut so, which other cuts are planned for."""
 
 Explained: TypeAlias = Explanation | LayerExplanation | StageExplanation
 
@@ -63,7 +66,13 @@ def explain_subject(plan: SavedPlan, subject: str, stage: int | None = None) -> 
 
     Raises:
         ShardingError: there is no such thing, or there are several.
+        UsageError: other cuts are asked for.
     """
+    if subject == STAGES:
+        raise UsageError(
+            "a file has no other cuts, they are planned anew: stablehlo-alpa plan MODEL ... "
+            "--explain stages, or layer:N and stage:N of the file"
+        )
     numbered = _NUMBERED.fullmatch(subject)
     if numbered is None:
         return explain_operator(plan, subject, stage)

@@ -19,7 +19,7 @@ from stablehlo_alpa.cli.cluster_options import (
     find_cluster,
     mesh_shape,
 )
-from stablehlo_alpa.cli.explain import explain_subject
+from stablehlo_alpa.cli.explain import STAGES, explain_subject
 from stablehlo_alpa.cli.method_names import METHODS, MethodOptions
 from stablehlo_alpa.cli.model_options import (
     BatchOption,
@@ -83,7 +83,8 @@ def plan(
         Path | None, typer.Option("-o", "--output", help="file that alpa_runtime.load reads")
     ] = None,
     explain: Annotated[
-        str | None, typer.Option(help="operator, layer:N or stage:N to explain")
+        str | None,
+        typer.Option(help="what to explain: an operator, layer:N, stage:N, or stages: other cuts"),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -105,7 +106,9 @@ def plan(
     assert made.plan is not None
     if output is not None:
         made.plan.save(output)
-    if explain is not None:
+    if explain == STAGES:
+        typer.echo(str(made.plan.explain_stages()))
+    elif explain is not None:
         typer.echo(str(explain_subject(SavedPlan.of(made.plan), explain)))
     elif not as_json:
         typer.echo(made.plan.summary() if quiet else str(made.plan))

@@ -2,6 +2,8 @@
 
 from stablehlo_alpa.planning.baselines import Baseline, Baselines
 from stablehlo_alpa.planning.boundary import Boundary
+from stablehlo_alpa.planning.cut import Cut
+from stablehlo_alpa.planning.explained_stages import ExplainedStages, Pinned, StagesRow
 from stablehlo_alpa.planning.mesh_search import PlanOptions
 from stablehlo_alpa.planning.pins import Masks, masks
 from stablehlo_alpa.planning.plan import Plan
@@ -31,12 +33,15 @@ __all__ = [
     "Boundary",
     "Collective",
     "Confinement",
+    "Cut",
     "Dimension",
     "Exactly",
+    "ExplainedStages",
     "Finest",
     "Masks",
     "Near",
     "PhaseProgram",
+    "Pinned",
     "Plan",
     "PlanOptions",
     "PlannedStage",
@@ -45,6 +50,7 @@ __all__ = [
     "Role",
     "SavedPlan",
     "SplitBatch",
+    "StagesRow",
     "Whole",
     "Wish",
     "is_explained",

@@ -17,8 +17,9 @@ from stablehlo_alpa.compiler import run_passes
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import Difference, Explanation, StrategyTable, diff, explain
-from stablehlo_alpa.planning.baselines import Compared, PlansOthers
+from stablehlo_alpa.planning.baselines import Compared
 from stablehlo_alpa.planning.checking import PlanCheck, check_plan
+from stablehlo_alpa.planning.explained_stages import Considered, PlansPinned, Staged
 from stablehlo_alpa.planning.plan_report import Alternative, plan_report
 from stablehlo_alpa.planning.prediction import Predicted
 from stablehlo_alpa.planning.saved_plan import SavedPlan
@@ -32,7 +33,7 @@ FORMS = ("shardy", "gspmd")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Plan(Shown, Predicted, Compared):
+class Plan(Shown, Predicted, Compared, Staged):
     """How a step runs. Printing it shows shardings, modules and remarks.
 
     What runs on one mesh is a pipeline of one stage.
@@ -51,6 +52,7 @@ class Plan(Shown, Predicted, Compared):
             what was prescribed and cannot be.
         rivals: plans the step by other methods, by those that are usual where none are given; None
             where the function is not at hand.
+        considered: stages that a search has chosen from; None where they were given.
     """
 
     program: TracedProgram
@@ -59,7 +61,8 @@ class Plan(Shown, Predicted, Compared):
     recomputed: str = ""
     tried: tuple[Alternative, ...] = ()
     remarks: tuple[str, ...] = ()
-    rivals: PlansOthers | None = None
+    rivals: PlansPinned | None = None
+    considered: Considered | None = None
 
     @property
     def mesh(self) -> LogicalMesh:
