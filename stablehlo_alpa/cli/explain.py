@@ -29,7 +29,6 @@ STAGES = "stages"
 Explained: TypeAlias = Explanation | LayerExplanation | StageExplanation
 
 _NUMBERED = re.compile(r"(layer|stage)[ :]?(\d+)", re.IGNORECASE)
-_EXPLAINERS = {"layer": explain_layer, "stage": explain_stage}
 
 
 def explain(
@@ -76,7 +75,10 @@ def explain_subject(plan: SavedPlan, subject: str, stage: int | None = None) -> 
     numbered = _NUMBERED.fullmatch(subject)
     if numbered is None:
         return explain_operator(plan, subject, stage)
-    return _EXPLAINERS[numbered[1].lower()](plan, int(numbered[2]))
+    number = int(numbered[2])
+    if numbered[1].lower() == "layer":
+        return explain_layer(plan, number)
+    return explain_stage(plan, number)
 
 
 def explanation_record(found: Explained) -> dict[str, Any]:

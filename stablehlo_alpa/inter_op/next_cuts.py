@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from stablehlo_alpa.inter_op.stage_search import StageChoice, StageSearchResult, search_stages
+from stablehlo_alpa.inter_op.submeshes import Submesh
 
-Run: TypeAlias = tuple[int, int, object]
-"""First and last layer, and what stages of one submesh have in common."""
+Run: TypeAlias = tuple[int, int, tuple[int, int]]
+"""First and last layer, hosts and devices of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +30,11 @@ class ConsideredStages:
 
     Attributes:
         choices: of runs of layers on submeshes, with their seconds: exact where a stage was solved.
-        groups: per choice what those have in common that are not told apart, its submesh.
+            The key of each is its `Submesh`, of which the logical mesh is not told apart.
         num_layers, num_devices, num_micro_batches, keeps_all: see `search_stages`.
     """
 
     choices: tuple[StageChoice, ...]
-    groups: tuple[tuple[int, int], ...]
     num_layers: int
     num_devices: int
     num_micro_batches: int
@@ -42,20 +42,17 @@ class ConsideredStages:
 
     def cuts(self) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]]:
         """Layers per stage, submeshes and estimated latency (paper, Eq. 2), the best first."""
-        group_of = dict(zip(map(id, self.choices), self.groups, strict=True))
-        for found in self._results(group_of):
-            yield (
-                tuple(one.last - one.first + 1 for one in found.stages),
-                tuple(group_of[id(one)] for one in found.stages),
-                found.latency_s,
-            )
+        for found in self._results():
+            runs = [_run(one) for one in found.stages]
+            layers = tuple(last - first + 1 for first, last, _ in runs)
+            yield layers, tuple(submesh for _, _, submesh in runs), found.latency_s
 
-    def _results(self, group_of: dict[int, tuple[int, int]]) -> Iterator[StageSearchResult]:
+    def _results(self) -> Iterator[StageSearchResult]:
         ties = itertools.count()
         waiting: list[tuple[float, int, StageSearchResult, tuple[Run, ...], frozenset[Run]]] = []
 
         def add(prefix: tuple[Run, ...], forbidden: frozenset[Run]) -> None:
-            found = self._best(prefix, forbidden, group_of)
+            found = self._best(prefix, forbidden)
             if found is not None:
                 entry = (found.latency_s, next(ties), found, prefix, forbidden)
                 heapq.heappush(waiting, entry)
@@ -64,19 +61,17 @@ class ConsideredStages:
         while waiting:
             _, _, found, prefix, forbidden = heapq.heappop(waiting)
             yield found
-            runs = [(one.first, one.last, group_of[id(one)]) for one in found.stages]
+            runs = [_run(one) for one in found.stages]
             for at in range(len(prefix), len(runs)):
                 own = forbidden if at == len(prefix) else frozenset()
                 add(tuple(runs[:at]), own | {runs[at]})
 
-    def _best(
-        self, prefix: Sequence[Run], forbidden: frozenset[Run], group_of: dict[int, tuple[int, int]]
-    ) -> StageSearchResult | None:
+    def _best(self, prefix: Sequence[Run], forbidden: frozenset[Run]) -> StageSearchResult | None:
         """The best partition that begins with some stages and not with others behind them."""
         begun, start = set(prefix), prefix[-1][1] + 1 if prefix else 0
         choices = []
         for one in self.choices:
-            run = (one.first, one.last, group_of[id(one)])
+            run = _run(one)
             is_open = one.first >= start and run not in forbidden
             if is_open or run in begun:
                 choices.append(one)
@@ -89,3 +84,8 @@ class ConsideredStages:
             self.num_micro_batches,
             keeps_all=self.keeps_all,
         )
+
+
+def _run(choice: StageChoice) -> Run:
+    assert isinstance(choice.key, Submesh)
+    return choice.first, choice.last, (choice.key.hosts, choice.key.devices_per_host)

@@ -164,7 +164,15 @@ class PipelineSearch:
                 found, open_ = next((one for one in looked_at if one[1]), (best, []))
                 if is_over or not open_ or clock.is_over(bracket.gap):
                     in_flight = tuple(one[-1] for one in self._stages(best))
-                    return FoundStages(best.stages, in_flight, bracket, self._considered())
+                    choices = self._all_choices(is_estimate=True)
+                    considered = ConsideredStages(
+                        tuple(choices),
+                        self._bounds.num_layers,
+                        self._devices,
+                        self._count,
+                        self._keeps_all,
+                    )
+                    return FoundStages(best.stages, in_flight, bracket, considered)
             elif is_over:
                 _log.warning("%d stages are solved, the search ends", len(self._solved))
                 return None
@@ -312,19 +320,6 @@ class PipelineSearch:
             keeps_all=self._keeps_all,
         )
 
-    def _considered(self) -> ConsideredStages:
-        """What may be chosen, by what is known at the end."""
-        choices = tuple(self._all_choices(is_estimate=True))
-        submeshes = [one.key for one in choices if isinstance(one.key, Submesh)]
-        return ConsideredStages(
-            choices,
-            tuple((one.hosts, one.devices_per_host) for one in submeshes),
-            self._bounds.num_layers,
-            self._devices,
-            self._count,
-            self._keeps_all,
-        )
-
     def _all_choices(self, is_estimate: bool, is_solved: bool = False) -> list[StageChoice]:
         """Of all runs of layers and submeshes, with bounds or with estimates."""
         sizes: dict[tuple[int, int], list[Submesh]] = {}
@@ -335,22 +330,32 @@ class PipelineSearch:
         choices: list[StageChoice] = []
         for group in sizes.values():
             times = np.stack([times_of[one] for one in group])
-            choices += self._choices(group, times)
+            choices += _choices(group, times, self._in_flight)
         return choices
 
-    def _choices(self, group: list[Submesh], times: Float) -> Iterator[StageChoice]:
-        """The least of submeshes of one size; where fewer in flight cost as much, the most."""
-        which, least = np.argmin(times, axis=0), np.min(times, axis=0)
-        for first in range(self._bounds.num_layers):
-            for last in range(first, self._bounds.num_layers):
-                for place, in_flight in enumerate(self._in_flight):
-                    time_s = float(least[place, first, last])
-                    is_last = place + 1 == len(self._in_flight)
-                    more_s = np.inf if is_last else float(least[place + 1, first, last])
-                    if np.isfinite(time_s) and more_s > time_s * (1 + _RELATIVE):
-                        submesh = group[int(which[place, first, last])]
-                        size = submesh.num_devices
-                        yield StageChoice(first, last, size, time_s, in_flight, submesh)
+
+def _choices(
+    group: list[Submesh], times: Float, in_flights: Sequence[int]
+) -> Iterator[StageChoice]:
+    """The least of submeshes of one size; where fewer in flight cost as much, the most.
+
+    Args:
+        group: the submeshes.
+        times: float64[submeshes, numbers in flight, L, L] seconds per micro-batch.
+        in_flights: numbers of micro-batches in flight, ascending.
+    """
+    which, least = np.argmin(times, axis=0), np.min(times, axis=0)
+    num_layers = least.shape[-1]
+    for first in range(num_layers):
+        for last in range(first, num_layers):
+            for place, in_flight in enumerate(in_flights):
+                time_s = float(least[place, first, last])
+                is_last = place + 1 == len(in_flights)
+                more_s = np.inf if is_last else float(least[place + 1, first, last])
+                if np.isfinite(time_s) and more_s > time_s * (1 + _RELATIVE):
+                    submesh = group[int(which[place, first, last])]
+                    size = submesh.num_devices
+                    yield StageChoice(first, last, size, time_s, in_flight, submesh)
 
 
 def _power(in_flight: int) -> int:

@@ -62,7 +62,8 @@ class InputAccount:
     Attributes:
         number: of the flat input.
         layer: that reads it first, of the stage's; -1 where the step is not cut into layers.
-        is_parameter: whether gradients are taken by it.
+        is_parameter: whether a product or a look-up reads it, or what is made of it, and it is no
+            batch.
         bytes: per device; of a batch that is cut, those of a micro-batch.
     """
 
@@ -159,7 +160,7 @@ class Account:
 
     @property
     def parameters(self) -> frozenset[int]:
-        """Inputs of the step that gradients are taken by."""
+        """Inputs of the step that are parameters."""
         return frozenset(
             one.number for stage in self.stages for one in stage.inputs if one.is_parameter
         )
@@ -181,7 +182,11 @@ def stage_layers(stage: PlannedStage) -> Int:
 
 
 def stage_account(
-    number: int, stage: PlannedStage, layers: Int, runtime: alpa_runtime.Plan
+    number: int,
+    stage: PlannedStage,
+    layers: Int,
+    runtime: alpa_runtime.Plan,
+    batch: frozenset[int],
 ) -> StageAccount:
     """That of a stage.
 
@@ -190,6 +195,7 @@ def stage_account(
         stage: the stage.
         layers: int64[N] see `stage_layers`.
         runtime: what is run.
+        batch: inputs of the step that are a batch.
     """
     numbers = {program.name: index for index, program in enumerate(runtime.programs)}
     phases = tuple(
@@ -211,14 +217,14 @@ def stage_account(
             tuple(map(int, stage.layers)),
         ),
         phases,
-        _inputs(stage, layers),
+        _inputs(stage, layers, batch),
         float(solution.compute_s),
         float(solution.communication_s),
         float(solution.reshard_s),
     )
 
 
-def _inputs(stage: PlannedStage, layers: Int) -> tuple[InputAccount, ...]:
+def _inputs(stage: PlannedStage, layers: Int, batch: frozenset[int]) -> tuple[InputAccount, ...]:
     """Inputs of the step that a stage reads, as its first phase to do so holds them."""
     graph, sizes = stage.priced.graph, stage.mesh.axes
     held: dict[int, float] = {}
@@ -232,7 +238,7 @@ def _inputs(stage: PlannedStage, layers: Int) -> tuple[InputAccount, ...]:
             continue
         node = int(graph.input_node[position])
         layer = int(layers[node]) if node >= 0 else -1
-        is_parameter = bool(graph.input_is_parameter[position])
+        is_parameter = bool(graph.input_is_parameter[position]) and number not in batch
         found.append(InputAccount(number, layer, is_parameter, held[number]))
     return tuple(found)
 

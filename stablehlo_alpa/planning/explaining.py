@@ -199,7 +199,10 @@ def explain_layer(plan: SavedPlan, number: int) -> LayerExplanation:
     stage = next(n for n, layers in enumerate(of_stage) if number in layers)
     account, table = plan.account.stages[stage], plan.tables[stage]
     operators = _seconds(table, np.flatnonzero(plan.layers[stage] == number).tolist())
-    totals = [sum(getattr(one, key) for one in operators) for key in _PARTS]
+    compute_s, communication_s, reshard_s = (
+        sum(getattr(one, key) for one in operators) for key in _PARTS
+    )
+    total_s = compute_s + communication_s + reshard_s
     whole = account.compute_s + account.communication_s + account.reshard_s
     inputs = [one for one in account.inputs if one.layer == number]
     donated = dict(plan.account.donated)
@@ -209,8 +212,10 @@ def explain_layer(plan: SavedPlan, number: int) -> LayerExplanation:
         account.place.devices,
         dict(account.axes),
         len(operators),
-        *totals,
-        sum(totals) / whole if whole else 0.0,
+        compute_s,
+        communication_s,
+        reshard_s,
+        total_s / whole if whole else 0.0,
         sum(one.bytes for one in inputs if one.is_parameter),
         sum(one.bytes for one in inputs if not one.is_parameter and one.number in donated),
         tuple(operators[:_SHOWN]),

@@ -71,7 +71,7 @@ class SavedPlan(Predicted):
             donated=tuple((i, donated[i]) for i in sorted(plan.program.donated) if i in donated),
             programs=tuple(map(program_account, plan.costs)),
             stages=tuple(
-                stage_account(number, stage, own, plan.runtime)
+                stage_account(number, stage, own, plan.runtime, plan.program.batch)
                 for number, (stage, own) in enumerate(zip(plan.stages, layers, strict=True))
             ),
             tried=plan.tried,
@@ -218,10 +218,11 @@ def _tables(
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         for number in range(num_stages):
             own = texts[number]
-            named = {
+            named: dict[str, Any] = {
                 key: tuple(own[key]["texts"][at] for at in own[key]["order"]) for key in _TEXTS
             }
-            table = StrategyTable(**named, **{key: arrays[f"{number}/{key}"] for key in _ARRAYS})
+            named |= {key: arrays[f"{number}/{key}"] for key in _ARRAYS}
+            table = StrategyTable(**named)
             _check_table(table, arrays[f"{number}/layer"])
             tables.append(table)
             layers.append(arrays[f"{number}/layer"])
