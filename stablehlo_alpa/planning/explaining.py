@@ -136,7 +136,8 @@ class StageExplanation:
 
     def __str__(self) -> str:
         hosts, per_host = self.submesh
-        layers = f"layers {_range(self.layers)}" if self.layers else "the whole step"
+        which = "layers" if len(self.layers) > 1 else "layer"
+        layers = f"{which} {_range(self.layers)}" if self.layers else "the whole step"
         phases = ", ".join(f"{name} {format_seconds(s)}" for name, s in self.phases.items())
         memory = ", ".join(f"{kind} {format_bytes(size)}" for kind, size in self.memory.items())
         lines = [
