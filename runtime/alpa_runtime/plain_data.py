@@ -52,9 +52,11 @@ def _saved(cls: type[Any]) -> list[str]:
     return [field.name for field in dataclasses.fields(cls) if field.compare]
 
 
-@dataclasses.dataclass(frozen=True)
 class _Decoder:
-    tags: Tags
+    def __init__(self, tags: Tags) -> None:
+        self.tags = tags
+        # Of each type evaluated once: a plan has thousands of values of a few types.
+        self._hints: dict[type[Any], dict[str, Any]] = {}
 
     def value(self, kind: Any, data: Any, where: str) -> Any:
         origin = typing.get_origin(kind)
@@ -100,7 +102,9 @@ class _Decoder:
         if not isinstance(data, dict) or set(data) != set(names):
             found = sorted(data) if isinstance(data, dict) else data
             raise ProgramError(f"{where} has {found!r:.200}, a {cls.__name__} has {names}")
-        hints = typing.get_type_hints(cls)
+        if cls not in self._hints:
+            self._hints[cls] = typing.get_type_hints(cls)
+        hints = self._hints[cls]
         return cls(
             **{name: self.value(hints[name], data[name], f"{where}.{name}") for name in names}
         )

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import alpa_runtime
+import numpy as np
 
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.compiler import Signature
 from stablehlo_alpa.cost.strategy_graph import Int
 from stablehlo_alpa.planning.bracket import Bracket
-from stablehlo_alpa.planning.operator_layers import operator_layers
+from stablehlo_alpa.planning.operator_layers import NO_LAYER, operator_layers
 from stablehlo_alpa.planning.plan_report import Alternative
 from stablehlo_alpa.planning.stage import (
     CostedProgram,
@@ -177,7 +178,9 @@ def program_account(cost: CostedProgram) -> ProgramAccount:
 
 
 def stage_layers(stage: PlannedStage) -> Int:
-    """int64[N] the layer of each operator of a stage."""
+    """int64[N] the layer of each operator of a stage; -1 where the step is not cut into layers."""
+    if not stage.layers:
+        return np.full(stage.priced.graph.num_nodes, NO_LAYER, np.int64)
     return operator_layers(stage.texts["merged"], stage.priced.graph)
 
 
