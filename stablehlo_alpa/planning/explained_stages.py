@@ -121,7 +121,7 @@ class PlansPinned(Protocol):
     """Plans the step of a plan by other methods."""
 
     def __call__(self, plan: Plan, methods: Any) -> tuple[Baseline, ...]:
-        """See `PlansOthers`."""
+        """What methods make of the step; by default those that are usual."""
 
     def pinned(self, plan: Plan, one: Alternative) -> Any:
         """The method that gives an alternative.
