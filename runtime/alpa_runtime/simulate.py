@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from alpa_runtime.buffer_memory import BufferMemory
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 from alpa_runtime.program import numpy_dtype
@@ -70,16 +71,15 @@ def simulate(
     arrivals: dict[int, float] = {}
     events: list[Event] = []
     seconds: dict[tuple[int, int, int, str], float] = {}
-    memory = [_Memory(plan, mesh) for mesh in range(len(plan.meshes))]
+    memory = [BufferMemory(plan, mesh) for mesh in range(len(plan.meshes))]
     for mesh, position in issue_order(plan.instructions):
         match plan.instructions[mesh][position]:
-            case Run(program, inputs, outputs, label):
+            case Run(program, _, _, label) as run:
                 start = clock[mesh]
                 clock[mesh] = start + program_s[program]
                 events.append(Event(mesh, label, start, clock[mesh]))
                 inside = program_bytes[program] if program_bytes else 0.0
-                donated = [inputs[place] for place in plan.programs[program].donated]
-                memory[mesh].run(outputs, donated, inside)
+                memory[mesh].run(run, inside)
             case Send(buffer, target, transfer, resharding):
                 case = (mesh, target, resharding, plan.value(mesh, buffer).dtype)
                 if case not in seconds:
@@ -102,38 +102,3 @@ def _loads(resharding: Resharding, dtype: str) -> Loads:
         pair = (piece.source, piece.target)
         loads[pair] = loads.get(pair, 0) + width * piece.size
     return loads
-
-
-class _Memory:
-    """Bytes per device of the buffers of a mesh."""
-
-    def __init__(self, plan: Plan, mesh: int) -> None:
-        sizes = dict(plan.meshes[mesh].axes)
-        self._bytes = [plan.values[value].local_bytes(sizes) for value in plan.buffers[mesh]]
-        self._live: set[int] = set()
-        self._now = 0.0
-        self.peak = 0.0
-        for value in plan.inputs:
-            for placement in value.placements:
-                if placement.mesh == mesh:
-                    for buffer in placement.buffers:
-                        self.fill(buffer)
-
-    def fill(self, buffer: int) -> None:
-        if buffer not in self._live:
-            self._live.add(buffer)
-            self._now += self._bytes[buffer]
-            self.peak = max(self.peak, self._now)
-
-    def free(self, buffers: Sequence[int]) -> None:
-        for buffer in buffers:
-            if buffer in self._live:
-                self._live.remove(buffer)
-                self._now -= self._bytes[buffer]
-
-    def run(self, outputs: Sequence[int], donated: Sequence[int], inside: float) -> None:
-        # A donated input and the output in its place are one buffer.
-        self.free(donated)
-        for buffer in outputs:
-            self.fill(buffer)
-        self.peak = max(self.peak, self._now + inside)

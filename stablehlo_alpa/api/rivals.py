@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +19,11 @@ from stablehlo_alpa.api.methods import (
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.errors import InfeasibleError, StablehloAlpaError, TraceError
 from stablehlo_alpa.frontend.signature import context
-from stablehlo_alpa.inter_op import UniformStages
-from stablehlo_alpa.planning import Baseline, Plan
+from stablehlo_alpa.inter_op import ManualStages, UniformStages
+from stablehlo_alpa.layers import Remat
+from stablehlo_alpa.planning import Alternative, Baseline, Cut, Plan
 
+_REMAT: Mapping[str, Remat] = {"": False, "attention": "attention", "layers": True}
 _RECOMPUTE = {"": "none", "attention": "selective", "layers": "full"}
 
 
@@ -58,11 +60,42 @@ class Rivals:
             wanted = {one.brief(): one for one in methods}
         return tuple(self._one(name, method) for name, method in wanted.items())
 
+    def pinned(self, plan: Plan, one: Alternative) -> PipeshardParallel:
+        """The method that gives an alternative of a plan; see `Plan.explain_stages`.
+
+        Raises:
+            TraceError: that of the plan makes no stages.
+        """
+        method = self.method
+        if not isinstance(method, PipeshardParallel):
+            raise TraceError(
+                f"{self.name} was planned by {method.brief()}, which searches no stages: plan it "
+                "by PipeshardParallel"
+            )
+        stages = method.stages
+        if one.cut is not None and one.cut.is_given:
+            stages = _manual(one.cut, method)
+        return replace(
+            method,
+            layers=replace(method.layers, remat=_REMAT[one.recomputed]),
+            stages=stages,
+            schedule=one.schedule,
+            num_chunks=one.cut.num_chunks if one.cut is not None else method.num_chunks,
+            num_micro_batches=one.num_micro_batches,
+        )
+
     def _one(self, name: str, method: Method) -> Baseline:
         try:
             return Baseline(name, self.make(method))
         except (StablehloAlpaError, ValueError) as error:
             return Baseline(name, None, str(error), isinstance(error, InfeasibleError))
+
+
+def _manual(cut: Cut, method: PipeshardParallel) -> ManualStages:
+    """A cut as it is given, every stage split as that of the method that has its place."""
+    own, count = method.stages.stage_methods, len(cut.layers)
+    methods = tuple(own[number * len(own) // count] for number in range(count)) if own else None
+    return ManualStages(cut.layers, cut.submeshes, cut.mesh_shapes or None, methods=methods)
 
 
 def rivals(plan: Plan, method: Method) -> dict[str, Method]:

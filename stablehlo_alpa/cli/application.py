@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
+from stablehlo_alpa.cli.bench import bench
 from stablehlo_alpa.cli.calibrate import calibrate
+from stablehlo_alpa.cli.check import check
 from stablehlo_alpa.cli.clusters import clusters
 from stablehlo_alpa.cli.compare import compare
 from stablehlo_alpa.cli.exit_codes import ExitCode
+from stablehlo_alpa.cli.explain import explain
 from stablehlo_alpa.cli.models import models
 from stablehlo_alpa.cli.plan import plan
+from stablehlo_alpa.cli.run import run
+from stablehlo_alpa.cli.simulate import simulate
 from stablehlo_alpa.cli.view import view
 from stablehlo_alpa.errors import (
     CompileError,
@@ -24,7 +30,12 @@ from stablehlo_alpa.errors import (
 
 app = typer.Typer(no_args_is_help=True)
 
-for _command in (plan, compare, models, clusters, view, calibrate):
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    *(plan, compare, explain, simulate, check, run, bench),
+    *(models, clusters, view, calibrate),
+)
+
+for _command in _COMMANDS:
     app.command()(_command)
 
 

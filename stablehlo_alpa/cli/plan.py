@@ -19,6 +19,7 @@ from stablehlo_alpa.cli.cluster_options import (
     find_cluster,
     mesh_shape,
 )
+from stablehlo_alpa.cli.explain import STAGES, explain_subject
 from stablehlo_alpa.cli.method_names import METHODS, MethodOptions
 from stablehlo_alpa.cli.model_options import (
     BatchOption,
@@ -34,6 +35,7 @@ from stablehlo_alpa.cli.model_options import (
     method_options,
 )
 from stablehlo_alpa.cli.subject import Sizes, find_subject
+from stablehlo_alpa.planning import SavedPlan
 
 
 def _complete_model(incomplete: str) -> list[str]:
@@ -80,7 +82,10 @@ def plan(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="file that alpa_runtime.load reads")
     ] = None,
-    explain: Annotated[str | None, typer.Option(help="name of an operator to explain")] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(help="what to explain: an operator, layer:N, stage:N, or stages: other cuts"),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -101,7 +106,9 @@ def plan(
     assert made.plan is not None
     if output is not None:
         made.plan.save(output)
-    if explain is not None:
-        typer.echo(str(made.plan.explain(explain)))
+    if explain == STAGES:
+        typer.echo(str(made.plan.explain_stages()))
+    elif explain is not None:
+        typer.echo(str(explain_subject(SavedPlan.of(made.plan), explain)))
     elif not as_json:
         typer.echo(made.plan.summary() if quiet else str(made.plan))

@@ -126,4 +126,5 @@ def _assignment(found: FoundStages, pricing: StagePricing) -> StageAssignment:
         tuple(range(len(submeshes))),
         tuple(solutions),
         found.bracket,
+        found.considered,
     )

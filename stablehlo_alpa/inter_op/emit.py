@@ -26,16 +26,17 @@ from stablehlo_alpa.planning.stage import (
     WEIGHT,
     CostedProgram,
     PhaseProgram,
-    PlannedStage,
     Slot,
     SlotKind,
+    StageBody,
+    program_name,
 )
 
 _PHASES = {TaskKind.FORWARD: FORWARD, TaskKind.BACKWARD: BACKWARD, TaskKind.WEIGHT: WEIGHT}
 
 
 def emit(
-    stages: Sequence[PlannedStage],
+    stages: Sequence[StageBody],
     schedule: Schedule,
     step: StepInterface,
     device: DeviceSpec,
@@ -62,7 +63,7 @@ class _Emitter:
 
     def __init__(
         self,
-        stages: Sequence[PlannedStage],
+        stages: Sequence[StageBody],
         schedule: Schedule,
         step: StepInterface,
         device: DeviceSpec,
@@ -181,7 +182,7 @@ class _Emitter:
         program = dataclasses.replace(
             phase.program,
             donated=self._lifetimes.donated(stage, phase),
-            name=f"stage_{stage}_{phase.name}",
+            name=program_name(stage, phase.name),
         )
         # What is written over is no longer beside the results where the program needs the most.
         inside = inside_bytes(program) if program.donated else phase.inside_bytes

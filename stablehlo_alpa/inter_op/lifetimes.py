@@ -8,7 +8,7 @@ from alpa_runtime import SpmdProgram
 from alpa_runtime.plan import Free, Instruction, Recv, Run, Send
 
 from stablehlo_alpa.planning.schedules import Schedule
-from stablehlo_alpa.planning.stage import PhaseProgram, PlannedStage, Slot, SlotKind, as_held
+from stablehlo_alpa.planning.stage import PhaseProgram, Slot, SlotKind, StageBody, as_held
 
 
 class Lifetimes:
@@ -19,7 +19,7 @@ class Lifetimes:
     """
 
     def __init__(
-        self, stages: Sequence[PlannedStage], schedule: Schedule, next_values: Mapping[int, int]
+        self, stages: Sequence[StageBody], schedule: Schedule, next_values: Mapping[int, int]
     ) -> None:
         """Takes the stages, their schedule, and per donated input of the step its next value."""
         self._stages, self._schedule, self._next_values = stages, schedule, next_values

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.intra_op import Solution, SolveOptions
 from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.planning.prescription import Prescription
@@ -193,6 +194,7 @@ class StageAssignment:
         meshes: per stage the number of its submesh.
         solutions: per stage its strategies, where a search has found them.
         bracket: what a search for stages proved.
+        considered: what a search for stages has chosen from.
     """
 
     stage_of_layer: tuple[int, ...]
@@ -201,6 +203,7 @@ class StageAssignment:
     meshes: tuple[int, ...]
     solutions: tuple[Solution, ...] = ()
     bracket: Bracket | None = None
+    considered: ConsideredStages | None = None
 
     @property
     def num_stages(self) -> int:

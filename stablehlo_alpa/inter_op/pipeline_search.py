@@ -25,6 +25,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from stablehlo_alpa.cost.strategy_graph import Float
+from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
 from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePrice
 from stablehlo_alpa.inter_op.stage_search import StageChoice, StageSearchResult, search_stages
@@ -74,11 +75,13 @@ class FoundStages:
         stages: in order; the key of each is its `Submesh`.
         in_flight: of each the micro-batches whose activations it keeps.
         bracket: its latency, and what was proved.
+        considered: what it was chosen from.
     """
 
     stages: tuple[StageChoice, ...]
     in_flight: tuple[int, ...]
     bracket: Bracket
+    considered: ConsideredStages
 
 
 _Stage: TypeAlias = tuple[int, int, Submesh, int]
@@ -161,7 +164,15 @@ class PipelineSearch:
                 found, open_ = next((one for one in looked_at if one[1]), (best, []))
                 if is_over or not open_ or clock.is_over(bracket.gap):
                     in_flight = tuple(one[-1] for one in self._stages(best))
-                    return FoundStages(best.stages, in_flight, bracket)
+                    choices = self._all_choices(is_estimate=True)
+                    considered = ConsideredStages(
+                        tuple(choices),
+                        self._bounds.num_layers,
+                        self._devices,
+                        self._count,
+                        self._keeps_all,
+                    )
+                    return FoundStages(best.stages, in_flight, bracket, considered)
             elif is_over:
                 _log.warning("%d stages are solved, the search ends", len(self._solved))
                 return None
@@ -301,6 +312,16 @@ class PipelineSearch:
 
     def _search(self, *, is_estimate: bool, is_solved: bool = False) -> StageSearchResult | None:
         """The least of bounds or of estimates; of the latter, of solved stages alone."""
+        return search_stages(
+            self._all_choices(is_estimate, is_solved),
+            self._bounds.num_layers,
+            self._devices,
+            self._count,
+            keeps_all=self._keeps_all,
+        )
+
+    def _all_choices(self, is_estimate: bool, is_solved: bool = False) -> list[StageChoice]:
+        """Of all runs of layers and submeshes, with bounds or with estimates."""
         sizes: dict[tuple[int, int], list[Submesh]] = {}
         times_of = {one: self._times(one, is_estimate, is_solved) for one in self._bounds.submeshes}
         self._say("choosing stages")
@@ -309,28 +330,32 @@ class PipelineSearch:
         choices: list[StageChoice] = []
         for group in sizes.values():
             times = np.stack([times_of[one] for one in group])
-            choices += self._choices(group, times)
-        return search_stages(
-            choices,
-            self._bounds.num_layers,
-            self._devices,
-            self._count,
-            keeps_all=self._keeps_all,
-        )
+            choices += _choices(group, times, self._in_flight)
+        return choices
 
-    def _choices(self, group: list[Submesh], times: Float) -> Iterator[StageChoice]:
-        """The least of submeshes of one size; where fewer in flight cost as much, the most."""
-        which, least = np.argmin(times, axis=0), np.min(times, axis=0)
-        for first in range(self._bounds.num_layers):
-            for last in range(first, self._bounds.num_layers):
-                for place, in_flight in enumerate(self._in_flight):
-                    time_s = float(least[place, first, last])
-                    is_last = place + 1 == len(self._in_flight)
-                    more_s = np.inf if is_last else float(least[place + 1, first, last])
-                    if np.isfinite(time_s) and more_s > time_s * (1 + _RELATIVE):
-                        submesh = group[int(which[place, first, last])]
-                        size = submesh.num_devices
-                        yield StageChoice(first, last, size, time_s, in_flight, submesh)
+
+def _choices(
+    group: list[Submesh], times: Float, in_flights: Sequence[int]
+) -> Iterator[StageChoice]:
+    """The least of submeshes of one size; where fewer in flight cost as much, the most.
+
+    Args:
+        group: the submeshes.
+        times: float64[submeshes, numbers in flight, L, L] seconds per micro-batch.
+        in_flights: numbers of micro-batches in flight, ascending.
+    """
+    which, least = np.argmin(times, axis=0), np.min(times, axis=0)
+    num_layers = least.shape[-1]
+    for first in range(num_layers):
+        for last in range(first, num_layers):
+            for place, in_flight in enumerate(in_flights):
+                time_s = float(least[place, first, last])
+                is_last = place + 1 == len(in_flights)
+                more_s = np.inf if is_last else float(least[place + 1, first, last])
+                if np.isfinite(time_s) and more_s > time_s * (1 + _RELATIVE):
+                    submesh = group[int(which[place, first, last])]
+                    size = submesh.num_devices
+                    yield StageChoice(first, last, size, time_s, in_flight, submesh)
 
 
 def _power(in_flight: int) -> int:

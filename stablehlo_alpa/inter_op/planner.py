@@ -62,7 +62,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
         say("instructions")
         runtime, costs = emit(stages, schedule, StepInterface.of(program), options.cluster.device)
         plan = assemble(program, options.cluster, stages, schedule, runtime, costs, layered.remarks)
-        plan = replace(plan, bracket=assignment.bracket)
+        plan = replace(plan, bracket=assignment.bracket, considered=assignment.considered)
         excess = _excess(plan, options.solve.memory_budget)
         if not excess:
             return plan

@@ -13,7 +13,7 @@ from stablehlo_alpa.inter_op.draft import ONCE, SHARED, PlanDraft
 from stablehlo_alpa.inter_op.traffic import Traffic
 from stablehlo_alpa.planning.lowering import identifier
 from stablehlo_alpa.planning.schedules import Schedule
-from stablehlo_alpa.planning.stage import PlannedStage, Slot, SlotKind
+from stablehlo_alpa.planning.stage import Slot, SlotKind, StageBody
 
 # Inputs of at most so many bytes are fed to every mesh that needs them, unless they are state.
 # Heuristic.
@@ -71,7 +71,7 @@ class StepInputs:
     def __init__(
         self,
         step: StepInterface,
-        stages: Sequence[PlannedStage],
+        stages: Sequence[StageBody],
         schedule: Schedule,
         draft: PlanDraft,
         traffic: Traffic,
@@ -148,7 +148,7 @@ class StepInputs:
         return whole + [Placement(mesh, part) for part in parts]
 
 
-def _find_keepers(stages: Sequence[PlannedStage]) -> Mapping[int, int]:
+def _find_keepers(stages: Sequence[StageBody]) -> Mapping[int, int]:
     """Per input the stage that keeps it: the one that makes its next value, or the first user."""
     keepers: dict[int, int] = {}
     for number, stage in enumerate(stages):

@@ -15,6 +15,7 @@ from stablehlo_alpa.inter_op.options import (
     UniformStages,
 )
 from stablehlo_alpa.inter_op.planner import plan_pipeline
+from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.plan_report import Alternative
 from stablehlo_alpa.planning.schedules import ScheduleName
@@ -145,14 +146,16 @@ class _Attempts:
     def attempt(self, one: PipelineOptions) -> bool | None:
         """Makes a plan; says whether it is the fastest, None where it does not fit."""
         which = f"{self.program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
-        alternative = Alternative(one.num_micro_batches, one.schedule, None, self.recomputed)
+        alternative = Alternative(one.num_micro_batches, str(one.schedule), None, self.recomputed)
         try:
             planned = plan_pipeline(self.program, one, lambda what: self.say(f"{which}: {what}"))
         except InfeasibleError as error:
             self.tried.append(alternative)
             self.refusals.append(error)
             return None
-        self.tried.append(replace(alternative, step_time_s=planned.step_time_s))
+        is_given = not isinstance(one.stages, AutoStages)
+        cut = Cut.of(planned.stages, one.num_chunks, is_given=is_given)
+        self.tried.append(replace(alternative, step_time_s=planned.step_time_s, cut=cut))
         _log.info("%s", self.tried[-1])
         is_best = self.best is None or planned.step_time_s < self.best.step_time_s
         if is_best:

@@ -11,13 +11,13 @@ from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.inter_op.draft import LANDING, SHARED, Key, PlanDraft
 from stablehlo_alpa.inter_op.routing import Route, Router
 from stablehlo_alpa.planning.schedules import Schedule
-from stablehlo_alpa.planning.stage import PlannedStage, Slot, SlotKind, as_held
+from stablehlo_alpa.planning.stage import Slot, SlotKind, StageBody, as_held
 
 Needs = Mapping[Slot, Mapping[int, ValueSpec]]
 """By input or transfer the meshes that need it, and the sharding they first want it in."""
 
 
-def find_needs(stages: Sequence[PlannedStage], schedule: Schedule) -> Needs:
+def find_needs(stages: Sequence[StageBody], schedule: Schedule) -> Needs:
     """What the meshes of a step need of the step and of each other."""
     needs: dict[Slot, dict[int, ValueSpec]] = {}
     for number, stage in enumerate(stages):

@@ -8,6 +8,7 @@ from stablehlo_alpa.intra_op.in_flight import StageMemory, in_pipeline
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
 from stablehlo_alpa.intra_op.solver import solve
+from stablehlo_alpa.intra_op.strategy_table import StrategyTable
 
 __all__ = [
     "Difference",
@@ -18,6 +19,7 @@ __all__ = [
     "SolverCache",
     "StageMemory",
     "StrategyGraph",
+    "StrategyTable",
     "diff",
     "explain",
     "in_pipeline",

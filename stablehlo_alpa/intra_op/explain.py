@@ -6,11 +6,8 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.errors import ShardingError
-from stablehlo_alpa.intra_op.solution import Solution
+from stablehlo_alpa.intra_op.strategy_table import StrategyTable
 from stablehlo_alpa.units import format_bytes, format_seconds
 
 
@@ -75,52 +72,42 @@ class Explanation:
         return "\n".join([*lines, self.reason])
 
 
-def explain(parts: Sequence[tuple[PricedGraph, Solution]], name: str) -> Explanation:
+def explain(tables: Sequence[StrategyTable], name: str) -> Explanation:
     """Lists the strategies of an operator with what each would cost now.
 
     Args:
-        parts: of a plan, the graph of each that was solved, in seconds, and its solution.
+        tables: of a plan, one for each part that was solved.
         name: name of the operator, or a part of it that no other operator has.
 
     Raises:
         ShardingError: no operator, or more than one, has the name; the closest are listed.
     """
-    node = _find([n for priced, _ in parts for n in priced.graph.node_name], name)
-    for priced, solution in parts:
-        if node < priced.graph.num_nodes:
-            return _explanation(priced, solution, node)
-        node -= priced.graph.num_nodes
+    node = _find([n for table in tables for n in table.name], name)
+    for table in tables:
+        if node < len(table.name):
+            return explanation(table, node)
+        node -= len(table.name)
     raise AssertionError("names and operators are as many")
 
 
-def _explanation(priced: PricedGraph, solution: Solution, node: int) -> Explanation:
-    graph = priced.graph
-    rows = graph.span(node)
-    choice = solution.choice.astype(np.int64)
-    reshard = np.zeros(rows.stop - rows.start)
-    for (u, v), matrix in priced.edges.items():
-        if u == node:
-            reshard += matrix[:, choice[v]]
-        elif v == node:
-            reshard += matrix[choice[u], :]
-    memory = np.zeros(len(reshard))
-    for v in np.flatnonzero(graph.value_node == node).tolist():
-        memory += graph.value_bytes[graph.value_offset[v] : graph.value_offset[v + 1]]
+def explanation(table: StrategyTable, node: int) -> Explanation:
+    """The strategies of an operator, by its number in the table."""
+    rows, chosen = table.span(node), int(table.choice[node])
     costs = [
         StrategyCost(
-            graph.strategy_label[rows.start + i],
-            float(priced.compute_s[rows.start + i]),
-            float(priced.communication_s[rows.start + i]),
-            float(reshard[i]),
-            float(memory[i]),
-            i == choice[node],
-            bool(graph.allowed[rows.start + i]),
+            table.label[row],
+            float(table.compute_s[row]),
+            float(table.communication_s[row]),
+            float(table.reshard_s[row]),
+            float(table.memory_bytes[row]),
+            row - rows.start == chosen,
+            bool(table.allowed[row]),
         )
-        for i in range(len(reshard))
+        for row in range(rows.start, rows.stop)
     ]
-    reason = _reason(costs, int(choice[node]))
+    reason = _reason(costs, chosen)
     costs.sort(key=lambda s: (s.total_s, not s.is_chosen))
-    return Explanation(graph.node_name[node], graph.node_op[node], tuple(costs), reason)
+    return Explanation(table.name[node], table.op[node], tuple(costs), reason)
 
 
 def _find(names: Sequence[str], name: str) -> int:

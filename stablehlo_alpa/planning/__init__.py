@@ -2,6 +2,8 @@
 
 from stablehlo_alpa.planning.baselines import Baseline, Baselines
 from stablehlo_alpa.planning.boundary import Boundary
+from stablehlo_alpa.planning.cut import Cut
+from stablehlo_alpa.planning.explained_stages import ExplainedStages, Pinned, StagesRow
 from stablehlo_alpa.planning.mesh_search import PlanOptions
 from stablehlo_alpa.planning.pins import Masks, masks
 from stablehlo_alpa.planning.plan import Plan
@@ -20,6 +22,7 @@ from stablehlo_alpa.planning.prescription import (
     Whole,
     Wish,
 )
+from stablehlo_alpa.planning.saved_plan import SavedPlan, is_explained, read_plan
 from stablehlo_alpa.planning.stage import PhaseProgram, PlannedStage
 from stablehlo_alpa.view import Collective
 
@@ -30,21 +33,28 @@ __all__ = [
     "Boundary",
     "Collective",
     "Confinement",
+    "Cut",
     "Dimension",
     "Exactly",
+    "ExplainedStages",
     "Finest",
     "Masks",
     "Near",
     "PhaseProgram",
+    "Pinned",
     "Plan",
     "PlanOptions",
     "PlannedStage",
     "Preferred",
     "Prescription",
     "Role",
+    "SavedPlan",
     "SplitBatch",
+    "StagesRow",
     "Whole",
     "Wish",
+    "is_explained",
     "masks",
     "plan_program",
+    "read_plan",
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.units import format_bytes, format_seconds
@@ -88,10 +88,6 @@ def _cells(plan: Plan, against: Plan) -> tuple[str, ...]:
     stages = str(len(plan.stages))
     step, memory = format_seconds(plan.step_time_s), format_bytes(plan.peak_bytes)
     return step, f"{ratio:.2f}", memory, stages, "fits"
-
-
-PlansOthers: TypeAlias = "Callable[[Plan, Sequence[Any] | None], tuple[Baseline, ...]]"
-"""Plans the step of a plan by methods, or by those that are usual."""
 
 
 class Compared:

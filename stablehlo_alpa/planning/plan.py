@@ -16,11 +16,13 @@ from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.compiler import run_passes
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.intra_op import Difference, Explanation, diff, explain
-from stablehlo_alpa.planning.baselines import Compared, PlansOthers
+from stablehlo_alpa.intra_op import Difference, Explanation, StrategyTable, diff, explain
+from stablehlo_alpa.planning.baselines import Compared
 from stablehlo_alpa.planning.checking import PlanCheck, check_plan
+from stablehlo_alpa.planning.explained_stages import Considered, PlansPinned, Staged
 from stablehlo_alpa.planning.plan_report import Alternative, plan_report
 from stablehlo_alpa.planning.prediction import Predicted
+from stablehlo_alpa.planning.saved_plan import SavedPlan
 from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import PlannedStage
 from stablehlo_alpa.planning.stage_part import collectives_of
@@ -31,7 +33,7 @@ FORMS = ("shardy", "gspmd")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Plan(Shown, Predicted, Compared):
+class Plan(Shown, Predicted, Compared, Staged):
     """How a step runs. Printing it shows shardings, modules and remarks.
 
     What runs on one mesh is a pipeline of one stage.
@@ -50,6 +52,7 @@ class Plan(Shown, Predicted, Compared):
             what was prescribed and cannot be.
         rivals: plans the step by other methods, by those that are usual where none are given; None
             where the function is not at hand.
+        considered: stages that a search has chosen from; None where they were given.
     """
 
     program: TracedProgram
@@ -58,7 +61,8 @@ class Plan(Shown, Predicted, Compared):
     recomputed: str = ""
     tried: tuple[Alternative, ...] = ()
     remarks: tuple[str, ...] = ()
-    rivals: PlansOthers | None = None
+    rivals: PlansPinned | None = None
+    considered: Considered | None = None
 
     @property
     def mesh(self) -> LogicalMesh:
@@ -148,7 +152,7 @@ class Plan(Shown, Predicted, Compared):
         Raises:
             ShardingError: no operator, or more than one, has the name; the closest are listed.
         """
-        return explain([(stage.priced, stage.solution) for stage in self.stages], name)
+        return explain([StrategyTable.of(one.priced, one.solution) for one in self.stages], name)
 
     def diff(self, other: Plan) -> Difference:
         """Says which operators another plan of the program splits differently, at which cost."""
@@ -194,8 +198,11 @@ class Plan(Shown, Predicted, Compared):
         return [one for stage in self.stages for one in collectives_of(stage, count)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes what is run to one file, for ``alpa_runtime.load``."""
-        alpa_runtime.save(self.runtime, path)
+        """Writes the plan to one file: what is run, for ``alpa_runtime.load``, and why.
+
+        `read_plan` and the command line read what it costs and what it was chosen from.
+        """
+        SavedPlan.of(self).save(path)
 
     def report(self) -> Report:
         """What is shown of it."""

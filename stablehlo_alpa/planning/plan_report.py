@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.prediction import Predicted
 from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import PlannedStage
@@ -22,12 +23,14 @@ class Alternative:
         recomputed: what its backward phase computes again: ``"layers"``, ``"attention"``; empty for
             nothing.
         step_time_s: predicted seconds of a step; None where it does not fit the devices.
+        cut: into stages; None where none fits, or it is not cut.
     """
 
     num_micro_batches: int
     schedule: str
     step_time_s: float | None
     recomputed: str = ""
+    cut: Cut | None = None
 
     def __str__(self) -> str:
         time = "does not fit" if self.step_time_s is None else format_seconds(self.step_time_s)

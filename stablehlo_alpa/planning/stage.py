@@ -123,27 +123,24 @@ class StagePlace:
     layers: tuple[int, ...] = ()
 
 
+def program_name(stage: int, phase: str) -> str:
+    """What a plan calls the program of a phase."""
+    return f"stage_{stage}_{phase}"
+
+
 @dataclass(frozen=True, eq=False)
-class PlannedStage:
-    """A stage on its submesh.
+class StageBody:
+    """What of a stage runs.
 
     Attributes:
         mesh: its logical mesh.
         place: its devices and layers.
         phases: programs in the order in which they run.
-        priced, solution: the intra-operator plan of all phases together.
-        texts: modules by step of compilation: traced or sliced, merged, planned, and the per-device
-            ones: ``"local"``, or one per phase by its name.
-        remarks: what the compiler wants known, and what was prescribed and cannot be.
     """
 
     mesh: LogicalMesh
     place: StagePlace
     phases: tuple[PhaseProgram, ...]
-    priced: PricedGraph = field(repr=False)
-    solution: Solution = field(repr=False)
-    texts: Mapping[str, str] = field(repr=False)
-    remarks: tuple[str, ...] = ()
 
     @property
     def devices(self) -> tuple[int, ...]:
@@ -163,6 +160,28 @@ class PlannedStage:
     def phase(self, name: str) -> PhaseProgram | None:
         """A phase by name."""
         return next((phase for phase in self.phases if phase.name == name), None)
+
+    @property
+    def micro_batch_s(self) -> float:
+        """Predicted seconds of a micro-batch."""
+        return sum(phase.time_s for phase in self.phases if not phase.runs_once)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedStage(StageBody):
+    """A stage on its submesh.
+
+    Attributes:
+        priced, solution: the intra-operator plan of all phases together.
+        texts: modules by step of compilation: traced or sliced, merged, planned, and the per-device
+            ones: ``"local"``, or one per phase by its name.
+        remarks: what the compiler wants known, and what was prescribed and cannot be.
+    """
+
+    priced: PricedGraph = field(repr=False)
+    solution: Solution = field(repr=False)
+    texts: Mapping[str, str] = field(repr=False)
+    remarks: tuple[str, ...] = ()
 
     def text(self, step: str | None = None) -> str:
         """The module at a step of compilation; by default the last, of the first phase.

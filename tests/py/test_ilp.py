@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stablehlo_alpa.cost import StrategyGraph, price
 from stablehlo_alpa.errors import InfeasibleError, ShardingError
-from stablehlo_alpa.intra_op import SolveOptions, explain, solve
+from stablehlo_alpa.intra_op import SolveOptions, StrategyTable, explain, solve
 
 SEEDS = st.integers(0, 2**31)
 
@@ -94,7 +94,7 @@ def test_time_limit_still_gives_a_plan() -> None:
 def test_explain_lists_strategies_and_reason() -> None:
     priced = random_priced(2, strategies=(3, 4))
     solution = solve(priced)
-    explanation = explain([(priced, solution)], "layer_2")
+    explanation = explain([StrategyTable.of(priced, solution)], "layer_2")
     chosen = [s for s in explanation.strategies if s.is_chosen]
     assert len(chosen) == 1
     assert chosen[0].total_s == min(s.total_s for s in explanation.strategies)
@@ -105,6 +105,6 @@ def test_explain_lists_strategies_and_reason() -> None:
 def test_explain_names_the_closest() -> None:
     priced = random_priced(2)
     with pytest.raises(ShardingError, match="closest are: layer_"):
-        explain([(priced, solve(priced))], "layr_2/dott")
+        explain([StrategyTable.of(priced, solve(priced))], "layr_2/dott")
     with pytest.raises(ShardingError, match="part of 5 operators"):
-        explain([(priced, solve(priced))], "dot")
+        explain([StrategyTable.of(priced, solve(priced))], "dot")

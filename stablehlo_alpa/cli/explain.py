@@ -1,0 +1,87 @@
+"""``stablehlo-alpa explain``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from stablehlo_alpa.cli.model_options import JsonOption
+from stablehlo_alpa.cli.plan_file import PlanArgument, find_plan
+from stablehlo_alpa.cli.usage import UsageError
+from stablehlo_alpa.intra_op import Explanation
+from stablehlo_alpa.planning import SavedPlan
+from stablehlo_alpa.planning.explaining import (
+    LayerExplanation,
+    StageExplanation,
+    explain_layer,
+    explain_operator,
+    explain_stage,
+)
+
+EXPLANATION_SCHEMA = "stablehlo-alpa/explanation/1"
+STAGES = "stages"
+"""In place of a subject: why the step is cut so, which other cuts are planned for."""
+
+Explained: TypeAlias = Explanation | LayerExplanation | StageExplanation
+
+_NUMBERED = re.compile(r"(layer|stage)[ :]?(\d+)", re.IGNORECASE)
+
+
+def explain(
+    plan: PlanArgument,
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="OPERATOR|LAYER|STAGE",
+            help="name of an operator or a part of it, layer:3, or stage:1",
+        ),
+    ],
+    stage: Annotated[
+        int | None, typer.Option(help="number of the stage, of an operator that several have")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="the first line alone")] = False,
+) -> None:
+    """Says why: the strategies of an operator, where a layer lies, what a stage costs."""
+    found = explain_subject(find_plan(plan), subject, stage)
+    if as_json:
+        typer.echo(json.dumps(explanation_record(found), indent=2))
+    else:
+        text = str(found)
+        typer.echo(text.splitlines()[0] if quiet else text)
+
+
+def explain_subject(plan: SavedPlan, subject: str, stage: int | None = None) -> Explained:
+    """What a plan says of an operator, a layer or a stage.
+
+    Args:
+        plan: the plan.
+        subject: a name or a part of it, ``"layer:3"``, ``"stage:1"``.
+        stage: number of the stage, of an operator that several have.
+
+    Raises:
+        ShardingError: there is no such thing, or there are several.
+        UsageError: other cuts are asked for.
+    """
+    if subject == STAGES:
+        raise UsageError(
+            "a file has no other cuts, they are planned anew: stablehlo-alpa plan MODEL ... "
+            "--explain stages, or layer:N and stage:N of the file"
+        )
+    numbered = _NUMBERED.fullmatch(subject)
+    if numbered is None:
+        return explain_operator(plan, subject, stage)
+    number = int(numbered[2])
+    if numbered[1].lower() == "layer":
+        return explain_layer(plan, number)
+    return explain_stage(plan, number)
+
+
+def explanation_record(found: Explained) -> dict[str, Any]:
+    """What is told as JSON; the schema is written down in docs/command_line.md."""
+    kind = {Explanation: "operator", LayerExplanation: "layer", StageExplanation: "stage"}
+    return {"schema": EXPLANATION_SCHEMA, "kind": kind[type(found)], **dataclasses.asdict(found)}

@@ -1,0 +1,91 @@
+"""The next best partitions into stages, by what the search for the best one has found out.
+
+Lawler's method: the best partition splits all others into those that begin as it does and differ
+from it in their i-th stage; the best of each of these sets is a search of its own, the best of all
+is the next best, and splits its set in turn.
+
+References:
+    Lawler, "A procedure for computing the K best solutions to discrete optimization problems",
+    Management Science 18, 1972.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from stablehlo_alpa.inter_op.stage_search import StageChoice, StageSearchResult, search_stages
+from stablehlo_alpa.inter_op.submeshes import Submesh
+
+Run: TypeAlias = tuple[int, int, tuple[int, int]]
+"""First and last layer, hosts and devices of each."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConsideredStages:
+    """The stages that a search has priced or estimated, those alone that may be chosen.
+
+    Attributes:
+        choices: of runs of layers on submeshes, with their seconds: exact where a stage was solved.
+            The key of each is its `Submesh`, of which the logical mesh is not told apart.
+        num_layers, num_devices, num_micro_batches, keeps_all: see `search_stages`.
+    """
+
+    choices: tuple[StageChoice, ...]
+    num_layers: int
+    num_devices: int
+    num_micro_batches: int
+    keeps_all: bool
+
+    def cuts(self) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]]:
+        """Layers per stage, submeshes and estimated latency (paper, Eq. 2), the best first."""
+        for found in self._results():
+            runs = [_run(one) for one in found.stages]
+            layers = tuple(last - first + 1 for first, last, _ in runs)
+            yield layers, tuple(submesh for _, _, submesh in runs), found.latency_s
+
+    def _results(self) -> Iterator[StageSearchResult]:
+        ties = itertools.count()
+        waiting: list[tuple[float, int, StageSearchResult, tuple[Run, ...], frozenset[Run]]] = []
+
+        def add(prefix: tuple[Run, ...], forbidden: frozenset[Run]) -> None:
+            found = self._best(prefix, forbidden)
+            if found is not None:
+                entry = (found.latency_s, next(ties), found, prefix, forbidden)
+                heapq.heappush(waiting, entry)
+
+        add((), frozenset())
+        while waiting:
+            _, _, found, prefix, forbidden = heapq.heappop(waiting)
+            yield found
+            runs = [_run(one) for one in found.stages]
+            for at in range(len(prefix), len(runs)):
+                own = forbidden if at == len(prefix) else frozenset()
+                add(tuple(runs[:at]), own | {runs[at]})
+
+    def _best(self, prefix: Sequence[Run], forbidden: frozenset[Run]) -> StageSearchResult | None:
+        """The best partition that begins with some stages and not with others behind them."""
+        begun, start = set(prefix), prefix[-1][1] + 1 if prefix else 0
+        choices = []
+        for one in self.choices:
+            run = _run(one)
+            is_open = one.first >= start and run not in forbidden
+            if is_open or run in begun:
+                choices.append(one)
+        if start == self.num_layers:
+            return None
+        return search_stages(
+            choices,
+            self.num_layers,
+            self.num_devices,
+            self.num_micro_batches,
+            keeps_all=self.keeps_all,
+        )
+
+
+def _run(choice: StageChoice) -> Run:
+    assert isinstance(choice.key, Submesh)
+    return choice.first, choice.last, (choice.key.hosts, choice.key.devices_per_host)
