@@ -20,6 +20,20 @@ TransferTime: TypeAlias = Callable[[int, int, Loads], float]
 
 
 @dataclasses.dataclass(frozen=True)
+class Held:
+    """What a device of a mesh holds for a while.
+
+    Attributes:
+        start_s, end_s: from when until when; both are one where something only came in.
+        bytes: of buffers by kind; the last entry is what the program that runs needs inside.
+    """
+
+    start_s: float
+    end_s: float
+    bytes: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Simulation:
     """What a plan would do.
 
@@ -27,10 +41,13 @@ class Simulation:
         events: the runs of all meshes, in order of their start.
         peak_bytes: per mesh the most that buffers take per device, what programs need inside
             included.
+        held: per mesh what it holds while each of its events runs, in order; empty where kinds of
+            buffers were not given.
     """
 
     events: tuple[Event, ...]
     peak_bytes: tuple[float, ...]
+    held: tuple[tuple[Held, ...], ...] = ()
 
     @property
     def step_s(self) -> float:
@@ -51,6 +68,7 @@ def simulate(
     program_s: Sequence[float],
     transfer_s: TransferTime = lambda source, target, loads: 0.0,
     program_bytes: Sequence[float] | None = None,
+    kinds: Sequence[Sequence[int]] | None = None,
 ) -> Simulation:
     """Runs the instruction lists of a plan on a clock.
 
@@ -62,6 +80,7 @@ def simulate(
         program_s: seconds of each program.
         transfer_s: seconds of a transfer; none by default.
         program_bytes: bytes per device that each program needs beside its inputs and outputs.
+        kinds: per mesh and buffer a number from 0 on, by which `Simulation.held` is split.
 
     Raises:
         ProgramError: meshes wait for each other.
@@ -70,7 +89,11 @@ def simulate(
     arrivals: dict[int, float] = {}
     events: list[Event] = []
     seconds: dict[tuple[int, int, int, str], float] = {}
-    memory = [_Memory(plan, mesh) for mesh in range(len(plan.meshes))]
+    count = 1 + max((kind for own in kinds or () for kind in own), default=0)
+    memory = [
+        _Memory(plan, mesh, None if kinds is None else kinds[mesh], count)
+        for mesh in range(len(plan.meshes))
+    ]
     for mesh, position in issue_order(plan.instructions):
         match plan.instructions[mesh][position]:
             case Run(program, inputs, outputs, label):
@@ -79,23 +102,25 @@ def simulate(
                 events.append(Event(mesh, label, start, clock[mesh]))
                 inside = program_bytes[program] if program_bytes else 0.0
                 donated = [inputs[place] for place in plan.programs[program].donated]
-                memory[mesh].run(outputs, donated, inside)
+                memory[mesh].run(outputs, donated, inside, (start, clock[mesh]))
             case Send(buffer, target, transfer, resharding):
                 case = (mesh, target, resharding, plan.value(mesh, buffer).dtype)
                 if case not in seconds:
-                    loads = _loads(plan.reshardings[resharding], case[3])
+                    loads = loads_of(plan.reshardings[resharding], case[3])
                     seconds[case] = transfer_s(mesh, target, loads)
                 arrivals[transfer] = clock[mesh] + seconds[case]
             case Recv(buffer, _, transfer, _):
                 clock[mesh] = max(clock[mesh], arrivals[transfer])
-                memory[mesh].fill(buffer)
+                memory[mesh].receive(buffer, clock[mesh])
             case Free(buffers):
                 memory[mesh].free(buffers)
     events.sort(key=lambda event: (event.start_s, event.mesh))
-    return Simulation(tuple(events), tuple(own.peak for own in memory))
+    held = () if kinds is None else tuple(tuple(own.held) for own in memory)
+    return Simulation(tuple(events), tuple(own.peak for own in memory), held)
 
 
-def _loads(resharding: Resharding, dtype: str) -> Loads:
+def loads_of(resharding: Resharding, dtype: str) -> Loads:
+    """Bytes that the devices of two meshes exchange in a resharding of elements of a type."""
     width = numpy_dtype(dtype).itemsize
     loads: dict[tuple[int, int], int] = {}
     for piece in resharding.pieces:
@@ -107,12 +132,15 @@ def _loads(resharding: Resharding, dtype: str) -> Loads:
 class _Memory:
     """Bytes per device of the buffers of a mesh."""
 
-    def __init__(self, plan: Plan, mesh: int) -> None:
+    def __init__(self, plan: Plan, mesh: int, kinds: Sequence[int] | None, num_kinds: int) -> None:
         sizes = dict(plan.meshes[mesh].axes)
         self._bytes = [plan.values[value].local_bytes(sizes) for value in plan.buffers[mesh]]
         self._live: set[int] = set()
         self._now = 0.0
+        self._kinds = kinds
+        self._by_kind = [0.0] * num_kinds
         self.peak = 0.0
+        self.held: list[Held] = []
         for value in plan.inputs:
             for placement in value.placements:
                 if placement.mesh == mesh:
@@ -122,18 +150,40 @@ class _Memory:
     def fill(self, buffer: int) -> None:
         if buffer not in self._live:
             self._live.add(buffer)
-            self._now += self._bytes[buffer]
+            self._add(buffer, self._bytes[buffer])
             self.peak = max(self.peak, self._now)
 
     def free(self, buffers: Sequence[int]) -> None:
         for buffer in buffers:
             if buffer in self._live:
                 self._live.remove(buffer)
-                self._now -= self._bytes[buffer]
+                self._add(buffer, -self._bytes[buffer])
 
-    def run(self, outputs: Sequence[int], donated: Sequence[int], inside: float) -> None:
+    def receive(self, buffer: int, at_s: float) -> None:
+        before = self.peak
+        self.fill(buffer)
+        if self.peak > before:
+            self._note((at_s, at_s), 0.0)
+
+    def run(
+        self,
+        outputs: Sequence[int],
+        donated: Sequence[int],
+        inside: float,
+        when: tuple[float, float],
+    ) -> None:
         # A donated input and the output in its place are one buffer.
         self.free(donated)
         for buffer in outputs:
             self.fill(buffer)
         self.peak = max(self.peak, self._now + inside)
+        self._note(when, inside)
+
+    def _add(self, buffer: int, size: float) -> None:
+        self._now += size
+        if self._kinds is not None:
+            self._by_kind[self._kinds[buffer]] += size
+
+    def _note(self, when: tuple[float, float], inside: float) -> None:
+        if self._kinds is not None:
+            self.held.append(Held(*when, (*self._by_kind, inside)))
