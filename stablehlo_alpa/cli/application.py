@@ -13,6 +13,7 @@ from stablehlo_alpa.cli.clusters import clusters
 from stablehlo_alpa.cli.compare import compare
 from stablehlo_alpa.cli.exit_codes import ExitCode
 from stablehlo_alpa.cli.models import models
+from stablehlo_alpa.cli.module import module
 from stablehlo_alpa.cli.plan import plan
 from stablehlo_alpa.cli.view import view
 from stablehlo_alpa.errors import (
@@ -24,7 +25,7 @@ from stablehlo_alpa.errors import (
 
 app = typer.Typer(no_args_is_help=True)
 
-for _command in (plan, compare, models, clusters, view, calibrate):
+for _command in (plan, compare, models, clusters, view, module, calibrate):
     app.command()(_command)
 
 
@@ -56,7 +57,7 @@ def main() -> None:
         app(standalone_mode=True)
     except (InfeasibleError, CompileError, SolverError) as error:
         _fail(error, ExitCode.NO_PLAN)
-    except (StablehloAlpaError, ValueError, OSError) as error:
+    except (StablehloAlpaError, ValueError, OSError, ModuleNotFoundError) as error:
         _fail(error, ExitCode.USAGE)
 
 

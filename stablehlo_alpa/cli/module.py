@@ -1,4 +1,4 @@
-"""``stablehlo-alpa view``."""
+"""``stablehlo-alpa module``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stablehlo_alpa.cli.method_names import MethodOptions
 from stablehlo_alpa.cli.subject import Sizes, find_subject
 
 
-def view(
+def module(
     file: Annotated[str, typer.Argument(help="StableHLO text, pretty or generic")],
     stage: Annotated[str, typer.Option(help="traced, merged, planned or local")] = "local",
     mesh: MeshOption = None,

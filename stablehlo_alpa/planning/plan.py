@@ -19,6 +19,7 @@ from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import Difference, Explanation, diff, explain
 from stablehlo_alpa.planning.baselines import Compared, PlansOthers
 from stablehlo_alpa.planning.checking import PlanCheck, check_plan
+from stablehlo_alpa.planning.pictured import Pictured
 from stablehlo_alpa.planning.plan_report import Alternative, plan_report
 from stablehlo_alpa.planning.prediction import Predicted
 from stablehlo_alpa.planning.schedules import Schedule
@@ -31,7 +32,7 @@ FORMS = ("shardy", "gspmd")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Plan(Shown, Predicted, Compared):
+class Plan(Shown, Predicted, Compared, Pictured):
     """How a step runs. Printing it shows shardings, modules and remarks.
 
     What runs on one mesh is a pipeline of one stage.
@@ -48,6 +49,7 @@ class Plan(Shown, Predicted, Compared):
         tried: plans that this one was chosen from; empty when nothing was left to choose.
         remarks: what the compiler wants known, e.g. operators that it could only replicate, and
             what was prescribed and cannot be.
+        method: that it was made by, as Python spells it; empty where it was made of a module.
         rivals: plans the step by other methods, by those that are usual where none are given; None
             where the function is not at hand.
     """
@@ -58,6 +60,7 @@ class Plan(Shown, Predicted, Compared):
     recomputed: str = ""
     tried: tuple[Alternative, ...] = ()
     remarks: tuple[str, ...] = ()
+    method: str = ""
     rivals: PlansOthers | None = None
 
     @property
@@ -192,10 +195,6 @@ class Plan(Shown, Predicted, Compared):
         """Collectives of one step per stage, kind and axes, most bytes of a stage first."""
         count = self.runtime.num_micro_batches
         return [one for stage in self.stages for one in collectives_of(stage, count)]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes what is run to one file, for ``alpa_runtime.load``."""
-        alpa_runtime.save(self.runtime, path)
 
     def report(self) -> Report:
         """What is shown of it."""
