@@ -16,12 +16,13 @@ from alpa_runtime.errors import (
     TransportError,
 )
 from alpa_runtime.executable import Executable, RuntimeOptions
+from alpa_runtime.held import Held
 from alpa_runtime.local_executable import LocalExecutable, compile_spmd
 from alpa_runtime.plan import Plan
-from alpa_runtime.plan_file import PLAN_VERSION, load, read_note, save
+from alpa_runtime.plan_file import PLAN_VERSION, load, read_member, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
 from alpa_runtime.resharding import Piece, Resharding
-from alpa_runtime.simulate import Held, Simulation, simulate
+from alpa_runtime.simulate import Simulation, simulate
 from alpa_runtime.tracing import Event, read_trace, write_trace
 
 __all__ = [
@@ -48,7 +49,7 @@ __all__ = [
     "compile_spmd",
     "ensure_cpu_pool",
     "load",
-    "read_note",
+    "read_member",
     "read_trace",
     "save",
     "simulate",

@@ -9,19 +9,19 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 from alpa_runtime.check import check
 from alpa_runtime.errors import ProgramError
 from alpa_runtime.plain_data import decode, encode
-from alpa_runtime.plan import Plan
+from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 
 PLAN_VERSION = 3
 
+_INSTRUCTIONS: Mapping[str, type[Any]] = {"run": Run, "send": Send, "recv": Recv, "free": Free}
 _DESCRIPTION = "plan.json"
-_NOTES = "notes"
 # What reading a damaged archive raises.
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -39,15 +39,14 @@ _LARGEST_TEXT = 1 << 30
 
 
 def save(
-    plan: Plan, path: str | os.PathLike[str], notes: Mapping[str, str] = MappingProxyType({})
+    plan: Plan, path: str | os.PathLike[str], members: Mapping[str, bytes] | None = None
 ) -> None:
     """Writes a plan to one file, which appears whole or not at all.
 
     Args:
         plan: what is written.
         path: the file; one that exists is replaced.
-        notes: texts by name that are kept beside the plan, see `read_note`. They change nothing of
-            how it runs.
+        members: what else the archive holds, by name, for those who know of it.
 
     Raises:
         ProgramError: the plan calls functions of this process.
@@ -61,7 +60,7 @@ def save(
     target = Path(path)
     temporary = target.with_name(target.name + f".{os.getpid()}.part")
     programs = [dataclasses.replace(program, text="") for program in plan.programs]
-    description = encode(dataclasses.replace(plan, programs=tuple(programs)))
+    description = encode(dataclasses.replace(plan, programs=tuple(programs)), _INSTRUCTIONS)
     try:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(
@@ -69,8 +68,8 @@ def save(
             )
             for index, program in enumerate(plan.programs):
                 archive.writestr(f"programs/{index}.mlir", program.text)
-            for note, text in notes.items():
-                archive.writestr(f"{_NOTES}/{note}", text)
+            for name, content in (members or {}).items():
+                archive.writestr(name, content)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -82,48 +81,63 @@ def load(path: str | os.PathLike[str]) -> Plan:
     Raises:
         ProgramError: the file is no plan, of another version, damaged, or contradicts itself.
     """
-    name = os.fspath(path)
-    content = io.BytesIO(Path(path).read_bytes())
-    try:
-        with zipfile.ZipFile(content) as archive:
-            data = json.loads(_read(archive, _DESCRIPTION, name))
-            if not isinstance(data, dict) or "version" not in data:
-                raise ProgramError(f"{name} is no plan: it names no version")
-            if data["version"] != PLAN_VERSION:
-                raise ProgramError(
-                    f"{name} is a plan of version {data['version']!r}, this is version "
-                    f"{PLAN_VERSION}"
-                )
-            plan = decode(Plan, data.get("plan"), "plan")
-            programs = tuple(
-                dataclasses.replace(
-                    program, text=_read(archive, f"programs/{index}.mlir", name).decode()
-                )
-                for index, program in enumerate(plan.programs)
-            )
-    except ProgramError:
-        raise
-    except _DAMAGE as error:
-        raise ProgramError(f"{name} is no plan, is damaged or cut short: {error}") from error
-    loaded: Plan = dataclasses.replace(plan, programs=programs)
-    check(loaded)
-    return loaded
+    return load_members(path, ())[0]
 
 
-def read_note(path: str | os.PathLike[str], note: str) -> str | None:
-    """A text that was kept beside a plan; None where there is none of that name.
+def load_members(
+    path: str | os.PathLike[str], names: Sequence[str]
+) -> tuple[Plan, Mapping[str, bytes]]:
+    """Reads a plan, proves that it can run, and reads what else the archive holds.
+
+    Args:
+        path: the file.
+        names: of the members; those that are not there are left out of what is returned.
 
     Raises:
-        ProgramError: the file is damaged or cut short.
+        ProgramError: the file is no plan, of another version, damaged, or contradicts itself.
     """
     name = os.fspath(path)
     content = io.BytesIO(Path(path).read_bytes())
     try:
         with zipfile.ZipFile(content) as archive:
-            member = f"{_NOTES}/{note}"
-            if member not in archive.namelist():
-                return None
-            return _read(archive, member, name).decode()
+            plan = _read_plan(archive, name)
+            there = set(archive.namelist())
+            members = {one: _read(archive, one, name) for one in names if one in there}
+    except ProgramError:
+        raise
+    except _DAMAGE as error:
+        raise ProgramError(f"{name} is no plan, is damaged or cut short: {error}") from error
+    check(plan)
+    return plan, members
+
+
+def _read_plan(archive: zipfile.ZipFile, name: str) -> Plan:
+    data = json.loads(_read(archive, _DESCRIPTION, name))
+    if not isinstance(data, dict) or "version" not in data:
+        raise ProgramError(f"{name} is no plan: it names no version")
+    if data["version"] != PLAN_VERSION:
+        raise ProgramError(
+            f"{name} is a plan of version {data['version']!r}, this is version {PLAN_VERSION}"
+        )
+    plan: Plan = decode(Plan, data.get("plan"), "plan", _INSTRUCTIONS)
+    programs = tuple(
+        dataclasses.replace(program, text=_read(archive, f"programs/{index}.mlir", name).decode())
+        for index, program in enumerate(plan.programs)
+    )
+    return dataclasses.replace(plan, programs=programs)
+
+
+def read_member(path: str | os.PathLike[str], member: str) -> bytes | None:
+    """What else a plan's archive holds under a name, without the plan; None where there is nothing.
+
+    Raises:
+        ProgramError: the file is no archive, or damaged.
+    """
+    name = os.fspath(path)
+    content = io.BytesIO(Path(path).read_bytes())
+    try:
+        with zipfile.ZipFile(content) as archive:
+            return _read(archive, member, name) if member in archive.namelist() else None
     except ProgramError:
         raise
     except _DAMAGE as error:

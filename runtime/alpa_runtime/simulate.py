@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from alpa_runtime.buffer_memory import BufferMemory
+from alpa_runtime.held import Held, KindMemory
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 from alpa_runtime.program import numpy_dtype
@@ -17,20 +19,6 @@ Loads: TypeAlias = Mapping[tuple[int, int], int]
 
 TransferTime: TypeAlias = Callable[[int, int, Loads], float]
 """Seconds of a transfer from a mesh to another."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Held:
-    """What a device of a mesh holds for a while.
-
-    Attributes:
-        start_s, end_s: from when until when; both are one where something only came in.
-        bytes: of buffers by kind; the last entry is what the program that runs needs inside.
-    """
-
-    start_s: float
-    end_s: float
-    bytes: tuple[float, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,20 +77,20 @@ def simulate(
     arrivals: dict[int, float] = {}
     events: list[Event] = []
     seconds: dict[tuple[int, int, int, str], float] = {}
-    count = 1 + max((kind for own in kinds or () for kind in own), default=0)
-    memory = [
-        _Memory(plan, mesh, None if kinds is None else kinds[mesh], count)
-        for mesh in range(len(plan.meshes))
+    split = _split_memory(plan, kinds)
+    memory: Sequence[BufferMemory] = split or [
+        BufferMemory(plan, mesh) for mesh in range(len(plan.meshes))
     ]
     for mesh, position in issue_order(plan.instructions):
         match plan.instructions[mesh][position]:
-            case Run(program, inputs, outputs, label):
+            case Run(program, _, _, label) as run:
                 start = clock[mesh]
                 clock[mesh] = start + program_s[program]
                 events.append(Event(mesh, label, start, clock[mesh]))
                 inside = program_bytes[program] if program_bytes else 0.0
-                donated = [inputs[place] for place in plan.programs[program].donated]
-                memory[mesh].run(outputs, donated, inside, (start, clock[mesh]))
+                memory[mesh].run(run, inside)
+                if split:
+                    split[mesh].note(start, clock[mesh], inside)
             case Send(buffer, target, transfer, resharding):
                 case = (mesh, target, resharding, plan.value(mesh, buffer).dtype)
                 if case not in seconds:
@@ -111,12 +99,22 @@ def simulate(
                 arrivals[transfer] = clock[mesh] + seconds[case]
             case Recv(buffer, _, transfer, _):
                 clock[mesh] = max(clock[mesh], arrivals[transfer])
-                memory[mesh].receive(buffer, clock[mesh])
+                before = memory[mesh].peak
+                memory[mesh].fill(buffer)
+                if split and memory[mesh].peak > before:
+                    split[mesh].note(clock[mesh], clock[mesh], 0.0)
             case Free(buffers):
                 memory[mesh].free(buffers)
     events.sort(key=lambda event: (event.start_s, event.mesh))
-    held = () if kinds is None else tuple(tuple(own.held) for own in memory)
+    held = tuple(tuple(own.held) for own in split)
     return Simulation(tuple(events), tuple(own.peak for own in memory), held)
+
+
+def _split_memory(plan: Plan, kinds: Sequence[Sequence[int]] | None) -> list[KindMemory]:
+    if kinds is None:
+        return []
+    count = 1 + max((kind for own in kinds for kind in own), default=0)
+    return [KindMemory(plan, mesh, own, count) for mesh, own in enumerate(kinds)]
 
 
 def loads_of(resharding: Resharding, dtype: str) -> Loads:
@@ -127,63 +125,3 @@ def loads_of(resharding: Resharding, dtype: str) -> Loads:
         pair = (piece.source, piece.target)
         loads[pair] = loads.get(pair, 0) + width * piece.size
     return loads
-
-
-class _Memory:
-    """Bytes per device of the buffers of a mesh."""
-
-    def __init__(self, plan: Plan, mesh: int, kinds: Sequence[int] | None, num_kinds: int) -> None:
-        sizes = dict(plan.meshes[mesh].axes)
-        self._bytes = [plan.values[value].local_bytes(sizes) for value in plan.buffers[mesh]]
-        self._live: set[int] = set()
-        self._now = 0.0
-        self._kinds = kinds
-        self._by_kind = [0.0] * num_kinds
-        self.peak = 0.0
-        self.held: list[Held] = []
-        for value in plan.inputs:
-            for placement in value.placements:
-                if placement.mesh == mesh:
-                    for buffer in placement.buffers:
-                        self.fill(buffer)
-
-    def fill(self, buffer: int) -> None:
-        if buffer not in self._live:
-            self._live.add(buffer)
-            self._add(buffer, self._bytes[buffer])
-            self.peak = max(self.peak, self._now)
-
-    def free(self, buffers: Sequence[int]) -> None:
-        for buffer in buffers:
-            if buffer in self._live:
-                self._live.remove(buffer)
-                self._add(buffer, -self._bytes[buffer])
-
-    def receive(self, buffer: int, at_s: float) -> None:
-        before = self.peak
-        self.fill(buffer)
-        if self.peak > before:
-            self._note((at_s, at_s), 0.0)
-
-    def run(
-        self,
-        outputs: Sequence[int],
-        donated: Sequence[int],
-        inside: float,
-        when: tuple[float, float],
-    ) -> None:
-        # A donated input and the output in its place are one buffer.
-        self.free(donated)
-        for buffer in outputs:
-            self.fill(buffer)
-        self.peak = max(self.peak, self._now + inside)
-        self._note(when, inside)
-
-    def _add(self, buffer: int, size: float) -> None:
-        self._now += size
-        if self._kinds is not None:
-            self._by_kind[self._kinds[buffer]] += size
-
-    def _note(self, when: tuple[float, float], inside: float) -> None:
-        if self._kinds is not None:
-            self.held.append(Held(*when, (*self._by_kind, inside)))

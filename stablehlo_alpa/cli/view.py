@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from alpa_runtime import ProgramError, read_note, read_trace
+from alpa_runtime import ProgramError, read_member, read_trace
 
 from stablehlo_alpa.cli.model_options import QuietOption
 from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.planning.page_content import runs_of
-from stablehlo_alpa.view.page import NOTE, PageContent
+from stablehlo_alpa.view.page import MEMBER, PageContent
 
 
 def view(
@@ -61,7 +61,7 @@ def read_page(path: Path) -> PageContent:
             f"{path} is a module, no plan: stablehlo-alpa module {path} prints it, "
             f"stablehlo-alpa plan {path} -o x.plan makes a plan"
         )
-    text = read_note(path, NOTE)
+    text = read_member(path, MEMBER)
     if text is None:
         raise ProgramError(
             f"{path} keeps what is run and nothing to show: it was written by alpa_runtime.save or "

@@ -8,7 +8,7 @@ import alpa_runtime
 from alpa_runtime.plan import Recv, Run, Send
 
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.planning.stage import PlannedStage, SlotKind
+from stablehlo_alpa.planning.stage import FORWARD, PREPARE, PlannedStage, SlotKind
 from stablehlo_alpa.view.page import (
     ACTIVATIONS,
     BATCH,
@@ -33,18 +33,26 @@ _OF_SLOTS = {
 def input_kinds(program: TracedProgram, stages: Sequence[PlannedStage]) -> tuple[str, ...]:
     """Per input of a step what it is, of `MEMORY_KINDS`.
 
-    What a product or a look-up is reached from is a parameter, unless it is of the batch; what is
-    left is state that only the update reads.
+    Numbers that a product or a look-up is reached from are parameters, and those that a forward
+    phase reads, unless they are of the batch; what is left is state that the update alone reads,
+    or no numbers, e.g. keys.
     """
     parameters: set[str] = set()
+    read: set[int] = set()
     for stage in stages:
         graph = stage.priced.graph
-        is_parameter = zip(graph.input_node.tolist(), graph.input_is_parameter, strict=False)
-        parameters |= {graph.node_name[node] for node, is_one in is_parameter if is_one}
-    return tuple(
-        BATCH if number in program.batch else PARAMETERS if one.name in parameters else OPTIMISER
-        for number, one in enumerate(program.inputs)
-    )
+        flags = zip(graph.input_node.tolist(), graph.input_is_parameter.tolist(), strict=True)
+        parameters |= {graph.node_name[node] for node, is_one in flags if is_one}
+        for phase in stage.phases:
+            if phase.name in (PREPARE, FORWARD):
+                read |= {slot.number for slot in phase.inputs if slot.kind is SlotKind.INPUT}
+    kinds = []
+    for number, one in enumerate(program.inputs):
+        is_read = number in read or one.name in parameters
+        is_parameter = is_read and "float" in one.dtype
+        kind = PARAMETERS if is_parameter else OPTIMISER
+        kinds.append(BATCH if number in program.batch else kind)
+    return tuple(kinds)
 
 
 def buffer_kinds(

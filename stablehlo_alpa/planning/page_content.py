@@ -21,6 +21,7 @@ from stablehlo_alpa.view.modules import module_rows
 from stablehlo_alpa.view.names import path_of
 from stablehlo_alpa.view.operators import OperatorRow, operator_rows
 from stablehlo_alpa.view.page import (
+    MEMORY_KINDS,
     AlternativeContent,
     ClusterContent,
     CommunicationContent,
@@ -85,7 +86,7 @@ def page_content(
         tensors=tuple(one for number, part in numbered for one in _tensors(number, part, kinds)),
         runs=runs_of(simulation.events),
         held=tuple(
-            tuple(HeldContent(one.start_s, one.end_s, _floats(one.bytes)) for one in own)
+            tuple(HeldContent(one.start_s, one.end_s, _by_kind(one.bytes)) for one in own)
             for own in simulation.held
         ),
         communication=_communication(plan, parts),
@@ -101,8 +102,10 @@ def _proved_gap(plan: Plan) -> float | None:
     return plan.stages[0].solution.gap if len(plan.stages) == 1 else None
 
 
-def _floats(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+def _by_kind(sizes: Sequence[float]) -> tuple[float, ...]:
+    """One per kind: those behind the last that any buffer is of are not among what is held."""
+    *buffers, inside = (float(size) for size in sizes)
+    return (*buffers, *[0.0] * (len(MEMORY_KINDS) - 1 - len(buffers)), inside)
 
 
 def _cluster(cluster: ClusterSpec) -> ClusterContent:

@@ -14,7 +14,7 @@ from alpa_runtime import Event
 
 from stablehlo_alpa.planning.baselines import Baselines
 from stablehlo_alpa.planning.page_content import page_content
-from stablehlo_alpa.view.page import NOTE, PageContent
+from stablehlo_alpa.view.page import MEMBER, PageContent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,4 +83,4 @@ class Pictured:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes what is run to one file, for ``alpa_runtime.load``, and what `view` shows."""
         plan: Any = self
-        alpa_runtime.save(plan.runtime, path, {NOTE: self.content().dump()})
+        alpa_runtime.save(plan.runtime, path, {MEMBER: self.content().dump().encode()})

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,9 +51,23 @@ def printed(*arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the plans that the examples of the page read."""
+    made = tmp_path_factory.mktemp("plans")
+    gpt = ("plan", "gpt-tiny", "--cluster", "cpu:2x2", "--batch", "8", "--quiet")
+    for arguments in (
+        (*gpt, "--method", "megatron:2x1x2", "--micro-batches", "4", "-o", str(made / "gpt.plan")),
+        (*gpt, "--method", "zero3", "-o", str(made / "zero.plan")),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 0, result.exception
+    return made
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the examples of the page are run: with a module, and a file of functions."""
+def folder(tmp_path: Path, plans: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the examples of the page are run: with plans, a module, and a file of functions."""
 
     def step(w: jax.Array, x: jax.Array) -> jax.Array:
         return jnp.tanh(x @ w)
@@ -60,6 +75,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shapes = (jax.ShapeDtypeStruct((64, 64), jnp.float32),) * 2
     (tmp_path / "step.mlir").write_text(jax.jit(step).lower(*shapes).as_text())
     (tmp_path / "my_steps.py").write_text(FUNCTIONS)
+    for path in plans.glob("*.plan"):
+        shutil.copy(path, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     return tmp_path

@@ -9,11 +9,11 @@ from alpa_runtime import ProgramError
 from alpa_runtime.plain_data import decode, encode
 
 CONTENT_VERSION = 1
-NOTE = "page.json"
-"""Under which name a plan file keeps the content."""
+MEMBER = "page.json"
+"""Under which name the archive of a plan keeps the content."""
 
 PARAMETERS = "parameters"
-OPTIMISER = "optimiser state"
+OPTIMISER = "optimiser and other state"
 BATCH = "batch"
 ACTIVATIONS = "activations"
 GRADIENTS = "gradients"
@@ -320,7 +320,7 @@ class PageContent:
         return json.dumps({"version": CONTENT_VERSION, "page": encode(self)})
 
     @classmethod
-    def parse(cls, text: str, where: str) -> PageContent:
+    def parse(cls, text: str | bytes, where: str) -> PageContent:
         """Reads what `dump` has written.
 
         Args:

@@ -241,7 +241,7 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTheme(null));
   all("[data-choices]").forEach((element) => element.addEventListener("change", () => {
     const name = element.dataset.choices;
-    const source = views.get(name)?.document.get_model_by_name("held");
+    const source = views.get(name)?.document.get_model_by_name("samples");
     if (source) source.data = data.figures[name].sources[Number(element.value)];
   }));
   all(".plot").forEach((element) => element.addEventListener("keydown", (event) => {

@@ -82,7 +82,7 @@ def held_figure(page: PageContent) -> Figure:
     plot.yaxis.ticker = BasicTicker()
     plot.yaxis.axis_label = f"bytes per device ({size.name})"
     plot.ygrid.visible = True
-    source = ColumnDataSource(columns[0], name="held")
+    source = ColumnDataSource(columns[0], name="samples")
     for number, kind in enumerate(MEMORY_KINDS):
         if any(any(sample.bytes[number] for sample in held) for held in page.held):
             plot.varea_step(

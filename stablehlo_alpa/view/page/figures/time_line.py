@@ -16,7 +16,8 @@ from stablehlo_alpa.view.page.figures.frame import (
 from stablehlo_alpa.view.page.palette import phase_colour
 from stablehlo_alpa.view.page.runs import Block, blocks
 
-# Blocks that a browser draws within a frame of 100 ms (measured: 6000 in 40 ms on one core).
+# Blocks that a browser draws within a frame of 100 ms (benchmarks/page.py: 4,000 take 57 ms on two
+# cores without a GPU).
 MOST_BLOCKS = 6000
 
 _TIPS = (
