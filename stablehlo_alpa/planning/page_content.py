@@ -22,6 +22,7 @@ from stablehlo_alpa.view.names import path_of
 from stablehlo_alpa.view.operators import OperatorRow, operator_rows
 from stablehlo_alpa.view.page import (
     MEMORY_KINDS,
+    OPTIMISER,
     AlternativeContent,
     ClusterContent,
     CommunicationContent,
@@ -163,7 +164,7 @@ def _modules(number: int, part: Part) -> list[ModuleContent]:
 def _tensors(number: int, part: Part, kinds: dict[str, str]) -> list[TensorContent]:
     by_kind: dict[str, list[int]] = {}
     for place, value in enumerate(part.inputs):
-        by_kind.setdefault(kinds[path_of(value.name)], []).append(place)
+        by_kind.setdefault(kinds.get(path_of(value.name), OPTIMISER), []).append(place)
     return [
         TensorContent(
             stage=number,

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import alpa_runtime
+import jax
+import jax.numpy as jnp
 import pytest
 from alpa_runtime import Event, ProgramError, read_member, read_trace, write_trace
 from hypothesis import given
@@ -172,6 +174,75 @@ def test_alternatives_name_this_plan_and_the_baselines(single: Any) -> None:
     assert rows[1].step_s is not None
     assert rows[2].step_s is None
     assert rows[2].reason.startswith("refused: ")
+
+
+def forward(w: Any, x: Any) -> Any:
+    for _ in range(4):
+        x = jnp.tanh(x @ w)
+    return x
+
+
+def keyed(key: Any, w: Any, x: Any) -> Any:
+    return jnp.where(jax.random.bernoulli(key, 0.5, x.shape), x, 0.0) @ w, key
+
+
+@pytest.mark.parametrize(
+    ("method", "function", "args"),
+    [
+        (sa.ShardParallel(num_micro_batches=2), "train", ()),
+        (sa.DataParallel(), "train", ()),
+        (
+            sa.PipeshardParallel(
+                num_micro_batches=4,
+                schedule="interleaved",
+                layers=sa.AutoLayers(num_layers=4),
+                stages=sa.UniformStages(4, (4,)),
+                num_chunks=2,
+            ),
+            "train",
+            (),
+        ),
+        (
+            sa.PipeshardParallel(
+                num_micro_batches=2,
+                schedule="zero_bubble",
+                layers=sa.AutoLayers(num_layers=2),
+                stages=sa.UniformStages(2, (4,)),
+            ),
+            "train",
+            (),
+        ),
+        (
+            sa.PipeshardParallel(
+                num_micro_batches=2,
+                layers=sa.AutoLayers(num_layers=2),
+                stages=sa.UniformStages(2, (4,)),
+            ),
+            "forward",
+            ((64, 64), (16, 64)),
+        ),
+        # A batch that does not divide by the devices is padded.
+        (sa.DataParallel(), "forward", ((4, 4), (20, 4))),
+        (sa.ShardParallel(), "keyed", ((8, 8), (8, 8))),
+    ],
+    ids=["accumulated", "data", "interleaved", "zero_bubble", "inference", "padded", "keys"],
+)
+def test_plans_of_every_kind_have_a_page(
+    method: Any, function: str, args: tuple[tuple[int, ...], ...]
+) -> None:
+    arrays = [jnp.ones(shape) for shape in args]
+    if function == "train":
+        case = gpt.make(layers=4, dropout=0.0)
+        plan = sa.parallelize(case.step, method=method, donate_argnums=0).plan(*case.args)
+    elif function == "keyed":
+        plan = sa.parallelize(keyed, method=method).plan(jax.random.key(0), *arrays)
+    else:
+        plan = sa.parallelize(forward, method=method, batch_argnums=1).plan(*arrays)
+    page = plan.content()
+    assert PageContent.parse(page.dump(), "it") == page
+    peaks = [max(sum(one.bytes) for one in own) for own in page.held]
+    assert peaks == pytest.approx(list(plan.simulation.peak_bytes))
+    assert len(page_html([page])) < 3e6
 
 
 # Files.

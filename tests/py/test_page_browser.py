@@ -25,8 +25,6 @@ from stablehlo_alpa.view.page.document import page_html
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(programs() is None, reason="needs chromium and chromedriver"),
-    # One browser and two plans serve all of this file.
-    pytest.mark.xdist_group("browser"),
 ]
 
 

@@ -147,10 +147,13 @@
   const fill = (name, table, element) => {
     const prefix = Object.keys(data.stages).filter((one) => name.startsWith(one)).sort((a, b) => b.length - a.length)[0] ?? "";
     const state = { words: [], sort: -1, sign: 1, most: ROWS };
-    const haystack = table.rows.map((row) => row.filter((cell) => typeof cell === "string").join("\n").toLowerCase());
+    // Made when it is first searched: a page opens before.
+    let haystack = null;
+    const texts = (row) => row.filter((cell) => typeof cell === "string").join("\n").toLowerCase();
     const [head, body] = [element.querySelector("thead"), element.querySelector("tbody")];
     const [count, more] = [element.querySelector("output"), element.querySelector("[data-more]")];
     const found = () => {
+      if (state.words.length) haystack ??= table.rows.map(texts);
       const order = table.rows.map((_, i) => i).filter((i) => state.words.every((word) => haystack[i].includes(word)));
       if (state.sort >= 0)
         order.sort((a, b) => {

@@ -16,9 +16,11 @@ from stablehlo_alpa.view.page.figures.frame import (
 from stablehlo_alpa.view.page.palette import phase_colour
 from stablehlo_alpa.view.page.runs import Block, blocks
 
-# Blocks that a browser draws within a frame of 100 ms (benchmarks/page.py: 4,000 take 57 ms on two
-# cores without a GPU).
+# Blocks that a browser draws in about a tenth of a second (heuristic, see below).
 MOST_BLOCKS = 6000
+# More are drawn without outlines (benchmarks/page.py in turns, 4,000 runs on busy cores: 76 and
+# 77 ms a frame with them, 48 and 69 ms without; where the border lies is a heuristic).
+_MOST_OUTLINED = 1500
 
 _TIPS = (
     ("stage", "@stage"),
@@ -48,6 +50,7 @@ def time_line_figure(
     by_phase: dict[str, list[Block]] = {}
     for block in shown:
         by_phase.setdefault(block.phase, []).append(block)
+    outline = "#ffffff" if len(shown) <= _MOST_OUTLINED else None
     for phase, own in by_phase.items():
         bars = plot.quad(
             "left",
@@ -56,8 +59,7 @@ def time_line_figure(
             "bottom",
             source=_columns(own, unit.size),
             fill_color=phase_colour(phase),
-            line_color="#ffffff",
-            line_alpha=0.5,
+            line_color=outline,
             line_width=0.5,
             legend_label=phase,
         )
