@@ -24,6 +24,7 @@ RUN        := PATH="$(BIN):$(LLVM_BIN):$$PATH"
 DEVICES = PJRT_NPROC=32 XLA_FLAGS="--xla_force_host_platform_device_count=8 $(XLA_FLAGS)" JAX_PLATFORMS=cpu
 
 SYSTEM_STAMP := .setup/system
+TESTS_STAMP  := .setup/tests
 VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
@@ -35,6 +36,10 @@ all: build
 setup: $(SYSTEM_STAMP) $(VENV_STAMP)
 
 $(SYSTEM_STAMP): requirements/apt.txt scripts/install_system_packages.sh
+	@scripts/install_system_packages.sh $<
+	@mkdir -p $(@D) && touch $@
+
+$(TESTS_STAMP): requirements/apt-tests.txt scripts/install_system_packages.sh | $(SYSTEM_STAMP)
 	@scripts/install_system_packages.sh $<
 	@mkdir -p $(@D) && touch $@
 
@@ -65,7 +70,7 @@ test: style lit pytest optimised
 # Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make optimised`.
 test-quick pytest: XLA_FLAGS += --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 
-test-quick: build style lit
+test-quick: build style lit $(TESTS_STAMP)
 	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" tests/py
 
 style: $(VENV_STAMP)
@@ -75,7 +80,7 @@ lit: build
 	@$(RUN) lit -s tests/lit --param build=$(BUILD) --param llvm=$(LLVM_BIN)
 	@$(RUN) lit -s tests/lit/passes --param build=$(BUILD) --param llvm=$(LLVM_BIN) --param tool=mlir-opt
 
-pytest: build lit style
+pytest: build lit style $(TESTS_STAMP)
 	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not matrix and not optimised" tests/py
 
 # Programs as users have them: what XLA makes of them by default.

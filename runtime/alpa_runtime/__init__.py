@@ -16,19 +16,21 @@ from alpa_runtime.errors import (
     TransportError,
 )
 from alpa_runtime.executable import Executable, RuntimeOptions
+from alpa_runtime.held import Held
 from alpa_runtime.local_executable import LocalExecutable, compile_spmd
 from alpa_runtime.plan import Plan
-from alpa_runtime.plan_file import PLAN_VERSION, load, save
+from alpa_runtime.plan_file import PLAN_VERSION, load, read_member, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
 from alpa_runtime.resharding import Piece, Resharding
 from alpa_runtime.simulate import Simulation, simulate
-from alpa_runtime.tracing import Event, write_trace
+from alpa_runtime.tracing import Event, read_trace, write_trace
 
 __all__ = [
     "PLAN_VERSION",
     "ClusterError",
     "Event",
     "Executable",
+    "Held",
     "InputError",
     "LocalExecutable",
     "MemoryStats",
@@ -47,6 +49,8 @@ __all__ = [
     "compile_spmd",
     "ensure_cpu_pool",
     "load",
+    "read_member",
+    "read_trace",
     "save",
     "simulate",
     "write_trace",

@@ -127,6 +127,23 @@ def _read_plan(archive: zipfile.ZipFile, name: str) -> Plan:
     return dataclasses.replace(plan, programs=programs)
 
 
+def read_member(path: str | os.PathLike[str], member: str) -> bytes | None:
+    """What else a plan's archive holds under a name, without the plan; None where there is nothing.
+
+    Raises:
+        ProgramError: the file is no archive, or damaged.
+    """
+    name = os.fspath(path)
+    content = io.BytesIO(Path(path).read_bytes())
+    try:
+        with zipfile.ZipFile(content) as archive:
+            return _read(archive, member, name) if member in archive.namelist() else None
+    except ProgramError:
+        raise
+    except _DAMAGE as error:
+        raise ProgramError(f"{name} is no plan, is damaged or cut short: {error}") from error
+
+
 def _read(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
     size = archive.getinfo(member).file_size
     if size > _LARGEST_TEXT:

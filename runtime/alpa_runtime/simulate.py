@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from alpa_runtime.buffer_memory import BufferMemory
+from alpa_runtime.held import Held, KindMemory
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 from alpa_runtime.program import numpy_dtype
@@ -28,10 +29,13 @@ class Simulation:
         events: the runs of all meshes, in order of their start.
         peak_bytes: per mesh the most that buffers take per device, what programs need inside
             included.
+        held: per mesh what it holds while each of its events runs, in order; empty where kinds of
+            buffers were not given.
     """
 
     events: tuple[Event, ...]
     peak_bytes: tuple[float, ...]
+    held: tuple[tuple[Held, ...], ...] = ()
 
     @property
     def step_s(self) -> float:
@@ -52,6 +56,7 @@ def simulate(
     program_s: Sequence[float],
     transfer_s: TransferTime = lambda source, target, loads: 0.0,
     program_bytes: Sequence[float] | None = None,
+    kinds: Sequence[Sequence[int]] | None = None,
 ) -> Simulation:
     """Runs the instruction lists of a plan on a clock.
 
@@ -63,6 +68,7 @@ def simulate(
         program_s: seconds of each program.
         transfer_s: seconds of a transfer; none by default.
         program_bytes: bytes per device that each program needs beside its inputs and outputs.
+        kinds: per mesh and buffer a number from 0 on, by which `Simulation.held` is split.
 
     Raises:
         ProgramError: meshes wait for each other.
@@ -71,7 +77,10 @@ def simulate(
     arrivals: dict[int, float] = {}
     events: list[Event] = []
     seconds: dict[tuple[int, int, int, str], float] = {}
-    memory = [BufferMemory(plan, mesh) for mesh in range(len(plan.meshes))]
+    split = _split_memory(plan, kinds)
+    memory: Sequence[BufferMemory] = split or [
+        BufferMemory(plan, mesh) for mesh in range(len(plan.meshes))
+    ]
     for mesh, position in issue_order(plan.instructions):
         match plan.instructions[mesh][position]:
             case Run(program, _, _, label) as run:
@@ -80,22 +89,36 @@ def simulate(
                 events.append(Event(mesh, label, start, clock[mesh]))
                 inside = program_bytes[program] if program_bytes else 0.0
                 memory[mesh].run(run, inside)
+                if split:
+                    split[mesh].note(start, clock[mesh], inside)
             case Send(buffer, target, transfer, resharding):
                 case = (mesh, target, resharding, plan.value(mesh, buffer).dtype)
                 if case not in seconds:
-                    loads = _loads(plan.reshardings[resharding], case[3])
+                    loads = loads_of(plan.reshardings[resharding], case[3])
                     seconds[case] = transfer_s(mesh, target, loads)
                 arrivals[transfer] = clock[mesh] + seconds[case]
             case Recv(buffer, _, transfer, _):
                 clock[mesh] = max(clock[mesh], arrivals[transfer])
+                before = memory[mesh].peak
                 memory[mesh].fill(buffer)
+                if split and memory[mesh].peak > before:
+                    split[mesh].note(clock[mesh], clock[mesh], 0.0)
             case Free(buffers):
                 memory[mesh].free(buffers)
     events.sort(key=lambda event: (event.start_s, event.mesh))
-    return Simulation(tuple(events), tuple(own.peak for own in memory))
+    held = tuple(tuple(own.held) for own in split)
+    return Simulation(tuple(events), tuple(own.peak for own in memory), held)
 
 
-def _loads(resharding: Resharding, dtype: str) -> Loads:
+def _split_memory(plan: Plan, kinds: Sequence[Sequence[int]] | None) -> list[KindMemory]:
+    if kinds is None:
+        return []
+    count = 1 + max((kind for own in kinds for kind in own), default=0)
+    return [KindMemory(plan, mesh, own, count) for mesh, own in enumerate(kinds)]
+
+
+def loads_of(resharding: Resharding, dtype: str) -> Loads:
+    """Bytes that the devices of two meshes exchange in a resharding of elements of a type."""
     width = numpy_dtype(dtype).itemsize
     loads: dict[tuple[int, int], int] = {}
     for piece in resharding.pieces:

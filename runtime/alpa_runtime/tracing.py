@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from alpa_runtime.errors import ProgramError
+
 
 @dataclass(frozen=True)
 class Event:
@@ -119,3 +121,28 @@ def write_trace(events: Sequence[Event], path: str | os.PathLike[str]) -> None:
         for event in events
     ]
     Path(path).write_text(json.dumps({"traceEvents": records, "displayTimeUnit": "ms"}))
+
+
+def read_trace(path: str | os.PathLike[str]) -> tuple[Event, ...]:
+    """The events that `write_trace` has written, in order of their start.
+
+    Raises:
+        ProgramError: the file is no trace.
+    """
+    try:
+        records = json.loads(Path(path).read_text())["traceEvents"]
+        events = [
+            Event(
+                int(record["tid"]),
+                str(record["name"]),
+                float(record["ts"]) / 1e6,
+                (float(record["ts"]) + float(record["dur"])) / 1e6,
+            )
+            for record in records
+            if record.get("ph") == "X"
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ProgramError(
+            f"{os.fspath(path)} is no trace of a step, as write_trace writes it: {error!r}"
+        ) from error
+    return tuple(sorted(events, key=lambda event: (event.start_s, event.mesh)))

@@ -66,8 +66,9 @@ class Prepared:
     @functools.cached_property
     def plan(self) -> Plan:
         """The plan; touches no devices."""
-        rivals = Rivals(self._by, self._settings.method, self._function.name, context())
-        return dataclasses.replace(self._made(), rivals=rivals)
+        method = self._settings.method
+        rivals = Rivals(self._by, method, self._function.name, context())
+        return dataclasses.replace(self._made(), method=method.brief(), rivals=rivals)
 
     def _by(self, method: Method) -> Plan:
         """The plan by another method."""

@@ -17,6 +17,7 @@ from stablehlo_alpa.cli.compare import compare
 from stablehlo_alpa.cli.exit_codes import ExitCode
 from stablehlo_alpa.cli.explain import explain
 from stablehlo_alpa.cli.models import models
+from stablehlo_alpa.cli.module import module
 from stablehlo_alpa.cli.plan import plan
 from stablehlo_alpa.cli.run import run
 from stablehlo_alpa.cli.simulate import simulate
@@ -32,7 +33,7 @@ app = typer.Typer(no_args_is_help=True)
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(plan, compare, explain, simulate, check, run, bench),
-    *(models, clusters, view, calibrate),
+    *(models, clusters, view, module, calibrate),
 )
 
 for _command in _COMMANDS:
@@ -67,7 +68,7 @@ def main() -> None:
         app(standalone_mode=True)
     except (InfeasibleError, CompileError, SolverError) as error:
         _fail(error, ExitCode.NO_PLAN)
-    except (StablehloAlpaError, ValueError, OSError) as error:
+    except (StablehloAlpaError, ValueError, OSError, ModuleNotFoundError) as error:
         _fail(error, ExitCode.USAGE)
 
 

@@ -2,36 +2,69 @@
 
 from __future__ import annotations
 
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from alpa_runtime import ProgramError, read_member, read_trace
 
-from stablehlo_alpa.cli.attempt import method_for
-from stablehlo_alpa.cli.cluster_options import (
-    BudgetOption,
-    ClusterOption,
-    DeviceOption,
-    HostsOption,
-    MeshOption,
-    find_cluster,
-    mesh_shape,
-)
-from stablehlo_alpa.cli.method_names import MethodOptions
-from stablehlo_alpa.cli.subject import Sizes, find_subject
+from stablehlo_alpa.cli.model_options import QuietOption
+from stablehlo_alpa.cli.usage import UsageError
+from stablehlo_alpa.planning.page_content import runs_of
+from stablehlo_alpa.view.page import MEMBER, PageContent
 
 
 def view(
-    file: Annotated[str, typer.Argument(help="StableHLO text, pretty or generic")],
-    stage: Annotated[str, typer.Option(help="traced, merged, planned or local")] = "local",
-    mesh: MeshOption = None,
-    cluster: ClusterOption = None,
-    device: DeviceOption = "h100-80gb",
-    hosts: HostsOption = 1,
-    memory_budget: BudgetOption = None,
+    plans: Annotated[
+        list[Path], typer.Argument(help="one plan that `plan -o` wrote, or two of one step")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="the page; by default beside the first plan"),
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="trace of a step of the first plan, shown below")
+    ] = None,
+    is_opened: Annotated[bool, typer.Option("--open", help="open it in the browser")] = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Prints the module at a stage of its way."""
-    found = find_cluster(cluster, mesh, device, hosts)
-    subject = find_subject(file, Sizes())
-    options = MethodOptions(found, mesh_shape(mesh, found), memory_budget)
-    plan = subject.plan(method_for(subject, None, options), found)
-    typer.echo(plan.module_text(stage))
+    """Writes one HTML page of a plan, or of two and what differs."""
+    if len(plans) > 2:
+        raise UsageError(f"view takes one plan or two, got {len(plans)}")
+    # Only who wants a page waits for the library that draws it.
+    from stablehlo_alpa.view.page.document import page_html
+
+    pages = [read_page(path) for path in plans]
+    if trace is not None:
+        pages[0] = replace(pages[0], measured=runs_of(read_trace(trace)))
+    target = output or plans[0].with_suffix(".html")
+    target.write_text(page_html(pages), encoding="utf-8")
+    if not quiet:
+        size = target.stat().st_size / 1e6
+        typer.echo(f"{target}: {size:.1f} MB, {' and '.join(str(path) for path in plans)}")
+    if is_opened:
+        webbrowser.open(target.resolve().as_uri())
+
+
+def read_page(path: Path) -> PageContent:
+    """What a plan file has to show.
+
+    Raises:
+        UsageError: it is a module.
+        ProgramError: it is no plan, is damaged, or has nothing to show.
+        OSError: it cannot be read.
+    """
+    if path.suffix == ".mlir":
+        raise UsageError(
+            f"{path} is a module, no plan: stablehlo-alpa module {path} prints it, "
+            f"stablehlo-alpa plan {path} -o x.plan makes a plan"
+        )
+    text = read_member(path, MEMBER)
+    if text is None:
+        raise ProgramError(
+            f"{path} keeps what is run and nothing to show: it was written by alpa_runtime.save or "
+            "by an older version; plan.save, and plan -o, keep both"
+        )
+    return PageContent.parse(text, str(path))

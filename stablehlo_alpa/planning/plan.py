@@ -20,9 +20,9 @@ from stablehlo_alpa.intra_op import Difference, Explanation, StrategyTable, diff
 from stablehlo_alpa.planning.baselines import Compared
 from stablehlo_alpa.planning.checking import PlanCheck, check_plan
 from stablehlo_alpa.planning.explained_stages import Considered, PlansPinned, Staged
+from stablehlo_alpa.planning.pictured import Pictured
 from stablehlo_alpa.planning.plan_report import Alternative, plan_report
 from stablehlo_alpa.planning.prediction import Predicted
-from stablehlo_alpa.planning.saved_plan import SavedPlan
 from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import PlannedStage
 from stablehlo_alpa.planning.stage_part import collectives_of
@@ -33,7 +33,7 @@ FORMS = ("shardy", "gspmd")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Plan(Shown, Predicted, Compared, Staged):
+class Plan(Shown, Predicted, Compared, Staged, Pictured):
     """How a step runs. Printing it shows shardings, modules and remarks.
 
     What runs on one mesh is a pipeline of one stage.
@@ -50,6 +50,7 @@ class Plan(Shown, Predicted, Compared, Staged):
         tried: plans that this one was chosen from; empty when nothing was left to choose.
         remarks: what the compiler wants known, e.g. operators that it could only replicate, and
             what was prescribed and cannot be.
+        method: that it was made by, as Python spells it; empty where it was made of a module.
         rivals: plans the step by other methods, by those that are usual where none are given; None
             where the function is not at hand.
         considered: stages that a search has chosen from; None where they were given.
@@ -61,6 +62,7 @@ class Plan(Shown, Predicted, Compared, Staged):
     recomputed: str = ""
     tried: tuple[Alternative, ...] = ()
     remarks: tuple[str, ...] = ()
+    method: str = ""
     rivals: PlansPinned | None = None
     considered: Considered | None = None
 
@@ -196,13 +198,6 @@ class Plan(Shown, Predicted, Compared, Staged):
         """Collectives of one step per stage, kind and axes, most bytes of a stage first."""
         count = self.runtime.num_micro_batches
         return [one for stage in self.stages for one in collectives_of(stage, count)]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the plan to one file: what is run, for ``alpa_runtime.load``, and why.
-
-        `read_plan` and the command line read what it costs and what it was chosen from.
-        """
-        SavedPlan.of(self).save(path)
 
     def report(self) -> Report:
         """What is shown of it."""

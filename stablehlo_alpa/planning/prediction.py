@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,11 +36,20 @@ class Predicted:
     @cached_property
     def simulation(self) -> Simulation:
         """The predicted run of a step: events, bubbles, peak memory per mesh."""
+        return self.simulate()
+
+    def simulate(self, kinds: Sequence[Sequence[int]] | None = None) -> Simulation:
+        """The predicted run of a step.
+
+        Args:
+            kinds: per mesh and buffer a number by which what is held is split, see `Simulation`.
+        """
         return simulate(
             self.runtime,
             [cost.time_s for cost in self.costs],
-            self._transfer_s,
+            self.transfer_s,
             [cost.inside_bytes for cost in self.costs],
+            kinds,
         )
 
     @property
@@ -72,8 +82,14 @@ class Predicted:
             write_trace(self.simulation.events, path)
         return self.simulation.events
 
-    def _transfer_s(self, source: int, target: int, loads: Loads) -> float:
-        """Seconds between two meshes, by the devices of the cluster that they are made of."""
+    def transfer_s(self, source: int, target: int, loads: Loads) -> float:
+        """Seconds between two meshes, by the devices of the cluster that they are made of.
+
+        Args:
+            source: number of the mesh that sends.
+            target: number of the mesh that receives.
+            loads: bytes that a device of one sends to a device of the other, by their positions.
+        """
         meshes = self.runtime.meshes
         senders, receivers = meshes[source].devices, meshes[target].devices
         between = {(senders[a], receivers[b]): float(size) for (a, b), size in loads.items()}

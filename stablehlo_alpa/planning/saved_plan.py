@@ -104,11 +104,17 @@ class SavedPlan(Predicted):
         meshes, count = self.account.stage_meshes, self.runtime.num_micro_batches
         return make_schedule(self.account.schedule, meshes, count)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the file that `read_plan` makes the same of, and ``alpa_runtime.load`` runs."""
+    def save(self, path: str | os.PathLike[str], more: Mapping[str, bytes] | None = None) -> None:
+        """Writes the file that `read_plan` makes the same of, and ``alpa_runtime.load`` runs.
+
+        Args:
+            path: of the file.
+            more: what else it is to hold, by name.
+        """
         described = {"version": ACCOUNT_VERSION, "account": encode(self.account)}
         described["texts"] = [_texts(table) for table in self.tables]
         members = {_ACCOUNT: json.dumps(described).encode(), _OPERATORS: self._arrays()}
+        members |= more or {}
         alpa_runtime.save(self.runtime, path, members)
 
     def _arrays(self) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 _NUMBER = re.compile(r"(\d+)")
+_BRACES = re.compile(r"\{(\d+(?:\.\.\d+)?(?:,\d+(?:\.\.\d+)?)*)\}")
 
 
 @dataclass(frozen=True)
@@ -85,3 +86,23 @@ def _range_text(values: Sequence[str]) -> str:
         for run in runs
     ]
     return texts[0] if len(values) == 1 else "{" + ",".join(texts) + "}"
+
+
+def unfold(name: str) -> list[str]:
+    """The names that a fold stands for.
+
+    Example:
+        >>> unfold("a_{0,2..3}/w")
+        ['a_0/w', 'a_2/w', 'a_3/w']
+    """
+    match = _BRACES.search(name)
+    if match is None:
+        return [name]
+    numbers: list[str] = []
+    for run in match[1].split(","):
+        first, _, last = run.partition("..")
+        # 08..10 keeps its noughts.
+        ends = range(int(first), int(last or first) + 1)
+        numbers += [str(number).zfill(len(first)) for number in ends]
+    rests = unfold(name[match.end() :])
+    return [f"{name[: match.start()]}{number}{rest}" for number in numbers for rest in rests]

@@ -69,13 +69,14 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the plans that the examples of the page read."""
     made = tmp_path_factory.mktemp("plans")
     (made / "my_steps.py").write_text(FUNCTIONS)
-    gpt = ("gpt-tiny", "--cluster", "cpu:2x2", "--batch", "8", "--method", "megatron:2x1x2")
+    gpt = ("gpt-tiny", "--cluster", "cpu:2x2", "--batch", "8")
     regression = ("my_steps:regression", "--cluster", "cpu:1x4", "--batch", "128")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
         patch.syspath_prepend(str(made))
         for arguments in (
-            (*gpt, "--micro-batches", "4", "-o", "gpt.plan"),
+            (*gpt, "--method", "megatron:2x1x2", "--micro-batches", "4", "-o", "gpt.plan"),
+            (*gpt, "--method", "zero3", "-o", "zero.plan"),
             (*regression, "-o", "regression.plan"),
         ):
             result = run("plan", *arguments, "--quiet")
