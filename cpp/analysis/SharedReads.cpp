@@ -3,33 +3,56 @@
 #include "cpp/analysis/SharedReads.h"
 
 #include "cpp/analysis/ArgumentUses.h"
+#include "cpp/analysis/DataFlow.h"
 #include "dialects/alpa/Alpa.h"
-#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace mlir::alpa {
 
+/// How many operators behind the first product the last one stands at most.
+/// Heuristic: those of an attention's query, key and value are neighbours.
+static constexpr unsigned kFarthest = 128;
+
+static bool isProduct(Operation *op) {
+  std::optional<ShardingRule> rule = getShardingRule(op);
+  return rule && isProduct(*rule);
+}
+
 /// Whether operators run at the same place of a pipeline.
 static bool runTogether(Operation *first, Operation *second) {
-  return first->getBlock() == second->getBlock() &&
-         first->getAttr(kLayerAttrName) == second->getAttr(kLayerAttrName) &&
+  return first->getAttr(kLayerAttrName) == second->getAttr(kLayerAttrName) &&
          first->getAttr(kPhaseAttrName) == second->getAttr(kPhaseAttrName);
 }
 
 SmallVector<OpOperand *> findUsesByProducts(OpOperand &operand) {
+  Value value = operand.get();
   SmallVector<OpOperand *> uses;
-  llvm::SmallPtrSet<Operation *, 4> products;
-  for (OpOperand &use : operand.get().getUses()) {
-    Operation *user = use.getOwner();
-    if (!runTogether(user, operand.getOwner())) {
-      continue;
+  unsigned numProducts = 0;
+  // Products of the group, and what waits for them.
+  llvm::DenseSet<Value> made;
+  unsigned distance = 0;
+  for (Operation *op = operand.getOwner(); op && distance < kFarthest;
+       op = op->getNextNode(), ++distance) {
+    bool reads = false, waits = false;
+    forEachUsedValue(op, [&](Value used) {
+      reads |= used == value;
+      waits |= made.contains(used);
+    });
+    bool isMember = reads && !waits && runTogether(op, operand.getOwner()) &&
+                    isProduct(op);
+    if (isMember) {
+      ++numProducts;
+      for (OpOperand &use : op->getOpOperands()) {
+        if (use.get() == value) {
+          uses.push_back(&use);
+        }
+      }
     }
-    std::optional<ShardingRule> rule = getShardingRule(user);
-    if (rule && isProduct(*rule)) {
-      uses.push_back(&use);
-      products.insert(user);
+    if (isMember || waits) {
+      made.insert(op->result_begin(), op->result_end());
     }
   }
-  return products.size() < 2 ? SmallVector<OpOperand *>() : uses;
+  return numProducts < 2 ? SmallVector<OpOperand *>() : uses;
 }
 
 } // namespace mlir::alpa

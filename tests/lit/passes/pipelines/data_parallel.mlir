@@ -1,14 +1,13 @@
 // RUN: stablehlo-alpa-opt %s --alpa-prepare-pipeline=aliases=1:1 | FileCheck %s --check-prefix=PREPARED
-// RUN: stablehlo-alpa-opt %s --alpa-prepare-pipeline=aliases=1:1 --alpa-plan-pipeline="mesh=x:2 solution=1,0,1,1,1,3,1" | FileCheck %s --check-prefix=PLANNED
-// RUN: stablehlo-alpa-opt %s --alpa-prepare-pipeline=aliases=1:1 --alpa-plan-pipeline="mesh=x:2 solution=1,0,1,1,1,3,1" --alpa-spmd-pipeline | FileCheck %s --check-prefix=LOCAL
+// RUN: stablehlo-alpa-opt %s --alpa-prepare-pipeline=aliases=1:1 --alpa-plan-pipeline="mesh=x:2 solution=1,0,1,1,3,1" | FileCheck %s --check-prefix=PLANNED
+// RUN: stablehlo-alpa-opt %s --alpa-prepare-pipeline=aliases=1:1 --alpa-plan-pipeline="mesh=x:2 solution=1,0,1,1,3,1" --alpa-spmd-pipeline | FileCheck %s --check-prefix=LOCAL
 
 // A step from a traced module to the module for one device: the batch is split, the gradient is
 // reduce-scattered, the update is done in parts and gathered (weight-update sharding).
 
-// Functions are inlined, roles are written; sums that are used more than once get a resolve, and what several products read.
+// Functions are inlined, roles are written, sums that are used more than once get a resolve.
 // PREPARED: func.func public @main(%[[X:.+]]: tensor<4x8xf32>, %[[W:.+]]: tensor<8x6xf32> {alpa.alias = 1 : i64})
-// PREPARED: %[[B:.+]] = alpa.resolve %[[X]] {alpa.role = "leader"}
-// PREPARED: %[[Y:.+]] = stablehlo.dot_general %[[B]], %[[W]]{{.*}}{alpa.role = "leader"}
+// PREPARED: %[[Y:.+]] = stablehlo.dot_general %[[X]], %[[W]]{{.*}}{alpa.role = "leader"}
 // PREPARED: %[[R:.+]] = alpa.resolve %[[Y]] {alpa.role = "leader"}
 // PREPARED: stablehlo.tanh %[[R]] {alpa.follows = 0 : i64, alpa.role = "follower"}
 // PREPARED: stablehlo.subtract %[[W]], %{{.+}} {alpa.follows = 1 : i64, alpa.role = "follower"}
