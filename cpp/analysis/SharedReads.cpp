@@ -38,8 +38,8 @@ SmallVector<OpOperand *> findUsesByProducts(OpOperand &operand) {
       reads |= used == value;
       waits |= made.contains(used);
     });
-    bool isMember = reads && !waits && runTogether(op, operand.getOwner()) &&
-                    isProduct(op);
+    bool isMember =
+        reads && !waits && runTogether(op, operand.getOwner()) && isProduct(op);
     if (isMember) {
       ++numProducts;
       for (OpOperand &use : op->getOpOperands()) {
