@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +36,7 @@ from stablehlo_alpa.cli.model_options import (
     method_options,
 )
 from stablehlo_alpa.cli.subject import Sizes, find_subject
-from stablehlo_alpa.planning import SavedPlan
+from stablehlo_alpa.planning import Plan, SavedPlan
 
 
 def _complete_model(incomplete: str) -> list[str]:
@@ -44,6 +45,14 @@ def _complete_model(incomplete: str) -> list[str]:
 
 def _complete_method(incomplete: str) -> list[str]:
     return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def _show(plan: Plan, page: Path | None) -> None:
+    """Opens the page that was written, or else one that is kept until the machine is cleaned up."""
+    if page is None:
+        plan.view()
+    else:
+        webbrowser.open(page.resolve().as_uri())
 
 
 ModelArgument = Annotated[
@@ -82,6 +91,10 @@ def plan(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="file that alpa_runtime.load reads")
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="write the plan as an HTML page, as view does of a file")
+    ] = None,
+    is_opened: Annotated[bool, typer.Option("--open", help="open the page in the browser")] = False,
     explain: Annotated[
         str | None,
         typer.Option(help="what to explain: an operator, layer:N, stage:N, or stages: other cuts"),
@@ -106,6 +119,10 @@ def plan(
     assert made.plan is not None
     if output is not None:
         made.plan.save(output)
+    if page is not None:
+        made.plan.view(page)
+    if is_opened:
+        _show(made.plan, page)
     if explain == STAGES:
         typer.echo(str(made.plan.explain_stages()))
     elif explain is not None:

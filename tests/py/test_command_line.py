@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,19 @@ def test_examples_of_the_page_print_what_it_says(command: str, output: str, fold
 def test_a_plan_is_written_and_read(folder: Path) -> None:
     run("plan", "gpt-tiny", "--cluster", "cpu:1x4", "--batch", "8", "-o", "gpt.plan", "--quiet")
     assert alpa_runtime.load(folder / "gpt.plan").num_micro_batches == 1
+
+
+def test_a_plan_has_its_page_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    gpt = ("plan", "gpt-tiny", "--cluster", "cpu:1x4", "--batch", "8", "--quiet")
+    run(*gpt, "--page", "page.html", "--open")
+    assert opened == [(folder / "page.html").resolve().as_uri()]
+    assert "gpt_tiny" in (folder / "page.html").read_text()
+    run(*gpt, "--open")
+    temporary = Path(opened[1].removeprefix("file://"))
+    assert "<html" in temporary.read_text()
+    temporary.unlink()
 
 
 PLAN_KEYS = {"schema", "model", "cluster", "method", "fits", "reason", "planning_s"}
