@@ -16,10 +16,11 @@ from stablehlo_alpa.planning import Plan
 from stablehlo_alpa.view.page import OperatorContent, PageContent
 from stablehlo_alpa.view.page.document import page_html
 
-# Milliseconds between frames while the time line is moved by keys, once per frame.
+# Milliseconds between frames of a page of which something moves once per frame.
 _FRAMES = """
 const done = arguments[arguments.length - 1];
 const plot = document.getElementById("figure-time-line");
+const press = (key) => plot.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 const times = [];
 let last = performance.now();
 const step = (count) => {
@@ -28,32 +29,14 @@ const step = (count) => {
     times.push(now - last);
     last = now;
     if (count === 0) { done(times); return; }
-    const key = count % 2 ? "ArrowRight" : "ArrowLeft";
-    plot.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    %s
     step(count - 1);
   });
 };
-plot.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true }));
-step(40);
+%s
 """
-# The same while the page is scrolled over the time line.
-_SCROLLED = """
-const done = arguments[arguments.length - 1];
-const plot = document.getElementById("figure-time-line");
-const times = [];
-let last = performance.now();
-const step = (count) => {
-  requestAnimationFrame(() => {
-    const now = performance.now();
-    times.push(now - last);
-    last = now;
-    if (count === 0) { done(times); return; }
-    scrollBy(0, count % 20 < 10 ? 40 : -40);
-    step(count - 1);
-  });
-};
-step(60);
-"""
+_MOVED = _FRAMES % ('press(count % 2 ? "ArrowRight" : "ArrowLeft");', 'press("+");\nstep(40);')
+_SCROLLED = _FRAMES % ("scrollBy(0, count % 20 < 10 ? 40 : -40);", "step(60);")
 
 
 def gpt_plan(is_quick: bool) -> Plan:
@@ -87,7 +70,7 @@ def rows_of(name: str, page: PageContent, chromium: Browser, folder: Path) -> li
     chromium.driver.set_script_timeout(120)
     chromium.show("time-line")
     moved, scrolled = (
-        sorted(chromium.driver.execute_async_script(one)[2:]) for one in (_FRAMES, _SCROLLED)
+        sorted(chromium.driver.execute_async_script(one)[2:]) for one in (_MOVED, _SCROLLED)
     )
     runs = sum(run.end_s > run.start_s for run in page.runs)
     return [

@@ -328,9 +328,10 @@ def MergeOperators : Pass<"alpa-merge-operators", "::mlir::ModuleOp"> {
     `leader` (has strategies), `follower` with `alpa.follows` (the operand whose
     sharding it takes), `rematerialized` (made again wherever it is needed) or
     `replicated`; inserts `alpa.resolve` where a partial sum has to be reduced
-    once for several uses, and where several products read one value; writes `alpa.trip_count` on counted loops, and
-    `alpa.partial_edges` on loops that add up what may stay partial until they
-    are done. A sum with zero is its other summand, as XLA has it.
+    once for several uses, and where several products read one value; writes
+    `alpa.trip_count` on counted loops, and `alpa.partial_edges` on loops that
+    add up what may stay partial until they are done. A sum with zero is its
+    other summand, as XLA has it.
 
     A remark names every operator without a sharding rule.
   }];

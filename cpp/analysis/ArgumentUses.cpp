@@ -171,6 +171,11 @@ private:
 
 } // namespace
 
+bool mlir::alpa::isProduct(Operation *op) {
+  std::optional<ShardingRule> rule = getShardingRule(op);
+  return rule && isProduct(*rule);
+}
+
 bool mlir::alpa::isProduct(const ShardingRule &rule) {
   auto has = [](const TensorFactors &tensor, unsigned factor) {
     return llvm::any_of(tensor, [&](const DimFactors &factors) {

@@ -16,6 +16,8 @@ namespace mlir::alpa {
 /// Whether an operator multiplies its operands and sums up: a matrix product or
 /// a convolution.
 bool isProduct(const ShardingRule &rule);
+/// The same of an operator; false without a rule.
+bool isProduct(Operation *op);
 
 /// The use of a dimension of an argument.
 enum class DimensionUse : int8_t {

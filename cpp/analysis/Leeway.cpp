@@ -13,9 +13,8 @@ namespace mlir::alpa {
 static bool hasProduct(Operation *op) {
   return op
       ->walk([](Operation *inner) {
-        std::optional<ShardingRule> rule = getShardingRule(inner);
-        return rule && isProduct(*rule) ? WalkResult::interrupt()
-                                        : WalkResult::advance();
+        return isProduct(inner) ? WalkResult::interrupt()
+                                : WalkResult::advance();
       })
       .wasInterrupted();
 }

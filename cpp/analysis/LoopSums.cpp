@@ -55,6 +55,11 @@ OpOperand *getReturnedSum(Operation *op, const DataFlowEdge &edge) {
 }
 
 bool isAddedToLoopSum(Value value) {
+  // Outside of loops chains of additions may be long and are asked of often.
+  if (!value.hasOneUse() ||
+      !isa<DataFlowOpInterface>((*value.user_begin())->getParentOp())) {
+    return false;
+  }
   OpOperand *use = findUseOfSum(value);
   if (!use || !use->getOwner()->hasTrait<OpTrait::IsTerminator>()) {
     return false;

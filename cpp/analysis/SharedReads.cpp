@@ -13,11 +13,6 @@ namespace mlir::alpa {
 /// Heuristic: those of an attention's query, key and value are neighbours.
 static constexpr unsigned kFarthest = 128;
 
-static bool isProduct(Operation *op) {
-  std::optional<ShardingRule> rule = getShardingRule(op);
-  return rule && isProduct(*rule);
-}
-
 /// Whether operators run at the same place of a pipeline.
 static bool runTogether(Operation *first, Operation *second) {
   return first->getAttr(kLayerAttrName) == second->getAttr(kLayerAttrName) &&

@@ -55,6 +55,7 @@ private:
               function_ref<bool(ShardingRowRef)> allowed = nullptr);
   /// A node with every sharding of `value`'s shape, partial ones included.
   ValuePlacement placeSum(Value value, StringRef name, StringRef op);
+  /// A node with these shardings of `value`.
   ValuePlacement placeIn(ArrayRef<ShardingRow> rows, Value value,
                          StringRef name, StringRef op);
   /// An argument that only goes into a constraint lies as that asks for.

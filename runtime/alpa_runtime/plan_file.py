@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import json
@@ -9,7 +10,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,16 +98,10 @@ def load_members(
         ProgramError: the file is no plan, of another version, damaged, or contradicts itself.
     """
     name = os.fspath(path)
-    content = io.BytesIO(Path(path).read_bytes())
-    try:
-        with zipfile.ZipFile(content) as archive:
-            plan = _read_plan(archive, name)
-            there = set(archive.namelist())
-            members = {one: _read(archive, one, name) for one in names if one in there}
-    except ProgramError:
-        raise
-    except _DAMAGE as error:
-        raise ProgramError(f"{name} is no plan, is damaged or cut short: {error}") from error
+    with _archive(path) as archive:
+        plan = _read_plan(archive, name)
+        there = set(archive.namelist())
+        members = {one: _read(archive, one, name) for one in names if one in there}
     check(plan)
     return plan, members
 
@@ -133,14 +128,22 @@ def read_member(path: str | os.PathLike[str], member: str) -> bytes | None:
     Raises:
         ProgramError: the file is no archive, or damaged.
     """
-    name = os.fspath(path)
+    with _archive(path) as archive:
+        is_there = member in archive.namelist()
+        return _read(archive, member, os.fspath(path)) if is_there else None
+
+
+@contextlib.contextmanager
+def _archive(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
+    """The archive of a plan; what reading a damaged one raises is a `ProgramError`."""
     content = io.BytesIO(Path(path).read_bytes())
     try:
         with zipfile.ZipFile(content) as archive:
-            return _read(archive, member, name) if member in archive.namelist() else None
+            yield archive
     except ProgramError:
         raise
     except _DAMAGE as error:
+        name = os.fspath(path)
         raise ProgramError(f"{name} is no plan, is damaged or cut short: {error}") from error
 
 

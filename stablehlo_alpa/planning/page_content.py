@@ -18,7 +18,7 @@ from stablehlo_alpa.planning.stage_part import stage_part
 from stablehlo_alpa.view import Part
 from stablehlo_alpa.view.folding import fold
 from stablehlo_alpa.view.modules import module_rows
-from stablehlo_alpa.view.names import path_of
+from stablehlo_alpa.view.names import path_of, stages_text
 from stablehlo_alpa.view.operators import OperatorRow, operator_rows
 from stablehlo_alpa.view.page import (
     MEMORY_KINDS,
@@ -284,8 +284,7 @@ def _communication(plan: Plan, parts: Sequence[Part]) -> tuple[CommunicationCont
 
 
 def _mesh_text(plan: Plan, mesh: int) -> str:
-    own = [str(n) for n in range(len(plan.stages)) if plan.schedule.mesh_of(n) == mesh]
-    return f"stage{'s' if len(own) > 1 else ''} {', '.join(own)}"
+    return stages_text([n for n in range(len(plan.stages)) if plan.schedule.mesh_of(n) == mesh])
 
 
 def _sends(plan: Plan) -> dict[tuple[int, int], _Sent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # A part of a key path: the argument, an attribute, a key or an index.
 _PART = re.compile(
@@ -20,6 +21,11 @@ _STRUCTURE = frozenset(
     "while body cond closed_call checkpoint remat rematted_computation core_call scan "
     "custom_jvp_call custom_vjp_call shard_map ~".split()
 )
+
+
+def stages_text(numbers: Sequence[int]) -> str:
+    """``stage 3``, or ``stages 0, 4``."""
+    return f"stage{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def path_of(name: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from alpa_runtime import ProgramError
 from alpa_runtime.plain_data import decode, encode
 
+from stablehlo_alpa.view.names import stages_text
+
 CONTENT_VERSION = 1
 MEMBER = "page.json"
 """Under which name the archive of a plan keeps the content."""
@@ -312,8 +314,7 @@ class PageContent:
 
     def mesh_name(self, mesh: int) -> str:
         """``stage 3``, or ``stages 0, 4`` where a mesh has several."""
-        own = self.stages_of(mesh)
-        return f"stage{'s' if len(own) > 1 else ''} {', '.join(map(str, own))}"
+        return stages_text(self.stages_of(mesh))
 
     def dump(self) -> str:
         """As JSON."""

@@ -125,6 +125,22 @@ def point_at(plot: Any, renderer: Any, tips: Sequence[tuple[str, str]]) -> None:
     plot.add_tools(HoverTool(renderers=[renderer], tooltips=list(tips)))
 
 
+def draw_bars(
+    plot: Any, data: Mapping[str, Sequence[Any]], tips: Sequence[tuple[str, str]], **style: Any
+) -> None:
+    """Draws a bar per row, which says what it is when it is pointed at.
+
+    Args:
+        plot: of `frame`.
+        data: columns: ``y`` the row, ``right`` the end, perhaps ``left`` the begin, 0 by default.
+        tips: see `point_at`.
+        style: colours, patterns, legend.
+    """
+    left = "left" if "left" in data else 0
+    drawn = plot.hbar("y", 0.8, "right", left, source=data, line_color=None, **style)
+    point_at(plot, drawn, tips)
+
+
 def place_legend(plot: Any) -> None:
     """Above the plot, to be clicked on."""
     if plot.legend:

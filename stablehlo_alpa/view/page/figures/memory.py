@@ -13,6 +13,7 @@ from stablehlo_alpa.view.page.figures.frame import (
     Figure,
     Unit,
     bytes_unit,
+    draw_bars,
     frame,
     place_legend,
     point_at,
@@ -49,17 +50,8 @@ def peaks_figure(page: PageContent) -> Figure:
             "all": [format_bytes(sum(peak.bytes)) for peak in peaks],
         }
         ends = data["right"]
-        bars = plot.hbar(
-            "y",
-            0.8,
-            "right",
-            "left",
-            source=data,
-            fill_color=colour(number),
-            line_color=None,
-            legend_label=kind,
-        )
-        point_at(plot, bars, [(kind, "@text"), ("all", "@all"), ("there is", format_bytes(budget))])
+        tips = [(kind, "@text"), ("all", "@all"), ("there is", format_bytes(budget))]
+        draw_bars(plot, data, tips, fill_color=colour(number), legend_label=kind)
     plot.vspan(x=[budget / unit.size], **_BUDGET)
     place_legend(plot)
     described = "; ".join(

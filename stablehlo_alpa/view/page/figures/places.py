@@ -8,6 +8,7 @@ from stablehlo_alpa.units import format_bytes, format_seconds
 from stablehlo_alpa.view.page.content import PageContent, StageContent
 from stablehlo_alpa.view.page.figures.frame import (
     Figure,
+    draw_bars,
     frame,
     place_legend,
     point_at,
@@ -109,17 +110,6 @@ def layers_figure(page: PageContent) -> Figure | None:
     plot = frame("layers", rows, x_label="layer", x_end=most)
     plot.xaxis.ticker.mantissas = [1, 2, 5]
     plot.xaxis.ticker.min_interval = 1
-    bars = plot.hbar(
-        "y",
-        0.8,
-        "right",
-        "left",
-        source=data,
-        fill_color="colour",
-        line_color=None,
-        hatch_pattern="pattern",
-        hatch_alpha=0.35,
-    )
     tips = [
         ("layers", "@layers"),
         ("devices", "@devices"),
@@ -128,7 +118,7 @@ def layers_figure(page: PageContent) -> Figure | None:
         ("of it per layer", "@each"),
         ("memory per device", "@memory"),
     ]
-    point_at(plot, bars, tips)
+    draw_bars(plot, data, tips, fill_color="colour", hatch_pattern="pattern", hatch_alpha=0.35)
     described = "; ".join(
         f"stage {n} has layers {layers_text(stage)}" for n, stage in enumerate(page.stages)
     )
@@ -150,19 +140,15 @@ def seconds_figure(page: PageContent) -> Figure:
             data = _parts(page, name, part, ends, unit.size)
             if not data["y"]:
                 continue
-            bars = plot.hbar(
-                "y",
-                0.8,
-                "right",
-                "left",
-                source=data,
+            draw_bars(
+                plot,
+                data,
+                [("stage", "@y"), (f"{name}, {part}", "@text"), ("runs", "@n")],
                 fill_color=phase_colour(name),
-                line_color=None,
                 hatch_pattern="/" if part == "communication" else " ",
                 hatch_alpha=0.6,
                 legend_label=f"{name}: {part}",
             )
-            point_at(plot, bars, [("stage", "@y"), (f"{name}, {part}", "@text"), ("runs", "@n")])
     place_legend(plot)
     described = "; ".join(f"stage {n}: {format_seconds(one)}" for n, one in enumerate(totals))
     return Figure("seconds", "Seconds per step of the programs of each stage", plot, described)

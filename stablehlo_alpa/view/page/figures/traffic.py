@@ -10,9 +10,9 @@ from stablehlo_alpa.view.page.content import AlternativeContent, CommunicationCo
 from stablehlo_alpa.view.page.figures.frame import (
     Figure,
     bytes_unit,
+    draw_bars,
     frame,
     place_legend,
-    point_at,
     seconds_unit,
 )
 from stablehlo_alpa.view.page.palette import BLUE, GREEN, GREY, ORANGE, PINK, SKY
@@ -57,18 +57,11 @@ def communication_figure(page: PageContent) -> Figure | None:
             ],
         }
         ends |= dict(zip(own, data["right"], strict=True))
-        bars = plot.hbar(
-            "y",
-            0.8,
-            "right",
-            "left",
-            source=data,
-            fill_color=fill,
-            line_color=None,
-            legend_label=f"{level} links",
-        )
-        tips = [("bytes", "@text"), ("per step", "@count"), ("seconds", "@seconds")]
-        point_at(plot, bars, [("level", level), *tips])
+        tips = [
+            *(("level", level), ("bytes", "@text")),
+            *(("per step", "@count"), ("seconds", "@seconds")),
+        ]
+        draw_bars(plot, data, tips, fill_color=fill, legend_label=f"{level} links")
     place_legend(plot)
     described = "; ".join(
         f"{name} crosses {level} links: {format_bytes(size)}"
@@ -91,16 +84,8 @@ def alternatives_figure(page: PageContent) -> Figure | None:
         own = [(at, one) for at, one in enumerate(order) if _role(one) == what]
         if own:
             data = _bars(own, unit.size, page.step_s)
-            bars = plot.hbar(
-                "y",
-                0.8,
-                "right",
-                source=data,
-                fill_color=fill,
-                line_color=None,
-                legend_label=what,
-            )
-            point_at(plot, bars, [("", "@name"), ("step", "@text"), ("of this plan", "@ratio")])
+            tips = [("", "@name"), ("step", "@text"), ("of this plan", "@ratio")]
+            draw_bars(plot, data, tips, fill_color=fill, legend_label=what)
     place_legend(plot)
     described = "; ".join(f"{one.name}: {format_seconds(one.step_s or 0.0)}" for one in order)
     return Figure("alternatives", "Alternatives", plot, described)
