@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/ReshardReuse.h"
 #include "dialects/alpa/Sharding.h"
 #include "passes/Passes.h"
 #include <map>
@@ -16,6 +17,8 @@ namespace {
 
 class Inserter {
 public:
+  Inserter(func::FuncOp entry, unsigned reach) : reuse(entry, reach) {}
+
   LogicalResult run(func::FuncOp entry) {
     WalkResult result = entry.walk<WalkOrder::PreOrder>(
         [&](Operation *op) { return WalkResult(visit(op)); });
@@ -59,26 +62,31 @@ private:
     if (source == target) {
       return success();
     }
-    Value &reshard = made[{op->getBlock(), value.getAsOpaquePointer(),
-                           target.getAsOpaquePointer()}];
-    if (!reshard) {
+    SmallVector<ReshardOp, 1> &reshards =
+        made[{op->getBlock(), value.getAsOpaquePointer(),
+              target.getAsOpaquePointer()}];
+    if (reshards.empty() || !reuse.serves(reshards.back(), op)) {
       OpBuilder builder(op);
-      reshard =
-          ReshardOp::create(builder, value.getLoc(), value, source, target);
+      reshards.push_back(
+          ReshardOp::create(builder, value.getLoc(), value, source, target));
     }
-    operand.set(reshard);
+    operand.set(reshards.back());
     return success();
   }
 
-  /// Block, value and target. A reshard before its first user in a block
-  /// reaches all later ones.
-  std::map<std::tuple<Block *, const void *, const void *>, Value> made;
+  ReshardReuse reuse;
+  /// By block, value and target, in order of the program.
+  std::map<std::tuple<Block *, const void *, const void *>,
+           SmallVector<ReshardOp, 1>>
+      made;
 };
 
 struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
+  using InsertReshardsBase::InsertReshardsBase;
+
   void runOnOperation() override {
     FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
-    if (failed(entry) || failed(Inserter().run(*entry))) {
+    if (failed(entry) || failed(Inserter(*entry, reach).run(*entry))) {
       signalPassFailure();
     }
   }

@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/ReshardPlanner.h"
+#include "cpp/analysis/ReshardReuse.h"
 #include "passes/Passes.h"
 
 namespace mlir::alpa {
@@ -13,6 +14,8 @@ namespace {
 
 struct OptimizeCollectives
     : impl::OptimizeCollectivesBase<OptimizeCollectives> {
+  using OptimizeCollectivesBase::OptimizeCollectivesBase;
+
   void runOnOperation() override {
     FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
     if (failed(entry)) {
@@ -24,13 +27,15 @@ struct OptimizeCollectives
     }
     MeshAttr mesh = *planned;
     ReshardPlanner planner(mesh.getSizes());
+    ReshardReuse reuse(*entry, reach);
     // In order of the program: `earlier` are the reshards of the same value.
     DenseMap<Value, SmallVector<ReshardOp>> reshardsOf;
     entry->walk<WalkOrder::PreOrder>([&](ReshardOp reshard) {
       SmallVector<ReshardOp> &earlier = reshardsOf[reshard.getOperand()];
       double best = getMoved(planner, mesh, reshard, reshard.getSource());
       for (ReshardOp other : earlier) {
-        if (other->getBlock() != reshard->getBlock()) {
+        if (other->getBlock() != reshard->getBlock() ||
+            !reuse.serves(other, reshard)) {
           continue;
         }
         double moved = getMoved(planner, mesh, reshard, other.getTarget());

@@ -449,8 +449,15 @@ def InsertReshards : Pass<"alpa-insert-reshards", "::mlir::ModuleOp"> {
     %1 = alpa.reshard %0 from <RRP1> to <RS1>
     %2 = stablehlo.tanh %1
     ```
-    Uses of one value in one sharding share a reshard.
+    Uses of one value in one sharding share a reshard. Where its result takes
+    more memory than its operand they do so within a phase alone, and within
+    `reach` operators: what was gathered is gathered again rather than kept.
   }];
+  let options = [
+    Option<"reach", "reach", "unsigned", "0",
+           "operators between the first and the last that share what was "
+           "gathered; 0: all of a phase">
+  ];
   let dependentDialects = ["::mlir::alpa::AlpaDialect"];
 }
 
@@ -459,8 +466,15 @@ def OptimizeCollectives : Pass<"alpa-optimize-collectives", "::mlir::ModuleOp"> 
   let description = [{
     Where a value is resharded twice, the second reshard starts from the result
     of the first if that moves less: after an all-reduce a slice is free, after
-    a reduce-scatter an all-gather is half an all-reduce.
+    a reduce-scatter an all-gather is half an all-reduce. A result that takes
+    more memory than its operand serves a phase alone, and `reach` operators of
+    it.
   }];
+  let options = [
+    Option<"reach", "reach", "unsigned", "0",
+           "operators between the first and the last that share what was "
+           "gathered; 0: all of a phase">
+  ];
   let dependentDialects = ["::mlir::alpa::AlpaDialect"];
 }
 

@@ -122,6 +122,11 @@ struct PlanPipelineOptions : PassPipelineOptions<PlanPipelineOptions> {
                                llvm::cl::desc("mesh axes, name:size")};
   ListOption<int64_t> solution{*this, "solution",
                                llvm::cl::desc("chosen strategy of every node")};
+  Option<unsigned> reach{
+      *this, "reach",
+      llvm::cl::desc("operators between the first and the last that share what "
+                     "was gathered; 0: all of a phase"),
+      llvm::cl::init(0)};
 };
 
 void buildPlanPipeline(OpPassManager &manager,
@@ -136,9 +141,13 @@ void buildPlanPipeline(OpPassManager &manager,
   VerifyPlanOptions verifyOptions;
   verifyOptions.resharded = false;
   manager.addPass(createVerifyPlan(verifyOptions));
-  manager.addPass(createInsertReshards());
+  InsertReshardsOptions insertOptions;
+  insertOptions.reach = options.reach;
+  manager.addPass(createInsertReshards(insertOptions));
   // Needs the reshards of one value side by side, as the pass before left them.
-  manager.addPass(createOptimizeCollectives());
+  OptimizeCollectivesOptions optimizeOptions;
+  optimizeOptions.reach = options.reach;
+  manager.addPass(createOptimizeCollectives(optimizeOptions));
   // What leaves the pipeline can be relied on.
   manager.addPass(createVerifyPlan());
 }

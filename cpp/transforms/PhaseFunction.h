@@ -35,7 +35,7 @@ public:
   void replaceResult(Value before, Value value);
 
   /// Copies an operator whose operands are mapped.
-  void clone(Operation &op) { body.clone(op, mapping); }
+  Operation *clone(Operation &op) { return body.clone(op, mapping); }
   void map(Value value, Value stand) { mapping.map(value, stand); }
   bool contains(Value value) const { return mapping.contains(value); }
   Value lookup(Value value) const { return mapping.lookup(value); }

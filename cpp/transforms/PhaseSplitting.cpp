@@ -3,9 +3,11 @@
 #include "cpp/transforms/PhaseSplitting.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/analysis/Schedule.h"
 #include "cpp/transforms/PhaseFunction.h"
+#include "cpp/transforms/Phases.h"
 #include "cpp/transforms/ReferencedFunctions.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/Sharding.h"
@@ -21,7 +23,8 @@ class PhaseSplitting {
 public:
   PhaseSplitting(ModuleOp module, func::FuncOp function, bool splitBackward)
       : module(module), function(function), block(function.getBody().front()),
-        context(function.getContext()), splitBackward(splitBackward) {}
+        context(function.getContext()), splitBackward(splitBackward),
+        memory(function, [](BlockArgument) { return false; }) {}
 
   void run() {
     placeOperators();
@@ -178,6 +181,21 @@ private:
     return maker && placed.contains(maker) ? maker : nullptr;
   }
 
+  /// True if a phase makes a value again that an earlier one has made: what
+  /// does not lie in memory while a step runs as one program is not put there
+  /// because it runs as several.
+  bool isMadeAgain(Value value, int64_t order) const {
+    Operation *maker = getMaker(value);
+    if (!maker) {
+      return true;
+    }
+    int64_t made = placed.lookup(maker);
+    return made >= 0 && made < order && order <= kWeightOrder &&
+           !isa<ReshardOp, stablehlo::OptimizationBarrierOp>(maker) &&
+           !isJoin(maker) && maker->getNumRegions() == 0 && isClonable(maker) &&
+           !memory.isStored(value);
+  }
+
   void numberLocals() {
     llvm::DenseSet<Value> crossing;
     // What a phase needs is looked at once, however many operators need it.
@@ -192,7 +210,7 @@ private:
         if (!maker || !needed[order].insert(used).second) {
           continue;
         }
-        if (!placed.contains(maker)) {
+        if (isMadeAgain(used, order)) {
           forEachUsedValue(maker, need);
         } else if (placed.lookup(maker) != order && !isJoin(maker)) {
           crossing.insert(used);
@@ -302,7 +320,7 @@ private:
   }
 
   /// Brings a value into a phase: as an argument, or made again.
-  void provide(PhaseFunction &phase, Value value) {
+  void provide(PhaseFunction &phase, Value value, int64_t order) {
     if (phase.contains(value)) {
       return;
     }
@@ -310,9 +328,12 @@ private:
     if (!maker) {
       phase.mapToArgument(value, getArgumentKind(cast<BlockArgument>(value)),
                           getSharding(value));
-    } else if (!placed.contains(maker)) {
-      forEachUsedValue(maker, [&](Value used) { provide(phase, used); });
-      phase.clone(*maker);
+    } else if (isMadeAgain(value, order)) {
+      forEachUsedValue(maker, [&](Value used) { provide(phase, used, order); });
+      Operation *copy = phase.clone(*maker);
+      if (placed.contains(maker)) {
+        setPhase(copy, std::min(order, kBackwardOrder));
+      }
     } else if (auto sum = accumulators.find(value); sum != accumulators.end()) {
       phase.mapToArgument(value, {kAccumulatorAttrName, sum->second},
                           getSharding(value));
@@ -323,8 +344,8 @@ private:
   }
 
   /// Copies an operator of a phase, and returns what other phases need of it.
-  void copy(PhaseFunction &phase, Operation &op) {
-    forEachUsedValue(&op, [&](Value value) { provide(phase, value); });
+  void copy(PhaseFunction &phase, Operation &op, int64_t order) {
+    forEachUsedValue(&op, [&](Value value) { provide(phase, value, order); });
     if (isJoin(&op)) {
       Value result = op.getResult(0);
       ShardingAttr sharding = getSharding(result);
@@ -402,7 +423,7 @@ private:
       if (order == kBackwardOrder) {
         endLayer(phase, op);
       }
-      copy(phase, op);
+      copy(phase, op, order);
       if (order == kBackwardOrder) {
         llvm::append_range(made, op.getResults());
       }
@@ -410,7 +431,7 @@ private:
     for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
       if (getOutputOrder(operand.get()) == order) {
         unsigned index = operand.getOperandNumber();
-        provide(phase, operand.get());
+        provide(phase, operand.get(), order);
         phase.addResult(phase.lookup(operand.get()), getResultKind(index),
                         function.getResultAttrOfType<ShardingAttr>(
                             index, kShardingAttrName));
@@ -443,6 +464,8 @@ private:
   SmallVector<Value> made;
   SmallVector<std::pair<Value, ShardingAttr>> sums;
   std::optional<int64_t> lastLayer;
+  /// Of the function as one program.
+  Materialization memory;
   int64_t numBarriers = 0;
   int64_t numLocals = 0;
   int64_t numAccumulators = 0;

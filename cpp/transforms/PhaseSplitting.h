@@ -16,7 +16,9 @@ namespace mlir::alpa {
 /// Values that one phase makes and another needs become results and arguments
 /// (`alpa.local`) in the sharding they are made in, partial ones included; an
 /// `alpa.accumulate` becomes an addition to an argument (`alpa.accumulator`).
-/// Cheap operators on constants are made again in every phase.
+/// Cheap operators on constants are made again in every phase, and so is what
+/// the backward phase reads and the function as one program would not store
+/// (see Materialization.h): a micro-batch in flight keeps what it has to.
 void splitPhases(ModuleOp module, func::FuncOp function, bool splitBackward);
 
 } // namespace mlir::alpa

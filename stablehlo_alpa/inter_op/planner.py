@@ -18,7 +18,7 @@ from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Companions
-from stablehlo_alpa.planning.lowering import lower_stage
+from stablehlo_alpa.planning.lowering import NEAR, lower_stage
 from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import assemble, over_budget
@@ -30,7 +30,7 @@ from stablehlo_alpa.view import Say
 _log = logging.getLogger(__name__)
 
 # How often stages that exceed the budget are planned again with less (heuristic).
-_FITTING_ROUNDS = 3
+_FITTING_ROUNDS = 4
 
 
 def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _log.debug) -> Plan:
@@ -99,6 +99,10 @@ class _StagePlanner:
     prescriptions: Mapping[int, Prescription] = field(default_factory=dict)
     # By number of a transfer what its dimensions go together with.
     transfers: dict[int, Companions] = field(default_factory=dict)
+    # By number of a stage the strategies that it was lowered with last.
+    candidates: dict[int, Candidate] = field(default_factory=dict)
+    # Stages of which gathered values are kept for operators near by alone.
+    frugal: set[int] = field(default_factory=set)
 
     def plan_all(self, sliced: Sequence[str], say: Say) -> list[PlannedStage]:
         """The stages of all modules, all processors taking part where none waits for another."""
@@ -133,11 +137,17 @@ class _StagePlanner:
         if mesh_options.prescription.confinement is not None:
             assert subject.boundary is not None
             self.transfers.update(known_transfers(candidate, subject.boundary))
+        self.candidates[number] = candidate
+        return self._lower(number, sliced)
+
+    def _lower(self, number: int, sliced: str) -> PlannedStage:
+        """The stage of a number by the strategies chosen for it."""
+        candidate = self.candidates[number]
         starts = self.assignment.first_devices()
         start = starts[self.schedule.mesh_of(number)]
         return lower_stage(
             candidate,
-            program,
+            self.program,
             StagePlace(
                 tuple(range(start, start + candidate.mesh.num_devices)),
                 self.assignment.submeshes[number],
@@ -146,12 +156,16 @@ class _StagePlanner:
             self.options.cluster.device,
             sliced,
             split_backward=self.schedule.splits_backward,
+            reach=NEAR if number in self.frugal else 0,
         )
 
     def fit(
         self, stages: list[PlannedStage], sliced: Sequence[str], excess: Mapping[int, float]
     ) -> None:
-        """Plans stages again that take more than was counted.
+        """Mends stages that take more than was counted.
+
+        What is gathered is kept for operators near by alone; where it is so already, the strategies
+        are others.
 
         Args:
             stages: as planned; those of the meshes are replaced.
@@ -160,7 +174,12 @@ class _StagePlanner:
         """
         for number, stage in enumerate(stages):
             over = excess.get(self.schedule.mesh_of(number))
-            if over is not None:
+            if over is None:
+                continue
+            if number not in self.frugal:
+                self.frugal.add(number)
+                stages[number] = self._lower(number, sliced[number])
+            else:
                 room = stage.solution.memory_peak_bytes - over
                 stages[number] = self.plan(number, sliced[number], max(0.0, room))
 

@@ -32,9 +32,18 @@ from stablehlo_alpa.planning.stage import (
 )
 from stablehlo_alpa.view import Collective, collectives
 
+NEAR = 128
+"""Operators that share what was gathered where memory is short (heuristic: query, key and value of
+an attention are nearer than that, forward and backward phase of a layer are not)."""
+
 
 def lower_program(
-    candidate: Candidate, program: TracedProgram, place: StagePlace, device: DeviceSpec
+    candidate: Candidate,
+    program: TracedProgram,
+    place: StagePlace,
+    device: DeviceSpec,
+    *,
+    reach: int = 0,
 ) -> PlannedStage:
     """A whole step as one program of one mesh.
 
@@ -43,9 +52,10 @@ def lower_program(
         program: the step.
         place: where it runs.
         device: what the devices are.
+        reach: operators between the first and the last that share what was gathered; 0: all.
     """
     name, mesh = candidate.name, candidate.mesh
-    planned, remarks = _apply(candidate)
+    planned, remarks = _apply(candidate, reach)
     local, more = lower_planned(planned, device, name)
     inputs = tuple(Slot(SlotKind.INPUT, i) for i in range(len(program.inputs)))
     outputs = tuple(Slot(SlotKind.OUTPUT, i) for i in range(len(program.outputs)))
@@ -96,6 +106,7 @@ def lower_stage(
     sliced: str,
     *,
     split_backward: bool,
+    reach: int = 0,
 ) -> PlannedStage:
     """A stage as one program per phase.
 
@@ -106,8 +117,10 @@ def lower_stage(
         device: what the devices are.
         sliced: the stage as it was cut.
         split_backward: whether gradients of parameters are a phase of their own.
+        reach: operators of a phase between the first and the last that share what was gathered; 0:
+            all.
     """
-    planned, remarks = _apply(candidate)
+    planned, remarks = _apply(candidate, reach)
     splitting = f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}"
     split, more = run_passes(planned, f"builtin.module({splitting})", candidate.name)
     said = [*candidate.remarks, *remarks, *more]
@@ -165,10 +178,11 @@ def _phase(
     )
 
 
-def _apply(candidate: Candidate) -> tuple[str, list[str]]:
+def _apply(candidate: Candidate, reach: int) -> tuple[str, list[str]]:
     """The module with the chosen shardings and the reshards between them, and remarks."""
     choice = ",".join(map(str, candidate.solution.choice.tolist()))
-    planning = f"alpa-plan-pipeline{{mesh={candidate.mesh.pass_option} solution={choice}}}"
+    options = f"mesh={candidate.mesh.pass_option} solution={choice} reach={reach}"
+    planning = f"alpa-plan-pipeline{{{options}}}"
     return run_passes(candidate.merged, f"builtin.module({planning})", candidate.name)
 
 

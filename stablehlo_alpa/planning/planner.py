@@ -15,7 +15,7 @@ from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Boundary
-from stablehlo_alpa.planning.lowering import lower_program
+from stablehlo_alpa.planning.lowering import NEAR, lower_program
 from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.schedules import Schedule, single
@@ -65,8 +65,9 @@ def _plan_within(
     """The fastest plan whose per-device program stays within the memory budget.
 
     The strategies are chosen by the tensors of the step as it is written. What collectives between
-    them hold as well is known of the program that is run: where that is over the budget, strategies
-    are chosen anew with that much less room.
+    them hold as well is known of the program that is run. Where that is over the budget, gathered
+    values are not kept for operators far behind; where that does not suffice, strategies are chosen
+    anew with that much less room.
 
     Raises:
         InfeasibleError: no mesh shape has such a plan.
@@ -82,9 +83,10 @@ def _plan_within(
                 raise
             break
         tell(f"lowering to {'x'.join(map(str, best.mesh.shape))}")
-        plan = _lowered(best, program, options.cluster, remarks)
-        if budget is None or plan.peak_bytes <= budget:
-            return plan
+        for reach in (0, NEAR):
+            plan = _lowered(best, program, options.cluster, remarks, reach)
+            if budget is None or plan.peak_bytes <= budget:
+                return plan
         excess = plan.peak_bytes - budget
         _log.info("%s: %.3e bytes over the memory budget", subject.name, excess)
         over = plan if over is None or plan.peak_bytes < over.peak_bytes else over
@@ -95,12 +97,16 @@ def _plan_within(
 
 
 def _lowered(
-    best: Candidate, program: TracedProgram, cluster: ClusterSpec, remarks: Sequence[str]
+    best: Candidate,
+    program: TracedProgram,
+    cluster: ClusterSpec,
+    remarks: Sequence[str],
+    reach: int,
 ) -> Plan:
     """The plan of a step whose strategies are chosen."""
     devices = tuple(range(best.mesh.num_devices))
     place = StagePlace(devices, (cluster.num_hosts, cluster.devices_per_host))
-    stage = lower_program(best, program, place, cluster.device)
+    stage = lower_program(best, program, place, cluster.device, reach=reach)
     (phase,) = stage.phases
     runtime = alpa_runtime.Plan.of_program(phase.program)
     return assemble(program, cluster, [stage], single(), runtime, [phase], remarks)
