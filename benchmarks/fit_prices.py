@@ -4,31 +4,36 @@ Every second point of each series is fitted; ``benchmarks/prices.py`` judges by 
 """
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from measurements import Array, Products, Series, collectives, product_kernels, products, read
+from scipy.optimize import least_squares
 
-from stablehlo_alpa.calibration.fitting import least_deviation, mean_error, reweighted
+from stablehlo_alpa.calibration.fitting import least_deviation, mean_error
 from stablehlo_alpa.cluster import PRESETS, DeviceSpec, Group
-from stablehlo_alpa.cost.curves import Curve
+from stablehlo_alpa.cost.curves import MESSAGE_KINDS, Curve, short_payload
 from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.cost.network import host_traffic, num_hops
-from stablehlo_alpa.cost.product import TERMS, USUAL_TILES, Tiles, Waves
+from stablehlo_alpa.cost.waves import USUAL_TILES, Kernels, Split, Waves
 
 FITS = Path(__file__).resolve().parent.parent / "stablehlo_alpa" / "cost" / "fits"
 
 # A plateau has as many constants again: it has to take this much of the error away.
 _PLATEAU_GAIN = 0.3
 
-# Sets of tiles that are tried, as in vendors' kernels.
-_TILES = (
-    ((128, 128),),
-    ((128, 256),),
-    ((128, 256), (128, 128)),
-    ((256, 128), (128, 128), (128, 64)),
-    USUAL_TILES,
-)
+# Kernels of their own for batches have as many constants again.
+_KERNELS_GAIN = 0.15
+
+# Length of sums, and length per tile, from which on they may be split: none, or as libraries do
+# (heuristic; the fit chooses).
+_SPLITS = ((np.inf, 0.0), (2048.0, 64.0), (2048.0, 128.0), (2048.0, 256.0))
+
+# Logarithmic deviations beyond which a product counts as an outlier, and how much constants that
+# the products say nothing of are held where the search begins.
+_SPREAD, _TIE = 0.03, 0.003
 
 
 def device_of(measured: str) -> DeviceSpec:
@@ -36,30 +41,43 @@ def device_of(measured: str) -> DeviceSpec:
     return next(one for one in PRESETS.values() if one.measured_as == measured)
 
 
-def fit_curve(payload: Array, seconds: Array) -> Curve:
-    """The curve of a series."""
+def fit_curve(kind: CollectiveKind, size: int, payload: Array, seconds: Array) -> Curve:
+    """The curve of a series; only what goes as messages is short, or has a plateau."""
     order = np.argsort(payload, kind="stable")
     payload, seconds = payload[order], seconds[order]
-    whole = Curve(*_grown(payload, seconds))
+    short = short_payload(kind, size)
+    whole = _grown(payload, seconds, short)
+    if kind not in MESSAGE_KINDS:
+        return whole
     best, least = whole, (1 - _PLATEAU_GAIN) * mean_error(whole(payload), seconds)
     sizes = np.unique(payload)
-    for first, last in itertools.combinations(range(2, len(sizes)), 2):
+    for first, last in itertools.combinations_with_replacement(range(2, len(sizes)), 2):
         below, beyond = payload < sizes[first], payload >= sizes[last]
-        if below.sum() < 3:
+        if sizes[first] <= short or below.sum() < 3:
             continue
-        flat = float(np.median(seconds[~below & ~beyond]))
-        grown = float(np.median(seconds[beyond] / payload[beyond]))
-        curve = Curve(*_grown(payload[below], seconds[below]), flat, grown)
+        grown = _grown(payload[below], seconds[below], short)
+        level = ~below & ~beyond
+        # A plateau that no point lies on begins at the last one before it.
+        flat = float(np.median(seconds[level] if level.any() else grown(payload[below][-1:])))
+        per_byte = float(np.median(seconds[beyond] / payload[beyond]))
+        curve = replace(grown, plateau_s=flat, plateau_per_byte_s=per_byte)
         error = mean_error(curve(payload), seconds)
         if error < least:
             best, least = curve, error
     return best
 
 
-def _grown(payload: Array, seconds: Array) -> tuple[float, float, float]:
-    columns = np.stack([np.ones(len(payload)), payload, np.sqrt(payload)], axis=1)
-    latency, per_byte, per_root = least_deviation(columns, seconds).tolist()
-    return latency, per_byte, per_root
+def _grown(payload: Array, seconds: Array, short: float) -> Curve:
+    is_short = payload <= short
+    terms = [
+        np.ones(len(payload)),
+        ~is_short * payload,
+        ~is_short * np.sqrt(payload),
+        *([is_short * payload] if short else []),
+    ]
+    latency, per_byte, per_root, *rest = least_deviation(np.stack(terms, 1), seconds).tolist()
+    curve = Curve(latency, per_byte, per_root)
+    return replace(curve, short_bytes=short, short_per_byte_s=rest[0]) if short else curve
 
 
 def fit_collectives() -> list[list[object]]:
@@ -67,7 +85,8 @@ def fit_collectives() -> list[list[object]]:
     rows: list[list[object]] = []
     curves: dict[tuple[str, int], Curve] = {}
     for one in collectives():
-        curve = fit_curve(one.payload[one.is_fitted], one.seconds[one.is_fitted])
+        kind, fitted = CollectiveKind[one.kind.upper()], one.is_fitted
+        curve = fit_curve(kind, one.group_size, one.payload[fitted], one.seconds[fitted])
         if one.kind == "all_reduce":
             curves[one.device, one.group_size] = curve
         error = _held(one, curve)
@@ -111,6 +130,7 @@ def _curve_row(
         size,
         place,
         *map(_short, numbers),
+        _short(curve.short_per_byte_s) if curve.short_bytes else "",
         "" if error is None else f"{error:.3f}",
     ]
 
@@ -178,29 +198,87 @@ def fit_waves() -> list[list[object]]:
     kernels = {(one.device, one.dtype): one for one in product_kernels()}
     for one in products():
         parts = [one, *filter(None, [kernels.get((one.device, one.dtype))])]
-        waves = min(
-            (_waves(parts, tiles) for tiles in _TILES),
-            key=lambda w: sum(_error(part, w, True) for part in parts),
+        is_batch = [part.shape[:, 0] > 1 for part in parts]
+        whole = fit_products(parts, [part.is_fitted for part in parts])
+        single, batched = (
+            fit_products(
+                parts,
+                [
+                    part.is_fitted & (rows == which)
+                    for part, rows in zip(parts, is_batch, strict=True)
+                ],
+            )
+            for which in (False, True)
         )
-        tiles = "+".join(f"{r}x{w}" for r, w in waves.tiles)
-        terms = [_short(term) for term in waves.terms]
-        error = f"{_error(one, waves, False):.3f}"
-        rows.append([one.device, one.dtype, waves.units, tiles, *terms, error])
+        kinds = {"single": single, "batched": batched}
+        alone = _error(parts, Kernels(whole, whole), is_fitted=True)
+        if _error(parts, Kernels(single, batched), is_fitted=True) > (1 - _KERNELS_GAIN) * alone:
+            kinds = {"all": whole}
+            single = batched = whole
+        error = _error(parts[:1], Kernels(single, batched), is_fitted=False)
+        rows += [_waves_row(one, kind, waves, error) for kind, waves in kinds.items()]
     return rows
 
 
-def _waves(parts: list[Products], tiles: Tiles) -> Waves:
-    blank = Waves(device_of(parts[0].device).units, tiles, (0.0,) * len(TERMS))
-    columns = [blank.columns(one.shape, one.bytes)[one.is_fitted] for one in parts]
-    seconds = [(one.seconds - one.harness_s)[one.is_fitted] for one in parts]
-    terms = reweighted(np.concatenate(columns), np.concatenate(seconds))
-    return Waves(blank.units, tiles, tuple(terms.tolist()))
+def fit_products(parts: list[Products], chosen: list[npt.NDArray[np.bool_]]) -> Waves:
+    """The waves of the chosen products; of the rules of splitting sums the one that fits best."""
+    device, dtype = device_of(parts[0].device), parts[0].dtype
+    peak, units, harness = device.rate(dtype), device.units, []
+    for part, rows in zip(parts, chosen, strict=True):
+        harness.append(np.full(int(rows.sum()), part.harness_s))
+    added = np.concatenate(harness)
+    shape, moved, seconds = (
+        np.concatenate([values(part)[rows] for part, rows in zip(parts, chosen, strict=True)])
+        for values in (lambda p: p.shape, lambda p: p.bytes, lambda p: p.seconds)
+    )
+    # Where the search begins: usual launches, and most of what the data sheet says.
+    area = np.array([rows * width * units for rows, width in USUAL_TILES])
+    begin = np.log(
+        [3e-6, 0.3 / device.memory_bandwidth, 0.2 / peak, 4e-13, 5e-7, *2 * area / (0.7 * peak)]
+    )
+    best, least = None, np.inf
+    for depth, ratio in _SPLITS:
+
+        def deviations(logs: Array, depth: float = depth, ratio: float = ratio) -> Array:
+            waves = _waves(units, np.exp(logs), depth, ratio)
+            found = np.log((added + waves(shape, moved)) / seconds)
+            return np.concatenate([found, _TIE * (logs - begin)])
+
+        found = least_squares(deviations, begin, loss="soft_l1", f_scale=_SPREAD, max_nfev=100)
+        if found.cost < least:
+            best, least = _waves(units, np.exp(found.x), depth, ratio), found.cost
+    assert best is not None
+    return best
 
 
-def _error(one: Products, waves: Waves, is_fitted: bool) -> float:
-    rows = one.is_fitted == is_fitted
-    found = one.harness_s + waves(one.shape[rows], one.bytes[rows])
-    return mean_error(found, one.seconds[rows])
+def _waves(units: int, numbers: Array, depth: float, ratio: float) -> Waves:
+    launch, byte, flop, element, adding, *depths = numbers.tolist()
+    split = Split(depth, ratio, adding) if np.isfinite(depth) else Split()
+    return Waves(units, USUAL_TILES, tuple(depths), launch, byte, flop, element, split)
+
+
+def _error(parts: list[Products], kernels: Kernels, *, is_fitted: bool) -> float:
+    errors = []
+    for one in parts:
+        rows = one.is_fitted == is_fitted
+        found = one.harness_s + kernels(one.shape[rows], one.bytes[rows])
+        errors.append(np.abs(found / one.seconds[rows] - 1))
+    return float(np.concatenate(errors).mean())
+
+
+def _waves_row(one: Products, kind: str, waves: Waves, error: float) -> list[object]:
+    split = waves.split
+    return [
+        one.device,
+        one.dtype,
+        kind,
+        waves.units,
+        "+".join(f"{rows}x{width}" for rows, width in waves.tiles),
+        "+".join(map(_short, waves.depth_s)),
+        *map(_short, (waves.launch_s, waves.byte_s, waves.flop_s, waves.element_s)),
+        *map(_short, (split.depth, split.ratio, split.seconds)),
+        f"{error:.3f}",
+    ]
 
 
 def _short(number: float) -> str:
@@ -221,13 +299,13 @@ def write(name: str, header: str, rows: list[list[object]]) -> None:
 
 def main() -> None:
     """Fits and writes all."""
-    curve = "latency_s,per_byte_s,per_root_s,plateau_s,plateau_per_byte_s"
+    curve = "latency_s,per_byte_s,per_root_s,plateau_s,plateau_per_byte_s,short_per_byte_s"
     write("collectives", f"device,kind,group_size,place,{curve},error", fit_collectives())
     write("network", "device,kind,hop_s,efficiency,per_root_s,error", fit_networks())
     reached = "launch_s,efficiency,memory_efficiency"
     write("products", f"device,dtype,{reached},error", fit_rooflines())
-    terms = ",".join(f"{term}_s" for term in TERMS)
-    write("waves", f"device,dtype,units,tiles,{terms},error", fit_waves())
+    terms = "depth_s,launch_s,byte_s,flop_s,element_s,split_depth,split_ratio,split_s"
+    write("waves", f"device,dtype,products,units,tiles,{terms},error", fit_waves())
 
 
 if __name__ == "__main__":

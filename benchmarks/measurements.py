@@ -14,7 +14,10 @@ Row = dict[str, str]
 FOLDER = Path(__file__).resolve().parent / "measured"
 
 LEAST_BYTES = 64 * 2**10
-"""Smaller collectives are latency and noise; they are neither fitted nor judged."""
+"""Smaller collectives are latency and noise; they are not judged."""
+
+LATENCY_BYTES = 16 * 2**10
+"""From here on they are fitted: what they show of the latency."""
 
 
 def read(name: str) -> list[Row]:
@@ -32,7 +35,7 @@ class Series:
         group_size: devices of a group.
         payload: float64[T] bytes per device, rising.
         seconds: float64[T].
-        is_fitted: bool[T], every second point.
+        is_fitted: bool[T], every second point that is judged, and all that are smaller.
     """
 
     device: str
@@ -49,8 +52,9 @@ def collectives() -> list[Series]:
     found: dict[tuple[Any, ...], list[tuple[Array, Array, npt.NDArray[np.bool_]]]] = {}
     for (device, kind, size, *_), rows in patterns.items():
         points = sorted((int(r["tensor_bytes"]), float(r["microseconds"])) for r in rows)
-        payload, micros = np.array([p for p in points if p[0] >= LEAST_BYTES], np.float64).T
-        is_fitted = np.arange(len(payload)) % 2 == 0
+        payload, micros = np.array([p for p in points if p[0] >= LATENCY_BYTES], np.float64).T
+        is_small = payload < LEAST_BYTES
+        is_fitted = is_small | ((np.arange(len(payload)) - is_small.sum()) % 2 == 0)
         found.setdefault((device, kind, int(size)), []).append((payload, micros * 1e-6, is_fitted))
     return [
         Series(

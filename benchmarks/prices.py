@@ -4,6 +4,7 @@ import numpy as np
 import report
 from fit_prices import device_of
 from measurements import (
+    LEAST_BYTES,
     Products,
     Series,
     collectives,
@@ -35,6 +36,20 @@ def collective_error(one: Series) -> float:
     return mean_error(group_seconds(kind, group, one.payload[held], cluster), one.seconds[held])
 
 
+def scatter(one: Series) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """By how much points stand off the line through their neighbours in size, corners included.
+
+    Of three points that scatter alike the middle one stands off by sqrt(1.5) times as much as it
+    scatters: what is left is what a price misses that is smooth in the size, and known exactly.
+    """
+    sizes, logs = one.payload, np.log(one.seconds)
+    steps = sizes[1:] / sizes[:-1]
+    is_judged = np.isclose(steps[1:], steps[:-1], rtol=0.05) & (sizes[:-2] >= LEAST_BYTES)
+    off = np.abs(logs[1:-1] - (logs[:-2] + logs[2:]) / 2)
+    found: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = off[is_judged] / np.sqrt(1.5)
+    return found
+
+
 def collective_rows() -> list[report.Row]:
     """Mean errors by device and by group size, and over all."""
     series = collectives()
@@ -51,6 +66,8 @@ def collective_rows() -> list[report.Row]:
             of_size = [entry for entry in own if entry[0].group_size == size]
             name = f"collectives, {device}, groups of {size}"
             rows.append(report.limited(name, mean(of_size), "", bar=COLLECTIVES_BAR))
+            off = np.concatenate([scatter(one) for one, _, _ in of_size])
+            rows.append(report.measured(f"scatter of {name}", float(off.mean()), ""))
     return rows
 
 
@@ -67,7 +84,15 @@ def product_rows(one: Products) -> list[report.Row]:
         report.limited(f"{name}, by shape", mean_error(shaped, seconds), "", bar=PRODUCTS_BAR),
         report.measured(f"{name}, by volume", mean_error(by_volume, seconds), ""),
         report.measured(f"{name}, by the peak rate", mean_error(sheet, seconds), ""),
+        report.measured(f"{name}, transposed results", transposed_difference(one), ""),
     ]
+
+
+def transposed_difference(one: Products) -> float:
+    """Mean difference of m by n from n by m: a price that is the same for both misses half."""
+    seconds = dict(zip(map(tuple, one.shape.tolist()), one.seconds.tolist(), strict=True))
+    pairs = [(seconds[b, m, n, k], seconds[b, n, m, k]) for b, m, n, k in seconds if m < n]
+    return float(np.mean([abs(np.log(wide / tall)) for wide, tall in pairs]))
 
 
 def kernel_rows(one: Products) -> list[report.Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, Group
-from stablehlo_alpa.cost.curves import Curve, curves_of
+from stablehlo_alpa.cost.curves import Curve, curves_of, short_payload
 from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray, ring_share
 
 # What a kind that was not measured is like, and how many times as much that sends.
@@ -56,7 +56,8 @@ def find_curve(device: DeviceSpec, kind: CollectiveKind, size: int, place: str) 
             return measured[size]
         if measured and where == "neighbours":
             near = min(measured, key=lambda one: abs(math.log(one / size)))
-            return measured[near].scaled(ring_share(kind, size) / ring_share(kind, near))
+            share = ring_share(kind, size) / ring_share(kind, near)
+            return measured[near].scaled(share, short_payload(kind, size))
     if kind not in _ALIKE:
         return None
     like = _ALIKE[kind]

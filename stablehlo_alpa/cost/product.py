@@ -11,16 +11,10 @@ import numpy as np
 from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.fits import fit_rows
 from stablehlo_alpa.cost.kinds import FloatArray
+from stablehlo_alpa.cost.waves import USUAL_TILES, padded_elements, waves_of
 
 PRODUCTS = frozenset({"stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"})
 """Operators that matrix units compute."""
-
-
-Tiles = tuple[tuple[int, int], ...]
-"""Rows and columns of the tiles that kernels cut results into."""
-
-USUAL_TILES: Tiles = ((128, 256), (128, 128), (64, 128), (64, 64))
-"""Those of vendors' kernels."""
 
 
 @dataclass(frozen=True)
@@ -38,60 +32,6 @@ class Roofline:
     memory_efficiency: float = 1.0
 
 
-@dataclass(frozen=True)
-class Waves:
-    """What products of a type take where their shapes are known.
-
-    Tiles of the result are spread over the U units of a device, in ``ceil(tiles / U)`` waves of
-    which the last may be nearly empty::
-
-        launch + padded_flops * p + flops * f + bytes * b + k * d + padded_elements * e
-
-    with the FLOPs and elements of whole waves, and the length k of the sums.
-
-    Attributes:
-        units: multiprocessors.
-        tiles: rows and columns of a tile; the best of them counts.
-        terms: launch, p, f, b, d, e in seconds.
-    """
-
-    units: int
-    tiles: Tiles
-    terms: tuple[float, ...]
-
-    def columns(self, shape: FloatArray, num_bytes: FloatArray) -> FloatArray:
-        """float64[T, 6]: what `terms` are multiplied with.
-
-        Args:
-            shape: float64[T, 4] batch, m, n, k.
-            num_bytes: float64[T] bytes read and written.
-        """
-        k = shape[:, 3]
-        padded = padded_elements(shape, self.tiles, self.units)
-        flops = 2 * shape.prod(axis=1)
-        return np.stack([np.ones(len(k)), 2 * padded * k, flops, num_bytes, k, padded], axis=1)
-
-    def __call__(self, shape: FloatArray, num_bytes: FloatArray) -> FloatArray:
-        """float64[T] seconds; arguments as in `columns`."""
-        return self.columns(shape, num_bytes) @ np.array(self.terms)
-
-
-def padded_elements(shape: FloatArray, tiles: Tiles, units: int) -> FloatArray:
-    """float64[T] elements of the whole waves that results take, with the best of the tiles.
-
-    Args:
-        shape: float64[T, 4] batch, m, n, k.
-        tiles: rows and columns of each.
-        units: multiprocessors.
-    """
-    batch, m, n, _ = shape.T
-    waves = [
-        np.ceil(batch * np.ceil(m / rows) * np.ceil(n / width) / units) * (rows * width * units)
-        for rows, width in tiles
-    ]
-    return np.min(waves, axis=0)
-
-
 @functools.cache
 def rooflines_of(device: DeviceSpec) -> Mapping[str, Roofline]:
     """By the types that were measured."""
@@ -101,23 +41,6 @@ def rooflines_of(device: DeviceSpec) -> Mapping[str, Roofline]:
         )
         for row in fit_rows("products", device)
     }
-
-
-@functools.cache
-def waves_of(device: DeviceSpec) -> Mapping[str, Waves]:
-    """By the types that were measured."""
-    found = {}
-    for row in fit_rows("waves", device):
-        tiles = [tuple(map(int, tile.split("x"))) for tile in row["tiles"].split("+")]
-        terms = tuple(float(row[f"{name}_s"]) for name in TERMS)
-        found[row["dtype"]] = Waves(
-            int(row["units"]), tuple((rows, width) for rows, width in tiles), terms
-        )
-    return found
-
-
-TERMS = ("launch", "padded_flop", "flop", "byte", "depth", "padded_element")
-"""What the terms of `Waves` are called in its table."""
 
 
 def product_seconds(
@@ -169,11 +92,11 @@ def shaped_product_seconds(
         dtype: of the operands.
         device: what computes.
     """
-    waves = waves_of(device).get(_family(dtype))
+    fitted = waves_of(device).get(_family(dtype))
     share = roofline_of(dtype, device).memory_efficiency
     moved = num_bytes / (share * device.memory_bandwidth)
-    if waves is not None:
-        return np.maximum(waves(shape, num_bytes), moved)
+    if fitted is not None:
+        return np.maximum(fitted(shape, num_bytes), moved)
     flops = 2 * shape.prod(axis=1)
     if device.units:
         flops = 2 * padded_elements(shape, USUAL_TILES, device.units) * shape[:, 3]

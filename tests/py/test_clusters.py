@@ -23,6 +23,7 @@ from stablehlo_alpa.cost import (
     product_seconds,
     transfer_seconds,
 )
+from stablehlo_alpa.cost.curves import short_payload
 from stablehlo_alpa.errors import MeshError
 
 NAMES = {
@@ -191,6 +192,7 @@ def test_rings_of_a_torus() -> None:
 
 
 def test_collectives_take_longer_the_more_they_send() -> None:
+    """But where messages become too long for the protocol of low latency, as was measured."""
     sizes = np.geomspace(2**10, 2**34, 60)
     for name, shape in (("p5.48xlarge:2", (2, 8)), ("gb200-nvl72:1", (72,)), ("dgx-a100:4", (32,))):
         cluster = ClusterSpec.preset(name)
@@ -199,7 +201,9 @@ def test_collectives_take_longer_the_more_they_send() -> None:
             for mask in range(1, 1 << len(shape)):
                 kinds, masks = np.full(60, int(kind)), np.full(60, mask)
                 found = collective_seconds(kinds, masks, sizes, mesh, cluster.device)
-                assert (np.diff(found) >= 0).all(), (name, kind, mask)
+                last = short_payload(kind, mesh.groups[mask].per_domain)
+                is_change = (sizes[:-1] <= last) & (sizes[1:] > last)
+                assert ((np.diff(found) >= 0) | is_change).all(), (name, kind, mask)
 
 
 def test_transfers_share_the_network_of_a_host() -> None:

@@ -24,6 +24,7 @@ from stablehlo_alpa.cost import (
     shaped_product_seconds,
 )
 from stablehlo_alpa.cost.kinds import Beside
+from stablehlo_alpa.cost.waves import Kernels, Split, Waves
 
 
 def shape(*sizes: int) -> Any:
@@ -143,6 +144,24 @@ def test_devices_that_were_not_measured_by_shapes_take_whole_waves() -> None:
     )
     launch = product_seconds(nothing, nothing, "bf16", device)[0]
     assert second - launch == pytest.approx(2 * (first - launch))
+
+
+def test_long_sums_are_split_over_units_that_would_have_no_tile() -> None:
+    units, depth_s = 100, 1e-9
+    split = Split(2048.0, 64.0, seconds=1e-6)
+    waves = Waves(units, ((128, 128),), (depth_s,), 0.0, 0.0, 0.0, 0.0, split)
+    few, many, short = [1, 128, 128, 8192], [1, 128, 128 * units, 8192], [1, 128, 128, 1024]
+    seconds = waves(np.array([few, many, short], float), np.zeros(3))
+    assert seconds == pytest.approx([8192 * depth_s / 16 + 1e-6, 8192 * depth_s, 1024 * depth_s])
+
+
+def test_batches_have_kernels_of_their_own() -> None:
+    single, batched = (
+        Waves(100, ((128, 128),), (depth_s,), 0.0, 0.0, 0.0, 0.0) for depth_s in (1e-9, 2e-9)
+    )
+    shapes = np.array([[1, 128, 128, 512], [4, 128, 128, 512]], float)
+    found = Kernels(single, batched)(shapes, np.zeros(2))
+    assert found == pytest.approx([512e-9, 1024e-9])
 
 
 def test_products_that_memory_binds_are_no_faster_than_memory() -> None:
