@@ -92,10 +92,9 @@ optimised: build pytest
 test-matrix: build
 	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py
 
+# BENCH_FLAGS=--quick takes smaller sizes.
 bench: build
-	@for script in communication planning overhead resharding backends; do \
-	  $(DEVICES) $(BIN)/python benchmarks/$$script.py $(BENCH_FLAGS) || exit 1; echo; \
-	done
+	@$(DEVICES) $(BIN)/python benchmarks/all_bars.py --page docs/benchmarks.md $(BENCH_FLAGS)
 
 # The compilers are large and belong to devices that are not here: they lie in a folder of their own. What they made is
 # kept beside them, so that a second run is quick. CHECK_FLAGS="--models gpt --targets h100" looks at a part.
@@ -161,7 +160,7 @@ command-docs: build
 
 # Links, anchors and the navigation are checked; nothing is fetched.
 docs: $(VENV_STAMP)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -d $(BUILD)/site
 	@echo "$(BUILD)/site/index.html"
 
 # Pages of plans as the browser of the tests shows them.
