@@ -47,7 +47,7 @@ Written by `make bench`{" with `--quick`" if is_quick else ""} on {datetime.now(
 {machine()}; the load before it was {load:.1f}. {kept} of {len(barred)} bars hold.
 
 *ratio* is the value over that of *against*, or over the bar itself, which holds where it is not
-exceeded.
+exceeded. Where the load was above 0 the machine did other work as well, and its times say little.
 """
     sections = [
         f"## {name}\n\n`benchmarks/{name}.py`\n\n{markdown(list(rows))}\n"
