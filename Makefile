@@ -2,6 +2,8 @@
 # make demo-pipeline  the same GPT in two stages on four devices each
 # make demo-ray       the same in two actors of a local Ray
 # make test    everything: style, lit, pytest
+# make docs    the documentation as a site, in build/site
+# make wheel   wheels of planner and runtime in dist/; make check-wheels runs them in environments that have nothing else
 # make check-accelerators  what XLA's compilers for GPU and TPU make of the suite's models; no device is needed
 # Each sets the machine up first (system packages, virtual environment, build); a second run finds all of it done.
 
@@ -28,8 +30,8 @@ TESTS_STAMP  := .setup/tests
 VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
-.PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest optimised bench format build setup wheel clean \
-  sanitize fuzz coverage pass-docs check-upstream check-accelerators
+.PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest optimised bench format build setup wheel check-wheels clean \
+  sanitize fuzz coverage pass-docs command-docs docs docs-pictures check-upstream check-accelerators
 
 all: build
 
@@ -90,10 +92,9 @@ optimised: build pytest
 test-matrix: build
 	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py
 
+# BENCH_FLAGS=--quick takes smaller sizes.
 bench: build
-	@for script in communication planning overhead resharding backends; do \
-	  $(DEVICES) $(BIN)/python benchmarks/$$script.py $(BENCH_FLAGS) || exit 1; echo; \
-	done
+	@$(DEVICES) $(BIN)/python benchmarks/all_bars.py --page docs/benchmarks.md $(BENCH_FLAGS)
 
 # The compilers are large and belong to devices that are not here: they lie in a folder of their own. What they made is
 # kept beside them, so that a second run is quick. CHECK_FLAGS="--models gpt --targets h100" looks at a part.
@@ -153,13 +154,33 @@ check-upstream: build
 pass-docs: $(SYSTEM_STAMP)
 	@scripts/make_pass_docs.sh $(LLVM_BIN) > docs/passes.md
 
+# What each command says of itself.
+command-docs: build
+	@$(BIN)/python scripts/make_command_docs.py > docs/command_line_reference.md
+
+# Links, anchors and the navigation are checked; nothing is fetched.
+docs: $(VENV_STAMP)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -d $(BUILD)/site
+	@echo "$(BUILD)/site/index.html"
+
+# Pages of plans as the browser of the tests shows them.
+docs-pictures: build $(TESTS_STAMP)
+	@$(DEVICES) ALPA_PICTURES=$(CURDIR)/docs/images $(BIN)/python -m pytest -q -k pictures tests/py/test_page_browser.py
+
 format: $(VENV_STAMP)
 	@$(BIN)/ruff check -q --fix . || true
 	@$(BIN)/ruff format -q .
 	@git ls-files '*.c' '*.cpp' '*.h' | xargs -r $(LLVM_BIN)/clang-format -i
 
+# One wheel for each of PYTHONS that is here. The core is compiled once, by `build`; only python/core.cpp knows Python.
+PYTHONS ?= python3.11 python3.12 python3.13
+
 wheel: build
-	@$(RUN) CC=$(LLVM_BIN)/clang CXX=$(LLVM_BIN)/clang++ $(BIN)/python -m pip wheel . --no-deps --no-build-isolation -w dist
+	@$(RUN) CC=$(LLVM_BIN)/clang CXX=$(LLVM_BIN)/clang++ MLIR_DIR=$(MLIR_CMAKE) PYTHONS="$(PYTHONS)" \
+	  scripts/make_wheels.sh $(BUILD) dist
+
+check-wheels: wheel
+	@PYTHONS="$(PYTHONS)" scripts/check_wheels.sh $(BUILD) dist
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-* dist .setup .mypy_cache .ruff_cache .pytest_cache .hypothesis stablehlo_alpa/_core*.so

@@ -3,6 +3,9 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
+
+from groups import table
 
 NUM_DEVICES = 8
 
@@ -19,3 +22,16 @@ for _folder in (_ROOT, _ROOT / "runtime"):
     # A checkout that was not installed can be tested too; an installed package comes first.
     if str(_folder) not in sys.path:
         sys.path.append(str(_folder))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints what was checked, in groups."""
+    outcomes = {
+        outcome: [(one.nodeid, one.duration) for one in terminalreporter.stats.get(outcome, ())]
+        for outcome in ("passed", "failed", "skipped")
+    }
+    outcomes["failed"] += [(one.nodeid, 0.0) for one in terminalreporter.stats.get("error", ())]
+    if sum(map(len, outcomes.values())) > 1:
+        terminalreporter.section("what was checked")
+        for line in table(outcomes):
+            terminalreporter.write_line(line)

@@ -6,14 +6,25 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from build_settings import llvm_tool
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+# Pages whose blocks take less time than a process takes to begin: they share one.
+SHORT = (
+    *("index", "installing", "kernels", "scanned", "inference"),
+    *("from_shardy", "one_device_to_cluster"),
+)
 
 
 def code_of(page: Path) -> str:
@@ -21,11 +32,28 @@ def code_of(page: Path) -> str:
     return "\n".join(BLOCK.findall(page.read_text()))
 
 
+def script_of(pages: Sequence[Path]) -> str:
+    """One script that runs pages one after the other, each with names of its own."""
+    return "\n".join(
+        f"exec(compile({code_of(page)!r}, {page.name!r}, 'exec'), {{'__name__': '__main__'}})"
+        for page in pages
+    )
+
+
+WITH_CODE = [page for page in PAGES if code_of(page)]
+RUNS = [
+    *((page,) for page in WITH_CODE if page.stem not in SHORT),
+    tuple(page for page in WITH_CODE if page.stem in SHORT),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [p for p in PAGES if code_of(p)], ids=lambda p: p.name)
-def test_blocks_run(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "pages", RUNS, ids=lambda pages: pages[0].name if len(pages) == 1 else "short"
+)
+def test_blocks_run(pages: tuple[Path, ...], tmp_path: Path) -> None:
     script = tmp_path / "page.py"
-    script.write_text(code_of(page))
+    script.write_text(script_of(pages))
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'runtime'}"}
     done = subprocess.run(
         [sys.executable, str(script)],
@@ -36,7 +64,7 @@ def test_blocks_run(page: Path, tmp_path: Path) -> None:
         cwd=tmp_path,
         timeout=300,
     )
-    assert done.returncode == 0, f"{page.name}:\n{done.stderr[-3000:]}"
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def test_pass_documentation_is_up_to_date() -> None:

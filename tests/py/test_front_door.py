@@ -310,6 +310,8 @@ def test_public_names_are_there() -> None:
 def test_the_version_is_one() -> None:
     for page, pattern in (
         ("pyproject.toml", r'^version = "(.*)"$'),
+        ("pyproject.toml", r'"alpa-runtime==(.*)"'),
+        ("runtime/pyproject.toml", r'^version = "(.*)"$'),
         ("CMakeLists.txt", r"project\(stablehlo_alpa VERSION (\S+)"),
     ):
         assert re.findall(pattern, (ROOT / page).read_text(), re.M) == [sa.__version__]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from models import gpt
+from PIL import Image
 
 pytest.importorskip("stablehlo_alpa._core")
 pytest.importorskip("selenium")
@@ -309,3 +313,31 @@ def test_ten_thousand_operators_do_not_hang(
     assert (
         chromium.run("return document.querySelectorAll('[data-table=operators] tr').length") < 200
     )
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FIRST_SCREEN = "page"
+PICTURES = (FIRST_SCREEN, "seconds", "time-line", "held")
+
+
+def test_the_pictures_of_the_documentation(fresh: Browser, tmp_path: Path) -> None:
+    """Figures as docs/pictures.md shows them; `make docs-pictures` writes them there."""
+    shown = re.findall(r"\]\(images/(.*?)\.png\)", (DOCS / "pictures.md").read_text())
+    assert sorted(shown) == sorted(PICTURES)
+    folder = Path(os.environ.get("ALPA_PICTURES", tmp_path))
+    folder.mkdir(exist_ok=True)
+    fresh.show("cluster")
+    fresh.run("scrollTo(0, 0)")
+    for name in PICTURES:
+        if name == FIRST_SCREEN:
+            png = fresh.driver.get_screenshot_as_png()
+        else:
+            png = fresh.show(name).screenshot_as_png
+        # Few colours are in a plot: a palette makes the file a third as large.
+        image = Image.open(io.BytesIO(png)).convert("RGB")
+        image.quantize(64, dither=Image.Dither.NONE).save(folder / f"{name}.png", optimize=True)
+        kept = DOCS / "images" / f"{name}.png"
+        assert len(image.getcolors(1 << 24) or ()) > 20, name
+        for path in (folder / f"{name}.png", kept):
+            assert 1_000 < path.stat().st_size < 200_000, path
+        assert Image.open(kept).width == image.width, "run `make docs-pictures`"

@@ -1,0 +1,72 @@
+"""What the suite checks, in groups: printed when it is done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "results equal plain jax.jit": (
+        *("models", "optimised", "random_plans", "random_programs", "random_step_plans"),
+        *("methods", "megatron", "expert_parallel", "manual_sharding", "drawn", "export"),
+        *("partition", "partition_models", "fidelity_model", "donation"),
+    ),
+    "pipelines and micro-batches equal the whole batch": (
+        *("pipeline", "pipeline_matrix", "micro_batches", "stage_methods", "recomputation"),
+        *("layers", "layer_parts", "schedules"),
+    ),
+    "searches against brute force": (
+        *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory"),
+        *("known_plans", "memory", "loop_sums", "explained_stages", "baselines"),
+    ),
+    "prices, clusters, compilers as witness": (
+        *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
+    ),
+    "modules: rules, reshards, border to jax": (
+        *("rules", "reshards", "roundtrip", "constants", "dimensions", "inlining", "frontend"),
+        *("core_fuzz", "dialect_fuzz", "threads", "embedding"),
+    ),
+    "parallelize, as a user calls it": (
+        *("api", "front_door", "signature", "constraints", "shard_map", "talking", "errors"),
+        *("call_state", "data"),
+    ),
+    "running: plans, transports, faults, Ray": (
+        *("runtime", "executable", "plan", "saved_plan", "one_plan", "simulate", "cross_mesh"),
+        *("transport", "tcp", "direct", "feeding", "faults", "ray", "session", "checkpoint"),
+    ),
+    "what is shown: command line, pages, tables": (
+        *("command_line", "plan_commands", "page", "page_browser", "view"),
+    ),
+    "documentation, examples, house": ("docs", "site", "examples", "layering", "groups"),
+}
+OTHERS = "others"
+_GROUP_OF = {f"test_{stem}": group for group, stems in GROUPS.items() for stem in stems}
+_OUTCOMES = ("passed", "failed", "skipped")
+
+
+def group_of(node: str) -> str:
+    """The group of a test, by the name of its file."""
+    stem = node.split("::")[0].rsplit("/", 1)[-1].removesuffix(".py")
+    return _GROUP_OF.get(stem, OTHERS)
+
+
+def table(outcomes: Mapping[str, Iterable[tuple[str, float]]]) -> list[str]:
+    """Lines that say how many tests of each group passed, and how long they took.
+
+    Args:
+        outcomes: "passed", "failed" or "skipped" -> test and seconds of each.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    seconds = dict.fromkeys((*GROUPS, OTHERS), 0.0)
+    for outcome, tests in outcomes.items():
+        for node, spent in tests:
+            counts[group_of(node), outcome] += 1
+            seconds[group_of(node)] += spent
+    width = max(map(len, (*GROUPS, OTHERS)))
+    lines = [f"{'':{width}}" + "".join(f"{name:>9}" for name in (*_OUTCOMES, "seconds"))]
+    for group in (*GROUPS, OTHERS):
+        numbers = [counts[group, outcome] for outcome in _OUTCOMES]
+        if any(numbers):
+            cells = "".join(f"{number or '':>9}" for number in numbers)
+            lines.append(f"{group:{width}}{cells}{seconds[group]:9.0f}")
+    return lines
