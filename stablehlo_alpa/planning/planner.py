@@ -87,6 +87,7 @@ def _plan_within(
             plan = _lowered(best, program, options.cluster, remarks, reach)
             if budget is None or plan.peak_bytes <= budget:
                 return plan
+        assert budget is not None
         excess = plan.peak_bytes - budget
         _log.info("%s: %.3e bytes over the memory budget", subject.name, excess)
         over = plan if over is None or plan.peak_bytes < over.peak_bytes else over
