@@ -333,7 +333,11 @@ def MergeOperators : Pass<"alpa-merge-operators", "::mlir::ModuleOp"> {
     add up what may stay partial until they are done. A sum with zero is its
     other summand, as XLA has it.
 
-    A remark names every operator without a sharding rule.
+    What is computed whole on every device is followed by nothing: what stands
+    behind it follows an operand that can be split, or leads. A remark names
+    every operator without a sharding rule, and every one by whose rule nothing
+    can be split, with what it costs; those that cost next to nothing are not
+    named.
   }];
   let dependentDialects = ["::mlir::alpa::AlpaDialect"];
 }
