@@ -25,6 +25,14 @@ struct PreparePipelineOptions : PassPipelineOptions<PreparePipelineOptions> {
   ListOption<std::string> axes{
       *this, "axes",
       llvm::cl::desc("mesh axes that sharding constraints may name")};
+  Option<int64_t> padTo{*this, "pad-to",
+                        llvm::cl::desc("sizes are padded to multiples of it, "
+                                       "where that is worth while"),
+                        llvm::cl::init(1)};
+  Option<double> mostAdded{*this, "most-added",
+                           llvm::cl::desc("what padding may add to a size, as "
+                                          "a share of it"),
+                           llvm::cl::init(8)};
 };
 
 template <typename T>
@@ -63,6 +71,13 @@ void buildPreparePipeline(OpPassManager &manager,
                           const PreparePipelineOptions &options) {
   addImport(manager, toVector(options.aliases), toVector(options.donated),
             toVector(options.axes));
+  if (options.padTo > 1) {
+    // On the program as a whole, of which strategies are to know nothing else.
+    PadDimensionsOptions padOptions;
+    padOptions.multiple = options.padTo;
+    padOptions.mostAdded = options.mostAdded;
+    manager.addPass(createPadDimensions(padOptions));
+  }
   manager.addPass(createMergeOperators());
 }
 

@@ -7,12 +7,53 @@
 
 namespace mlir::alpa {
 
-void remarkOpaque(Operation *op, const ShardingRule &rule) {
-  auto call = dyn_cast<stablehlo::CustomCallOp>(op);
-  if (call && rule.isReplicated()) {
-    op->emitRemark() << "'" << op->getName() << "' @"
-                     << call.getCallTargetName()
-                     << " has no sharding rule and is replicated";
+/// Operators that do less are not worth a word: it takes a device about as long
+/// to start one. Heuristic.
+static constexpr double kLeastFlops = 1e6, kLeastBytes = 64 * 1024;
+
+/// The operator as a user knows it.
+static std::string getName(Operation *op) {
+  std::string name = "'" + op->getName().getStringRef().str() + "'";
+  if (auto call = dyn_cast<stablehlo::CustomCallOp>(op)) {
+    name += " @" + call.getCallTargetName().str();
+  }
+  return name;
+}
+
+/// What the operator reads and writes when it is computed whole.
+static double getBytes(Operation *op, const ShardingRule *rule) {
+  double bytes = 0;
+  for (auto [index, type] : llvm::enumerate(op->getOperandTypes())) {
+    bool isTouched =
+        !rule || !llvm::is_contained(rule->untouchedOperands, index);
+    bytes += isTouched ? getTensorBytes(type) : 0;
+  }
+  for (auto [index, type] : llvm::enumerate(op->getResultTypes())) {
+    bool isTouched =
+        !rule || !llvm::is_contained(rule->untouchedResults, index);
+    bytes += isTouched ? getTensorBytes(type) : 0;
+  }
+  return bytes;
+}
+
+void remarkUnknown(Operation *op) {
+  op->emitRemark() << getName(op)
+                   << " has no sharding rule and is replicated: every device "
+                      "reads and writes "
+                   << static_cast<int64_t>(getBytes(op, nullptr)) << " bytes";
+}
+
+void remarkWhole(Operation *op, const ShardingRule &rule) {
+  double bytes = getBytes(op, &rule);
+  if (isa<stablehlo::CustomCallOp>(op)) {
+    remarkUnknown(op);
+  } else if (rule.flops >= kLeastFlops || bytes >= kLeastBytes) {
+    op->emitRemark() << getName(op)
+                     << " has no dimension that can be split and is "
+                        "replicated: every device does "
+                     << static_cast<int64_t>(rule.flops)
+                     << " FLOPs, reads and writes "
+                     << static_cast<int64_t>(bytes) << " bytes";
   }
 }
 

@@ -8,8 +8,12 @@
 
 namespace mlir::alpa {
 
-/// Names a custom call that nothing is known of.
-void remarkOpaque(Operation *op, const ShardingRule &rule);
+/// Names an operator that nothing is known of, and what it costs every device.
+void remarkUnknown(Operation *op);
+
+/// Names an operator by whose rule nothing can be split, and what it costs
+/// every device; says nothing of those that cost next to nothing.
+void remarkWhole(Operation *op, const ShardingRule &rule);
 
 /// Says where a callback runs and what that moves.
 void remarkCallback(CallbackOp callback);

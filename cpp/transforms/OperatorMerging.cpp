@@ -29,6 +29,9 @@ struct ValueState {
   unsigned depth = 0;
   /// The value can be a partial sum.
   bool pending = false;
+  /// Its operator has no strategy but to make all of it on every device: what
+  /// follows it would be computed whole as well, while slices of it are free.
+  bool isWhole = false;
 };
 
 class Merging {
@@ -92,15 +95,13 @@ private:
                    llvm::all_of(op->getResultTypes(), isTiny);
     if (!rule || allTiny) {
       if (!rule && !allTiny) {
-        op->emitRemark() << "'" << op->getName()
-                         << "' has no sharding rule and is replicated";
+        remarkUnknown(op);
       }
       return replicate(op);
     }
     if (failed(rule->verify(op))) {
       return failure();
     }
-    remarkOpaque(op, *rule);
     switch (getOperatorRole(op)) {
     case OperatorRole::Rematerialized:
       return visitRematerialized(op, *rule);
@@ -304,7 +305,7 @@ private:
       const ValueState &state = states[operand];
       if (state.pending) {
         pending.push_back(index);
-      } else if (state.kind == ValueState::Placed) {
+      } else if (state.kind == ValueState::Placed && !state.isWhole) {
         onlyPendingPlaced = false;
       }
     }
@@ -332,7 +333,7 @@ private:
     int deepest = -1;
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       const ValueState &state = states[operand];
-      if (state.kind == ValueState::Placed &&
+      if (state.kind == ValueState::Placed && !state.isWhole &&
           coversRule(rule, rule.operands[index]) &&
           (deepest < 0 ||
            state.depth > states[op->getOperand(deepest)].depth)) {
@@ -368,6 +369,14 @@ private:
            return states[op->getOperand(index)].pending;
          }).empty();
     setResults(op, hasSum(rule) || isLinear);
+    // Of an operator without loops the strategies come from elsewhere; one that
+    // is linear in a partial sum may leave its result partial.
+    if (!rule.factors.empty() && rule.isReplicated() && !isLinear) {
+      remarkWhole(op, rule);
+      for (Value result : op->getResults()) {
+        states[result].isWhole = true;
+      }
+    }
     return success();
   }
 

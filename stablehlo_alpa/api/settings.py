@@ -9,7 +9,13 @@ import jax
 from alpa_runtime import ensure_cpu_pool
 from alpa_runtime.platforms import platform_of
 
-from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel, mesh_size
+from stablehlo_alpa.api.methods import (
+    FollowParallel,
+    Method,
+    PipeshardParallel,
+    ShardParallel,
+    mesh_size,
+)
 from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
 from stablehlo_alpa.api.stages import Target, ThisProcess
 from stablehlo_alpa.cluster import ClusterSpec, cluster_of, cluster_of_devices
@@ -168,6 +174,7 @@ class Settings:
             axis_names=method.axis_names,
             solve=self._solve_options(cluster),
             prescription=method.prescription(program),
+            pads_sizes=isinstance(method, ShardParallel) and method.pad,
         )
 
     def pipeline_options(self) -> PipelineOptions:

@@ -47,6 +47,8 @@ class PlanOptions:
             included.
         num_micro_batches: of a step.
         known: strategies found before; they are taken if they are of the same programme.
+        pads_sizes: sizes that the devices do not divide may be padded inside of the program, where
+            nothing is prescribed.
     """
 
     cluster: ClusterSpec
@@ -57,6 +59,7 @@ class PlanOptions:
     in_flight: int = 1
     num_micro_batches: int = 1
     known: Solution | None = None
+    pads_sizes: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import alpa_runtime
 from alpa_runtime import check
@@ -18,6 +18,7 @@ from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.lowering import NEAR, lower_program
 from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
 from stablehlo_alpa.planning.plan import Plan
+from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import Schedule, single
 from stablehlo_alpa.planning.stage import CostedProgram, PlannedStage, StagePlace
 from stablehlo_alpa.units import format_bytes
@@ -29,6 +30,25 @@ _log = logging.getLogger(__name__)
 _MEMORY_ROUNDS = 4
 # Tensors that an error names (heuristic).
 _SHOWN_TENSORS = 5
+
+
+# What padding may add to a size, as a share of it: next to nothing, as to a vocabulary, or a
+# multiple, as to 3 heads (heuristic). Each is a form of its own, so that sizes that are better left
+# alone do not spoil those that are not.
+_MOST_ADDED = (0.125, 8.0)
+
+
+@dataclass(frozen=True)
+class PreparedForm:
+    """One form of a program.
+
+    Attributes:
+        subject: what is planned.
+        remarks: on it.
+    """
+
+    subject: Subject = field(repr=False)
+    remarks: tuple[str, ...]
 
 
 def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
@@ -47,20 +67,62 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
             say(f"{program.name}: {what}")
 
         tell("merging operators")
-        # Shardings that the function's author asks for, where it is their mesh that is planned for.
-        axes = ",".join(options.axis_names or ())
-        preparing = f"alpa-prepare-pipeline{{{program.state_option} axes={axes}}}"
-        merged, remarks = run_passes(program.text, f"builtin.module({preparing})", program.name)
-        subject = Subject(program.name, merged, Boundary.of(program))
-        return _plan_within(subject, program, options, remarks, tell)
+        return _plan_within(prepared_forms(program, options), program, options, tell)
+
+
+def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[PreparedForm]:
+    """The program with roles, as it is, and the padded forms that differ from it.
+
+    Raises:
+        CompileError: a pass refused the program.
+    """
+    boundary = Boundary.of(program)
+    # Shardings that the function's author asks for, where it is their mesh that is planned for.
+    axes = ",".join(options.axis_names or ())
+
+    def prepare(more: str = "") -> PreparedForm:
+        pipeline = f"alpa-prepare-pipeline{{{program.state_option} axes={axes}{more}}}"
+        merged, remarks = run_passes(program.text, f"builtin.module({pipeline})", program.name)
+        return PreparedForm(Subject(program.name, merged, boundary), tuple(remarks))
+
+    forms = [prepare()]
+    devices = options.cluster.num_devices
+    if not options.pads_sizes or devices == 1 or options.prescription != Prescription():
+        return forms
+    for most in reversed(_MOST_ADDED):
+        form = prepare(f" pad-to={devices} most-added={most}")
+        if all(form.subject.merged != other.subject.merged for other in forms):
+            forms.append(form)
+        elif len(forms) == 1:
+            # What may add more adds nothing.
+            break
+    return forms
+
+
+def fastest_form(
+    forms: Sequence[PreparedForm], options: PlanOptions, cache: SolverCache, say: Say
+) -> tuple[Candidate, tuple[str, ...]]:
+    """The form with the fastest plan, and the remarks on it.
+
+    Raises:
+        InfeasibleError: no form has a plan within the memory budget; of the first.
+        ShardingError: what is prescribed exactly fits no mesh.
+        MeshError: there is no mesh.
+    """
+    found: list[tuple[Candidate, tuple[str, ...]]] = []
+    refused: list[InfeasibleError] = []
+    for form in forms:
+        try:
+            found.append((find_candidate(form.subject, options, cache, say), form.remarks))
+        except InfeasibleError as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    return min(found, key=lambda one: one[0].solution.objective_s)
 
 
 def _plan_within(
-    subject: Subject,
-    program: TracedProgram,
-    options: PlanOptions,
-    remarks: Sequence[str],
-    tell: Say,
+    forms: Sequence[PreparedForm], program: TracedProgram, options: PlanOptions, tell: Say
 ) -> Plan:
     """The fastest plan whose per-device program stays within the memory budget.
 
@@ -77,7 +139,7 @@ def _plan_within(
     for _ in range(_MEMORY_ROUNDS):
         solve = replace(options.solve, memory_budget=room)
         try:
-            best = find_candidate(subject, replace(options, solve=solve), cache, tell)
+            best, remarks = fastest_form(forms, replace(options, solve=solve), cache, tell)
         except InfeasibleError:
             if over is None:
                 raise
@@ -89,7 +151,7 @@ def _plan_within(
                 return plan
         assert budget is not None
         excess = plan.peak_bytes - budget
-        _log.info("%s: %.3e bytes over the memory budget", subject.name, excess)
+        _log.info("%s: %.3e bytes over the memory budget", program.name, excess)
         over = plan if over is None or plan.peak_bytes < over.peak_bytes else over
         room = max(0.0, best.solution.memory_peak_bytes - excess)
     assert over is not None

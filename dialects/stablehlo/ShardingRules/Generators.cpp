@@ -108,7 +108,9 @@ private:
   }
 };
 
-/// Every device draws all numbers: the algorithm counts along the whole tensor.
+/// Every device draws all numbers: the algorithm counts along the whole tensor,
+/// in an order that every compiler has for itself (JAX asks for DEFAULT), so
+/// that no block can be drawn alone and be the same.
 struct RngBitGeneratorRule : RuleModel<RngBitGeneratorRule, RngBitGeneratorOp> {
   ShardingRule getShardingRule(Operation *op) const {
     return ShardingRule::replicated(op);

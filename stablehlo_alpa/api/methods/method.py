@@ -169,7 +169,15 @@ class Method:
 
 @dataclass(frozen=True)
 class ShardParallel(Method):
-    """The ILP chooses everything; all logical mesh shapes are tried unless one is given."""
+    """The ILP chooses everything; all logical mesh shapes are tried unless one is given.
+
+    Attributes:
+        pad: sizes of products that the devices do not divide (a vocabulary of 50257, a batch of 6)
+            may be padded inside of the step, where that makes it faster; arguments and results
+            keep their shapes.
+    """
+
+    pad: bool = True
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

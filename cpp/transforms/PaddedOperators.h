@@ -1,0 +1,65 @@
+//===- PaddedOperators.h - Operators with longer loops ----------*- C++ -*-===//
+//
+// The same operator on tensors that are longer along some loops: the elements
+// that it had before are what they were, those behind them are anything.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CPP_TRANSFORMS_PADDEDOPERATORS_H
+#define CPP_TRANSFORMS_PADDEDOPERATORS_H
+
+#include "dialects/alpa/ShardingRule.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+namespace mlir::alpa {
+
+/// What is known of the elements behind those of the program.
+enum class Filling { Anything, Zero, One, Lowest, Highest, Ones };
+
+/// The filling that changes nothing in a reduction.
+Filling getNeutral(ReductionKind kind);
+
+/// The tensor whose elements are all that filling; `Anything` is zero.
+Value createFilled(OpBuilder &builder, Location loc, RankedTensorType type,
+                   Filling filling);
+
+/// Loops of an operator that become longer.
+struct LongerLoops {
+  const ShardingRule &rule;
+  /// Factors of `rule`; all have one size.
+  llvm::SmallBitVector factors;
+  int64_t size;
+  int64_t padded;
+
+  /// The dimensions of a tensor that are such a loop.
+  llvm::SmallBitVector getDims(const TensorFactors &tensor) const;
+  /// The same tensor with longer dimensions.
+  Type getType(Type type, const llvm::SmallBitVector &dims) const;
+};
+
+/// Whether `padOperator` knows a longer form: each loop is a dimension of its
+/// own in all tensors that have it, and nothing depends on its size but what
+/// is known to.
+bool canPadOperator(Operation *op, const LongerLoops &loops);
+
+/// True for operators that make every element of their result of the elements
+/// in the same place of their operands, or of scalars.
+bool isPointwise(Operation *op, const ShardingRule &rule);
+
+/// What has to stand behind the elements of an operand: where a loop is summed
+/// up, the neutral element.
+Filling getRequiredFilling(Operation *op, unsigned operand,
+                           const LongerLoops &loops);
+
+/// The longer form on padded operands, which are filled as required.
+///
+///   %1 = gather %table, %i : tensor<5xf32>  // slice sizes 1
+///   with 8 rows: %2 = clamp 0, %i, 4; %1 = gather %table, %2 : tensor<8xf32>
+Operation *padOperator(OpBuilder &builder, Operation *op, ValueRange operands,
+                       const LongerLoops &loops);
+
+} // namespace mlir::alpa
+
+#endif // CPP_TRANSFORMS_PADDEDOPERATORS_H
