@@ -18,7 +18,7 @@ from alpa_runtime import LocalExecutable, ProgramError, check
 from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 
 import stablehlo_alpa
-from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages
+from stablehlo_alpa import AutoLayers, DataParallel, PipeshardParallel, UniformStages
 
 WEIGHTS = [0.3 * np.random.default_rng(i).normal(size=(16, 16)).astype("f") for i in range(4)]
 BATCH = np.random.default_rng(9).normal(size=(16, 16)).astype("f")
@@ -116,8 +116,15 @@ def test_damaged_files_are_refused(plan: Plan, tmp_path: Path) -> None:
         assert loaded == plan
 
 
-def test_activations_give_their_places_away(plan: Plan) -> None:
+def test_activations_give_their_places_away() -> None:
     """The gradient that goes back takes the place of an activation that nobody needs any more."""
+    method = PipeshardParallel(
+        num_micro_batches=4,
+        schedule="1f1b",
+        layers=AutoLayers(num_layers=2),
+        stages=UniformStages(2, methods=DataParallel()),
+    )
+    plan = stablehlo_alpa.parallelize(step, method=method).plan(WEIGHTS, BATCH).runtime
     program = next(p for p in plan.programs if p.name == "stage_1_backward")
     aliased = [program.inputs[i].name for i in program.donated]
     assert [name for name in aliased if not name.startswith("accumulator")]
