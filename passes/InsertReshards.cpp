@@ -62,23 +62,20 @@ private:
     if (source == target) {
       return success();
     }
-    SmallVector<ReshardOp, 1> &reshards =
-        made[{op->getBlock(), value.getAsOpaquePointer(),
-              target.getAsOpaquePointer()}];
-    if (reshards.empty() || !reuse.serves(reshards.back(), op)) {
+    ReshardOp &reshard = made[{op->getBlock(), value.getAsOpaquePointer(),
+                               target.getAsOpaquePointer()}];
+    if (!reshard || !reuse.serves(reshard, op)) {
       OpBuilder builder(op);
-      reshards.push_back(
-          ReshardOp::create(builder, value.getLoc(), value, source, target));
+      reshard =
+          ReshardOp::create(builder, value.getLoc(), value, source, target);
     }
-    operand.set(reshards.back());
+    operand.set(reshard);
     return success();
   }
 
   ReshardReuse reuse;
-  /// By block, value and target, in order of the program.
-  std::map<std::tuple<Block *, const void *, const void *>,
-           SmallVector<ReshardOp, 1>>
-      made;
+  /// By block, value and target the last one.
+  std::map<std::tuple<Block *, const void *, const void *>, ReshardOp> made;
 };
 
 struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {

@@ -94,14 +94,14 @@ llvm::SmallBitVector LongerLoops::getDims(const TensorFactors &tensor) const {
   return dims;
 }
 
-Type LongerLoops::getType(Type type, const llvm::SmallBitVector &dims) const {
+Type getLongerType(Type type, const llvm::SmallBitVector &dims, int64_t size) {
   if (dims.none()) {
     return type;
   }
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<int64_t> shape(tensor.getShape());
   for (unsigned dim : dims.set_bits()) {
-    shape[dim] = padded;
+    shape[dim] = size;
   }
   return tensor.clone(shape);
 }
@@ -326,7 +326,8 @@ Operation *padOperator(OpBuilder &builder, Operation *op, ValueRange operands,
   padded->setOperands(inputs);
   for (auto [result, tensor] :
        llvm::zip(padded->getResults(), loops.rule.results)) {
-    result.setType(loops.getType(result.getType(), loops.getDims(tensor)));
+    result.setType(
+        getLongerType(result.getType(), loops.getDims(tensor), loops.padded));
   }
   adaptAttributes(op, padded);
   return padded;

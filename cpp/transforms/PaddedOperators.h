@@ -25,6 +25,10 @@ Filling getNeutral(ReductionKind kind);
 Value createFilled(OpBuilder &builder, Location loc, RankedTensorType type,
                    Filling filling);
 
+/// The same tensor with dimensions of another size; other types where there are
+/// none.
+Type getLongerType(Type type, const llvm::SmallBitVector &dims, int64_t size);
+
 /// Loops of an operator that become longer.
 struct LongerLoops {
   const ShardingRule &rule;
@@ -35,8 +39,6 @@ struct LongerLoops {
 
   /// The dimensions of a tensor that are such a loop.
   llvm::SmallBitVector getDims(const TensorFactors &tensor) const;
-  /// The same tensor with longer dimensions.
-  Type getType(Type type, const llvm::SmallBitVector &dims) const;
 };
 
 /// Whether `padOperator` knows a longer form: each loop is a dimension of its

@@ -27,16 +27,6 @@ Filling PaddedValues::getFilling(Value value,
   return Filling::Anything;
 }
 
-Type PaddedValues::getType(Value value,
-                           const llvm::SmallBitVector &dims) const {
-  auto tensor = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape(tensor.getShape());
-  for (unsigned dim : dims.set_bits()) {
-    shape[dim] = padded;
-  }
-  return tensor.clone(shape);
-}
-
 Value PaddedValues::get(Value value, const llvm::SmallBitVector &dims,
                         Filling required) {
   if (dims.none() && !made.contains(value)) {
@@ -91,7 +81,8 @@ PaddedValues::Form PaddedValues::extend(Value value, const Form &form,
       createFilled(builder, value.getLoc(),
                    RankedTensorType::get({}, type.getElementType()), filling);
   Value longer =
-      PadOp::create(builder, value.getLoc(), getType(value, dims), form.value,
+      PadOp::create(builder, value.getLoc(),
+                    getLongerType(value.getType(), dims, padded), form.value,
                     element, builder.getDenseI64ArrayAttr(none),
                     builder.getDenseI64ArrayAttr(high),
                     builder.getDenseI64ArrayAttr(none))
@@ -122,7 +113,8 @@ Operation *PaddedValues::remakeOperator(Operation *op,
   auto cloneWith = [&](ValueRange operands) {
     Operation *again = builder.clone(*op);
     again->setOperands(operands);
-    again->getResult(0).setType(getType(op->getResult(0), dims));
+    again->getResult(0).setType(
+        getLongerType(op->getResult(0).getType(), dims, padded));
     return again;
   };
   if (auto constant = dyn_cast<ConstantOp>(op)) {
@@ -130,7 +122,8 @@ Operation *PaddedValues::remakeOperator(Operation *op,
     if (!elements || !elements.isSplat()) {
       return nullptr;
     }
-    auto type = cast<ShapedType>(getType(op->getResult(0), dims));
+    auto type = cast<ShapedType>(
+        getLongerType(op->getResult(0).getType(), dims, padded));
     return ConstantOp::create(builder, op->getLoc(), type,
                               elements.resizeSplat(type));
   }

@@ -46,7 +46,6 @@ private:
   Operation *remakeOperator(Operation *op, const llvm::SmallBitVector &dims,
                             unsigned depth);
   Value fill(const Form &form, Location loc, Filling filling);
-  Type getType(Value value, const llvm::SmallBitVector &dims) const;
 
   int64_t size, padded;
   /// Values that were set, in the order in which they were made.
