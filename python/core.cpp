@@ -115,19 +115,59 @@ py::list splitSpecs(const py::dict &dict, const char *specs,
   return values;
 }
 
-py::dict
-getStrategyGraph(const std::string &text,
-                 const std::vector<std::pair<std::string, int64_t>> &mesh) {
+/// A module that stays parsed.
+class Module {
+public:
+  explicit Module(const std::string &text) : Module(nullptr) {
+    AlpaModule *parsed = nullptr;
+    run([&] { return alpaModuleParse(toRef(text), &parsed); });
+    module.reset(parsed);
+  }
+
+  py::list runPipeline(const std::string &pipeline) {
+    return toList(run([&] { return alpaModuleRun(get(), toRef(pipeline)); }),
+                  0);
+  }
+
+  py::object getText(bool generic, bool locations) {
+    return toList(
+        run([&] { return alpaModulePrint(get(), generic, locations); }), 0)[0];
+  }
+
+  py::dict getSubmodules() {
+    Result names = run([&] { return alpaModuleGetSubmodules(get()); });
+    py::dict found;
+    for (size_t index = 0; index < alpaResultGetStringListSize(names.get(), 0);
+         ++index) {
+      std::unique_ptr<Module> nested(
+          new Module(alpaModuleCloneSubmodule(get(), index)));
+      found[py::str(toString(alpaResultGetString(names.get(), 0, index)))] =
+          std::move(nested);
+    }
+    return found;
+  }
+
+  AlpaModule *get() const { return module.get(); }
+
+private:
+  explicit Module(AlpaModule *module) : module(module, alpaModuleDestroy) {}
+
+  std::unique_ptr<AlpaModule, decltype(&alpaModuleDestroy)> module;
+};
+
+using Mesh = std::vector<std::pair<std::string, int64_t>>;
+
+/// `getResult` takes names and sizes of the axes, and how many they are.
+template <typename GetResult>
+py::dict getStrategyGraph(const Mesh &mesh, GetResult getResult) {
   std::vector<AlpaStringRef> names;
   std::vector<int64_t> sizes;
   for (const auto &[name, size] : mesh) {
     names.push_back(toRef(name));
     sizes.push_back(size);
   }
-  py::dict dict = toDict(run([&] {
-    return alpaGetStrategyGraph(toRef(text), names.data(), sizes.data(),
-                                names.size());
-  }));
+  py::dict dict = toDict(
+      run([&] { return getResult(names.data(), sizes.data(), names.size()); }));
   for (std::string prefix : {"input", "output"}) {
     std::string specs = prefix + "_spec";
     std::string offsets = specs + "_offset";
@@ -144,11 +184,11 @@ getStrategyGraph(const std::string &text,
   return dict;
 }
 
-py::dict getMemory(const std::string &text,
-                   const std::vector<int64_t> &donated) {
-  py::dict dict = toDict(run([&] {
-    return alpaGetMemory(toRef(text), donated.data(), donated.size());
-  }));
+/// `getResult` takes the donated arguments, and how many they are.
+template <typename GetResult>
+py::dict getMemory(const std::vector<int64_t> &donated, GetResult getResult) {
+  py::dict dict =
+      toDict(run([&] { return getResult(donated.data(), donated.size()); }));
   dict["peak_bytes"] = dict["peak_bytes"].attr("item")();
   return dict;
 }
@@ -194,43 +234,80 @@ py::dict minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
   return toDict(run([&] { return alpaMinimize(&costs, &options, tables); }));
 }
 
+/// What is said of a text is said of a module, too.
+void defineReport(py::module_ &module, const char *name,
+                  AlpaResult *(*ofText)(AlpaStringRef),
+                  AlpaResult *(*ofModule)(AlpaModule *),
+                  const char *description) {
+  module.def(
+      name,
+      [ofText](const std::string &text) {
+        return toDict(run([&] { return ofText(toRef(text)); }));
+      },
+      py::arg("module"), description);
+  module.def(
+      name,
+      [ofModule](const Module &module) {
+        return toDict(run([&] { return ofModule(module.get()); }));
+      },
+      py::arg("module"), description);
+}
+
+void defineModule(py::module_ &module) {
+  py::class_<Module>(module, "Module", "A module that stays parsed.")
+      .def(py::init<const std::string &>(), py::arg("text"))
+      .def("run", &Module::runPipeline, py::arg("pipeline"),
+           "Runs a pass pipeline; returns the remarks.")
+      .def("text", &Module::getText, py::arg("generic") = true,
+           py::arg("locations") = true, "The printed module.")
+      .def("submodules", &Module::getSubmodules,
+           "Copies of the nested modules by name.");
+}
+
 /// Passes, and what they report of a module.
 void defineCompiler(py::module_ &module) {
   module.def(
       "run_pipeline", &runPipeline, py::arg("text"), py::arg("pipeline"),
       py::arg("generic") = true, py::arg("locations") = true,
       "Runs a pass pipeline; returns the module's text and the remarks.");
-  module.def("strategy_graph", &getStrategyGraph, py::arg("text"),
-             py::arg("mesh"),
-             "The strategies of a module with roles on a mesh of (name, size) "
-             "axes, as a dict of arrays.");
   module.def(
-      "communication",
-      [](const std::string &text) {
-        return toDict(run([&] { return alpaGetCommunication(toRef(text)); }));
+      "strategy_graph",
+      [](const std::string &text, const Mesh &mesh) {
+        return getStrategyGraph(mesh, [&](auto... axes) {
+          return alpaGetStrategyGraph(toRef(text), axes...);
+        });
       },
-      py::arg("text"), "The collectives of a planned module.");
-  module.def("memory", &getMemory, py::arg("text"),
-             py::arg("donated") = std::vector<int64_t>(),
-             "Peak memory of a per-device module and what is live there.");
+      py::arg("text"), py::arg("mesh"),
+      "The strategies of a module with roles on a mesh of (name, size) "
+      "axes, as a dict of arrays.");
+  defineReport(module, "communication", alpaGetCommunication,
+               alpaModuleGetCommunication,
+               "The collectives of a planned module.");
+  const char *memory = "Peak memory of a per-device module and what is live "
+                       "there.";
   module.def(
-      "signature",
-      [](const std::string &text) {
-        return toDict(run([&] { return alpaGetSignature(toRef(text)); }));
+      "memory",
+      [](const std::string &text, const std::vector<int64_t> &donated) {
+        return getMemory(donated, [&](auto... indices) {
+          return alpaGetMemory(toRef(text), indices...);
+        });
       },
-      py::arg("text"), "Mesh and boundary shardings of a planned module.");
+      py::arg("module"), py::arg("donated") = std::vector<int64_t>(), memory);
   module.def(
-      "boundary_rule",
-      [](const std::string &text) {
-        return toDict(run([&] { return alpaGetBoundaryRule(toRef(text)); }));
+      "memory",
+      [](const Module &module, const std::vector<int64_t> &donated) {
+        return getMemory(donated, [&](auto... indices) {
+          return alpaModuleGetMemory(module.get(), indices...);
+        });
       },
-      py::arg("text"), "Which dimensions of the boundary go together.");
-  module.def(
-      "work",
-      [](const std::string &text) {
-        return toDict(run([&] { return alpaGetWork(toRef(text)); }));
-      },
-      py::arg("text"), "FLOPs and bytes of a per-device module's operators.");
+      py::arg("module"), py::arg("donated") = std::vector<int64_t>(), memory);
+  defineReport(module, "signature", alpaGetSignature, alpaModuleGetSignature,
+               "Mesh and boundary shardings of a planned module.");
+  defineReport(module, "boundary_rule", alpaGetBoundaryRule,
+               alpaModuleGetBoundaryRule,
+               "Which dimensions of the boundary go together.");
+  defineReport(module, "work", alpaGetWork, alpaModuleGetWork,
+               "FLOPs and bytes of a per-device module's operators.");
   module.def(
       "submodules",
       [](const std::string &text) {
@@ -309,6 +386,7 @@ PYBIND11_MODULE(_core, module) {
                  "numpy arrays.";
   py::register_exception<CompilerError>(module, "CompilerError",
                                         PyExc_ValueError);
+  defineModule(module);
   defineCompiler(module);
   defineSolver(module);
 }

@@ -1,7 +1,8 @@
 /*===- StablehloAlpa.h - C interface of the compiler --------------*- C -*-===*\
 |*                                                                            *|
 |* Text and flat arrays in, text and flat arrays out: no MLIR object crosses. *|
-|* Every call makes its own context, so calls may run in parallel threads.    *|
+|* Every call on a text makes its own context, so calls may run in parallel   *|
+|* threads. A module that is worked on again and again may stay parsed.       *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -100,6 +101,41 @@ AlpaResult *alpaGetWork(AlpaStringRef text);
 
 /** The modules nested in a module: lists "names" and "texts". */
 AlpaResult *alpaGetSubmodules(AlpaStringRef text);
+
+/** A module that stays parsed, in a context of its own. Calls on a module and
+ *  on those cut from it run one after the other, whatever their threads. */
+typedef struct AlpaModule AlpaModule;
+
+/** Parses a text; `*module` is null if the call fails. */
+AlpaResult *alpaModuleParse(AlpaStringRef text, AlpaModule **module);
+void alpaModuleDestroy(AlpaModule *module);
+
+/** Runs a textual pass pipeline. String list: "remarks". A module on which it
+ *  failed is only to be destroyed. */
+AlpaResult *alpaModuleRun(AlpaModule *module, AlpaStringRef pipeline);
+
+/** String list: "text". */
+AlpaResult *alpaModulePrint(AlpaModule *module, bool printGeneric,
+                            bool printLocations);
+
+/** The modules nested in a module: list "names". */
+AlpaResult *alpaModuleGetSubmodules(AlpaModule *module);
+
+/** A copy of one of them, by its place in the list; null where there is none.
+ */
+AlpaModule *alpaModuleCloneSubmodule(AlpaModule *module, size_t index);
+
+/** What the calls of these names say of a text. */
+AlpaResult *alpaModuleGetStrategyGraph(AlpaModule *module,
+                                       const AlpaStringRef *axisNames,
+                                       const int64_t *axisSizes,
+                                       size_t numAxes);
+AlpaResult *alpaModuleGetCommunication(AlpaModule *module);
+AlpaResult *alpaModuleGetMemory(AlpaModule *module, const int64_t *donated,
+                                size_t numDonated);
+AlpaResult *alpaModuleGetSignature(AlpaModule *module);
+AlpaResult *alpaModuleGetBoundaryRule(AlpaModule *module);
+AlpaResult *alpaModuleGetWork(AlpaModule *module);
 
 /** Ways to run a run of layers as a stage: first and last layer, devices, the
  *  largest number of stages from it to the end, seconds. Sorted by descending

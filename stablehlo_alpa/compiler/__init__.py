@@ -1,6 +1,7 @@
 """The border to the C++ compiler, the only one besides the solver: text in, text and arrays out."""
 
 from stablehlo_alpa.compiler.measures import Live, Traffic, Work
+from stablehlo_alpa.compiler.module import Module, Source
 from stablehlo_alpa.compiler.notation import format_sharding, parse_partial_sharding, parse_sharding
 from stablehlo_alpa.compiler.passes import run_passes, submodules, without_locations
 from stablehlo_alpa.compiler.signature import Signature, Values
@@ -11,7 +12,9 @@ __all__ = [
     "BoundaryClasses",
     "DimensionUse",
     "Live",
+    "Module",
     "Signature",
+    "Source",
     "Traffic",
     "Values",
     "Work",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stablehlo_alpa import _core
+from stablehlo_alpa.compiler.module import Source, core_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +31,9 @@ class Traffic:
     beside: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, planned: str) -> Traffic:
+    def of(cls, planned: Source) -> Traffic:
         """That of a module with shardings and reshards."""
-        found = _core.communication(planned)
+        found = _core.communication(core_of(planned))
         return cls(found["kind"], found["axes"], found["bytes"], found["count"], found["beside"])
 
 
@@ -49,14 +50,14 @@ class Live:
     tensors: tuple[tuple[str, float], ...]
 
     @classmethod
-    def of(cls, local: str, donated: Sequence[int] = ()) -> Live:
+    def of(cls, local: Source, donated: Sequence[int] = ()) -> Live:
         """That of a per-device module.
 
         Args:
             local: the module.
             donated: arguments whose bytes results may take.
         """
-        found = _core.memory(local, list(donated))
+        found = _core.memory(core_of(local), list(donated))
         sizes = np.asarray(found["bytes"], np.float64).tolist()
         return cls(float(found["peak_bytes"]), tuple(zip(found["name"], sizes, strict=True)))
 
@@ -84,9 +85,9 @@ class Work:
     dtypes: tuple[str, ...]
 
     @classmethod
-    def of(cls, local: str) -> Work:
+    def of(cls, local: Source) -> Work:
         """That of a per-device module."""
-        found = _core.work(local)
+        found = _core.work(core_of(local))
         return cls(
             tuple(found["op"]),
             found["runs"],

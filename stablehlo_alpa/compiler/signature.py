@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stablehlo_alpa import _core
+from stablehlo_alpa.compiler.module import Source, core_of
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Signature:
     input_once: tuple[bool, ...]
 
     @classmethod
-    def of(cls, text: str) -> Signature:
+    def of(cls, module: Source) -> Signature:
         """That of a module."""
-        found = _core.signature(text)
+        found = _core.signature(core_of(module))
 
         def values(side: str) -> Values:
             return Values(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from alpa_runtime import ValueSpec
 from alpa_runtime.plan import Plan, PlanMesh, PlanOutput, Run
@@ -29,8 +30,14 @@ from stablehlo_alpa.planning.stage import (
     Slot,
     SlotKind,
     StageBody,
+    as_held,
     program_name,
 )
+
+# Slots that are the same buffer for every micro-batch.
+_STANDING = frozenset((SlotKind.INPUT, SlotKind.ACCUMULATOR, SlotKind.OUTPUT))
+
+_Side: TypeAlias = tuple[tuple[Slot, ValueSpec], ...]
 
 _PHASES = {TaskKind.FORWARD: FORWARD, TaskKind.BACKWARD: BACKWARD, TaskKind.WEIGHT: WEIGHT}
 
@@ -76,12 +83,15 @@ class _Emitter:
         self._draft = PlanDraft(len(schedule.meshes))
         needs = find_needs(stages, schedule)
         self._traffic = Traffic(self._draft, [s.mesh for s in self._firsts], needs, device)
-        self._inputs = StepInputs(step, stages, schedule, self._draft, self._traffic)
+        self._step_inputs = StepInputs(step, stages, schedule, self._draft, self._traffic)
         # By number of the output its mesh and buffer.
         self._outputs: dict[int, tuple[int, int]] = {}
+        # By stage and name of a phase the buffers that stand through the step, and what all hold.
+        self._standing: dict[tuple[int, str], dict[Slot, int]] = {}
+        self._held: dict[tuple[int, str], tuple[_Side, _Side]] = {}
 
     def run(self) -> tuple[Plan, tuple[CostedProgram, ...]]:
-        self._inputs.send_kept()
+        self._step_inputs.send_kept()
         self._number_micro_batches()
         for number, stage in enumerate(self._stages):
             self._run_zeros(number)
@@ -155,12 +165,10 @@ class _Emitter:
             return
         mesh = self._schedule.mesh_of(stage)
         state = self._draft.meshes[mesh]
-        inputs = tuple(
-            self._input(stage, slot, value, micro_batch)
-            for slot, value in zip(phase.inputs, phase.program.inputs, strict=True)
-        )
+        taken, made = self._sides(stage, phase)
+        inputs = self._inputs_of(stage, phase, taken, micro_batch)
         outputs = []
-        for slot, value in zip(phase.outputs, phase.program.outputs, strict=True):
+        for slot, value in made:
             is_joined = slot.kind in (SlotKind.ACCUMULATOR, SlotKind.OUTPUT)
             at = ONCE if is_joined or phase.runs_once else micro_batch
             outputs.append(state.buffer((stage, slot, at), value))
@@ -188,28 +196,58 @@ class _Emitter:
         inside = inside_bytes(program) if program.donated else phase.inside_bytes
         return CostedProgram(program, phase.time_s, inside, phase.compute_s, phase.collectives)
 
+    def _sides(self, stage: int, phase: PhaseProgram) -> tuple[_Side, _Side]:
+        """Inputs and outputs of a phase, each a slot and what a buffer for it holds."""
+        sides = self._held.get((stage, phase.name))
+        if sides is None:
+            inputs, outputs = (
+                map(as_held, phase.program.inputs),
+                map(as_held, phase.program.outputs),
+            )
+            sides = (
+                tuple(zip(phase.inputs, inputs, strict=True)),
+                tuple(zip(phase.outputs, outputs, strict=True)),
+            )
+            self._held[stage, phase.name] = sides
+        return sides
+
+    def _inputs_of(
+        self, stage: int, phase: PhaseProgram, taken: _Side, micro_batch: int
+    ) -> tuple[int, ...]:
+        """The buffers that a phase takes, in order."""
+        standing = self._standing.setdefault((stage, phase.name), {})
+        buffers = []
+        for slot, value in taken:
+            buffer = standing.get(slot)
+            if buffer is None:
+                buffer = self._input(stage, slot, value, micro_batch)
+                if slot.kind in _STANDING:
+                    standing[slot] = buffer
+            buffers.append(buffer)
+        return tuple(buffers)
+
     def _input(self, stage: int, slot: Slot, value: ValueSpec, micro_batch: int) -> int:
         """The buffer that a phase of a stage takes for one of its slots."""
         mesh = self._schedule.mesh_of(stage)
         state, at = self._draft.meshes[mesh], max(micro_batch, 0)
         match slot.kind:
             case SlotKind.INPUT:
-                return self._inputs.whole(slot, value, mesh)
+                return self._step_inputs.whole(slot, value, mesh)
             case SlotKind.BATCH:
-                return self._inputs.fed(slot, value, at, mesh)
+                return self._step_inputs.fed(slot, value, at, mesh)
             case SlotKind.MICRO_BATCH:
                 return state.buffer((SHARED, slot, at), value)
             case SlotKind.TRANSFER:
                 return self._transfer(slot, value, at, mesh)
             case SlotKind.LOCAL:
-                makers = [p for p in self._stages[stage].phases if slot in p.outputs]
+                makers = self._lifetimes.makers_of(stage, slot)
                 is_once = any(phase.runs_once for phase in makers)
                 return state.buffer((stage, slot, ONCE if is_once else at), value)
         return state.buffer((stage, slot, ONCE), value)
 
     def _transfer(self, slot: Slot, value: ValueSpec, micro_batch: int, mesh: int) -> int:
         """The buffer of what another stage has made."""
-        maker, made_by = self._lifetimes.makers[slot.number]
+        maker, made_by = self._lifetimes.senders[slot.number]
         at = ONCE if made_by.runs_once else micro_batch
         made = made_by.program.outputs[made_by.outputs.index(slot)]
         source = self._schedule.mesh_of(maker)
@@ -235,7 +273,7 @@ class _Emitter:
             values=tuple(values),
             buffers=buffers,
             instructions=tuple(tuple(mesh.instructions) for mesh in meshes),
-            inputs=self._inputs.placed(),
+            inputs=self._step_inputs.placed(),
             outputs=tuple(
                 PlanOutput(*self._outputs[index], name)
                 for index, name in enumerate(self._step.outputs)

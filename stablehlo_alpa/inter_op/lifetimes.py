@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 
 from alpa_runtime import SpmdProgram
@@ -15,21 +16,30 @@ class Lifetimes:
     """Which inputs of a phase end with it, so that its results may take their places.
 
     Attributes:
-        makers: per transfer the stage and the phase that make it.
+        senders: per transfer the stage and the phase that make it.
     """
 
     def __init__(
         self, stages: Sequence[StageBody], schedule: Schedule, next_values: Mapping[int, int]
     ) -> None:
         """Takes the stages, their schedule, and per donated input of the step its next value."""
-        self._stages, self._schedule, self._next_values = stages, schedule, next_values
-        self.makers = {
-            slot.number: (number, phase)
-            for number, stage in enumerate(stages)
-            for phase in stage.phases
-            for slot in phase.outputs
-            if slot.kind is SlotKind.TRANSFER
-        }
+        self._schedule, self._next_values = schedule, next_values
+        self.senders: dict[int, tuple[int, PhaseProgram]] = {}
+        # By stage and slot the phases that make it; by slot the stages and phases that use it.
+        self._makers: dict[tuple[int, Slot], list[PhaseProgram]] = defaultdict(list)
+        self._users: dict[Slot, list[tuple[int, str]]] = defaultdict(list)
+        for number, stage in enumerate(stages):
+            for phase in stage.phases:
+                for slot in phase.outputs:
+                    self._makers[number, slot].append(phase)
+                    if slot.kind is SlotKind.TRANSFER:
+                        self.senders[slot.number] = (number, phase)
+                for slot in dict.fromkeys(phase.inputs):
+                    self._users[slot].append((number, phase.name))
+
+    def makers_of(self, stage: int, slot: Slot) -> Sequence[PhaseProgram]:
+        """The phases of a stage that make a slot, in order."""
+        return self._makers.get((stage, slot), ())
 
     def donated(self, stage: int, phase: PhaseProgram) -> tuple[int, ...]:
         """Numbers of the inputs that a phase may overwrite."""
@@ -53,15 +63,15 @@ class Lifetimes:
 
     def _activations(self, stage: int, phase: PhaseProgram) -> set[int]:
         """Activations that end here, as many as there are results to take their places."""
-        places = [
+        places = Counter(
             as_held(value)
             for slot, value in zip(phase.outputs, phase.program.outputs, strict=True)
             if slot.kind in (SlotKind.LOCAL, SlotKind.TRANSFER)
-        ]
+        )
         donated = set()
         for index, (slot, value) in enumerate(zip(phase.inputs, phase.program.inputs, strict=True)):
-            if as_held(value) in places and self._ends_in(stage, phase, slot):
-                places.remove(as_held(value))
+            if self._ends_in(stage, phase, slot) and places[as_held(value)]:
+                places[as_held(value)] -= 1
                 donated.add(index)
         return donated
 
@@ -70,10 +80,10 @@ class Lifetimes:
         if phase.runs_once or slot in phase.outputs:
             return False
         if slot.kind is SlotKind.LOCAL:
-            makers = [p for p in self._stages[stage].phases if slot in p.outputs]
+            makers = self.makers_of(stage, slot)
             is_passing = bool(makers) and not makers[0].runs_once
         elif slot.kind is SlotKind.TRANSFER:
-            maker, made_by = self.makers[slot.number]
+            maker, made_by = self.senders[slot.number]
             # What a stage of the same mesh has made may still have to be sent to others.
             is_elsewhere = self._schedule.mesh_of(maker) != self._schedule.mesh_of(stage)
             is_passing = is_elsewhere and not made_by.runs_once
@@ -85,12 +95,10 @@ class Lifetimes:
         """Whether no other stage of the mesh, and no later phase of the stage, uses a slot."""
         mesh = self._schedule.mesh_of(stage)
         users = [
-            (other, p.name)
-            for other, planned in enumerate(self._stages)
+            (other, name)
+            for other, name in self._users.get(slot, ())
             if self._schedule.mesh_of(other) == mesh
             and (other == stage or slot.kind is not SlotKind.LOCAL)
-            for p in planned.phases
-            if slot in p.inputs
         ]
         return {number for number, _ in users} == {stage} and users[-1][1] == phase.name
 

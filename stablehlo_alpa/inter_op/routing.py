@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from alpa_runtime import Resharding, SpmdProgram, ValueSpec
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
-from stablehlo_alpa.compiler import format_sharding, run_passes, tensor_type
+from stablehlo_alpa.compiler import Module, Traffic, format_sharding, tensor_type
 from stablehlo_alpa.inter_op.cross_mesh import CrossMeshTransfer, plan_transfer
 from stablehlo_alpa.inter_op.gather import gather_collectives, gather_program, gather_seconds
 from stablehlo_alpa.planning.lowering import (
@@ -73,18 +73,18 @@ class Router:
         key = (source, target, tuple(mesh.axes))
         if key not in self._reshards:
             name = f"reshard_{len(self._reshards)}"
-            planned, _ = run_passes(
-                _identity(source, target, mesh), "builtin.module(alpa-insert-reshards)", name
-            )
-            local, _ = lower_planned(planned, self._device, name)
-            program = SpmdProgram(local, tuple(mesh.axes), (source,), (target,), (), name)
-            compute_s = compute_seconds(local, self._device)
+            module = Module(_identity(source, target, mesh), name)
+            module.run("alpa-insert-reshards")
+            moved = Traffic.of(module)
+            lower_planned(module, self._device)
+            program = SpmdProgram(module.text(), tuple(mesh.axes), (source,), (target,), (), name)
+            compute_s = compute_seconds(module, self._device)
             self._reshards[key] = CostedProgram(
                 program,
-                compute_s + communication_seconds(planned, mesh, self._device),
+                compute_s + communication_seconds(moved, mesh, self._device),
                 inside_bytes(program),
                 compute_s,
-                collectives_in(planned, mesh),
+                collectives_in(moved, mesh),
             )
         return self._reshards[key]
 

@@ -10,14 +10,13 @@ from alpa_runtime import SpmdProgram, ValueSpec
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.compiler import (
     Live,
+    Module,
     Signature,
     Traffic,
     Values,
     Work,
     parse_partial_sharding,
     parse_tensor_type,
-    run_passes,
-    submodules,
 )
 from stablehlo_alpa.cost import Products, Volume, added_seconds, operator_seconds
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
@@ -54,12 +53,13 @@ def lower_program(
         device: what the devices are.
         reach: operators between the first and the last that share what was gathered; 0: all.
     """
-    name, mesh = candidate.name, candidate.mesh
-    planned, remarks = _apply(candidate, reach)
-    local, more = lower_planned(planned, device, name)
+    mesh = candidate.mesh
+    module, remarks = _apply(candidate, reach)
+    planned, signature, traffic = module.text(), Signature.of(module), Traffic.of(module)
+    more = lower_planned(module, device)
+    local = module.text()
     inputs = tuple(Slot(SlotKind.INPUT, i) for i in range(len(program.inputs)))
     outputs = tuple(Slot(SlotKind.OUTPUT, i) for i in range(len(program.outputs)))
-    signature = Signature.of(planned)
     spmd = SpmdProgram(
         text=local,
         mesh=tuple(mesh.axes),
@@ -70,13 +70,13 @@ def lower_program(
         callbacks=program.callbacks,
         name=identifier(program.name),
     )
-    live = Live.of(local, program.donated)
+    live = Live.of(module, program.donated)
     phase = PhaseProgram(
         spmd,
         candidate.solution.objective_s,
         _inside_bytes(spmd, live),
         candidate.solution.compute_s,
-        collectives_in(planned, mesh),
+        collectives_in(traffic, mesh),
         WHOLE,
         inputs,
         outputs,
@@ -120,15 +120,15 @@ def lower_stage(
         reach: operators of a phase between the first and the last that share what was gathered; 0:
             all.
     """
-    planned, remarks = _apply(candidate, reach)
-    splitting = f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}"
-    split, more = run_passes(planned, f"builtin.module({splitting})", candidate.name)
+    module, remarks = _apply(candidate, reach)
+    planned = module.text()
+    more = module.run(f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}")
     said = [*candidate.remarks, *remarks, *more]
     phases = []
-    for phase, text in submodules(split).items():
-        local, more = lower_planned(text, device, f"{candidate.name} {phase}")
+    for name, phase in module.submodules().items():
+        lowered, more = _phase(name, phase, program, candidate.mesh, device)
+        phases.append(lowered)
         said += more
-        phases.append(_phase(phase, text, local, program, candidate.mesh, device))
     return PlannedStage(
         mesh=candidate.mesh,
         place=place,
@@ -147,58 +147,58 @@ def lower_stage(
 
 
 def _phase(
-    name: str,
-    planned: str,
-    local: str,
-    program: TracedProgram,
-    mesh: LogicalMesh,
-    device: DeviceSpec,
-) -> PhaseProgram:
-    signature = Signature.of(planned)
+    name: str, module: Module, program: TracedProgram, mesh: LogicalMesh, device: DeviceSpec
+) -> tuple[PhaseProgram, list[str]]:
+    """A phase and remarks; the planned module becomes the one of a device."""
+    signature, traffic = Signature.of(module), Traffic.of(module)
+    remarks = lower_planned(module, device)
     inputs = tuple(map(Slot.parse, signature.inputs.kinds))
     outputs = tuple(map(Slot.parse, signature.outputs.kinds))
     spmd = SpmdProgram(
-        text=local,
+        text=module.text(),
         mesh=tuple(mesh.axes),
         inputs=_specs(signature.inputs, signature, inputs, program),
         outputs=_specs(signature.outputs, signature, outputs, program),
         name=name,
     )
-    live, compute_s = Live.of(local), compute_seconds(local, device)
-    return PhaseProgram(
+    live, compute_s = Live.of(module), compute_seconds(module, device)
+    phase = PhaseProgram(
         spmd,
-        compute_s + communication_seconds(planned, mesh, device),
+        compute_s + communication_seconds(traffic, mesh, device),
         _inside_bytes(spmd, live),
         compute_s,
-        collectives_in(planned, mesh),
+        collectives_in(traffic, mesh),
         name,
         inputs,
         outputs,
         live.tensors,
     )
+    return phase, remarks
 
 
-def _apply(candidate: Candidate, reach: int) -> tuple[str, list[str]]:
+def _apply(candidate: Candidate, reach: int) -> tuple[Module, list[str]]:
     """The module with the chosen shardings and the reshards between them, and remarks."""
     choice = ",".join(map(str, candidate.solution.choice.tolist()))
     options = f"mesh={candidate.mesh.pass_option} solution={choice} reach={reach}"
-    planning = f"alpa-plan-pipeline{{{options}}}"
-    return run_passes(candidate.merged, f"builtin.module({planning})", candidate.name)
+    module = Module(candidate.merged, candidate.name)
+    return module, module.run(f"alpa-plan-pipeline{{{options}}}")
 
 
-def lower_planned(planned: str, device: DeviceSpec, name: str) -> tuple[str, list[str]]:
-    """The module for one device of a planned one, and remarks.
+def lower_planned(module: Module, device: DeviceSpec) -> list[str]:
+    """Makes a planned module that of one device.
 
     Args:
-        planned: global shapes, shardings and reshards.
+        module: global shapes, shardings and reshards.
         device: what the devices are; its platform chooses among forms of equal meaning.
-        name: of the program, for errors.
+
+    Returns:
+        remarks.
     """
     option = f"{{platform={device.platform}}}" if device.platform else ""
-    return run_passes(planned, f"builtin.module(alpa-spmd-pipeline{option})", name)
+    return module.run(f"alpa-spmd-pipeline{option}")
 
 
-def compute_seconds(local: str, device: DeviceSpec) -> float:
+def compute_seconds(local: Module, device: DeviceSpec) -> float:
     """Seconds of a per-device program's operators."""
     work = Work.of(local)
     rows = np.flatnonzero(work.shape[:, 0])
@@ -210,17 +210,15 @@ def compute_seconds(local: str, device: DeviceSpec) -> float:
     return float(each.sum())
 
 
-def communication_seconds(planned: str, mesh: LogicalMesh, device: DeviceSpec) -> float:
+def communication_seconds(moved: Traffic, mesh: LogicalMesh, device: DeviceSpec) -> float:
     """Seconds of the collectives of a planned program."""
-    moved = Traffic.of(planned)
     count = np.maximum(moved.count, 1e-30)
     each = added_seconds(moved.kind, moved.axes, moved.bytes, moved.beside, mesh, device)
     return float((each * count).sum())
 
 
-def collectives_in(planned: str, mesh: LogicalMesh) -> tuple[Collective, ...]:
-    """The collectives of one run of a program, per kind and axes, most bytes first."""
-    found = Traffic.of(planned)
+def collectives_in(found: Traffic, mesh: LogicalMesh) -> tuple[Collective, ...]:
+    """The collectives of one run of a planned program, per kind and axes, most bytes first."""
     columns = (found.kind, found.axes, found.bytes, found.count)
     rows: Iterator[tuple[int, int, float, float]] = zip(
         *(column.tolist() for column in columns), strict=True

@@ -59,7 +59,8 @@ NUMBER = Slot(SlotKind.MICRO_BATCH, 0)
 
 def as_held(value: ValueSpec) -> ValueSpec:
     """A value as a buffer holds it: without a name, and weak types are none."""
-    return replace(value, name="", is_weak=False)
+    is_held = not value.name and not value.is_weak
+    return value if is_held else replace(value, name="", is_weak=False)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,253 @@
+//===- Reports.cpp - What is said of a module -----------------------------===//
+
+#include "cpp/analysis/BoundaryRule.h"
+#include "cpp/analysis/Communication.h"
+#include "cpp/analysis/Entry.h"
+#include "cpp/analysis/Liveness.h"
+#include "cpp/analysis/StrategyGraph.h"
+#include "cpp/analysis/Work.h"
+#include "cpp/capi/GraphArrays.h"
+#include "cpp/capi/Session.h"
+#include "cpp/capi/StablehloAlpa.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::alpa;
+
+static StringRef toRef(AlpaStringRef text) { return {text.data, text.length}; }
+
+namespace {
+
+/// Sizes and element type, `8x4xf32`.
+std::string getTypeName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream stream(name);
+  if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+    for (int64_t size : tensor.getShape()) {
+      stream << size << "x";
+    }
+    type = tensor.getElementType();
+  }
+  type.print(stream);
+  return name;
+}
+
+/// What an argument or a result of a stage is, `input 3` or `transfer 0`.
+std::string getKind(ArrayRef<NamedAttribute> attributes) {
+  for (StringRef name :
+       {StringRef(kInputAttrName), StringRef(kBatchAttrName),
+        StringRef(kMicroBatchAttrName), StringRef(kOutputAttrName),
+        StringRef(kTransferAttrName), StringRef(kLocalAttrName),
+        StringRef(kAccumulatorAttrName)}) {
+    for (NamedAttribute attribute : attributes) {
+      if (auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+          number && attribute.getName() == name) {
+        return (name.substr(StringRef("alpa.").size()) + " " +
+                Twine(number.getInt()))
+            .str();
+      }
+    }
+  }
+  return "";
+}
+
+} // namespace
+
+AlpaResult *alpaModuleGetStrategyGraph(AlpaModule *module,
+                                       const AlpaStringRef *axisNames,
+                                       const int64_t *axisSizes,
+                                       size_t numAxes) {
+  auto *result = new AlpaResult();
+  std::lock_guard lock(module->session->getMutex());
+  MLIRContext *context = &module->session->getContext();
+  SmallVector<std::string> axes;
+  for (size_t axis = 0; axis < numAxes; ++axis) {
+    axes.push_back(
+        (toRef(axisNames[axis]) + ":" + Twine(axisSizes[axis])).str());
+  }
+  FailureOr<func::FuncOp> entry = getEntryFunction(*module->op);
+  FailureOr<MeshAttr> mesh = parseMesh(context, axes, [&] {
+    return (*module->op).emitError();
+  });
+  if (failed(entry) || failed(mesh)) {
+    module->session->fail(*result, "no strategies can be enumerated");
+    return result;
+  }
+  FailureOr<StrategyGraph> graph = buildStrategyGraph(*entry, *mesh);
+  if (failed(graph)) {
+    module->session->fail(*result, "no strategies can be enumerated");
+    return result;
+  }
+  addGraphArrays(*graph, *result);
+  result->addList("remarks", module->session->takeRemarks());
+  return result;
+}
+
+AlpaResult *alpaModuleGetCommunication(AlpaModule *module) {
+  auto *result = new AlpaResult();
+  std::lock_guard lock(module->session->getMutex());
+  auto volumes = getCommunication(*module->op);
+  if (failed(volumes)) {
+    module->session->fail(*result, "the module's communication cannot be counted");
+    return result;
+  }
+  std::vector<int8_t> kinds, beside;
+  std::vector<int32_t> axes;
+  std::vector<double> bytes, counts;
+  std::vector<std::string> names;
+  for (const CollectiveVolume &volume : *volumes) {
+    kinds.push_back(static_cast<int8_t>(volume.kind));
+    axes.push_back(static_cast<int32_t>(volume.axes));
+    bytes.push_back(volume.bytes);
+    counts.push_back(volume.count);
+    beside.push_back(static_cast<int8_t>(volume.beside));
+    names.push_back(volume.name);
+  }
+  result->addArray("kind", kinds);
+  result->addArray("axes", axes);
+  result->addArray("bytes", bytes);
+  result->addArray("count", counts);
+  result->addArray("beside", beside);
+  result->addList("name", std::move(names));
+  return result;
+}
+
+AlpaResult *alpaModuleGetMemory(AlpaModule *module, const int64_t *donated,
+                                size_t numDonated) {
+  auto *result = new AlpaResult();
+  std::lock_guard lock(module->session->getMutex());
+  auto profile =
+      getMemoryProfile(*module->op, ArrayRef(donated, numDonated));
+  if (failed(profile)) {
+    module->session->fail(*result, "the module's memory cannot be counted");
+    return result;
+  }
+  std::vector<double> bytes;
+  std::vector<std::string> names;
+  for (const LiveTensor &tensor : profile->live) {
+    bytes.push_back(tensor.bytes);
+    names.push_back(tensor.name);
+  }
+  result->addArray("peak_bytes", std::vector<double>{profile->peakBytes});
+  result->addArray("bytes", bytes);
+  result->addList("name", std::move(names));
+  return result;
+}
+
+AlpaResult *alpaModuleGetSignature(AlpaModule *module) {
+  auto *result = new AlpaResult();
+  std::lock_guard lock(module->session->getMutex());
+  FailureOr<func::FuncOp> entry = getEntryFunction(*module->op);
+  MeshAttr mesh = getMesh(*module->op);
+  if (failed(entry)) {
+    module->session->fail(*result, "the module has no signature");
+    return result;
+  }
+  std::vector<std::string> axes, inputs, outputs, inputKinds, outputKinds,
+      inputTypes, outputTypes;
+  std::vector<int64_t> sizes, onceInputs;
+  if (mesh) {
+    sizes.assign(mesh.getSizes().begin(), mesh.getSizes().end());
+    for (StringAttr name : mesh.getNames()) {
+      axes.push_back(name.str());
+    }
+  }
+  auto getNotation = [](ShardingAttr sharding) {
+    return sharding ? toString(sharding.getAxes(), sharding.getRank())
+                    : std::string();
+  };
+  FunctionOpInterface function = *entry;
+  auto getArgAttrs = [&](unsigned index) {
+    return function_interface_impl::getArgAttrs(function, index);
+  };
+  auto getResultAttrs = [&](unsigned index) {
+    return function_interface_impl::getResultAttrs(function, index);
+  };
+  for (unsigned index = 0; index < entry->getNumArguments(); ++index) {
+    inputs.push_back(getNotation(
+        entry->getArgAttrOfType<ShardingAttr>(index, kShardingAttrName)));
+    inputKinds.push_back(getKind(getArgAttrs(index)));
+    inputTypes.push_back(getTypeName(entry->getArgumentTypes()[index]));
+    onceInputs.push_back(
+        entry->getArgAttr(index, kOnceAttrName) != nullptr ? 1 : 0);
+  }
+  for (unsigned index = 0; index < entry->getNumResults(); ++index) {
+    outputs.push_back(getNotation(
+        entry->getResultAttrOfType<ShardingAttr>(index, kShardingAttrName)));
+    outputKinds.push_back(getKind(getResultAttrs(index)));
+    outputTypes.push_back(getTypeName(entry->getResultTypes()[index]));
+  }
+  result->addArray("mesh_shape", sizes);
+  result->addList("mesh_axes", std::move(axes));
+  result->addList("inputs", std::move(inputs));
+  result->addList("outputs", std::move(outputs));
+  result->addList("input_kinds", std::move(inputKinds));
+  result->addList("output_kinds", std::move(outputKinds));
+  result->addArray("input_once", onceInputs);
+  result->addList("input_types", std::move(inputTypes));
+  result->addList("output_types", std::move(outputTypes));
+  return result;
+}
+
+static void addClasses(AlpaResult &result, const std::string &side,
+                       const std::vector<std::vector<int64_t>> &tensors) {
+  std::vector<int64_t> classes, offsets = {0};
+  for (const std::vector<int64_t> &tensor : tensors) {
+    classes.insert(classes.end(), tensor.begin(), tensor.end());
+    offsets.push_back(static_cast<int64_t>(classes.size()));
+  }
+  result.addArray(side + "_class", classes);
+  result.addArray(side + "_offset", offsets);
+}
+
+AlpaResult *alpaModuleGetBoundaryRule(AlpaModule *module) {
+  auto *result = new AlpaResult();
+  std::lock_guard lock(module->session->getMutex());
+  FailureOr<func::FuncOp> entry = getEntryFunction(*module->op);
+  if (failed(entry)) {
+    module->session->fail(*result, "the module has no function to describe");
+    return result;
+  }
+  BoundaryRule rule = getBoundaryRule(*entry);
+  addClasses(*result, "input", rule.arguments);
+  addClasses(*result, "output", rule.results);
+  result->addArray("class_size", rule.sizes);
+  std::vector<int8_t> uses;
+  for (const std::vector<DimensionUse> &argument : rule.uses) {
+    for (DimensionUse use : argument) {
+      uses.push_back(static_cast<int8_t>(use));
+    }
+  }
+  result->addArray("input_use", uses);
+  return result;
+}
+
+AlpaResult *alpaModuleGetWork(AlpaModule *module) {
+  auto *result = new AlpaResult();
+  std::lock_guard lock(module->session->getMutex());
+  auto work = getWork(*module->op);
+  if (failed(work)) {
+    module->session->fail(*result, "the module's work cannot be counted");
+    return result;
+  }
+  std::vector<double> runs, flops, bytes, kernels, shapes;
+  std::vector<std::string> ops, dtypes;
+  for (const OperatorWork &op : *work) {
+    ops.push_back(op.op);
+    runs.push_back(op.runs);
+    flops.push_back(op.flops);
+    bytes.push_back(op.bytes);
+    kernels.push_back(op.kernels);
+    ProductShape shape = op.shape.value_or(ProductShape());
+    shapes.insert(shapes.end(), shape.begin(), shape.end());
+    dtypes.push_back(op.dtype);
+  }
+  result->addList("op", std::move(ops));
+  result->addArray("runs", runs);
+  result->addArray("flops", flops);
+  result->addArray("bytes", bytes);
+  result->addArray("kernels", kernels);
+  result->addArray("shape", shapes, ProductShape().size());
+  result->addList("dtype", std::move(dtypes));
+  return result;
+}

@@ -1,0 +1,72 @@
+"""Modules that stay parsed while passes run on them and reports are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from stablehlo_alpa import _core
+from stablehlo_alpa.errors import CompileError
+
+
+class Module:
+    """A module in a context of its own; what is done to it, and said of it, takes turns.
+
+    Attributes:
+        name: of the program, for errors.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        """Parses a module.
+
+        Raises:
+            CompileError: it is none.
+        """
+        self.name = name
+        try:
+            self._core = _core.Module(text)
+        except _core.CompilerError as error:
+            raise CompileError(f"{name}: {error}") from error
+
+    def run(self, pipeline: str) -> list[str]:
+        """Runs passes on it.
+
+        Args:
+            pipeline: passes as ``mlir-opt`` takes them.
+
+        Returns:
+            the remarks.
+
+        Raises:
+            CompileError: with the diagnostics; the module is lost.
+        """
+        try:
+            return self._core.run(f"builtin.module({pipeline})")
+        except _core.CompilerError as error:
+            raise CompileError(f"{self.name}: {error}") from error
+
+    def text(self) -> str:
+        """As the compiler prints it."""
+        return self._core.text()
+
+    def submodules(self) -> Mapping[str, Module]:
+        """Copies of the modules within it, by name, in order."""
+        found = {}
+        for name, core in self._core.submodules().items():
+            nested = found[name] = object.__new__(Module)
+            nested.name, nested._core = f"{self.name} {name}", core
+        return found
+
+    @property
+    def core(self) -> _core.Module:
+        """As the compiler takes it."""
+        return self._core
+
+
+Source: TypeAlias = str | Module
+"""A module, as text or parsed."""
+
+
+def core_of(source: Source) -> str | _core.Module:
+    """As the compiler takes it."""
+    return source.core if isinstance(source, Module) else source
