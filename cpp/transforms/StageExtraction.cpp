@@ -35,19 +35,30 @@ public:
   }
 
   func::FuncOp run() {
+    SmallVector<Operation *> order;
     for (Operation &op : slicing.block.without_terminator()) {
       auto own = slicing.stages.find(&op);
-      if (own != slicing.stages.end() && own->second == stage) {
+      if (own == slicing.stages.end() || own->second != stage) {
+        continue;
+      }
+      if (getPhase(&op) >= kApplyPhase) {
+        updates.insert(&op);
+        order.push_back(&op);
+      } else {
         copy(op);
       }
     }
-    for (OpOperand &operand : slicing.block.getTerminator()->getOpOperands()) {
-      unsigned index = operand.getOperandNumber();
-      if (slicing.outputStages[index] == stage) {
-        provide(operand.get());
-        resultOfOutput[index] = results.size();
-        addResult(operand.get(), kOutputAttrName, index, /*once=*/false);
+    // What other stages wait for comes first.
+    for (Operation *update : order) {
+      if (llvm::any_of(update->getResults(), [&](Value result) {
+            return slicing.transfers.contains(result);
+          })) {
+        copyUpdate(update);
       }
+    }
+    addOutputs();
+    for (Operation *update : order) {
+      copyUpdate(update);
     }
     finish();
     return made;
@@ -61,6 +72,72 @@ private:
     /// The argument of the step, if it is one.
     BlockArgument source;
   };
+
+  /// Results of the step, and the updates that make them, come in the order in
+  /// which the stage first uses the state that they are the next value of:
+  /// stages are equal whose parameters have names in another order.
+  void addOutputs() {
+    SmallVector<OpOperand *> open;
+    for (OpOperand &operand : slicing.block.getTerminator()->getOpOperands()) {
+      if (slicing.outputStages[operand.getOperandNumber()] == stage) {
+        open.push_back(&operand);
+      }
+    }
+    DenseMap<int64_t, BlockArgument> states = getStates();
+    auto getState = [&](OpOperand *output) {
+      return mapping.lookupOrNull(
+          Value(states.lookup(output->getOperandNumber())));
+    };
+    while (!open.empty()) {
+      // What updates use, the state of an optimizer, is used from then on.
+      SmallVector<OpOperand *> used, rest;
+      for (OpOperand *output : open) {
+        (getState(output) ? used : rest).push_back(output);
+      }
+      llvm::sort(used, [&](OpOperand *a, OpOperand *b) {
+        return cast<BlockArgument>(getState(a)).getArgNumber() <
+               cast<BlockArgument>(getState(b)).getArgNumber();
+      });
+      if (used.empty()) {
+        std::swap(used, rest);
+      }
+      for (OpOperand *output : used) {
+        addOutput(*output);
+      }
+      open = std::move(rest);
+    }
+  }
+
+  /// By number of an output the argument of which it is the next value.
+  DenseMap<int64_t, BlockArgument> getStates() {
+    DenseMap<int64_t, BlockArgument> states;
+    for (BlockArgument argument : function.getArguments()) {
+      if (auto alias = function.getArgAttrOfType<IntegerAttr>(
+              argument.getArgNumber(), kAliasAttrName)) {
+        states[alias.getInt()] = argument;
+      }
+    }
+    return states;
+  }
+
+  void addOutput(OpOperand &operand) {
+    unsigned index = operand.getOperandNumber();
+    copyUpdate(operand.get().getDefiningOp());
+    provide(operand.get());
+    resultOfOutput[index] = results.size();
+    addResult(operand.get(), kOutputAttrName, index, /*once=*/false);
+  }
+
+  /// Copies an operator behind the last micro-batch, after those that it needs,
+  /// unless it is copied already.
+  void copyUpdate(Operation *op) {
+    if (!op || !updates.erase(op)) {
+      return;
+    }
+    forEachUsedValue(op,
+                     [&](Value value) { copyUpdate(value.getDefiningOp()); });
+    copy(*op);
+  }
 
   IntegerAttr getInteger(int64_t value) {
     return body.getI64IntegerAttr(value);
@@ -161,6 +238,8 @@ private:
   SmallVector<Slot> arguments, results;
   SmallVector<Value> returned;
   DenseMap<int64_t, int64_t> resultOfOutput;
+  /// Those of the stage that are not copied yet.
+  DenseSet<Operation *> updates;
 };
 
 func::FuncOp StageSlicing::slice(OpBuilder &builder, int64_t stage,
