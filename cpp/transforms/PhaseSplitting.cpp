@@ -139,14 +139,16 @@ private:
     }
   }
 
-  /// Of the backward phase only what other stages wait for runs at once.
+  /// Of the backward phase only what other stages wait for runs at once. For
+  /// the norm of all gradients they wait until the last micro-batch is through.
   void delayWeightGradients() {
     llvm::DenseSet<Operation *> urgent;
     SmallVector<Operation *> work;
     Operation *terminator = block.getTerminator();
     for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
-      Operation *maker = value.getDefiningOp();
-      if (maker && function.getResultAttr(index, kTransferAttrName)) {
+      Operation *maker = getMaker(value);
+      if (maker && getResultOrder(maker) <= kBackwardOrder &&
+          function.getResultAttr(index, kTransferAttrName)) {
         work.push_back(maker);
       }
     }
