@@ -124,6 +124,10 @@ public:
     module.reset(parsed);
   }
 
+  std::unique_ptr<Module> clone() {
+    return std::unique_ptr<Module>(new Module(alpaModuleClone(get())));
+  }
+
   py::list runPipeline(const std::string &pipeline) {
     return toList(run([&] { return alpaModuleRun(get(), toRef(pipeline)); }),
                   0);
@@ -222,7 +226,8 @@ py::dict minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
                   std::optional<int64_t> maxTable,
                   std::optional<int64_t> maxWork,
                   std::optional<int64_t> smallTable,
-                  std::optional<int64_t> maxBranches) {
+                  std::optional<int64_t> maxBranches,
+                  std::optional<int64_t> maxSweeps) {
   AlpaCosts costs = toCosts(sizes, nodeCosts, edgeNodes, edgeCosts);
   AlpaMinimizeOptions options = alpaMinimizeOptionsDefault();
   options.timeLimitSeconds = timeLimit;
@@ -230,6 +235,7 @@ py::dict minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
   options.maxWork = maxWork.value_or(options.maxWork);
   options.smallTable = smallTable.value_or(options.smallTable);
   options.maxBranches = maxBranches.value_or(options.maxBranches);
+  options.maxSweeps = maxSweeps.value_or(options.maxSweeps);
   AlpaSolverCache *tables = cache ? cache->cache.get() : nullptr;
   return toDict(run([&] { return alpaMinimize(&costs, &options, tables); }));
 }
@@ -256,6 +262,7 @@ void defineReport(py::module_ &module, const char *name,
 void defineModule(py::module_ &module) {
   py::class_<Module>(module, "Module", "A module that stays parsed.")
       .def(py::init<const std::string &>(), py::arg("text"))
+      .def("clone", &Module::clone, "A copy, in the same context.")
       .def("run", &Module::runPipeline, py::arg("pipeline"),
            "Runs a pass pipeline; returns the remarks.")
       .def("text", &Module::getText, py::arg("generic") = true,
@@ -270,6 +277,9 @@ void defineCompiler(py::module_ &module) {
       "run_pipeline", &runPipeline, py::arg("text"), py::arg("pipeline"),
       py::arg("generic") = true, py::arg("locations") = true,
       "Runs a pass pipeline; returns the module's text and the remarks.");
+  const char *strategies =
+      "The strategies of a module with roles on a mesh of (name, size) axes, "
+      "as a dict of arrays.";
   module.def(
       "strategy_graph",
       [](const std::string &text, const Mesh &mesh) {
@@ -277,9 +287,15 @@ void defineCompiler(py::module_ &module) {
           return alpaGetStrategyGraph(toRef(text), axes...);
         });
       },
-      py::arg("text"), py::arg("mesh"),
-      "The strategies of a module with roles on a mesh of (name, size) "
-      "axes, as a dict of arrays.");
+      py::arg("module"), py::arg("mesh"), strategies);
+  module.def(
+      "strategy_graph",
+      [](const Module &module, const Mesh &mesh) {
+        return getStrategyGraph(mesh, [&](auto... axes) {
+          return alpaModuleGetStrategyGraph(module.get(), axes...);
+        });
+      },
+      py::arg("module"), py::arg("mesh"), strategies);
   defineReport(module, "communication", alpaGetCommunication,
                alpaModuleGetCommunication,
                "The collectives of a planned module.");
@@ -308,19 +324,6 @@ void defineCompiler(py::module_ &module) {
                "Which dimensions of the boundary go together.");
   defineReport(module, "work", alpaGetWork, alpaModuleGetWork,
                "FLOPs and bytes of a per-device module's operators.");
-  module.def(
-      "submodules",
-      [](const std::string &text) {
-        py::dict dict =
-            toDict(run([&] { return alpaGetSubmodules(toRef(text)); }));
-        py::dict found;
-        py::list names = dict["names"], texts = dict["texts"];
-        for (size_t index = 0; index < names.size(); ++index) {
-          found[names[index]] = texts[index];
-        }
-        return found;
-      },
-      py::arg("text"), "The texts of the nested modules by name.");
 }
 
 /// Exact minimisation over flat arrays.
@@ -334,6 +337,7 @@ void defineSolver(py::module_ &module) {
       py::arg("cache") = py::none(), py::arg("time_limit_s") = 1e9,
       py::arg("max_table") = py::none(), py::arg("max_work") = py::none(),
       py::arg("small_table") = py::none(), py::arg("max_branches") = py::none(),
+      py::arg("max_sweeps") = py::none(),
       "Chooses per node so that the sum of node and edge costs is "
       "least.");
   module.def(

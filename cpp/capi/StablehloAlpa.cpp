@@ -71,6 +71,11 @@ AlpaResult *alpaModuleParse(AlpaStringRef text, AlpaModule **module) {
   return result;
 }
 
+AlpaModule *alpaModuleClone(AlpaModule *module) {
+  std::lock_guard lock(module->session->getMutex());
+  return new AlpaModule{module->session, module->op->clone()};
+}
+
 void alpaModuleDestroy(AlpaModule *module) {
   if (!module) {
     return;

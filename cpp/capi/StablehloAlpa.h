@@ -108,6 +108,7 @@ typedef struct AlpaModule AlpaModule;
 
 /** Parses a text; `*module` is null if the call fails. */
 AlpaResult *alpaModuleParse(AlpaStringRef text, AlpaModule **module);
+AlpaModule *alpaModuleClone(AlpaModule *module);
 void alpaModuleDestroy(AlpaModule *module);
 
 /** Runs a textual pass pipeline. String list: "remarks". A module on which it
@@ -191,6 +192,8 @@ typedef struct AlpaMinimizeOptions {
   /** Problems with a choice fixed that are looked at where elimination is not
    *  begun. */
   int64_t maxBranches;
+  /** Passes over the nodes by which the lower bound is raised at most. */
+  int64_t maxSweeps;
 } AlpaMinimizeOptions;
 
 AlpaMinimizeOptions alpaMinimizeOptionsDefault(void);

@@ -14,9 +14,8 @@ namespace mlir::alpa {
 
 using Clock = std::chrono::steady_clock;
 
-/// Sweeps between two looks at the bound (heuristic), and in all.
+/// Sweeps between two looks at the bound (heuristic).
 static constexpr unsigned kPeriod = 5;
-static constexpr unsigned kMaxSweeps = 5000;
 /// The gap must shrink to this part of itself in a period, or it is stuck
 /// (heuristic).
 static constexpr double kProgress = 0.99999;
@@ -55,8 +54,9 @@ private:
 void Minimizer::drop() {
   DualAscent dual(core);
   double lastGap = kInfinity;
-  for (unsigned sweep = 1; sweep <= kMaxSweeps; ++sweep) {
-    bool late = Clock::now() > options.deadline;
+  for (unsigned sweep = 1; sweep <= options.maxSweeps; ++sweep) {
+    bool late =
+        sweep == options.maxSweeps || Clock::now() > options.deadline;
     if (sweep % kPeriod != 0 && !late) {
       dual.sweep(sweep % 2 != 0);
       continue;

@@ -28,6 +28,8 @@ struct MinimizeOptions {
   /// Problems with a choice fixed that are looked at where all that does not
   /// suffice.
   unsigned maxBranches = 64;
+  /// Passes over the nodes by which the lower bound is raised at most.
+  unsigned maxSweeps = 5000;
   /// Plans that cost as much are of no interest.
   double cutoff = kInfinity;
   std::chrono::steady_clock::time_point deadline =

@@ -45,17 +45,28 @@ class Module:
         except _core.CompilerError as error:
             raise CompileError(f"{self.name}: {error}") from error
 
-    def text(self) -> str:
-        """As the compiler prints it."""
-        return self._core.text()
+    def text(self, *, locations: bool = True) -> str:
+        """As the compiler prints it.
+
+        Args:
+            locations: whether it says where operators come from.
+        """
+        return self._core.text(True, locations)
+
+    def clone(self) -> Module:
+        """A copy."""
+        return self._with(self._core.clone(), self.name)
 
     def submodules(self) -> Mapping[str, Module]:
         """Copies of the modules within it, by name, in order."""
-        found = {}
-        for name, core in self._core.submodules().items():
-            nested = found[name] = object.__new__(Module)
-            nested.name, nested._core = f"{self.name} {name}", core
-        return found
+        nested = self._core.submodules().items()
+        return {name: self._with(core, f"{self.name} {name}") for name, core in nested}
+
+    @classmethod
+    def _with(cls, core: _core.Module, name: str) -> Module:
+        module = cls.__new__(cls)
+        module.name, module._core = name, core
+        return module
 
     @property
     def core(self) -> _core.Module:

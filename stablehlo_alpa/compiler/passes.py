@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from stablehlo_alpa import _core
 from stablehlo_alpa.errors import CompileError
 
@@ -32,8 +30,3 @@ def run_passes(text: str, pipeline: str, name: str) -> tuple[str, list[str]]:
 def without_locations(text: str) -> str:
     """A module that says nothing of where its operations come from."""
     return _core.run_pipeline(text, "builtin.module()", True, False)[0]
-
-
-def submodules(text: str) -> Mapping[str, str]:
-    """The modules within a module, by name, in order."""
-    return _core.submodules(text)

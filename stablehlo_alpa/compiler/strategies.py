@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from stablehlo_alpa import _core
 from stablehlo_alpa.cluster import LogicalMesh
+from stablehlo_alpa.compiler.module import Source, core_of
 from stablehlo_alpa.cost import StrategyGraph
 from stablehlo_alpa.errors import CompileError
 
@@ -15,14 +16,14 @@ Classes = tuple[tuple[int, ...], ...]
 """Per tensor and dimension the number of its class, negative for none."""
 
 
-def enumerate_strategies(text: str, mesh: LogicalMesh, name: str) -> StrategyGraph:
+def enumerate_strategies(module: Source, mesh: LogicalMesh, name: str) -> StrategyGraph:
     """The strategy graph of a module with roles on a mesh.
 
     Raises:
         CompileError: with the diagnostics.
     """
     try:
-        return StrategyGraph.from_arrays(_core.strategy_graph(text, mesh.axes))
+        return StrategyGraph.from_arrays(_core.strategy_graph(core_of(module), mesh.axes))
     except _core.CompilerError as error:
         raise CompileError(f"{name}: strategies: {error}") from error
 

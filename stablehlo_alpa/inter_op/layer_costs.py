@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
-from stablehlo_alpa.compiler import enumerate_strategies
+from stablehlo_alpa.compiler import Source, enumerate_strategies
 from stablehlo_alpa.cost import price
 from stablehlo_alpa.cost.strategy_graph import Float, Int, StrategyGraph
 from stablehlo_alpa.inter_op.layer_parts import LayerPart
@@ -50,10 +50,23 @@ class LayerCosts:
 
     @classmethod
     def of(
-        cls, part: LayerPart, mesh: LogicalMesh, device: DeviceSpec, num_micro_batches: int
+        cls,
+        part: LayerPart,
+        module: Source,
+        mesh: LogicalMesh,
+        device: DeviceSpec,
+        num_micro_batches: int,
     ) -> LayerCosts:
-        """The strategies of a layer, priced."""
-        graph = enumerate_strategies(part.merged, mesh, "a layer")
+        """The strategies of a layer, priced.
+
+        Args:
+            part: the layer.
+            module: it, parsed where several meshes are asked for.
+            mesh: where it runs.
+            device: of the mesh.
+            num_micro_batches: of a step.
+        """
+        graph = enumerate_strategies(module, mesh, "a layer")
         memory = StageMemory.of(
             graph,
             _owned(graph, part, SlotKind.INPUT),

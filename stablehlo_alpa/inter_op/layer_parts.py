@@ -10,15 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from stablehlo_alpa.compiler import (
-    Signature,
-    Values,
-    parse_tensor_type,
-    tensor_bytes,
-    without_locations,
-)
+from stablehlo_alpa.compiler import Module, Signature, Values, parse_tensor_type, tensor_bytes
 from stablehlo_alpa.inter_op.slicing import LayeredStep
-from stablehlo_alpa.inter_op.stage_planner import prepare_stage
+from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.planning.stage import Slot, SlotKind
 
 # What is there for the whole step.
@@ -29,10 +23,13 @@ _TENSOR = re.compile(r"tensor<((?:\d+x)+\w+)>")
 _POSITIONS = re.compile(r'(alpa\.(?:input|output|transfer|layer) = |sym_name = "stage_)\d+')
 
 
-def content_digest(merged: str) -> str:
-    """Equal for modules of stages that differ in numbers of inputs, transfers and layers alone."""
-    text = _POSITIONS.sub(r"\1", without_locations(merged))
-    return hashlib.sha256(text.encode()).hexdigest()
+def content_digest(text: str) -> str:
+    """Equal for modules of stages that differ in numbers of inputs, transfers and layers alone.
+
+    Args:
+        text: of a module, without locations.
+    """
+    return hashlib.sha256(_POSITIONS.sub(r"\1", text).encode()).hexdigest()
 
 
 # What equal layers have in common: a digest, and which arguments are theirs.
@@ -44,7 +41,7 @@ class LayerPart:
     """One layer of a step: its forward and backward phases, and the updates of its parameters.
 
     Attributes:
-        merged: its module, with roles.
+        merged: its module, with roles; of equal layers that of the first.
         digest: of the module; equal layers have equal ones.
         inputs, outputs: what each argument and result is.
         input_types: of the arguments, ``"8x4xf32"``.
@@ -61,13 +58,21 @@ class LayerPart:
     is_owned: tuple[bool, ...] = ()
 
     @classmethod
-    def of(cls, sliced: str, name: str) -> LayerPart:
-        """The layer of a module that was cut out of a step."""
-        merged = prepare_stage(sliced, name).merged
-        signature = Signature.of(merged)
+    def of(cls, sliced: Module, merged: dict[str, str]) -> LayerPart:
+        """The layer of a module that was cut out of a step.
+
+        Args:
+            sliced: the module; its operators are merged.
+            merged: by digest, of the layers so far.
+        """
+        digest = content_digest(sliced.text(locations=False))
+        signature = Signature.of(sliced)
+        if digest not in merged:
+            merge(sliced)
+            merged[digest] = sliced.text(locations=False)
         return cls(
-            merged=merged,
-            digest=content_digest(merged),
+            merged=merged[digest],
+            digest=digest,
             inputs=_slots(signature.inputs),
             outputs=_slots(signature.outputs),
             input_types=signature.inputs.types,
@@ -95,8 +100,9 @@ class LayerParts:
     @classmethod
     def of(cls, layered: LayeredStep, num_micro_batches: int) -> LayerParts:
         """Cuts a step, which is parsed once, into its layers."""
-        modules = layered.slice(tuple(range(layered.num_layers)))
-        parts = [LayerPart.of(text, f"{layered.name} {name}") for name, text in modules.items()]
+        merged: dict[str, str] = {}
+        modules = layered.slice(tuple(range(layered.num_layers))).values()
+        parts = [LayerPart.of(module, merged) for module in modules]
         return cls(_owned(parts), num_micro_batches)
 
     @cached_property

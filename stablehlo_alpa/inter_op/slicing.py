@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from stablehlo_alpa.compiler import run_passes, submodules
+from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import TracedProgram
 
 _LAYER = re.compile(r"alpa\.layer = (\d+)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LayeredStep:
     """A step with layers and phases.
 
     Attributes:
         name: of the step.
-        text: its module.
+        num_layers: layers.
         remarks: what the compiler wants known.
     """
 
     name: str
-    text: str
-    remarks: tuple[str, ...] = ()
+    num_layers: int
+    remarks: tuple[str, ...]
+    _module: Module = field(repr=False)
 
-    @property
-    def num_layers(self) -> int:
-        """Layers."""
-        return 1 + max((int(number) for number in _LAYER.findall(self.text)), default=0)
+    @classmethod
+    def of(cls, module: Module, remarks: Sequence[str] = ()) -> LayeredStep:
+        """That of a module whose operators have layers and phases."""
+        layers = map(int, _LAYER.findall(module.text(locations=False)))
+        return cls(module.name, 1 + max(layers, default=0), tuple(remarks), module)
 
-    def slice(self, stage_of_layer: tuple[int, ...]) -> Mapping[str, str]:
+    def slice(self, stage_of_layer: tuple[int, ...]) -> Mapping[str, Module]:
         """The modules of the stages, ``"stage_0"`` first."""
-        stages = ",".join(str(stage) for stage in stage_of_layer)
-        slicing = f"builtin.module(alpa-slice-stages{{stages={stages}}})"
-        return submodules(run_passes(self.text, slicing, self.name)[0])
+        sliced = self._module.clone()
+        sliced.run(f"alpa-slice-stages{{stages={','.join(map(str, stage_of_layer))}}}")
+        return sliced.submodules()
 
 
 def mark_layers(
@@ -62,8 +64,8 @@ def mark_layers(
         f"alpa-layers-pipeline{{{program.state_option} batch={batch} "
         f"micro-batches={num_micro_batches}{independent}}}"
     )
-    text, remarks = run_passes(program.text, f"builtin.module({marking})", program.name)
-    return LayeredStep(program.name, text, tuple(remarks))
+    module = Module(program.text, program.name)
+    return LayeredStep.of(module, module.run(marking))
 
 
 def _joining(program: TracedProgram, reduction: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from functools import cached_property
@@ -10,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.cost import link_seconds, network_transfer_seconds
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.inter_op.layer_costs import LayerCosts
-from stablehlo_alpa.inter_op.layer_parts import LayerKind, LayerParts
+from stablehlo_alpa.inter_op.layer_parts import LayerPart, LayerParts
 from stablehlo_alpa.inter_op.range_bounds import RangeBounds
 from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
 from stablehlo_alpa.inter_op.threads import in_threads
@@ -90,17 +90,24 @@ class StageBounds:
     def _kinds(self) -> dict[Submesh, dict[object, LayerCosts]]:
         """Every kind of layer on every submesh, all processors taking part."""
         parts = {part.kind: part for part in self._parts.parts}
-        pairs = list(itertools.product(self.submeshes, parts))
 
-        def cost(pair: tuple[Submesh, LayerKind]) -> LayerCosts:
-            cluster = self._part(pair[0])
-            mesh = cluster.logical_mesh(pair[0].mesh_shape)
-            count = self._parts.num_micro_batches
-            return LayerCosts.of(parts[pair[1]], mesh, cluster.device, count)
+        def on_all(part: LayerPart) -> list[LayerCosts]:
+            # Parsed once: that takes longer than to enumerate the strategies of one axis.
+            module = Module(part.merged, "a layer")
+            count, found = self._parts.num_micro_batches, []
+            for submesh in self.submeshes:
+                cluster = self._part(submesh)
+                mesh, count = (
+                    cluster.logical_mesh(submesh.mesh_shape),
+                    self._parts.num_micro_batches,
+                )
+                found.append(LayerCosts.of(part, module, mesh, cluster.device, count))
+            return found
 
-        found: dict[Submesh, dict[object, LayerCosts]] = {}
-        for (submesh, kind), costs in zip(pairs, in_threads(cost, pairs), strict=True):
-            found.setdefault(submesh, {})[kind] = costs
+        found: dict[Submesh, dict[object, LayerCosts]] = {one: {} for one in self.submeshes}
+        for kind, costs in zip(parts, in_threads(on_all, parts.values()), strict=True):
+            for submesh, cost in zip(self.submeshes, costs, strict=True):
+                found[submesh][kind] = cost
         return found
 
     def sharpen(self, submesh: Submesh, first: int, last: int, in_flight: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from stablehlo_alpa.compiler import Signature, Values, parse_tensor_type, run_passes
+from stablehlo_alpa.compiler import Module, Signature, Values, parse_tensor_type
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.planning.boundary import Boundary, Companions
 from stablehlo_alpa.planning.confinement import companions
@@ -14,24 +14,25 @@ from stablehlo_alpa.planning.mesh_search import Candidate, Subject
 from stablehlo_alpa.planning.stage import Slot, SlotKind
 
 
+def merge(stage: Module) -> None:
+    """Merges operators of a stage, in place."""
+    stage.run("alpa-stage-pipeline")
+
+
 def prepare_stage(
-    sliced: str,
-    name: str,
-    program: TracedProgram | None = None,
-    transfers: Mapping[int, Companions] | None = None,
+    sliced: str, name: str, program: TracedProgram, transfers: Mapping[int, Companions]
 ) -> Subject:
-    """Merges operators of a stage.
+    """A stage with its operators merged.
 
     Args:
         sliced: the stage as it was cut.
         name: of the stage, for messages.
-        program: the step that it was cut from; None where only its price counts.
+        program: the step that it was cut from.
         transfers: what is known of transfers of earlier stages, by number.
     """
-    merged = run_passes(sliced, "builtin.module(alpa-stage-pipeline)", name)[0]
-    if program is None:
-        return Subject(name, merged)
-    return Subject(name, merged, _boundary(merged, program, transfers or {}))
+    module = Module(sliced, name)
+    merge(module)
+    return Subject(name, module.text(), _boundary(module, program, transfers))
 
 
 def known_transfers(candidate: Candidate, boundary: Boundary) -> dict[int, Companions]:
@@ -44,7 +45,9 @@ def known_transfers(candidate: Candidate, boundary: Boundary) -> dict[int, Compa
     }
 
 
-def _boundary(merged: str, program: TracedProgram, transfers: Mapping[int, Companions]) -> Boundary:
+def _boundary(
+    merged: Module, program: TracedProgram, transfers: Mapping[int, Companions]
+) -> Boundary:
     """What the step calls the arguments and results of a stage."""
     signature = Signature.of(merged)
     slots = map(Slot.parse, signature.inputs.kinds)

@@ -9,12 +9,12 @@ from typing import TypeAlias
 import numpy as np
 
 from stablehlo_alpa.cluster import ClusterSpec
-from stablehlo_alpa.compiler import enumerate_strategies, without_locations
+from stablehlo_alpa.compiler import enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, price
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.inter_op.layer_parts import content_digest
 from stablehlo_alpa.inter_op.slicing import LayeredStep
-from stablehlo_alpa.inter_op.stage_planner import prepare_stage
+from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
@@ -64,8 +64,7 @@ class StagePricing:
         options: SolveOptions,
     ) -> None:
         """Takes a step with layers and phases; see ``alpa-mark-layers``."""
-        # Without locations the text is short and equal layers are equal.
-        self.layered = replace(layered, text=without_locations(layered.text))
+        self.layered = layered
         self._cluster, self._micro_batches = cluster, num_micro_batches
         self._options = options
         self._cache = SolverCache()
@@ -91,8 +90,11 @@ class StagePricing:
         for number, (first, last) in enumerate(ranges):
             if (first, last) not in self._subjects:
                 name = f"{self.layered.name} layers {first} to {last}"
-                subject = prepare_stage(sliced[f"stage_{number}"], name)
-                self._subjects[first, last] = subject, content_digest(subject.merged)
+                module = sliced[f"stage_{number}"]
+                merge(module)
+                # Without locations the text is short and equal layers are equal.
+                merged = module.text(locations=False)
+                self._subjects[first, last] = Subject(name, merged), content_digest(merged)
 
     def price(
         self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort = Effort()

@@ -67,6 +67,7 @@ def minimize(
     max_work: int | None = None,
     small_table: int | None = None,
     max_branches: int | None = None,
+    max_sweeps: int | None = None,
 ) -> Minimum:
     """Chooses a strategy per node so that the sum of node and edge seconds is least.
 
@@ -78,6 +79,7 @@ def minimize(
         max_work: entries of all tables together, likewise.
         small_table: entries above which strategies are dropped by the lower bound first.
         max_branches: problems with a strategy fixed that are looked at instead of giving up.
+        max_sweeps: passes over the nodes by which the lower bound is raised.
     """
     try:
         found = _core.minimize(
@@ -91,6 +93,7 @@ def minimize(
             max_work,
             small_table,
             max_branches,
+            max_sweeps,
         )
     except _core.CompilerError as error:
         raise SolverError(str(error)) from error

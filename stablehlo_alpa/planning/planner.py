@@ -10,7 +10,7 @@ import alpa_runtime
 from alpa_runtime import check
 
 from stablehlo_alpa.cluster import ClusterSpec
-from stablehlo_alpa.compiler import run_passes
+from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import SolverCache
@@ -82,7 +82,8 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
 
     def prepare(more: str = "") -> PreparedForm:
         pipeline = f"alpa-prepare-pipeline{{{program.state_option} axes={axes}{more}}}"
-        merged, remarks = run_passes(program.text, f"builtin.module({pipeline})", program.name)
+        module = Module(program.text, program.name)
+        remarks, merged = module.run(pipeline), module.text()
         return PreparedForm(Subject(program.name, merged, boundary), tuple(remarks))
 
     forms = [prepare()]
@@ -172,6 +173,7 @@ def _lowered(
     stage = lower_program(best, program, place, cluster.device, reach=reach)
     (phase,) = stage.phases
     runtime = alpa_runtime.Plan.of_program(phase.program)
+    check(runtime)
     return assemble(program, cluster, [stage], single(), runtime, [phase], remarks)
 
 
@@ -214,7 +216,7 @@ def assemble(
     costs: Sequence[CostedProgram],
     remarks: Sequence[str],
 ) -> Plan:
-    """The plan of planned stages, proved.
+    """The plan of planned stages; that what is run does not contradict itself is not checked.
 
     Args:
         program: the step.
@@ -224,11 +226,7 @@ def assemble(
         runtime: what is run.
         costs: one per program of ``runtime``.
         remarks: on the step as a whole; those of the stages follow.
-
-    Raises:
-        ProgramError: what is run contradicts itself.
     """
-    check(runtime)
     said = [*remarks, *(remark for stage in stages for remark in stage.remarks)]
     return Plan(
         cluster=cluster,
