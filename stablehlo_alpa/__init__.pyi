@@ -45,6 +45,9 @@ from stablehlo_alpa.frontend.rules import KernelRule as KernelRule
 from stablehlo_alpa.frontend.rules import register_rule as register_rule
 from stablehlo_alpa.inter_op import AutoStages as AutoStages
 from stablehlo_alpa.inter_op import ManualStages as ManualStages
+from stablehlo_alpa.inter_op import OwnSchedule as OwnSchedule
+from stablehlo_alpa.inter_op import Task as Task
+from stablehlo_alpa.inter_op import TaskKind as TaskKind
 from stablehlo_alpa.inter_op import UniformStages as UniformStages
 from stablehlo_alpa.layers import AutoLayers as AutoLayers
 from stablehlo_alpa.layers import FollowModuleLayers as FollowModuleLayers

@@ -27,6 +27,7 @@ from stablehlo_alpa.layers import (
     layer_context,
 )
 from stablehlo_alpa.planning import Plan, plan_program
+from stablehlo_alpa.planning.ordering import ScheduleKind
 from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import progress
 
@@ -157,7 +158,7 @@ class Prepared:
         self,
         programs: Iterable[tuple[str, TracedProgram]],
         options: PipelineOptions,
-        schedule: str | None,
+        schedule: ScheduleKind | None,
     ) -> Plan:
         with progress(_log.debug) as say:
             count = self._concrete.method.num_micro_batches

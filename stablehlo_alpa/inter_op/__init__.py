@@ -9,6 +9,9 @@ from stablehlo_alpa.inter_op.options import (
 )
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.inter_op.sweep import sweep
+from stablehlo_alpa.planning.dualpipe import dualpipe_v
+from stablehlo_alpa.planning.ordering import make_schedule
+from stablehlo_alpa.planning.own_schedule import OwnSchedule
 from stablehlo_alpa.planning.schedules import (
     Schedule,
     ScheduleName,
@@ -17,7 +20,6 @@ from stablehlo_alpa.planning.schedules import (
     gpipe,
     inference,
     interleaved,
-    make_schedule,
     one_f_one_b,
     zero_bubble,
 )
@@ -25,6 +27,7 @@ from stablehlo_alpa.planning.schedules import (
 __all__ = [
     "AutoStages",
     "ManualStages",
+    "OwnSchedule",
     "PipelineOptions",
     "Schedule",
     "ScheduleName",
@@ -32,6 +35,7 @@ __all__ = [
     "Task",
     "TaskKind",
     "UniformStages",
+    "dualpipe_v",
     "gpipe",
     "inference",
     "interleaved",

@@ -23,6 +23,7 @@ from stablehlo_alpa.inter_op.stage_pricing import StagePricing
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.mesh_search import lack
+from stablehlo_alpa.planning.ordering import usual_meshes
 from stablehlo_alpa.planning.schedules import ScheduleName
 from stablehlo_alpa.view import Say
 
@@ -51,16 +52,21 @@ def assign(
     """
     match options.stages:
         case UniformStages():
-            num_meshes = options.stages.num_stages // options.num_chunks
-            return uniform(options.stages, layered.num_layers, options.cluster, max(num_meshes, 1))
+            meshes = _usual_meshes(options, options.stages.num_stages)
+            return uniform(options.stages, layered.num_layers, options.cluster, meshes)
         case ManualStages():
-            return manual(options.stages, layered.num_layers, options.cluster, options.num_chunks)
+            meshes = options.stages.meshes or _usual_meshes(options, len(options.stages.layers))
+            return manual(options.stages, layered.num_layers, options.cluster, meshes)
         case AutoStages():
             return search(layered, options, say)
     raise TypeError(
         f"stages must be AutoStages(), UniformStages(...) or ManualStages(...), got "
         f"{options.stages!r}"
     )
+
+
+def _usual_meshes(options: PipelineOptions, num_stages: int) -> tuple[int, ...]:
+    return usual_meshes(options.schedule, num_stages, options.num_chunks)
 
 
 def stage_options(options: SolveOptions, budget: float) -> SolveOptions:
@@ -82,7 +88,10 @@ def search(
         InfeasibleError: no partition fits the devices' memory.
     """
     if options.num_chunks > 1:
-        raise ValueError("AutoStages has one stage per mesh, the interleaved schedule has several")
+        raise ValueError(
+            f"AutoStages has one stage per mesh, the {options.schedule} schedule has several: pass "
+            f"UniformStages(n), n a multiple of num_chunks={options.num_chunks}, or ManualStages"
+        )
     count, budget = options.num_micro_batches, options.solve.memory_budget
     budget = options.cluster.device.memory_bytes if budget is None else budget
     solve = stage_options(options.solve, budget)

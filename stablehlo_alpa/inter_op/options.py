@@ -13,6 +13,7 @@ from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.intra_op import Solution, SolveOptions
 from stablehlo_alpa.planning.bracket import Bracket
+from stablehlo_alpa.planning.ordering import ScheduleKind, schedule_kind
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import ScheduleName
 
@@ -87,8 +88,8 @@ class ManualStages(StageOption):
             shapes, for all or for one.
         methods: as of `UniformStages`.
         meshes: number of the submesh that each stage runs on, where several run on one; by default
-            every stage has one of its own, or, with ``num_chunks=n``, stage s shares it with the
-            stages ``s + k len(layers) / n``.
+            every stage has one of its own, or, with ``num_chunks=n``, shares it as the schedule
+            has it.
     """
 
     layers: tuple[int, ...]
@@ -158,7 +159,7 @@ class PipelineOptions:
         cluster: all devices.
         stages: how stages are formed.
         num_micro_batches: of a step.
-        schedule: of the tasks; its name will do.
+        schedule: of the tasks, by its name or one's own.
         num_chunks: stages per mesh, for the interleaved schedule.
         reduction: how results of independent micro-batches are joined: ``"mean"``, ``"sum"`` or the
             name of the result that is their weight.
@@ -171,7 +172,7 @@ class PipelineOptions:
     cluster: ClusterSpec
     stages: StageOption
     num_micro_batches: int = 1
-    schedule: str = ScheduleName.ONE_F_ONE_B
+    schedule: ScheduleKind = ScheduleName.ONE_F_ONE_B
     num_chunks: int = 1
     reduction: str = "mean"
     prescription: Prescription = field(default_factory=Prescription)
@@ -180,7 +181,7 @@ class PipelineOptions:
     solve: SolveOptions = field(default_factory=SolveOptions)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "schedule", ScheduleName(self.schedule))
+        object.__setattr__(self, "schedule", schedule_kind(self.schedule))
 
 
 @dataclass(frozen=True)
@@ -246,7 +247,7 @@ def _per_stage(methods: StageMethods, num_stages: int) -> tuple[StageMethod, ...
 
 
 def uniform(
-    option: UniformStages, num_layers: int, cluster: ClusterSpec, num_meshes: int
+    option: UniformStages, num_layers: int, cluster: ClusterSpec, meshes: tuple[int, ...]
 ) -> StageAssignment:
     """Spreads layers over stages and devices over meshes evenly.
 
@@ -254,7 +255,7 @@ def uniform(
         option: how many stages.
         num_layers: of the model.
         cluster: all devices.
-        num_meshes: submeshes; stage s runs on submesh ``s % num_meshes``.
+        meshes: per stage the number of its submesh.
 
     Raises:
         ValueError: there are more stages than layers.
@@ -266,6 +267,7 @@ def uniform(
             f"{stages} stages need as many layers, the model has {num_layers}; layers= says how it "
             "is cut, where gradients are taken by stablehlo_alpa.grad or value_and_grad"
         )
+    num_meshes = max(meshes) + 1
     size, rest = divmod(cluster.num_devices, num_meshes)
     if rest:
         raise MeshError(
@@ -276,12 +278,12 @@ def uniform(
         tuple(layer * stages // num_layers for layer in range(num_layers)),
         (submesh,) * stages,
         (option.mesh_shape,) * stages,
-        tuple(stage % num_meshes for stage in range(stages)),
+        meshes,
     )
 
 
 def manual(
-    option: ManualStages, num_layers: int, cluster: ClusterSpec, num_chunks: int
+    option: ManualStages, num_layers: int, cluster: ClusterSpec, meshes: tuple[int, ...]
 ) -> StageAssignment:
     """Takes stages as they are given.
 
@@ -289,7 +291,7 @@ def manual(
         option: the stages.
         num_layers: of the model.
         cluster: all devices.
-        num_chunks: stages per mesh, where the option does not say which.
+        meshes: per stage the number of its submesh.
 
     Raises:
         ValueError: the layers do not add up.
@@ -301,8 +303,6 @@ def manual(
             f"{num_layers}"
         )
     num_stages = len(option.layers)
-    num_meshes = max(num_stages // num_chunks, 1)
-    meshes = option.meshes or tuple(stage % num_meshes for stage in range(num_stages))
     submeshes = tuple(_by_mesh(meshes, option.submeshes))
     total = sum(hosts * devices for hosts, devices in submeshes)
     if total != cluster.num_devices:

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from alpa_runtime import check
+
 from stablehlo_alpa.cluster import logical_mesh_shapes
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.frontend import TracedProgram
@@ -20,10 +22,11 @@ from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Companions
 from stablehlo_alpa.planning.lowering import NEAR, lower_stage
 from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
+from stablehlo_alpa.planning.ordering import make_schedule
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import assemble, over_budget
 from stablehlo_alpa.planning.prescription import Prescription
-from stablehlo_alpa.planning.schedules import Schedule, ScheduleName, make_schedule
+from stablehlo_alpa.planning.schedules import Schedule, ScheduleName
 from stablehlo_alpa.planning.stage import PlannedStage, StagePlace
 from stablehlo_alpa.view import Say
 
@@ -50,12 +53,16 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
     layered = mark_layers(program, options.num_micro_batches, options.reduction)
     say(f"stages of {layered.num_layers} layers")
     assignment = assign(layered, options, say)
-    schedule = _schedule(assignment, options)
+    schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
+    if schedule.has_backward != program.has_gradients:
+        does = "takes gradients" if program.has_gradients else "takes no gradients"
+        tasks = "backward tasks" if schedule.has_backward else "no backward tasks"
+        raise ValueError(f"schedule {schedule.name} has {tasks}, {program.name} {does}")
     methods = {id(method): method for method in options.stages.stage_methods}
     prescriptions = {key: method.prescription(program) for key, method in methods.items()}
     cache = SolverCache()
     planner = _StagePlanner(program, options, assignment, schedule, cache, prescriptions)
-    sliced = tuple(layered.slice(assignment.stage_of_layer).values())
+    sliced = tuple(one.text() for one in layered.slice(assignment.stage_of_layer).values())
     stages = planner.plan_all(sliced, say)
     _check_shared_meshes(stages, schedule)
     for round_ in range(_FITTING_ROUNDS + 1):
@@ -65,6 +72,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
         plan = replace(plan, bracket=assignment.bracket, considered=assignment.considered)
         excess = _excess(plan, options.solve.memory_budget)
         if not excess:
+            check(runtime)
             return plan
         if round_ < _FITTING_ROUNDS:
             try:
@@ -76,14 +84,6 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
     raise over_budget(
         plan, max(excess, key=excess.__getitem__), options.solve.memory_budget, ADVICE
     )
-
-
-def _schedule(assignment: StageAssignment, options: PipelineOptions) -> Schedule:
-    if assignment.num_stages % options.num_chunks:
-        raise ValueError(
-            f"{assignment.num_stages} stages do not divide into {options.num_chunks} per mesh"
-        )
-    return make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +198,7 @@ class _StagePlanner:
             shapes = options.mesh_shapes or tuple(logical_mesh_shapes(cluster.num_devices, hosts))
             names, prescription = options.axis_names, options.prescription
         shapes = (shape,) if shape else shapes
-        if options.num_chunks > 1 and shape is None:
+        if len(set(self.assignment.meshes)) < self.assignment.num_stages and shape is None:
             # Stages of one mesh share it: its shape must not depend on the stage.
             shapes = shapes[:1]
         solutions = self.assignment.solutions

@@ -9,8 +9,9 @@ from alpa_runtime import check
 from stablehlo_alpa.inter_op.emit import emit
 from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.planning import SavedPlan
+from stablehlo_alpa.planning.ordering import make_schedule
 from stablehlo_alpa.planning.prediction import Predicted
-from stablehlo_alpa.planning.schedules import Schedule, make_schedule
+from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import WEIGHT, SlotKind, StageBody
 
 
@@ -37,13 +38,26 @@ def reschedule(
             "with --micro-batches"
         )
     count = num_micro_batches or plan.runtime.num_micro_batches
-    made = make_schedule(schedule or plan.account.schedule, plan.account.stage_meshes, count)
+    made = _made(plan, schedule, count)
     stages = plan.stages
     _check_phases(name, stages, made)
     interface = _interface(plan, count)
     runtime, costs = emit(stages, made, interface, plan.cluster.device)
     check(runtime)
     return Predicted(plan.cluster, runtime, costs), made
+
+
+def _made(plan: SavedPlan, schedule: str | None, count: int) -> Schedule:
+    own, meshes = plan.account.schedule, plan.account.stage_meshes
+    if schedule is not None or not plan.account.order:
+        return make_schedule(schedule or own, meshes, count)
+    if count != plan.runtime.num_micro_batches:
+        raise ValueError(
+            f"{plan.runtime.name} has the schedule {own} of somebody's own for "
+            f"{plan.runtime.num_micro_batches} micro-batches, whose tasks for {count} the plan "
+            "does not know: pass schedule="
+        )
+    return plan.schedule
 
 
 def _check_phases(name: str, stages: tuple[StageBody, ...], schedule: Schedule) -> None:

@@ -16,6 +16,8 @@ from stablehlo_alpa.inter_op.options import (
 )
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.planning.cut import Cut
+from stablehlo_alpa.planning.ordering import ScheduleKind
+from stablehlo_alpa.planning.own_schedule import OwnSchedule
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.plan_report import Alternative
 from stablehlo_alpa.planning.schedules import ScheduleName
@@ -35,7 +37,7 @@ def sweep(
     programs: Iterable[tuple[str, TracedProgram]],
     options: PipelineOptions,
     num_micro_batches: int | None,
-    schedule: str | None,
+    schedule: ScheduleKind | None,
     say: Say = _log.debug,
 ) -> Plan:
     """The plan of least predicted time per step.
@@ -48,7 +50,7 @@ def sweep(
             each with what that is (see `Alternative`); those that are not tried are not made.
         options: everything else; number and schedule in it are not used.
         num_micro_batches: None searches.
-        schedule: its name; None searches.
+        schedule: its name, or one's own; None searches.
         say: is told what is being done.
 
     Raises:
@@ -100,7 +102,7 @@ class _Attempts:
     refusals: list[InfeasibleError] = field(default_factory=list)
 
     def run(
-        self, options: PipelineOptions, num_micro_batches: int | None, schedule: str | None
+        self, options: PipelineOptions, num_micro_batches: int | None, schedule: ScheduleKind | None
     ) -> None:
         """Tries numbers of micro-batches, smallest first, then schedules with the best of them.
 
@@ -114,7 +116,7 @@ class _Attempts:
             schedule: None searches.
         """
         program = self.program
-        if not program.has_gradients:
+        if not program.has_gradients and not isinstance(schedule, OwnSchedule):
             # Without backward passes there is nothing to order.
             schedule = ScheduleName.INFERENCE
         options = replace(options, schedule=schedule or ScheduleName.ONE_F_ONE_B)
@@ -180,19 +182,26 @@ class _Attempts:
 
 
 def _counts(
-    program: TracedProgram, options: PipelineOptions, given: int | None, schedule: str | None
+    program: TracedProgram,
+    options: PipelineOptions,
+    given: int | None,
+    schedule: ScheduleKind | None,
 ) -> list[int]:
     if given is not None:
         return [given]
     size = max((program.inputs[index].shape[0] for index in program.batch), default=1)
     powers = (1 << power for power in range(max(size, 1).bit_length()))
-    # The interleaved schedule takes micro-batches in multiples of its meshes.
-    step, is_interleaved = 1, schedule == ScheduleName.INTERLEAVED
-    if is_interleaved and isinstance(options.stages, UniformStages):
-        step = options.stages.num_stages // options.num_chunks
-    if is_interleaved and isinstance(options.stages, ManualStages):
-        step = len(options.stages.layers) // options.num_chunks
-    return [count for count in powers if size % count == 0 and count % max(step, 1) == 0]
+    stages = 1
+    if isinstance(options.stages, UniformStages):
+        stages = options.stages.num_stages
+    if isinstance(options.stages, ManualStages):
+        stages = len(options.stages.layers)
+    # The interleaved schedule takes micro-batches in multiples of its meshes, the V at least twice
+    # as many as meshes.
+    is_interleaved = schedule == ScheduleName.INTERLEAVED
+    step = max(stages // options.num_chunks, 1) if is_interleaved else 1
+    least = stages if schedule == ScheduleName.DUALPIPE_V else 1
+    return [one for one in powers if size % one == 0 and one % step == 0 and one >= least]
 
 
 def _as_given(plan: Plan, options: PipelineOptions) -> ManualStages:

@@ -133,6 +133,7 @@ class Account:
         cluster: that it was made for, as a TOML file.
         schedule: name of the schedule.
         stage_meshes: per stage the number of its mesh.
+        order: tasks of every mesh under a schedule of one's own, see `write_order`.
         recomputed: see `Plan`.
         bracket: see `Plan`.
         donated: inputs whose buffers the step may overwrite, and the outputs that are their next
@@ -146,6 +147,7 @@ class Account:
     cluster: str
     schedule: str
     stage_meshes: tuple[int, ...]
+    order: tuple[str, ...]
     recomputed: str
     bracket: Bracket | None
     donated: tuple[tuple[int, int], ...]

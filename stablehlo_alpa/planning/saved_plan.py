@@ -26,14 +26,18 @@ from stablehlo_alpa.planning.account import (
     stage_account,
     stage_layers,
 )
+from stablehlo_alpa.planning.ordering import make_schedule
+from stablehlo_alpa.planning.own_schedule import read_order, write_order
 from stablehlo_alpa.planning.prediction import Predicted
-from stablehlo_alpa.planning.schedules import Schedule, make_schedule, single
+from stablehlo_alpa.planning.schedules import Schedule, ScheduleName, single
 from stablehlo_alpa.planning.stage import CostedProgram, StageBody
 
 if TYPE_CHECKING:
     from stablehlo_alpa.planning.plan import Plan
 
-ACCOUNT_VERSION = 1
+ACCOUNT_VERSION = 2
+# Schedules that are made again from their sizes; "none" has nothing to order.
+_NAMES = (*ScheduleName, "none")
 
 _ACCOUNT, _OPERATORS = "account.json", "operators.npz"
 _TEXTS = ("name", "op", "label")
@@ -66,6 +70,7 @@ class SavedPlan(Predicted):
             cluster=format_cluster(plan.cluster),
             schedule=str(schedule.name),
             stage_meshes=tuple(map(schedule.mesh_of, range(len(plan.stages)))),
+            order=() if schedule.name in _NAMES else write_order(schedule),
             recomputed=plan.recomputed,
             bracket=plan.bracket,
             donated=tuple((i, donated[i]) for i in sorted(plan.program.donated) if i in donated),
@@ -101,8 +106,11 @@ class SavedPlan(Predicted):
         """The order in which stages work on micro-batches."""
         if self.runtime.sole_program is not None:
             return single()
-        meshes, count = self.account.stage_meshes, self.runtime.num_micro_batches
-        return make_schedule(self.account.schedule, meshes, count)
+        name, meshes = self.account.schedule, self.account.stage_meshes
+        count = self.runtime.num_micro_batches
+        if self.account.order:
+            return read_order(name, self.account.order, meshes, count)
+        return make_schedule(name, meshes, count)
 
     def save(self, path: str | os.PathLike[str], more: Mapping[str, bytes] | None = None) -> None:
         """Writes the file that `read_plan` makes the same of, and ``alpa_runtime.load`` runs.

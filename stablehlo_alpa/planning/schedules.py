@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 
 class ScheduleName(enum.StrEnum):
@@ -16,6 +15,7 @@ class ScheduleName(enum.StrEnum):
     ZERO_BUBBLE = "zero_bubble"
     INFERENCE = "inference"
     INTERLEAVED = "interleaved"
+    DUALPIPE_V = "dualpipe_v"
 
     @classmethod
     def _missing_(cls, value: object) -> ScheduleName:
@@ -33,6 +33,11 @@ class TaskKind(enum.Enum):
     BACKWARD = "backward"
     WEIGHT = "backward_weight"
 
+    @property
+    def letter(self) -> str:
+        """In tables: F, B or W."""
+        return "W" if self is TaskKind.WEIGHT else self.value[0].upper()
+
 
 @dataclass(frozen=True)
 class Task:
@@ -44,10 +49,7 @@ class Task:
 
     def __str__(self) -> str:
         """``F3`` for one stage per mesh; the stage is printed by the schedule."""
-        return f"{_LETTERS[self.kind]}{self.micro_batch}"
-
-
-_LETTERS = {TaskKind.FORWARD: "F", TaskKind.BACKWARD: "B", TaskKind.WEIGHT: "W"}
+        return f"{self.kind.letter}{self.micro_batch}"
 
 
 @dataclass(frozen=True)
@@ -293,50 +295,6 @@ def inference(stage_meshes: Sequence[int], num_micro_batches: int) -> Schedule:
 def single() -> Schedule:
     """One stage, one micro-batch, one program that is all of a step."""
     return Schedule("none", 1, 1, ((Task(TaskKind.FORWARD, 0, 0),),))
-
-
-_ONE_STAGE_PER_MESH: Mapping[ScheduleName, Callable[[int, int], Schedule]] = MappingProxyType(
-    {
-        ScheduleName.GPIPE: gpipe,
-        ScheduleName.ONE_F_ONE_B: one_f_one_b,
-        ScheduleName.ZERO_BUBBLE: zero_bubble,
-    }
-)
-
-
-def make_schedule(name: str, stage_meshes: Sequence[int], num_micro_batches: int) -> Schedule:
-    """A schedule by name.
-
-    Args:
-        name: of the schedule; ``"interleaved"`` and ``"inference"`` take several stages per mesh.
-        stage_meshes: per stage the mesh that it runs on.
-        num_micro_batches: of a step.
-
-    Raises:
-        ValueError: the name is not known, or the schedule does not take these sizes.
-    """
-    kind = ScheduleName(name)
-    if kind is ScheduleName.INFERENCE:
-        return inference(stage_meshes, num_micro_batches)
-    num_stages, num_meshes = len(stage_meshes), max(stage_meshes, default=-1) + 1
-    if any(mesh != stage % num_meshes for stage, mesh in enumerate(stage_meshes)):
-        raise ValueError(
-            f"schedule {kind.value!r} trains with stage s on mesh s % {num_meshes}, got stages on "
-            f"meshes {tuple(stage_meshes)}"
-        )
-    if kind is ScheduleName.INTERLEAVED:
-        if num_stages % num_meshes:
-            raise ValueError(
-                f"the interleaved schedule needs stages in multiples of its meshes, got "
-                f"{num_stages} stages on {num_meshes} meshes"
-            )
-        return interleaved(num_meshes, num_micro_batches, num_stages // num_meshes)
-    if num_stages != num_meshes:
-        raise ValueError(
-            f"schedule {kind.value!r} has one stage per mesh, got {num_stages} stages on "
-            f"{num_meshes} meshes; the interleaved schedule has several"
-        )
-    return _ONE_STAGE_PER_MESH[kind](num_stages, num_micro_batches)
 
 
 def _check(num_stages: int, num_micro_batches: int) -> None:

@@ -10,6 +10,7 @@ from stablehlo_alpa.api.methods.method import Method
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.inter_op import AutoStages, ScheduleName, StageOption
 from stablehlo_alpa.layers import AutoLayers, LayerOption
+from stablehlo_alpa.planning.ordering import SEVERAL_STAGES, ScheduleKind, schedule_kind
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,15 @@ class PipeshardParallel(Method):
     Attributes:
         layers: how the forward function is cut into layers.
         stages: how layers become stages.
-        schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"`` or ``"interleaved"``; None searches.
-        num_chunks: stages per mesh under the interleaved schedule.
+        schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"``, ``"interleaved"``, ``"dualpipe_v"`` or
+            an `OwnSchedule`; None searches.
+        num_chunks: stages per mesh under the interleaved schedule; two under dualpipe_v.
         runtime: how it is run, e.g. traced.
     """
 
     layers: LayerOption = field(default_factory=AutoLayers)
     stages: StageOption = field(default_factory=AutoStages)
-    schedule: str | None = None
+    schedule: ScheduleKind | None = None
     num_chunks: int = 1
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
 
@@ -43,10 +45,17 @@ class PipeshardParallel(Method):
             )
         if self.num_chunks < 1:
             raise ValueError(f"num_chunks must be >= 1, got {self.num_chunks}")
-        if self.num_chunks > 1 and self.schedule != "interleaved":
+        if self.schedule == ScheduleName.DUALPIPE_V and self.num_chunks == 1:
+            object.__setattr__(self, "num_chunks", 2)
+        if self.num_chunks > 1 and self.schedule not in SEVERAL_STAGES:
             raise ValueError(
-                f"schedule {self.schedule!r} has one stage per mesh, num_chunks={self.num_chunks} "
-                'needs "interleaved"'
+                f"schedule {str(self.schedule)!r} has one stage per mesh, num_chunks="
+                f'{self.num_chunks} needs "interleaved"; ManualStages(meshes=...) places the '
+                "stages of one's own"
+            )
+        if self.schedule == ScheduleName.DUALPIPE_V and self.num_chunks != 2:
+            raise ValueError(
+                f"schedule 'dualpipe_v' has two stages per mesh, got num_chunks={self.num_chunks}"
             )
         if self.mesh_shape is not None:
             raise MeshError(
@@ -56,7 +65,7 @@ class PipeshardParallel(Method):
         self._check_stage_methods()
         if self.schedule is not None:
             # Refuses a name that there is not.
-            ScheduleName(self.schedule)
+            schedule_kind(self.schedule)
 
     def _check_stage_methods(self) -> None:
         """Methods of stages say how one mesh is split; all else is of the pipeline."""
