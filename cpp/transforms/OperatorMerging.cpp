@@ -37,6 +37,7 @@ struct ValueState {
 class Merging {
 public:
   LogicalResult run(func::FuncOp function) {
+    step = getTotalWork(function);
     for (Value argument : function.getArguments()) {
       states[argument] = getPlaced(argument, 0);
     }
@@ -95,7 +96,7 @@ private:
                    llvm::all_of(op->getResultTypes(), isTiny);
     if (!rule || allTiny) {
       if (!rule && !allTiny) {
-        remarkUnknown(op);
+        remarkUnknown(op, step);
       }
       return replicate(op);
     }
@@ -372,7 +373,7 @@ private:
     // Of an operator without loops the strategies come from elsewhere; one that
     // is linear in a partial sum may leave its result partial.
     if (!rule.factors.empty() && rule.isReplicated() && !isLinear) {
-      remarkWhole(op, rule);
+      remarkWhole(op, rule, step);
       for (Value result : op->getResults()) {
         states[result].isWhole = true;
       }
@@ -511,6 +512,8 @@ private:
   }
 
   DenseMap<Value, ValueState> states;
+  /// What the function does, to say which part of it stays whole.
+  TotalWork step;
   int64_t numBarriers = 0;
 };
 

@@ -63,7 +63,7 @@ class Live:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What the operators of a per-device module do, all their runs together.
+    """What the operators of a module do, all their runs together.
 
     Attributes:
         ops: N names.
@@ -73,6 +73,8 @@ class Work:
         bytes: float64[N] read and written.
         kernels: float64[N] kernels that are launched for it.
         dtypes: of its elements, as `tensor_types` has them; empty of what has no FLOPs.
+        is_split: bool[N] of a planned module, whether the strategy of each splits some loop; what is
+            not split is done by every device.
     """
 
     ops: tuple[str, ...]
@@ -82,11 +84,12 @@ class Work:
     bytes: npt.NDArray[np.float64]
     kernels: npt.NDArray[np.float64]
     dtypes: tuple[str, ...]
+    is_split: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, local: str) -> Work:
-        """That of a per-device module."""
-        found = _core.work(local)
+    def of(cls, module: str) -> Work:
+        """That of a module, as it is planned or for one device."""
+        found = _core.work(module)
         return cls(
             tuple(found["op"]),
             found["runs"],
@@ -95,4 +98,5 @@ class Work:
             found["bytes"],
             found["kernels"],
             tuple(found["dtype"]),
+            found["is_split"].astype(np.bool_),
         )
