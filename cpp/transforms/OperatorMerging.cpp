@@ -242,11 +242,18 @@ private:
     return success();
   }
 
+  /// Whether devices that split a loop have to hear of each other.
+  static bool exchanges(const ShardingRule &rule) {
+    return llvm::any_of(rule.factors, [](const Factor &factor) {
+      return factor.kind == FactorKind::Ordered;
+    });
+  }
+
   /// Cheap operators on constants, iotas and their like are made again too.
   bool canRematerialize(Operation *op, const ShardingRule &rule) {
     if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
         isTiny(op->getResult(0).getType()) ||
-        !coversRule(rule, rule.results.front())) {
+        !coversRule(rule, rule.results.front()) || exchanges(rule)) {
       return false;
     }
     return llvm::all_of(op->getOperands(), [&](Value operand) {
