@@ -82,8 +82,8 @@ static void addExchangedVolumes(Operation *op, const ShardingRule &rule,
     if (factor.kind != FactorKind::Ordered || shards[index] == 1) {
       continue;
     }
-    // XLA joins all-gathers over the same devices that wait for nothing between
-    // them (`AllGatherCombiner`): one for the results of an operator.
+    // XLA for GPU joins all-gathers over the same devices that wait for nothing
+    // between them (`AllGatherCombiner`): one for the results of an operator.
     SmallVector<double> bytes = getExchangedBytes(op, rule, index, shards);
     volumes.push_back({CollectiveKind::AllGather, axes[index],
                        std::accumulate(bytes.begin(), bytes.end(), 0.0) *

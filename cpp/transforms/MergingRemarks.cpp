@@ -46,18 +46,18 @@ static std::string getShare(Operation *op, double once, double step) {
   return llvm::formatv("{0:F1} %", 100 * share);
 }
 
-void remarkUnknown(Operation *op, const TotalWork &step) {
+void remarkUnknown(Operation *op, function_ref<TotalWork()> step) {
   double bytes = getBytes(op, nullptr);
   op->emitRemark() << getName(op)
                    << " has no sharding rule and is replicated: every device "
                       "reads and writes "
                    << static_cast<int64_t>(bytes) << " bytes, "
-                   << getShare(op, bytes, step.bytes)
+                   << getShare(op, bytes, step().bytes)
                    << " of those of the step";
 }
 
 void remarkWhole(Operation *op, const ShardingRule &rule,
-                 const TotalWork &step) {
+                 function_ref<TotalWork()> step) {
   double bytes = getBytes(op, &rule);
   if (isa<stablehlo::CustomCallOp>(op)) {
     remarkUnknown(op, step);
@@ -68,8 +68,8 @@ void remarkWhole(Operation *op, const ShardingRule &rule,
                      << static_cast<int64_t>(rule.flops)
                      << " FLOPs, reads and writes "
                      << static_cast<int64_t>(bytes) << " bytes, "
-                     << getShare(op, rule.flops, step.flops) << " and "
-                     << getShare(op, bytes, step.bytes)
+                     << getShare(op, rule.flops, step().flops) << " and "
+                     << getShare(op, bytes, step().bytes)
                      << " of those of the step";
   }
 }

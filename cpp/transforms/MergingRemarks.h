@@ -11,15 +11,15 @@ namespace mlir::alpa {
 
 /// Names an operator that nothing is known of, and what it costs every device.
 ///
-/// \param step of which it is a part.
-void remarkUnknown(Operation *op, const TotalWork &step);
+/// \param step what that does of which it is a part.
+void remarkUnknown(Operation *op, function_ref<TotalWork()> step);
 
 /// Names an operator by whose rule nothing can be split, and what it costs
 /// every device; says nothing of those that cost next to nothing.
 ///
-/// \param step of which it is a part.
+/// \param step what that does of which it is a part.
 void remarkWhole(Operation *op, const ShardingRule &rule,
-                 const TotalWork &step);
+                 function_ref<TotalWork()> step);
 
 /// Says where a callback runs and what that moves.
 void remarkCallback(CallbackOp callback);

@@ -13,6 +13,7 @@
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
+#include <functional>
 
 namespace mlir::alpa {
 
@@ -37,7 +38,13 @@ struct ValueState {
 class Merging {
 public:
   LogicalResult run(func::FuncOp function) {
-    step = getTotalWork(function);
+    step = [function, total = std::optional<TotalWork>()]() mutable {
+      // Takes as long as merging itself, and most functions need it not.
+      if (!total) {
+        total = getTotalWork(function);
+      }
+      return *total;
+    };
     for (Value argument : function.getArguments()) {
       states[argument] = getPlaced(argument, 0);
     }
@@ -520,7 +527,7 @@ private:
 
   DenseMap<Value, ValueState> states;
   /// What the function does, to say which part of it stays whole.
-  TotalWork step;
+  std::function<TotalWork()> step;
   int64_t numBarriers = 0;
 };
 

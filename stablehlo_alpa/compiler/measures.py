@@ -73,8 +73,8 @@ class Work:
         bytes: float64[N] read and written.
         kernels: float64[N] kernels that are launched for it.
         dtypes: of its elements, as `tensor_types` has them; empty of what has no FLOPs.
-        is_split: bool[N] of a planned module, whether the strategy of each splits some loop; what is
-            not split is done by every device.
+        is_split: bool[N] of a planned module, whether the strategy of each splits some loop; every
+            device does all of what is not split.
     """
 
     ops: tuple[str, ...]
