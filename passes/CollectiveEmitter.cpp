@@ -251,6 +251,18 @@ Value CollectiveEmitter::emitPermute(const ReshardStep &step, Value local,
       ->getResult(0);
 }
 
+Value CollectiveEmitter::emitGather(Value local, int64_t dim,
+                                    ArrayRef<unsigned> axes, Location loc) {
+  auto type = cast<RankedTensorType>(local.getType());
+  SmallVector<int64_t> sizes(type.getShape());
+  sizes[dim] *= getGroupSize(axes);
+  return create("stablehlo.all_gather", local, type.clone(sizes),
+                {getI64("all_gather_dim", dim), getChannel(),
+                 getReplicaGroups(axes), getGlobalIds()},
+                loc)
+      ->getResult(0);
+}
+
 Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
                               Location loc) {
   auto type = cast<RankedTensorType>(local.getType());
@@ -260,12 +272,7 @@ Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
   case CollectiveKind::AllReduce:
     return emitCombination(local, step.axes, ReductionKind::Sum, loc);
   case CollectiveKind::AllGather:
-    sizes[step.fromDim] *= groupSize;
-    return create("stablehlo.all_gather", local, type.clone(sizes),
-                  {getI64("all_gather_dim", step.fromDim), getChannel(),
-                   getReplicaGroups(step.axes), getGlobalIds()},
-                  loc)
-        ->getResult(0);
+    return emitGather(local, step.fromDim, step.axes, loc);
   case CollectiveKind::ReduceScatter:
     sizes[step.toDim] /= groupSize;
     return create("stablehlo.reduce_scatter", local, type.clone(sizes),

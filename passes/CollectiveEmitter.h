@@ -24,6 +24,10 @@ public:
   Value emitCombination(Value local, ArrayRef<unsigned> axes,
                         ReductionKind kind, Location loc);
 
+  /// What the devices along `axes` have, side by side along `dim`.
+  Value emitGather(Value local, int64_t dim, ArrayRef<unsigned> axes,
+                   Location loc);
+
   /// What the first device of the mesh has, on all devices.
   Value emitFirst(Value local, Location loc);
 

@@ -65,12 +65,7 @@ Value CollectiveEmitter::emitGathered(Value local, ArrayRef<unsigned> axes,
   shape.insert(shape.begin(), 1);
   Value block = create("stablehlo.reshape", local, type.clone(shape), {}, loc)
                     ->getResult(0);
-  shape.front() = getGroupSize(axes);
-  Value all = create("stablehlo.all_gather", block, type.clone(shape),
-                     {getI64("all_gather_dim", 0), getChannel(),
-                      getReplicaGroups(axes), getGlobalIds()},
-                     loc)
-                  ->getResult(0);
+  Value all = emitGather(block, 0, axes, loc);
   // All bits of -1 are set.
   Value neutral = emitScalar(type.getElementType(),
                              kind == ReductionKind::And ? -1 : 0, loc);

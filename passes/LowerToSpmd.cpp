@@ -238,8 +238,11 @@ private:
                           Type elementType) {
       return emitter.emitOffset(axes, blockSize, elementType, op->getLoc());
     };
+    auto emitGather = [&](Value local, int64_t dim, ArrayRef<unsigned> axes) {
+      return emitter.emitGather(local, dim, axes, op->getLoc());
+    };
     LocalContext context(builder, rule, factorAxes, factorShards, operands,
-                         resultTypes, emitOffset);
+                         resultTypes, emitOffset, emitGather);
     FailureOr<SmallVector<Value>> results = localize(op, context);
     if (failed(results)) {
       return op->emitOpError() << "could not be written for one device";

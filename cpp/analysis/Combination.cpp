@@ -3,6 +3,7 @@
 #include "cpp/analysis/Combination.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include <numeric>
 
 namespace mlir::alpa {
 
@@ -64,6 +65,32 @@ static double getGroupSize(uint32_t axes, ArrayRef<int64_t> meshShape) {
   return size;
 }
 
+/// What local forms send along ordered factors.
+static void addExchangedVolumes(Operation *op, const ShardingRule &rule,
+                                ArrayRef<int> factorRow,
+                                ArrayRef<int64_t> meshShape,
+                                std::vector<VolumeStep> &volumes) {
+  SmallVector<uint32_t> axes(rule.factors.size(), 0);
+  SmallVector<int64_t> shards(rule.factors.size(), 1);
+  for (auto [axis, entry] : llvm::enumerate(factorRow)) {
+    if (entry >= 0) {
+      axes[entry] |= 1u << axis;
+      shards[entry] *= meshShape[axis];
+    }
+  }
+  for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+    if (factor.kind != FactorKind::Ordered || shards[index] == 1) {
+      continue;
+    }
+    // XLA for GPU joins all-gathers over the same devices that wait for nothing
+    // between them (`AllGatherCombiner`): one for the results of an operator.
+    SmallVector<double> bytes = getExchangedBytes(op, rule, index, shards);
+    volumes.push_back({CollectiveKind::AllGather, axes[index],
+                       std::accumulate(bytes.begin(), bytes.end(), 0.0) *
+                           static_cast<double>(shards[index])});
+  }
+}
+
 std::vector<VolumeStep> getCombinedVolumes(Operation *op,
                                            const ShardingRule &rule,
                                            ArrayRef<int> factorRow,
@@ -89,6 +116,7 @@ std::vector<VolumeStep> getCombinedVolumes(Operation *op,
       add(kind, axes);
     }
   }
+  addExchangedVolumes(op, rule, factorRow, meshShape, volumes);
   uint32_t all = (1u << meshShape.size()) - 1;
   if (isDeviceDependent(op) && getGroupSize(all, meshShape) > 1) {
     add(ReductionKind::Sum, all);

@@ -47,6 +47,11 @@ static std::string findFault(const ShardingRule &rule, ArrayRef<int> factorRow,
         return "splits factor " + getFactorName(factor) +
                ", which is replicated";
       }
+      if (rule.factors[factor].kind == FactorKind::Ordered &&
+          shares == Shares::OfMicroBatches) {
+        return "splits factor " + getFactorName(factor) +
+               ", which is ordered: micro-batches exchange nothing";
+      }
     }
   }
   return "";

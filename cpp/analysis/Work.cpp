@@ -5,6 +5,7 @@
 #include "cpp/analysis/ArgumentUses.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/Materialization.h"
+#include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/ShardingRule.h"
 
@@ -27,6 +28,12 @@ double getBytes(Operation *op, const ShardingRule &rule,
     }
   }
   return bytes;
+}
+
+bool isSplit(Operation *op) {
+  auto strategy = op->getAttrOfType<StrategyAttr>(kStrategyAttrName);
+  return strategy &&
+         llvm::any_of(strategy.getAxes(), [](int entry) { return entry >= 0; });
 }
 
 void visit(Block &block, double runs, const Materialization &memory,
@@ -58,22 +65,35 @@ void visit(Block &block, double runs, const Materialization &memory,
       shape = getProductShape(*rule, {}, {});
     }
     work.push_back({op.getName().getStringRef().str(), runs, runs * flops,
-                    runs * bytes, memory.launches(&op) ? runs : 0, shape,
-                    dtype});
+                    runs * bytes, memory.launches(&op) ? runs : 0, shape, dtype,
+                    isSplit(&op)});
   }
 }
 
+std::vector<OperatorWork> getWork(func::FuncOp function) {
+  std::vector<OperatorWork> work;
+  Materialization memory(function, [](BlockArgument) { return false; });
+  visit(function.getBody().front(), 1, memory, work);
+  return work;
+}
+
 } // namespace
+
+TotalWork getTotalWork(func::FuncOp function) {
+  TotalWork total;
+  for (const OperatorWork &op : getWork(function)) {
+    total.flops += op.flops;
+    total.bytes += op.bytes;
+  }
+  return total;
+}
 
 FailureOr<std::vector<OperatorWork>> getWork(ModuleOp module) {
   FailureOr<func::FuncOp> entry = getEntryFunction(module);
   if (failed(entry)) {
     return failure();
   }
-  std::vector<OperatorWork> work;
-  Materialization memory(*entry, [](BlockArgument) { return false; });
-  visit(entry->getBody().front(), 1, memory, work);
-  return work;
+  return getWork(*entry);
 }
 
 } // namespace mlir::alpa

@@ -4,6 +4,7 @@
 #define CPP_ANALYSIS_WORK_H
 
 #include "cpp/analysis/ProductShape.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <optional>
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace mlir::alpa {
 
-/// What one operator of a per-device program does, all its runs together.
+/// What one operator of a program does, all its runs together.
 struct OperatorWork {
   std::string op;
   double runs;
@@ -23,10 +24,21 @@ struct OperatorWork {
   std::optional<ProductShape> shape;
   /// Element type that the FLOPs are done in.
   std::string dtype;
+  /// Of a planned program: its strategy splits some loop. One that does not is
+  /// computed whole on every device.
+  bool isSplit;
 };
 
-/// The operators of a per-device module that do something. Bytes are those that
-/// cross fusions; see Materialization.h.
+/// What the operators of a program do together.
+struct TotalWork {
+  double flops = 0;
+  double bytes = 0;
+};
+
+TotalWork getTotalWork(func::FuncOp function);
+
+/// The operators of a module, as it is planned or for one device, that do
+/// something. Bytes are those that cross fusions; see Materialization.h.
 FailureOr<std::vector<OperatorWork>> getWork(ModuleOp module);
 
 } // namespace mlir::alpa

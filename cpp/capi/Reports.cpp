@@ -231,8 +231,10 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module) {
     return result;
   }
   std::vector<double> runs, flops, bytes, kernels, shapes;
+  std::vector<int8_t> areSplit;
   std::vector<std::string> ops, dtypes;
   for (const OperatorWork &op : *work) {
+    areSplit.push_back(op.isSplit ? 1 : 0);
     ops.push_back(op.op);
     runs.push_back(op.runs);
     flops.push_back(op.flops);
@@ -247,6 +249,7 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module) {
   result->addArray("flops", flops);
   result->addArray("bytes", bytes);
   result->addArray("kernels", kernels);
+  result->addArray("is_split", areSplit);
   result->addArray("shape", shapes, ProductShape().size());
   result->addList("dtype", std::move(dtypes));
   return result;

@@ -2,8 +2,11 @@
 
 #include "cpp/transforms/MergingRemarks.h"
 
+#include "cpp/transforms/PaddedLoop.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
 
 namespace mlir::alpa {
 
@@ -36,24 +39,38 @@ static double getBytes(Operation *op, const ShardingRule *rule) {
   return bytes;
 }
 
-void remarkUnknown(Operation *op) {
+/// Per cent of what the step does in all its runs. What operators read of a
+/// fusion is counted less than once in the step, and so at most all of it here.
+static std::string getShare(Operation *op, double once, double step) {
+  double share = step > 0 ? std::min(1.0, getRuns(op) * once / step) : 0;
+  return llvm::formatv("{0:F1} %", 100 * share);
+}
+
+void remarkUnknown(Operation *op, function_ref<TotalWork()> step) {
+  double bytes = getBytes(op, nullptr);
   op->emitRemark() << getName(op)
                    << " has no sharding rule and is replicated: every device "
                       "reads and writes "
-                   << static_cast<int64_t>(getBytes(op, nullptr)) << " bytes";
+                   << static_cast<int64_t>(bytes) << " bytes, "
+                   << getShare(op, bytes, step().bytes)
+                   << " of those of the step";
 }
 
-void remarkWhole(Operation *op, const ShardingRule &rule) {
+void remarkWhole(Operation *op, const ShardingRule &rule,
+                 function_ref<TotalWork()> step) {
   double bytes = getBytes(op, &rule);
   if (isa<stablehlo::CustomCallOp>(op)) {
-    remarkUnknown(op);
+    remarkUnknown(op, step);
   } else if (rule.flops >= kLeastFlops || bytes >= kLeastBytes) {
     op->emitRemark() << getName(op)
                      << " has no dimension that can be split and is "
                         "replicated: every device does "
                      << static_cast<int64_t>(rule.flops)
                      << " FLOPs, reads and writes "
-                     << static_cast<int64_t>(bytes) << " bytes";
+                     << static_cast<int64_t>(bytes) << " bytes, "
+                     << getShare(op, rule.flops, step().flops) << " and "
+                     << getShare(op, bytes, step().bytes)
+                     << " of those of the step";
   }
 }
 

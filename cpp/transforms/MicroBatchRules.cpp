@@ -15,6 +15,12 @@ constexpr unsigned kMaxLightOperators = 64;
 constexpr double kMaxLightGrowth = 8;
 constexpr double kMaxLightBytes = 1 << 16;
 
+/// Whether parts of a batch can be cut along a factor: micro-batches are added
+/// up, they do not exchange anything else.
+bool canCut(const Factor &factor) {
+  return factor.kind == FactorKind::Parallel || factor.isSum();
+}
+
 /// An operator with more floating-point operations per element than this is
 /// worth cutting: a product, no sum. Heuristic.
 constexpr double kHeavyFlopsPerElement = 3;
@@ -95,9 +101,7 @@ MicroBatchStates::choose(Operation *op) {
   int64_t mesh[] = {numMicroBatches};
   for (FactorRow &row : enumerateFactorRows(rule, mesh, linearSets)) {
     int entry = row.front();
-    if (entry == kNoFactor ||
-        (entry >= 0 && rule.factors[entry].kind == FactorKind::Reduction &&
-         rule.factors[entry].reduction != ReductionKind::Sum)) {
+    if (entry == kNoFactor || (entry >= 0 && !canCut(rule.factors[entry]))) {
       continue;
     }
     std::optional<OperatorRows> rows = getOperatorRows(rule, row, mesh);
@@ -205,7 +209,8 @@ std::optional<TimeRows> MicroBatchStates::getRowsFor(OpResult result,
   FactorRow factorRow =
       getFactorRow(rule, rule.results[result.getResultNumber()], row, mesh,
                    set < 0 ? kNoFactor : kLinearSet - set);
-  if (factorRow.front() == kNoFactor) {
+  int split = factorRow.front();
+  if (split == kNoFactor || (split >= 0 && !canCut(rule.factors[split]))) {
     return std::nullopt;
   }
   std::optional<OperatorRows> shardings =

@@ -13,6 +13,7 @@
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
+#include <functional>
 
 namespace mlir::alpa {
 
@@ -37,6 +38,13 @@ struct ValueState {
 class Merging {
 public:
   LogicalResult run(func::FuncOp function) {
+    step = [function, total = std::optional<TotalWork>()]() mutable {
+      // Takes as long as merging itself, and most functions need it not.
+      if (!total) {
+        total = getTotalWork(function);
+      }
+      return *total;
+    };
     for (Value argument : function.getArguments()) {
       states[argument] = getPlaced(argument, 0);
     }
@@ -95,7 +103,7 @@ private:
                    llvm::all_of(op->getResultTypes(), isTiny);
     if (!rule || allTiny) {
       if (!rule && !allTiny) {
-        remarkUnknown(op);
+        remarkUnknown(op, step);
       }
       return replicate(op);
     }
@@ -241,11 +249,18 @@ private:
     return success();
   }
 
+  /// Whether devices that split a loop have to hear of each other.
+  static bool exchanges(const ShardingRule &rule) {
+    return llvm::any_of(rule.factors, [](const Factor &factor) {
+      return factor.kind == FactorKind::Ordered;
+    });
+  }
+
   /// Cheap operators on constants, iotas and their like are made again too.
   bool canRematerialize(Operation *op, const ShardingRule &rule) {
     if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
         isTiny(op->getResult(0).getType()) ||
-        !coversRule(rule, rule.results.front())) {
+        !coversRule(rule, rule.results.front()) || exchanges(rule)) {
       return false;
     }
     return llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -372,7 +387,7 @@ private:
     // Of an operator without loops the strategies come from elsewhere; one that
     // is linear in a partial sum may leave its result partial.
     if (!rule.factors.empty() && rule.isReplicated() && !isLinear) {
-      remarkWhole(op, rule);
+      remarkWhole(op, rule, step);
       for (Value result : op->getResults()) {
         states[result].isWhole = true;
       }
@@ -511,6 +526,8 @@ private:
   }
 
   DenseMap<Value, ValueState> states;
+  /// What the function does, to say which part of it stays whole.
+  std::function<TotalWork()> step;
   int64_t numBarriers = 0;
 };
 

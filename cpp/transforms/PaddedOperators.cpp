@@ -159,6 +159,47 @@ static bool isReduced(const LongerLoops &loops) {
   });
 }
 
+/// What a constant is filled with; none if it is none of the fillings.
+static std::optional<Filling> getFillingOf(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements =
+      constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
+  if (!elements || !elements.isSplat() ||
+      isa<ComplexType>(elements.getElementType())) {
+    return std::nullopt;
+  }
+  for (Filling filling : {Filling::Zero, Filling::One, Filling::Lowest,
+                          Filling::Highest, Filling::Ones}) {
+    bool isSame = false;
+    if (auto type = dyn_cast<FloatType>(elements.getElementType())) {
+      isSame = elements.getSplatValue<APFloat>().bitwiseIsEqual(
+          getFilledFloat(type.getFloatSemantics(), filling));
+    } else if (auto type = dyn_cast<IntegerType>(elements.getElementType())) {
+      isSame =
+          elements.getSplatValue<APInt>() == getFilledInteger(type, filling);
+    }
+    if (isSame) {
+      return filling;
+    }
+  }
+  return std::nullopt;
+}
+
+static bool isOrdered(const LongerLoops &loops) {
+  return llvm::any_of(loops.factors.set_bits(), [&](unsigned factor) {
+    return loops.rule.factors[factor].kind == FactorKind::Ordered;
+  });
+}
+
+/// Elements that are the initial values change nothing: those and the body are
+/// a monoid.
+static bool canPadReduce(ReduceOp reduce, const LongerLoops &loops) {
+  return !isOrdered(loops) ||
+         llvm::all_of(reduce.getInitValues(), [](Value init) {
+           return getFillingOf(init).has_value();
+         });
+}
+
 /// Scattering adds zeros at places that nothing says anything of; other
 /// computations have no neutral update.
 static bool canPadScatter(ScatterOp scatter, const LongerLoops &loops) {
@@ -177,11 +218,10 @@ bool canPadOperator(Operation *op, const LongerLoops &loops) {
       .Case<BroadcastInDimOp, ReshapeOp, TransposeOp, DotGeneralOp,
             ConcatenateOp, PadOp, ReverseOp, SliceOp, DynamicSliceOp,
             DynamicUpdateSliceOp, SortOp, GatherOp>([](auto) { return true; })
-      .Case<ReduceOp>([&](ReduceOp reduce) {
-        return !isReduced(loops) || reduce.getInputs().size() == 1;
-      })
+      .Case<ReduceOp>(
+          [&](ReduceOp reduce) { return canPadReduce(reduce, loops); })
       .Case<ReduceWindowOp, SelectAndScatterOp>(
-          [&](auto) { return !isReduced(loops); })
+          [&](auto) { return !isReduced(loops) && !isOrdered(loops); })
       .Case<ConvolutionOp>([](ConvolutionOp convolution) {
         return convolution.getFeatureGroupCount() == 1 &&
                convolution.getBatchGroupCount() == 1;
@@ -205,6 +245,11 @@ Filling getRequiredFilling(Operation *op, unsigned operand,
   if (auto scatter = dyn_cast<ScatterOp>(op);
       scatter && operand == scatter.getInputs().size()) {
     return Filling::Anything;
+  }
+  if (auto reduce = dyn_cast<ReduceOp>(op);
+      reduce && isOrdered(loops) && operand < reduce.getInputs().size()) {
+    return getFillingOf(reduce.getInitValues()[operand])
+        .value_or(Filling::Anything);
   }
   for (const DimFactors &list : loops.rule.operands[operand]) {
     for (unsigned factor : list) {

@@ -154,8 +154,9 @@ def Alpa_RuleAttr : Alpa_Attr<"Rule", "rule"> {
     is made of: one, several from major to minor in parentheses, or `1` for a
     dimension that is the same on every device. In braces the factors with their
     sizes, and with their kinds where they are not parallel: `replicated` (never
-    split), or the monoid that combines their iterations: `sum`, `product`,
-    `max`, `min`, `and`, `or`. A size that the shapes of the operator give may be
+    split), the monoid that combines their iterations: `sum`, `product`, `max`,
+    `min`, `and`, `or`, or `ordered`, where the operator's local form exchanges
+    what blocks have to know of each other. A size that the shapes of the operator give may be
     left out, and so may a parallel factor without a size.
 
     Behind the braces, as far as there is something to say: `linear(...)`, a set
@@ -179,7 +180,8 @@ def Alpa_RuleAttr : Alpa_Attr<"Rule", "rule"> {
     - (C1) a factor is in a tensor at most once;
     - (C2) a factor that is not replicated has a positive size, and is in every
       result if it is parallel;
-    - (C3) a factor with a monoid is in an operand and in no result;
+    - (C3) a factor with a monoid is in an operand and in no result, one that is
+      ordered is in an operand and in the rule that the operator itself has;
     - (C4) sets of operands and results ascend and name those that are there;
     - (C5) the number of operations is finite and not negative.
   }];

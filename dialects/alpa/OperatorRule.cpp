@@ -35,6 +35,14 @@ bool isDeviceDependent(Operation *op) {
   return interface && interface.isDeviceDependent();
 }
 
+SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
+                                      unsigned factor,
+                                      ArrayRef<int64_t> factorShards) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  return interface ? interface.getExchangedBytes(rule, factor, factorShards)
+                   : SmallVector<double>();
+}
+
 FailureOr<SmallVector<Value>> localize(Operation *op, LocalContext &context) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   bool isCarried = op->hasAttrOfType<RuleAttr>(kRuleAttrName);

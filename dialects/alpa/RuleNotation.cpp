@@ -49,7 +49,8 @@ static constexpr KindName kKindNames[] = {
     {"max", FactorKind::Reduction, ReductionKind::Max},
     {"min", FactorKind::Reduction, ReductionKind::Min},
     {"and", FactorKind::Reduction, ReductionKind::And},
-    {"or", FactorKind::Reduction, ReductionKind::Or}};
+    {"or", FactorKind::Reduction, ReductionKind::Or},
+    {"ordered", FactorKind::Ordered, ReductionKind::Sum}};
 
 static StringRef getKindName(const Factor &factor) {
   const auto *found = llvm::find_if(kKindNames, [&](const KindName &each) {

@@ -193,6 +193,9 @@ static std::string findFactorFault(const Factor &factor, bool inAnyOperand,
   if (factor.kind == FactorKind::Reduction && !inAnyOperand) {
     return "is reduced, and no operand has it";
   }
+  if (factor.kind == FactorKind::Ordered && !inAnyOperand) {
+    return "is ordered, and no operand has it";
+  }
   return "";
 }
 
@@ -273,9 +276,35 @@ static LogicalResult verifyTensors(Operation *op, TypeRange types,
   return success();
 }
 
+/// The first ordered factor of a rule that is not ordered in the operator's own
+/// rule: nothing says what devices exchange along it.
+static std::optional<unsigned> findForeignOrder(const ShardingRule &rule,
+                                                Operation *op) {
+  auto isOrdered = [](const Factor &factor) {
+    return factor.kind == FactorKind::Ordered;
+  };
+  if (llvm::none_of(rule.factors, isOrdered)) {
+    return std::nullopt;
+  }
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  ShardingRule own = interface ? interface.getShardingRule() : ShardingRule();
+  for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+    bool isOwn = index < own.factors.size() && isOrdered(own.factors[index]);
+    if (isOrdered(factor) && !isOwn) {
+      return index;
+    }
+  }
+  return std::nullopt;
+}
+
 LogicalResult ShardingRule::verify(Operation *op) const {
   if (std::string fault = findFault(); !fault.empty()) {
     return op->emitOpError() << "sharding rule " << fault;
+  }
+  if (std::optional<unsigned> factor = findForeignOrder(*this, op)) {
+    return op->emitOpError()
+           << "sharding rule orders factor " << getFactorName(*factor)
+           << ", along which the operator itself exchanges nothing";
   }
   if (failed(verifyTensors(op, op->getOperandTypes(), operands, factors,
                            "operand")) ||

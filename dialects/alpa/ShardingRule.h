@@ -28,6 +28,12 @@ enum class FactorKind {
   Reduction,
   /// The loop needs all its iterations on one device: it is never split.
   Replicated,
+  /// Iterations depend on each other in a way that the operator knows: its
+  /// local
+  /// form exchanges what blocks have to know of each other. Such a loop is in
+  /// an
+  /// operand, and in those results that have as many elements along it.
+  Ordered,
 };
 
 /// How the iterations of a `Reduction` factor are combined. `Sum` leaves a
@@ -187,13 +193,19 @@ public:
   using OffsetEmitter = function_ref<Value(
       ArrayRef<unsigned> axes, int64_t blockSize, Type elementType)>;
 
+  /// Emits the blocks of all devices along `axes`, side by side along `dim`.
+  using GatherEmitter =
+      function_ref<Value(Value local, int64_t dim, ArrayRef<unsigned> axes)>;
+
   LocalContext(OpBuilder &builder, const ShardingRule &rule,
                ArrayRef<SmallVector<unsigned, 2>> factorAxes,
                ArrayRef<int64_t> factorShards, ValueRange operands,
-               TypeRange resultTypes, OffsetEmitter emitOffset)
+               TypeRange resultTypes, OffsetEmitter emitOffset,
+               GatherEmitter emitGather)
       : builder(builder), rule(rule), factorAxes(factorAxes),
         factorShards(factorShards), operands(operands),
-        resultTypes(resultTypes), emitOffset(emitOffset) {}
+        resultTypes(resultTypes), emitOffset(emitOffset),
+        emitGather(emitGather) {}
 
   OpBuilder &getBuilder() { return builder; }
   const ShardingRule &getRule() const { return rule; }
@@ -218,6 +230,12 @@ public:
   Value getOffset(unsigned factor, Type elementType) {
     return emitOffset(getAxes(factor), getLocalSize(factor), elementType);
   }
+  /// What the devices with the blocks of a split, ordered factor have, in the
+  /// order of the blocks and side by side along `dim`. `getExchangedBytes` of
+  /// the operator tells of each.
+  Value gather(Value local, int64_t dim, unsigned factor) {
+    return emitGather(local, dim, getAxes(factor));
+  }
 
 private:
   OpBuilder &builder;
@@ -227,6 +245,7 @@ private:
   ValueRange operands;
   TypeRange resultTypes;
   OffsetEmitter emitOffset;
+  GatherEmitter emitGather;
 };
 
 /// The same operator on local operands with local result types, regions and
@@ -251,6 +270,12 @@ OperatorRole getOperatorRole(Operation *op);
 
 /// Whether its results depend on the device that runs it.
 bool isDeviceDependent(Operation *op);
+
+/// What its local form sends along an ordered factor of its rule; see
+/// `ShardingRuleOpInterface::getExchangedBytes`.
+SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
+                                      unsigned factor,
+                                      ArrayRef<int64_t> factorShards);
 
 /// Its form for one device; of an operator that knows nothing of its loops
 /// itself, the same operator on blocks.

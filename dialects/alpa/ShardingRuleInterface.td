@@ -30,6 +30,15 @@ def Alpa_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
       /*methodBody=*/"",
       /*defaultImplementation=*/"return false;">,
     InterfaceMethod<[{
+      What the local form sends along the axes that split an ordered factor of
+      the rule: per all-gather the bytes that each device contributes, where the
+      factors are split in so many blocks.
+    }], "::llvm::SmallVector<double>", "getExchangedBytes",
+      (ins "const ::mlir::alpa::ShardingRule &":$rule, "unsigned":$factor,
+           "::llvm::ArrayRef<int64_t>":$factorShards),
+      /*methodBody=*/"",
+      /*defaultImplementation=*/"return {};">,
+    InterfaceMethod<[{
       Writes the operator for one device at the insertion point of the context's
       builder and returns its local results. The default clones the operator
       with local types; override it where an attribute names a size that may be

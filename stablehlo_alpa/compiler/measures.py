@@ -64,7 +64,7 @@ class Live:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What the operators of a per-device module do, all their runs together.
+    """What the operators of a module do, all their runs together.
 
     Attributes:
         ops: N names.
@@ -74,6 +74,8 @@ class Work:
         bytes: float64[N] read and written.
         kernels: float64[N] kernels that are launched for it.
         dtypes: of its elements, as `tensor_types` has them; empty of what has no FLOPs.
+        is_split: bool[N] of a planned module, whether the strategy of each splits some loop; every
+            device does all of what is not split.
     """
 
     ops: tuple[str, ...]
@@ -83,11 +85,12 @@ class Work:
     bytes: npt.NDArray[np.float64]
     kernels: npt.NDArray[np.float64]
     dtypes: tuple[str, ...]
+    is_split: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, local: Source) -> Work:
-        """That of a per-device module."""
-        found = _core.work(core_of(local))
+    def of(cls, module: Source) -> Work:
+        """That of a module, as it is planned or for one device."""
+        found = _core.work(core_of(module))
         return cls(
             tuple(found["op"]),
             found["runs"],
@@ -96,4 +99,5 @@ class Work:
             found["bytes"],
             found["kernels"],
             tuple(found["dtype"]),
+            found["is_split"].astype(np.bool_),
         )

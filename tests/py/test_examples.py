@@ -14,12 +14,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def train(*options: str) -> list[str]:
-    """The lines that examples/train.py prints of its steps."""
+def run(name: str, *options: str) -> str:
+    """What a program of examples/ prints."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "runtime"), os.environ.get("PYTHONPATH", "")])
     flags = os.environ.get("XLA_FLAGS", "")
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "train.py"), *options],
+        [sys.executable, str(ROOT / "examples" / name), *options],
         env={**os.environ, "PYTHONPATH": paths, "XLA_FLAGS": flags},
         capture_output=True,
         text=True,
@@ -27,7 +27,19 @@ def train(*options: str) -> list[str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return re.findall(r"step \d+: loss .*", done.stdout)
+    return done.stdout
+
+
+def train(*options: str) -> list[str]:
+    """The lines that examples/train.py prints of its steps."""
+    return re.findall(r"step \d+: loss .*", run("train.py", *options))
+
+
+@pytest.mark.slow
+def test_a_sampler_over_split_words_draws_what_one_device_draws() -> None:
+    printed = run("sampler.py", "--steps", "4")
+    assert "32 of 32 words are those of one device" in printed
+    assert re.search(r"Dense_0/kernel +f32\[256,32768\] +P\(None, \('x', 'y'\)\)", printed)
 
 
 @pytest.mark.slow

@@ -1,4 +1,10 @@
 //===- Reduction.cpp - Rule of reduce -------------------------------------===//
+//
+// Reduced dimensions are split over the monoid of the body. Of a body that is
+// none of those that collectives know (argmax), every device reduces its block,
+// and the body combines what all of them have found.
+//
+//===----------------------------------------------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/KnownValues.h"
@@ -35,6 +41,14 @@ std::optional<ReductionKind> getSplitKind(ReduceOp reduce) {
   return kind;
 }
 
+/// Whether the body combines blocks itself: of a reduction that may be computed
+/// in any order, body and initial values are a monoid.
+bool combinesBlocks(ReduceOp reduce) {
+  return reduce.getInputs().size() > 0 &&
+         reduce.getInputs().size() == reduce->getNumResults() &&
+         !getReductionKind(reduce.getBody());
+}
+
 struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto reduce = cast<ReduceOp>(op);
@@ -48,8 +62,10 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
       int64_t size = builder.getOperandSize(0, dim);
       DimFactors factors;
       if (llvm::is_contained(reduced, dim)) {
-        factors = kind && isElementwise
-                      ? builder.addFactor(size, FactorKind::Reduction, *kind)
+        factors = !isElementwise ? builder.addReplicated(size)
+                  : kind ? builder.addFactor(size, FactorKind::Reduction, *kind)
+                  : combinesBlocks(reduce)
+                      ? builder.addFactor(size, FactorKind::Ordered)
                       : builder.addReplicated(size);
       } else {
         factors = isElementwise ? builder.addParallel(size)
@@ -82,11 +98,21 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
     return OperatorRole::Follower;
   }
 
+  SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
+                                        unsigned factor,
+                                        ArrayRef<int64_t> factorShards) const {
+    return getIterationBytes(op, rule, factor, factorShards);
+  }
+
   /// Every device would start from the initial value; where combining it twice
   /// changes the result, only the first block of the reduced loops does.
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          LocalContext &context) const {
     SmallVector<Value> results = alpa::cloneLocal(op, context);
+    if (combinesBlocks(cast<ReduceOp>(op))) {
+      return combineBlocks(cast<ReduceOp>(results.front().getDefiningOp()),
+                           context);
+    }
     std::optional<ReductionKind> kind = getSplitKind(cast<ReduceOp>(op));
     if (kind != ReductionKind::Sum && kind != ReductionKind::Product) {
       return results;
@@ -110,6 +136,34 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
       }
     }
     local->setOperand(1, init);
+    return results;
+  }
+
+private:
+  /// before: r = reduce(block)
+  /// after:  r = reduce(block); g = all_gather(reshape(r) to 1 x ...)
+  ///         r = reduce(g, over the devices)
+  static SmallVector<Value> combineBlocks(ReduceOp local,
+                                          LocalContext &context) {
+    OpBuilder &builder = context.getBuilder();
+    LocalEmitter emit(context, local.getLoc());
+    SmallVector<Value> results(local->getResults());
+    for (auto [index, factor] : llvm::enumerate(context.getRule().factors)) {
+      if (factor.kind != FactorKind::Ordered ||
+          context.getNumShards(index) == 1) {
+        continue;
+      }
+      for (Value &result : results) {
+        SmallVector<int64_t> shape(
+            cast<RankedTensorType>(result.getType()).getShape());
+        shape.insert(shape.begin(), 1);
+        result = context.gather(emit.reshape(result, shape), 0, index);
+      }
+      auto combination = cast<ReduceOp>(builder.clone(*local));
+      combination.getInputsMutable().assign(results);
+      combination.setDimensions({0});
+      results.assign(combination->result_begin(), combination->result_end());
+    }
     return results;
   }
 };

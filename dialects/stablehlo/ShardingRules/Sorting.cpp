@@ -1,15 +1,26 @@
 //===- Sorting.cpp - Rules of sort and top_k ------------------------------===//
+//
+// Rows are independent of each other. A row that is sorted stays whole: where
+// an element goes depends on all others. Of a row whose greatest elements are
+// looked for, every device takes those of its block for candidates.
+//
+//===----------------------------------------------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "stablehlo/dialect/ChloOps.h"
 #include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include <algorithm>
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 using alpa::DimFactors;
+using alpa::FactorKind;
+using alpa::LocalContext;
 using alpa::ShardingRule;
 
 namespace {
@@ -57,9 +68,92 @@ struct TopKRule : RuleModel<TopKRule, chlo::TopKOp> {
         builder.appendResult(i, dim, factors);
       }
     }
-    builder.getRule().flops = getSortFlops(getNumElements(op->getOperand(0)),
-                                           builder.getOperandSize(0, rank - 1));
+    int64_t size = builder.getOperandSize(0, rank - 1);
+    builder.appendOperand(0, rank - 1,
+                          builder.addFactor(size, FactorKind::Ordered));
+    builder.getRule().flops =
+        getSortFlops(getNumElements(op->getOperand(0)), size);
     return builder.finish();
+  }
+
+  SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
+                                        unsigned factor,
+                                        ArrayRef<int64_t> factorShards) const {
+    auto topK = cast<chlo::TopKOp>(op);
+    int64_t size = rule.factors[factor].size / factorShards[factor];
+    double share = static_cast<double>(getNumCandidates(topK, size)) /
+                   static_cast<double>(topK.getK());
+    return llvm::map_to_vector(
+        getIterationBytes(op, rule, factor, factorShards),
+        [&](double bytes) { return bytes * share; });
+  }
+
+  /// The greatest are among the greatest of the blocks. Candidates stand in the
+  /// order of the blocks, so that of equal ones the first is found.
+  ///
+  /// before: v, i = top_k(x, k)
+  /// after:  v, i = top_k(block, min(k, size of the block))
+  ///         v = all_gather(v); i = all_gather(i + first of the block)
+  ///         v, p = top_k(v, k); i = i[p]
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    auto topK = cast<chlo::TopKOp>(op);
+    const DimFactors &factors = context.getRule().operands[0].back();
+    if (factors.empty() || context.getNumShards(factors.front()) == 1) {
+      return alpa::cloneLocal(op, context);
+    }
+    unsigned factor = factors.front();
+    LocalEmitter emit(context, op->getLoc());
+    int64_t last = context.getRule().operands[0].size() - 1;
+    auto [values, indices] =
+        emitTopK(context, topK, context.getOperands()[0],
+                 getNumCandidates(topK, context.getLocalSize(factor)));
+    auto type = cast<RankedTensorType>(indices.getType());
+    Value offset = context.getOffset(factor, type.getElementType());
+    indices = emit.binary<AddOp>(indices, emit.broadcast(offset, type, last));
+    values = context.gather(values, last, factor);
+    indices = context.gather(indices, last, factor);
+    auto [best, positions] = emitTopK(context, topK, values, topK.getK());
+    return SmallVector<Value>{best, take(context, indices, positions)};
+  }
+
+private:
+  static int64_t getNumCandidates(chlo::TopKOp topK, int64_t blockSize) {
+    return std::min<int64_t>(topK.getK(), blockSize);
+  }
+
+  static std::pair<Value, Value> emitTopK(LocalContext &context,
+                                          chlo::TopKOp topK, Value operand,
+                                          int64_t count) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape.back() = count;
+    auto index = cast<RankedTensorType>(topK.getIndices().getType());
+    auto found = chlo::TopKOp::create(context.getBuilder(), topK.getLoc(),
+                                      type.clone(shape), index.clone(shape),
+                                      operand, count);
+    return {found.getValues(), found.getIndices()};
+  }
+
+  /// Of every row of `values` those at `positions`.
+  static Value take(LocalContext &context, Value values, Value positions) {
+    LocalEmitter emit(context, values.getLoc());
+    auto type = cast<RankedTensorType>(positions.getType());
+    int64_t rank = type.getRank();
+    SmallVector<int64_t> shape(type.getShape());
+    shape.push_back(1);
+    auto rows = llvm::to_vector(llvm::seq<int64_t>(0, rank - 1));
+    auto dims = GatherDimensionNumbersAttr::get(
+        values.getContext(), /*offsetDims=*/{},
+        /*collapsedSliceDims=*/{rank - 1}, /*operandBatchingDims=*/rows,
+        /*startIndicesBatchingDims=*/rows, /*startIndexMap=*/{rank - 1},
+        /*indexVectorDim=*/rank);
+    return GatherOp::create(
+               context.getBuilder(), values.getLoc(),
+               cast<RankedTensorType>(values.getType()).clone(type.getShape()),
+               values, emit.reshape(positions, shape), dims,
+               SmallVector<int64_t>(rank, 1))
+        .getResult();
   }
 };
 

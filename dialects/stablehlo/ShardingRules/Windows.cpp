@@ -2,19 +2,27 @@
 //
 // reduce_window (pooling, cumulative sums) and select_and_scatter (the gradient
 // of maximum pooling): a dimension along which the window is one element wide
-// is parallel, all others are replicated.
+// is parallel; one along which it takes all elements up to each, or from each,
+// is ordered; all others are replicated.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/KnownValues.h"
+#include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/IRMapping.h"
 #include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 using alpa::DimFactors;
+using alpa::FactorKind;
+using alpa::LocalContext;
 using alpa::OperatorRole;
 using alpa::ReductionKind;
 using alpa::ShardingRule;
@@ -29,42 +37,194 @@ bool isOne(OptionalSizes values, int64_t dim) {
          (dim < static_cast<int64_t>(values->size()) && (*values)[dim] == 1);
 }
 
-bool isUnpadded(std::optional<DenseIntElementsAttr> padding, int64_t dim) {
+using Padding = std::pair<int64_t, int64_t>;
+
+/// In front of the elements and behind them; none if it is not there.
+std::optional<Padding> getPadding(std::optional<DenseIntElementsAttr> padding,
+                                  int64_t dim) {
   if (!padding) {
-    return true;
+    return Padding(0, 0);
   }
   if (2 * dim + 1 >= padding->getNumElements()) {
-    return false;
+    return std::nullopt;
   }
   auto values = padding->getValues<int64_t>();
-  return values[2 * dim] == 0 && values[2 * dim + 1] == 0;
+  return Padding(values[2 * dim], values[2 * dim + 1]);
 }
+
+bool isUnpadded(std::optional<DenseIntElementsAttr> padding, int64_t dim) {
+  return getPadding(padding, dim) == Padding(0, 0);
+}
+
+/// XLA makes a tree of a cumulative window, with windows of so many elements
+/// (`ReduceWindowRewriter`, `xla_reduce_window_rewrite_base_length`).
+constexpr int64_t kTreeWindow = 16;
+
+/// Whether a window slides element by element over a dimension.
+bool isDense(ReduceWindowOp window, int64_t dim) {
+  return isOne(window.getWindowStrides(), dim) &&
+         isOne(window.getBaseDilations(), dim) &&
+         isOne(window.getWindowDilations(), dim);
+}
+
+/// Whether it has all elements up to each (`isReverse`: from each) of a
+/// dimension.
+bool isCumulative(ReduceWindowOp window, int64_t dim, bool isReverse) {
+  ArrayRef<int64_t> sizes = window.getWindowDimensions();
+  auto type = cast<RankedTensorType>(window.getInputs().front().getType());
+  if (dim >= static_cast<int64_t>(sizes.size()) || dim >= type.getRank() ||
+      sizes[dim] != type.getDimSize(dim)) {
+    return false;
+  }
+  int64_t others = sizes[dim] - 1;
+  return others > 0 && isDense(window, dim) &&
+         getPadding(window.getPadding(), dim) ==
+             (isReverse ? Padding(0, others) : Padding(others, 0));
+}
+
+/// Whether blocks of a cumulative window can be combined: initial values stand
+/// for what is not there, and are combined once for each block.
+bool combinesBlocks(ReduceWindowOp window) {
+  std::optional<ReductionKind> kind = getReductionKind(window.getBody());
+  if (kind == ReductionKind::Sum) {
+    return isKnownZero(window.getInitValues().front());
+  }
+  return kind != ReductionKind::Product ||
+         getKnownSplat(window.getInitValues().front()) == 1.0;
+}
+
+/// Writes what a cumulative window along one split dimension combines.
+class BlockScan {
+public:
+  /// \param isReverse windows run from each element to the last.
+  BlockScan(ReduceWindowOp local, int64_t dim, bool isReverse, unsigned factor,
+            LocalContext &context)
+      : local(local), dim(dim), isReverse(isReverse), factor(factor),
+        context(context), builder(context.getBuilder()),
+        emit(context, local.getLoc()) {}
+
+  /// before: y = scan(block)
+  /// after:  y = scan(block); t = all_gather(last of y)
+  ///         y = reduce(t of the blocks in front) * y   where * is the body
+  void run(SmallVectorImpl<Value> &results) {
+    SmallVector<Value> before = reduce(
+        llvm::map_to_vector(llvm::enumerate(results),
+                            [&](auto entry) {
+                              return getTotals(entry.value(), entry.index());
+                            }),
+        dim);
+    for (auto [value, result] : llvm::zip(before, results)) {
+      auto type = cast<RankedTensorType>(result.getType());
+      auto dims = llvm::to_vector(
+          llvm::make_filter_range(llvm::seq(type.getRank()),
+                                  [&](int64_t other) { return other != dim; }));
+      value = BroadcastInDimOp::create(builder, local.getLoc(), type, value,
+                                       builder.getDenseI64ArrayAttr(dims))
+                  .getResult();
+    }
+    apply(before, results);
+  }
+
+private:
+  /// The totals of the blocks in front of that of the device, initial values in
+  /// the place of the others.
+  Value getTotals(Value result, unsigned index) {
+    auto type = cast<RankedTensorType>(result.getType());
+    int64_t size = type.getDimSize(dim), count = context.getNumShards(factor);
+    int64_t last = isReverse ? 0 : size - 1;
+    Value totals =
+        context.gather(emit.slice(result, dim, last, last + 1), dim, factor);
+    auto totalsType = cast<RankedTensorType>(totals.getType());
+    Type number = context.getIndexType(factor);
+    SmallVector<int64_t> starts;
+    for (int64_t block = 0; block < count; ++block) {
+      starts.push_back(block * size);
+    }
+    RankedTensorType numbers = totalsType.clone(number);
+    Value isBefore = emit.compare(
+        emit.broadcast(emit.vector(starts, number), numbers, dim),
+        emit.broadcast(context.getOffset(factor, number), numbers, dim),
+        isReverse ? ComparisonDirection::GT : ComparisonDirection::LT);
+    return emit.select(
+        isBefore, totals,
+        emit.broadcast(local.getInitValues()[index], totalsType, dim));
+  }
+
+  SmallVector<Value> reduce(ArrayRef<Value> values, int64_t along) {
+    SmallVector<Type> types = llvm::map_to_vector(values, [&](Value value) {
+      auto type = cast<RankedTensorType>(value.getType());
+      SmallVector<int64_t> shape(type.getShape());
+      shape.erase(shape.begin() + along);
+      return Type(type.clone(shape));
+    });
+    auto made = ReduceOp::create(builder, local.getLoc(), types, values,
+                                 local.getInitValues(),
+                                 builder.getDenseI64ArrayAttr({along}));
+    IRMapping mapping;
+    local.getBody().cloneInto(&made.getBody(), mapping);
+    return llvm::to_vector_of<Value>(made->getResults());
+  }
+
+  /// Combines whole tensors: by the operation that the body is, or else by
+  /// reducing pairs.
+  void apply(ArrayRef<Value> before, SmallVectorImpl<Value> &results) {
+    if (getReductionKind(local.getBody())) {
+      Operation *combine = builder.clone(local.getBody().front().front());
+      combine->setOperands({before.front(), results.front()});
+      combine->getResult(0).setType(results.front().getType());
+      results.front() = combine->getResult(0);
+      return;
+    }
+    SmallVector<Value> pairs;
+    for (auto [first, second] : llvm::zip(before, results)) {
+      auto type = cast<RankedTensorType>(second.getType());
+      SmallVector<int64_t> shape(type.getShape());
+      shape.insert(shape.begin(), 1);
+      SmallVector<Value> parts = {emit.reshape(first, shape),
+                                  emit.reshape(second, shape)};
+      shape.front() = 2;
+      pairs.push_back(ConcatenateOp::create(builder, local.getLoc(),
+                                            type.clone(shape), parts,
+                                            builder.getI64IntegerAttr(0))
+                          .getResult());
+    }
+    results.assign(reduce(pairs, 0));
+  }
+
+  ReduceWindowOp local;
+  int64_t dim;
+  bool isReverse;
+  unsigned factor;
+  LocalContext &context;
+  OpBuilder &builder;
+  LocalEmitter emit;
+};
 
 struct ReduceWindowRule : RuleModel<ReduceWindowRule, ReduceWindowOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto window = cast<ReduceWindowOp>(op);
     unsigned numInputs = window.getInputs().size();
     RuleBuilder builder(op);
+    bool isElementwise = combinesElements(window.getInitValues());
+    double windowSize = 1;
     for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
-      if (!combinesElements(window.getInitValues()) ||
-          !isOne(window.getWindowDimensions(), dim) ||
-          !isOne(window.getWindowStrides(), dim) ||
-          !isOne(window.getBaseDilations(), dim) ||
-          !isOne(window.getWindowDilations(), dim) ||
-          !isUnpadded(window.getPadding(), dim)) {
+      bool isScan = isElementwise && isAnyCumulative(window, dim);
+      windowSize *= static_cast<double>(getWindow(window, dim, isScan));
+      bool isAlone = isOne(window.getWindowDimensions(), dim) &&
+                     isDense(window, dim) &&
+                     isUnpadded(window.getPadding(), dim);
+      if (!isElementwise || !(isAlone || (isScan && combinesBlocks(window)))) {
         continue;
       }
-      DimFactors factors = builder.addParallel(builder.getResultSize(0, dim));
+      DimFactors factors = builder.addFactor(builder.getResultSize(0, dim),
+                                             isScan ? FactorKind::Ordered
+                                                    : FactorKind::Parallel);
       for (unsigned i = 0; i < numInputs; ++i) {
         builder.appendOperand(i, dim, factors);
         builder.appendResult(i, dim, factors);
       }
     }
     ShardingRule &rule = builder.getRule();
-    double windowSize = 1;
-    for (int64_t size : window.getWindowDimensions()) {
-      windowSize *= static_cast<double>(size);
-    }
     rule.flops = windowSize * getNumElements(op->getResult(0)) * numInputs;
     if (numInputs == 1 && isSummable(op->getResult(0).getType()) &&
         getReductionKind(window.getBody()) == ReductionKind::Sum &&
@@ -76,6 +236,60 @@ struct ReduceWindowRule : RuleModel<ReduceWindowRule, ReduceWindowOp> {
   }
   OperatorRole getOperatorRole(Operation *op) const {
     return getRoleOf(getShardingRule(op));
+  }
+
+  SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
+                                        unsigned factor,
+                                        ArrayRef<int64_t> factorShards) const {
+    return getIterationBytes(op, rule, factor, factorShards);
+  }
+
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    SmallVector<Value> results = alpa::cloneLocal(op, context);
+    auto local = cast<ReduceWindowOp>(results.front().getDefiningOp());
+    const ShardingRule &rule = context.getRule();
+    SmallVector<std::pair<int64_t, unsigned>> split;
+    for (auto [dim, factors] : llvm::enumerate(rule.results[0])) {
+      if (!factors.empty() &&
+          rule.factors[factors.front()].kind == FactorKind::Ordered &&
+          context.getNumShards(factors.front()) > 1) {
+        split.emplace_back(dim, factors.front());
+        shorten(local, dim, context.getLocalSize(factors.front()));
+      }
+    }
+    for (auto [dim, factor] : split) {
+      bool isReverse =
+          isCumulative(cast<ReduceWindowOp>(op), dim, /*isReverse=*/true);
+      BlockScan(local, dim, isReverse, factor, context).run(results);
+    }
+    return results;
+  }
+
+private:
+  static bool isAnyCumulative(ReduceWindowOp window, int64_t dim) {
+    return isCumulative(window, dim, /*isReverse=*/false) ||
+           isCumulative(window, dim, /*isReverse=*/true);
+  }
+
+  /// Elements that are combined for each.
+  static int64_t getWindow(ReduceWindowOp window, int64_t dim, bool isScan) {
+    ArrayRef<int64_t> sizes = window.getWindowDimensions();
+    int64_t size = dim < static_cast<int64_t>(sizes.size()) ? sizes[dim] : 1;
+    return isScan ? std::min(size, kTreeWindow) : size;
+  }
+
+  /// Makes a cumulative window that of a block.
+  static void shorten(ReduceWindowOp local, int64_t dim, int64_t size) {
+    SmallVector<int64_t> sizes(local.getWindowDimensions());
+    sizes[dim] = size;
+    local.setWindowDimensions(sizes);
+    SmallVector<int64_t> padding(local.getPadding()->getValues<int64_t>());
+    for (int64_t side : {2 * dim, 2 * dim + 1}) {
+      padding[side] = padding[side] == 0 ? 0 : size - 1;
+    }
+    local.setPaddingAttr(
+        DenseIntElementsAttr::get(local.getPadding()->getType(), padding));
   }
 };
 

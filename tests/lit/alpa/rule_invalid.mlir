@@ -35,7 +35,7 @@
 
 // -----
 
-// expected-error @below {{'often' is no kind of a factor, known are replicated, sum, product, max, min, and, or}}
+// expected-error @below {{'often' is no kind of a factor, known are replicated, sum, product, max, min, and, or, ordered}}
 "test.op"() {rule = #alpa.rule<([a]) -> ([a]) {a=often}>} : () -> ()
 
 // -----
@@ -119,3 +119,8 @@ func.func @algebraic_only(%a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<8xf32>
   %0 = stablehlo.multiply %a, %b {alpa.rule = #alpa.rule<([a], [a]) -> ([a]) {a=8} linear(0)>} : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// expected-error @below {{sharding rule factor a is ordered, and no operand has it}}
+"test.op"() {rule = #alpa.rule<() -> ([a]) {a=4:ordered}>} : () -> ()

@@ -47,7 +47,7 @@ func.func @any(%a: tensor<4x8xi1>, %init: tensor<i1>) -> tensor<i1> {
 }
 
 func.func @two_operands(%a: tensor<4x8xf32>, %b: tensor<4x8xi32>, %f: tensor<f32>, %i: tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>) {
-  // expected-remark @below {{#alpa.rule<([a, b], [a, b], [], []) -> ([a], [a]) {a=4, b=8:replicated} flops=64> follower}}
+  // expected-remark @below {{#alpa.rule<([a, b], [a, b], [], []) -> ([a], [a]) {a=4, b=8:ordered} flops=64> follower}}
   %0:2 = "stablehlo.reduce"(%a, %b, %f, %i) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<f32>, %n: tensor<i32>, %y: tensor<f32>, %m: tensor<i32>):
     // expected-remark @below {{follower}}
@@ -68,6 +68,31 @@ func.func @cumulative_sum(%a: tensor<4x8xf32>, %init: tensor<f32>) -> tensor<4x8
     stablehlo.return %1 : tensor<f32>
   }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
+}
+
+func.func @cumulative_sum_from_zero(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-remark @below {{rematerialized}}
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a, b]) {a=4, b=8:ordered} linear(0) flops=256> follower}}
+  %0 = "stablehlo.reduce_window"(%a, %zero) <{padding = dense<[[0, 0], [7, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 8>}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    // expected-remark @below {{follower}}
+    %1 = stablehlo.add %x, %y : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// XLA makes a tree of windows of 16.
+func.func @cumulative_maximum_of_the_rest(%a: tensor<4x64xf32>, %init: tensor<f32>) -> tensor<4x64xf32> {
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a, b]) {a=4, b=64:ordered} flops=4096> follower}}
+  %0 = "stablehlo.reduce_window"(%a, %init) <{padding = dense<[[0, 0], [0, 63]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 64>}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    // expected-remark @below {{follower}}
+    %1 = stablehlo.maximum %x, %y : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<4x64xf32>, tensor<f32>) -> tensor<4x64xf32>
+  return %0 : tensor<4x64xf32>
 }
 
 func.func @gradient_of_pooling(%a: tensor<4x8xf32>, %s: tensor<4x4xf32>, %init: tensor<f32>) -> tensor<4x8xf32> {
@@ -98,7 +123,7 @@ func.func @sort(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
 }
 
 func.func @top_k(%a: tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>) {
-  // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, c], [a, d]) {a=4, b=8:replicated, c=3:replicated, d=3:replicated} flops=96> leader}}
+  // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, c], [a, d]) {a=4, b=8:ordered, c=3:replicated, d=3:replicated} flops=96> leader}}
   %0:2 = chlo.top_k(%a, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)
   return %0#0, %0#1 : tensor<4x3xf32>, tensor<4x3xi32>
 }
@@ -122,8 +147,9 @@ func.func @promoting_sums(%a: tensor<4x8xi8>, %i: tensor<i8>, %b: tensor<4x8xf16
   return %0, %1 : tensor<4xi32>, tensor<4xf32>
 }
 
+// No collective knows their order: the body combines what devices have found.
 func.func @complex_numbers_have_no_order_to_reduce_by(%a: tensor<4x8xcomplex<f32>>, %init: tensor<complex<f32>>) -> tensor<4xcomplex<f32>> {
-  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a]) {a=4, b=8:replicated} flops=32> follower}}
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a]) {a=4, b=8:ordered} flops=32> follower}}
   %0 = "stablehlo.reduce"(%a, %init) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<complex<f32>>, %y: tensor<complex<f32>>):
     // expected-remark @below {{#alpa.rule<([], []) -> ([]) {}> follower}}

@@ -1,0 +1,165 @@
+"""Arg-reductions, the greatest elements and running totals, along a dimension that is split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import test_random_plans
+from jax import lax
+from programs import PROGRAMS, Program, real
+
+import stablehlo_alpa
+from stablehlo_alpa import Plan, ShardParallel
+from stablehlo_alpa.compiler.measures import Work
+
+MESHES = {**test_random_plans.MESHES, "3": (("x", 3),)}
+# 24 is divided by all meshes, 25 by none; rows of 5 leave the other dimension to split.
+ROWS = 5
+
+
+def tied(*shape: int) -> Any:
+    """Numbers of which many are equal, some infinite and some not there."""
+    a = np.round(4 * real(*shape)).astype(np.float32)
+    a.reshape(-1)[3::17] = np.inf
+    a.reshape(-1)[5::19] = -np.inf
+    return a
+
+
+def with_nan(*shape: int) -> Any:
+    a = tied(*shape)
+    a[1, 7] = a[1, 20] = a[3, 0] = np.nan
+    a[2] = -np.inf
+    return a
+
+
+def places(a: Any) -> Any:
+    return jnp.argmax(a, 1), jnp.argmin(a, 1), jnp.argmax(a), jnp.argmin(a.T, 0)
+
+
+def reductions(a: Any, b: Any) -> Any:
+    def of_pairs(x: Any, y: Any) -> Any:
+        return x[0] + y[0], jnp.minimum(x[1], y[1])
+
+    both = lax.reduce((a, b), (np.float32(0), np.float32(np.inf)), of_pairs, (0, 1))
+    return both, lax.reduce(b, np.float32(-np.inf), jnp.logaddexp, (1,))
+
+
+def greatest(a: Any) -> Any:
+    return lax.top_k(a, 3), lax.top_k(a, 23), lax.top_k(a[0], 2)
+
+
+def gradient_of_greatest(a: Any, b: Any) -> Any:
+    def loss(a: Any) -> Any:
+        values, positions = lax.top_k(a, 3)
+        return (values * jnp.take_along_axis(b, positions, 1)).sum()
+
+    return jax.value_and_grad(loss)(a)
+
+
+def totals(a: Any) -> Any:
+    return (
+        *(lax.cumsum(a, 1), lax.cumsum(a, 1, reverse=True), lax.cumsum(a, 0)),
+        *(lax.cumprod(a, 1), lax.cumprod(a, 1, reverse=True)),
+        *(lax.cummax(a, 1), lax.cummin(a, 1, reverse=True)),
+        lax.cumlogsumexp(a, 1),
+        jnp.cumsum(a),
+        jnp.cumsum((4 * a).astype(jnp.int8), 1),
+    )
+
+
+def gradient_of_totals(a: Any, b: Any) -> Any:
+    def loss(a: Any) -> Any:
+        parts = (lax.cumsum(a, 1), lax.cumlogsumexp(a, 1, reverse=True), lax.cumprod(a, 1))
+        return sum((part * b).sum() for part in parts)
+
+    return jax.grad(loss)(a)
+
+
+def totals_of_two_dimensions(a: Any) -> Any:
+    rows, columns = a.shape
+    padding = ((rows - 1, 0), (0, columns - 1))
+    return lax.reduce_window(a, np.float32(0), lax.add, a.shape, (1, 1), padding)
+
+
+PLANNED: dict[str, Program] = {}
+for width in (24, 25):
+    PLANNED |= {
+        f"places_{width}": Program(places, (tied(ROWS, width),)),
+        f"places_with_nan_{width}": Program(places, (with_nan(ROWS, width),)),
+        f"reductions_{width}": Program(
+            reductions, (real(ROWS, width), real(ROWS, width, seed=1)), 1e-4
+        ),
+        f"greatest_{width}": Program(greatest, (tied(ROWS, width),)),
+        f"greatest_with_nan_{width}": Program(greatest, (with_nan(ROWS, width),)),
+        f"gradient_of_greatest_{width}": Program(
+            gradient_of_greatest, (real(ROWS, width), real(ROWS, width, seed=1))
+        ),
+        f"totals_{width}": Program(totals, (1 + real(ROWS, width) / 4,), 1e-4),
+        f"gradient_of_totals_{width}": Program(
+            gradient_of_totals, (1 + real(ROWS, width) / 4, real(ROWS, width, seed=1)), 1e-4
+        ),
+    }
+PLANNED["totals_of_two_dimensions"] = Program(totals_of_two_dimensions, (real(24, 48),), 1e-4)
+
+
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.parametrize("name", PLANNED)
+def test_random_plans_equal_jit(name: str, mesh: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROGRAMS, name, PLANNED[name])
+    test_random_plans.check(name, MESHES[mesh], range(2))
+
+
+ROWS_OF_LOGITS, HIDDEN, VOCABULARY = 4, 2048, 32768
+
+
+def plan_of(fun: Any) -> Plan:
+    method = ShardParallel(mesh_shape=(8,))
+    step = stablehlo_alpa.parallelize(fun, method=method, cluster="dgx-a100:1")
+    x = jax.ShapeDtypeStruct((1, ROWS_OF_LOGITS, HIDDEN), np.float32)
+    return step.plan(x, jax.ShapeDtypeStruct((HIDDEN, VOCABULARY), np.float32))
+
+
+FUNCTIONS = {
+    "argmax": lambda x, w: jnp.argmax((x @ w)[0], -1),
+    "top_k": lambda x, w: lax.top_k((x @ w)[0], 4)[1],
+    "cumsum": lambda x, w: lax.cumsum(jax.nn.relu(x @ w)[0], 1),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_logits_stay_split_by_words(name: str) -> None:
+    """Candidates are gathered, not logits."""
+    plan = plan_of(FUNCTIONS[name])
+    gathered = [one.bytes for one in plan.communication() if one.kind == "all_gather"]
+    assert 0 < sum(gathered) < 4 * ROWS_OF_LOGITS * VOCABULARY / 8
+    work = Work.of(plan.module_text("planned"))
+    assert work.is_split[np.array(work.ops) == "stablehlo.dot_general"].all()
+
+
+def test_words_that_no_mesh_divides_are_padded_for_an_argmax() -> None:
+    def sample(x: Any, w: Any) -> Any:
+        return jnp.argmax((x @ w)[0], -1)
+
+    x, w = real(1, ROWS, 64), real(64, 1001)
+    w[:, 5:] -= np.inf
+    step = stablehlo_alpa.parallelize(sample, method=ShardParallel(mesh_shape=(8,)))
+    np.testing.assert_array_equal(step(x, w), jax.jit(sample)(x, w))
+
+
+def test_micro_batches_are_no_blocks_of_a_running_total() -> None:
+    """What examples have in common is not made of one part of them."""
+
+    def loss(w: Any, x: Any) -> Any:
+        return (lax.cumsum(x @ w, 0) ** 2).mean()
+
+    def step(w: Any, x: Any) -> Any:
+        return stablehlo_alpa.grad(loss)(w, x)
+
+    method = ShardParallel(mesh_shape=(8,), num_micro_batches=2)
+    parallel = stablehlo_alpa.parallelize(step, method=method, batch_argnums=1)
+    with pytest.raises(stablehlo_alpa.errors.StablehloAlpaError, match="reduce_window"):
+        parallel(real(16, 16), real(16, 16))
