@@ -69,11 +69,15 @@ demo-ray: build
 
 test: style lit pytest optimised
 
+# What XLA has compiled for the tests is kept: a second run compiles what has changed. `make test COMPILED=` keeps none.
+COMPILED ?= $(CURDIR)/$(BUILD)/compiled
+KEPT      = $(if $(COMPILED),JAX_COMPILATION_CACHE_DIR=$(COMPILED))
+
 # Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make optimised`.
 test-quick pytest: XLA_FLAGS += --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 
 test-quick: build style lit $(TESTS_STAMP)
-	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" tests/py
+	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" tests/py
 
 style: $(VENV_STAMP)
 	@$(RUN) pre-commit run --all-files --show-diff-on-failure
@@ -83,14 +87,14 @@ lit: build
 	@$(RUN) lit -s tests/lit/passes --param build=$(BUILD) --param llvm=$(LLVM_BIN) --param tool=mlir-opt
 
 pytest: build lit style $(TESTS_STAMP)
-	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not matrix and not optimised" tests/py
+	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not matrix and not optimised" tests/py
 
 # Programs as users have them: what XLA makes of them by default.
 optimised: build pytest
-	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m optimised tests/py
+	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m optimised tests/py
 
 test-matrix: build
-	@$(DEVICES) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py
+	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py
 
 # BENCH_FLAGS=--quick takes smaller sizes.
 bench: build

@@ -15,8 +15,6 @@ from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.cluster import ClusterSpec, as_cluster
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import BatchArguments, Function, KernelRule
-from stablehlo_alpa.frontend.function import name_of
-from stablehlo_alpa.layers import in_layers
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
@@ -137,7 +135,7 @@ def parallelize(
 
     def decorate(fun: Callable[..., Any]) -> Parallelized[..., Any]:
         function = Function(
-            in_layers(fun, name_of(fun)) if method.has_layers else fun,
+            fun,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,

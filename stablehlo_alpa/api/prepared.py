@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import logging
@@ -23,6 +24,7 @@ from stablehlo_alpa.layers import (
     LayerOption,
     Remat,
     WholeFunction,
+    in_layers,
     key_context,
     layer_context,
 )
@@ -80,8 +82,7 @@ class Prepared:
         settings = self._concrete
         method = settings.method
         if self._following is not None:
-            with layer_context(WholeFunction(self._following.layers)):
-                program = self._trace()
+            program = self._trace(self._following.layers)
             cluster = self._settings.find_cluster(self._following.devices)
             options = self._following.options(program, cluster)
             return self._sweep([("", program)], options, None)
@@ -139,8 +140,7 @@ class Prepared:
                 _log.info("%s", error)
                 return
             if not program.has_gradients:
-                with layer_context(WholeFunction(layers)):
-                    yield "", self._trace()
+                yield "", self._trace(layers)
                 return
             if remat and not program.marks_gradients:
                 if layers.remat == "search":
@@ -198,16 +198,22 @@ class Prepared:
         with layer_context(layers), key_context(method.num_key_parts):
             return self._trace()
 
-    def _trace(self) -> TracedProgram:
-        return trace_function(
-            self._function,
-            self.args,
-            self.kwargs,
-            batches=self._settings.batches,
-            num_micro_batches=self._settings.method.num_parts,
-            rules=self._settings.rules,
-            platform=self._settings.find_platform(),
-        )
+    def _trace(self, whole: LayerOption | None = None) -> TracedProgram:
+        """The function; one that takes no gradients may be cut into layers as a whole."""
+        function: Function = self._function
+        layers: Any = contextlib.nullcontext()
+        if whole is not None:
+            function, layers = function.behind(in_layers), layer_context(WholeFunction(whole))
+        with layers:
+            return trace_function(
+                function,
+                self.args,
+                self.kwargs,
+                batches=self._settings.batches,
+                num_micro_batches=self._settings.method.num_parts,
+                rules=self._settings.rules,
+                platform=self._settings.find_platform(),
+            )
 
 
 def _refusal(whole: InfeasibleError, cut: CompileError | InfeasibleError) -> InfeasibleError:

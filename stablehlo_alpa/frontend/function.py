@@ -68,13 +68,12 @@ class Function:
             "static_argnums": static_argnums,
             "static_argnames": static_argnames,
         }
-        self.jitted = jax.jit(
-            fun,
-            **static,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
-            keep_unused=True,
-        )
+        donated: dict[str, Any] = {
+            "donate_argnums": donate_argnums,
+            "donate_argnames": donate_argnames,
+        }
+        self._options = static | donated
+        self.jitted = jax.jit(fun, **self._options, keep_unused=True)
         # Lowered from here: donation is the executable's, and would be warned of twice. jax keeps
         # traces by the function, so both share one.
         self._undonated = jax.jit(fun, **static, keep_unused=True)
@@ -83,6 +82,10 @@ class Function:
         self.static_argnums: tuple[int, ...] = info.static_argnums
         self.static_argnames: tuple[str, ...] = info.static_argnames
         self._signature: inspect.Signature | None = info.fun_signature
+
+    def behind(self, wrap: Callable[[Callable[..., Any], str], Callable[..., Any]]) -> Function:
+        """What ``wrap(fun, name)`` makes of it, with arguments that mean the same."""
+        return Function(wrap(self.fun, self.name), **self._options)
 
     def each(
         self, one: Callable[[str, Any], Any], args: Sequence[Any], kwargs: Mapping[str, Any]

@@ -1,7 +1,9 @@
 """Eight virtual CPU devices for every test, set before jax is imported."""
 
+import gc
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,18 @@ os.environ["XLA_FLAGS"] = (
 os.environ["PJRT_NPROC"] = str(4 * NUM_DEVICES)
 # Ray runs its workers at the lowest priorities: beside other tests they would hardly get a core.
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (as Ray spells it)
+
+# Processes of a run share what XLA has compiled, and runs do that are given a folder: the same
+# oracle is that of several tests, and actors run what ran here. A program that differs, other flags
+# and another XLA have other keys.
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    _compiled = tempfile.TemporaryDirectory(prefix="compiled_")
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+
+# Traces and modules are many objects that live on: by default they are walked again every few
+# hundred, which takes a twentieth of the time.
+gc.set_threshold(50_000, 20, 20)
 
 _ROOT = Path(__file__).resolve().parents[2]
 for _folder in (_ROOT, _ROOT / "runtime"):

@@ -271,19 +271,25 @@ def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
-def test_exit_codes() -> None:
+def test_exit_codes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def ended_here(*arguments: str) -> tuple[Any, str]:
+        monkeypatch.setattr(sys, "argv", ["stablehlo-alpa", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        return caught.value.code, capsys.readouterr().err
+
     small = ("plan", "gpt-tiny", "--cluster", "cpu:1x2", "--batch", "8")
     found = ended(*small, "--quiet")
     assert (found.returncode, found.stderr) == (0, "")
     tight = ended(*small, "--memory-budget", "9KB")
     assert (tight.returncode, tight.stdout) == (1, "")
     assert tight.stderr.startswith("error: ")
-    unknown = ended("plan", "gpt-38b", "--batch", "8")
-    assert unknown.returncode == 2
-    assert unknown.stderr.count("\n") == 1
-    assert ended("plan").returncode == 2
+    code, said = ended_here("plan", "gpt-38b", "--batch", "8")
+    assert code == 2
+    assert said.count("\n") == 1
+    assert ended_here("plan")[0] == 2
     compared = ("compare", "gpt-tiny", "--clusters", "cpu:1x2", "--batch", "8")
-    assert ended(*compared, "--methods", "expert").returncode == 1
+    assert ended_here(*compared, "--methods", "expert")[0] == 1
 
 
 def test_the_shell_completes_names() -> None:

@@ -20,11 +20,19 @@ PAGES = [
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-# Pages whose blocks take less time than a process takes to begin: they share one.
-SHORT = (
-    *("index", "installing", "kernels", "scanned", "inference"),
-    *("from_shardy", "one_device_to_cluster"),
+# A process takes longer to begin than the blocks of most pages: they share some. Of each the first
+# name is that of the test; what is in none has a process of its own.
+TOGETHER = (
+    (
+        *("index", "installing", "kernels", "scanned", "inference"),
+        *("from_shardy", "one_device_to_cluster"),
+    ),
+    ("command_line", "adding_an_op", "how_a_strategy_is_chosen", "zoo", "from_megatron"),
+    ("methods", "jit", "memory", "nnx"),
+    ("tutorial", "pipelines", "pictures"),
 )
+# The block of the first page runs in `test_front_door.py`.
+ELSEWHERE = ("README",)
 
 
 def code_of(page: Path) -> str:
@@ -40,17 +48,13 @@ def script_of(pages: Sequence[Path]) -> str:
     )
 
 
-WITH_CODE = [page for page in PAGES if code_of(page)]
-RUNS = [
-    *((page,) for page in WITH_CODE if page.stem not in SHORT),
-    tuple(page for page in WITH_CODE if page.stem in SHORT),
-]
+WITH_CODE = {page.stem: page for page in PAGES if code_of(page) and page.stem not in ELSEWHERE}
+ALONE = set(WITH_CODE) - {name for names in TOGETHER for name in names}
+RUNS = [tuple(WITH_CODE[name] for name in names) for names in (*TOGETHER, *zip(sorted(ALONE)))]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "pages", RUNS, ids=lambda pages: pages[0].name if len(pages) == 1 else "short"
-)
+@pytest.mark.parametrize("pages", RUNS, ids=lambda pages: pages[0].stem)
 def test_blocks_run(pages: tuple[Path, ...], tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text(script_of(pages))

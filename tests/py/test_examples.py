@@ -8,18 +8,27 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+EXAMPLES = ROOT / "examples"
+
+
+def steps_of(printed: str) -> list[str]:
+    """The lines that the program prints of its steps."""
+    return re.findall(r"step \d+: loss .*", printed)
+
+
 def run(name: str, *options: str) -> str:
-    """What a program of examples/ prints."""
+    """What a program of examples/ prints, in a process of its own."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "runtime"), os.environ.get("PYTHONPATH", "")])
     flags = os.environ.get("XLA_FLAGS", "")
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / name), *options],
+        [sys.executable, str(EXAMPLES / name), *options],
         env={**os.environ, "PYTHONPATH": paths, "XLA_FLAGS": flags},
         capture_output=True,
         text=True,
@@ -32,7 +41,7 @@ def run(name: str, *options: str) -> str:
 
 def train(*options: str) -> list[str]:
     """The lines that examples/train.py prints of its steps."""
-    return re.findall(r"step \d+: loss .*", run("train.py", *options))
+    return steps_of(run("train.py", *options))
 
 
 @pytest.mark.slow
@@ -43,13 +52,24 @@ def test_a_sampler_over_split_words_draws_what_one_device_draws() -> None:
 
 
 @pytest.mark.slow
-def test_one_loop_trains_everywhere(tmp_path: Path) -> None:
+def test_one_loop_trains_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Losses are printed to four digits: they are the same on one mesh and on several."""
+    spec: Any = importlib.util.spec_from_file_location("train", EXAMPLES / "train.py")
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+
+    def train_here(*options: str) -> list[str]:
+        monkeypatch.setattr(sys, "argv", [str(EXAMPLES / "train.py"), *options])
+        program.main()
+        return steps_of(capsys.readouterr().out)
+
     mesh = train("--on", "mesh", "--steps", "20", "--save", str(tmp_path / "saved"))
     assert len(mesh) == 2
-    further = train("--on", "pipeline", "--steps", "30")
+    further = train_here("--on", "pipeline", "--steps", "30")
     assert further[:2] == mesh
     if importlib.util.find_spec("ray") is not None:
         assert train("--on", "ray", "--steps", "20", "--devices", "4") == mesh
     restored = ("--steps", "30", "--restore", str(tmp_path / "saved"))
-    assert train("--on", "mesh", "--devices", "4", *restored) == further[2:]
+    assert train_here("--on", "mesh", "--devices", "4", *restored) == further[2:]

@@ -285,6 +285,25 @@ def test_states_are_made_for_calls_by_keyword_and_with_static_arguments() -> Non
         step.create_state(init, batch=(2, X), kwargs={"train": True}, argnum=4)
 
 
+def test_plans_of_one_function_share_its_traces() -> None:
+    traced = []
+
+    def step(w: jax.Array, x: jax.Array) -> jax.Array:
+        traced.append(x.shape)
+        return w - sa.grad(lambda w: jnp.mean((jnp.tanh(x @ w) @ w) ** 2))(w)
+
+    shapes = (jax.ShapeDtypeStruct((8, 8), "float32"), jax.ShapeDtypeStruct((16, 8), "float32"))
+    counts = []
+    for stages in (1, 2, 2):
+        layers = sa.AutoLayers(num_layers=2, remat=False)
+        method = sa.PipeshardParallel(
+            num_micro_batches=2, layers=layers, stages=sa.UniformStages(stages)
+        )
+        sa.parallelize(step, method=method).plan(*shapes)
+        counts.append(len(traced))
+    assert counts[0] == counts[1] == counts[2]
+
+
 # The package
 
 

@@ -30,9 +30,13 @@ def prepare(program: Program) -> tuple[TracedProgram, str]:
     return traced, _core.run_pipeline(traced.text, pipeline)[0]
 
 
-def choose(merged: str, mesh: Sequence[tuple[str, int]], seed: int) -> list[int]:
+def strategy_counts(merged: str, mesh: Sequence[tuple[str, int]]) -> np.ndarray:
+    """How many strategies each node has, int[nodes]."""
+    return np.diff(_core.strategy_graph(merged, list(mesh))["node_offset"])
+
+
+def choose(counts: np.ndarray, seed: int) -> list[int]:
     """One strategy per node, each as likely as any other."""
-    counts = np.diff(_core.strategy_graph(merged, list(mesh))["node_offset"])
     return [int(i) for i in np.random.default_rng(seed).integers(0, counts)]
 
 
@@ -51,8 +55,9 @@ def check(name: str, mesh: Sequence[tuple[str, int]], seeds: Sequence[int]) -> N
     traced, merged = prepare(program)
     expected = jax.tree.leaves(jax.jit(program.fun)(*program.args))
     option = ",".join(f"{axis}:{size}" for axis, size in mesh)
+    counts = strategy_counts(merged, mesh)
     for seed in seeds:
-        solution = ",".join(map(str, choose(merged, mesh, seed)))
+        solution = ",".join(map(str, choose(counts, seed)))
         planning = f"builtin.module(alpa-plan-pipeline{{mesh={option} solution={solution}}})"
         what = f"{name} on {option} with {solution} (seed {seed})"
         planned, _ = _core.run_pipeline(merged, planning)

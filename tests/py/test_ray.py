@@ -125,18 +125,42 @@ def test_meshes_span_hosts(pipeline: Pipeline) -> None:
     step.compile(*case.args).close()
 
 
-@pytest.fixture
-def running() -> Iterator[tuple[Any, TrainCase, Any]]:
-    """A pipeline of two actors that has done a step, its model, and the state after it."""
+@contextlib.contextmanager
+def two_actors(name: str) -> Iterator[tuple[Any, TrainCase]]:
+    """A pipeline of two actors that others of this name alone share, and its model."""
     pipeline = Pipeline("mlp", 4, TWO)
     case = make_case(pipeline)
-    cluster = RayCluster(runtime_env={"env_vars": {"ALPA_TEST": "given"}})
+    cluster = RayCluster(runtime_env={"env_vars": {"ALPA_TEST": name}})
     step = parallel_step(case, pipeline, cluster)
+    yield step, case
+    step.compile(*case.args).close()
+
+
+def after_a_step(step: Any, case: TrainCase) -> Any:
     state = step.create_state(lambda: case.state, batch=(case.batch, case.rng))
     state, metrics = step(state, case.batch, case.rng)
     assert float(metrics["loss"]) > 0
-    yield step, case, state
-    step.compile(*case.args).close()
+    return state
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[Any, TrainCase]]:
+    with two_actors("given") as (step, case):
+        yield step, case
+
+
+@pytest.fixture
+def running(shared: tuple[Any, TrainCase]) -> tuple[Any, TrainCase, Any]:
+    """A pipeline of two actors that has done a step, its model, and the state after it."""
+    step, case = shared
+    return step, case, after_a_step(step, case)
+
+
+@pytest.fixture
+def fresh() -> Iterator[tuple[Any, TrainCase, Any]]:
+    """The same with processes that have done nothing else."""
+    with two_actors("fresh") as (step, case):
+        yield step, case, after_a_step(step, case)
 
 
 def pid_of(step: Any, case: TrainCase, mesh: int) -> int:
@@ -243,9 +267,9 @@ def test_arrays_that_nobody_holds_are_dropped(running: Any) -> None:
 
 
 def test_the_first_checkpoint_has_time_for_imports(
-    running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fresh: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step, case, state = running
+    step, case, state = fresh
     fleet = step.compile(*case.args).executable.session._supervisor.fleet
     deadlines: list[float | None] = []
 
@@ -262,8 +286,8 @@ def test_the_first_checkpoint_has_time_for_imports(
     assert deadlines == [more, None, cluster.deadline_s, None]
 
 
-def test_later_calls_say_what_went_wrong(running: Any) -> None:
-    step, case, state = running
+def test_later_calls_say_what_went_wrong(fresh: Any) -> None:
+    step, case, state = fresh
     os.kill(pid_of(step, case, 1), signal.SIGKILL)
     with pytest.raises(ClusterError, match=r"mesh 1 host 0 of step died, while in '.+'") as caught:
         loss_after(step, case, state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from collections.abc import Collection, Iterable
@@ -41,14 +42,21 @@ def assert_close(actual: Any, expected: Any, bound: float, is_seen: list[bool]) 
         assert error <= bound or not seen, f"{jax.tree_util.keystr(path)}: {error:.2e}"
 
 
-def assert_trains_as_jit(case: zoo.ModelCase, method: sa.Method) -> None:
+@functools.cache
+def by_jit(name: str) -> tuple[zoo.ModelCase, Any, Any, Any, Any]:
+    """A tiny model, its first state and batch, and the state and loss after a step."""
+    case = tiny(name)
+    state, batch = case.make()
+    return case, state, batch, *jax.jit(case.step)(state, batch)
+
+
+def assert_trains_as_jit(name: str, method: sa.Method) -> None:
     """One step from the same state: loss, gradients (first moments) and parameters.
 
     The softmax does not see the bias of the keys: its gradient is rounding noise, which the
     optimiser makes steps of.
     """
-    state, batch = case.make()
-    expected, loss = jax.jit(case.step)(state, batch)
+    case, state, batch, expected, loss = by_jit(name)
     found, found_loss = sa.parallelize(case.step, method=method)(state, batch)
     assert float(found_loss) == pytest.approx(float(loss), rel=1e-5)
     gradients = expected.opt_state[0].mu
@@ -75,7 +83,7 @@ ALIKE = [f"{name}-tiny" for name in ("gpt", "unet", "vit", "wide-resnet")]
 
 @pytest.mark.parametrize("name", quick_or_slow(TINY, ("llama-3-tiny",), ALIKE))
 def test_one_mesh_equals_jit(name: str) -> None:
-    assert_trains_as_jit(tiny(name), sa.ShardParallel(mesh_shape=(2, 4)))
+    assert_trains_as_jit(name, sa.ShardParallel(mesh_shape=(2, 4)))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +96,7 @@ def test_two_stages_equal_jit(name: str) -> None:
         stages=sa.UniformStages(2, mesh_shape=(2, 2)),
         num_micro_batches=2,
     )
-    assert_trains_as_jit(tiny(name), method)
+    assert_trains_as_jit(name, method)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """A train step with everything it is called with, and the optimisers the models share."""
 
-import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 import stablehlo_alpa
@@ -65,10 +66,29 @@ class TrainCase:
         return self.make_step(value_and_grad)
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def initial(model: Any, *args: Any) -> Any:
-    """Variables of a flax module; equal modules are compiled once."""
-    return model.init(*args)
+_ZEROS = ("bias", "mean", "b", "offset")
+_ONES = ("scale", "var")
+
+
+def filled(shapes: Any) -> Any:
+    """Parameters of given shapes and names, on the host, that a model may begin with.
+
+    The initialisers of the libraries themselves take seconds to compile.
+    """
+    rng = np.random.default_rng(0)
+
+    def value(path: Any, leaf: Any) -> np.ndarray:
+        keys = jax.tree_util.keystr(path, simple=True, separator="/").split("/")
+        name = keys[-2] if keys[-1] == "value" else keys[-1]
+        if name in _ZEROS:
+            return np.zeros(leaf.shape, leaf.dtype)
+        if name in _ONES:
+            return np.ones(leaf.shape, leaf.dtype)
+        # The geometric mean of what the ways forward and back ask for.
+        deviation = math.prod(leaf.shape) ** -0.25
+        return rng.normal(0, deviation, leaf.shape).astype(leaf.dtype)
+
+    return jax.tree.map_with_path(value, shapes)
 
 
 LossFunction = Callable[[Any, Any, Any, jax.Array], tuple[jax.Array, Any]]
@@ -115,7 +135,10 @@ def make_case(
 
         return step
 
-    state = TrainState(params, transform.init(params), statistics)
+    # All three begin with zeros, which would be compiled for each shape.
+    shapes = jax.eval_shape(transform.init, params)
+    zeros = jax.tree.map(lambda one: np.zeros(one.shape, one.dtype), shapes)
+    state = TrainState(params, zeros, statistics)
     step = make_step(stablehlo_alpa.value_and_grad)
     return TrainCase(f"{name}-{optimizer}", step, state, batch, jax.random.PRNGKey(7), make_step)
 
@@ -126,18 +149,19 @@ def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
     return losses.mean()
 
 
-def random_tokens(seed: int, batch: int, length: int, vocabulary: int) -> dict[str, jax.Array]:
+def random_tokens(seed: int, batch: int, length: int, vocabulary: int) -> dict[str, np.ndarray]:
     """A batch of random tokens: ``tokens`` and ``targets``, both int32[batch, length]."""
-    text = jax.random.randint(jax.random.PRNGKey(seed), (batch, length + 1), 0, vocabulary)
+    rng = np.random.default_rng(seed)
+    text = rng.integers(0, vocabulary, (batch, length + 1), np.int32)
     return {"tokens": text[:, :-1], "targets": text[:, 1:]}
 
 
 def random_images(
     seed: int, batch: int, size: int, channels: int, classes: int
-) -> dict[str, jax.Array]:
+) -> dict[str, np.ndarray]:
     """Random images f32[batch, size, size, channels] and ``labels`` int32[batch]."""
-    key = jax.random.PRNGKey(seed)
+    rng = np.random.default_rng(seed)
     return {
-        "images": jax.random.normal(key, (batch, size, size, channels)),
-        "labels": jax.random.randint(key, (batch,), 0, classes),
+        "images": rng.standard_normal((batch, size, size, channels), np.float32),
+        "labels": rng.integers(0, classes, (batch,), np.int32),
     }

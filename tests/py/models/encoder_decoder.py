@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from models.case import TrainCase, cross_entropy, initial, make_case, random_tokens
+from models.case import TrainCase, cross_entropy, filled, make_case, random_tokens
 
 
 class Layer(nn.Module):
@@ -70,7 +70,7 @@ def make(
     model = EncoderDecoder(layers, hidden, heads, vocabulary)
     source = random_tokens(1, batch, length, vocabulary)["tokens"]
     data = {"source": source, **random_tokens(0, batch, length, vocabulary)}
-    params = initial(model, jax.random.PRNGKey(0), source, data["tokens"])
+    params = filled(jax.eval_shape(model.init, jax.random.PRNGKey(0), source, data["tokens"]))
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         del rng

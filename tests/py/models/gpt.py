@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from models.case import TrainCase, cross_entropy, initial, make_case, random_tokens
+from models.case import TrainCase, cross_entropy, filled, make_case, random_tokens
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def make(
     model = GPT(config)
     data = random_tokens(0, batch, length, vocabulary)
     key = jax.random.PRNGKey(0)
-    params = initial(model, {"params": key, "dropout": key}, data["tokens"])
+    params = filled(jax.eval_shape(model.init, {"params": key, "dropout": key}, data["tokens"]))
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         logits = model.apply(params, batch["tokens"], rngs={"dropout": rng})

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from models.case import TrainCase, cross_entropy, initial, make_case, random_tokens
+from models.case import TrainCase, cross_entropy, filled, make_case, random_tokens
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def make(
     config = LlamaConfig(**sizes)
     model = Llama(config)
     data = random_tokens(0, batch, config.length, config.vocabulary)
-    params = initial(model, jax.random.PRNGKey(0), data["tokens"])
+    params = filled(jax.eval_shape(model.init, jax.random.PRNGKey(0), data["tokens"]))
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         del rng

@@ -5,7 +5,7 @@ from typing import Any
 import haiku as hk
 import jax
 
-from models.case import TrainCase, cross_entropy, make_case, random_tokens
+from models.case import TrainCase, cross_entropy, filled, make_case, random_tokens
 
 
 def make(
@@ -29,7 +29,7 @@ def make(
 
     model = hk.without_apply_rng(hk.transform(forward))
     data = random_tokens(4, batch, length, vocabulary)
-    params = jax.jit(model.init)(jax.random.PRNGKey(0), data["tokens"])
+    params = filled(jax.eval_shape(model.init, jax.random.PRNGKey(0), data["tokens"]))
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         return cross_entropy(model.apply(params, batch["tokens"]), batch["targets"]), statistics

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from models.case import TrainCase, cross_entropy, make_case, random_images
+from models.case import TrainCase, cross_entropy, filled, make_case, random_images
 
 
 class MixerBlock(eqx.Module):
@@ -78,8 +78,10 @@ def make(
     with_gradients: bool = False,
 ) -> TrainCase:
     """Classification of random images."""
-    model = eqx.filter_jit(Mixer)(size, patch, hidden, layers, classes, key=jax.random.PRNGKey(0))
-    params, static = eqx.partition(model, eqx.is_array)
+    sizes, key = (size, patch, hidden, layers, classes), jax.random.PRNGKey(0)
+    shapes = eqx.filter_eval_shape(Mixer, *sizes, key=key)
+    params, static = eqx.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+    params = filled(params)
     data = random_images(5, batch, size, 3, classes)
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import numpy as np
 from flax import linen as nn
 
-from models.case import TrainCase, make_case
+from models.case import TrainCase, filled, make_case
 
 
 class MLP(nn.Module):
@@ -34,12 +35,12 @@ def make(
 ) -> TrainCase:
     """Regression with mean squared error; ``layers`` hidden layers."""
     model = MLP([hidden] * layers + [outputs])
-    key = jax.random.PRNGKey(0)
+    rng = np.random.default_rng(0)
     data = {
-        "x": jax.random.normal(key, (batch, inputs)),
-        "y": jax.random.normal(jax.random.PRNGKey(1), (batch, outputs)),
+        "x": rng.standard_normal((batch, inputs), np.float32),
+        "y": rng.standard_normal((batch, outputs), np.float32),
     }
-    params = model.init(key, data["x"])
+    params = filled(jax.eval_shape(model.init, jax.random.PRNGKey(0), data["x"]))
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         return ((model.apply(params, batch["x"]) - batch["y"]) ** 2).mean(), statistics

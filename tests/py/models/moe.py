@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from models.case import TrainCase, cross_entropy, initial, make_case, random_tokens
+from models.case import TrainCase, cross_entropy, filled, make_case, random_tokens
 
 
 def top_2_gating(scores: jax.Array, capacity: int) -> tuple[jax.Array, jax.Array]:
@@ -100,7 +100,7 @@ def make(
     """Next-token prediction on random tokens; experts have room for twice their fair share."""
     model = MoE(layers, experts, hidden, vocabulary, max(1, 4 * length // experts))
     data = random_tokens(1, batch, length, vocabulary)
-    params = initial(model, jax.random.PRNGKey(0), data["tokens"])
+    params = filled(jax.eval_shape(model.init, jax.random.PRNGKey(0), data["tokens"]))
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         logits, balance = model.apply(params, batch["tokens"])

@@ -4,10 +4,9 @@ from typing import Any
 
 import haiku as hk
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from models.case import TrainCase, cross_entropy, make_case, random_tokens
+from models.case import TrainCase, cross_entropy, filled, make_case, random_tokens
 
 
 def _normed(x: jax.Array) -> jax.Array:
@@ -50,12 +49,11 @@ def make(
     sizes = {"vocabulary": vocabulary, "hidden": hidden, "heads": heads, "layers": layers}
     model = hk.without_apply_rng(hk.transform(lambda tokens: _logits(tokens, **sizes)))
     data = random_tokens(5, batch, length, vocabulary)
-    params = jax.jit(model.init)(jax.random.PRNGKey(0), data["tokens"])
+    params = filled(jax.eval_shape(model.init, jax.random.PRNGKey(0), data["tokens"]))
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         return cross_entropy(model.apply(params, batch["tokens"]), batch["targets"]), statistics
 
-    params = jax.tree.map(jnp.asarray, params)
     return make_case(
         "transformer",
         loss_fn,

@@ -5,9 +5,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import linen as nn
 
-from models.case import TrainCase, initial, make_case
+from models.case import TrainCase, filled, make_case
 
 
 class ConvBlock(nn.Module):
@@ -64,13 +65,14 @@ def make(
 ) -> TrainCase:
     """Denoising of random images."""
     model = UNet(tuple(channels), blocks)
-    key = jax.random.PRNGKey(0)
+    rng = np.random.default_rng(0)
     data = {
-        "images": jax.random.normal(key, (batch, size, size, 3)),
-        "noise": jax.random.normal(jax.random.PRNGKey(1), (batch, size, size, 3)),
-        "times": jax.random.uniform(key, (batch,)),
+        "images": rng.standard_normal((batch, size, size, 3), np.float32),
+        "noise": rng.standard_normal((batch, size, size, 3), np.float32),
+        "times": rng.random((batch,), np.float32),
     }
-    params = initial(model, key, data["images"], data["times"])
+    shapes = jax.eval_shape(model.init, jax.random.PRNGKey(0), data["images"], data["times"])
+    params = filled(shapes)
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         del rng

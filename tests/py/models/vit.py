@@ -1,13 +1,12 @@
 """A vision transformer in flax nnx."""
 
-import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from models.case import TrainCase, cross_entropy, make_case, random_images
+from models.case import TrainCase, cross_entropy, filled, make_case, random_images
 
 
 class Encoder(nnx.Module):
@@ -62,12 +61,6 @@ class ViT(nnx.Module):
         return self.head(self.norm(x[:, 0]))
 
 
-@functools.partial(nnx.jit, static_argnums=tuple(range(6)))
-def create(size: int, patch: int, hidden: int, heads: int, layers: int, classes: int) -> ViT:
-    """The model with its parameters; equal ones are compiled once."""
-    return ViT(size, patch, hidden, heads, layers, classes, rngs=nnx.Rngs(0))
-
-
 def make(
     *,
     batch: int = 16,
@@ -81,8 +74,10 @@ def make(
     with_gradients: bool = False,
 ) -> TrainCase:
     """Classification of random images."""
-    model = create(size, patch, hidden, heads, layers, classes)
-    graph, params, rest = nnx.split(model, nnx.Param, ...)
+    sizes = (size, patch, hidden, heads, layers, classes)
+    shapes = nnx.eval_shape(lambda: ViT(*sizes, rngs=nnx.Rngs(0)))
+    graph, params, rest = nnx.split(shapes, nnx.Param, ...)
+    params = filled(params)
     data = random_images(3, batch, size, 3, classes)
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 from flax import linen as nn
 
-from models.case import TrainCase, cross_entropy, initial, make_case, random_images
+from models.case import TrainCase, cross_entropy, filled, make_case, random_images
 
 
 class ResidualBlock(nn.Module):
@@ -106,7 +106,7 @@ def make(
     """Classification of random images; running statistics are part of the state."""
     model = WideResNet(tuple(blocks), channels, classes, width)
     data = random_images(2, batch, size, 3, classes)
-    variables = initial(model, jax.random.PRNGKey(0), data["images"])
+    variables = filled(jax.eval_shape(model.init, jax.random.PRNGKey(0), data["images"]))
 
     def loss_fn(params: Any, statistics: Any, batch: Any, rng: jax.Array) -> tuple[jax.Array, Any]:
         logits, updated = model.apply(
