@@ -220,14 +220,12 @@ AlpaCosts toCosts(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
           static_cast<size_t>(edgeCosts.size())};
 }
 
-py::dict minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
-                  const Flat<int64_t> &edgeNodes, const Flat<double> &edgeCosts,
-                  SolverCache *cache, double timeLimit,
-                  std::optional<int64_t> maxTable,
-                  std::optional<int64_t> maxWork,
-                  std::optional<int64_t> smallTable,
-                  std::optional<int64_t> maxBranches,
-                  std::optional<int64_t> maxSweeps) {
+py::dict
+minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
+         const Flat<int64_t> &edgeNodes, const Flat<double> &edgeCosts,
+         SolverCache *cache, double timeLimit, std::optional<int64_t> maxTable,
+         std::optional<int64_t> maxWork, std::optional<int64_t> smallTable,
+         std::optional<int64_t> maxBranches, std::optional<int64_t> maxSweeps) {
   AlpaCosts costs = toCosts(sizes, nodeCosts, edgeNodes, edgeCosts);
   AlpaMinimizeOptions options = alpaMinimizeOptionsDefault();
   options.timeLimitSeconds = timeLimit;

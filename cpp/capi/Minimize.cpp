@@ -116,8 +116,8 @@ AlpaResult *alpaMinimize(const AlpaCosts *costs,
                    std::min(given->smallWork, given->maxWork)};
   options.maxBranches = static_cast<unsigned>(
       std::clamp<int64_t>(given->maxBranches, 0, 1 << 20));
-  options.maxSweeps = static_cast<unsigned>(
-      std::clamp<int64_t>(given->maxSweeps, 1, 1 << 20));
+  options.maxSweeps =
+      static_cast<unsigned>(std::clamp<int64_t>(given->maxSweeps, 1, 1 << 20));
   // A year is as good as for ever.
   double seconds = std::clamp(given->timeLimitSeconds, 0.0, 3e7);
   auto now = std::chrono::steady_clock::now();

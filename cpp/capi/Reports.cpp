@@ -66,9 +66,8 @@ AlpaResult *alpaModuleGetStrategyGraph(AlpaModule *module,
         (toRef(axisNames[axis]) + ":" + Twine(axisSizes[axis])).str());
   }
   FailureOr<func::FuncOp> entry = getEntryFunction(*module->op);
-  FailureOr<MeshAttr> mesh = parseMesh(context, axes, [&] {
-    return (*module->op).emitError();
-  });
+  FailureOr<MeshAttr> mesh =
+      parseMesh(context, axes, [&] { return (*module->op).emitError(); });
   if (failed(entry) || failed(mesh)) {
     module->session->fail(*result, "no strategies can be enumerated");
     return result;
@@ -88,7 +87,8 @@ AlpaResult *alpaModuleGetCommunication(AlpaModule *module) {
   std::lock_guard lock(module->session->getMutex());
   auto volumes = getCommunication(*module->op);
   if (failed(volumes)) {
-    module->session->fail(*result, "the module's communication cannot be counted");
+    module->session->fail(*result,
+                          "the module's communication cannot be counted");
     return result;
   }
   std::vector<int8_t> kinds, beside;
@@ -116,8 +116,7 @@ AlpaResult *alpaModuleGetMemory(AlpaModule *module, const int64_t *donated,
                                 size_t numDonated) {
   auto *result = new AlpaResult();
   std::lock_guard lock(module->session->getMutex());
-  auto profile =
-      getMemoryProfile(*module->op, ArrayRef(donated, numDonated));
+  auto profile = getMemoryProfile(*module->op, ArrayRef(donated, numDonated));
   if (failed(profile)) {
     module->session->fail(*result, "the module's memory cannot be counted");
     return result;

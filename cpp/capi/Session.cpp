@@ -40,7 +40,7 @@ Session::Session() {
 }
 
 OwningOpRef<ModuleOp> Session::parse(StringRef text, bool isPlanned,
-                                      AlpaResult &result) {
+                                     AlpaResult &result) {
   // MLIR's lexer reads up to a terminator, which the caller's text lacks.
   std::string source = packBooleans(text);
   if (std::string reason = getReasonToRefuse(source); !reason.empty()) {

@@ -15,8 +15,8 @@
 
 namespace mlir::alpa {
 
-/// A context whose diagnostics are collected. Its mutex is held by whoever works
-/// on a module in it.
+/// A context whose diagnostics are collected. Its mutex is held by whoever
+/// works on a module in it.
 class Session {
 public:
   Session();

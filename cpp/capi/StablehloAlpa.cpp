@@ -145,9 +145,8 @@ AlpaResult *alpaRunPipeline(AlpaStringRef text, AlpaStringRef pipeline,
                             bool printGeneric, bool printLocations) {
   auto parsing = std::make_unique<AlpaResult>();
   StringRef passes = toRef(pipeline);
-  AlpaModule module =
-      parse(text, *parsing,
-            passes.contains("inline") || passes.contains("alpa-"));
+  AlpaModule module = parse(
+      text, *parsing, passes.contains("inline") || passes.contains("alpa-"));
   if (!module.op) {
     return parsing.release();
   }
@@ -199,8 +198,7 @@ AlpaResult *alpaGetSubmodules(AlpaStringRef text) {
     for (ModuleOp one : nested) {
       // On its own: the aliases of the text around it do not reach it.
       OwningOpRef<ModuleOp> alone = one.clone();
-      texts.push_back(
-          print(*alone, /*isGeneric=*/true, /*hasLocations=*/true));
+      texts.push_back(print(*alone, /*isGeneric=*/true, /*hasLocations=*/true));
     }
     result->addList("names", getNames(nested));
     result->addList("texts", std::move(texts));

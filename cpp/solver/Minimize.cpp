@@ -55,8 +55,7 @@ void Minimizer::drop() {
   DualAscent dual(core);
   double lastGap = kInfinity;
   for (unsigned sweep = 1; sweep <= options.maxSweeps; ++sweep) {
-    bool late =
-        sweep == options.maxSweeps || Clock::now() > options.deadline;
+    bool late = sweep == options.maxSweeps || Clock::now() > options.deadline;
     if (sweep % kPeriod != 0 && !late) {
       dual.sweep(sweep % 2 != 0);
       continue;
