@@ -35,18 +35,18 @@ public:
   }
 
   func::FuncOp run() {
-    SmallVector<Operation *> order;
+    SmallVector<Operation *> order, rest;
     for (Operation &op : slicing.block.without_terminator()) {
       auto own = slicing.stages.find(&op);
       if (own == slicing.stages.end() || own->second != stage) {
         continue;
       }
-      if (getPhase(&op) >= kApplyPhase) {
-        updates.insert(&op);
-        order.push_back(&op);
-      } else {
-        copy(op);
-      }
+      bool isUpdate = getPhase(&op) >= kApplyPhase;
+      (isUpdate ? order : rest).push_back(&op);
+    }
+    updates.insert(order.begin(), order.end());
+    for (Operation *op : rest) {
+      copy(*op);
     }
     // What other stages wait for comes first.
     for (Operation *update : order) {
@@ -122,33 +122,30 @@ private:
 
   void addOutput(OpOperand &operand) {
     unsigned index = operand.getOperandNumber();
-    copyUpdate(operand.get().getDefiningOp());
     provide(operand.get());
     resultOfOutput[index] = results.size();
     addResult(operand.get(), kOutputAttrName, index, /*once=*/false);
   }
 
-  /// Copies an operator behind the last micro-batch, after those that it needs,
-  /// unless it is copied already.
+  /// Copies an operator behind the last micro-batch, unless that is done.
   void copyUpdate(Operation *op) {
-    if (!op || !updates.erase(op)) {
-      return;
+    if (op && updates.erase(op)) {
+      copy(*op);
     }
-    forEachUsedValue(op,
-                     [&](Value value) { copyUpdate(value.getDefiningOp()); });
-    copy(*op);
   }
 
   IntegerAttr getInteger(int64_t value) {
     return body.getI64IntegerAttr(value);
   }
 
-  /// Brings a value into the stage: as an argument, or made again.
+  /// Brings a value into the stage: as an argument, or made again; an update
+  /// that makes it comes first.
   void provide(Value value) {
+    Operation *maker = value.getDefiningOp();
+    copyUpdate(maker);
     if (mapping.contains(value)) {
       return;
     }
-    Operation *maker = value.getDefiningOp();
     if (maker && slicing.getStage(value) < 0) {
       forEachUsedValue(maker, [&](Value used) { provide(used); });
       body.clone(*maker, mapping);
