@@ -36,7 +36,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("transport", "tcp", "direct", "feeding", "faults", "ray", "session", "checkpoint"),
     ),
     "what is shown: command line, pages, tables": (
-        *("command_line", "plan_commands", "page", "page_browser", "view"),
+        *("command_line", "plan_commands", "page", "page_browser", "view", "paper"),
     ),
     "documentation, examples, house": ("docs", "site", "examples", "layering", "groups"),
 }

@@ -1,0 +1,256 @@
+"""The models, clusters and methods of the Alpa paper's figure 7, planned by our prices.
+
+Table 4 of Zheng et al., OSDI 2022: the batch is one for all sizes of a family, models grow with the
+devices. Micro-batches are those of the plans that the authors published with the code, where they
+have not been varied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import jax.numpy as jnp
+
+import stablehlo_alpa
+from stablehlo_alpa import ClusterSpec, Method, zoo
+from stablehlo_alpa.inter_op import AutoStages, StageOption, UniformStages
+from stablehlo_alpa.layers import AutoLayers
+from stablehlo_alpa.zoo.case import ModelCase
+from stablehlo_alpa.zoo.models.gpt import SIZES as GPT_SIZES
+from stablehlo_alpa.zoo.models.moe import SIZES as MOE_SIZES
+
+# Of V100 in a p3.16xlarge.
+_PER_HOST = 8
+
+# Seconds of the solver on one mesh shape: a rival that takes longer counts with its best so far.
+_TIME_LIMIT_S = 60.0
+
+# Bytes per parameter of f32 masters, two moments, and gradients: what a device cannot do without.
+_STATE_BYTES = 16
+
+
+class System(StrEnum):
+    """What figure 7 compares."""
+
+    ALPA = "alpa"
+    RIVAL = "rival"
+    INTER = "inter"
+    INTRA = "intra"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Models that grow with the devices.
+
+    Attributes:
+        name: in ``measured/paper.csv``.
+        rival: the system that people wrote by hand for it.
+        sizes: devices -> name in the zoo.
+        options: of the zoo's case.
+        micro_batches: devices -> numbers of them that are tried.
+    """
+
+    name: str
+    rival: str
+    sizes: Mapping[int, str]
+    options: Mapping[str, Any]
+    micro_batches: Mapping[int, tuple[int, ...]]
+
+    def case(self, devices: int) -> ModelCase:
+        """The step of the model for so many devices."""
+        options = dict(self.options)
+        if self.name == "Wide-ResNet" and devices == 64:
+            # As the authors' plan for 64 devices has it: 1536 is not divided by what fits.
+            options["batch"] = 1520
+        return zoo.find(self.sizes[devices]).case(**options)
+
+
+FAMILIES: Mapping[str, Family] = {
+    one.name: one
+    for one in (
+        Family(
+            "GPT",
+            "Megatron-LM",
+            {
+                1: "gpt-350m",
+                4: "gpt-1.3b",
+                8: "gpt-2.6b",
+                16: "gpt-6.7b",
+                32: "gpt-15b",
+                64: "gpt-39b",
+            },
+            {"batch": 1024, "dtype": jnp.float16},
+            {1: (128,), 4: (128,), 8: (128,), 16: (64,), 32: (128,), 64: (64, 256)},
+        ),
+        Family(
+            "MoE",
+            "DeepSpeed",
+            {1: "moe-380m", 4: "moe-1.3b", 8: "moe-2.4b", 16: "moe-10b", 32: "moe-27b"}
+            | {64: "moe-70b"},
+            {"batch": 1024, "dtype": jnp.float16},
+            {1: (128,), 4: (32,), 8: (32,), 16: (16,), 32: (128,), 64: (64,)},
+        ),
+        Family(
+            "Wide-ResNet",
+            "PP-DP",
+            {1: "wide-resnet-250m", 4: "wide-resnet-1b", 8: "wide-resnet-2b"}
+            | {16: "wide-resnet-4b", 32: "wide-resnet-6.7b", 64: "wide-resnet-13b"},
+            # Statistics of group norm are those of an image: the batch can be worked on in parts.
+            {"batch": 1536, "norm": "group"},
+            {1: (24,), 4: (24,), 8: (24,), 16: (32,), 32: (32,), 64: (38,)},
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to plan one model.
+
+    Attributes:
+        family: of the model.
+        devices: V100; the model follows.
+        system: whose way it is.
+        num_layers: that the model is cut into, each computed again in the backward phase.
+        num_micro_batches: of a step.
+        tensor, pipeline: sizes of the rival that has them.
+    """
+
+    family: str
+    devices: int
+    system: System
+    num_layers: int
+    num_micro_batches: int
+    tensor: int = 1
+    pipeline: int = 1
+
+    @property
+    def cluster(self) -> ClusterSpec:
+        """Hosts of p3.16xlarge, or a part of one."""
+        hosts = max(1, self.devices // _PER_HOST)
+        preset = ClusterSpec.preset(f"p3.16xlarge:{hosts}")
+        return preset.part(hosts, min(self.devices, _PER_HOST))
+
+    @property
+    def model(self) -> str:
+        """Its name in the zoo."""
+        return FAMILIES[self.family].sizes[self.devices]
+
+    @property
+    def name(self) -> str:
+        """For lines and tables."""
+        sizes = f" t{self.tensor} p{self.pipeline}" if self.system is System.RIVAL else ""
+        return (
+            f"{self.model} on {self.devices}, {self.system}{sizes}, "
+            f"{self.num_micro_batches} micro-batches"
+        )
+
+    def method(self) -> Method:
+        """How it is planned."""
+        if self.system is System.RIVAL and self.family == "GPT":
+            return stablehlo_alpa.MegatronParallel(
+                tensor=self.tensor,
+                pipeline=self.pipeline,
+                recompute="full",
+                num_micro_batches=self.num_micro_batches,
+                time_limit_s=_TIME_LIMIT_S,
+            )
+        return stablehlo_alpa.PipeshardParallel(
+            layers=AutoLayers(num_layers=self.num_layers, remat=True),
+            stages=self._stages(),
+            schedule="1f1b",
+            num_micro_batches=self.num_micro_batches,
+            time_limit_s=_TIME_LIMIT_S,
+        )
+
+    def _stages(self) -> StageOption:
+        match self.system:
+            case System.ALPA:
+                return AutoStages()
+            case System.INTER:
+                return UniformStages(self.devices)
+            case System.INTRA:
+                return UniformStages(1)
+        if self.family == "MoE":
+            experts = MOE_SIZES[_size(self.model)].experts
+            count = math.gcd(self.devices, experts)
+            return UniformStages(1, methods=stablehlo_alpa.ExpertParallel(expert=count))
+        return UniformStages(self.pipeline, methods=stablehlo_alpa.DataParallel())
+
+
+def candidates(family: Family, devices: int, system: System) -> Iterator[Candidate]:
+    """What is planned for a cell of the figure; the fastest counts.
+
+    Nothing but the search is planned for one device, where all systems are one.
+    """
+    if devices == 1 and system is not System.ALPA:
+        return
+    layers = 8 if devices <= _PER_HOST else 16
+    if system is System.INTER:
+        layers = max(layers, devices)
+    for count in family.micro_batches[devices]:
+        one = Candidate(family.name, devices, system, layers, count)
+        if system is not System.RIVAL:
+            yield one
+        elif family.name == "GPT":
+            yield from _megatron(one)
+        elif family.name == "MoE":
+            yield one
+        else:
+            depths = [1 << power for power in range(devices.bit_length())]
+            yield from (replace(one, pipeline=depth) for depth in depths if depth <= layers)
+
+
+def _megatron(one: Candidate) -> Iterator[Candidate]:
+    """The grid of powers of two whose state fits, tensor parallelism within a host."""
+    case = zoo.find(one.model)
+    assert case.parameters is not None
+    depth = GPT_SIZES[_size(one.model)].layers
+    memory = one.cluster.device.memory_bytes
+    for power in range(min(one.devices, _PER_HOST).bit_length()):
+        tensor = 1 << power
+        for pipeline in (1 << p for p in range((one.devices // tensor).bit_length())):
+            fits = _STATE_BYTES * case.parameters <= memory * tensor * pipeline
+            if fits and depth % pipeline == 0:
+                yield replace(one, tensor=tensor, pipeline=pipeline)
+
+
+def _size(model: str) -> str:
+    """Of a family, "gpt-2.6b" -> "2.6B"."""
+    return model.split("-", 1)[1].upper()
+
+
+def step_flops(family: Family, devices: int, case: ModelCase) -> float:
+    """FLOPs of a step as the paper's code counts them, the forward phase computed again included.
+
+    For GPT and mixtures by its formulas; for Wide-ResNet, whose compiled program was counted, four
+    times the products and convolutions of the forward phase.
+    """
+    batch = float(family.options["batch"])
+    if family.name == "GPT":
+        one = GPT_SIZES[_size(family.sizes[devices])]
+        return gpt_flops(batch, one.sequence, one.layers, one.hidden, one.vocabulary)
+    if family.name == "MoE":
+        mixture = MOE_SIZES[_size(family.sizes[devices])]
+        tokens, hidden = batch * mixture.sequence, mixture.hidden
+        attention = 8 * tokens * hidden**2 + 4 * tokens * mixture.sequence * hidden
+        dense = attention + 32 * tokens * hidden**2
+        # Two experts of a token, then gates, and the products that send tokens there and back.
+        experts = attention + 64 * tokens * hidden**2 + 2 * tokens * hidden * mixture.experts
+        experts += 4 * tokens * mixture.group + 8 * tokens * hidden * mixture.group
+        layers = 4 * (dense + experts) * mixture.layers / 2
+        return layers + 6 * tokens * hidden * mixture.vocabulary
+    return case.flops_per_step * 4 / 3
+
+
+def gpt_flops(batch: float, length: int, layers: int, hidden: int, vocabulary: int) -> float:
+    """FLOPs of a step of a GPT: 24 forward, 48 backward, 24 computed again, per B S H^2 L."""
+    tokens = batch * length
+    return (
+        96 * tokens * hidden**2 * layers * (1 + length / (6 * hidden))
+        + 6 * tokens * hidden * vocabulary
+    )
