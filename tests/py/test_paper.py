@@ -100,7 +100,7 @@ def test_candidates_of_a_rival_fill_the_devices() -> None:
     assert not list(candidates(FAMILIES["GPT"], 1, System.RIVAL))
 
 
-def test_the_page_has_every_cell_and_a_sentence_on_those_far_off() -> None:
+def test_the_page_has_planned_cells_and_names_the_others() -> None:
     records = [
         record(1, System.ALPA, 0.0576),
         record(4, System.ALPA, 0.220),
@@ -110,14 +110,25 @@ def test_the_page_has_every_cell_and_a_sentence_on_those_far_off() -> None:
     text = page(records)
     rows = rows_of(text, "### GPT")
     assert tuple(rows[0]) == HEADS
-    assert len(rows) == 6 * len(System)
+    # One device is the same for all systems.
+    assert len(rows) == len(System) + 3
     cells = {(row["devices"], row["system"]): row for row in rows}
     assert cells["4", "alpa"]["ratio"] == "1.00"
     assert cells["8", "alpa"]["predicted"] == "0.6000"
-    assert cells["8", "Megatron-LM"]["predicted"] == "not planned"
-    assert cells["64", "alpa"]["planned"] == ""
+    assert ("8", "Megatron-LM") not in cells
+    missing = (
+        "GPT alpa on 16, 32, 64; GPT Megatron-LM on 4, 8, 16, 32, 64; GPT inter on 4, 8, 16, 32, "
+    )
+    assert missing + "64; GPT intra on 4, 8, 32, 64; all of MoE; all of Wide-ResNet." in text
     assert "**GPT on 8, alpa**" not in text
     assert "**GPT on 16, intra**: 2.50 times the paper's. One device has 1.20" in text
+
+
+def test_a_search_that_is_beaten_is_told() -> None:
+    records = [record(4, System.ALPA, 0.20), record(4, System.INTRA, 0.21)]
+    said = "**GPT on 4, intra**: 5.0% faster than what our search for pipelines found"
+    assert said in page(records)
+    assert "faster than what" not in page(records[:1])
 
 
 def test_no_plan_is_told_from_none_tried() -> None:
@@ -142,9 +153,11 @@ def test_records_are_kept(tmp_path: Path) -> None:
 def test_the_written_page_agrees_with_the_data() -> None:
     text = (ROOT / "docs" / "evaluation.md").read_text()
     for family in FAMILIES.values():
+        if f"all of {family.name}" in text:
+            continue
         rows = rows_of(text, f"### {family.name}")
         assert tuple(rows[0]) == HEADS
-        assert len(rows) == len(family.sizes) * len(System)
+        assert len(rows) <= len(family.sizes) * len(System)
         for row in rows:
             system = "rival" if row["system"] == family.rival else row["system"]
             paper = FIGURES["7", family.name, system, int(row["devices"])]
