@@ -14,6 +14,7 @@ from test_random_plans import MESHES, choose, prepare, strategy_counts
 import stablehlo_alpa as sa
 from stablehlo_alpa import KernelRule, _core, register_rule
 from stablehlo_alpa.errors import CompileError, ShardingError, TraceError
+from stablehlo_alpa.frontend import rules as registry
 
 WRITE = "builtin.module(alpa-print-sharding-rules{as-attributes=true})"
 
@@ -83,7 +84,11 @@ def test_a_rule_stands_in_the_program() -> None:
     assert "alpa.rule = #alpa.rule<([b, i, j]) -> ([b, k, l], [b])" in text.module_text("traced")
 
 
-def test_registration_is_for_the_process_and_traces_keep_theirs() -> None:
+def test_registration_is_for_the_process_and_traces_keep_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Other tests of the process have no rule for the kernel.
+    monkeypatch.setattr(registry, "_registered", registry.registered_rules())
     parallel = sa.parallelize(lambda a: factor(a)[0], method=sa.DataParallel(mesh_shape=(8,)))
     before = parallel.plan(matrices())
     rule = register_rule(TARGET, RULE)
