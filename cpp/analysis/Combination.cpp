@@ -79,7 +79,7 @@ static void addExchangedVolumes(Operation *op, const ShardingRule &rule,
     }
   }
   for (auto [index, factor] : llvm::enumerate(rule.factors)) {
-    if (factor.kind != FactorKind::Ordered || shards[index] == 1) {
+    if (!factor.isOrdered() || shards[index] == 1) {
       continue;
     }
     // XLA for GPU joins all-gathers over the same devices that wait for nothing

@@ -47,7 +47,7 @@ static std::string findFault(const ShardingRule &rule, ArrayRef<int> factorRow,
         return "splits factor " + getFactorName(factor) +
                ", which is replicated";
       }
-      if (rule.factors[factor].kind == FactorKind::Ordered &&
+      if (rule.factors[factor].isOrdered() &&
           shares == Shares::OfMicroBatches) {
         return "splits factor " + getFactorName(factor) +
                ", which is ordered: micro-batches exchange nothing";

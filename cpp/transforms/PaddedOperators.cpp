@@ -187,7 +187,7 @@ static std::optional<Filling> getFillingOf(Value value) {
 
 static bool isOrdered(const LongerLoops &loops) {
   return llvm::any_of(loops.factors.set_bits(), [&](unsigned factor) {
-    return loops.rule.factors[factor].kind == FactorKind::Ordered;
+    return loops.rule.factors[factor].isOrdered();
   });
 }
 

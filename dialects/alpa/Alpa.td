@@ -156,8 +156,8 @@ def Alpa_RuleAttr : Alpa_Attr<"Rule", "rule"> {
     sizes, and with their kinds where they are not parallel: `replicated` (never
     split), the monoid that combines their iterations: `sum`, `product`, `max`,
     `min`, `and`, `or`, or `ordered`, where the operator's local form exchanges
-    what blocks have to know of each other. A size that the shapes of the operator give may be
-    left out, and so may a parallel factor without a size.
+    what blocks have to know of each other. A size that the shapes of the
+    operator give may be left out, and so may a parallel factor without a size.
 
     Behind the braces, as far as there is something to say: `linear(...)`, a set
     of operands such that the result is a partial sum if all of them are, and no

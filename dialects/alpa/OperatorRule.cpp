@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/Sharding.h"
 #include "dialects/alpa/ShardingRule.h"
 
 namespace mlir::alpa {
@@ -33,6 +34,23 @@ OperatorRole getOperatorRole(Operation *op) {
 bool isDeviceDependent(Operation *op) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   return interface && interface.isDeviceDependent();
+}
+
+SmallVector<double> getIterationBytes(Operation *op, const ShardingRule &rule,
+                                      unsigned factor,
+                                      ArrayRef<int64_t> factorShards) {
+  SmallVector<double> found;
+  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
+    double bytes = getTensorBytes(result.getType());
+    for (const DimFactors &factors : tensor) {
+      for (unsigned other : factors) {
+        bytes /= static_cast<double>(other == factor ? rule.factors[other].size
+                                                     : factorShards[other]);
+      }
+    }
+    found.push_back(bytes);
+  }
+  return found;
 }
 
 SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,

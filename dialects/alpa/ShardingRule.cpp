@@ -9,6 +9,7 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
+#include <functional>
 
 #include "dialects/alpa/ShardingRuleInterface.cpp.inc"
 
@@ -193,7 +194,7 @@ static std::string findFactorFault(const Factor &factor, bool inAnyOperand,
   if (factor.kind == FactorKind::Reduction && !inAnyOperand) {
     return "is reduced, and no operand has it";
   }
-  if (factor.kind == FactorKind::Ordered && !inAnyOperand) {
+  if (factor.isOrdered() && !inAnyOperand) {
     return "is ordered, and no operand has it";
   }
   return "";
@@ -280,17 +281,14 @@ static LogicalResult verifyTensors(Operation *op, TypeRange types,
 /// rule: nothing says what devices exchange along it.
 static std::optional<unsigned> findForeignOrder(const ShardingRule &rule,
                                                 Operation *op) {
-  auto isOrdered = [](const Factor &factor) {
-    return factor.kind == FactorKind::Ordered;
-  };
-  if (llvm::none_of(rule.factors, isOrdered)) {
+  if (llvm::none_of(rule.factors, std::mem_fn(&Factor::isOrdered))) {
     return std::nullopt;
   }
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   ShardingRule own = interface ? interface.getShardingRule() : ShardingRule();
   for (auto [index, factor] : llvm::enumerate(rule.factors)) {
-    bool isOwn = index < own.factors.size() && isOrdered(own.factors[index]);
-    if (isOrdered(factor) && !isOwn) {
+    bool isOwn = index < own.factors.size() && own.factors[index].isOrdered();
+    if (factor.isOrdered() && !isOwn) {
       return index;
     }
   }

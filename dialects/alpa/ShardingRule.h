@@ -29,10 +29,9 @@ enum class FactorKind {
   /// The loop needs all its iterations on one device: it is never split.
   Replicated,
   /// Iterations depend on each other in a way that the operator knows: its
-  /// local
-  /// form exchanges what blocks have to know of each other. Such a loop is in
-  /// an
-  /// operand, and in those results that have as many elements along it.
+  /// local form exchanges what blocks have to know of each other. Such a loop
+  /// is in an operand, and in those results that have as many elements along
+  /// it.
   Ordered,
 };
 
@@ -59,6 +58,7 @@ struct Factor {
   bool isSum() const {
     return kind == FactorKind::Reduction && reduction == ReductionKind::Sum;
   }
+  bool isOrdered() const { return kind == FactorKind::Ordered; }
   bool operator==(const Factor &other) const {
     return size == other.size && kind == other.kind &&
            reduction == other.reduction;
@@ -247,6 +247,13 @@ private:
   OffsetEmitter emitOffset;
   GatherEmitter emitGather;
 };
+
+/// Per result the bytes that a device has of one iteration of a factor, where
+/// factors are split in so many blocks; of a result without the factor, all
+/// that the device has.
+SmallVector<double> getIterationBytes(Operation *op, const ShardingRule &rule,
+                                      unsigned factor,
+                                      ArrayRef<int64_t> factorShards);
 
 /// The same operator on local operands with local result types, regions and
 /// attributes copied: right whenever no attribute names a size that is split.

@@ -32,12 +32,15 @@ def Alpa_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
     InterfaceMethod<[{
       What the local form sends along the axes that split an ordered factor of
       the rule: per all-gather the bytes that each device contributes, where the
-      factors are split in so many blocks.
+      factors are split in so many blocks. By default one iteration of every
+      result.
     }], "::llvm::SmallVector<double>", "getExchangedBytes",
       (ins "const ::mlir::alpa::ShardingRule &":$rule, "unsigned":$factor,
            "::llvm::ArrayRef<int64_t>":$factorShards),
       /*methodBody=*/"",
-      /*defaultImplementation=*/"return {};">,
+      /*defaultImplementation=*/[{
+        return ::mlir::alpa::getIterationBytes($_op, rule, factor, factorShards);
+      }]>,
     InterfaceMethod<[{
       Writes the operator for one device at the insertion point of the context's
       builder and returns its local results. The default clones the operator

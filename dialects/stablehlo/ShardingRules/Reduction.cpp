@@ -98,12 +98,6 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
     return OperatorRole::Follower;
   }
 
-  SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
-                                        unsigned factor,
-                                        ArrayRef<int64_t> factorShards) const {
-    return getIterationBytes(op, rule, factor, factorShards);
-  }
-
   /// Every device would start from the initial value; where combining it twice
   /// changes the result, only the first block of the reduced loops does.
   FailureOr<SmallVector<Value>> localize(Operation *op,
@@ -149,8 +143,7 @@ private:
     LocalEmitter emit(context, local.getLoc());
     SmallVector<Value> results(local->getResults());
     for (auto [index, factor] : llvm::enumerate(context.getRule().factors)) {
-      if (factor.kind != FactorKind::Ordered ||
-          context.getNumShards(index) == 1) {
+      if (!factor.isOrdered() || context.getNumShards(index) == 1) {
         continue;
       }
       for (Value &result : results) {

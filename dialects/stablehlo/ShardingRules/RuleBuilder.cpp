@@ -1,7 +1,6 @@
 //===- RuleBuilder.cpp - Writing sharding rules ---------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
-#include "dialects/alpa/Sharding.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -200,23 +199,6 @@ bool stablehlo::keepsShares(Type from, Type to) {
   return narrow && wide && isSummable(narrow) &&
          llvm::APFloat::isRepresentableBy(narrow.getFloatSemantics(),
                                           wide.getFloatSemantics());
-}
-
-SmallVector<double>
-stablehlo::getIterationBytes(Operation *op, const alpa::ShardingRule &rule,
-                             unsigned factor, ArrayRef<int64_t> factorShards) {
-  SmallVector<double> found;
-  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
-    double bytes = alpa::getTensorBytes(result.getType());
-    for (const DimFactors &factors : tensor) {
-      for (unsigned other : factors) {
-        bytes /= static_cast<double>(other == factor ? rule.factors[other].size
-                                                     : factorShards[other]);
-      }
-    }
-    found.push_back(bytes);
-  }
-  return found;
 }
 
 double stablehlo::getNumElements(Type type) {

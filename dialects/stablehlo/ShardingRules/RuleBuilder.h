@@ -87,14 +87,6 @@ using alpa::isSummable;
 /// they overflow and round what would have cancelled.
 bool keepsShares(Type from, Type to);
 
-/// Per result the bytes that a device has of one iteration of a factor, where
-/// factors are split in so many blocks; of a result without the factor, all
-/// that the device has.
-SmallVector<double> getIterationBytes(Operation *op,
-                                      const alpa::ShardingRule &rule,
-                                      unsigned factor,
-                                      ArrayRef<int64_t> factorShards);
-
 /// Number of elements of a value of static shape, else 0.
 double getNumElements(Value value);
 double getNumElements(Type type);

@@ -238,12 +238,6 @@ struct ReduceWindowRule : RuleModel<ReduceWindowRule, ReduceWindowOp> {
     return getRoleOf(getShardingRule(op));
   }
 
-  SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
-                                        unsigned factor,
-                                        ArrayRef<int64_t> factorShards) const {
-    return getIterationBytes(op, rule, factor, factorShards);
-  }
-
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          LocalContext &context) const {
     SmallVector<Value> results = alpa::cloneLocal(op, context);
@@ -251,8 +245,7 @@ struct ReduceWindowRule : RuleModel<ReduceWindowRule, ReduceWindowOp> {
     const ShardingRule &rule = context.getRule();
     SmallVector<std::pair<int64_t, unsigned>> split;
     for (auto [dim, factors] : llvm::enumerate(rule.results[0])) {
-      if (!factors.empty() &&
-          rule.factors[factors.front()].kind == FactorKind::Ordered &&
+      if (!factors.empty() && rule.factors[factors.front()].isOrdered() &&
           context.getNumShards(factors.front()) > 1) {
         split.emplace_back(dim, factors.front());
         shorten(local, dim, context.getLocalSize(factors.front()));
