@@ -13,6 +13,7 @@
 #include <pybind11/stl.h>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace py = pybind11;
@@ -159,19 +160,32 @@ private:
   std::unique_ptr<AlpaModule, decltype(&alpaModuleDestroy)> module;
 };
 
-using Mesh = std::vector<std::pair<std::string, int64_t>>;
+/// A module, as text or parsed.
+using Source = std::variant<std::string, const Module *>;
 
-/// `getResult` takes names and sizes of the axes, and how many they are.
-template <typename GetResult>
-py::dict getStrategyGraph(const Mesh &mesh, GetResult getResult) {
+/// What a call of the C interface says of a module.
+template <typename Report> py::dict getReport(const Source &source, Report of) {
+  if (const auto *text = std::get_if<std::string>(&source)) {
+    Module parsed(*text);
+    return toDict(run([&] { return of(parsed.get()); }));
+  }
+  const Module *module = std::get<const Module *>(source);
+  return toDict(run([&] { return of(module->get()); }));
+}
+
+py::dict
+getStrategyGraph(const Source &source,
+                 const std::vector<std::pair<std::string, int64_t>> &mesh) {
   std::vector<AlpaStringRef> names;
   std::vector<int64_t> sizes;
   for (const auto &[name, size] : mesh) {
     names.push_back(toRef(name));
     sizes.push_back(size);
   }
-  py::dict dict = toDict(
-      run([&] { return getResult(names.data(), sizes.data(), names.size()); }));
+  py::dict dict = getReport(source, [&](AlpaModule *module) {
+    return alpaModuleGetStrategyGraph(module, names.data(), sizes.data(),
+                                      names.size());
+  });
   for (std::string prefix : {"input", "output"}) {
     std::string specs = prefix + "_spec";
     std::string offsets = specs + "_offset";
@@ -188,11 +202,10 @@ py::dict getStrategyGraph(const Mesh &mesh, GetResult getResult) {
   return dict;
 }
 
-/// `getResult` takes the donated arguments, and how many they are.
-template <typename GetResult>
-py::dict getMemory(const std::vector<int64_t> &donated, GetResult getResult) {
-  py::dict dict =
-      toDict(run([&] { return getResult(donated.data(), donated.size()); }));
+py::dict getMemory(const Source &source, const std::vector<int64_t> &donated) {
+  py::dict dict = getReport(source, [&](AlpaModule *module) {
+    return alpaModuleGetMemory(module, donated.data(), donated.size());
+  });
   dict["peak_bytes"] = dict["peak_bytes"].attr("item")();
   return dict;
 }
@@ -238,22 +251,10 @@ minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
   return toDict(run([&] { return alpaMinimize(&costs, &options, tables); }));
 }
 
-/// What is said of a text is said of a module, too.
 void defineReport(py::module_ &module, const char *name,
-                  AlpaResult *(*ofText)(AlpaStringRef),
-                  AlpaResult *(*ofModule)(AlpaModule *),
-                  const char *description) {
+                  AlpaResult *(*of)(AlpaModule *), const char *description) {
   module.def(
-      name,
-      [ofText](const std::string &text) {
-        return toDict(run([&] { return ofText(toRef(text)); }));
-      },
-      py::arg("module"), description);
-  module.def(
-      name,
-      [ofModule](const Module &module) {
-        return toDict(run([&] { return ofModule(module.get()); }));
-      },
+      name, [of](const Source &source) { return getReport(source, of); },
       py::arg("module"), description);
 }
 
@@ -275,53 +276,21 @@ void defineCompiler(py::module_ &module) {
       "run_pipeline", &runPipeline, py::arg("text"), py::arg("pipeline"),
       py::arg("generic") = true, py::arg("locations") = true,
       "Runs a pass pipeline; returns the module's text and the remarks.");
-  const char *strategies =
-      "The strategies of a module with roles on a mesh of (name, size) axes, "
-      "as a dict of arrays.";
-  module.def(
-      "strategy_graph",
-      [](const std::string &text, const Mesh &mesh) {
-        return getStrategyGraph(mesh, [&](auto... axes) {
-          return alpaGetStrategyGraph(toRef(text), axes...);
-        });
-      },
-      py::arg("module"), py::arg("mesh"), strategies);
-  module.def(
-      "strategy_graph",
-      [](const Module &module, const Mesh &mesh) {
-        return getStrategyGraph(mesh, [&](auto... axes) {
-          return alpaModuleGetStrategyGraph(module.get(), axes...);
-        });
-      },
-      py::arg("module"), py::arg("mesh"), strategies);
-  defineReport(module, "communication", alpaGetCommunication,
-               alpaModuleGetCommunication,
+  module.def("strategy_graph", &getStrategyGraph, py::arg("module"),
+             py::arg("mesh"),
+             "The strategies of a module with roles on a mesh of (name, size) "
+             "axes, as a dict of arrays.");
+  module.def("memory", &getMemory, py::arg("module"),
+             py::arg("donated") = std::vector<int64_t>(),
+             "Peak memory of a per-device module and what is live there.");
+  defineReport(module, "communication", alpaModuleGetCommunication,
                "The collectives of a planned module.");
-  const char *memory = "Peak memory of a per-device module and what is live "
-                       "there.";
-  module.def(
-      "memory",
-      [](const std::string &text, const std::vector<int64_t> &donated) {
-        return getMemory(donated, [&](auto... indices) {
-          return alpaGetMemory(toRef(text), indices...);
-        });
-      },
-      py::arg("module"), py::arg("donated") = std::vector<int64_t>(), memory);
-  module.def(
-      "memory",
-      [](const Module &module, const std::vector<int64_t> &donated) {
-        return getMemory(donated, [&](auto... indices) {
-          return alpaModuleGetMemory(module.get(), indices...);
-        });
-      },
-      py::arg("module"), py::arg("donated") = std::vector<int64_t>(), memory);
-  defineReport(module, "signature", alpaGetSignature, alpaModuleGetSignature,
+  defineReport(module, "signature", alpaModuleGetSignature,
                "Mesh and boundary shardings of a planned module.");
-  defineReport(module, "boundary_rule", alpaGetBoundaryRule,
-               alpaModuleGetBoundaryRule,
+  defineReport(module, "boundary_rule", alpaModuleGetBoundaryRule,
                "Which dimensions of the boundary go together.");
-  defineReport(module, "work", alpaGetWork, alpaModuleGetWork,
-               "FLOPs and bytes of a per-device module's operators.");
+  defineReport(module, "work", alpaModuleGetWork,
+               "FLOPs and bytes of a module's operators.");
 }
 
 /// Exact minimisation over flat arrays.

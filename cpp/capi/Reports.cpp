@@ -14,8 +14,6 @@
 using namespace mlir;
 using namespace mlir::alpa;
 
-static StringRef toRef(AlpaStringRef text) { return {text.data, text.length}; }
-
 namespace {
 
 /// Sizes and element type, `8x4xf32`.

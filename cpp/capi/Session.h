@@ -15,6 +15,8 @@
 
 namespace mlir::alpa {
 
+inline StringRef toRef(AlpaStringRef text) { return {text.data, text.length}; }
+
 /// A context whose diagnostics are collected. Its mutex is held by whoever
 /// works on a module in it.
 class Session {

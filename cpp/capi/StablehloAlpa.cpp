@@ -12,8 +12,6 @@
 using namespace mlir;
 using namespace mlir::alpa;
 
-static StringRef toRef(AlpaStringRef text) { return {text.data, text.length}; }
-
 namespace {
 
 /// A module of a text; without an operation where it was refused.
