@@ -10,7 +10,7 @@ from stablehlo_alpa.planning.schedules import (
     ScheduleName,
     Task,
     TaskKind,
-    dependencies,
+    timeline,
 )
 
 
@@ -107,13 +107,13 @@ def check_schedule(schedule: Schedule) -> None:
             f"schedule {name}: tasks of {len(schedule.meshes)} meshes, the stages run on "
             f"{num_meshes}"
         )
-    seen: dict[Task, int] = {}
+    seen: set[Task] = set()
     for mesh, tasks in enumerate(schedule.meshes):
         for task in tasks:
             _check_task(schedule, task, mesh)
             if task in seen:
-                raise ValueError(f"schedule {name}: mesh {mesh} runs {_called(task)} twice")
-            seen[task] = mesh
+                raise ValueError(f"schedule {name}: mesh {mesh} runs {task.described} twice")
+            seen.add(task)
     kinds = {task.kind for task in seen} | {TaskKind.FORWARD}
     if TaskKind.WEIGHT in kinds:
         kinds.add(TaskKind.BACKWARD)
@@ -123,8 +123,9 @@ def check_schedule(schedule: Schedule) -> None:
                 task = Task(kind, stage, micro_batch)
                 if task not in seen:
                     mesh = schedule.mesh_of(stage)
-                    raise ValueError(f"schedule {name}: mesh {mesh} never runs {_called(task)}")
-    _check_progress(schedule, seen)
+                    raise ValueError(f"schedule {name}: mesh {mesh} never runs {task.described}")
+    # Where meshes wait for each other, it says which.
+    timeline(schedule)
 
 
 def _check_task(schedule: Schedule, task: Task, mesh: int) -> None:
@@ -133,65 +134,16 @@ def _check_task(schedule: Schedule, task: Task, mesh: int) -> None:
         raise TypeError(f"schedule {name}: mesh {mesh} has {task!r}, must be a Task")
     if not 0 <= task.stage < schedule.num_stages:
         raise ValueError(
-            f"schedule {name}: mesh {mesh} has {_called(task)}, there are "
+            f"schedule {name}: mesh {mesh} has {task.described}, there are "
             f"{schedule.num_stages} stages"
         )
     if not 0 <= task.micro_batch < schedule.num_micro_batches:
         raise ValueError(
-            f"schedule {name}: mesh {mesh} has {_called(task)}, there are "
+            f"schedule {name}: mesh {mesh} has {task.described}, there are "
             f"{schedule.num_micro_batches} micro-batches"
         )
     if schedule.mesh_of(task.stage) != mesh:
         raise ValueError(
-            f"schedule {name}: mesh {mesh} has {_called(task)}, stage {task.stage} runs on mesh "
+            f"schedule {name}: mesh {mesh} has {task.described}, stage {task.stage} runs on mesh "
             f"{schedule.mesh_of(task.stage)}"
         )
-
-
-def _check_progress(schedule: Schedule, mesh_of: dict[Task, int]) -> None:
-    """Runs the tasks; where all meshes wait, says for what."""
-    position = [0] * len(schedule.meshes)
-    done: set[Task] = set()
-
-    def next_task(mesh: int) -> Task | None:
-        tasks = schedule.meshes[mesh]
-        return tasks[position[mesh]] if position[mesh] < len(tasks) else None
-
-    def waits_for(task: Task) -> Task | None:
-        before = dependencies(task, schedule.num_stages)
-        return next((one for one in before if one not in done), None)
-
-    is_moving = True
-    while is_moving:
-        is_moving = False
-        for mesh in range(len(schedule.meshes)):
-            while (task := next_task(mesh)) is not None and waits_for(task) is None:
-                done.add(task)
-                position[mesh] += 1
-                is_moving = True
-    waiting = [mesh for mesh in range(len(schedule.meshes)) if next_task(mesh) is not None]
-    if not waiting:
-        return
-    # Each that waits waits for one that waits: sooner or later the same mesh comes again.
-    mesh, order = waiting[0], []
-    while mesh not in order:
-        order.append(mesh)
-        task = next_task(mesh)
-        assert task is not None
-        needed = waits_for(task)
-        assert needed is not None
-        mesh = mesh_of[needed]
-    said = []
-    for one in order[order.index(mesh) :]:
-        task = next_task(one)
-        assert task is not None
-        needed = waits_for(task)
-        assert needed is not None
-        said.append(
-            f"{_called(task)} on mesh {one} waits for {_called(needed)} on mesh {mesh_of[needed]}"
-        )
-    raise ValueError(f"schedule {schedule.name} waits for ever: {'; '.join(said)}")
-
-
-def _called(task: Task) -> str:
-    return f"{task.kind.value} of micro-batch {task.micro_batch} through stage {task.stage}"

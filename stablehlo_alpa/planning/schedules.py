@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 
@@ -50,6 +50,11 @@ class Task:
     def __str__(self) -> str:
         """``F3`` for one stage per mesh; the stage is printed by the schedule."""
         return f"{self.kind.letter}{self.micro_batch}"
+
+    @property
+    def described(self) -> str:
+        """For messages."""
+        return f"{self.kind.value} of micro-batch {self.micro_batch} through stage {self.stage}"
 
 
 @dataclass(frozen=True)
@@ -152,12 +157,33 @@ def timeline(schedule: Schedule) -> list[list[Task | None]]:
                 started.append(task)
                 position[mesh] += 1
         if not started:
-            raise ValueError(f"schedule {schedule.name} waits for ever at {position}")
+            raise ValueError(
+                f"schedule {schedule.name} waits for ever: {_standstill(schedule, done)}"
+            )
         done.update(started)
     for row in rows:
         while row and row[-1] is None:
             row.pop()
     return rows
+
+
+def _standstill(schedule: Schedule, done: Set[Task]) -> str:
+    """Which tasks wait for each other where no mesh can go on."""
+    mesh_of = {task: mesh for mesh, tasks in enumerate(schedule.meshes) for task in tasks}
+    waits: dict[int, str] = {}
+    # Each that waits waits for one that waits: sooner or later the same mesh comes again.
+    mesh = next(mesh for task, mesh in mesh_of.items() if task not in done)
+    while mesh not in waits:
+        task = next(task for task in schedule.meshes[mesh] if task not in done)
+        before = dependencies(task, schedule.num_stages)
+        needed = next(one for one in before if one not in done)
+        said = f"{task.described} on mesh {mesh} waits for {needed.described}"
+        if needed not in mesh_of:
+            return f"{said}, which no mesh runs"
+        waits[mesh] = f"{said} on mesh {mesh_of[needed]}"
+        mesh = mesh_of[needed]
+    order = list(waits)
+    return "; ".join(waits[one] for one in order[order.index(mesh) :])
 
 
 def gpipe(num_stages: int, num_micro_batches: int) -> Schedule:
