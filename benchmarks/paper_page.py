@@ -140,12 +140,7 @@ def figure_7(
     for devices in family.sizes:
         for system in System:
             made = System.ALPA if devices == 1 else system
-            asked = (family.name, devices, made)
-            own = [
-                one
-                for one in records
-                if (one.candidate.family, one.candidate.devices, one.candidate.system) == asked
-            ]
+            own = _planned(records, family.name, devices, made)
             paper = figures["7", family.name, str(system), devices]
             cells.append(Cell(family, devices, system, paper, best(own), len(own)))
     return cells
@@ -316,13 +311,17 @@ The parts of table 5 for GPT-39B on 64 devices (compilation {parts["compilation"
 
 def _own(records: Sequence[Record], devices: int) -> Record | None:
     """Our search for the GPT of so many devices."""
-    asked = ("GPT", devices, System.ALPA)
-    found = [
+    return best(_planned(records, "GPT", devices, System.ALPA))
+
+
+def _planned(records: Sequence[Record], family: str, devices: int, system: System) -> list[Record]:
+    """What was planned for a cell."""
+    asked = (family, devices, system)
+    return [
         one
         for one in records
         if (one.candidate.family, one.candidate.devices, one.candidate.system) == asked
     ]
-    return best(found)
 
 
 def search_row(model: str, devices: int, paper: float, record: Record | None) -> list[str]:
