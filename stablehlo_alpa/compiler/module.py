@@ -74,6 +74,11 @@ class Module:
         return self._core
 
 
+def without_locations(text: str) -> str:
+    """A module that says nothing of where its operations come from."""
+    return _core.run_pipeline(text, "builtin.module()", True, False)[0]
+
+
 Source: TypeAlias = str | Module
 """A module, as text or parsed."""
 

@@ -54,9 +54,9 @@ class BoundaryClasses:
     uses: tuple[tuple[DimensionUse, ...], ...]
 
     @classmethod
-    def of(cls, merged: str) -> BoundaryClasses:
+    def of(cls, merged: Source) -> BoundaryClasses:
         """Those of a module whose functions are inlined."""
-        arrays = _core.boundary_rule(merged)
+        arrays = _core.boundary_rule(core_of(merged))
 
         def tensors(side: str, entries: list[int]) -> Classes:
             offsets = arrays[f"{side}_offset"].tolist()

@@ -62,6 +62,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
     prescriptions = {key: method.prescription(program) for key, method in methods.items()}
     cache = SolverCache()
     planner = _StagePlanner(program, options, assignment, schedule, cache, prescriptions)
+    # As text: stages are planned in parallel, each in a context of its own.
     sliced = tuple(one.text() for one in layered.slice(assignment.stage_of_layer).values())
     stages = planner.plan_all(sliced, say)
     _check_shared_meshes(stages, schedule)

@@ -14,7 +14,7 @@ from alpa_runtime.local_call import LocalModule
 from jax.experimental.custom_partitioning import SdyShardingRule, custom_partitioning
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from stablehlo_alpa.compiler import run_passes
+from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.frontend import TracedProgram, trace
 from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.recent import Recent
@@ -47,11 +47,13 @@ class Region:
     @functools.cached_property
     def rule(self) -> BoundaryRule:
         """How shardings pass the function; found once for equal functions."""
-        pipeline = "builtin.module(alpa-prepare-pipeline)"
-        return _rules.get(
-            digest(self.program),
-            lambda: BoundaryRule.of(run_passes(self.program.text, pipeline, self.name)[0]),
-        )
+
+        def find() -> BoundaryRule:
+            module = Module(self.program.text, self.name)
+            module.run("alpa-prepare-pipeline")
+            return BoundaryRule.of(module)
+
+        return _rules.get(digest(self.program), find)
 
     def sdy_rule(self, mesh: Mesh, operands: Any, results: Any) -> SdyShardingRule:
         """For Shardy: as ``custom_partitioning`` wants it."""

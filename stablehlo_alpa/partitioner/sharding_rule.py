@@ -11,7 +11,7 @@ import jax
 from jax.experimental.custom_partitioning import ArrayMapping, CompoundFactor, SdyShardingRule
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from stablehlo_alpa.compiler import BoundaryClasses
+from stablehlo_alpa.compiler import BoundaryClasses, Source
 
 NO_CLASS = -1
 
@@ -30,7 +30,7 @@ class BoundaryRule:
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, merged: str) -> BoundaryRule:
+    def of(cls, merged: Source) -> BoundaryRule:
         """Of a module whose functions are inlined."""
         found = BoundaryClasses.of(merged)
         return cls(found.inputs, found.outputs, found.sizes)

@@ -13,7 +13,7 @@ from alpa_runtime.plan import PlanInput
 from jax.sharding import PartitionSpec
 
 from stablehlo_alpa.cluster import LogicalMesh
-from stablehlo_alpa.compiler import run_passes
+from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import Difference, Explanation, StrategyTable, diff, explain
@@ -142,8 +142,9 @@ class Plan(Shown, Predicted, Compared, Staged, Pictured):
                 f"the plan of {self.program.name} has {len(self.runtime.programs)} programs, XLA "
                 "partitions one: plan it with ShardParallel for one mesh and one micro-batch"
             )
-        passes = f"builtin.module(alpa-export-shardings{{form={form}}})"
-        return run_passes(self.module_text("planned"), passes, self.program.name)[0]
+        module = Module(self.module_text("planned"), self.program.name)
+        module.run(f"alpa-export-shardings{{form={form}}}")
+        return module.text()
 
     def explain(self, name: str) -> Explanation:
         """Says which strategies an operator has, what each costs and why one was chosen.

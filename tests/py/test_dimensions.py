@@ -11,14 +11,16 @@ import pytest
 
 pytest.importorskip("stablehlo_alpa._core")
 
-from stablehlo_alpa.compiler import BoundaryClasses, run_passes
+from stablehlo_alpa.compiler import BoundaryClasses, Module
 from stablehlo_alpa.frontend import trace
 
 
 def classes(fun: Any, *shapes: Any) -> BoundaryClasses:
     args = [s if hasattr(s, "dtype") else np.zeros(s, "f") for s in shapes]
     text = trace(fun, args, {}).text
-    return BoundaryClasses.of(run_passes(text, "builtin.module(alpa-prepare-pipeline)", "f")[0])
+    module = Module(text, "f")
+    module.run("alpa-prepare-pipeline")
+    return BoundaryClasses.of(module)
 
 
 def uses(found: BoundaryClasses, argument: int) -> list[str]:

@@ -22,7 +22,7 @@ from comparing import assert_equals_jit
 import stablehlo_alpa as sa
 from stablehlo_alpa.api.batches import batch_inputs
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
-from stablehlo_alpa.compiler import enumerate_strategies, run_passes
+from stablehlo_alpa.compiler import Module, enumerate_strategies
 from stablehlo_alpa.frontend import trace
 from stablehlo_alpa.planning import Boundary, Exactly, Prescription, SplitBatch, masks
 
@@ -274,7 +274,9 @@ def test_inputs_that_cannot_be_followed_are_remarked() -> None:
 def test_a_prescription_holds_for_a_part_of_a_step() -> None:
     """A graph whose first argument the step does not know, and whose second is its input 7."""
     program = trace(lambda a, x: jnp.tanh(a @ x), (jnp.ones((8, 16)), jnp.ones((16, 8))), {})
-    merged, _ = run_passes(program.text, "builtin.module(alpa-prepare-pipeline)", "part")
+    module = Module(program.text, "part")
+    module.run("alpa-prepare-pipeline")
+    merged = module.text()
     mesh = ClusterSpec(preset_for("cpu"), 1, 8).logical_mesh((2, 4))
     graph = enumerate_strategies(merged, mesh, "part")
     boundary = Boundary((None, (7, program.inputs[1])))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jax.sharding import PartitionSpec
 
 from stablehlo_alpa.api.batches import batch_inputs, is_key
-from stablehlo_alpa.compiler import BoundaryClasses, DimensionUse, run_passes
+from stablehlo_alpa.compiler import BoundaryClasses, DimensionUse, Module
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
 from stablehlo_alpa.planning import Dimension
 
@@ -34,9 +34,9 @@ class ProgramDimensions:
         Raises:
             CompileError: a pass refused it.
         """
-        preparing = f"alpa-prepare-pipeline{{{program.state_option} axes=}}"
-        merged, _ = run_passes(program.text, f"builtin.module({preparing})", program.name)
-        return cls(program, batch_inputs(program)[0], BoundaryClasses.of(merged))
+        module = Module(program.text, program.name)
+        module.run(f"alpa-prepare-pipeline{{{program.state_option} axes=}}")
+        return cls(program, batch_inputs(program)[0], BoundaryClasses.of(module))
 
     @property
     def batch_size(self) -> int | None:
