@@ -9,6 +9,7 @@
 #include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/SharedReads.h"
 #include "cpp/transforms/MergingRemarks.h"
+#include "cpp/transforms/Phases.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -454,11 +455,7 @@ private:
     }
     OpBuilder builder(op);
     auto shared = ResolveOp::create(builder, op->getLoc(), value);
-    for (StringRef name : {kLayerAttrName, kPhaseAttrName, kOnceAttrName}) {
-      if (Attribute attribute = op->getAttr(name)) {
-        shared->setAttr(name, attribute);
-      }
-    }
+    copyTime(op, shared);
     setRole(shared, kLeaderRole);
     states[shared.getResult()] =
         getPlaced(shared.getResult(), states[value].depth + 1);
@@ -519,8 +516,32 @@ private:
     auto resolved = ResolveOp::create(builder, value.getLoc(), value);
     value.replaceAllUsesExcept(resolved.getResult(), resolved);
     setRole(resolved, kLeaderRole);
+    markOnce(resolved);
     states[resolved.getResult()] =
         getPlaced(resolved.getResult(), states[value].depth + 1);
+  }
+
+  /// What is made once per step is resolved once per step; all else right
+  /// before the first phase that needs it.
+  static void markOnce(ResolveOp resolve) {
+    Operation *maker = resolve.getOperand().getDefiningOp();
+    if (!maker) {
+      return;
+    }
+    if (isJoin(maker)) {
+      setPhase(resolve, kApplyPhase);
+    } else if (runsOnce(maker)) {
+      copyTime(maker, resolve);
+    }
+  }
+
+  /// An operator runs when another does.
+  static void copyTime(Operation *from, Operation *to) {
+    for (StringRef name : {kLayerAttrName, kPhaseAttrName, kOnceAttrName}) {
+      if (Attribute attribute = from->getAttr(name)) {
+        to->setAttr(name, attribute);
+      }
+    }
   }
 
   DenseMap<Value, ValueState> states;
