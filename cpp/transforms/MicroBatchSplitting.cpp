@@ -356,6 +356,7 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   if (failed(states)) {
     return failure();
   }
+  (*states)->deferSummands();
   MicroBatchRewriting(function, **states).run();
   remarkOn(function, options.numMicroBatches);
   MLIRContext *context = function.getContext();

@@ -60,6 +60,11 @@ public:
   /// `entry` instead; none if its rule has no such form.
   std::optional<TimeRows> getRowsFor(OpResult result, TimeEntry entry) const;
 
+  /// Leaves for behind the micro-batches what can as well be done to a sum as
+  /// to its summands, where no more has to be added up then: an optimizer that
+  /// uses gradients twice, scaled and squared, needs one sum of each gradient.
+  void deferSummands();
+
   /// An operator of the differentiated function with floating-point work that
   /// cannot be done by micro-batches, and why; null if there is none.
   Operation *getRefused() const { return refused; }
@@ -119,6 +124,11 @@ private:
   void findReported();
   bool hasUse(Operation *op, function_ref<bool(TimeEntry)> predicate) const;
   bool isLight(Value value) const;
+  /// True if a user of a value uses what it is behind the micro-batches.
+  bool runsAfter(Operation *user) const;
+  /// True if an operator only hands summands on to what is behind.
+  bool isDeferrable(Operation *op) const;
+  bool defer(Operation *op);
 
   func::FuncOp function;
   int64_t numMicroBatches;
