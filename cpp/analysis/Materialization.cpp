@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Schedule.h"
+#include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -61,6 +62,9 @@ static bool narrows(Value value, Value result) {
 Materialization::Materialization(func::FuncOp function,
                                  function_ref<bool(BlockArgument)> isDonated) {
   Block &block = function.getBody().front();
+  auto microBatches =
+      function->getAttrOfType<IntegerAttr>(kMicroBatchesAttrName);
+  hasSums = microBatches && microBatches.getInt() > 1;
   number(block);
   for (BlockArgument argument : block.getArguments()) {
     store(argument, 0);
@@ -101,6 +105,9 @@ void Materialization::visit(Block &block) {
 void Materialization::visit(Operation *op) {
   if (isa<stablehlo::OptimizationBarrierOp>(op)) {
     return visitView(op);
+  }
+  if (hasSums && isa<AccumulateOp>(op)) {
+    return visitSum(op);
   }
   switch (roles.get(op)) {
   case FusionRole::Generated:
@@ -222,6 +229,16 @@ void Materialization::visitRoot(Operation *op) {
     }
   }
   roots.emplace_back(op, std::move(from));
+}
+
+/// What a micro-batch adds to a sum ends here, and the sum, read and written,
+/// is there all the time: who counts a step's sums counts its memory.
+void Materialization::visitSum(Operation *op) {
+  visitRoot(op);
+  Value sum = op->getResult(0);
+  readBytes[&op->getOpOperand(0)] += getTensorBytes(sum.getType());
+  replaceable.erase(sum);
+  carried.insert(sum);
 }
 
 bool Materialization::isView(Value value) const {

@@ -39,6 +39,9 @@ struct StoredValue {
 ///   - if several fusions read it, and computing it again would keep more than
 ///     one operand of its size in memory.
 ///
+/// Sums over the micro-batches of a step (`alpa.accumulate`) are not among
+/// them: they are there before the first and behind the last of its operators.
+///
 /// It lives until the last fusion that reads it, itself or through values that
 /// are computed again from it. A result takes the place of an operand that ends
 /// with its fusion where the backend can write in place: then it lives from the
@@ -89,6 +92,7 @@ private:
   void visitView(Operation *op);
   void visitFused(Operation *op);
   void visitRoot(Operation *op);
+  void visitSum(Operation *op);
 
   /// True if a value is one stored value, perhaps in another shape.
   bool isView(Value value) const;
@@ -140,8 +144,11 @@ private:
 
   /// Values whose memory may be written over once they end.
   llvm::DenseSet<Value> replaceable;
-  /// Values in memory that is counted for what a loop carries.
+  /// Values in memory that is counted for what a loop carries, or for the sums
+  /// over the micro-batches of a step.
   llvm::DenseSet<Value> carried;
+  /// Of several micro-batches.
+  bool hasSums = false;
   DenseMap<Value, int> starts;
   std::vector<StoredValue> storedValues;
 };
