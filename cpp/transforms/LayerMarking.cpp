@@ -9,6 +9,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include <optional>
 
 namespace mlir::alpa {
@@ -65,6 +66,7 @@ public:
     findComputed();
     findClosed();
     markComputed();
+    copyForms();
     if (failed(markApplied())) {
       return failure();
     }
@@ -148,6 +150,69 @@ private:
       layers[&op] = *layer;
       op.setAttr(kLayerAttrName, getInteger(*layer));
       setPhase(&op, isBackward ? kBackwardPhase : kForwardPhase);
+    }
+  }
+
+  /// True if an operator gives an argument that is the same for all
+  /// micro-batches another type or shape.
+  bool isForm(Operation *op) const {
+    while (isa_and_nonnull<stablehlo::ConvertOp, stablehlo::ReshapeOp,
+                           stablehlo::TransposeOp>(op)) {
+      auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
+      if (argument) {
+        return argument.getOwner() == &block && !batchValues.contains(argument);
+      }
+      op = op->getOperand(0).getDefiningOp();
+    }
+    return false;
+  }
+
+  /// Every layer makes the forms of arguments that it uses, in each phase: a
+  /// parameter in its narrow type would be sent from stage to stage, and be
+  /// kept for every micro-batch that is between its phases.
+  void copyForms() {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+      if (op.hasAttr(kLayerAttrName) && isForm(&op)) {
+        copyForm(&op);
+      }
+    }
+  }
+
+  /// The layer and the phase of an operator.
+  using Place = std::pair<int64_t, int64_t>;
+
+  static Place getPlace(Operation *op) {
+    auto layer = op->getAttrOfType<IntegerAttr>(kLayerAttrName);
+    return {layer ? layer.getInt() : -1, getPhase(op)};
+  }
+
+  /// Right before the first operator of each place that uses it.
+  void copyForm(Operation *form) {
+    llvm::MapVector<Place, SmallVector<OpOperand *>> uses;
+    for (OpOperand &use : form->getUses()) {
+      Place place = getPlace(block.findAncestorOpInBlock(*use.getOwner()));
+      if (place.second >= 0 && place != getPlace(form)) {
+        uses[place].push_back(&use);
+      }
+    }
+    for (auto &[place, own] : uses) {
+      Operation *first = nullptr;
+      for (OpOperand *use : own) {
+        Operation *user = block.findAncestorOpInBlock(*use->getOwner());
+        first = !first || user->isBeforeInBlock(first) ? user : first;
+      }
+      OpBuilder builder(first);
+      Operation *made = builder.clone(*form);
+      made->setAttr(kLayerAttrName, getInteger(place.first));
+      setPhase(made, place.second);
+      computed.insert(made);
+      for (OpOperand *use : own) {
+        use->set(made->getResult(0));
+      }
+    }
+    if (form->use_empty()) {
+      computed.erase(form);
+      form->erase();
     }
   }
 
