@@ -60,6 +60,7 @@ from stablehlo_alpa.partitioner import shardings as shardings
 from stablehlo_alpa.planning import Collective as Collective
 from stablehlo_alpa.planning import Plan as Plan
 from stablehlo_alpa.planning import SavedPlan as SavedPlan
+from stablehlo_alpa.planning import SearchInterrupted as SearchInterrupted
 from stablehlo_alpa.planning import read_plan as read_plan
 
 __all__: list[str]

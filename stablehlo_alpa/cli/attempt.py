@@ -16,7 +16,7 @@ from stablehlo_alpa.cli.subject import FileSubject, Sizes, Subject
 from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.errors import InfeasibleError, StablehloAlpaError
-from stablehlo_alpa.planning import Plan
+from stablehlo_alpa.planning import Plan, SearchInterrupted
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,13 @@ class Attempt:
         plan: None where there is none.
         error: None where there is a plan.
         record: of both, for JSON.
+        interrupt: what ended the search, where the plan is the best that it had then.
     """
 
     plan: Plan | None
     error: Exception | None
     record: dict[str, Any]
+    interrupt: SearchInterrupted | None = None
 
     @property
     def is_too_large(self) -> bool:
@@ -64,13 +66,17 @@ def attempt(
     """Plans; what a user can cause is in the result."""
     asked = asked_record(subject, sizes, method, cluster, cluster_name)
     start = time.perf_counter()
+    interrupt = None
     try:
         plan = subject.plan(method, cluster)
+    except SearchInterrupted as error:
+        plan, interrupt = error.plan, error
     except (StablehloAlpaError, ValueError) as error:
         spent = time.perf_counter() - start
         is_too_large = isinstance(error, InfeasibleError)
         return Attempt(None, error, refusal_record(asked, str(error), is_too_large, spent))
-    return Attempt(plan, None, plan_record(asked, plan, time.perf_counter() - start))
+    record = plan_record(asked, plan, time.perf_counter() - start)
+    return Attempt(plan, None, record, interrupt)
 
 
 @contextlib.contextmanager

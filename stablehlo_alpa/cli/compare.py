@@ -65,20 +65,31 @@ def compare(
     every = [replace(sizes, batch=one) for one in batch_sizes(batch)]
     subjects = [(find_subject(model, one), one) for one in every]
     rows: list[Attempt] = []
-    with quietly(quiet):
-        for (place, cluster), (subject, one), name in itertools.product(
-            found.items(), subjects, names
-        ):
-            given = MethodOptions(cluster, None, memory_budget, micro_batches)
-            options = method_options(subject, layers, remat, given)
-            made = _row(subject, one, name, options, place)
-            made.record["asked_method"] = name
-            rows.append(made)
+    interrupt: KeyboardInterrupt | None = None
+    try:
+        with quietly(quiet):
+            for (place, cluster), (subject, one), name in itertools.product(
+                found.items(), subjects, names
+            ):
+                given = MethodOptions(cluster, None, memory_budget, micro_batches)
+                options = method_options(subject, layers, remat, given)
+                made = _row(subject, one, name, options, place)
+                made.record["asked_method"] = name
+                rows.append(made)
+                if made.interrupt is not None:
+                    raise made.interrupt
+    except KeyboardInterrupt as error:
+        if not rows:
+            raise
+        interrupt = error
     if as_json:
         records = [row.record for row in rows]
         typer.echo(json.dumps({"schema": COMPARISON_SCHEMA, "rows": records}, indent=2))
     else:
         _print(model, rows)
+    if interrupt is not None:
+        typer.echo("interrupted: the rows are those that there were", err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED)
     if all(row.plan is None for row in rows):
         raise typer.Exit(ExitCode.NO_PLAN)
 

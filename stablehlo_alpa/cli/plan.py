@@ -20,6 +20,7 @@ from stablehlo_alpa.cli.cluster_options import (
     find_cluster,
     mesh_shape,
 )
+from stablehlo_alpa.cli.exit_codes import ExitCode
 from stablehlo_alpa.cli.explain import STAGES, explain_subject
 from stablehlo_alpa.cli.method_names import METHODS, MethodOptions
 from stablehlo_alpa.cli.model_options import (
@@ -129,3 +130,6 @@ def plan(
         typer.echo(str(explain_subject(SavedPlan.of(made.plan), explain)))
     elif not as_json:
         typer.echo(made.plan.summary() if quiet else str(made.plan))
+    if made.interrupt is not None:
+        typer.echo("interrupted: this is the best plan that the search had found", err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED)

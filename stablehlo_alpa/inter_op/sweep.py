@@ -16,6 +16,7 @@ from stablehlo_alpa.inter_op.options import (
 )
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.planning.cut import Cut
+from stablehlo_alpa.planning.interruption import SearchInterrupted
 from stablehlo_alpa.planning.ordering import ScheduleKind
 from stablehlo_alpa.planning.own_schedule import OwnSchedule
 from stablehlo_alpa.planning.plan import Plan
@@ -56,29 +57,41 @@ def sweep(
     Raises:
         InfeasibleError: nothing fits; the last refusal.
         CompileError, ValueError: see `plan_pipeline`.
+        SearchInterrupted: Ctrl-C, when there is a plan.
     """
-    best: Plan | None = None
-    tried: list[Alternative] = []
-    refusals: list[InfeasibleError] = []
-    for recomputed, program in programs:
-        attempts = _Attempts(program, recomputed, say)
-        try:
-            attempts.run(options, num_micro_batches, schedule)
-        except CompileError as error:
-            # What runs once per step cannot be computed again for every micro-batch.
-            if not tried:
-                raise
-            _log.info("%s computed again: %s", recomputed, error)
-        tried += attempts.tried
-        refusals += attempts.refusals
-        found = attempts.best
-        if found is not None and (best is None or found.step_time_s < best.step_time_s):
-            best = replace(found, recomputed=recomputed)
-        if not attempts.is_tight(options.solve.memory_budget):
-            break
+    made: list[_Attempts] = []
+    try:
+        for recomputed, program in programs:
+            attempts = _Attempts(program, recomputed, say)
+            made.append(attempts)
+            try:
+                attempts.run(options, num_micro_batches, schedule)
+            except CompileError as error:
+                # What runs once per step cannot be computed again for every micro-batch.
+                if not any(one.tried for one in made[:-1]):
+                    raise
+                _log.info("%s computed again: %s", recomputed, error)
+            if not attempts.is_tight(options.solve.memory_budget):
+                break
+    except KeyboardInterrupt as interrupt:
+        best = _fastest(made)
+        if best is None:
+            raise
+        raise SearchInterrupted(best) from interrupt
+    best = _fastest(made)
     if best is None:
-        raise refusals[-1]
-    return replace(best, tried=tuple(tried) if len(tried) > 1 else ())
+        raise [refusal for one in made for refusal in one.refusals][-1]
+    return best
+
+
+def _fastest(made: list[_Attempts]) -> Plan | None:
+    """The best plan of all, with what it was chosen from."""
+    found = [replace(one.best, recomputed=one.recomputed) for one in made if one.best is not None]
+    tried = tuple(alternative for one in made for alternative in one.tried)
+    if not found:
+        return None
+    best = min(found, key=lambda plan: plan.step_time_s)
+    return replace(best, tried=tried if len(tried) > 1 else ())
 
 
 @dataclass

@@ -4,6 +4,7 @@ from stablehlo_alpa.planning.baselines import Baseline, Baselines
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.explained_stages import ExplainedStages, Pinned, StagesRow
+from stablehlo_alpa.planning.interruption import SearchInterrupted
 from stablehlo_alpa.planning.mesh_search import PlanOptions
 from stablehlo_alpa.planning.pins import Masks, masks
 from stablehlo_alpa.planning.plan import Plan
@@ -49,6 +50,7 @@ __all__ = [
     "Prescription",
     "Role",
     "SavedPlan",
+    "SearchInterrupted",
     "SplitBatch",
     "StagesRow",
     "Whole",
