@@ -221,8 +221,7 @@ def test_one_large_image_is_split_along_space() -> None:
     assert local.flops.sum() <= 1.05 * planned.flops.sum() / 8
     sent = {one.kind for one in plan.communication()}
     assert "collective_permute" in sent
-    largest = max(one.bytes for one in plan.communication())
-    assert largest <= 2 * 4096 * 64 * 4
+    assert sum(one.bytes for one in plan.communication()) < 0.1 * 4096 * 4096 * 64 * 4 / 8
 
 
 def test_micro_batches_are_no_blocks_of_a_window() -> None:
