@@ -235,14 +235,46 @@ Value CollectiveEmitter::emitPlace(const ReshardStep &step, Value local,
 
 Value CollectiveEmitter::emitPermute(const ReshardStep &step, Value local,
                                      Location loc) {
-  int64_t numDevices = mesh.getNumDevices();
   SmallVector<int64_t> pairs;
   for (auto [device, source] :
        llvm::enumerate(getPermuteSources(step.before, step.after, meshShape))) {
     pairs.push_back(source);
     pairs.push_back(static_cast<int64_t>(device));
   }
-  auto type = RankedTensorType::get({numDevices, 2}, builder.getI64Type());
+  return emitPermute(local, pairs, loc);
+}
+
+Value CollectiveEmitter::emitShift(Value local, int64_t distance,
+                                   ArrayRef<unsigned> axes, Location loc) {
+  SmallVector<int64_t> pairs;
+  for (int64_t device = 0; device < mesh.getNumDevices(); ++device) {
+    SmallVector<int64_t> coordinates = getCoordinates(device);
+    int64_t position = 0;
+    for (unsigned axis : axes) {
+      position = position * meshShape[axis] + coordinates[axis];
+    }
+    position += distance;
+    if (position < 0 || position >= getGroupSize(axes)) {
+      continue;
+    }
+    for (unsigned axis : llvm::reverse(axes)) {
+      coordinates[axis] = position % meshShape[axis];
+      position /= meshShape[axis];
+    }
+    int64_t target = 0;
+    for (auto [coordinate, size] : llvm::zip(coordinates, meshShape)) {
+      target = target * size + coordinate;
+    }
+    pairs.push_back(device);
+    pairs.push_back(target);
+  }
+  return emitPermute(local, pairs, loc);
+}
+
+Value CollectiveEmitter::emitPermute(Value local, ArrayRef<int64_t> pairs,
+                                     Location loc) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(pairs.size()) / 2, 2},
+                                    builder.getI64Type());
   return create("stablehlo.collective_permute", local, local.getType(),
                 {getChannel(),
                  builder.getNamedAttr("source_target_pairs",

@@ -28,6 +28,11 @@ public:
   Value emitGather(Value local, int64_t dim, ArrayRef<unsigned> axes,
                    Location loc);
 
+  /// What the device has whose linear index along `axes` is less by `distance`;
+  /// zeros where there is none.
+  Value emitShift(Value local, int64_t distance, ArrayRef<unsigned> axes,
+                  Location loc);
+
   /// What the first device of the mesh has, on all devices.
   Value emitFirst(Value local, Location loc);
 
@@ -59,6 +64,8 @@ private:
   Value emitMask(ArrayRef<unsigned> axes, Value local, Location loc);
   Value emitPlace(const ReshardStep &step, Value local, Location loc);
   Value emitPermute(const ReshardStep &step, Value local, Location loc);
+  /// `pairs` has a source and a target in turn.
+  Value emitPermute(Value local, ArrayRef<int64_t> pairs, Location loc);
   /// Starts of a slice: zero everywhere but in `dim`.
   SmallVector<Value> emitStarts(RankedTensorType type, int dim,
                                 ArrayRef<unsigned> axes, int64_t blockSize,

@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/PlanVerification.h"
+#include "dialects/stablehlo/ShardingRules/SelectAndScatter.h"
 #include "passes/CallbackForm.h"
 #include "passes/Passes.h"
 #include "passes/PlanRemoval.h"
@@ -26,6 +27,7 @@ public:
       return failure();
     }
     joinBarriers(entry.getBody().front());
+    writePaddingOut();
     entry->getParentOfType<ModuleOp>().walk(removePlan);
     describeBoundary();
     return success();
@@ -96,6 +98,18 @@ private:
       }
     }
     return success();
+  }
+
+  /// Nothing but our own lowering knows what such padding holds.
+  void writePaddingOut() {
+    entry.walk([&](stablehlo::SelectAndScatterOp op) {
+      if (stablehlo::hasExplicitPadding(op)) {
+        builder.setInsertionPoint(op);
+        op->getResult(0).replaceAllUsesWith(
+            stablehlo::writePaddingOut(builder, op));
+        op->erase();
+      }
+    });
   }
 
   /// XLA brings the operands to one device, and the results back.

@@ -18,6 +18,29 @@ namespace mlir::alpa {
 
 namespace {
 
+/// Those of one operator.
+class OperatorCollectives final : public LocalCollectives {
+public:
+  OperatorCollectives(CollectiveEmitter &emitter, Location loc)
+      : emitter(emitter), loc(loc) {}
+
+  Value emitOffset(ArrayRef<unsigned> axes, int64_t blockSize,
+                   Type elementType) override {
+    return emitter.emitOffset(axes, blockSize, elementType, loc);
+  }
+  Value emitGather(Value local, int64_t dim, ArrayRef<unsigned> axes) override {
+    return emitter.emitGather(local, dim, axes, loc);
+  }
+  Value emitShift(Value local, int64_t distance,
+                  ArrayRef<unsigned> axes) override {
+    return emitter.emitShift(local, distance, axes, loc);
+  }
+
+private:
+  CollectiveEmitter &emitter;
+  Location loc;
+};
+
 /// Rewrites the body of a planned function operator by operator.
 class SpmdLowering {
 public:
@@ -234,15 +257,9 @@ private:
     for (Value result : op->getResults()) {
       resultTypes.push_back(getLocal(result));
     }
-    auto emitOffset = [&](ArrayRef<unsigned> axes, int64_t blockSize,
-                          Type elementType) {
-      return emitter.emitOffset(axes, blockSize, elementType, op->getLoc());
-    };
-    auto emitGather = [&](Value local, int64_t dim, ArrayRef<unsigned> axes) {
-      return emitter.emitGather(local, dim, axes, op->getLoc());
-    };
+    OperatorCollectives collectives(emitter, op->getLoc());
     LocalContext context(builder, rule, factorAxes, factorShards, operands,
-                         resultTypes, emitOffset, emitGather);
+                         resultTypes, collectives);
     FailureOr<SmallVector<Value>> results = localize(op, context);
     if (failed(results)) {
       return op->emitOpError() << "could not be written for one device";

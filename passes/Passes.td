@@ -162,6 +162,39 @@ def ImportCallbacks : Pass<"alpa-import-callbacks", "::mlir::ModuleOp"> {
                            "::mlir::stablehlo::StablehloDialect"];
 }
 
+def FoldPadding : Pass<"alpa-fold-padding", "::mlir::ModuleOp"> {
+  let summary = "Windows over padded tensors pad by themselves";
+  let description = [{
+    A `pad` that a convolution or a `reduce_window` reads is made padding and
+    dilation of the window, where it pads with what the window itself pads with:
+    zero, or the initial value. JAX writes the gradient of average pooling with
+    such a pad, and authors pad before they convolve. The blocks of a padded
+    tensor do not lie under those of the window's results; those of the tensor
+    itself often do, so that it can be split.
+
+    The gradient of maximum pooling is padded with a number that loses to all
+    others, and what it makes of that is cut off: `select_and_scatter` gets the
+    padding and `alpa.explicit_padding`, as padding of its own would be elements
+    that are not there, and -inf and NaN tell the difference.
+
+    before:
+    ```mlir
+    %1 = stablehlo.pad %0, %zero, low = [1], high = [1], interior = [1]
+        : (tensor<8xf32>, tensor<f32>) -> tensor<17xf32>
+    %2 = "stablehlo.reduce_window"(%1, %zero)
+        <{window_dimensions = array<i64: 2>}> ({...})
+        : (tensor<17xf32>, tensor<f32>) -> tensor<16xf32>
+    ```
+    after:
+    ```mlir
+    %2 = "stablehlo.reduce_window"(%0, %zero)
+        <{base_dilations = array<i64: 2>, padding = dense<1> : tensor<1x2xi64>,
+          window_dimensions = array<i64: 2>}> ({...})
+        : (tensor<8xf32>, tensor<f32>) -> tensor<16xf32>
+    ```
+  }];
+}
+
 def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   let summary = "Prepares a StableHLO module for planning";
   let description = [{

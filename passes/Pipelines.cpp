@@ -58,6 +58,8 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   // Equal constants and views become one value, so that they get one sharding.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // Behind the canonicaliser, by which numbers are known to be the same.
+  manager.addPass(createFoldPadding());
   // Behind the inliner: the order of callbacks is that of the whole program.
   manager.addPass(createImportCallbacks());
   // Checks what is left, so that errors name operators the user can find.
@@ -117,6 +119,8 @@ void buildLayersPipeline(OpPassManager &manager,
     // Slices and zeros are emitted anew wherever they are needed.
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
+    // Padding that is not written out is written out by lowering.
+    manager.addPass(createFoldPadding());
   }
   // Behind the inliner, which gives operators of called functions the scope of
   // the call, and behind the joins, where the micro-batches end.

@@ -3,7 +3,7 @@
 #include "cpp/analysis/Combination.h"
 
 #include "mlir/IR/TypeUtilities.h"
-#include <numeric>
+#include <cstdlib>
 
 namespace mlir::alpa {
 
@@ -65,7 +65,26 @@ static double getGroupSize(uint32_t axes, ArrayRef<int64_t> meshShape) {
   return size;
 }
 
-/// What local forms send along ordered factors.
+/// The axes along which devices differ that have blocks so far apart.
+static uint32_t getShiftedAxes(uint32_t axes, int64_t distance,
+                               ArrayRef<int64_t> meshShape) {
+  auto numBlocks = static_cast<int64_t>(getGroupSize(axes, meshShape));
+  uint32_t shifted = 0;
+  for (int64_t block = 0; block + std::abs(distance) < numBlocks; ++block) {
+    int64_t from = block, to = block + std::abs(distance);
+    for (size_t axis = meshShape.size(); axis-- > 0;) {
+      if (axes >> axis & 1) {
+        shifted |= uint32_t(from % meshShape[axis] != to % meshShape[axis])
+                   << axis;
+        from /= meshShape[axis];
+        to /= meshShape[axis];
+      }
+    }
+  }
+  return shifted;
+}
+
+/// What local forms send along ordered and windowed factors.
 static void addExchangedVolumes(Operation *op, const ShardingRule &rule,
                                 ArrayRef<int> factorRow,
                                 ArrayRef<int64_t> meshShape,
@@ -79,15 +98,25 @@ static void addExchangedVolumes(Operation *op, const ShardingRule &rule,
     }
   }
   for (auto [index, factor] : llvm::enumerate(rule.factors)) {
-    if (!factor.isOrdered() || shards[index] == 1) {
+    if (!factor.hasExchange() || shards[index] == 1) {
       continue;
     }
     // XLA for GPU joins all-gathers over the same devices that wait for nothing
     // between them (`AllGatherCombiner`): one for the results of an operator.
-    SmallVector<double> bytes = getExchangedBytes(op, rule, index, shards);
-    volumes.push_back({CollectiveKind::AllGather, axes[index],
-                       std::accumulate(bytes.begin(), bytes.end(), 0.0) *
-                           static_cast<double>(shards[index])});
+    double gathered = 0;
+    for (const Exchange &exchange : getExchanges(op, rule, index, shards)) {
+      if (exchange.distance) {
+        volumes.push_back(
+            {CollectiveKind::CollectivePermute,
+             getShiftedAxes(axes[index], *exchange.distance, meshShape),
+             exchange.bytes});
+      } else {
+        gathered += exchange.bytes * static_cast<double>(shards[index]);
+      }
+    }
+    if (gathered > 0) {
+      volumes.push_back({CollectiveKind::AllGather, axes[index], gathered});
+    }
   }
 }
 

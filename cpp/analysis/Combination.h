@@ -1,8 +1,8 @@
 //===- Combination.h - How devices combine what they have -------*- C++ -*-===//
 //
 // The blocks of a split loop that is no sum are combined right behind their
-// operator, those of an ordered one within its local form. What partitioners of
-// XLA take in an all-reduce depends on the type.
+// operator, those of an ordered or windowed one within its local form. What
+// partitioners of XLA take in an all-reduce depends on the type.
 //
 //===----------------------------------------------------------------------===//
 

@@ -47,10 +47,12 @@ static std::string findFault(const ShardingRule &rule, ArrayRef<int> factorRow,
         return "splits factor " + getFactorName(factor) +
                ", which is replicated";
       }
-      if (rule.factors[factor].isOrdered() &&
+      if (rule.factors[factor].hasExchange() &&
           shares == Shares::OfMicroBatches) {
         return "splits factor " + getFactorName(factor) +
-               ", which is ordered: micro-batches exchange nothing";
+               (rule.factors[factor].isOrdered() ? ", which is ordered"
+                                                 : ", which is windowed") +
+               ": micro-batches exchange nothing";
       }
     }
   }

@@ -18,7 +18,8 @@ constexpr double kMaxLightBytes = 1 << 16;
 /// Whether parts of a batch can be cut along a factor: micro-batches are added
 /// up, they do not exchange anything else.
 bool canCut(const Factor &factor) {
-  return factor.kind == FactorKind::Parallel || factor.isSum();
+  return !factor.hasExchange() &&
+         (factor.kind == FactorKind::Parallel || factor.isSum());
 }
 
 /// An operator with more floating-point operations per element than this is

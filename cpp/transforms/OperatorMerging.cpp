@@ -252,7 +252,7 @@ private:
 
   /// Whether devices that split a loop have to hear of each other.
   static bool exchanges(const ShardingRule &rule) {
-    return llvm::any_of(rule.factors, std::mem_fn(&Factor::isOrdered));
+    return llvm::any_of(rule.factors, std::mem_fn(&Factor::hasExchange));
   }
 
   /// Cheap operators on constants, iotas and their like are made again too.

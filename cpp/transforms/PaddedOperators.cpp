@@ -191,6 +191,12 @@ static bool isOrdered(const LongerLoops &loops) {
   });
 }
 
+static bool isWindowed(const LongerLoops &loops) {
+  return llvm::any_of(loops.factors.set_bits(), [&](unsigned factor) {
+    return loops.rule.factors[factor].isWindowed;
+  });
+}
+
 /// Elements that are the initial values change nothing: those and the body are
 /// a monoid.
 static bool canPadReduce(ReduceOp reduce, const LongerLoops &loops) {
@@ -198,6 +204,15 @@ static bool canPadReduce(ReduceOp reduce, const LongerLoops &loops) {
          llvm::all_of(reduce.getInitValues(), [](Value init) {
            return getFillingOf(init).has_value();
          });
+}
+
+/// Windows that reach beyond the elements take initial values there.
+static bool canPadWindow(ReduceWindowOp window, const LongerLoops &loops) {
+  return !isOrdered(loops) &&
+         (!isWindowed(loops) ||
+          llvm::all_of(window.getInitValues(), [](Value init) {
+            return getFillingOf(init).has_value();
+          }));
 }
 
 /// Scattering adds zeros at places that nothing says anything of; other
@@ -220,8 +235,9 @@ bool canPadOperator(Operation *op, const LongerLoops &loops) {
             DynamicUpdateSliceOp, SortOp, GatherOp>([](auto) { return true; })
       .Case<ReduceOp>(
           [&](ReduceOp reduce) { return canPadReduce(reduce, loops); })
-      .Case<ReduceWindowOp, SelectAndScatterOp>(
-          [&](auto) { return !isReduced(loops) && !isOrdered(loops); })
+      .Case<ReduceWindowOp>(
+          [&](ReduceWindowOp window) { return canPadWindow(window, loops); })
+      .Case<SelectAndScatterOp>([&](auto) { return !isWindowed(loops); })
       .Case<ConvolutionOp>([](ConvolutionOp convolution) {
         return convolution.getFeatureGroupCount() == 1 &&
                convolution.getBatchGroupCount() == 1;
@@ -250,6 +266,15 @@ Filling getRequiredFilling(Operation *op, unsigned operand,
       reduce && isOrdered(loops) && operand < reduce.getInputs().size()) {
     return getFillingOf(reduce.getInitValues()[operand])
         .value_or(Filling::Anything);
+  }
+  if (auto window = dyn_cast<ReduceWindowOp>(op);
+      window && isWindowed(loops) && operand < window.getInputs().size()) {
+    return getFillingOf(window.getInitValues()[operand])
+        .value_or(Filling::Anything);
+  }
+  // What is beyond the input of a convolution is zero.
+  if (isa<ConvolutionOp>(op) && operand == 0 && isWindowed(loops)) {
+    return Filling::Zero;
   }
   for (const DimFactors &list : loops.rule.operands[operand]) {
     for (unsigned factor : list) {

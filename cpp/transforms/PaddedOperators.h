@@ -51,7 +51,8 @@ bool canPadOperator(Operation *op, const LongerLoops &loops);
 bool isPointwise(Operation *op, const ShardingRule &rule);
 
 /// What has to stand behind the elements of an operand: where a loop is summed
-/// up, the neutral element.
+/// up, the neutral element; where windows reach there, what they are padded
+/// with.
 Filling getRequiredFilling(Operation *op, unsigned operand,
                            const LongerLoops &loops);
 

@@ -35,7 +35,9 @@ def Alpa_Dialect : Dialect {
       data-flow edges on which a sum may stay partial, a loop's sums that begin
       with zeros;
     - `alpa.barrier` on the parts of an `optimization_barrier`: they have
-      shardings of their own, and are one barrier again on the device.
+      shardings of their own, and are one barrier again on the device;
+    - `alpa.explicit_padding` on a `select_and_scatter`: its padding stands for
+      elements that lose to all others, not for elements that are not there.
 
     A step that is cut into pipeline stages carries:
 
@@ -69,6 +71,7 @@ def Alpa_Dialect : Dialect {
     "::mlir::IntegerAttr":$trip_count,
     "::mlir::DenseI64ArrayAttr":$partial_edges,
     "::mlir::IntegerAttr":$barrier,
+    "::mlir::UnitAttr":$explicit_padding,
     "::mlir::IntegerAttr":$layer,
     "::mlir::IntegerAttr":$phase,
     "::mlir::UnitAttr":$once,
@@ -156,7 +159,9 @@ def Alpa_RuleAttr : Alpa_Attr<"Rule", "rule"> {
     sizes, and with their kinds where they are not parallel: `replicated` (never
     split), the monoid that combines their iterations: `sum`, `product`, `max`,
     `min`, `and`, `or`, or `ordered`, where the operator's local form exchanges
-    what blocks have to know of each other. A size that the shapes of the
+    what blocks have to know of each other; `windowed` and `windowed_sum` are
+    parallel and `sum`, but blocks need iterations of those beside them, which
+    the local form fetches. A size that the shapes of the
     operator give may be left out, and so may a parallel factor without a size.
 
     Behind the braces, as far as there is something to say: `linear(...)`, a set
@@ -181,7 +186,8 @@ def Alpa_RuleAttr : Alpa_Attr<"Rule", "rule"> {
     - (C2) a factor that is not replicated has a positive size, and is in every
       result if it is parallel;
     - (C3) a factor with a monoid is in an operand and in no result, one that is
-      ordered is in an operand and in the rule that the operator itself has;
+      ordered or windowed is in an operand and in the rule that the operator
+      itself has;
     - (C4) sets of operands and results ascend and name those that are there;
     - (C5) the number of operations is finite and not negative.
   }];

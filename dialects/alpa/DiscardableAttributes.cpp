@@ -234,6 +234,13 @@ LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
   if (name == kOnceAttrName) {
     return verifyKind<UnitAttr>(emit, attr, "unit");
   }
+  if (name == kExplicitPaddingAttrName) {
+    bool isGradient =
+        op->getName().getStringRef() == "stablehlo.select_and_scatter";
+    return success(
+        succeeded(verifyKind<UnitAttr>(emit, attr, "unit")) &&
+        succeeded(verifyPlace(emit, attr, isGradient, "a select_and_scatter")));
+  }
   if (name == kMeshAttrName) {
     bool isModule = isa<ModuleOp>(op);
     return success(succeeded(verifyKind<MeshAttr>(emit, attr, "a mesh")) &&

@@ -36,10 +36,11 @@ bool isDeviceDependent(Operation *op) {
   return interface && interface.isDeviceDependent();
 }
 
-SmallVector<double> getIterationBytes(Operation *op, const ShardingRule &rule,
-                                      unsigned factor,
-                                      ArrayRef<int64_t> factorShards) {
-  SmallVector<double> found;
+SmallVector<Exchange> getIterationExchanges(Operation *op,
+                                            const ShardingRule &rule,
+                                            unsigned factor,
+                                            ArrayRef<int64_t> factorShards) {
+  SmallVector<Exchange> found;
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
     double bytes = getTensorBytes(result.getType());
     for (const DimFactors &factors : tensor) {
@@ -48,17 +49,17 @@ SmallVector<double> getIterationBytes(Operation *op, const ShardingRule &rule,
                                                      : factorShards[other]);
       }
     }
-    found.push_back(bytes);
+    found.push_back({bytes});
   }
   return found;
 }
 
-SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
-                                      unsigned factor,
-                                      ArrayRef<int64_t> factorShards) {
+SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
+                                   unsigned factor,
+                                   ArrayRef<int64_t> factorShards) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  return interface ? interface.getExchangedBytes(rule, factor, factorShards)
-                   : SmallVector<double>();
+  return interface ? interface.getExchanges(rule, factor, factorShards)
+                   : SmallVector<Exchange>();
 }
 
 FailureOr<SmallVector<Value>> localize(Operation *op, LocalContext &context) {

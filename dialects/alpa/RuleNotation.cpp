@@ -39,6 +39,7 @@ struct KindName {
   StringLiteral name;
   FactorKind kind;
   ReductionKind reduction;
+  bool isWindowed = false;
 };
 } // namespace
 
@@ -50,12 +51,15 @@ static constexpr KindName kKindNames[] = {
     {"min", FactorKind::Reduction, ReductionKind::Min},
     {"and", FactorKind::Reduction, ReductionKind::And},
     {"or", FactorKind::Reduction, ReductionKind::Or},
-    {"ordered", FactorKind::Ordered, ReductionKind::Sum}};
+    {"ordered", FactorKind::Ordered, ReductionKind::Sum},
+    {"windowed", FactorKind::Parallel, ReductionKind::Sum, true},
+    {"windowed_sum", FactorKind::Reduction, ReductionKind::Sum, true}};
 
 static StringRef getKindName(const Factor &factor) {
   const auto *found = llvm::find_if(kKindNames, [&](const KindName &each) {
-    return each.kind == factor.kind && (factor.kind != FactorKind::Reduction ||
-                                        each.reduction == factor.reduction);
+    return each.kind == factor.kind && each.isWindowed == factor.isWindowed &&
+           (factor.kind != FactorKind::Reduction ||
+            each.reduction == factor.reduction);
   });
   return found->name;
 }
@@ -90,7 +94,7 @@ static void printFactor(AsmPrinter &os, unsigned index, const Factor &factor) {
   if (hasSize) {
     os << '=' << factor.size;
   }
-  if (factor.kind != FactorKind::Parallel) {
+  if (factor.kind != FactorKind::Parallel || factor.isWindowed) {
     os << (hasSize ? ":" : "=") << getKindName(factor);
   }
 }
@@ -248,6 +252,7 @@ private:
     }
     factor.kind = found->kind;
     factor.reduction = found->reduction;
+    factor.isWindowed = found->isWindowed;
     return success();
   }
 

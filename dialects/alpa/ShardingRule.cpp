@@ -16,8 +16,8 @@
 namespace mlir::alpa {
 
 unsigned ShardingRule::addFactor(int64_t size, FactorKind kind,
-                                 ReductionKind reduction) {
-  factors.push_back({size, kind, reduction});
+                                 ReductionKind reduction, bool isWindowed) {
+  factors.push_back({size, kind, reduction, isWindowed});
   return factors.size() - 1;
 }
 
@@ -194,8 +194,9 @@ static std::string findFactorFault(const Factor &factor, bool inAnyOperand,
   if (factor.kind == FactorKind::Reduction && !inAnyOperand) {
     return "is reduced, and no operand has it";
   }
-  if (factor.isOrdered() && !inAnyOperand) {
-    return "is ordered, and no operand has it";
+  if (factor.hasExchange() && !inAnyOperand) {
+    return factor.isOrdered() ? "is ordered, and no operand has it"
+                              : "is windowed, and no operand has it";
   }
   return "";
 }
@@ -277,18 +278,18 @@ static LogicalResult verifyTensors(Operation *op, TypeRange types,
   return success();
 }
 
-/// The first ordered factor of a rule that is not ordered in the operator's own
-/// rule: nothing says what devices exchange along it.
-static std::optional<unsigned> findForeignOrder(const ShardingRule &rule,
-                                                Operation *op) {
-  if (llvm::none_of(rule.factors, std::mem_fn(&Factor::isOrdered))) {
+/// The first ordered or windowed factor of a rule that is not so in the
+/// operator's own rule: nothing says what devices exchange along it.
+static std::optional<unsigned> findForeignExchange(const ShardingRule &rule,
+                                                   Operation *op) {
+  if (llvm::none_of(rule.factors, std::mem_fn(&Factor::hasExchange))) {
     return std::nullopt;
   }
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   ShardingRule own = interface ? interface.getShardingRule() : ShardingRule();
   for (auto [index, factor] : llvm::enumerate(rule.factors)) {
-    bool isOwn = index < own.factors.size() && own.factors[index].isOrdered();
-    if (factor.isOrdered() && !isOwn) {
+    bool isOwn = index < own.factors.size() && own.factors[index] == factor;
+    if (factor.hasExchange() && !isOwn) {
       return index;
     }
   }
@@ -299,9 +300,11 @@ LogicalResult ShardingRule::verify(Operation *op) const {
   if (std::string fault = findFault(); !fault.empty()) {
     return op->emitOpError() << "sharding rule " << fault;
   }
-  if (std::optional<unsigned> factor = findForeignOrder(*this, op)) {
+  if (std::optional<unsigned> factor = findForeignExchange(*this, op)) {
     return op->emitOpError()
-           << "sharding rule orders factor " << getFactorName(*factor)
+           << "sharding rule "
+           << (factors[*factor].isOrdered() ? "orders" : "has a window along")
+           << " factor " << getFactorName(*factor)
            << ", along which the operator itself exchanges nothing";
   }
   if (failed(verifyTensors(op, op->getOperandTypes(), operands, factors,
@@ -350,7 +353,8 @@ llvm::hash_code hash_value(const ShardingRule &rule) {
                          llvm::hash_combine_range(rule.accumulators.begin(),
                                                   rule.accumulators.end()));
   for (const Factor &factor : rule.factors) {
-    code = llvm::hash_combine(code, factor.size, factor.kind, factor.reduction);
+    code = llvm::hash_combine(code, factor.size, factor.kind, factor.reduction,
+                              factor.isWindowed);
   }
   for (const auto &tensors : {ArrayRef<TensorFactors>(rule.operands),
                               ArrayRef<TensorFactors>(rule.results)}) {

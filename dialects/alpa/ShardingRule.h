@@ -54,14 +54,21 @@ struct Factor {
   int64_t size;
   FactorKind kind;
   ReductionKind reduction = ReductionKind::Sum;
+  /// Blocks of a parallel or summed loop need iterations of the blocks beside
+  /// them, as a window does that reaches over the border of its block: the
+  /// operator's local form fetches them.
+  bool isWindowed = false;
 
   bool isSum() const {
     return kind == FactorKind::Reduction && reduction == ReductionKind::Sum;
   }
   bool isOrdered() const { return kind == FactorKind::Ordered; }
+  /// Whether devices that split the loop have to hear of each other before the
+  /// operator is done.
+  bool hasExchange() const { return isOrdered() || isWindowed; }
   bool operator==(const Factor &other) const {
     return size == other.size && kind == other.kind &&
-           reduction == other.reduction;
+           reduction == other.reduction && isWindowed == other.isWindowed;
   }
 };
 
@@ -122,7 +129,8 @@ struct ShardingRule {
   SmallVector<unsigned, 1> untouchedResults;
 
   unsigned addFactor(int64_t size, FactorKind kind,
-                     ReductionKind reduction = ReductionKind::Sum);
+                     ReductionKind reduction = ReductionKind::Sum,
+                     bool isWindowed = false);
 
   /// A rule in which every dimension is a factor of its own that is never
   /// split: what an operator without a rule gets.
@@ -185,27 +193,34 @@ enum class OperatorRole {
   Rematerialized,
 };
 
+/// What the local form of an operator writes that depends on the mesh.
+class LocalCollectives {
+public:
+  virtual ~LocalCollectives() = default;
+
+  /// The scalar `tensor<elementType>` that holds
+  /// (linear index of this device along `axes`) * `blockSize`.
+  virtual Value emitOffset(ArrayRef<unsigned> axes, int64_t blockSize,
+                           Type elementType) = 0;
+  /// The blocks of all devices along `axes`, side by side along `dim`.
+  virtual Value emitGather(Value local, int64_t dim,
+                           ArrayRef<unsigned> axes) = 0;
+  /// What the device has whose linear index along `axes` is less by `distance`;
+  /// zeros where there is none.
+  virtual Value emitShift(Value local, int64_t distance,
+                          ArrayRef<unsigned> axes) = 0;
+};
+
 /// Everything a rule needs to write the form of its operator for one device.
 class LocalContext {
 public:
-  /// Emits the scalar `tensor<elementType>` that holds
-  /// (linear index of this device along `axes`) * `blockSize`.
-  using OffsetEmitter = function_ref<Value(
-      ArrayRef<unsigned> axes, int64_t blockSize, Type elementType)>;
-
-  /// Emits the blocks of all devices along `axes`, side by side along `dim`.
-  using GatherEmitter =
-      function_ref<Value(Value local, int64_t dim, ArrayRef<unsigned> axes)>;
-
   LocalContext(OpBuilder &builder, const ShardingRule &rule,
                ArrayRef<SmallVector<unsigned, 2>> factorAxes,
                ArrayRef<int64_t> factorShards, ValueRange operands,
-               TypeRange resultTypes, OffsetEmitter emitOffset,
-               GatherEmitter emitGather)
+               TypeRange resultTypes, LocalCollectives &collectives)
       : builder(builder), rule(rule), factorAxes(factorAxes),
         factorShards(factorShards), operands(operands),
-        resultTypes(resultTypes), emitOffset(emitOffset),
-        emitGather(emitGather) {}
+        resultTypes(resultTypes), collectives(collectives) {}
 
   OpBuilder &getBuilder() { return builder; }
   const ShardingRule &getRule() const { return rule; }
@@ -228,13 +243,20 @@ public:
   Type getIndexType(unsigned factor) const;
   /// First iteration of the factor on this device, a `tensor<elementType>`.
   Value getOffset(unsigned factor, Type elementType) {
-    return emitOffset(getAxes(factor), getLocalSize(factor), elementType);
+    return collectives.emitOffset(getAxes(factor), getLocalSize(factor),
+                                  elementType);
   }
-  /// What the devices with the blocks of a split, ordered factor have, in the
-  /// order of the blocks and side by side along `dim`. `getExchangedBytes` of
-  /// the operator tells of each.
+  /// What the devices with the blocks of a split factor have, in the order of
+  /// the blocks and side by side along `dim`. `getExchanges` of the operator
+  /// tells of each.
   Value gather(Value local, int64_t dim, unsigned factor) {
-    return emitGather(local, dim, getAxes(factor));
+    return collectives.emitGather(local, dim, getAxes(factor));
+  }
+  /// What the device has whose block of a split factor is the one so many in
+  /// front of that of this device, or behind it where `distance` is negative;
+  /// zeros where there is none. `getExchanges` of the operator tells of each.
+  Value shift(Value local, int64_t distance, unsigned factor) {
+    return collectives.emitShift(local, distance, getAxes(factor));
   }
 
 private:
@@ -244,16 +266,25 @@ private:
   ArrayRef<int64_t> factorShards;
   ValueRange operands;
   TypeRange resultTypes;
-  OffsetEmitter emitOffset;
-  GatherEmitter emitGather;
+  LocalCollectives &collectives;
 };
 
-/// Per result the bytes that a device has of one iteration of a factor, where
-/// factors are split in so many blocks; of a result without the factor, all
-/// that the device has.
-SmallVector<double> getIterationBytes(Operation *op, const ShardingRule &rule,
-                                      unsigned factor,
-                                      ArrayRef<int64_t> factorShards);
+/// One collective of a local form along a split factor.
+struct Exchange {
+  /// What each device contributes.
+  double bytes;
+  /// To which block it goes: the one so many further on (back, if negative), or
+  /// to all of them.
+  std::optional<int64_t> distance = std::nullopt;
+};
+
+/// Per result an all-gather of what a device has of one iteration of a factor,
+/// where factors are split in so many blocks; of a result without the factor,
+/// of all that the device has.
+SmallVector<Exchange> getIterationExchanges(Operation *op,
+                                            const ShardingRule &rule,
+                                            unsigned factor,
+                                            ArrayRef<int64_t> factorShards);
 
 /// The same operator on local operands with local result types, regions and
 /// attributes copied: right whenever no attribute names a size that is split.
@@ -278,11 +309,11 @@ OperatorRole getOperatorRole(Operation *op);
 /// Whether its results depend on the device that runs it.
 bool isDeviceDependent(Operation *op);
 
-/// What its local form sends along an ordered factor of its rule; see
-/// `ShardingRuleOpInterface::getExchangedBytes`.
-SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
-                                      unsigned factor,
-                                      ArrayRef<int64_t> factorShards);
+/// What its local form sends along an ordered or windowed factor of its rule;
+/// see `ShardingRuleOpInterface::getExchanges`.
+SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
+                                   unsigned factor,
+                                   ArrayRef<int64_t> factorShards);
 
 /// Its form for one device; of an operator that knows nothing of its loops
 /// itself, the same operator on blocks.

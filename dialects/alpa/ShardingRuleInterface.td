@@ -30,16 +30,15 @@ def Alpa_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
       /*methodBody=*/"",
       /*defaultImplementation=*/"return false;">,
     InterfaceMethod<[{
-      What the local form sends along the axes that split an ordered factor of
-      the rule: per all-gather the bytes that each device contributes, where the
-      factors are split in so many blocks. By default one iteration of every
-      result.
-    }], "::llvm::SmallVector<double>", "getExchangedBytes",
+      The collectives of the local form along the axes that split an ordered or
+      windowed factor of the rule, where the factors are split in so many
+      blocks. By default one iteration of every result is gathered.
+    }], "::llvm::SmallVector<::mlir::alpa::Exchange>", "getExchanges",
       (ins "const ::mlir::alpa::ShardingRule &":$rule, "unsigned":$factor,
            "::llvm::ArrayRef<int64_t>":$factorShards),
       /*methodBody=*/"",
       /*defaultImplementation=*/[{
-        return ::mlir::alpa::getIterationBytes($_op, rule, factor, factorShards);
+        return ::mlir::alpa::getIterationExchanges($_op, rule, factor, factorShards);
       }]>,
     InterfaceMethod<[{
       Writes the operator for one device at the insertion point of the context's

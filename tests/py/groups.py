@@ -10,7 +10,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("models", "optimised", "random_plans", "random_programs", "random_step_plans"),
         *("methods", "megatron", "expert_parallel", "manual_sharding", "drawn", "export"),
         *("partition", "partition_models", "fidelity_model", "donation"),
-        *("gathered_values", "padded_sizes", "whole_operators", "ordered"),
+        *("gathered_values", "padded_sizes", "whole_operators", "ordered", "windows"),
     ),
     "pipelines and micro-batches equal the whole batch": (
         *("pipeline", "pipeline_matrix", "micro_batches", "stage_methods", "recomputation"),

@@ -52,6 +52,17 @@ def test_a_sampler_over_split_words_draws_what_one_device_draws() -> None:
 
 
 @pytest.mark.slow
+def test_a_unet_split_along_space_trains_as_on_one_device() -> None:
+    printed = run("unet_space.py", "--steps", "3")
+    losses = re.findall(r"step \d+: loss (\S+), on one device (\S+)", printed)
+    assert len(losses) == 3
+    for together, alone in losses:
+        assert float(together) == pytest.approx(float(alone), rel=1e-3)
+    assert re.search(r"image +f32\[1,128,128,3\] +P\(None, '.', '.'\)", printed)
+    assert "collective_permute" in printed
+
+
+@pytest.mark.slow
 def test_one_loop_trains_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -287,12 +287,14 @@ def test_an_odd_vocabulary_takes_as_long_as_an_even_one() -> None:
 
 
 def convolutions(kernels: Any, x: Any) -> Any:
+    """Along space nothing is split under such padding."""
+
     def loss(kernels: Any) -> Any:
         h = x
         for kernel in kernels:
             dims = ("NHWC", "HWIO", "NHWC")
             h = jax.nn.relu(
-                lax.conv_general_dilated(h, kernel, (1, 1), "SAME", dimension_numbers=dims)
+                lax.conv_general_dilated(h, kernel, (1, 1), "VALID", dimension_numbers=dims)
             )
         return (h**2).mean()
 

@@ -1,8 +1,4 @@
-//===- Contraction.cpp - Rules of products of tensors ---------------------===//
-//
-// dot_general and convolution.
-//
-//===----------------------------------------------------------------------===//
+//===- Contraction.cpp - Rule of dot_general ------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/Products.h"
@@ -14,7 +10,6 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using alpa::DimFactors;
 using alpa::FactorKind;
-using alpa::LocalContext;
 using alpa::ShardingRule;
 
 namespace {
@@ -76,89 +71,8 @@ struct DotGeneralRule : RuleModel<DotGeneralRule, DotGeneralOp> {
   }
 };
 
-/// With feature groups the input features are [group, input feature of the
-/// group] and the output features [group, output feature of the group]; with
-/// batch groups it is the batch of the input that is [group, batch]. Gradients
-/// of convolutions are convolutions with other dimension numbers.
-struct ConvolutionRule : RuleModel<ConvolutionRule, ConvolutionOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto convolution = cast<ConvolutionOp>(op);
-    ConvDimensionNumbersAttr dims = convolution.getDimensionNumbers();
-    auto featureGroups =
-        static_cast<int64_t>(convolution.getFeatureGroupCount());
-    auto batchGroups = static_cast<int64_t>(convolution.getBatchGroupCount());
-    RuleBuilder builder(op);
-    if (!builder.isUsable() || featureGroups < 1 || batchGroups < 1 ||
-        (featureGroups > 1 && batchGroups > 1)) {
-      builder.invalidate();
-      return builder.finish();
-    }
-
-    // Sizes that do not divide are caught by `finish`.
-    DimFactors group = builder.addParallel(featureGroups * batchGroups);
-    DimFactors batch = builder.addParallel(
-        builder.getResultSize(0, dims.getOutputBatchDimension()));
-    DimFactors outputFeature = builder.addParallel(
-        builder.getResultSize(0, dims.getOutputFeatureDimension()) /
-        (featureGroups * batchGroups));
-    DimFactors inputFeature = addContracted(
-        builder, op,
-        builder.getOperandSize(1, dims.getKernelInputFeatureDimension()));
-
-    if (batchGroups > 1) {
-      builder.appendOperand(0, dims.getInputBatchDimension(), group);
-    }
-    builder.appendOperand(0, dims.getInputBatchDimension(), batch);
-    if (featureGroups > 1) {
-      builder.appendOperand(0, dims.getInputFeatureDimension(), group);
-    }
-    builder.appendOperand(0, dims.getInputFeatureDimension(), inputFeature);
-    builder.appendOperand(1, dims.getKernelInputFeatureDimension(),
-                          inputFeature);
-    builder.appendOperand(1, dims.getKernelOutputFeatureDimension(), group);
-    builder.appendOperand(1, dims.getKernelOutputFeatureDimension(),
-                          outputFeature);
-    builder.appendResult(0, dims.getOutputBatchDimension(), batch);
-    builder.appendResult(0, dims.getOutputFeatureDimension(), group);
-    builder.appendResult(0, dims.getOutputFeatureDimension(), outputFeature);
-
-    double kernelSize = getSize(builder, inputFeature);
-    for (int64_t dim : dims.getKernelSpatialDimensions()) {
-      kernelSize *= static_cast<double>(builder.getOperandSize(1, dim));
-    }
-    builder.getRule().flops = 2 * getNumElements(op->getResult(0)) * kernelSize;
-    addBilinear(builder, op);
-    return builder.finish();
-  }
-
-  FailureOr<SmallVector<Value>> localize(Operation *op,
-                                         LocalContext &context) const {
-    auto global = cast<ConvolutionOp>(op);
-    SmallVector<Value> results = alpa::cloneLocal(op, context);
-    auto local = cast<ConvolutionOp>(results.front().getDefiningOp());
-    // The group is the major factor of the output features.
-    auto groups = static_cast<int64_t>(global.getFeatureGroupCount() *
-                                       global.getBatchGroupCount());
-    const DimFactors &features =
-        context.getRule().results[0][global.getDimensionNumbers()
-                                         .getOutputFeatureDimension()];
-    if (groups == 1 || features.empty() ||
-        context.getRule().factors[features.front()].size != groups) {
-      return results;
-    }
-    int64_t localGroups = context.getLocalSize(features.front());
-    if (global.getFeatureGroupCount() > 1) {
-      local.setFeatureGroupCount(localGroups);
-    } else {
-      local.setBatchGroupCount(localGroups);
-    }
-    return results;
-  }
-};
-
 } // namespace
 
 void stablehlo::attachContractionRules(MLIRContext &context) {
   DotGeneralOp::attachInterface<DotGeneralRule>(context);
-  ConvolutionOp::attachInterface<ConvolutionRule>(context);
 }

@@ -84,7 +84,7 @@ int64_t RuleBuilder::getResultSize(unsigned result, int64_t dim) {
 }
 
 DimFactors RuleBuilder::addFactor(int64_t size, FactorKind kind,
-                                  ReductionKind reduction) {
+                                  ReductionKind reduction, bool isWindowed) {
   if (size == 1) {
     return {};
   }
@@ -93,7 +93,7 @@ DimFactors RuleBuilder::addFactor(int64_t size, FactorKind kind,
     return {};
   }
   DimFactors factors;
-  factors.push_back(rule.addFactor(size, kind, reduction));
+  factors.push_back(rule.addFactor(size, kind, reduction, isWindowed));
   return factors;
 }
 

@@ -36,7 +36,8 @@ public:
   /// A new factor; a loop of one iteration needs none.
   alpa::DimFactors
   addFactor(int64_t size, alpa::FactorKind kind,
-            alpa::ReductionKind reduction = alpa::ReductionKind::Sum);
+            alpa::ReductionKind reduction = alpa::ReductionKind::Sum,
+            bool isWindowed = false);
   alpa::DimFactors addParallel(int64_t size) {
     return addFactor(size, alpa::FactorKind::Parallel);
   }

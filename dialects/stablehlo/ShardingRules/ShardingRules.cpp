@@ -15,8 +15,10 @@ void stablehlo::registerShardingRules(DialectRegistry &registry) {
     attachDataMovementRules(*context);
     attachSliceRules(*context);
     attachContractionRules(*context);
+    attachConvolutionRules(*context);
     attachReductionRules(*context);
     attachWindowRules(*context);
+    attachSelectAndScatterRules(*context);
     attachSortRules(*context);
     attachGatherRules(*context);
     attachScatterRules(*context);

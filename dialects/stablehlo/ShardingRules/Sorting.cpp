@@ -19,6 +19,7 @@
 using namespace mlir;
 using namespace mlir::stablehlo;
 using alpa::DimFactors;
+using alpa::Exchange;
 using alpa::FactorKind;
 using alpa::LocalContext;
 using alpa::ShardingRule;
@@ -76,16 +77,19 @@ struct TopKRule : RuleModel<TopKRule, chlo::TopKOp> {
     return builder.finish();
   }
 
-  SmallVector<double> getExchangedBytes(Operation *op, const ShardingRule &rule,
-                                        unsigned factor,
-                                        ArrayRef<int64_t> factorShards) const {
+  SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
+                                     unsigned factor,
+                                     ArrayRef<int64_t> factorShards) const {
     auto topK = cast<chlo::TopKOp>(op);
     int64_t size = rule.factors[factor].size / factorShards[factor];
     double share = static_cast<double>(getNumCandidates(topK, size)) /
                    static_cast<double>(topK.getK());
-    return llvm::map_to_vector(
-        getIterationBytes(op, rule, factor, factorShards),
-        [&](double bytes) { return bytes * share; });
+    SmallVector<Exchange> exchanges =
+        getIterationExchanges(op, rule, factor, factorShards);
+    for (Exchange &exchange : exchanges) {
+      exchange.bytes *= share;
+    }
+    return exchanges;
   }
 
   /// The greatest are among the greatest of the blocks. Candidates stand in the

@@ -1,13 +1,13 @@
-//===- Windows.cpp - Rules of windowed operators --------------------------===//
+//===- Windows.cpp - Rule of reduce_window --------------------------------===//
 //
-// reduce_window (pooling, cumulative sums) and select_and_scatter (the gradient
-// of maximum pooling): a dimension along which the window is one element wide
-// is parallel; one along which it takes all elements up to each, or from each,
-// is ordered; all others are replicated.
+// reduce_window (pooling, cumulative sums): a dimension along which a window
+// takes all elements up to each, or from each, is ordered; along others devices
+// fetch the rows that windows reach beyond their blocks.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/Halo.h"
 #include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
@@ -21,6 +21,7 @@
 using namespace mlir;
 using namespace mlir::stablehlo;
 using alpa::DimFactors;
+using alpa::Exchange;
 using alpa::FactorKind;
 using alpa::LocalContext;
 using alpa::OperatorRole;
@@ -29,31 +30,9 @@ using alpa::ShardingRule;
 
 namespace {
 
-using OptionalSizes = std::optional<ArrayRef<int64_t>>;
-
 /// Whether an optional per-dimension attribute has its default of 1 at `dim`.
 bool isOne(OptionalSizes values, int64_t dim) {
-  return !values ||
-         (dim < static_cast<int64_t>(values->size()) && (*values)[dim] == 1);
-}
-
-using Padding = std::pair<int64_t, int64_t>;
-
-/// In front of the elements and behind them; none if it is not there.
-std::optional<Padding> getPadding(std::optional<DenseIntElementsAttr> padding,
-                                  int64_t dim) {
-  if (!padding) {
-    return Padding(0, 0);
-  }
-  if (2 * dim + 1 >= padding->getNumElements()) {
-    return std::nullopt;
-  }
-  auto values = padding->getValues<int64_t>();
-  return Padding(values[2 * dim], values[2 * dim + 1]);
-}
-
-bool isUnpadded(std::optional<DenseIntElementsAttr> padding, int64_t dim) {
-  return getPadding(padding, dim) == Padding(0, 0);
+  return getSizeAt(values, dim) == 1;
 }
 
 /// XLA makes a tree of a cumulative window, with windows of so many elements
@@ -209,19 +188,14 @@ struct ReduceWindowRule : RuleModel<ReduceWindowRule, ReduceWindowOp> {
     double windowSize = 1;
     for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
       bool isScan = isElementwise && isAnyCumulative(window, dim);
-      windowSize *= static_cast<double>(getWindow(window, dim, isScan));
-      bool isAlone = isOne(window.getWindowDimensions(), dim) &&
-                     isDense(window, dim) &&
-                     isUnpadded(window.getPadding(), dim);
-      if (!isElementwise || !(isAlone || (isScan && combinesBlocks(window)))) {
+      windowSize *= static_cast<double>(getWindowSize(window, dim, isScan));
+      if (!isElementwise || !builder.isUsable()) {
         continue;
       }
-      DimFactors factors = builder.addFactor(builder.getResultSize(0, dim),
-                                             isScan ? FactorKind::Ordered
-                                                    : FactorKind::Parallel);
+      WindowFactors factors = getFactors(builder, window, dim, isScan);
       for (unsigned i = 0; i < numInputs; ++i) {
-        builder.appendOperand(i, dim, factors);
-        builder.appendResult(i, dim, factors);
+        builder.appendOperand(i, dim, factors.input);
+        builder.appendResult(i, dim, factors.outputs);
       }
     }
     ShardingRule &rule = builder.getRule();
@@ -238,10 +212,55 @@ struct ReduceWindowRule : RuleModel<ReduceWindowRule, ReduceWindowOp> {
     return getRoleOf(getShardingRule(op));
   }
 
+  SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
+                                     unsigned factor,
+                                     ArrayRef<int64_t> factorShards) const {
+    if (rule.factors[factor].isOrdered()) {
+      return getIterationExchanges(op, rule, factor, factorShards);
+    }
+    auto window = cast<ReduceWindowOp>(op);
+    SmallVector<HaloDim> dims = getInputs(getSplitDims(
+        window, rule, [&](unsigned each) { return factorShards[each]; }));
+    SmallVector<Exchange> exchanges;
+    for (auto [index, input] : llvm::enumerate(window.getInputs())) {
+      llvm::append_range(exchanges,
+                         getHaloExchanges(rule, index, input.getType(), dims,
+                                          factor, factorShards));
+    }
+    return exchanges;
+  }
+
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          LocalContext &context) const {
+    auto window = cast<ReduceWindowOp>(op);
+    SmallVector<SplitDim> dims =
+        getSplitDims(window, context.getRule(), [&](unsigned factor) {
+          return context.getNumShards(factor);
+        });
+    unsigned numInputs = window.getInputs().size();
+    SmallVector<Value> inputs;
+    for (unsigned i = 0; i < numInputs; ++i) {
+      inputs.push_back(
+          fetchHalo(context, context.getOperands()[i], getInputs(dims),
+                    context.getOperands()[numInputs + i], op->getLoc()));
+    }
     SmallVector<Value> results = alpa::cloneLocal(op, context);
     auto local = cast<ReduceWindowOp>(results.front().getDefiningOp());
+    local.getInputsMutable().assign(inputs);
+    if (!dims.empty()) {
+      local.setPaddingAttr(getLocalPadding(context, window.getPadding(),
+                                           context.getRule().operands[0].size(),
+                                           dims));
+    }
+    return scanBlocks(window, local, context);
+  }
+
+private:
+  /// before: y = reduce_window(x)
+  /// after:  y = reduce_window(block), then see `BlockScan`
+  static SmallVector<Value> scanBlocks(ReduceWindowOp op, ReduceWindowOp local,
+                                       LocalContext &context) {
+    SmallVector<Value> results(local->getResults());
     const ShardingRule &rule = context.getRule();
     SmallVector<std::pair<int64_t, unsigned>> split;
     for (auto [dim, factors] : llvm::enumerate(rule.results[0])) {
@@ -252,21 +271,72 @@ struct ReduceWindowRule : RuleModel<ReduceWindowRule, ReduceWindowOp> {
       }
     }
     for (auto [dim, factor] : split) {
-      bool isReverse =
-          isCumulative(cast<ReduceWindowOp>(op), dim, /*isReverse=*/true);
+      bool isReverse = isCumulative(op, dim, /*isReverse=*/true);
       BlockScan(local, dim, isReverse, factor, context).run(results);
     }
     return results;
   }
 
-private:
   static bool isAnyCumulative(ReduceWindowOp window, int64_t dim) {
     return isCumulative(window, dim, /*isReverse=*/false) ||
            isCumulative(window, dim, /*isReverse=*/true);
   }
 
+  /// The window along a dimension; none where nothing is known of it.
+  static std::optional<Window> getWindow(ReduceWindowOp op, int64_t dim) {
+    std::optional<Padding> padding = getPadding(op.getPadding(), dim);
+    auto input = cast<RankedTensorType>(op.getInputs().front().getType());
+    auto result = cast<RankedTensorType>(op->getResult(0).getType());
+    if (!padding || dim >= input.getRank()) {
+      return std::nullopt;
+    }
+    Window window{input.getDimSize(dim),
+                  getSizeAt(op.getWindowDimensions(), dim),
+                  result.getDimSize(dim)};
+    window.stride = getSizeAt(op.getWindowStrides(), dim);
+    window.lowPadding = padding->first;
+    window.baseDilation = getSizeAt(op.getBaseDilations(), dim);
+    window.windowDilation = getSizeAt(op.getWindowDilations(), dim);
+    return window;
+  }
+
+  static WindowFactors getFactors(RuleBuilder &builder, ReduceWindowOp op,
+                                  int64_t dim, bool isScan) {
+    WindowFactors factors;
+    if (isScan && combinesBlocks(op)) {
+      factors.input = factors.outputs =
+          builder.addFactor(builder.getResultSize(0, dim), FactorKind::Ordered);
+    }
+    // The halo of a window over everything is everything.
+    if (isScan) {
+      return factors;
+    }
+    if (std::optional<Window> window = getWindow(op, dim)) {
+      factors = addWindow(builder, *window, /*isSum=*/false);
+    }
+    return factors;
+  }
+
+  /// The dimensions along which the window is split.
+  static SmallVector<SplitDim>
+  getSplitDims(ReduceWindowOp op, const ShardingRule &rule,
+               function_ref<int64_t(unsigned)> getShards) {
+    SmallVector<SplitDim> found;
+    for (auto [dim, factors] : llvm::enumerate(rule.operands[0])) {
+      if (!factors.empty() && !rule.factors[factors.front()].isOrdered() &&
+          getShards(factors.front()) > 1) {
+        auto number = static_cast<int64_t>(dim);
+        SplitWindow window = *SplitWindow::find(*getWindow(op, number), false);
+        found.push_back(
+            {number, window, {number, factors.front(), window.getHalo()}});
+      }
+    }
+    return found;
+  }
+
   /// Elements that are combined for each.
-  static int64_t getWindow(ReduceWindowOp window, int64_t dim, bool isScan) {
+  static int64_t getWindowSize(ReduceWindowOp window, int64_t dim,
+                               bool isScan) {
     ArrayRef<int64_t> sizes = window.getWindowDimensions();
     int64_t size = dim < static_cast<int64_t>(sizes.size()) ? sizes[dim] : 1;
     return isScan ? std::min(size, kTreeWindow) : size;
@@ -286,41 +356,8 @@ private:
   }
 };
 
-struct SelectAndScatterRule
-    : RuleModel<SelectAndScatterRule, SelectAndScatterOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto scatter = cast<SelectAndScatterOp>(op);
-    RuleBuilder builder(op);
-    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
-      if (!isOne(scatter.getWindowDimensions(), dim) ||
-          !isOne(scatter.getWindowStrides(), dim) ||
-          !isUnpadded(scatter.getPadding(), dim)) {
-        continue;
-      }
-      DimFactors factors = builder.addParallel(builder.getResultSize(0, dim));
-      builder.appendOperand(0, dim, factors);
-      builder.appendOperand(1, dim, factors);
-      builder.appendResult(0, dim, factors);
-    }
-    ShardingRule &rule = builder.getRule();
-    rule.flops = getNumElements(op->getResult(0));
-    // Where the source goes depends on the operand, what arrives is linear.
-    if (isSummable(op->getResult(0).getType()) &&
-        getReductionKind(scatter.getScatter()) == ReductionKind::Sum &&
-        keepsShares(op->getOperand(1).getType(), op->getResult(0).getType()) &&
-        isKnownZero(op->getOperand(2))) {
-      rule.addLinear(1);
-    }
-    return builder.finish();
-  }
-  OperatorRole getOperatorRole(Operation *op) const {
-    return getRoleOf(getShardingRule(op));
-  }
-};
-
 } // namespace
 
 void stablehlo::attachWindowRules(MLIRContext &context) {
   ReduceWindowOp::attachInterface<ReduceWindowRule>(context);
-  SelectAndScatterOp::attachInterface<SelectAndScatterRule>(context);
 }

@@ -116,6 +116,14 @@ func.func @barrier(%a: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+func.func @explicit_padding(%a: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{'alpa.explicit_padding' belongs on a select_and_scatter}}
+  %0 = stablehlo.add %a, %a {alpa.explicit_padding} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
 func.func @micro_batches(%a: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error @below {{'alpa.micro_batches' belongs on a function}}
   %0 = stablehlo.tanh %a {alpa.micro_batches = 2 : i64} : tensor<8xf32>

@@ -35,7 +35,7 @@
 
 // -----
 
-// expected-error @below {{'often' is no kind of a factor, known are replicated, sum, product, max, min, and, or, ordered}}
+// expected-error @below {{'often' is no kind of a factor, known are replicated, sum, product, max, min, and, or, ordered, windowed, windowed_sum}}
 "test.op"() {rule = #alpa.rule<([a]) -> ([a]) {a=often}>} : () -> ()
 
 // -----
@@ -124,3 +124,18 @@ func.func @algebraic_only(%a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<8xf32>
 
 // expected-error @below {{sharding rule factor a is ordered, and no operand has it}}
 "test.op"() {rule = #alpa.rule<() -> ([a]) {a=4:ordered}>} : () -> ()
+
+// -----
+
+// expected-error @below {{sharding rule factor a is windowed, and no operand has it}}
+"test.op"() {rule = #alpa.rule<() -> ([a]) {a=4:windowed}>} : () -> ()
+
+// -----
+
+// expected-error @below {{sharding rule factor a is parallel, and not every result has it}}
+"test.op"() {rule = #alpa.rule<([a]) -> ([1]) {a=4:windowed}>} : () -> ()
+
+// -----
+
+// expected-error @below {{sharding rule factor a is reduced, and a result has it}}
+"test.op"() {rule = #alpa.rule<([a]) -> ([a]) {a=4:windowed_sum}>} : () -> ()

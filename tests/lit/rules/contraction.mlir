@@ -31,13 +31,13 @@ func.func @convolution(%x: tensor<2x9x9x4xf32>, %k: tensor<3x3x4x8xf32>) -> tens
 }
 
 func.func @feature_groups(%x: tensor<2x9x12xf32>, %k: tensor<1x3x8xf32>) -> tensor<2x9x8xf32> {
-  // expected-remark @below {{#alpa.rule<([b, e, (a d)], [1, d, (a c)]) -> ([b, f, (a c)]) {a=4, b=2, c=2, d=3:sum, e=9:replicated, f=9:replicated} algebraic(0) algebraic(1) flops=864> leader}}
+  // expected-remark @below {{#alpa.rule<([b, e, (a d)], [1, d, (a c)]) -> ([b, e, (a c)]) {a=4, b=2, c=2, d=3:sum, e=9} algebraic(0) algebraic(1) flops=864> leader}}
   %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 4 : i64} : (tensor<2x9x12xf32>, tensor<1x3x8xf32>) -> tensor<2x9x8xf32>
   return %0 : tensor<2x9x8xf32>
 }
 
 func.func @batch_groups(%x: tensor<8x9x3xf32>, %k: tensor<9x3x4xf32>) -> tensor<2x1x4xf32> {
-  // expected-remark @below {{#alpa.rule<([(a b), d, c], [e, c, a]) -> ([b, 1, a]) {a=4, b=2, c=3:sum, d=9:replicated, e=9:replicated} algebraic(0) algebraic(1) flops=432> leader}}
+  // expected-remark @below {{#alpa.rule<([(a b), d, c], [d, c, a]) -> ([b, 1, a]) {a=4, b=2, c=3:sum, d=9:sum} algebraic(0) algebraic(1) flops=432> leader}}
   %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 4 : i64, feature_group_count = 1 : i64} : (tensor<8x9x3xf32>, tensor<9x3x4xf32>) -> tensor<2x1x4xf32>
   return %0 : tensor<2x1x4xf32>
 }

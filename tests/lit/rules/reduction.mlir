@@ -96,7 +96,7 @@ func.func @cumulative_maximum_of_the_rest(%a: tensor<4x64xf32>, %init: tensor<f3
 }
 
 func.func @gradient_of_pooling(%a: tensor<4x8xf32>, %s: tensor<4x4xf32>, %init: tensor<f32>) -> tensor<4x8xf32> {
-  // expected-remark @below {{#alpa.rule<([a, b], [a, c], []) -> ([a, d]) {a=4, b=8:replicated, c=4:replicated, d=8:replicated} flops=32> leader}}
+  // expected-remark @below {{#alpa.rule<([a, (b c)], [a, b], []) -> ([a, (b c)]) {a=4, b=4, c=2:replicated} flops=32> leader}}
   %0 = "stablehlo.select_and_scatter"(%a, %s, %init) <{padding = dense<0> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 2>, window_strides = array<i64: 1, 2>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     // expected-remark @below {{follower}}
