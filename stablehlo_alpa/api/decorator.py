@@ -41,6 +41,7 @@ def parallelize(
     static_argnames: str | Iterable[str] | None = ...,
     batch_argnums: BatchArgnums = ...,
     rules: Iterable[KernelRule] = ...,
+    reuse_gap: float | None = ...,
 ) -> Parallelized[P, R]: ...
 
 
@@ -57,6 +58,7 @@ def parallelize(
     static_argnames: str | Iterable[str] | None = ...,
     batch_argnums: BatchArgnums = ...,
     rules: Iterable[KernelRule] = ...,
+    reuse_gap: float | None = ...,
 ) -> Callable[[Callable[P, R]], Parallelized[P, R]]: ...
 
 
@@ -72,6 +74,7 @@ def parallelize(
     static_argnames: str | Iterable[str] | None = None,
     batch_argnums: BatchArgnums = (),
     rules: Iterable[KernelRule] = (),
+    reuse_gap: float | None = 0.05,
 ) -> Any:
     """Parallelises a function of pytrees over devices.
 
@@ -95,6 +98,10 @@ def parallelize(
             prefix for each positional argument. By default those that are neither state (an
             argument with the structure and shapes of an output), scalars nor PRNG keys.
         rules: how custom calls of the function can be split, before what `register_rule` says.
+        reuse_gap: a call in other sizes takes the strategies of the nearest plan there is, see
+            `Plan.transfer`, where these are proved to be no further from the best than this part of
+            a step; otherwise strategies are searched. Nearest is the plan whose most changed
+            dimension differs by the smallest factor. 0 or None: they are always searched.
 
     Returns:
         a `Parallelized`, to be called as ``fun``.
@@ -126,6 +133,7 @@ def parallelize(
         described=described,
         batches=BatchArguments.of(batch_argnums),
         rules=tuple(rules),
+        reuse_gap=reuse_gap,
     )
     _check_place(settings)
     _check_apart(donate_argnums, static_argnums, "numbers")

@@ -18,6 +18,7 @@ from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from stablehlo_alpa.api.bound import BoundParallelized
 from stablehlo_alpa.api.checkpoint import match_leaves
+from stablehlo_alpa.api.plan_cache import PlanCache
 from stablehlo_alpa.api.prepared import Prepared
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
@@ -94,7 +95,7 @@ class Parallelized(Generic[P, R]):
         functools.update_wrapper(self, fun, updated=())
         self.__name__ = function.name
         self._function, self._settings = function, settings
-        self._prepared: dict[Signature, Prepared] = {}
+        self._prepared = PlanCache()
         self._last: _Last | None = None
         self._array_type: type[Any] | None = None
         self._lock = threading.RLock()
@@ -254,7 +255,7 @@ class Parallelized(Generic[P, R]):
                 )
             return self.compile(*args, **named)
         wanted = _types(state)
-        for prepared in self._prepared.values():
+        for prepared in self._prepared:
             if prepared.is_compiled and _types(prepared.argument(argnum)) == wanted:
                 return prepared.compiled
         raise TraceError(
@@ -274,9 +275,9 @@ class Parallelized(Generic[P, R]):
             settings = dataclasses.replace(settings, method=method)
             placements = placements_of(leaves)
         key = Signature(arguments, avals_of(leaves), context(), placements)
-        if key not in self._prepared:
-            self._prepared[key] = Prepared(self._function, settings, types, named)
-        return self._prepared[key]
+        return self._prepared.find(
+            key, lambda nearest: Prepared(self._function, settings, types, named, nearest)
+        )
 
     def _find(
         self,

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import logging
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from stablehlo_alpa.api.call_planner import CallPlanner
 from stablehlo_alpa.api.following import Following
-from stablehlo_alpa.api.methods import FollowParallel, Method, PipeshardParallel
+from stablehlo_alpa.api.methods import FollowParallel, Method
 from stablehlo_alpa.api.rivals import Rivals
 from stablehlo_alpa.api.settings import Settings
+from stablehlo_alpa.api.sizes import check_sizes
 from stablehlo_alpa.api.stages import Compiled, Lowered
-from stablehlo_alpa.errors import CompileError, InfeasibleError, TraceError
-from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
+from stablehlo_alpa.errors import StablehloAlpaError, TraceError
+from stablehlo_alpa.frontend import Function
 from stablehlo_alpa.frontend.signature import context
-from stablehlo_alpa.inter_op import PipelineOptions, sweep
-from stablehlo_alpa.layers import (
-    AutoLayers,
-    LayerOption,
-    Remat,
-    WholeFunction,
-    in_layers,
-    key_context,
-    layer_context,
-)
-from stablehlo_alpa.planning import Plan, plan_program
-from stablehlo_alpa.planning.ordering import ScheduleKind
-from stablehlo_alpa.units import format_bytes
-from stablehlo_alpa.view import progress
+from stablehlo_alpa.planning import Plan
 
 _log = logging.getLogger(__name__)
-
-_RECOMPUTED: Mapping[Remat, str] = {False: "", "attention": "attention", True: "layers"}
 
 
 class Prepared:
@@ -54,6 +39,7 @@ class Prepared:
         settings: Settings,
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
+        nearest: Callable[[], Plan | None] = lambda: None,
     ) -> None:
         """Makes nothing yet.
 
@@ -62,57 +48,63 @@ class Prepared:
             settings: how, bound to the inputs of the call.
             args: positional arguments, types in place of arrays.
             kwargs: keyword arguments, likewise.
+            nearest: finds a plan for other sizes, whose strategies are tried first.
         """
         self.args, self.kwargs = args, kwargs
-        self._function, self._settings = function, settings
+        self._function, self._settings, self._nearest = function, settings, nearest
+        self._context = context()
 
     @functools.cached_property
     def plan(self) -> Plan:
         """The plan; touches no devices."""
+        planner = self._planner()
+        return self._finished(self._near(planner) or planner.search())
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether `plan` was made."""
+        return "plan" in self.__dict__
+
+    def _planner(self) -> CallPlanner:
+        function, settings = self._function, self._settings
+        return CallPlanner(function, settings, self.args, self.kwargs, self._following)
+
+    def _near(self, planner: CallPlanner) -> Plan | None:
+        """The plan by the strategies of the nearest one; None where that may lose too much."""
+        most = self._settings.reuse_gap
+        source = self._nearest() if most else None
+        if source is None:
+            return None
+        try:
+            return planner.transfer(source, most)
+        except (StablehloAlpaError, ValueError) as error:
+            _log.info("%s: searched, %s", self._function.name, error)
+            return None
+
+    def _finished(self, made: Plan) -> Plan:
+        """A plan that knows where it is from."""
         method = self._settings.method
-        rivals = Rivals(self._by, method, self._function.name, context())
-        return dataclasses.replace(self._made(), method=method.brief(), rivals=rivals)
+        rivals = Rivals(self._by, method, self._function.name, self._context)
+        brief = method.brief()
+        return dataclasses.replace(made, method=brief, rivals=rivals, transfers=self._in_sizes)
 
     def _by(self, method: Method) -> Plan:
         """The plan by another method."""
         settings = dataclasses.replace(self._settings, method=method)
         return Prepared(self._function, settings, self.args, self.kwargs).plan
 
-    def _made(self) -> Plan:
-        settings = self._concrete
-        method = settings.method
-        if self._following is not None:
-            program = self._trace(self._following.layers)
-            cluster = self._settings.find_cluster(self._following.devices)
-            options = self._following.options(program, cluster)
-            return self._sweep([("", program)], options, None)
-        if isinstance(method, PipeshardParallel):
-            programs = self._recomputations(method.layers)
-            return self._sweep(programs, settings.pipeline_options(), method.schedule)
-        if method.num_parts > 1:
-            # Only what is marked says where a part of the batch ends.
-            return self._accumulate(self._trace_layers(AutoLayers(num_layers=1, remat=False)))
-        program = self._trace()
-        if (method.num_micro_batches or 1) > 1:
-            return self._accumulate(program)
-        try:
-            return plan_program(program, settings.plan_options(program))
-        except InfeasibleError as whole:
-            if method.num_micro_batches is not None or method.backend != "alpa":
-                raise
-            try:
-                return self._accumulate(program)
-            except (CompileError, InfeasibleError) as cut:
-                raise _refusal(whole, cut) from None
-
-    @functools.cached_property
-    def _concrete(self) -> Settings:
-        """The settings, with what the method leaves to the function filled in."""
-        settings = self._settings
-        if not settings.method.is_open:
-            return settings
-        method = settings.method.concrete(self._trace(), settings.find_cluster().num_devices)
-        return dataclasses.replace(settings, method=method)
+    def _in_sizes(self, source: Plan, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Plan:
+        """A plan of this signature for arguments in other sizes; see `Plan.transfer`."""
+        if context() != self._context:
+            raise TraceError(
+                f"the plan of {self._function.name} was made in another context of jax (number "
+                "types, PRNG implementation, context mesh): transfer it there"
+            )
+        types = check_sizes(self._function, source.program, (self.args, self.kwargs), args, kwargs)
+        other = Prepared(self._function, self._settings, *types)
+        made = other._planner().transfer(source)
+        assert made is not None
+        return other._finished(made)
 
     @functools.cached_property
     def _following(self) -> Following | None:
@@ -121,50 +113,6 @@ class Prepared:
         if not isinstance(method, FollowParallel) or not method.meshes:
             return None
         return Following.of(method, self._function, self.args, self.kwargs)
-
-    def _accumulate(self, program: TracedProgram) -> Plan:
-        """Several micro-batches on one mesh: a pipeline of one stage."""
-        options = self._concrete.accumulation_options(program)
-        return self._sweep([("", program)], options, None)
-
-    def _recomputations(self, layers: LayerOption) -> Iterator[tuple[str, TracedProgram]]:
-        """The step with more and more of it computed again, as far as it makes a difference."""
-        known: set[str] = set()
-        for remat in layers.recomputations:
-            try:
-                program = self._trace_layers(dataclasses.replace(layers, remat=remat))
-            except TraceError as error:
-                # As it is, the step was traced: jax computes no callbacks with effects again.
-                if not known:
-                    raise
-                _log.info("%s", error)
-                return
-            if not program.has_gradients:
-                yield "", self._trace(layers)
-                return
-            if remat and not program.marks_gradients:
-                if layers.remat == "search":
-                    return
-                raise TraceError(
-                    f"{program.name} takes its gradients by jax, which knows nothing of layers to "
-                    "compute again: take them by stablehlo_alpa.grad or value_and_grad, or leave "
-                    "recomputation out"
-                )
-            if program.text not in known:
-                known.add(program.text)
-                yield _RECOMPUTED[remat], program
-
-    def _sweep(
-        self,
-        programs: Iterable[tuple[str, TracedProgram]],
-        options: PipelineOptions,
-        schedule: ScheduleKind | None,
-    ) -> Plan:
-        with progress(_log.debug) as say:
-            count = self._concrete.method.num_micro_batches
-            if self._following is not None:
-                count = count or 1
-            return sweep(programs, options, count, schedule, say)
 
     @functools.cached_property
     def lowered(self) -> Lowered:
@@ -176,7 +124,7 @@ class Prepared:
     @property
     def compiled(self) -> Compiled:
         """The function on its devices."""
-        if "plan" not in self.__dict__:
+        if not self.is_planned:
             # Said before minutes are spent on a plan that cannot be run.
             self._settings.check_devices()
         return self.lowered.compile()
@@ -191,39 +139,3 @@ class Prepared:
         if isinstance(argument, str):
             return self.kwargs.get(argument)
         return self.args[argument] if 0 <= argument < len(self.args) else None
-
-    def _trace_layers(self, layers: LayerOption) -> TracedProgram:
-        """The function with layers and marked gradients."""
-        method = self._concrete.method
-        with layer_context(layers), key_context(method.num_key_parts):
-            return self._trace()
-
-    def _trace(self, whole: LayerOption | None = None) -> TracedProgram:
-        """The function; one that takes no gradients may be cut into layers as a whole."""
-        function: Function = self._function
-        layers: Any = contextlib.nullcontext()
-        if whole is not None:
-            function, layers = function.behind(in_layers), layer_context(WholeFunction(whole))
-        with layers:
-            return trace_function(
-                function,
-                self.args,
-                self.kwargs,
-                batches=self._settings.batches,
-                num_micro_batches=self._settings.method.num_parts,
-                rules=self._settings.rules,
-                platform=self._settings.find_platform(),
-            )
-
-
-def _refusal(whole: InfeasibleError, cut: CompileError | InfeasibleError) -> InfeasibleError:
-    """What to say of a step that fits neither as a whole nor in micro-batches."""
-    if isinstance(cut, CompileError) or cut.needed_bytes is None:
-        return whole
-    least = format_bytes(cut.needed_bytes)
-    return InfeasibleError(
-        f"{whole}; cut into micro-batches the step takes {least} at least",
-        needed_bytes=min(whole.needed_bytes or math.inf, cut.needed_bytes),
-        budget_bytes=cut.budget_bytes,
-        largest=cut.largest,
-    )

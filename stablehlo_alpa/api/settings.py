@@ -41,6 +41,8 @@ class Settings:
         described: the cluster to plan for; its devices need not exist.
         batches: the arguments that hold a batch.
         rules: of custom calls, before those that are registered.
+        reuse_gap: how far from the best a plan may be that has the strategies of one for other
+            sizes, as a part of it; 0 or None where all are searched.
     """
 
     method: Method
@@ -49,8 +51,12 @@ class Settings:
     described: ClusterSpec | None
     batches: BatchArguments
     rules: tuple[KernelRule, ...] = ()
+    reuse_gap: float | None = None
 
     def __post_init__(self) -> None:
+        gap = self.reuse_gap
+        if gap is not None and not 0 <= gap < 1:
+            raise ValueError(f"reuse_gap must be None or in [0, 1), got {gap!r}")
         if self.described is not None and self.method.device is not None:
             raise MeshError(
                 f"cluster= is of {self.described.device.name} and method has device=: pass one of "

@@ -5,6 +5,7 @@ from stablehlo_alpa.frontend.argnums import positions
 from stablehlo_alpa.frontend.batch_arguments import BatchArguments
 from stablehlo_alpa.frontend.function import Argument, Function, abstract, name_of
 from stablehlo_alpa.frontend.rules import KernelRule, register_rule
+from stablehlo_alpa.frontend.same_program import check_same_program
 from stablehlo_alpa.frontend.state import state_pairs
 from stablehlo_alpa.frontend.trace import (
     TracedProgram,
@@ -22,6 +23,7 @@ __all__ = [
     "TracedProgram",
     "TracedValue",
     "abstract",
+    "check_same_program",
     "check_supported",
     "name_of",
     "positions",

@@ -9,6 +9,7 @@ from stablehlo_alpa.inter_op.options import (
 )
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.inter_op.sweep import sweep
+from stablehlo_alpa.inter_op.transfer import transfer_pipeline
 from stablehlo_alpa.planning.dualpipe import dualpipe_v
 from stablehlo_alpa.planning.ordering import make_schedule
 from stablehlo_alpa.planning.own_schedule import OwnSchedule
@@ -43,5 +44,6 @@ __all__ = [
     "one_f_one_b",
     "plan_pipeline",
     "sweep",
+    "transfer_pipeline",
     "zero_bubble",
 ]

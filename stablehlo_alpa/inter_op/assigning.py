@@ -92,19 +92,9 @@ def search(
             f"AutoStages has one stage per mesh, the {options.schedule} schedule has several: pass "
             f"UniformStages(n), n a multiple of num_chunks={options.num_chunks}, or ManualStages"
         )
-    count, budget = options.num_micro_batches, options.solve.memory_budget
-    budget = options.cluster.device.memory_bytes if budget is None else budget
-    solve = stage_options(options.solve, budget)
-    pricing = StagePricing(layered, options.cluster, count, solve)
-    bounds = StageBounds(LayerParts.of(pricing.layered, count), options.cluster, budget)
-    found = PipelineSearch(
-        bounds,
-        pricing,
-        options.cluster.num_devices,
-        count,
-        keeps_all=options.schedule == ScheduleName.GPIPE,
-        say=say,
-    ).run()
+    count = options.num_micro_batches
+    bounds, pricing, stages = stage_search(layered, options, say)
+    found = stages.run()
     if found is None:
         # Where bounds said it all, the step as one stage says what it lacks.
         pricing.price(0, layered.num_layers - 1, bounds.leanest(), 1)
@@ -115,6 +105,32 @@ def search(
             f"{options.cluster.num_devices} devices with {count} micro-batches{reason}; {ADVICE}"
         )
     return _assignment(found, pricing)
+
+
+def stage_search(
+    layered: LayeredStep, options: PipelineOptions, say: Say
+) -> tuple[StageBounds, StagePricing, PipelineSearch]:
+    """The search for stages of a step before it begins, with its bounds and its prices.
+
+    Args:
+        layered: the step.
+        options: what it is planned under.
+        say: is told what is being done.
+    """
+    count, budget = options.num_micro_batches, options.solve.memory_budget
+    budget = options.cluster.device.memory_bytes if budget is None else budget
+    solve = stage_options(options.solve, budget)
+    pricing = StagePricing(layered, options.cluster, count, solve)
+    bounds = StageBounds(LayerParts.of(pricing.layered, count), options.cluster, budget)
+    stages = PipelineSearch(
+        bounds,
+        pricing,
+        options.cluster.num_devices,
+        count,
+        keeps_all=options.schedule == ScheduleName.GPIPE,
+        say=say,
+    )
+    return bounds, pricing, stages
 
 
 def _assignment(found: FoundStages, pricing: StagePricing) -> StageAssignment:

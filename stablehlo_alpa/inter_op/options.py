@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
-from stablehlo_alpa.intra_op import Solution, SolveOptions
+from stablehlo_alpa.intra_op import CarriedStrategies, Solution, SolveOptions
 from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.planning.ordering import ScheduleKind, schedule_kind
 from stablehlo_alpa.planning.prescription import Prescription
@@ -167,6 +167,8 @@ class PipelineOptions:
         mesh_shapes: logical meshes of a stage to try; None for all.
         axis_names: names of their axes, at least as many as they have; None for the usual ones.
         solve: budget and limits of the intra-operator plans.
+        carried: per stage strategies of a plan for other sizes, to be taken where they exist; empty
+            where strategies are searched.
     """
 
     cluster: ClusterSpec
@@ -179,6 +181,7 @@ class PipelineOptions:
     mesh_shapes: tuple[tuple[int, ...], ...] | None = None
     axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
+    carried: tuple[CarriedStrategies, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", schedule_kind(self.schedule))
@@ -324,3 +327,26 @@ def _submesh(size: int, cluster: ClusterSpec) -> tuple[int, int]:
     if size % per_host:
         raise MeshError(f"submeshes of {size} devices are no multiple of hosts of {per_host}")
     return (size // per_host, per_host)
+
+
+def tried_shapes(
+    options: PipelineOptions, assignment: StageAssignment, number: int
+) -> tuple[tuple[int, ...], ...]:
+    """The logical meshes that a stage may have.
+
+    Args:
+        options: what the pipeline is planned under.
+        assignment: its stages.
+        number: of the stage.
+    """
+    hosts, per_host = assignment.submeshes[number]
+    shape, methods = assignment.mesh_shapes[number], options.stages.stage_methods
+    if shape is not None:
+        return (shape,)
+    if methods:
+        shapes = methods[number].mesh_shapes(hosts * per_host, hosts)
+    else:
+        shapes = options.mesh_shapes or tuple(logical_mesh_shapes(hosts * per_host, hosts))
+    # Stages of one mesh share it: its shape must not depend on the stage.
+    is_shared = len(set(assignment.meshes)) < assignment.num_stages
+    return shapes[:1] if is_shared else shapes

@@ -178,6 +178,36 @@ class PipelineSearch:
                 return None
             self._solve(found, open_, limits.gap, clock.left_s())
 
+    def bracket(
+        self, pipeline: Sequence[tuple[StageChoice, float]], limits: SearchLimits
+    ) -> Bracket:
+        """What a pipeline takes, and what no other takes less than.
+
+        Bounds are sharpened, and stages that the bound is made of are solved, until the gap is
+        small or all that may be spent on it is.
+
+        Args:
+            pipeline: its stages, the key of each its `Submesh`, without what it receives, and the
+                bound of each. Seconds per micro-batch.
+            limits: of the gap and of stages to solve.
+        """
+        times = []
+        for one, bound_s in pipeline:
+            assert isinstance(one.key, Submesh)
+            price = StagePrice(one.time_s, bound_s)
+            self._solved[one.first, one.last, one.key, one.most_in_flight] = price
+            times.append(one.time_s + float(self._received[one.key][one.first, one.last]))
+        latency_s = sum(times) + (self._count - 1) * max(times)
+        whole = StageSearchResult(tuple(one for one, _ in pipeline), latency_s, 0)
+        clock = _Patience(limits)
+        while True:
+            found, of_bound = self._bracket(whole, limits.gap)
+            open_ = self._open(of_bound)
+            is_over = len(self._solved) - len(pipeline) >= limits.max_solved
+            if not open_ or is_over or clock.is_over(found.gap):
+                return found
+            self._solve(of_bound, open_, limits.gap, clock.left_s())
+
     def _open(self, found: StageSearchResult) -> list[_Stage]:
         """The stages of a pipeline that are not solved."""
         return [one for one in self._stages(found) if one not in self._solved]

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from alpa_runtime import check
 
-from stablehlo_alpa.cluster import logical_mesh_shapes
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.assigning import ADVICE, assign, stage_options
 from stablehlo_alpa.inter_op.emit import emit
-from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment
-from stablehlo_alpa.inter_op.slicing import mark_layers
+from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment, tried_shapes
+from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
 from stablehlo_alpa.inter_op.stage_planner import known_transfers, prepare_stage
 from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.inter_op.threads import in_threads
@@ -36,8 +35,19 @@ _log = logging.getLogger(__name__)
 _FITTING_ROUNDS = 4
 
 
-def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _log.debug) -> Plan:
-    """Plans a step, telling ``say`` what is being done.
+def plan_pipeline(
+    program: TracedProgram,
+    options: PipelineOptions,
+    say: Say = _log.debug,
+    layered: LayeredStep | None = None,
+) -> Plan:
+    """Plans a step.
+
+    Args:
+        program: the step.
+        options: what it is planned under.
+        say: is told what is being done.
+        layered: the step with layers and phases; None where it was not made yet.
 
     Raises:
         CompileError: a pass refused the program.
@@ -50,7 +60,7 @@ def plan_pipeline(program: TracedProgram, options: PipelineOptions, say: Say = _
             f"schedule 'inference' runs no backward passes and {program.name} takes gradients: "
             f"leave schedule out, or take one of {', '.join(others)}"
         )
-    layered = mark_layers(program, options.num_micro_batches, options.reduction)
+    layered = layered or mark_layers(program, options.num_micro_batches, options.reduction)
     say(f"stages of {layered.num_layers} layers")
     assignment = assign(layered, options, say)
     schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
@@ -187,21 +197,13 @@ class _StagePlanner:
     def _mesh_options(self, number: int) -> PlanOptions:
         """The meshes that a stage may have."""
         options = self.options
-        hosts, per_host = self.assignment.submeshes[number]
-        cluster = options.cluster.part(hosts, per_host)
-        shape = self.assignment.mesh_shapes[number]
+        cluster = options.cluster.part(*self.assignment.submeshes[number])
         methods = options.stages.stage_methods
+        names, prescription = options.axis_names, options.prescription
         if methods:
-            shapes = methods[number].mesh_shapes(cluster.num_devices, hosts)
             names = methods[number].axis_names
             prescription = self.prescriptions[id(methods[number])]
-        else:
-            shapes = options.mesh_shapes or tuple(logical_mesh_shapes(cluster.num_devices, hosts))
-            names, prescription = options.axis_names, options.prescription
-        shapes = (shape,) if shape else shapes
-        if len(set(self.assignment.meshes)) < self.assignment.num_stages and shape is None:
-            # Stages of one mesh share it: its shape must not depend on the stage.
-            shapes = shapes[:1]
+        shapes = tried_shapes(options, self.assignment, number)
         solutions = self.assignment.solutions
         return PlanOptions(
             cluster,
@@ -212,6 +214,7 @@ class _StagePlanner:
             in_flight=self.schedule.most_in_flight(number),
             num_micro_batches=options.num_micro_batches,
             known=solutions[number] if solutions else None,
+            carried=options.carried[number] if options.carried else None,
         )
 
     def _candidate(self, subject: Subject, options: PlanOptions) -> Candidate:

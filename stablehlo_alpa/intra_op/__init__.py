@@ -2,15 +2,18 @@
 
 from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost.strategy_graph import StrategyGraph
+from stablehlo_alpa.intra_op.carried import CarriedStrategies, solve_carried
 from stablehlo_alpa.intra_op.diff import Difference, diff
 from stablehlo_alpa.intra_op.explain import Explanation, explain
 from stablehlo_alpa.intra_op.in_flight import StageMemory, in_pipeline
 from stablehlo_alpa.intra_op.memory import MemoryModel
+from stablehlo_alpa.intra_op.proving import lower_bound
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
 from stablehlo_alpa.intra_op.solver import solve
 from stablehlo_alpa.intra_op.strategy_table import StrategyTable
 
 __all__ = [
+    "CarriedStrategies",
     "Difference",
     "Explanation",
     "MemoryModel",
@@ -23,5 +26,7 @@ __all__ = [
     "diff",
     "explain",
     "in_pipeline",
+    "lower_bound",
     "solve",
+    "solve_carried",
 ]

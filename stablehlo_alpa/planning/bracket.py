@@ -10,12 +10,14 @@ class Bracket:
     """Latency of a pipeline, and of the best that there can be.
 
     Both are those of the paper's Eq. 2, ``sum_s t_s + (B - 1) max_s t_s``, by the prices of stages:
-    the search's own measure. The plan's step time is simulated, sends included.
+    the search's own measure. The plan's step time is simulated, sends included. Of a plan of one
+    program to which strategies were applied it is the solver's measure, the seconds of its
+    operators and of what is resharded between them, and the best is that of all meshes.
 
     Attributes:
         latency_s: of the pipeline found. Seconds of a step.
         bound_s: no partition into stages, with the same layers, number of micro-batches and
-            schedule, takes less.
+            schedule, takes less; where stages were given, no strategies of theirs.
         num_solved: stages that were solved exactly.
     """
 

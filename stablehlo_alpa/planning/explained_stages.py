@@ -237,6 +237,8 @@ def _pass_s(plan: Plan) -> float:
 def _reason(plan: Plan, rows: list[StagesRow]) -> str:
     """Why this cut, in a sentence."""
     cuts = [row for row in rows if row.differs is Pinned.CUT]
+    if plan.applied is not None:
+        return f"the stages are those of the plan for {plan.applied.sizes}"
     if plan.considered is None:
         return "the stages were given: other cuts were not looked for"
     fitting = [row for row in cuts if row.step_time_s is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
 from stablehlo_alpa.compiler import enumerate_strategies
@@ -17,12 +18,14 @@ from stablehlo_alpa.errors import (
     StablehloAlpaError,
 )
 from stablehlo_alpa.intra_op import (
+    CarriedStrategies,
     MemoryModel,
     Solution,
     SolveOptions,
     SolverCache,
     in_pipeline,
     solve,
+    solve_carried,
 )
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.gathering import charge_gathers
@@ -47,6 +50,7 @@ class PlanOptions:
             included.
         num_micro_batches: of a step.
         known: strategies found before; they are taken if they are of the same programme.
+        carried: strategies of the same operators in other sizes, to be taken where they exist.
         pads_sizes: sizes that the devices do not divide may be padded inside of the program, where
             nothing is prescribed.
     """
@@ -59,6 +63,7 @@ class PlanOptions:
     in_flight: int = 1
     num_micro_batches: int = 1
     known: Solution | None = None
+    carried: CarriedStrategies | None = None
     pads_sizes: bool = False
 
 
@@ -96,8 +101,31 @@ class Candidate:
     remarks: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is chosen from on one logical mesh.
+
+    Attributes:
+        mesh: the mesh.
+        priced: strategies, those that are allowed by what was prescribed.
+        remarks: of the strategies, and on what was prescribed and cannot be.
+    """
+
+    mesh: LogicalMesh
+    priced: PricedGraph
+    remarks: tuple[str, ...]
+
+
+Problems: TypeAlias = dict[tuple[str, tuple[int, ...]], Problem]
+"""By module and mesh shape: those of the same options, to be made once."""
+
+
 def find_candidate(
-    subject: Subject, options: PlanOptions, cache: SolverCache | None = None, say: Say = _log.debug
+    subject: Subject,
+    options: PlanOptions,
+    cache: SolverCache | None = None,
+    say: Say = _log.debug,
+    problems: Problems | None = None,
 ) -> Candidate:
     """The fastest of the logical meshes.
 
@@ -106,6 +134,7 @@ def find_candidate(
         options: the meshes, and what else counts.
         cache: tables of the solver, to share between calls.
         say: is told what is being done.
+        problems: made before; those that are made are added.
 
     Raises:
         CompileError: a pass refused the module.
@@ -119,9 +148,8 @@ def find_candidate(
         which = f"mesh {'x'.join(map(str, shape))}"
         say(f"{which}: strategies")
         try:
-            names = options.axis_names and options.axis_names[: len(shape)]
-            mesh = options.cluster.logical_mesh(shape, names)
-            found.append(solve_on(subject, mesh, options, cache))
+            problem = problem_on(subject, shape, options, problems)
+            found.append(_solved(subject, problem, options, cache))
         except (InfeasibleError, ShardingError, MeshError) as error:
             _log.info("%s: %s: %s", subject.name, which, error)
             refused.append(error)
@@ -133,16 +161,37 @@ def find_candidate(
     raise min(short, key=lack) if short else refused[0]
 
 
-def solve_on(
-    subject: Subject, mesh: LogicalMesh, options: PlanOptions, cache: SolverCache | None = None
-) -> Candidate:
-    """The best plan of a subject on a mesh.
+def problem_on(
+    subject: Subject,
+    shape: tuple[int, ...],
+    options: PlanOptions,
+    problems: Problems | None = None,
+) -> Problem:
+    """What is chosen from for a subject on a mesh.
+
+    Args:
+        subject: what is split.
+        shape: of the mesh.
+        options: what else counts.
+        problems: made before; one that is made is added.
 
     Raises:
         CompileError: a pass refused the module.
-        InfeasibleError: nothing keeps the memory budget.
-        ShardingError: an exact wish cannot be kept.
+        MeshError: there is no such mesh.
+        InfeasibleError, ShardingError: an exact wish cannot be kept.
     """
+    key = subject.merged, shape
+    if problems is not None and key in problems:
+        return problems[key]
+    names = options.axis_names and options.axis_names[: len(shape)]
+    mesh = options.cluster.logical_mesh(shape, names)
+    problem = _make_problem(subject, mesh, options)
+    if problems is not None:
+        problems[key] = problem
+    return problem
+
+
+def _make_problem(subject: Subject, mesh: LogicalMesh, options: PlanOptions) -> Problem:
     graph = enumerate_strategies(subject.merged, mesh, subject.name)
     remarks: tuple[str, ...] = ()
     device, boundary = options.cluster.device, subject.boundary
@@ -161,14 +210,21 @@ def solve_on(
     if boundary is not None:
         gathered = options.prescription.gathered
         priced = charge_gathers(priced, boundary.outputs, gathered, mesh, device)
-    known = options.known
+    return Problem(mesh, priced, (*remarks, *graph.remarks))
+
+
+def _solved(
+    subject: Subject, problem: Problem, options: PlanOptions, cache: SolverCache | None
+) -> Candidate:
+    """The best plan of a subject on a mesh; raises ``InfeasibleError`` over the budget."""
+    known, priced = options.known, problem.priced
     if known is not None and _is_of(known, priced):
         solution = known
+    elif options.carried is not None:
+        solution = solve_carried(priced, options.carried, options.solve, cache)
     else:
         solution = solve(priced, options.solve, cache)
-    return Candidate(
-        subject.name, subject.merged, mesh, priced, solution, (*remarks, *graph.remarks)
-    )
+    return Candidate(subject.name, subject.merged, problem.mesh, priced, solution, problem.remarks)
 
 
 def _is_of(solution: Solution, priced: PricedGraph) -> bool:

@@ -17,6 +17,7 @@ from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import Difference, Explanation, StrategyTable, diff, explain
+from stablehlo_alpa.planning.applied import Applied, PlansSizes, Transferable
 from stablehlo_alpa.planning.baselines import Compared
 from stablehlo_alpa.planning.checking import PlanCheck, check_plan
 from stablehlo_alpa.planning.explained_stages import Considered, PlansPinned, Staged
@@ -33,7 +34,7 @@ FORMS = ("shardy", "gspmd")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Plan(Shown, Predicted, Compared, Staged, Pictured):
+class Plan(Shown, Predicted, Compared, Transferable, Staged, Pictured):
     """How a step runs. Printing it shows shardings, modules and remarks.
 
     What runs on one mesh is a pipeline of one stage.
@@ -54,6 +55,9 @@ class Plan(Shown, Predicted, Compared, Staged, Pictured):
         rivals: plans the step by other methods, by those that are usual where none are given; None
             where the function is not at hand.
         considered: stages that a search has chosen from; None where they were given.
+        applied: the plan whose strategies it has; None of one that was searched.
+        transfers: plans the step in other sizes by the strategies of a plan; None where the
+            function is not at hand.
     """
 
     program: TracedProgram
@@ -65,6 +69,8 @@ class Plan(Shown, Predicted, Compared, Staged, Pictured):
     method: str = ""
     rivals: PlansPinned | None = None
     considered: Considered | None = None
+    applied: Applied | None = None
+    transfers: PlansSizes | None = None
 
     @property
     def mesh(self) -> LogicalMesh:
@@ -155,7 +161,9 @@ class Plan(Shown, Predicted, Compared, Staged, Pictured):
         Raises:
             ShardingError: no operator, or more than one, has the name; the closest are listed.
         """
-        return explain([StrategyTable.of(one.priced, one.solution) for one in self.stages], name)
+        tables = [StrategyTable.of(one.priced, one.solution) for one in self.stages]
+        found = explain(tables, name)
+        return found if self.applied is None else self.applied.explained(found)
 
     def diff(self, other: Plan) -> Difference:
         """Says which operators another plan of the program splits differently, at which cost."""

@@ -16,7 +16,13 @@ from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.lowering import NEAR, lower_program
-from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
+from stablehlo_alpa.planning.mesh_search import (
+    Candidate,
+    PlanOptions,
+    Problems,
+    Subject,
+    find_candidate,
+)
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import Schedule, single
@@ -51,7 +57,44 @@ class PreparedForm:
     remarks: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class PreparedProgram:
+    """A program that is to be planned for one mesh.
+
+    Attributes:
+        program: it.
+        options: what its plan is looked for under.
+        forms: see `prepared_forms`.
+        problems: those that were made so far.
+    """
+
+    program: TracedProgram
+    options: PlanOptions
+    forms: tuple[PreparedForm, ...]
+    problems: Problems = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, program: TracedProgram, options: PlanOptions) -> PreparedProgram:
+        """Merges operators.
+
+        Raises:
+            CompileError: a pass refused the program.
+        """
+        with progress(_log.debug) as say:
+            say(f"{program.name}: merging operators")
+            return cls(program, options, tuple(prepared_forms(program, options)))
+
+
 def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
+    """Finds the fastest plan among the mesh shapes; see `plan_prepared`.
+
+    Raises:
+        CompileError: a pass refused the program.
+    """
+    return plan_prepared(PreparedProgram.of(program, options))
+
+
+def plan_prepared(prepared: PreparedProgram) -> Plan:
     """Finds the fastest plan among the mesh shapes.
 
     Raises:
@@ -64,10 +107,9 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
     with progress(_log.debug) as say:
 
         def tell(what: str) -> None:
-            say(f"{program.name}: {what}")
+            say(f"{prepared.program.name}: {what}")
 
-        tell("merging operators")
-        return _plan_within(prepared_forms(program, options), program, options, tell)
+        return _plan_within(prepared, tell)
 
 
 def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[PreparedForm]:
@@ -101,7 +143,11 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
 
 
 def fastest_form(
-    forms: Sequence[PreparedForm], options: PlanOptions, cache: SolverCache, say: Say
+    forms: Sequence[PreparedForm],
+    options: PlanOptions,
+    cache: SolverCache,
+    say: Say,
+    problems: Problems | None = None,
 ) -> tuple[Candidate, tuple[str, ...]]:
     """The form with the fastest plan, and the remarks on it.
 
@@ -114,7 +160,8 @@ def fastest_form(
     refused: list[InfeasibleError] = []
     for form in forms:
         try:
-            found.append((find_candidate(form.subject, options, cache, say), form.remarks))
+            candidate = find_candidate(form.subject, options, cache, say, problems)
+            found.append((candidate, form.remarks))
         except InfeasibleError as error:
             refused.append(error)
     if not found:
@@ -122,9 +169,7 @@ def fastest_form(
     return min(found, key=lambda one: one[0].solution.objective_s)
 
 
-def _plan_within(
-    forms: Sequence[PreparedForm], program: TracedProgram, options: PlanOptions, tell: Say
-) -> Plan:
+def _plan_within(prepared: PreparedProgram, tell: Say) -> Plan:
     """The fastest plan whose per-device program stays within the memory budget.
 
     The strategies are chosen by the tensors of the step as it is written. What collectives between
@@ -135,22 +180,22 @@ def _plan_within(
     Raises:
         InfeasibleError: no mesh shape has such a plan.
     """
+    program, options, problems = prepared.program, prepared.options, prepared.problems
     cache, budget = SolverCache(), options.solve.memory_budget
     room, over = budget, None
     for _ in range(_MEMORY_ROUNDS):
         solve = replace(options.solve, memory_budget=room)
         try:
-            best, remarks = fastest_form(forms, replace(options, solve=solve), cache, tell)
+            within = replace(options, solve=solve)
+            best, remarks = fastest_form(prepared.forms, within, cache, tell, problems)
         except InfeasibleError:
             if over is None:
                 raise
             break
         tell(f"lowering to {'x'.join(map(str, best.mesh.shape))}")
-        for reach in (0, NEAR):
-            plan = _lowered(best, program, options.cluster, remarks, reach)
-            if budget is None or plan.peak_bytes <= budget:
-                return plan
-        assert budget is not None
+        plan = lowered_within(best, prepared, remarks)
+        if budget is None or plan.peak_bytes <= budget:
+            return plan
         excess = plan.peak_bytes - budget
         _log.info("%s: %.3e bytes over the memory budget", program.name, excess)
         over = plan if over is None or plan.peak_bytes < over.peak_bytes else over
@@ -160,14 +205,25 @@ def _plan_within(
     raise over_budget(over, 0, budget)
 
 
+def lowered_within(best: Candidate, prepared: PreparedProgram, remarks: Sequence[str]) -> Plan:
+    """The plan of a step whose strategies are chosen; over the memory budget where it has to be.
+
+    Args:
+        best: the strategies.
+        prepared: the step. What is gathered is kept for operators far behind if there is room.
+        remarks: on the step.
+    """
+    budget = prepared.options.solve.memory_budget
+    plan = _lowered(best, prepared, remarks, 0)
+    if budget is not None and plan.peak_bytes > budget:
+        plan = _lowered(best, prepared, remarks, NEAR)
+    return plan
+
+
 def _lowered(
-    best: Candidate,
-    program: TracedProgram,
-    cluster: ClusterSpec,
-    remarks: Sequence[str],
-    reach: int,
+    best: Candidate, prepared: PreparedProgram, remarks: Sequence[str], reach: int
 ) -> Plan:
-    """The plan of a step whose strategies are chosen."""
+    program, cluster = prepared.program, prepared.options.cluster
     devices = tuple(range(best.mesh.num_devices))
     place = StagePlace(devices, (cluster.num_hosts, cluster.devices_per_host))
     stage = lower_program(best, program, place, cluster.device, reach=reach)

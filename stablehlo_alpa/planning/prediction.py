@@ -25,7 +25,8 @@ class Predicted:
         cluster: the devices.
         runtime: what is run.
         costs: predicted, one per program of ``runtime``.
-        bracket: what the search for stages found and proved; None where stages were given.
+        bracket: what the search for stages found and proved, or what was proved of strategies that
+            were applied; None where stages were given and strategies searched.
     """
 
     cluster: ClusterSpec
@@ -54,12 +55,12 @@ class Predicted:
 
     @property
     def bound_s(self) -> float | None:
-        """No other stages take fewer seconds per step; see `bracket`, None without one."""
+        """Seconds per step that no other plan is below; see `bracket`, None without one."""
         return None if self.bracket is None else self.bracket.bound_s
 
     @property
     def gap(self) -> float | None:
-        """How far the best stages can be below those found, as a part; None without `bracket`."""
+        """How far the best can be below what was found, as a part of it; None without `bracket`."""
         return None if self.bracket is None else self.bracket.gap
 
     @property

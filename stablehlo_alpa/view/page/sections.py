@@ -73,7 +73,8 @@ def facts(page: PageContent) -> tuple[tuple[str, str], ...]:
     if page.recomputed:
         rows.append(("computed again", page.recomputed))
     if page.gap is not None:
-        what = "cut into stages" if page.bound_s is not None else "shardings"
+        is_cut = page.bound_s is not None and len(page.stages) > 1
+        what = "cut into stages" if is_cut else "shardings"
         gap = "proved optimal" if page.gap == 0 else f"the best is at most {page.gap:.2%} faster"
         # The search's measure leaves sends out: its bound is no bound of the step above.
         bound = f", by the search's measure {format_seconds(page.bound_s)}" if page.bound_s else ""

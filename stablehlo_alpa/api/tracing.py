@@ -1,0 +1,120 @@
+"""A call of a function as programs: whole, in layers, with more and more of it computed again."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from stablehlo_alpa.api.settings import Settings
+from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
+from stablehlo_alpa.layers import (
+    LayerOption,
+    Remat,
+    WholeFunction,
+    in_layers,
+    key_context,
+    layer_context,
+)
+
+_log = logging.getLogger(__name__)
+
+_RECOMPUTED: Mapping[Remat, str] = {False: "", "attention": "attention", True: "layers"}
+
+_Traces: TypeAlias = dict[tuple[LayerOption | None, bool, int | None], TracedProgram]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tracing:
+    """Traces a call in the present context of jax, each way once.
+
+    Attributes:
+        function: what is called.
+        settings: how, with nothing left open but what `of` may leave out.
+        args: positional arguments, types in place of arrays.
+        kwargs: keyword arguments, likewise.
+    """
+
+    function: Function
+    settings: Settings
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    _traces: _Traces = dataclasses.field(default_factory=dict, init=False, repr=False)
+
+    def whole(self, layers: LayerOption | None = None) -> TracedProgram:
+        """The function; one that takes no gradients may be cut into layers as a whole."""
+        if layers is None:
+            return self._once((None, False, None))
+        return self._once((layers, True, None))
+
+    def in_layers(self, layers: LayerOption, num_key_parts: int | None) -> TracedProgram:
+        """The function with layers and marked gradients.
+
+        Args:
+            layers: how it is cut.
+            num_key_parts: see `Method`.
+        """
+        return self._once((layers, False, num_key_parts))
+
+    def recomputed(
+        self, layers: LayerOption, num_key_parts: int | None
+    ) -> Iterator[tuple[str, TracedProgram]]:
+        """The step with more and more of it computed again, as far as it makes a difference.
+
+        Args:
+            layers: how it is cut.
+            num_key_parts: see `Method`.
+        """
+        known: set[str] = set()
+        for remat in layers.recomputations:
+            try:
+                program = self.in_layers(dataclasses.replace(layers, remat=remat), num_key_parts)
+            except TraceError as error:
+                # As it is, the step was traced: jax computes no callbacks with effects again.
+                if not known:
+                    raise
+                _log.info("%s", error)
+                return
+            if not program.has_gradients:
+                yield "", self.whole(layers)
+                return
+            if remat and not program.marks_gradients:
+                if layers.remat == "search":
+                    return
+                raise TraceError(
+                    f"{program.name} takes its gradients by jax, which knows nothing of layers to "
+                    "compute again: take them by stablehlo_alpa.grad or value_and_grad, or leave "
+                    "recomputation out"
+                )
+            if program.text not in known:
+                known.add(program.text)
+                yield _RECOMPUTED[remat], program
+
+    def _once(self, key: tuple[LayerOption | None, bool, int | None]) -> TracedProgram:
+        if key not in self._traces:
+            self._traces[key] = self._trace(*key)
+        return self._traces[key]
+
+    def _trace(
+        self, layers: LayerOption | None, is_whole: bool, num_key_parts: int | None
+    ) -> TracedProgram:
+        function, settings = self.function, self.settings
+        with contextlib.ExitStack() as around:
+            if layers is not None and is_whole:
+                function = function.behind(in_layers)
+                around.enter_context(layer_context(WholeFunction(layers)))
+            elif layers is not None:
+                around.enter_context(layer_context(layers))
+                around.enter_context(key_context(num_key_parts))
+            return trace_function(
+                function,
+                self.args,
+                self.kwargs,
+                batches=settings.batches,
+                num_micro_batches=settings.method.num_parts,
+                rules=settings.rules,
+                platform=settings.find_platform(),
+            )
