@@ -169,11 +169,21 @@ private:
 
   /// Every layer makes the forms of arguments that it uses, in each phase: a
   /// parameter in its narrow type would be sent from stage to stage, and be
-  /// kept for every micro-batch that is between its phases.
+  /// kept for every micro-batch that is between its phases. A layer that does
+  /// nothing else keeps what it does.
   void copyForms() {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    llvm::DenseSet<int64_t> layers;
+    SmallVector<Operation *> forms;
+    for (Operation &op : llvm::reverse(block)) {
       if (op.hasAttr(kLayerAttrName) && isForm(&op)) {
-        copyForm(&op);
+        forms.push_back(&op);
+      } else {
+        layers.insert(getPlace(&op).first);
+      }
+    }
+    for (Operation *form : forms) {
+      if (layers.contains(getPlace(form).first)) {
+        copyForm(form);
       }
     }
   }

@@ -27,8 +27,18 @@ bool MicroBatchStates::runsAfter(Operation *user) const {
   return isAfter(outer) || outer->hasTrait<OpTrait::IsTerminator>();
 }
 
+/// Numbers, the loss among them, take no memory to add up.
+static bool makesNumbers(Operation *op) {
+  return llvm::all_of(op->getResultTypes(), [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() == 0;
+  });
+}
+
+/// What is differentiated is left as it is: its gradients are what is summed.
 bool MicroBatchStates::isDeferrable(Operation *op) const {
-  if (!chosen.contains(op) || op->getNumRegions() > 0 || widens(op) ||
+  if (!chosen.contains(op) || ancestors.contains(op) || makesNumbers(op) ||
+      op->getNumRegions() > 0 || widens(op) ||
       isa<DataFlowOpInterface, stablehlo::OptimizationBarrierOp>(op) ||
       getProductFlops(op) > 0) {
     return false;
