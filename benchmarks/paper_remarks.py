@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_EMBEDDING = (
-    "The first stage keeps a copy of the embedding table in f16 for every micro-batch in flight, "
-    "where one would do for all"
-)
+_ONE_NUMBER = "Numbers of micro-batches other than that of the cell were not tried."
 
 REMARKS: Mapping[tuple[str, str, int], str] = {
-    ("GPT", "inter", 8): f"{_EMBEDDING}: 1.71 GiB for the seven others, more than what lacks.",
-    ("GPT", "inter", 16): f"{_EMBEDDING}: 5.86 GiB for the fifteen others, half of what lacks.",
+    ("GPT", "inter", 16): (
+        "A micro-batch is 16 sequences there; in four of it, 256 micro-batches, the step fits and "
+        "takes 51.5 s, 1.12 PFLOP/s."
+    ),
+    ("GPT", "inter", 32): _ONE_NUMBER,
+    ("GPT", "inter", 64): _ONE_NUMBER,
 }
 """Family, system and devices -> a sentence; what has none is said to be not explained."""
