@@ -237,8 +237,10 @@ def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
     with shardings on the mesh `time` for `alpa-insert-reshards` and
     `alpa-lower-to-spmd{micro-batches}`. Where a value leaves the micro-batches
     stands an `alpa.accumulate`; what depends on such values runs behind it,
-    once per step. The barrier in the scope `alpa_gradients` is one of these
-    places. With one micro-batch the module stays as it is but for the joins.
+    once per step. What can be done to a sum is not done to its summands, where
+    no more is added up for it. The barrier in the scope `alpa_gradients` is one
+    of these places. With one micro-batch the module stays as it is but for the
+    joins.
 
     Fails if an operator with floating-point work would have to see more than
     one micro-batch (batch statistics, rows that meet each other), or if no
@@ -279,6 +281,8 @@ def MarkLayers : Pass<"alpa-mark-layers", "::mlir::ModuleOp"> {
     Input: the module of one micro-batch, with an `alpa.accumulate` or
     `alpa.collect` where values leave it, whose differentiated function was
     traced in scopes `alpa_layer_<n>`. Writes `alpa.layer` and `alpa.phase`.
+    What gives an argument another type or shape is made by every layer that
+    uses it, in each phase.
 
     Fails if something behind the joins uses one micro-batch.
 
