@@ -11,9 +11,9 @@ import threading
 from types import FrameType
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from tanh_layers import step
 
 import stablehlo_alpa as sa
 
@@ -27,19 +27,6 @@ def make_method(name: str) -> sa.Method:
     return sa.PipeshardParallel(
         num_micro_batches=2, layers=sa.AutoLayers(num_layers=2), stages=sa.UniformStages(2)
     )
-
-
-def step(weights: Any, batch: Any) -> Any:
-    """A step of training."""
-
-    def loss(weights: Any) -> jax.Array:
-        x = batch
-        for weight in weights:
-            x = jnp.tanh(x @ weight)
-        return jnp.mean(x**2)
-
-    value, gradients = sa.value_and_grad(loss)(weights)
-    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), value
 
 
 def main(name: str) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from tanh_layers import step
 from typer.testing import CliRunner
 
 import stablehlo_alpa as sa
@@ -19,17 +19,6 @@ from stablehlo_alpa.cli import app
 WEIGHTS = [0.3 * np.random.default_rng(i).normal(size=(16, 16)).astype("f") for i in range(2)]
 BATCH = np.random.default_rng(9).normal(size=(8, 16)).astype("f")
 METHOD = sa.PipeshardParallel(layers=sa.AutoLayers(num_layers=2))
-
-
-def step(weights: Any, batch: Any) -> tuple[Any, Any]:
-    def loss(weights: Any) -> jax.Array:
-        x = batch
-        for weight in weights:
-            x = jnp.tanh(x @ weight)
-        return jnp.mean(x**2)
-
-    value, gradients = sa.value_and_grad(loss)(weights)
-    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), value
 
 
 @pytest.fixture

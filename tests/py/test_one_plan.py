@@ -7,16 +7,13 @@ from typing import Any
 
 import alpa_runtime
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from alpa_runtime import LocalExecutable
+from tanh_layers import BATCH, WEIGHTS, step
 
 import stablehlo_alpa as sa
 from stablehlo_alpa.compiler.measures import Live
-
-WEIGHTS = [0.3 * np.random.default_rng(i).normal(size=(16, 16)).astype("f") for i in range(4)]
-BATCH = np.random.default_rng(9).normal(size=(16, 16)).astype("f")
 
 METHODS = {
     "one mesh": sa.ShardParallel(mesh_shape=(8,)),
@@ -25,17 +22,6 @@ METHODS = {
         num_micro_batches=2, layers=sa.AutoLayers(num_layers=2), stages=sa.UniformStages(2)
     ),
 }
-
-
-def step(weights: Any, batch: Any) -> tuple[Any, Any]:
-    def loss(weights: Any) -> jax.Array:
-        x = batch
-        for weight in weights:
-            x = jnp.tanh(x @ weight)
-        return jnp.mean(x**2)
-
-    value, gradients = sa.value_and_grad(loss)(weights)
-    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), value
 
 
 @pytest.fixture(scope="module", params=list(METHODS))

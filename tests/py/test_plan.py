@@ -11,28 +11,14 @@ from typing import Any
 
 import alpa_runtime
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from alpa_runtime import LocalExecutable, ProgramError, check
 from alpa_runtime.plan import Free, Plan, Recv, Run, Send
+from tanh_layers import BATCH, WEIGHTS, step
 
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, DataParallel, PipeshardParallel, UniformStages
-
-WEIGHTS = [0.3 * np.random.default_rng(i).normal(size=(16, 16)).astype("f") for i in range(4)]
-BATCH = np.random.default_rng(9).normal(size=(16, 16)).astype("f")
-
-
-def step(weights: Any, batch: Any) -> tuple[Any, Any]:
-    def loss(weights: Any) -> jax.Array:
-        x = batch
-        for weight in weights:
-            x = jnp.tanh(x @ weight)
-        return jnp.mean(x**2)
-
-    value, gradients = stablehlo_alpa.value_and_grad(loss)(weights)
-    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), value
 
 
 @pytest.fixture(scope="module")
