@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <queue>
+#include <tuple>
 
 namespace mlir::alpa {
 
@@ -169,7 +170,6 @@ private:
     step.axes.assign(axes.begin(), axes.end());
     step.fromDim = fromDim;
     step.toDim = toDim;
-    step.before = state;
     step.elements =
         getLocalElements(kind == CollectiveKind::AllGather ? after : state);
     step.after = std::move(after);
@@ -331,51 +331,64 @@ double ReshardPlanner::getMovedElements(const ReshardStep &step) const {
 ReshardPlan ReshardPlanner::search(ArrayRef<int64_t> shape,
                                    const Placement &from,
                                    const Placement &to) const {
+  constexpr unsigned kNone = ~0u;
   struct Visit {
+    StringRef key;
     double distance;
-    std::string previous;
+    /// The step that leads here, and where it begins.
     ReshardStep step;
+    unsigned previous;
     bool done = false;
   };
   Search search(shape, meshShape, to);
-  llvm::StringMap<Visit> visits;
-  llvm::StringMap<Placement> states;
-  using Entry = std::pair<double, std::string>;
+  std::vector<Visit> visits;
+  llvm::StringMap<unsigned> numbers;
+  // Of states as far away as each other the one of the least key goes first.
+  using Entry = std::tuple<double, StringRef, unsigned>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  std::string start = getKey(from);
+  auto visit = [&](ReshardStep step, double distance, unsigned previous) {
+    auto [it, isNew] = numbers.try_emplace(getKey(step.after), visits.size());
+    unsigned number = it->second;
+    if (isNew) {
+      visits.push_back({it->first(), distance, std::move(step), previous});
+    } else if (Visit &known = visits[number];
+               !known.done && distance < known.distance) {
+      known.distance = distance;
+      known.step = std::move(step);
+      known.previous = previous;
+    } else {
+      return;
+    }
+    queue.push({distance, it->first(), number});
+  };
+  ReshardStep start{CollectiveKind::Local};
+  start.after = from;
+  visit(std::move(start), 0, kNone);
   std::string goal = getKey(to);
-  visits[start].distance = 0;
-  states[start] = from;
-  queue.push({0, start});
+  unsigned at = kNone;
   while (!queue.empty()) {
-    auto [distance, key] = queue.top();
+    double distance = std::get<0>(queue.top());
+    at = std::get<2>(queue.top());
     queue.pop();
-    if (visits[key].done) {
+    if (visits[at].done) {
       continue;
     }
-    visits[key].done = true;
-    if (key == goal) {
+    visits[at].done = true;
+    if (visits[at].key == goal) {
       break;
     }
-    Placement state = states[key];
-    for (ReshardStep &step : search.expand(state)) {
-      std::string next = getKey(step.after);
-      double total = distance + getMovedElements(step);
-      auto [it, isNew] = visits.try_emplace(next);
-      if (isNew || (!it->second.done && total < it->second.distance)) {
-        states[next] = step.after;
-        it->second.distance = total;
-        it->second.previous = key;
-        it->second.step = std::move(step);
-        queue.push({total, next});
-      }
+    std::vector<ReshardStep> steps = search.expand(visits[at].step.after);
+    for (ReshardStep &step : steps) {
+      double length = getMovedElements(step);
+      visit(std::move(step), distance + length, at);
     }
   }
   // Gathering everything and slicing again always leads to the target, so the
   // goal has been reached.
   ReshardPlan plan;
-  for (std::string key = goal; key != start; key = visits[key].previous) {
-    ReshardStep &step = plan.emplace_back(visits[key].step);
+  for (; visits[at].previous != kNone; at = visits[at].previous) {
+    ReshardStep &step = plan.emplace_back(std::move(visits[at].step));
+    step.before = visits[visits[at].previous].step.after;
     if (step.kind == CollectiveKind::CollectivePermute) {
       step.axes = getPermutedAxes(step, meshShape);
     }

@@ -1,7 +1,7 @@
 r"""Lower bounds of what runs of layers cost on a mesh within a memory budget.
 
-A run of layers is tiled by windows of one and two layers, each of which is solved exactly by
-itself. What a run of layers chooses is a choice for each window, so with prices ``u`` and ``v`` in
+A run of layers is tiled by windows of one layer, or of one and two where that matters, each of
+which is solved exactly by itself. What a run of layers chooses is a choice for each window, so with prices ``u`` and ``v`` in
 seconds per byte (`MemoryPrice`) and M bytes of budget, s micro-batches in flight::
 
     least seconds >= sum over windows of min_x { c(x) + u rest(x) + v activation(x) }
@@ -56,6 +56,8 @@ class RangeBounds:
     _tiled: dict[MemoryPrice, Float] = field(default_factory=dict)
     _least: dict[int, Float] = field(default_factory=dict)
     _sharp: set[tuple[int, int, int]] = field(default_factory=set)
+    # Pairs take most of the time, and raise bounds by less than a hundredth where layers are large.
+    _has_pairs: bool = False
 
     def lower(self, in_flight: int) -> Float:
         """float64[L, L] no run of layers (first, last) costs less. Seconds per step.
@@ -94,12 +96,15 @@ class RangeBounds:
         return (first, last, in_flight) in self._sharp
 
     def sharpen(self, first: int, last: int, in_flight: int) -> None:
-        """Looks for the price of memory that makes a bound largest.
+        """Solves pairs, and looks for the price of memory that makes a bound largest.
 
         The bound is concave in the price, and falls once the tiles keep the budget: between one
         that does not and one that does, the next price is that at which both are worth the same.
         """
         self._sharp.add((first, last, in_flight))
+        if not self._has_pairs:
+            self._has_pairs = True
+            self._tiled.clear()
         self._tiles(MemoryPrice())
         for _ in range(_MAX_PRICES):
             price_s = self._next_price(first, last, in_flight)
@@ -159,7 +164,7 @@ class RangeBounds:
     def _tiles(self, price: MemoryPrice) -> Float:
         """float64[4, L, L] of the better of two tilings, as in `WindowPrices`."""
         if price not in self._tiled:
-            self._tiled[price] = tile(self.windows.prices(price))
+            self._tiled[price] = tile(self.windows.prices(price, with_pairs=self._has_pairs))
         return self._tiled[price]
 
 

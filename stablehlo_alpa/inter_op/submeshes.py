@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
 
+# Up to twice as many hosts every number of them is tried, beyond that numbers of as many
+# significant bits (heuristic).
+_FINE = 8
+
 
 @dataclass(frozen=True, order=True)
 class Submesh:
@@ -33,6 +37,9 @@ def submeshes(cluster: ClusterSpec) -> list[Submesh]:
     Over several hosts the last axis of a 2-D shape lies within a host or covers whole ones. The
     others (2 x 28 on seven hosts of eight), whose groups begin in one host and end in the next,
     are left out. This is a heuristic: a pipeline on one of them could be faster.
+
+    Above 16 hosts not every number of them is there (see `host_counts`): a stage on one that is not
+    has at most an eighth more hosts than one that is.
     """
     sizes = []
     per_host = cluster.devices_per_host
@@ -41,13 +48,29 @@ def submeshes(cluster: ClusterSpec) -> list[Submesh]:
         if per_host % size == 0:
             sizes.append((1, size))
         size *= 2
-    sizes += [(hosts, per_host) for hosts in range(1, cluster.num_hosts + 1)]
+    sizes += [(hosts, per_host) for hosts in host_counts(cluster.num_hosts)]
     return [
         Submesh(hosts, devices, shape)
         for hosts, devices in sizes
         for shape in logical_mesh_shapes(hosts * devices, hosts)
         if hosts == 1 or len(shape) == 1 or _is_aligned(shape[-1], devices)
     ]
+
+
+def host_counts(num_hosts: int) -> list[int]:
+    """Numbers of whole hosts that a stage may have, ascending; all hosts are always among them.
+
+    All up to 16, then multiples of 2 up to 32, of 4 up to 64 and so on: with the logarithm of the
+    hosts, so that the search for stages does not grow with the cluster. Numbers up to 16 are all
+    there, so any number of hosts can be covered.
+    """
+    found, step, hosts = [], 1, 1
+    while hosts <= num_hosts:
+        found.append(hosts)
+        if hosts == 2 * step * _FINE:
+            step *= 2
+        hosts += step
+    return sorted({*found, num_hosts})
 
 
 def _is_aligned(size: int, per_host: int) -> bool:

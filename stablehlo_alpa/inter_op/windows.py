@@ -50,6 +50,9 @@ class MemoryPrice:
 class WindowPrices:
     """Windows under one price of memory, by first layer.
 
+    Where pairs are not solved they are what their halves cost: that is a bound too, and close where
+    layers are large.
+
     Attributes:
         singles: float64[4, L] of single layers: no choice costs less (seconds per step, memory at
             its price included); of a choice that costs so: its seconds, `StageMemory.rest` and
@@ -66,7 +69,7 @@ class WindowPrices:
 
 
 class Windows:
-    """Solves single layers and pairs; equal ones once."""
+    """Solves single layers, and pairs where they are asked for; equal ones once."""
 
     def __init__(self, parts: LayerParts, layers: Sequence[LayerCosts]) -> None:
         """Takes the layers, and what each costs on the mesh."""
@@ -74,28 +77,27 @@ class Windows:
         self._joined: dict[Key, LayerCosts] = {}
         self._solved: dict[Key, Minimum] = {}
         self._columns: dict[Key, Float] = {}
-        self._known: dict[MemoryPrice, WindowPrices] = {}
 
-    def prices(self, price: MemoryPrice) -> WindowPrices:
+    def prices(self, price: MemoryPrice, *, with_pairs: bool) -> WindowPrices:
         """All windows under a price of memory."""
-        if price not in self._known:
-            self._minimize(price)
-            inner, last = (self._windows(price, is_last) for is_last in (False, True))
-            self._known[price] = WindowPrices(*inner, *last)
-        return self._known[price]
+        self._minimize(price, with_pairs)
+        inner, last = (self._windows(price, is_last, with_pairs) for is_last in (False, True))
+        return WindowPrices(*inner, *last)
 
-    def _windows(self, price: MemoryPrice, is_last: bool) -> tuple[Float, Float]:
+    def _windows(
+        self, price: MemoryPrice, is_last: bool, with_pairs: bool
+    ) -> tuple[Float, Float]:
         """Single layers and pairs."""
         numbers = range(len(self._layers))
-        singles = [self._single(number, price, is_last) for number in numbers]
-        before = [self._single(number, price, False) for number in numbers]
-        pairs = [self._pair(number, price, is_last) for number in numbers[:-1]]
+        singles = np.stack([self._single(one, price, is_last) for one in numbers], axis=1)
+        before = np.stack([self._single(one, price, False) for one in numbers], axis=1)
+        halves = before[:, :-1] + singles[:, 1:]
+        if not with_pairs or not halves.size:
+            return singles, halves
+        pairs = np.stack([self._pair(one, price, is_last) for one in numbers[:-1]], axis=1)
         # A pair costs no less than its halves alone, whatever of its search was cut short.
-        found = np.stack(pairs, axis=1) if pairs else np.zeros((4, 0))
-        for number in numbers[:-1]:
-            least = before[number][0] + singles[number + 1][0]
-            found[0, number] = max(found[0, number], least)
-        return np.stack(singles, axis=1), found
+        pairs[0] = np.maximum(pairs[0], halves[0])
+        return singles, pairs
 
     def _single(self, number: int, price: MemoryPrice, is_last: bool) -> Float:
         return self._column(self._layers[number], self._single_key(number), price, is_last)
@@ -117,15 +119,20 @@ class Windows:
             self._joined[key] = join(layers[number], layers[number + 1], crossings)
         return self._joined[key]
 
-    def _minimize(self, price: MemoryPrice) -> None:
+    def _minimize(self, price: MemoryPrice, with_pairs: bool) -> None:
         """Solves what is not known under a price, all processors taking part."""
         count = len(self._layers)
         windows = {self._single_key(number): self._layers[number] for number in range(count)}
-        windows |= {self._pair_key(number): self._join(number) for number in range(count - 1)}
+        if with_pairs:
+            windows |= {self._pair_key(number): self._join(number) for number in range(count - 1)}
         todo = {
-            _solved_key(key, price, is_last): (window, is_last)
-            for key, window in windows.items()
-            for is_last in (False, True)
+            key: one
+            for key, one in (
+                (_solved_key(key, price, is_last), (window, is_last))
+                for key, window in windows.items()
+                for is_last in (False, True)
+            )
+            if key not in self._solved
         }
 
         def solve(one: tuple[LayerCosts, bool]) -> Minimum:

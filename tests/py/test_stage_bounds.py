@@ -123,7 +123,7 @@ def test_no_run_of_layers_costs_less_than_its_bound(seed: int, kinds: int, budge
 @given(st.integers(0, 2**31))
 def test_one_and_two_layers_are_exact(seed: int) -> None:
     model = Model.random(np.random.default_rng(seed), 3, 3)
-    found = tile(Windows(model.parts, model.layers).prices(MemoryPrice()))[0]
+    found = tile(Windows(model.parts, model.layers).prices(MemoryPrice(), with_pairs=True))[0]
     for first, last in ((0, 0), (1, 1), (0, 1), (1, 2)):
         assert found[first, last] == pytest.approx(least(model, first, last, 1, np.inf))
 
@@ -162,10 +162,10 @@ def test_equal_layers_are_solved_once() -> None:
     one = layer_costs(rng)
     parts = LayerParts(tuple(layer_part(number, 0) for number in range(200)), 4)
     windows = Windows(parts, [one] * 200)
-    windows.prices(MemoryPrice())
+    windows.prices(MemoryPrice(), with_pairs=True)
     assert len(windows._solved) == 2
     # Within a run of layers, and at its end, where more is held.
-    windows.prices(MemoryPrice(1.0, 1.0))
+    windows.prices(MemoryPrice(1.0, 1.0), with_pairs=True)
     assert len(windows._solved) == 6
 
 
