@@ -25,6 +25,7 @@ from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Argument, Function
 from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
+from stablehlo_alpa.layers.likeness import with_own_names
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
 
 # Shapes of raw keys: threefry's, and those of the other implementations.
@@ -238,7 +239,7 @@ class _Call:
         asm: str = with_rules(module, rules).operation.get_asm(
             print_generic_op_form=True, enable_debug_info=True, assume_verified=True
         )
-        return asm
+        return with_own_names(asm)
 
     def _lowered(self, traced: jax.stages.Traced, talk: CallbackExtraction, platform: str) -> Any:
         if talk.functions:

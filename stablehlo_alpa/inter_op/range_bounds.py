@@ -1,8 +1,9 @@
 r"""Lower bounds of what runs of layers cost on a mesh within a memory budget.
 
 A run of layers is tiled by windows of one layer, or of one and two where that matters, each of
-which is solved exactly by itself. What a run of layers chooses is a choice for each window, so with prices ``u`` and ``v`` in
-seconds per byte (`MemoryPrice`) and M bytes of budget, s micro-batches in flight::
+which is solved exactly by itself. What a run of layers chooses is a choice for each window, so with
+prices ``u`` and ``v`` in seconds per byte (`MemoryPrice`) and M bytes of budget, s micro-batches in
+flight::
 
     least seconds >= sum over windows of min_x { c(x) + u rest(x) + v activation(x) }
                      - max(u, v / s) M

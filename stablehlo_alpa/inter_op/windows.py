@@ -84,9 +84,7 @@ class Windows:
         inner, last = (self._windows(price, is_last, with_pairs) for is_last in (False, True))
         return WindowPrices(*inner, *last)
 
-    def _windows(
-        self, price: MemoryPrice, is_last: bool, with_pairs: bool
-    ) -> tuple[Float, Float]:
+    def _windows(self, price: MemoryPrice, is_last: bool, with_pairs: bool) -> tuple[Float, Float]:
         """Single layers and pairs."""
         numbers = range(len(self._layers))
         singles = np.stack([self._single(one, price, is_last) for one in numbers], axis=1)

@@ -11,6 +11,7 @@ from stablehlo_alpa.layers.clustering import cluster
 from stablehlo_alpa.layers.grad import grad, in_layers, layer_context, value_and_grad
 from stablehlo_alpa.layers.itinerary import itinerary
 from stablehlo_alpa.layers.keys import key_context
+from stablehlo_alpa.layers.likeness import with_own_names
 from stablehlo_alpa.layers.options import (
     AutoLayers,
     FollowInputs,
@@ -41,4 +42,5 @@ __all__ = [
     "layer_context",
     "layer_scope",
     "value_and_grad",
+    "with_own_names",
 ]

@@ -24,16 +24,16 @@ def recomputing_attention(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
         closed: a layer, or the whole forward function.
     """
     jaxpr = closed.jaxpr
-    parts = _in_order(jaxpr, _cores(jaxpr))
+    parts = []
+    for numbers, is_core in _in_order(jaxpr, _cores(jaxpr)):
+        inputs, outputs, part = _function(jaxpr, numbers)
+        call: Callable[..., Any] = jaxpr_as_fun(part)
+        parts.append((inputs, outputs, jax.checkpoint(call) if is_core else call))
 
     def run(*args: Any) -> list[Any]:
         values: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
         values.update(zip(jaxpr.invars, args, strict=True))
-        for numbers, is_core in parts:
-            inputs, outputs, part = _function(jaxpr, numbers)
-            call: Callable[..., Any] = jaxpr_as_fun(part)
-            if is_core:
-                call = jax.checkpoint(call)
+        for inputs, outputs, call in parts:
             values.update(zip(outputs, call(*(values[v] for v in inputs)), strict=True))
         return [atom.val if isinstance(atom, Literal) else values[atom] for atom in jaxpr.outvars]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 from stablehlo_alpa.layers.assignment import assign, flatten_for
 from stablehlo_alpa.layers.attention import recomputing_attention
 from stablehlo_alpa.layers.keys import split_keys
+from stablehlo_alpa.layers.likeness import find_likenesses
 from stablehlo_alpa.layers.options import LayerOption, Remat, WholeFunction
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
 
@@ -129,22 +131,25 @@ def _evaluate(
         for atom in equation.invars:
             if not isinstance(atom, Literal):
                 last_use[atom] = max(last_use.get(atom, 0), index)
-    start = 0
-    while start < len(layers):
-        end = start
-        while end < len(layers) and layers[end] == layers[start]:
-            end += 1
-        inputs, outputs, layer = _part(jaxpr, start, end, last_use)
-        run: Callable[..., Any] = jaxpr_as_fun(layer)
-        if remat == "attention":
-            run = recomputing_attention(layer)
-        elif remat:
-            run = jax.checkpoint(run)
-        with jax.named_scope(layer_scope(layers[start])):
-            results = run(*(values[variable] for variable in inputs))
+    starts = [0, *(i for i in range(1, len(layers)) if layers[i] != layers[i - 1])]
+    parts = [_part(jaxpr, *ends, last_use) for ends in pairwise([*starts, len(layers)])]
+    likenesses = find_likenesses([layer for _, _, layer in parts])
+    runs: dict[int, Callable[..., Any]] = {}
+    for start, (inputs, outputs, layer), likeness in zip(starts, parts, likenesses, strict=True):
+        if likeness.first not in runs:
+            runs[likeness.first] = _recomputing(layer, remat)
+        scopes = filter(None, (layer_scope(layers[start]), likeness.scope))
+        with jax.named_scope("/".join(scopes)):
+            results = runs[likeness.first](*(values[variable] for variable in inputs))
         values.update(zip(outputs, results, strict=True))
-        start = end
     return [atom.val if isinstance(atom, Literal) else values[atom] for atom in jaxpr.outvars]
+
+
+def _recomputing(layer: ClosedJaxpr, remat: Remat) -> Callable[..., Any]:
+    run: Callable[..., Any] = jaxpr_as_fun(layer)
+    if remat == "attention":
+        return recomputing_attention(layer)
+    return jax.checkpoint(run) if remat else run
 
 
 def _part(
