@@ -90,7 +90,11 @@ def test_bounds_lie_just_below_the_optima_of_stages(
     submesh: Submesh, parts: LayerParts, pricing: StagePricing
 ) -> None:
     """Of one layer they are equal; longer runs relax every second border."""
-    bounds = StageBounds(parts, CLUSTER, np.inf).of(submesh).lower(1) / COUNT
+    ranges = StageBounds(parts, CLUSTER, np.inf).of(submesh)
+    loose = ranges.lower(1) / COUNT
+    ranges.sharpen(0, LAYERS - 1, 1)
+    bounds = ranges.lower(1) / COUNT
+    assert (loose <= bounds * (1 + 1e-9)).all()
     for first, last in ((0, 0), (2, 2), (5, 5), (0, 1), (1, 3), (3, 5), (0, 5)):
         price = pricing.price(first, last, submesh, 1)
         assert price is not None
