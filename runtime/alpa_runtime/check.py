@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from alpa_runtime.errors import ProgramError
 from alpa_runtime.order import issue_order
 from alpa_runtime.plan import Free, Instruction, Plan, Recv, Run, Send
-from alpa_runtime.program import ValueSpec
+from alpa_runtime.program import SpmdProgram, ValueSpec
 
 
 def check(plan: Plan) -> None:
@@ -119,6 +119,9 @@ class _MeshCheck:
     def __init__(self, plan: Plan, mesh: int) -> None:
         self._plan, self._mesh = plan, mesh
         self._live: set[int] = set()
+        # Of each buffer the number of what it holds, and runs whose buffers hold what they must.
+        self._held = plan.buffers[mesh]
+        self._proved: set[tuple[int, str, tuple[int, ...]]] = set()
         self._where = f"{plan.name}: mesh {mesh}"
 
     def run(self, instructions: Sequence[Instruction]) -> None:
@@ -169,29 +172,44 @@ class _MeshCheck:
                     f"{self._where}: {what} has {len(buffers)} {kind}s, {program.name} has "
                     f"{len(values)}"
                 )
-            for place, (buffer, value) in enumerate(zip(buffers, values, strict=True)):
-                if kind == "input":
+            if kind == "input" and not self._live.issuperset(buffers):
+                for buffer in buffers:
                     self._use(buffer, what)
-                held = self._value(buffer, what)
-                if (held.shape, held.dtype, held.axes, held.partial) != (
-                    value.shape,
-                    value.dtype,
-                    value.axes,
-                    value.partial,
-                ):
-                    raise ProgramError(
-                        f"{self._where}: {what}: {kind} {place} of {program.name} is "
-                        f"{value.dtype}{list(value.shape)} as {value.spec}, buffer {buffer} holds "
-                        f"{held.dtype}{list(held.shape)} as {held.spec}"
-                    )
+            held = tuple(self._held[buffer] for buffer in buffers if self._has(buffer))
+            if (run.program, kind, held) not in self._proved:
+                self._check_types(program, kind, buffers, what)
+                self._proved.add((run.program, kind, held))
         donated = [run.inputs[place] for place in program.donated]
-        if len(set(donated)) != len(donated) or any(
-            run.inputs.count(buffer) > 1 for buffer in donated
+        is_repeated = len(set(run.inputs)) < len(run.inputs)
+        if len(set(donated)) != len(donated) or (
+            is_repeated and any(run.inputs.count(buffer) > 1 for buffer in donated)
         ):
             raise ProgramError(f"{self._where}: {what} donates a buffer that it uses twice")
         self._live.difference_update(donated)
         for buffer in run.outputs:
             self._fill(buffer, what)
+
+    def _check_types(
+        self, program: SpmdProgram, kind: str, buffers: Sequence[int], what: str
+    ) -> None:
+        """Whether buffers hold what a program takes or makes."""
+        values = program.inputs if kind == "input" else program.outputs
+        for place, (buffer, value) in enumerate(zip(buffers, values, strict=True)):
+            held = self._value(buffer, what)
+            if (held.shape, held.dtype, held.axes, held.partial) != (
+                value.shape,
+                value.dtype,
+                value.axes,
+                value.partial,
+            ):
+                raise ProgramError(
+                    f"{self._where}: {what}: {kind} {place} of {program.name} is "
+                    f"{value.dtype}{list(value.shape)} as {value.spec}, buffer {buffer} holds "
+                    f"{held.dtype}{list(held.shape)} as {held.spec}"
+                )
+
+    def _has(self, buffer: int) -> bool:
+        return 0 <= buffer < len(self._held)
 
     def _value(self, buffer: int, what: str) -> ValueSpec:
         if not 0 <= buffer < len(self._plan.buffers[self._mesh]):

@@ -43,10 +43,10 @@ class MeshDraft:
     def buffer(self, key: Key, value: ValueSpec) -> int:
         """The number of a buffer, new when it was not asked for before."""
         value = as_held(value)
-        if (key, value) not in self._numbers:
-            self._numbers[key, value] = len(self.values)
+        number = self._numbers.setdefault((key, value), len(self.values))
+        if number == len(self.values):
             self.values.append(value)
-        return self._numbers[key, value]
+        return number
 
 
 class PlanDraft:
