@@ -172,7 +172,9 @@ def test_random_plans_equal_jit(name: str, mesh: str, monkeypatch: pytest.Monkey
     devices = math.prod(size for _, size in MESHES[mesh])
     monkeypatch.setattr(test_random_plans, "prepare", lambda program: prepare(program, devices)[:2])
     monkeypatch.setitem(PROGRAMS, name, CASES[name])
-    test_random_plans.check(name, MESHES[mesh], range(2))
+    # Two plans on one of the meshes, one on each of the others.
+    is_own = list(CASES).index(name) % len(MESHES) == list(MESHES).index(mesh)
+    test_random_plans.check(name, MESHES[mesh], range(2 if is_own else 1))
 
 
 PADDED = ("same_1d_25", "same_2d_25", "pools_of_convolution")
