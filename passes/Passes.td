@@ -53,6 +53,9 @@ def ImportRules : Pass<"alpa-import-rules", "::mlir::ModuleOp"> {
     others are replicated. Rules by which nothing could be split are left out,
     and so are those that do not fit; a remark says why.
 
+    Fails on a rule of a kernel that is made for the sizes of the whole tensors
+    (Pallas, cuDNN's attention), unless the operator itself can be split.
+
     before:
     ```mlir
     %1 = stablehlo.custom_call @solve(%0) {sdy.sharding_rule =
