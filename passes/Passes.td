@@ -230,6 +230,32 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   ];
 }
 
+def HintTripCounts : Pass<"alpa-hint-trip-counts", "::mlir::ModuleOp"> {
+  let summary = "Loops of which it is not known how often they run";
+  let description = [{
+    Notes on loops that do not say themselves how often they run, as one that
+    ends when values have converged, how often their author says they do. Costs
+    are weighed by it; nothing else depends on it. It goes with the plan: on the
+    program of one device it is noted again where that is to be priced.
+
+    Fails on a number below one.
+
+    before, with `count=50`:
+    ```mlir
+    %0 = stablehlo.while(%x) cond { %p = stablehlo.compare LT, %norm, %small ... }
+    ```
+    after:
+    ```mlir
+    %0 = stablehlo.while(%x) ... {alpa.trip_count = 50}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    Option<"count", "count", "int64_t", /*default=*/"1",
+           "how often they run, at least 1">,
+  ];
+}
+
 def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
   let summary = "Puts a step on the axis of time";
   let description = [{

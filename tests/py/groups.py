@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "prices, clusters, compilers as witness": (
         *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
-        "stage_seconds",
+        *("stage_seconds", "trip_counts"),
     ),
     "modules: rules, reshards, border to jax": (
         *("rules", "reshards", "roundtrip", "constants", "dimensions", "inlining", "frontend"),
