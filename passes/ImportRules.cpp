@@ -15,6 +15,24 @@ namespace {
 
 constexpr StringRef kShardyRule = "sdy.sharding_rule";
 
+/// Whether the call's configuration holds sizes of the whole tensors: kernels
+/// of Pallas are compiled for them, with their grid, fusions have computations
+/// of them, and cuDNN's attention reads them. A rule of the operator's own
+/// adapts them; one that is carried does not.
+bool namesSizes(stablehlo::CustomCallOp call) {
+  StringRef target = call.getCallTargetName();
+  return target.starts_with("__cudnn$fmha") ||
+         llvm::is_contained({"__cudnn$fusion", "__gpu$xla.gpu.triton", "fused",
+                             "mosaic_gpu_v2", "tpu_custom_call",
+                             "triton_kernel_call_ffi"},
+                            target);
+}
+
+bool hasOwnRule(stablehlo::CustomCallOp call) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(call.getOperation());
+  return interface && !interface.getShardingRule().isReplicated();
+}
+
 /// Why a rule does not fit an operator; empty if it does.
 std::string findMisfit(Operation *op, ShardingRule &rule) {
   std::string reason;
@@ -31,8 +49,11 @@ std::string findMisfit(Operation *op, ShardingRule &rule) {
 void import(stablehlo::CustomCallOp call, Attribute written) {
   std::string text = getShardyText(written);
   std::optional<ShardingRule> rule = readShardyRule(text);
-  std::string reason =
-      rule ? findMisfit(call, *rule) : "it is not in Shardy's notation";
+  std::string reason = "it is not in Shardy's notation";
+  if (rule) {
+    reason = namesSizes(call) ? "it is made for the sizes of the whole"
+                              : findMisfit(call, *rule);
+  }
   if (!reason.empty()) {
     call.emitRemark() << "sharding rule " << text << " of @"
                       << call.getCallTargetName() << " is left out: " << reason;
@@ -45,10 +66,18 @@ void import(stablehlo::CustomCallOp call, Attribute written) {
 
 struct ImportRules : impl::ImportRulesBase<ImportRules> {
   void runOnOperation() override {
-    getOperation()->walk([](stablehlo::CustomCallOp call) {
+    WalkResult result = getOperation()->walk([](stablehlo::CustomCallOp call) {
+      if (call->hasAttr(kRuleAttrName) && namesSizes(call) &&
+          !hasOwnRule(call)) {
+        call.emitError() << "no rule can split @" << call.getCallTargetName()
+                         << ": it is made for the sizes of the whole, "
+                            "which blocks do not have; call it in "
+                            "jax.shard_map";
+        return WalkResult::interrupt();
+      }
       Attribute written = call->getDiscardableAttr(kShardyRule);
       if (!written) {
-        return;
+        return WalkResult::advance();
       }
       call->removeDiscardableAttr(kShardyRule);
       std::optional<ShardingRule> known = getShardingRule(call);
@@ -56,7 +85,11 @@ struct ImportRules : impl::ImportRulesBase<ImportRules> {
       if (!isKnown && !call.getHasSideEffect()) {
         import(call, written);
       }
+      return WalkResult::advance();
     });
+    if (result.wasInterrupted()) {
+      signalPassFailure();
+    }
   }
 };
 

@@ -68,8 +68,13 @@ public:
     global.erase();
     // Clones carry the plan of the operators that they are made from; functions
     // that operators name may carry rules.
-    entry->getParentOfType<ModuleOp>().walk([](Operation *op) {
+    entry->getParentOfType<ModuleOp>().walk([&](Operation *op) {
+      Attribute trips = op->getDiscardableAttr(kTripCountAttrName);
       removePlan(op);
+      // A micro-batch is still to be planned.
+      if (trips && isTime) {
+        op->setDiscardableAttr(kTripCountAttrName, trips);
+      }
       // A hint for XLA's partitioner, in terms of the global shapes.
       op->removeDiscardableAttr("sdy.sharding_rule");
     });

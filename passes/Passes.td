@@ -53,6 +53,9 @@ def ImportRules : Pass<"alpa-import-rules", "::mlir::ModuleOp"> {
     others are replicated. Rules by which nothing could be split are left out,
     and so are those that do not fit; a remark says why.
 
+    Fails on a rule of a kernel that is made for the sizes of the whole tensors
+    (Pallas, cuDNN's attention), unless the operator itself can be split.
+
     before:
     ```mlir
     %1 = stablehlo.custom_call @solve(%0) {sdy.sharding_rule =
@@ -224,6 +227,32 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
                "in the next step">,
     ListOption<"donated", "donated", "int64_t",
                "arguments whose memory results may take">,
+  ];
+}
+
+def HintTripCounts : Pass<"alpa-hint-trip-counts", "::mlir::ModuleOp"> {
+  let summary = "Loops of which it is not known how often they run";
+  let description = [{
+    Notes on loops that do not say themselves how often they run, as one that
+    ends when values have converged, how often their author says they do. Costs
+    are weighed by it; nothing else depends on it. It goes with the plan: on the
+    program of one device it is noted again where that is to be priced.
+
+    Fails on a number below one.
+
+    before, with `count=50`:
+    ```mlir
+    %0 = stablehlo.while(%x) cond { %p = stablehlo.compare LT, %norm, %small ... }
+    ```
+    after:
+    ```mlir
+    %0 = stablehlo.while(%x) ... {alpa.trip_count = 50}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    Option<"count", "count", "int64_t", /*default=*/"1",
+           "how often they run, at least 1">,
   ];
 }
 

@@ -22,6 +22,10 @@ struct PreparePipelineOptions : PassPipelineOptions<PreparePipelineOptions> {
   ListOption<int64_t> donated{
       *this, "donated",
       llvm::cl::desc("arguments whose memory results may take")};
+  Option<int64_t> tripCountHint{
+      *this, "trip-count-hint",
+      llvm::cl::desc("how often loops run of which that is not known"),
+      llvm::cl::init(0)};
   ListOption<std::string> axes{
       *this, "axes",
       llvm::cl::desc("mesh axes that sharding constraints may name")};
@@ -42,7 +46,8 @@ toVector(const mlir::detail::PassOptions::ListOption<T> &option) {
 }
 
 void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
-               ArrayRef<int64_t> donated, ArrayRef<std::string> axes) {
+               ArrayRef<int64_t> donated, int64_t tripCountHint,
+               ArrayRef<std::string> axes) {
   // Takes regions out of the way of what refuses unknown ones.
   manager.addPass(createImportManual());
   // First of all: some of MLIR's passes do not survive what this refuses.
@@ -67,12 +72,18 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   importOptions.aliases.assign(aliases.begin(), aliases.end());
   importOptions.donated.assign(donated.begin(), donated.end());
   manager.addPass(createImport(importOptions));
+  if (tripCountHint != 0) {
+    // Behind the inliner, which copies loops.
+    HintTripCountsOptions hintOptions;
+    hintOptions.count = tripCountHint;
+    manager.addPass(createHintTripCounts(hintOptions));
+  }
 }
 
 void buildPreparePipeline(OpPassManager &manager,
                           const PreparePipelineOptions &options) {
   addImport(manager, toVector(options.aliases), toVector(options.donated),
-            toVector(options.axes));
+            options.tripCountHint, toVector(options.axes));
   if (options.padTo > 1) {
     // On the program as a whole, of which strategies are to know nothing else.
     PadDimensionsOptions padOptions;
@@ -89,6 +100,10 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
   ListOption<int64_t> donated{
       *this, "donated",
       llvm::cl::desc("arguments whose memory results may take")};
+  Option<int64_t> tripCountHint{
+      *this, "trip-count-hint",
+      llvm::cl::desc("how often loops run of which that is not known"),
+      llvm::cl::init(0)};
   ListOption<int64_t> batch{
       *this, "batch",
       llvm::cl::desc("arguments that have to be cut; by default "
@@ -105,7 +120,8 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
 void buildLayersPipeline(OpPassManager &manager,
                          const LayersPipelineOptions &options) {
   // Stages have meshes of their own, which no author knows.
-  addImport(manager, toVector(options.aliases), toVector(options.donated), {});
+  addImport(manager, toVector(options.aliases), toVector(options.donated),
+            options.tripCountHint, {});
   SplitMicroBatchesOptions splitOptions;
   splitOptions.batch.assign(options.batch.begin(), options.batch.end());
   splitOptions.microBatches = options.microBatches;

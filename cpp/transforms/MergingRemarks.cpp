@@ -59,7 +59,8 @@ void remarkUnknown(Operation *op, function_ref<TotalWork()> step) {
 void remarkWhole(Operation *op, const ShardingRule &rule,
                  function_ref<TotalWork()> step) {
   double bytes = getBytes(op, &rule);
-  if (isa<stablehlo::CustomCallOp>(op)) {
+  // Of what a kernel does it is known how much, or nothing.
+  if (isa<stablehlo::CustomCallOp>(op) && rule.flops == 0) {
     remarkUnknown(op, step);
   } else if (rule.flops >= kLeastFlops || bytes >= kLeastBytes) {
     op->emitRemark() << getName(op)

@@ -183,7 +183,12 @@ private:
   /// Rewriting may hide what the count follows from: it is written down.
   static void writeTripCount(DataFlowOpInterface op) {
     std::optional<double> runs = op.getRegionRuns();
-    if (!runs) {
+    auto hint = op->getAttrOfType<IntegerAttr>(kTripCountAttrName);
+    if (!runs && hint) {
+      op->emitRemark() << "trip count of this loop is not known; its costs "
+                          "are counted "
+                       << hint.getInt() << " times, as the hint says";
+    } else if (!runs) {
       op->emitRemark() << "trip count of this loop is not known; its costs "
                           "are counted once";
     } else if (*runs == std::floor(*runs)) {

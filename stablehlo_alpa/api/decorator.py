@@ -42,6 +42,7 @@ def parallelize(
     batch_argnums: BatchArgnums = ...,
     rules: Iterable[KernelRule] = ...,
     reuse_gap: float | None = ...,
+    trip_count_hint: int | None = ...,
 ) -> Parallelized[P, R]: ...
 
 
@@ -59,6 +60,7 @@ def parallelize(
     batch_argnums: BatchArgnums = ...,
     rules: Iterable[KernelRule] = ...,
     reuse_gap: float | None = ...,
+    trip_count_hint: int | None = ...,
 ) -> Callable[[Callable[P, R]], Parallelized[P, R]]: ...
 
 
@@ -75,6 +77,7 @@ def parallelize(
     batch_argnums: BatchArgnums = (),
     rules: Iterable[KernelRule] = (),
     reuse_gap: float | None = 0.05,
+    trip_count_hint: int | None = None,
 ) -> Any:
     """Parallelises a function of pytrees over devices.
 
@@ -102,13 +105,18 @@ def parallelize(
             `Plan.transfer`, where these are proved to be no further from the best than this part of
             a step; otherwise strategies are searched. Nearest is the plan whose most changed
             dimension differs by the smallest factor. 0 or None: they are always searched.
+        trip_count_hint: how often loops run of which the program does not say it, as
+            ``lax.while_loop`` until values have converged: their work, collectives and seconds
+            count so often, once without. One that is inside of another counts for each of its
+            turns. What is computed does not depend on it.
 
     Returns:
         a `Parallelized`, to be called as ``fun``.
 
     Raises:
         TypeError: ``fun`` cannot be called, or ``method`` is none.
-        ValueError: the function has no such argument (as from ``jax.jit``).
+        ValueError: the function has no such argument (as from ``jax.jit``), or ``trip_count_hint``
+            is no integer of at least 1.
         TraceError: an argument is donated and static, or a batch that is static or not there.
         MeshError: there are no devices, both devices and a Ray cluster, or no such cluster.
 
@@ -134,6 +142,7 @@ def parallelize(
         batches=BatchArguments.of(batch_argnums),
         rules=tuple(rules),
         reuse_gap=reuse_gap,
+        trip_count_hint=trip_count_hint,
     )
     _check_place(settings)
     _check_apart(donate_argnums, static_argnums, "numbers")

@@ -20,7 +20,12 @@ from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
 from stablehlo_alpa.api.stages import Target, ThisProcess
 from stablehlo_alpa.cluster import ClusterSpec, cluster_of, cluster_of_devices
 from stablehlo_alpa.errors import MeshError
-from stablehlo_alpa.frontend import BatchArguments, KernelRule, TracedProgram
+from stablehlo_alpa.frontend import (
+    BatchArguments,
+    KernelRule,
+    TracedProgram,
+    check_trip_count_hint,
+)
 from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import PlanOptions
@@ -43,6 +48,7 @@ class Settings:
         rules: of custom calls, before those that are registered.
         reuse_gap: how far from the best a plan may be that has the strategies of one for other
             sizes, as a part of it; 0 or None where all are searched.
+        trip_count_hint: how often loops run of which it is not known; None if nobody says.
     """
 
     method: Method
@@ -52,8 +58,10 @@ class Settings:
     batches: BatchArguments
     rules: tuple[KernelRule, ...] = ()
     reuse_gap: float | None = None
+    trip_count_hint: int | None = None
 
     def __post_init__(self) -> None:
+        check_trip_count_hint(self.trip_count_hint)
         gap = self.reuse_gap
         if gap is not None and not 0 <= gap < 1:
             raise ValueError(f"reuse_gap must be None or in [0, 1), got {gap!r}")

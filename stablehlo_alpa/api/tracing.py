@@ -117,4 +117,5 @@ class Tracing:
                 num_micro_batches=settings.method.num_parts,
                 rules=settings.rules,
                 platform=settings.find_platform(),
+                trip_count_hint=settings.trip_count_hint,
             )

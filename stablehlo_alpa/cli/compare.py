@@ -24,6 +24,7 @@ from stablehlo_alpa.cli.model_options import (
     RematOption,
     ScannedOption,
     SequenceOption,
+    TripCountHintOption,
     method_options,
 )
 from stablehlo_alpa.cli.plan import ModelArgument
@@ -52,6 +53,7 @@ def compare(
     layers: LayersOption = None,
     remat: RematOption = None,
     scanned: ScannedOption = False,
+    trip_count_hint: TripCountHintOption = None,
     memory_budget: BudgetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -63,7 +65,7 @@ def compare(
     found = {name: as_cluster(name) for name in clusters.split(",")}
     sizes = Sizes(None, sequence, image, remat, scanned)
     every = [replace(sizes, batch=one) for one in batch_sizes(batch)]
-    subjects = [(find_subject(model, one), one) for one in every]
+    subjects = [(find_subject(model, one, trip_count_hint), one) for one in every]
     rows: list[Attempt] = []
     interrupt: KeyboardInterrupt | None = None
     try:

@@ -41,6 +41,10 @@ RematOption = Annotated[
 ScannedOption = Annotated[
     bool, typer.Option("--scanned", help="equal blocks of a model are one loop")
 ]
+TripCountHintOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="how often loops run of which that is not known; once by default"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON, see docs/command_line.md")]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", help="no progress, and the summary in place of the tables")

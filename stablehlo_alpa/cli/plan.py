@@ -34,6 +34,7 @@ from stablehlo_alpa.cli.model_options import (
     ScannedOption,
     ScheduleOption,
     SequenceOption,
+    TripCountHintOption,
     method_options,
 )
 from stablehlo_alpa.cli.subject import Sizes, find_subject
@@ -85,6 +86,7 @@ def plan(
     schedule: ScheduleOption = None,
     remat: RematOption = None,
     scanned: ScannedOption = False,
+    trip_count_hint: TripCountHintOption = None,
     mesh: MeshOption = None,
     device: DeviceOption = "h100-80gb",
     hosts: HostsOption = 1,
@@ -107,7 +109,7 @@ def plan(
     found = find_cluster(cluster, mesh, device, hosts)
     shape = mesh_shape(mesh, found)
     sizes = Sizes(batch, sequence, image, remat, scanned)
-    subject = find_subject(model, sizes)
+    subject = find_subject(model, sizes, trip_count_hint)
     given = MethodOptions(found, shape, memory_budget, micro_batches, schedule=schedule)
     options = method_options(subject, layers, remat, given)
     chosen = method_for(subject, method, options)

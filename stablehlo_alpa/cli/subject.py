@@ -6,7 +6,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,6 +71,7 @@ class StepSubject:
         args: its arguments, shapes.
         donate_argnums: those that it may overwrite.
         case: see `Subject`.
+        trip_count_hint: as ``parallelize`` takes it.
     """
 
     name: str
@@ -78,6 +79,7 @@ class StepSubject:
     args: tuple[Any, ...]
     donate_argnums: tuple[int, ...] = ()
     case: zoo.ModelCase | None = None
+    trip_count_hint: int | None = None
 
     @classmethod
     def of(cls, case: zoo.ModelCase) -> StepSubject:
@@ -87,7 +89,11 @@ class StepSubject:
     def plan(self, method: Method, cluster: ClusterSpec) -> Plan:
         """See `Subject`."""
         step = parallelize(
-            self.step, method=method, cluster=cluster, donate_argnums=self.donate_argnums
+            self.step,
+            method=method,
+            cluster=cluster,
+            donate_argnums=self.donate_argnums,
+            trip_count_hint=self.trip_count_hint,
         )
         return step.plan(*self.args)
 
@@ -98,9 +104,11 @@ class FileSubject:
 
     Attributes:
         path: of the file.
+        trip_count_hint: as ``parallelize`` takes it.
     """
 
     path: Path
+    trip_count_hint: int | None = None
 
     @property
     def name(self) -> str:
@@ -129,13 +137,17 @@ class FileSubject:
             memory_budget=cluster.device.memory_bytes if budget is None else float(budget)
         )
         shapes = searched if method.mesh_shape is None else (method.mesh_shape,)
-        return plan_program(
-            read_program(self.path), PlanOptions(cluster=cluster, mesh_shapes=shapes, solve=solve)
-        )
+        program = replace(read_program(self.path), trip_count_hint=self.trip_count_hint)
+        return plan_program(program, PlanOptions(cluster=cluster, mesh_shapes=shapes, solve=solve))
 
 
-def find_subject(text: str, sizes: Sizes) -> Subject:
+def find_subject(text: str, sizes: Sizes, trip_count_hint: int | None = None) -> Subject:
     """What a name stands for: a file where it ends in ``.mlir`` or is there, a function, a model.
+
+    Args:
+        text: the name.
+        sizes: of a step.
+        trip_count_hint: as ``parallelize`` takes it.
 
     Raises:
         UsageError: there is no such function, or options do not go with what is planned.
@@ -147,15 +159,15 @@ def find_subject(text: str, sizes: Sizes) -> Subject:
         _refuse(sizes.given, f"{text} has its sizes in it")
         if not path.is_file():
             raise FileNotFoundError(f"no file {text}")
-        return FileSubject(path)
+        return FileSubject(path, trip_count_hint)
     if ":" in text:
-        return _function(text, sizes)
+        return replace(_function(text, sizes), trip_count_hint=trip_count_hint)
     entry = zoo.find(text)
     if sizes.batch is None:
         raise UsageError(f"{entry.name} needs --batch, the examples of a step")
     # What has a memory worth planning for does not fit without.
     options = {"remat": True, **sizes.given}
-    return StepSubject.of(entry.case(**options))
+    return replace(StepSubject.of(entry.case(**options)), trip_count_hint=trip_count_hint)
 
 
 def _refuse(given: dict[str, Any], reason: str) -> None:
@@ -164,7 +176,7 @@ def _refuse(given: dict[str, Any], reason: str) -> None:
         raise UsageError(f"{reason}: leave {options} out")
 
 
-def _function(text: str, sizes: Sizes) -> Subject:
+def _function(text: str, sizes: Sizes) -> StepSubject:
     """What ``module:function`` returns: a `ModelCase`, or a step and its arguments' shapes."""
     name, _, attribute = text.partition(":")
     # As `python -m` does.

@@ -14,6 +14,7 @@ from stablehlo_alpa.frontend.trace import (
     trace,
     trace_function,
 )
+from stablehlo_alpa.frontend.trip_counts import check_trip_count_hint
 
 __all__ = [
     "Argument",
@@ -25,6 +26,7 @@ __all__ = [
     "abstract",
     "check_same_program",
     "check_supported",
+    "check_trip_count_hint",
     "name_of",
     "positions",
     "register_rule",

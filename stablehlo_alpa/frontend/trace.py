@@ -78,6 +78,7 @@ class TracedProgram:
         marks_gradients: whether that was cut into layers where it was differentiated.
         aliases: flat input -> flat output that is its next-step value.
         callbacks: functions of the host that the text calls, by number.
+        trip_count_hint: how often loops run of which it is not known; None if nobody says.
     """
 
     name: str
@@ -95,12 +96,14 @@ class TracedProgram:
     has_gradients: bool = False
     marks_gradients: bool = False
     callbacks: tuple[HostFunction, ...] = ()
+    trip_count_hint: int | None = None
 
     @cached_property
     def state_option(self) -> str:
-        """What is state and what is given away, as options of the pipelines of passes."""
+        """State, what is given away, and the hint, as options of the pipelines of passes."""
         aliases = ",".join(f"{i}:{o}" for i, o in sorted(self.aliases.items()))
-        return f"aliases={aliases} donated={','.join(map(str, self.donated))}"
+        hint = "" if self.trip_count_hint is None else f" trip-count-hint={self.trip_count_hint}"
+        return f"aliases={aliases} donated={','.join(map(str, self.donated))}{hint}"
 
     def inputs_of(self, argument: int | str) -> list[int]:
         """Flat inputs of one argument, or of a part of one.
@@ -159,6 +162,7 @@ def trace_function(
     num_micro_batches: int = 1,
     rules: Sequence[KernelRule] = (),
     platform: str = "",
+    trip_count_hint: int | None = None,
 ) -> TracedProgram:
     """Traces a call of a function in the present context of jax.
 
@@ -172,6 +176,7 @@ def trace_function(
         rules: of custom calls, before those that are registered.
         platform: what it is lowered for, ``"cuda"``, ``"tpu"`` or ``"cpu"``; empty for the default
             device of this process.
+        trip_count_hint: how often loops run of which it is not known; None if nobody says.
 
     Raises:
         TraceError: an argument is no array, a batch cannot be cut, the function has side effects
@@ -208,6 +213,7 @@ def trace_function(
         declared_batch=boundary.batch if batches.prefixes else frozenset(),
         num_parts=num_micro_batches,
         callbacks=talk.functions,
+        trip_count_hint=trip_count_hint,
         has_gradients=any(map(_is_backward, equations(traced.jaxpr.jaxpr))),
         marks_gradients=any(map(_is_mark, equations(traced.jaxpr.jaxpr))),
     )

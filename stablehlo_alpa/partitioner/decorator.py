@@ -24,6 +24,7 @@ def partition(
     static_argnums: int | Sequence[int] = (),
     method: ShardParallel | None = None,
     cluster: ClusterSpec | str | None = None,
+    trip_count_hint: int | None = None,
 ) -> Any:
     """Lets the planner split a function inside any jitted program on any mesh.
 
@@ -41,6 +42,8 @@ def partition(
         method: memory budget of the function, device and limits of the solver; the mesh is that of
             the program around it.
         cluster: that the mesh stands for, as ``parallelize`` takes it; by default its devices.
+        trip_count_hint: how often loops run of which the program does not say it, as
+            ``parallelize`` takes it.
 
     Returns:
         a function that is called as ``fun`` is.
@@ -55,7 +58,11 @@ def partition(
     """
     if fun is None:
         return functools.partial(
-            partition, static_argnums=static_argnums, method=method, cluster=cluster
+            partition,
+            static_argnums=static_argnums,
+            method=method,
+            cluster=cluster,
+            trip_count_hint=trip_count_hint,
         )
     method = method or ShardParallel()
     if method.mesh_shape is not None:
@@ -68,7 +75,8 @@ def partition(
             f"backend={method.backend!r} is of a whole program; XLA hands a partitioned function "
             'to "alpa"'
         )
-    chosen = Asked(method, None if cluster is None else as_cluster(cluster))
+    described = None if cluster is None else as_cluster(cluster)
+    chosen = Asked(method, described, trip_count_hint)
     name = getattr(fun, "__name__", type(fun).__name__)
 
     @functools.wraps(fun)

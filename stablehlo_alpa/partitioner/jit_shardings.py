@@ -26,6 +26,7 @@ def shardings(
     static_argnums: int | Sequence[int] = (),
     method: ShardParallel | None = None,
     cluster: ClusterSpec | str | None = None,
+    trip_count_hint: int | None = None,
 ) -> tuple[Any, Any]:
     """Chooses ``in_shardings`` and ``out_shardings`` of a function for ``jax.jit``.
 
@@ -40,6 +41,8 @@ def shardings(
         static_argnums: positions of arguments that are compile-time constants.
         method: memory budget, device and limits of the solver.
         cluster: that the mesh stands for, as ``parallelize`` takes it; by default its devices.
+        trip_count_hint: how often loops run of which the program does not say it, as
+            ``parallelize`` takes it.
 
     Returns:
         ``(in_shardings, out_shardings)``: a tuple with an entry per argument that is not static,
@@ -65,8 +68,9 @@ def shardings(
     specs = {i: _kept_spec(leaf, mesh) for i, leaf in enumerate(leaves)}
     kept = Prescription({i: Exactly(spec) for i, spec in specs.items() if spec is not None})
     described = None if cluster is None else as_cluster(cluster)
-    options = mesh_options(mesh, Asked(method or ShardParallel(), described))
-    plan = plan_program(program, replace(options, prescription=kept))
+    asked = Asked(method or ShardParallel(), described, trip_count_hint)
+    program = replace(program, trip_count_hint=asked.trip_count_hint)
+    plan = plan_program(program, replace(mesh_options(mesh, asked), prescription=kept))
 
     def named(specs: Any) -> Any:
         return jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -42,7 +43,8 @@ class Region:
     @functools.cached_property
     def program(self) -> TracedProgram:
         """The function, traced."""
-        return trace(self._fun, self._avals, {})
+        traced = trace(self._fun, self._avals, {})
+        return replace(traced, trip_count_hint=self._asked.trip_count_hint)
 
     @functools.cached_property
     def rule(self) -> BoundaryRule:

@@ -80,6 +80,7 @@ def plan_region(
         options.axis_names,
         options.solve,
         proposal,
+        program.trip_count_hint,
     )
     return _plans.get(digest(program, rest), lambda: plan_program(program, options))
 

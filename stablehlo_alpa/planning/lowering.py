@@ -161,7 +161,8 @@ def _phase(
         outputs=_specs(signature.outputs, signature, outputs, program),
         name=name,
     )
-    live, compute_s = Live.of(module), compute_seconds(module, device)
+    live = Live.of(module)
+    compute_s = compute_seconds(module, device, program.trip_count_hint)
     phase = PhaseProgram(
         spmd,
         compute_s + communication_seconds(traffic, mesh, device),
@@ -198,8 +199,16 @@ def lower_planned(module: Module, device: DeviceSpec) -> list[str]:
     return module.run(f"alpa-spmd-pipeline{option}")
 
 
-def compute_seconds(local: Module, device: DeviceSpec) -> float:
-    """Seconds of a per-device program's operators."""
+def compute_seconds(local: Module, device: DeviceSpec, trip_count_hint: int | None = None) -> float:
+    """Seconds of a per-device program's operators.
+
+    Args:
+        local: the program; the hint is noted on its loops.
+        device: that runs it.
+        trip_count_hint: how often loops run of which it is not known; None if nobody says.
+    """
+    if trip_count_hint is not None:
+        local.run(f"alpa-hint-trip-counts{{count={trip_count_hint}}}")
     work = Work.of(local)
     rows = np.flatnonzero(work.shape[:, 0])
     products = Products(rows, work.shape[rows], work.runs[rows], work.bytes[rows])

@@ -11,6 +11,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("methods", "megatron", "expert_parallel", "manual_sharding", "drawn", "export"),
         *("partition", "partition_models", "fidelity_model", "donation"),
         *("gathered_values", "padded_sizes", "whole_operators", "ordered", "windows"),
+        "matrix_kernels",
     ),
     "pipelines and micro-batches equal the whole batch": (
         *("pipeline", "pipeline_matrix", "micro_batches", "stage_methods", "recomputation"),
@@ -22,11 +23,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "prices, clusters, compilers as witness": (
         *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
-        "stage_seconds",
+        *("stage_seconds", "trip_counts"),
     ),
     "modules: rules, reshards, border to jax": (
         *("rules", "reshards", "roundtrip", "constants", "dimensions", "inlining", "frontend"),
         *("core_fuzz", "dialect_fuzz", "threads", "embedding"),
+        *("known_kernels", "attention_kernels"),
     ),
     "parallelize, as a user calls it": (
         *("api", "front_door", "signature", "constraints", "shard_map", "talking", "errors"),

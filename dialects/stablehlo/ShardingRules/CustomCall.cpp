@@ -1,11 +1,11 @@
 //===- CustomCall.cpp - Rule of custom_call -------------------------------===//
 //
-// Opaque, and so replicated, but for the targets that are known to work element
-// by element and the calls that say how many of their dimensions are a batch.
+// Opaque, and so replicated, but for the targets that are known.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/Kernels.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -22,26 +22,12 @@ namespace {
 
 bool isPointwise(CustomCallOp call) {
   return llvm::StringSwitch<bool>(call.getCallTargetName())
+      .Cases({"cu_threefry2x32_ffi", "hip_threefry2x32_ffi"}, true)
       .Cases({"mhlo.acos", "mhlo.acosh", "mhlo.asin", "mhlo.asinh", "mhlo.atan",
               "mhlo.atanh", "mhlo.cosh", "mhlo.erf", "mhlo.erfc", "mhlo.sinh",
               "mhlo.tan"},
              true)
       .Default(false);
-}
-
-/// Number of leading batch dimensions that the call declares, as JAX does for
-/// its linear algebra kernels:
-///   mhlo.frontend_attributes = {num_batch_dims = "2"}
-int64_t getNumBatchDims(CustomCallOp call) {
-  auto attributes =
-      call->getAttrOfType<DictionaryAttr>("mhlo.frontend_attributes");
-  auto text =
-      attributes ? attributes.getAs<StringAttr>("num_batch_dims") : nullptr;
-  int64_t count = 0;
-  if (!text || text.getValue().getAsInteger(10, count)) {
-    return 0;
-  }
-  return std::max<int64_t>(count, 0);
 }
 
 /// `ApproxTopK` of JAX searches one dimension; rows are independent. Half of
@@ -67,43 +53,93 @@ ShardingRule getApproxTopKRule(CustomCallOp call) {
   return builder.finish();
 }
 
-/// Leading dimensions of all tensors are one batch; operands that are scalars
-/// belong to none, and a result that is one is made of the whole batch.
-ShardingRule getBatchRule(CustomCallOp call, int64_t numBatchDims) {
+/// `top_k` in its older forms searches the last dimension.
+ShardingRule getTopKRule(CustomCallOp call) {
   RuleBuilder builder(call);
-  for (int64_t dim = 0; dim < numBatchDims; ++dim) {
-    DimFactors batch = builder.addParallel(builder.getResultSize(0, dim));
-    for (unsigned i = 0; i < call->getNumOperands(); ++i) {
-      if (builder.getOperandRank(i) > 0) {
-        builder.appendOperand(i, dim, batch);
-      }
-    }
+  int64_t rank = builder.getResultRank(0);
+  for (int64_t dim = 0; dim + 1 < rank; ++dim) {
+    DimFactors row = builder.addParallel(builder.getResultSize(0, dim));
+    builder.appendOperand(0, dim, row);
     for (unsigned i = 0; i < call->getNumResults(); ++i) {
-      builder.appendResult(i, dim, batch);
+      builder.appendResult(i, dim, row);
     }
   }
   return builder.finish();
 }
 
+/// out[b,m,n] = sum over k of (scale a)[b,m,k] (scale b)[b,n,k], where blocks
+/// of k have a scale in common.
+ShardingRule getBlockScaledDotRule(CustomCallOp call) {
+  RuleBuilder builder(call);
+  if (call->getNumOperands() != 4 || call->getNumResults() != 1) {
+    builder.invalidate();
+    return builder.finish();
+  }
+  DimFactors batch = builder.addParallel(builder.getResultSize(0, 0));
+  for (unsigned operand = 0; operand < 4; ++operand) {
+    builder.appendOperand(operand, 0, batch);
+  }
+  builder.appendResult(0, 0, batch);
+  for (unsigned side = 0; side < 2; ++side) {
+    DimFactors rows = builder.addParallel(builder.getResultSize(0, 1 + side));
+    builder.appendOperand(side, 1, rows);
+    builder.appendOperand(2 + side, 1, rows);
+    builder.appendResult(0, 1 + side, rows);
+  }
+  builder.getRule().flops = 2 * getNumElements(call->getResult(0)) *
+                            static_cast<double>(builder.getOperandSize(0, 2));
+  return builder.finish();
+}
+
+/// What says of a value where or how it lies, and hands it on. That a place is
+/// asked for is a side effect to JAX, so that it is not left out.
+bool isAnnotation(CustomCallOp call) {
+  return llvm::is_contained({"LayoutConstraint", "annotate_device_placement"},
+                            call.getCallTargetName());
+}
+
+/// Memory with nothing in it.
+bool isAllocation(CustomCallOp call) {
+  return call.getCallTargetName() == "AllocateBuffer" &&
+         call->getNumOperands() == 0;
+}
+
 struct CustomCallRule : RuleModel<CustomCallRule, CustomCallOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto call = cast<CustomCallOp>(op);
-    bool isUsable = RuleBuilder(op).isUsable() && op->getNumResults() > 0 &&
-                    !call.getHasSideEffect();
-    if (isUsable && isPointwise(call)) {
+    if (std::optional<ShardingRule> attention = getAttentionRule(call)) {
+      return *attention;
+    }
+    bool isPure = isAnnotation(call) || !call.getHasSideEffect();
+    if (!RuleBuilder(op).isUsable() || op->getNumResults() == 0 || !isPure) {
+      return ShardingRule::replicated(op);
+    }
+    if (isPointwise(call) || isAnnotation(call) || isAllocation(call)) {
       return ShardingRule::pointwise(op);
     }
-    if (isUsable && call.getCallTargetName() == "ApproxTopK") {
-      return getApproxTopKRule(call);
+    if (std::optional<ShardingRule> matrix = getMatrixKernelRule(call)) {
+      return *matrix;
     }
-    if (isUsable && getNumBatchDims(call) > 0) {
-      return getBatchRule(call, getNumBatchDims(call));
-    }
-    return ShardingRule::replicated(op);
+    return llvm::StringSwitch<function_ref<ShardingRule(CustomCallOp)>>(
+               call.getCallTargetName())
+        .Case("ApproxTopK", getApproxTopKRule)
+        .Cases({"TopK", "mhlo.topk"}, getTopKRule)
+        .Case("__op$block_scaled_dot", getBlockScaledDotRule)
+        .Default([](CustomCallOp other) {
+          return ShardingRule::replicated(other);
+        })(call);
   }
   OperatorRole getOperatorRole(Operation *op) const {
-    return isPointwise(cast<CustomCallOp>(op)) ? OperatorRole::Follower
-                                               : OperatorRole::Leader;
+    auto call = cast<CustomCallOp>(op);
+    if (isAllocation(call)) {
+      return OperatorRole::Rematerialized;
+    }
+    return isPointwise(call) || isAnnotation(call) ? OperatorRole::Follower
+                                                   : OperatorRole::Leader;
+  }
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         alpa::LocalContext &context) const {
+    return localizeAttention(cast<CustomCallOp>(op), context);
   }
 };
 
