@@ -112,8 +112,8 @@ class ModelWitness(TargetWitness):
             WitnessError: it refuses what we lower.
         """
         step = step_of(model)
-        stages = self.pipeline(model, step) if step.has_layers else []
-        return [self.one_mesh(model, step), *stages]
+        found = [self.one_mesh(model, step)]
+        return found + self.pipeline(model, step) if step.has_layers else found
 
     def one_mesh(self, model: str, step: Step) -> Outcome:
         """The searched plan on one mesh, by our lowering and by Shardy."""
