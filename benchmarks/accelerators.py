@@ -2,6 +2,7 @@
 
 Every model under the searched plan on 2x4, and as a pipeline of two stages, for 8 H100 and 8
 TPU v5p; none has to be there. Beside what was planned, and what Shardy makes of the same plan.
+The steps of two examples are among them, on one mesh.
 """
 
 import report
@@ -9,14 +10,13 @@ import report
 report.prepare_devices(8)
 
 import argparse
-import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from models.case import TrainCase
+from accelerator_cases import MODELS, QUICK_MODELS, Step, step_of
 from rich.console import Console
 from rich.table import Table
 from target_witness import CACHE, TargetWitness
@@ -28,18 +28,6 @@ from stablehlo_alpa.units import format_bytes, format_seconds
 from stablehlo_alpa.witness import TARGETS, Collective, Examination, Kind, WitnessError, examine
 
 MESH_SHAPE = (2, 4)
-QUICK_MODELS = ("mlp", "gpt")
-MODELS = (
-    *QUICK_MODELS,
-    "llama",
-    "moe",
-    "vit",
-    "wide_resnet",
-    "unet",
-    "encoder_decoder",
-    "lstm",
-    "mixer",
-)
 # XLA for TPU has the links add rather than scatter where it joins small reduce-scatters with
 # all-reduces, and where a gather is less than a row of 128 words: our programs and Shardy's alike.
 ADDS_ON_LINKS = {"tpu-v5p"}
@@ -117,18 +105,19 @@ class ModelWitness(TargetWitness):
     """What XLA makes of the models."""
 
     def outcomes(self, model: str) -> list[Outcome]:
-        """A model on one mesh, and the two meshes of its pipeline.
+        """A model on one mesh, and the two meshes of its pipeline if it has one.
 
         Raises:
             NoWitnessError: the compiler has a fault at this model.
             WitnessError: it refuses what we lower.
         """
-        case = importlib.import_module(f"models.{model}").make()
-        return [self.one_mesh(model, case), *self.pipeline(model, case)]
+        step = step_of(model)
+        found = [self.one_mesh(model, step)]
+        return found + self.pipeline(model, step) if step.has_layers else found
 
-    def one_mesh(self, model: str, case: TrainCase) -> Outcome:
+    def one_mesh(self, model: str, step: Step) -> Outcome:
         """The searched plan on one mesh, by our lowering and by Shardy."""
-        plan = self.plan(case, stablehlo_alpa.ShardParallel(mesh_shape=MESH_SHAPE))
+        plan = self.plan(step, stablehlo_alpa.ShardParallel(mesh_shape=MESH_SHAPE))
         try:
             shardy = compiled_claims(self.examine(plan.partitioned("shardy")), 0)
         except WitnessError as error:
@@ -136,26 +125,23 @@ class ModelWitness(TargetWitness):
         (mesh,) = check_plan(plan, self.examine(plan.runtime)).meshes
         return Outcome(model, mesh.compiled, {"plan": self.planned(mesh), "Shardy": shardy})
 
-    def pipeline(self, model: str, case: TrainCase) -> list[Outcome]:
+    def pipeline(self, model: str, step: Step) -> list[Outcome]:
         """Two stages, two micro-batches."""
         stages = stablehlo_alpa.UniformStages(2)
-        plan = self.plan(case, stablehlo_alpa.PipeshardParallel(num_micro_batches=2, stages=stages))
+        plan = self.plan(step, stablehlo_alpa.PipeshardParallel(num_micro_batches=2, stages=stages))
         check = check_plan(plan, self.examine(plan.runtime))
         return [
             Outcome(f"{model}, stage {number}", mesh.compiled, {"plan": self.planned(mesh)})
             for number, mesh in enumerate(check.meshes)
         ]
 
-    def plan(self, case: TrainCase, method: stablehlo_alpa.Method) -> stablehlo_alpa.Plan:
+    def plan(self, step: Step, method: stablehlo_alpa.Method) -> stablehlo_alpa.Plan:
         """The plan at the prices of the devices at hand, lowered for the target's compiler.
 
         At an accelerator's prices hardly anything of models so small would be split.
         """
         device = replace(preset_for("cpu"), platform=self.device.platform)
-        step = stablehlo_alpa.parallelize(
-            case.step, method=method, donate_argnums=0, cluster=ClusterSpec(device, 1, 8)
-        )
-        return step.plan(*case.args)
+        return step.plan(method, ClusterSpec(device, 1, 8))
 
     def planned(self, mesh: MeshCheck) -> MeshClaims:
         """What the plan says, with the collectives that the compiler makes of others."""

@@ -66,13 +66,20 @@ private:
   int64_t numBlocks;
 };
 
+/// Whether blocks lie one behind another as they are, and are joined so.
+static bool isBlocked(stablehlo::AllToAllOp op) {
+  auto type = cast<ShapedType>(op.getOperand(0).getType());
+  return op.getConcatDimension() == 0 &&
+         llvm::all_of(type.getShape().take_front(op.getSplitDimension()),
+                      [](int64_t size) { return size == 1; });
+}
+
 struct BlockExchanges : impl::BlockExchangesBase<BlockExchanges> {
   void runOnOperation() override {
     getOperation().walk([](stablehlo::AllToAllOp op) {
-      bool isBlocked =
-          op.getSplitDimension() == 0 && op.getConcatDimension() == 0;
-      if (op->getNumOperands() == 1 && !isBlocked &&
-          cast<ShapedType>(op.getOperand(0).getType()).hasStaticShape()) {
+      if (op->getNumOperands() == 1 &&
+          cast<ShapedType>(op.getOperand(0).getType()).hasStaticShape() &&
+          !isBlocked(op)) {
         Exchange(op).rewrite();
       }
     });

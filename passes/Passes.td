@@ -630,6 +630,9 @@ def BlockExchanges : Pass<"alpa-block-exchanges", "::mlir::ModuleOp"> {
     dimension that is split otherwise, and copies more around the collective;
     XLA for GPU copies less as it stands.
 
+    Blocks that lie one behind another as they are, all in front of what is split
+    having a size of 1, and are joined along dimension 0, stay as they are.
+
     before, in groups of 4:
     ```mlir
     %1 = "stablehlo.all_to_all"(%0) <{split_dimension = 0,

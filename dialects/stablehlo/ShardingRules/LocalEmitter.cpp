@@ -94,15 +94,15 @@ Value LocalEmitter::slice(Value value, int64_t dim, int64_t start,
       .getResult();
 }
 
-Value LocalEmitter::compare(Value lhs, Value rhs,
-                            ComparisonDirection direction) {
-  auto type = cast<RankedTensorType>(lhs.getType());
+Value LocalEmitter::compare(Value lhs, Value rhs, ComparisonDirection direction,
+                            ComparisonType type) {
+  auto operand = cast<RankedTensorType>(lhs.getType());
   MLIRContext *ctx = builder.getContext();
   return CompareOp::create(
              builder, loc,
-             RankedTensorType::get(type.getShape(), builder.getI1Type()), lhs,
-             rhs, ComparisonDirectionAttr::get(ctx, direction),
-             ComparisonTypeAttr::get(ctx, ComparisonType::SIGNED))
+             RankedTensorType::get(operand.getShape(), builder.getI1Type()),
+             lhs, rhs, ComparisonDirectionAttr::get(ctx, direction),
+             ComparisonTypeAttr::get(ctx, type))
       .getResult();
 }
 

@@ -25,7 +25,8 @@ public:
   Value convert(Value value, Type elementType);
   Value reshape(Value value, ArrayRef<int64_t> shape);
   Value slice(Value value, int64_t dim, int64_t start, int64_t limit);
-  Value compare(Value lhs, Value rhs, ComparisonDirection direction);
+  Value compare(Value lhs, Value rhs, ComparisonDirection direction,
+                ComparisonType type = ComparisonType::SIGNED);
   Value select(Value mask, Value onTrue, Value onFalse);
 
   template <typename Op> Value binary(Value lhs, Value rhs) {

@@ -92,13 +92,14 @@ struct TopKRule : RuleModel<TopKRule, chlo::TopKOp> {
     return exchanges;
   }
 
-  /// The greatest are among the greatest of the blocks. Candidates stand in the
-  /// order of the blocks, so that of equal ones the first is found.
+  /// The greatest are among the greatest of the blocks. The few candidates are
+  /// sorted with their indices: to look up the indices of those that top_k
+  /// finds would take longer.
   ///
   /// before: v, i = top_k(x, k)
   /// after:  v, i = top_k(block, min(k, size of the block))
   ///         v = all_gather(v); i = all_gather(i + first of the block)
-  ///         v, p = top_k(v, k); i = i[p]
+  ///         v, i = sort((v, i) by -v, then i)[:k]
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          LocalContext &context) const {
     auto topK = cast<chlo::TopKOp>(op);
@@ -117,8 +118,8 @@ struct TopKRule : RuleModel<TopKRule, chlo::TopKOp> {
     indices = emit.binary<AddOp>(indices, emit.broadcast(offset, type, last));
     values = context.gather(values, last, factor);
     indices = context.gather(indices, last, factor);
-    auto [best, positions] = emitTopK(context, topK, values, topK.getK());
-    return SmallVector<Value>{best, take(context, indices, positions)};
+    return takeBest(context, values, indices,
+                    static_cast<int64_t>(topK.getK()));
   }
 
 private:
@@ -139,25 +140,52 @@ private:
     return {found.getValues(), found.getIndices()};
   }
 
-  /// Of every row of `values` those at `positions`.
-  static Value take(LocalContext &context, Value values, Value positions) {
+  /// The first `count` of every row of candidates in the order of top_k.
+  static SmallVector<Value> takeBest(LocalContext &context, Value values,
+                                     Value indices, int64_t count) {
+    OpBuilder &builder = context.getBuilder();
     LocalEmitter emit(context, values.getLoc());
-    auto type = cast<RankedTensorType>(positions.getType());
-    int64_t rank = type.getRank();
-    SmallVector<int64_t> shape(type.getShape());
-    shape.push_back(1);
-    auto rows = llvm::to_vector(llvm::seq<int64_t>(0, rank - 1));
-    auto dims = GatherDimensionNumbersAttr::get(
-        values.getContext(), /*offsetDims=*/{},
-        /*collapsedSliceDims=*/{rank - 1}, /*operandBatchingDims=*/rows,
-        /*startIndicesBatchingDims=*/rows, /*startIndexMap=*/{rank - 1},
-        /*indexVectorDim=*/rank);
-    return GatherOp::create(
-               context.getBuilder(), values.getLoc(),
-               cast<RankedTensorType>(values.getType()).clone(type.getShape()),
-               values, emit.reshape(positions, shape), dims,
-               SmallVector<int64_t>(rank, 1))
-        .getResult();
+    int64_t last = cast<RankedTensorType>(values.getType()).getRank() - 1;
+    SmallVector<Value> candidates{values, indices};
+    auto sort = SortOp::create(
+        builder, values.getLoc(), ValueRange(candidates).getTypes(), candidates,
+        builder.getI64IntegerAttr(last), builder.getBoolAttr(false));
+    addOrder(sort, context, emit);
+    return {emit.slice(sort->getResult(0), last, 0, count),
+            emit.slice(sort->getResult(1), last, 0, count)};
+  }
+
+  /// From the greatest value, of equal ones from the smallest index.
+  static void addOrder(SortOp sort, LocalContext &context, LocalEmitter &emit) {
+    OpBuilder &builder = context.getBuilder();
+    OpBuilder::InsertionGuard guard(builder);
+    SmallVector<Type> types;
+    for (Type type : sort->getResultTypes()) {
+      types.append(2, cast<RankedTensorType>(type).clone(ArrayRef<int64_t>()));
+    }
+    Block *order =
+        builder.createBlock(&sort.getComparator(), {}, types,
+                            SmallVector<Location>(types.size(), sort.getLoc()));
+    ValueRange arguments = order->getArguments();
+    ComparisonType byValue = getOrder(getElementTypeOrSelf(types.front()));
+    Value isGreater = emit.compare(arguments[0], arguments[1],
+                                   ComparisonDirection::GT, byValue);
+    Value isEqual = emit.compare(arguments[0], arguments[1],
+                                 ComparisonDirection::EQ, byValue);
+    Value isFirst =
+        emit.compare(arguments[2], arguments[3], ComparisonDirection::LT);
+    ReturnOp::create(builder, sort.getLoc(),
+                     emit.select(isEqual, isFirst, isGreater));
+  }
+
+  /// The order in which XLA's top_k has numbers of a type.
+  static ComparisonType getOrder(Type element) {
+    if (isa<FloatType>(element)) {
+      return ComparisonType::TOTALORDER;
+    }
+    return element.isUnsignedInteger() || element.isInteger(1)
+               ? ComparisonType::UNSIGNED
+               : ComparisonType::SIGNED;
   }
 };
 

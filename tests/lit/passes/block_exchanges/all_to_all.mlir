@@ -63,3 +63,15 @@ func.func @kept(%a: tensor<4x16xf32>, %b: tensor<?x16xf32>) -> (tensor<4x16xf32>
   %2 = "stablehlo.all_to_all"(%b) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, split_count = 4 : i64, split_dimension = 1 : i64}> : (tensor<?x16xf32>) -> tensor<?x4xf32>
   return %0, %1#0, %1#1, %2 : tensor<4x16xf32>, tensor<16x4xf32>, tensor<16x4xf32>, tensor<?x4xf32>
 }
+
+// -----
+
+// Blocks lie one behind another where all in front of what is split has a size of 1: XLA would copy them once more.
+
+// CHECK-LABEL: @behind_ones
+// CHECK-NEXT: "stablehlo.all_to_all"(%arg0) {{.*}} : (tensor<1x16x4xf32>) -> tensor<4x4x4xf32>
+// CHECK-NEXT: return
+func.func @behind_ones(%a: tensor<1x16x4xf32>) -> tensor<4x4x4xf32> {
+  %0 = "stablehlo.all_to_all"(%a) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, split_count = 4 : i64, split_dimension = 1 : i64}> : (tensor<1x16x4xf32>) -> tensor<4x4x4xf32>
+  return %0 : tensor<4x4x4xf32>
+}

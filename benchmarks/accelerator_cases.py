@@ -1,0 +1,108 @@
+"""The steps that ``accelerators.py`` has compiled: the suite's models and those of the examples."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import report
+
+import stablehlo_alpa
+
+sys.path.insert(0, str(report.ROOT / "examples"))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Attributes:
+        fun: ``fun(*args)``.
+        args: pytrees of arrays or of ``jax.ShapeDtypeStruct``; static ones are plain values.
+        static: positions of static arguments.
+        donated: positions of arguments that a step writes over.
+        has_layers: whether its gradients are this library's, so that it makes a pipeline.
+    """
+
+    fun: Callable[..., Any]
+    args: tuple[Any, ...]
+    static: Sequence[int] = ()
+    donated: Sequence[int] = ()
+    has_layers: bool = False
+
+    def plan(
+        self, method: stablehlo_alpa.Method, cluster: stablehlo_alpa.ClusterSpec
+    ) -> stablehlo_alpa.Plan:
+        """The plan of the step.
+
+        Args:
+            method: how to plan.
+            cluster: for what.
+        """
+        parallel = stablehlo_alpa.parallelize(
+            self.fun,
+            method=method,
+            cluster=cluster,
+            static_argnums=self.static,
+            donate_argnums=self.donated,
+        )
+        return parallel.plan(*self.args)
+
+
+def _suite(model: str) -> Step:
+    case = importlib.import_module(f"models.{model}").make()
+    return Step(case.step, case.args, donated=(0,), has_layers=True)
+
+
+def _sampler() -> Step:
+    """A word drawn from a vocabulary."""
+    import sampler
+
+    key = jax.ShapeDtypeStruct((2,), jnp.uint32)
+    tokens = jax.ShapeDtypeStruct((sampler.BATCH, sampler.LENGTH), jnp.int32)
+    params = jax.eval_shape(sampler.Decoder().init, key, tokens)
+    return Step(sampler.draw, (params, tokens, key, 40), static=(3,))
+
+
+def _unet_space() -> Step:
+    """One image, so that rows and columns are split."""
+    import unet_space
+
+    shape = (unet_space.BATCH, 128, 128)
+    key = jax.ShapeDtypeStruct((2,), jnp.uint32)
+    image = jax.ShapeDtypeStruct((*shape, 3), jnp.float32)
+    labels = jax.ShapeDtypeStruct(shape, jnp.int32)
+    params = jax.eval_shape(unet_space.UNet().init, key, image)
+    state = jax.eval_shape(unet_space.OPTIMIZER.init, params)
+    return Step(unet_space.train_step, (params, state, image, labels), donated=(0, 1))
+
+
+_EXAMPLES: dict[str, Callable[[], Step]] = {"sampler": _sampler, "unet_space": _unet_space}
+
+QUICK_MODELS = ("mlp", "gpt")
+MODELS = (
+    *QUICK_MODELS,
+    "llama",
+    "moe",
+    "vit",
+    "wide_resnet",
+    "unet",
+    "encoder_decoder",
+    "lstm",
+    "mixer",
+    *_EXAMPLES,
+)
+
+
+def step_of(model: str) -> Step:
+    """The step of a model.
+
+    Args:
+        model: one of ``MODELS``.
+    """
+    return _EXAMPLES[model]() if model in _EXAMPLES else _suite(model)
