@@ -32,7 +32,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "parallelize, as a user calls it": (
         *("api", "front_door", "signature", "constraints", "shard_map", "talking", "errors"),
-        *("call_state", "data", "interruption"),
+        *("call_state", "data", "interruption", "varying_sizes"),
     ),
     "running: plans, transports, faults, Ray": (
         *("runtime", "executable", "plan", "saved_plan", "one_plan", "simulate", "cross_mesh"),
