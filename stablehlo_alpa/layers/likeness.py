@@ -19,7 +19,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
 
 _SCOPE = "alpa_names:"
 _IN_SCOPE = re.compile(rf"/?{_SCOPE}([^/()]*)")
-_LOCATION = re.compile(rf'loc\("[^"]*{_SCOPE}[^"]*"')
+_NAME = re.compile(rf'(?<=loc\(")[^"]*{_SCOPE}[^"]*')
 _PART = re.compile(r"[^/()]+")
 # What a name must not have to be put into a scope.
 _SPECIAL = re.compile(r'[/()=,"\\]')
@@ -73,15 +73,15 @@ def find_likenesses(layers: Sequence[ClosedJaxpr]) -> list[Likeness]:
 
 def with_own_names(text: str) -> str:
     """The text of a module, in its locations the names that scopes of likenesses say."""
-    return _LOCATION.sub(_own_names, text) if _SCOPE in text else text
+    return _NAME.sub(_own_name, text) if _SCOPE in text else text
 
 
-def _own_names(location: re.Match[str]) -> str:
-    whole = location[0]
-    scope = _IN_SCOPE.search(whole)
+def _own_name(name: re.Match[str]) -> str:
+    scope = _IN_SCOPE.search(name[0])
     assert scope is not None
     names = dict(pair.split("=") for pair in scope[1].split(","))
-    return _PART.sub(lambda part: names.get(part[0], part[0]), _IN_SCOPE.sub("", whole))
+    around, inside = name[0][: scope.start()], _IN_SCOPE.sub("", name[0][scope.start() :])
+    return around + _PART.sub(lambda part: names.get(part[0], part[0]), inside)
 
 
 def _renamed(one: Any, other: Any) -> dict[str, str] | None:

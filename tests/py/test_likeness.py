@@ -98,10 +98,15 @@ def test_names_are_those_of_every_layer_itself() -> None:
 
     _, second = find_likenesses([layer(named("block_0")), layer(named("block_1"))])
     assert second == Likeness(0, {"block_0": "block_1"})
-    location = f'loc("jit(f)/jvp(alpa_layer_1/{second.scope})/checkpoint/block_0/mlp/sin"(#loc3))'
+    scope = f"alpa_layer_1/{second.scope}"
+    location = f'loc("jit(block_0)/jvp({scope})/jvp({scope})/block_0/mlp/sin"(#loc3))'
+    # What stands around the layer is called as it was.
     assert with_own_names(location) == (
-        'loc("jit(f)/jvp(alpa_layer_1)/checkpoint/block_1/mlp/sin"(#loc3))'
+        'loc("jit(block_0)/jvp(alpa_layer_1)/jvp(alpa_layer_1)/block_1/mlp/sin"(#loc3))'
     )
+    _, second = find_likenesses([layer(named("loc")), layer(named("loc_1"))])
+    location = f'#loc7 = loc("jit(f)/alpa_layer_1/{second.scope}/loc/mlp/sin"(#loc3))'
+    assert with_own_names(location) == '#loc7 = loc("jit(f)/alpa_layer_1/loc_1/mlp/sin"(#loc3))'
 
 
 def test_layers_whose_names_cannot_be_told_part_by_part_are_by_themselves() -> None:
