@@ -123,15 +123,12 @@ class Windows:
         windows = {self._single_key(number): self._layers[number] for number in range(count)}
         if with_pairs:
             windows |= {self._pair_key(number): self._join(number) for number in range(count - 1)}
-        todo = {
-            key: one
-            for key, one in (
-                (_solved_key(key, price, is_last), (window, is_last))
-                for key, window in windows.items()
-                for is_last in (False, True)
-            )
-            if key not in self._solved
-        }
+        todo = {}
+        for key, window in windows.items():
+            for is_last in (False, True):
+                solved = _solved_key(key, price, is_last)
+                if solved not in self._solved:
+                    todo[solved] = window, is_last
 
         def solve(one: tuple[LayerCosts, bool]) -> Minimum:
             window, is_last = one

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from call_rules import call_rules
 from jax._src.cudnn import fused_attention_stablehlo as cudnn
 from test_random_plans import choose, strategy_counts
 
@@ -27,6 +28,7 @@ BATCH, LENGTH, DEPTH = 8, 64, 32
 CLUSTER = ClusterSpec.preset("p4d.24xlarge:2")
 MESH = (("x", 2), ("y", 4))
 MASK = cudnn.MaskType
+CUDNN = "__cudnn"
 _CONFIG = "cudnn_fmha_backend_config"
 
 
@@ -69,18 +71,6 @@ def calls(text: str) -> list[tuple[str, Any, str]]:
         assert config
         plain = config[1].replace("\\22", '"')
         found.append((target[1], json.loads(plain), line[line.rindex(" : (") :].split(" loc(")[0]))
-    return found
-
-
-def rules(text: str) -> dict[str, str]:
-    """Sharding rule of every call of cuDNN, by its target."""
-    attributes = "builtin.module(alpa-print-sharding-rules{as-attributes=true})"
-    written, _ = _core.run_pipeline(text, attributes, locations=False)
-    found = {}
-    for line in written.splitlines():
-        if target := re.search(r'call_target_name = "(__cudnn[^"]*)"', line):
-            rule = re.search(r"alpa.rule = #alpa.rule<(.*?)>[,}]", line)
-            found[target[1]] = rule[1] if rule else ""
     return found
 
 
@@ -210,7 +200,7 @@ def test_micro_batches_are_called_as_jax_calls_them() -> None:
 
 def test_work_is_that_of_the_products() -> None:
     case = Case({"mask_type": MASK.CAUSAL})
-    found = rules(lowered(case.gradients, *case.arguments(BATCH, 8, 8)))
+    found = call_rules(lowered(case.gradients, *case.arguments(BATCH, 8, 8)), CUDNN)
     # Half of the scores are left by the mask.
     product = 2 * BATCH * 8 * LENGTH * LENGTH * DEPTH / 2
     flops = [float(rule.rsplit("flops=", 1)[1]) for rule in found.values()]
@@ -245,7 +235,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_is_made_of_the_whole_stays_whole(name: str) -> None:
-    found = rules(lowered(WHOLE[name], *tensors("BTNH", BATCH, 8, 8)))
+    found = call_rules(lowered(WHOLE[name], *tensors("BTNH", BATCH, 8, 8)), CUDNN)
     assert found
     for rule in found.values():
         kinds = rule[rule.index("{") + 1 : rule.index("}")].split(", ")
@@ -255,7 +245,7 @@ def test_what_is_made_of_the_whole_stays_whole(name: str) -> None:
 def test_slopes_of_heads_belong_to_their_numbers() -> None:
     # jax has no program with them: XLA reads the name.
     text = lowered(Case().forward, *tensors("BTNH", BATCH, 8, 8)).replace("NO_MASK", "ALIBI")
-    (rule,) = rules(text).values()
+    (rule,) = call_rules(text, CUDNN).values()
     assert "=8," not in rule
 
 

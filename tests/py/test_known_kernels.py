@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from call_rules import call_rules
 from jax import lax
 from jax._src.config import threefry_gpu_kernel_lowering
 from jax._src.cudnn import fused_attention_stablehlo
@@ -21,7 +22,6 @@ from jaxlib import lapack
 from linear_algebra import PROGRAMS, SIZE
 
 import stablehlo_alpa as sa
-from stablehlo_alpa import _core
 from stablehlo_alpa.cluster import ClusterSpec
 
 PAGE = Path(__file__).parents[2] / "docs/kernels.md"
@@ -71,18 +71,6 @@ def test_no_target_of_jax_is_missing() -> None:
     assert not missing
 
 
-def calls(text: str) -> dict[str, str]:
-    """Sharding rule of every custom call, by its target."""
-    attributes = "builtin.module(alpa-print-sharding-rules{as-attributes=true})"
-    written, _ = _core.run_pipeline(text, attributes, locations=False)
-    found = {}
-    for line in written.splitlines():
-        if target := re.search(r'call_target_name = "([^"]*)"', line):
-            rule = re.search(r"alpa.rule = #alpa.rule<(.*?)>[,}]", line)
-            found[target[1]] = rule[1] if rule else ""
-    return found
-
-
 def lowered(function: Callable[..., Any], platform: str, *args: Any) -> str | None:
     try:
         made = jax.jit(function).trace(*args).lower(lowering_platforms=(platform,))
@@ -104,7 +92,7 @@ def test_batches_are_split_where_the_table_says_so(name: str, platform: str) -> 
     text = lowered(PROGRAMS[name][1], platform, matrices)
     if text is None:
         pytest.skip(f"jax has no {name} for {platform}")
-    for target, rule in calls(text).items():
+    for target, rule in call_rules(text).items():
         assert (split_along(target) or "").startswith("batch"), target
         assert is_split(rule), (target, rule)
 
@@ -142,7 +130,7 @@ def test_random_bits_of_a_kernel_are_split() -> None:
     with threefry_gpu_kernel_lowering(True):
         text = lowered(bits, "cuda", jax.ShapeDtypeStruct((2,), jnp.uint32))
     assert text
-    assert is_split(calls(text)["cu_threefry2x32_ffi"])
+    assert is_split(call_rules(text)["cu_threefry2x32_ffi"])
 
 
 def test_a_layout_is_asked_for_on_blocks() -> None:
@@ -163,4 +151,4 @@ def test_older_forms_of_top_k_are_rows() -> None:
         return %0#0, %0#1 : tensor<16x2xf32>, tensor<16x2xi32>
       }"""
     for target in ("mhlo.topk", "TopK"):
-        assert is_split(calls(text.replace("TARGET", target))[target])
+        assert is_split(call_rules(text.replace("TARGET", target))[target])
