@@ -27,6 +27,7 @@ class Step:
         static: positions of static arguments.
         donated: positions of arguments that a step writes over.
         has_layers: whether its gradients are this library's, so that it makes a pipeline.
+        has_forms: whether jax lowers it otherwise for the target than for the devices at hand.
     """
 
     fun: Callable[..., Any]
@@ -34,6 +35,7 @@ class Step:
     static: Sequence[int] = ()
     donated: Sequence[int] = ()
     has_layers: bool = False
+    has_forms: bool = False
 
     def plan(
         self, method: stablehlo_alpa.Method, cluster: stablehlo_alpa.ClusterSpec
@@ -50,6 +52,8 @@ class Step:
             cluster=cluster,
             static_argnums=self.static,
             donate_argnums=self.donated,
+            # A cluster of as many devices as there are would be taken for those.
+            devices=jax.devices()[:1] if self.has_forms else None,
         )
         return parallel.plan(*self.args)
 
@@ -82,7 +86,37 @@ def _unet_space() -> Step:
     return Step(unet_space.train_step, (params, state, image, labels), donated=(0, 1))
 
 
-_EXAMPLES: dict[str, Callable[[], Step]] = {"sampler": _sampler, "unet_space": _unet_space}
+def _pallas_norm() -> Step:
+    """Norms by a kernel of Pallas, which is made anew for the rows of a device."""
+    import pallas_norm
+
+    x = jax.ShapeDtypeStruct(
+        (pallas_norm.BATCH, pallas_norm.LENGTH, pallas_norm.HIDDEN), jnp.float32
+    )
+    params = jax.eval_shape(pallas_norm.Model().init, jax.ShapeDtypeStruct((2,), jnp.uint32), x)
+    state = jax.eval_shape(pallas_norm.OPTIMIZER.init, params)
+    step = pallas_norm.train_step
+    return Step(step, (params, state, x, x), donated=(0, 1), has_forms=True)
+
+
+def _ragged_experts() -> Step:
+    """Experts with as many tokens as they happen to get."""
+    import ragged_experts
+
+    shape = (ragged_experts.BATCH, ragged_experts.LENGTH, ragged_experts.HIDDEN)
+    x = jax.ShapeDtypeStruct(shape, jnp.float32)
+    params = jax.eval_shape(ragged_experts.Model().init, jax.ShapeDtypeStruct((2,), jnp.uint32), x)
+    state = jax.eval_shape(ragged_experts.OPTIMIZER.init, params)
+    step = ragged_experts.train_step
+    return Step(step, (params, state, x, x), donated=(0, 1), has_forms=True)
+
+
+_EXAMPLES: dict[str, Callable[[], Step]] = {
+    "sampler": _sampler,
+    "unet_space": _unet_space,
+    "pallas_norm": _pallas_norm,
+    "ragged_experts": _ragged_experts,
+}
 
 QUICK_MODELS = ("mlp", "gpt")
 MODELS = (

@@ -2,7 +2,7 @@
 
 Every model under the searched plan on 2x4, and as a pipeline of two stages, for 8 H100 and 8
 TPU v5p; none has to be there. Beside what was planned, and what Shardy makes of the same plan.
-The steps of two examples are among them, on one mesh.
+The steps of some examples are among them, on one mesh.
 """
 
 import report

@@ -41,11 +41,13 @@ from stablehlo_alpa.errors import SolverError as SolverError
 from stablehlo_alpa.errors import StablehloAlpaError as StablehloAlpaError
 from stablehlo_alpa.errors import TraceError as TraceError
 from stablehlo_alpa.errors import WitnessError as WitnessError
+from stablehlo_alpa.frontend.kernel_decorator import kernel as kernel
 from stablehlo_alpa.frontend.rules import KernelRule as KernelRule
 from stablehlo_alpa.frontend.rules import register_rule as register_rule
 from stablehlo_alpa.inter_op import AutoStages as AutoStages
 from stablehlo_alpa.inter_op import ManualStages as ManualStages
 from stablehlo_alpa.inter_op import OwnSchedule as OwnSchedule
+from stablehlo_alpa.inter_op import ProfiledStages as ProfiledStages
 from stablehlo_alpa.inter_op import Task as Task
 from stablehlo_alpa.inter_op import TaskKind as TaskKind
 from stablehlo_alpa.inter_op import UniformStages as UniformStages

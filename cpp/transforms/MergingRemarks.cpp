@@ -19,6 +19,10 @@ static std::string getName(Operation *op) {
   std::string name = "'" + op->getName().getStringRef().str() + "'";
   if (auto call = dyn_cast<stablehlo::CustomCallOp>(op)) {
     name += " @" + call.getCallTargetName().str();
+    // Kernels that authors split are all calls of one target.
+    auto config = dyn_cast_or_null<DictionaryAttr>(call.getBackendConfigAttr());
+    auto own = config ? config.getAs<StringAttr>("name") : nullptr;
+    name += own ? " '" + own.str() + "'" : "";
   }
   return name;
 }

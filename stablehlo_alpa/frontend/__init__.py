@@ -4,6 +4,9 @@ from stablehlo_alpa.frontend import versions as versions
 from stablehlo_alpa.frontend.argnums import positions
 from stablehlo_alpa.frontend.batch_arguments import BatchArguments
 from stablehlo_alpa.frontend.function import Argument, Function, abstract, name_of
+from stablehlo_alpa.frontend.kernel_blocks import link_kernels
+from stablehlo_alpa.frontend.kernel_calls import Kernel, SeenThrough
+from stablehlo_alpa.frontend.kernel_decorator import kernel
 from stablehlo_alpa.frontend.rules import KernelRule, register_rule
 from stablehlo_alpa.frontend.same_program import check_same_program
 from stablehlo_alpa.frontend.state import state_pairs
@@ -20,13 +23,17 @@ __all__ = [
     "Argument",
     "BatchArguments",
     "Function",
+    "Kernel",
     "KernelRule",
+    "SeenThrough",
     "TracedProgram",
     "TracedValue",
     "abstract",
     "check_same_program",
     "check_supported",
     "check_trip_count_hint",
+    "kernel",
+    "link_kernels",
     "name_of",
     "positions",
     "register_rule",

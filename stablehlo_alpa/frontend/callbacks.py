@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 from alpa_runtime.keys import impl_of, key_shape
-from alpa_runtime.platforms import lower
 from alpa_runtime.program import HostFunction, TensorType
-from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun, jaxprs_in_params
+from jax.extend.core import Primitive, jaxprs_in_params
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
 from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend.inner_jaxprs import equations, with_inner
 
 CALLBACKS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
 """Names of the primitives of JAX that call the host."""
@@ -66,14 +66,6 @@ def _lower(
 
 
 mlir.register_lowering(callback_p, _lower)
-
-
-def equations(jaxpr: Any) -> Iterator[Any]:
-    """Every equation of a jaxpr, those of inner jaxprs included."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for inner in jaxprs_in_params(equation.params):
-            yield from equations(inner)
 
 
 def callback_name(equation: Any) -> str:
@@ -128,16 +120,6 @@ class CallbackExtraction:
         )
         self.effects = (frozenset(closed.effects) - self._effects).union(others)
 
-    def lower(self, avals: Sequence[Any], platform: str) -> Any:
-        """The jaxpr with numbered calls, lowered for a platform."""
-        call = jaxpr_as_fun(self.closed)
-
-        def fun(*args: Any) -> Any:
-            return call(*args)
-
-        fun.__name__ = fun.__qualname__ = self._name
-        return lower(jax.jit(fun, keep_unused=True).trace(*avals), platform)
-
     def _jaxpr(self, jaxpr: Any) -> Any:
         if id(jaxpr) not in self._made:
             made = jaxpr
@@ -157,7 +139,7 @@ class CallbackExtraction:
             return self._call(equation)
         if not any(True for _ in jaxprs_in_params(equation.params)):
             return equation
-        params = {key: self._param(value) for key, value in equation.params.items()}
+        params = with_inner(equation.params, self._jaxpr)
         if equation.primitive.name == "shard_map":
             for inner in equations(equation.params["jaxpr"]):
                 if inner.primitive.name in CALLBACKS:
@@ -166,17 +148,6 @@ class CallbackExtraction:
                         "shard_map, where every device would call; call outside of it"
                     )
         return equation.replace(params=params, effects=self._unordered(equation.effects))
-
-    def _param(self, value: Any) -> Any:
-        if isinstance(value, ClosedJaxpr):
-            inner = self._jaxpr(value.jaxpr)
-            return value if inner is value.jaxpr else value.replace(jaxpr=inner)
-        if isinstance(value, Jaxpr):
-            return self._jaxpr(value)
-        if isinstance(value, tuple):
-            parts = map(self._param, value)
-            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        return value
 
     def _call(self, equation: Any) -> Any:
         params = equation.params

@@ -19,10 +19,12 @@ from stablehlo_alpa.frontend.callbacks import (
     CALLBACKS,
     CallbackExtraction,
     callback_name,
-    equations,
 )
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Argument, Function
+from stablehlo_alpa.frontend.inner_jaxprs import equations
+from stablehlo_alpa.frontend.kernel_calls import Kernel, KernelExtraction
+from stablehlo_alpa.frontend.rewritten import lower_rewritten
 from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 from stablehlo_alpa.layers.likeness import with_own_names
@@ -39,7 +41,8 @@ class TracedValue:
     Attributes:
         name: key path, e.g. ``state.params['Dense_0']['kernel']``.
         shape: shape the module sees; for typed PRNG keys that of the key data.
-        dtype: numpy-style dtype name the module sees.
+        dtype: numpy-style dtype name the module sees; "void" of what holds nothing (``float0``,
+            the type of gradients of integers), in whose place the module has booleans.
         key_impl: PRNG implementation of typed keys.
         is_weak: whether the type is weak.
     """
@@ -78,7 +81,9 @@ class TracedProgram:
         marks_gradients: whether that was cut into layers where it was differentiated.
         aliases: flat input -> flat output that is its next-step value.
         callbacks: functions of the host that the text calls, by number.
+        kernels: functions that the text calls and whose author says how they are split, by number.
         trip_count_hint: how often loops run of which it is not known; None if nobody says.
+        platform: what it is lowered for; empty for the default device of this process.
     """
 
     name: str
@@ -96,7 +101,9 @@ class TracedProgram:
     has_gradients: bool = False
     marks_gradients: bool = False
     callbacks: tuple[HostFunction, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
     trip_count_hint: int | None = None
+    platform: str = ""
 
     @cached_property
     def state_option(self) -> str:
@@ -104,6 +111,27 @@ class TracedProgram:
         aliases = ",".join(f"{i}:{o}" for i, o in sorted(self.aliases.items()))
         hint = "" if self.trip_count_hint is None else f" trip-count-hint={self.trip_count_hint}"
         return f"aliases={aliases} donated={','.join(map(str, self.donated))}{hint}"
+
+    @cached_property
+    def has_void(self) -> bool:
+        """Whether some input or output holds nothing."""
+        return any(value.dtype == "void" for value in (*self.inputs, *self.outputs))
+
+    def with_booleans(self, flat: Sequence[Any]) -> list[Any]:
+        """Flat inputs as the module takes them: booleans in the place of what holds nothing."""
+        return [
+            np.zeros(value.shape, bool) if value.dtype == "void" else leaf
+            for value, leaf in zip(self.inputs, flat, strict=True)
+        ]
+
+    def result(self, flat: Sequence[Any]) -> Any:
+        """The result of the function of flat outputs of the module."""
+        if self.has_void:
+            flat = [
+                np.zeros(value.shape, jax.dtypes.float0) if value.dtype == "void" else leaf
+                for value, leaf in zip(self.outputs, flat, strict=True)
+            ]
+        return self.out_tree.unflatten(flat)
 
     def inputs_of(self, argument: int | str) -> list[int]:
         """Flat inputs of one argument, or of a part of one.
@@ -190,10 +218,12 @@ def trace_function(
             boundary = _boundary(function, traced, len(args), batches)
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
-        talk = CallbackExtraction(function.name, traced.jaxpr)
+        split = KernelExtraction(traced.jaxpr)
+        talk = CallbackExtraction(function.name, split.closed)
         check_supported(function.name, talk.closed, effects=talk.effects, allows_shard_map=True)
         known = {**registered_rules(), **{rule.target: rule for rule in rules}}
-        text = call.text(traced, talk, known, platform)
+        is_rewritten = bool(talk.functions or split.kernels)
+        text = call.text(traced, talk if is_rewritten else None, known, platform)
     boundary = _boundary(function, traced, len(args), batches)
     out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     return TracedProgram(
@@ -213,7 +243,9 @@ def trace_function(
         declared_batch=boundary.batch if batches.prefixes else frozenset(),
         num_parts=num_micro_batches,
         callbacks=talk.functions,
+        kernels=split.kernels,
         trip_count_hint=trip_count_hint,
+        platform=platform,
         has_gradients=any(map(_is_backward, equations(traced.jaxpr.jaxpr))),
         marks_gradients=any(map(_is_mark, equations(traced.jaxpr.jaxpr))),
     )
@@ -233,7 +265,7 @@ class _Call:
     def text(
         self,
         traced: jax.stages.Traced,
-        talk: CallbackExtraction,
+        talk: CallbackExtraction | None,
         rules: Mapping[str, KernelRule],
         platform: str,
     ) -> str:
@@ -247,15 +279,15 @@ class _Call:
         )
         return with_own_names(asm)
 
-    def _lowered(self, traced: jax.stages.Traced, talk: CallbackExtraction, platform: str) -> Any:
-        if talk.functions:
-            types = [
-                jax.ShapeDtypeStruct(
-                    aval.shape, aval.dtype, weak_type=bool(getattr(aval, "weak_type", False))
-                )
-                for aval in traced.jaxpr.in_avals
-            ]
-            return talk.lower(types, platform).compiler_ir("stablehlo")
+    def _lowered(
+        self, traced: jax.stages.Traced, talk: CallbackExtraction | None, platform: str
+    ) -> Any:
+        if talk is not None:
+            arguments = self.function.arguments(traced, len(self.args))
+            out_tree = jax.tree.structure(traced.out_info)
+            name = self.function.name
+            lowered = lower_rewritten(name, talk.closed, arguments, out_tree, platform)
+            return lowered.compiler_ir("stablehlo")
         return self.function.lower(self.args, self.kwargs, platform)
 
     def micro_batch(self, boundary: _Boundary, count: int) -> _Call:

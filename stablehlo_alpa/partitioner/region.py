@@ -16,7 +16,7 @@ from jax.experimental.custom_partitioning import SdyShardingRule, custom_partiti
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from stablehlo_alpa.compiler import Module
-from stablehlo_alpa.frontend import TracedProgram, trace
+from stablehlo_alpa.frontend import SeenThrough, TracedProgram, trace
 from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.recent import Recent
 from stablehlo_alpa.partitioner.region_planner import Proposal, digest, plan_region
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 _rules: Recent[BoundaryRule] = Recent(256)
 
 
-class Region:
+class Region(SeenThrough):
     """A function of arrays at given shapes.
 
     Attributes:

@@ -113,7 +113,9 @@ def mesh_options(mesh: Mesh, asked: Asked) -> PlanOptions:
 def digest(program: TracedProgram, rest: Any = None) -> str:
     """Of a program, wherever in the source it stands, and of what else counts."""
     text = re.sub(r" loc\([^)]*\)|^#loc.*$", "", program.text, flags=re.MULTILINE)
-    return hashlib.sha256(f"{program.name}\0{rest!r}\0{text}".encode()).hexdigest()
+    # A plan keeps its program, and with it the callbacks, whose addresses stay theirs.
+    kernels = [one.partition for one in program.kernels]
+    return hashlib.sha256(f"{program.name}\0{rest!r}\0{kernels!r}\0{text}".encode()).hexdigest()
 
 
 def _preferred(tensors: Entries) -> dict[int, Wish]:

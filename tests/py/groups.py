@@ -11,7 +11,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("methods", "megatron", "expert_parallel", "manual_sharding", "drawn", "export"),
         *("partition", "partition_models", "fidelity_model", "donation"),
         *("gathered_values", "padded_sizes", "whole_operators", "ordered", "windows"),
-        "matrix_kernels",
+        *("matrix_kernels", "partitioned_kernels", "ragged_products"),
     ),
     "pipelines and micro-batches equal the whole batch": (
         *("pipeline", "pipeline_matrix", "micro_batches", "stage_methods", "recomputation"),
@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "prices, clusters, compilers as witness": (
         *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
-        *("stage_seconds", "trip_counts"),
+        *("stage_seconds", "trip_counts", "profiled_stages"),
     ),
     "modules: rules, reshards, border to jax": (
         *("rules", "reshards", "roundtrip", "constants", "dimensions", "inlining", "frontend"),

@@ -63,6 +63,29 @@ def test_a_unet_split_along_space_trains_as_on_one_device() -> None:
 
 
 @pytest.mark.slow
+def test_a_kernel_of_pallas_is_split_and_trains_as_on_one_device() -> None:
+    printed = run("pallas_norm.py", "--steps", "3")
+    losses = re.findall(r"step \d+: loss (\S+), on one device (\S+)", printed)
+    assert len(losses) == 3
+    for together, alone in losses:
+        assert float(together) == pytest.approx(float(alone), rel=1e-4)
+    assert "norm_kernel: 2 of 2 calls are split" in printed
+    assert "slope_kernel: 2 of 2 calls are split" in printed
+
+
+@pytest.mark.slow
+def test_experts_of_any_length_train_as_on_one_device() -> None:
+    printed = run("ragged_experts.py", "--steps", "3")
+    losses = re.findall(r"step \d+: loss (\S+), on one device (\S+)", printed)
+    assert len(losses) == 3
+    for together, alone in losses:
+        assert float(together) == pytest.approx(float(alone), rel=1e-3)
+    assert re.search(
+        r"Experts_\{0,1\}/up +2 +f32\[8,128,512\] +P\(None, None, \('x', 'y'\)\)", printed
+    )
+
+
+@pytest.mark.slow
 def test_one_loop_trains_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

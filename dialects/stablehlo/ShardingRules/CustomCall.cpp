@@ -114,6 +114,9 @@ struct CustomCallRule : RuleModel<CustomCallRule, CustomCallOp> {
     if (!RuleBuilder(op).isUsable() || op->getNumResults() == 0 || !isPure) {
       return ShardingRule::replicated(op);
     }
+    if (isPartitionedKernel(call)) {
+      return getPartitionedKernelRule(call);
+    }
     if (isPointwise(call) || isAnnotation(call) || isAllocation(call)) {
       return ShardingRule::pointwise(op);
     }
@@ -139,7 +142,17 @@ struct CustomCallRule : RuleModel<CustomCallRule, CustomCallOp> {
   }
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          alpa::LocalContext &context) const {
-    return localizeAttention(cast<CustomCallOp>(op), context);
+    auto call = cast<CustomCallOp>(op);
+    return isPartitionedKernel(call) ? localizePartitionedKernel(call, context)
+                                     : localizeAttention(call, context);
+  }
+  SmallVector<alpa::Exchange>
+  getExchanges(Operation *op, const ShardingRule &rule, unsigned factor,
+               ArrayRef<int64_t> factorShards) const {
+    return isPartitionedKernel(op)
+               ? getPartitionedKernelExchanges(cast<CustomCallOp>(op), rule,
+                                               factor, factorShards)
+               : getIterationExchanges(op, rule, factor, factorShards);
   }
 };
 

@@ -29,6 +29,23 @@ std::optional<alpa::ShardingRule> getAttentionRule(CustomCallOp call);
 FailureOr<SmallVector<Value>> localizeAttention(CustomCallOp call,
                                                 alpa::LocalContext &context);
 
+/// Whether an operator calls a kernel that is made anew for the blocks of a
+/// device, as its author says how it is split; see `PartitionedKernel.cpp`.
+bool isPartitionedKernel(Operation *op);
+
+/// The author's rule; nothing is split where it is not one of the call's.
+alpa::ShardingRule getPartitionedKernelRule(CustomCallOp call);
+
+/// The call with its blocks, which says which axes split them.
+FailureOr<SmallVector<Value>>
+localizePartitionedKernel(CustomCallOp call, alpa::LocalContext &context);
+
+/// What its author's collectives send along an ordered factor: results that
+/// lack it are reduced.
+SmallVector<alpa::Exchange>
+getPartitionedKernelExchanges(CustomCallOp call, const alpa::ShardingRule &rule,
+                              unsigned factor, ArrayRef<int64_t> factorShards);
+
 } // namespace mlir::stablehlo
 
 #endif // DIALECTS_STABLEHLO_SHARDINGRULES_KERNELS_H

@@ -1,0 +1,38 @@
+"""Jaxprs in the parameters of equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxprs_in_params
+
+
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """Every equation of a jaxpr, those of inner jaxprs included."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for inner in jaxprs_in_params(equation.params):
+            yield from equations(inner)
+
+
+def with_inner(params: dict[str, Any], rewrite: Callable[[Any], Any]) -> dict[str, Any]:
+    """Parameters of an equation with other jaxprs.
+
+    Args:
+        params: of the equation.
+        rewrite: takes and returns an open jaxpr; what it returns as it is stays as it is.
+    """
+    return {key: _with_inner(value, rewrite) for key, value in params.items()}
+
+
+def _with_inner(value: Any, rewrite: Callable[[Any], Any]) -> Any:
+    if isinstance(value, ClosedJaxpr):
+        inner = rewrite(value.jaxpr)
+        return value if inner is value.jaxpr else value.replace(jaxpr=inner)
+    if isinstance(value, Jaxpr):
+        return rewrite(value)
+    if isinstance(value, tuple):
+        parts = [_with_inner(part, rewrite) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
