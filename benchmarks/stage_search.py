@@ -7,7 +7,8 @@ import numpy as np
 import report
 from report import Row, limited, measured
 
-from stablehlo_alpa.inter_op.stage_search import StageChoice, search_stages
+from stablehlo_alpa.inter_op.stage_choices import StageChoice, StageChoices
+from stablehlo_alpa.inter_op.stage_search import search_stages
 
 # Micro-batches of a step.
 _MICRO_BATCHES = 64
@@ -38,7 +39,7 @@ class Case:
         return f"L = {self.layers} on {self.hosts}x8{unit}, memory {self.memory:g}"
 
 
-def choices_of(case: Case, seed: int) -> list[StageChoice]:
+def choices_of(case: Case, seed: int) -> StageChoices:
     """Three plans per run of layers and submesh that trade time for memory."""
     rng = np.random.default_rng(seed)
     work, kept = rng.uniform(1, 3, case.layers), rng.uniform(0.5, 1.5, case.layers)
@@ -68,7 +69,7 @@ def choices_of(case: Case, seed: int) -> list[StageChoice]:
                     most = int(max(0.0, budget - need) // activation)
                     time_s = float(flops / size / loss * noise)
                     choices.append(StageChoice(first, last, size // unit, time_s, most, size))
-    return choices
+    return StageChoices.of(choices)
 
 
 def rows_of(case: Case) -> list[Row]:

@@ -75,6 +75,18 @@ class InfeasibleError(StablehloAlpaError):
         self.largest = tuple(largest)
 
 
+class SlowerError(StablehloAlpaError):
+    """No plan takes less than the seconds asked for.
+
+    Attributes:
+        least_s: what each takes at least. Seconds of a step.
+    """
+
+    def __init__(self, message: str, least_s: float) -> None:
+        super().__init__(message)
+        self.least_s = least_s
+
+
 class ModelError(StablehloAlpaError, ValueError):
     """The zoo has no such model, its sizes make none, or its packages are not installed."""
 

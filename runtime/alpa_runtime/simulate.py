@@ -60,8 +60,8 @@ def simulate(
 ) -> Simulation:
     """Runs the instruction lists of a plan on a clock.
 
-    A mesh runs its list in order. A send costs its mesh nothing and arrives after the transfer's
-    time; a receive waits for it.
+    A mesh runs its list in order. A send costs its mesh nothing; what one mesh sends to another
+    goes one after the other, each in the transfer's time, and a receive waits for it.
 
     Args:
         plan: what is run.
@@ -75,6 +75,8 @@ def simulate(
     """
     clock = [0.0] * len(plan.meshes)
     arrivals: dict[int, float] = {}
+    # When what a mesh has sent to another is there.
+    links: dict[tuple[int, int], float] = {}
     events: list[Event] = []
     seconds: dict[tuple[int, int, int, str], float] = {}
     split = _split_memory(plan, kinds)
@@ -96,7 +98,8 @@ def simulate(
                 if case not in seconds:
                     loads = loads_of(plan.reshardings[resharding], case[3])
                     seconds[case] = transfer_s(mesh, target, loads)
-                arrivals[transfer] = clock[mesh] + seconds[case]
+                begin = max(clock[mesh], links.get((mesh, target), 0.0))
+                arrivals[transfer] = links[mesh, target] = begin + seconds[case]
             case Recv(buffer, _, transfer, _):
                 clock[mesh] = max(clock[mesh], arrivals[transfer])
                 before = memory[mesh].peak

@@ -3,7 +3,7 @@
 from stablehlo_alpa.cost.collective import added_seconds, collective_seconds, group_seconds
 from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.cost.operators import Products, operator_seconds
-from stablehlo_alpa.cost.pricing import PricedGraph, Volume, price, volumes
+from stablehlo_alpa.cost.pricing import PricedGraph, Volume, price, price_once, volumes
 from stablehlo_alpa.cost.product import product_seconds, shaped_product_seconds
 from stablehlo_alpa.cost.strategy_graph import HANDED_ON, UNSPLIT, StrategyGraph
 from stablehlo_alpa.cost.transfer import (
@@ -27,6 +27,7 @@ __all__ = [
     "network_transfer_seconds",
     "operator_seconds",
     "price",
+    "price_once",
     "product_seconds",
     "shaped_product_seconds",
     "transfer_seconds",

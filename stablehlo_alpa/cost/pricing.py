@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ class PricedGraph:
         communication_s: float64[S] seconds of each strategy's own collectives.
         edges: (u, v) with u < v -> float64[strategies of u, strategies of v] resharding seconds,
             all edges between the two nodes added, in both directions.
+        beside_s: of each reshard plan the seconds, by what runs beside it.
     """
 
     graph: StrategyGraph
@@ -33,6 +35,7 @@ class PricedGraph:
     compute_s: Float
     communication_s: Float
     edges: dict[tuple[int, int], Float]
+    beside_s: Mapping[Beside, Float] = field(default_factory=dict)
 
     def node_s(self) -> Float:
         """float64[S] compute plus communication seconds of each strategy."""
@@ -81,24 +84,59 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
         products_of(graph),
         graph.node_kernels if graph.node_kernels.size else None,
     )
-    communication = np.zeros(len(compute))
-    for i, node in enumerate(graph.unary_node):
-        plans = graph.unary_plan[graph.unary_offset[i] : graph.unary_offset[i + 1]]
-        seconds = plan_s[_beside(graph.unary_beside, i)]
-        communication[graph.span(node)] += graph.unary_weight[i] * seconds[plans]
+    terms, links = range(len(graph.unary_node)), range(len(graph.edge_src))
+    communication, edges = _term_seconds(graph, plan_s, terms), _edge_seconds(graph, plan_s, links)
+    return PricedGraph(graph, plan_s[Beside.NOTHING], compute, communication, edges, plan_s)
 
-    edges: dict[tuple[int, int], Float] = {}
-    counts = graph.num_strategies
-    for i, (src, dst) in enumerate(
-        zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True)
-    ):
+
+def price_once(priced: PricedGraph, num_micro_batches: int) -> PricedGraph:
+    """What of the prices of a pipeline's stage is spent once per step, not per micro-batch.
+
+    That is what has to do with the update of its parameters: resharding that is done less often
+    than there are micro-batches, and operators around which there is no other.
+    """
+    graph = priced.graph
+    terms = graph.unary_weight < num_micro_batches
+    links = graph.edge_weight < num_micro_batches
+    nodes = np.concatenate([graph.unary_node, graph.edge_src, graph.edge_dst])
+    is_once = np.zeros(len(graph.node_name), np.bool_)
+    is_once[nodes] = True
+    is_once[nodes[~np.concatenate([terms, links, links])]] = False
+    return replace(
+        priced,
+        compute_s=np.where(np.repeat(is_once, graph.num_strategies), priced.compute_s, 0.0),
+        communication_s=_term_seconds(graph, priced.beside_s, np.flatnonzero(terms)),
+        edges=_edge_seconds(graph, priced.beside_s, np.flatnonzero(links)),
+    )
+
+
+def _term_seconds(
+    graph: StrategyGraph, beside_s: Mapping[Beside, Float], terms: Iterable[int]
+) -> Float:
+    """float64[S] seconds of each strategy's own collectives, some of them."""
+    found = np.zeros(len(graph.strategy_label))
+    for i in terms:
+        plans = graph.unary_plan[graph.unary_offset[i] : graph.unary_offset[i + 1]]
+        seconds = beside_s[_beside(graph.unary_beside, i)]
+        found[graph.span(int(graph.unary_node[i]))] += graph.unary_weight[i] * seconds[plans]
+    return found
+
+
+def _edge_seconds(
+    graph: StrategyGraph, beside_s: Mapping[Beside, Float], links: Iterable[int]
+) -> dict[tuple[int, int], Float]:
+    """Resharding seconds between two nodes, of some edges; see `PricedGraph.edges`."""
+    found: dict[tuple[int, int], Float] = {}
+    counts, sources, targets = graph.num_strategies, graph.edge_src, graph.edge_dst
+    for i in links:
+        src, dst = int(sources[i]), int(targets[i])
         plans = graph.edge_plan[graph.edge_offset[i] : graph.edge_offset[i + 1]]
-        seconds = plan_s[_beside(graph.edge_beside, i)]
+        seconds = beside_s[_beside(graph.edge_beside, i)]
         matrix = graph.edge_weight[i] * seconds[plans].reshape(counts[src], counts[dst])
         key = (src, dst) if src < dst else (dst, src)
         matrix = matrix if src < dst else matrix.T
-        edges[key] = edges[key] + matrix if key in edges else matrix
-    return PricedGraph(graph, plan_s[Beside.NOTHING], compute, communication, edges)
+        found[key] = found[key] + matrix if key in found else matrix
+    return found
 
 
 def plan_seconds(

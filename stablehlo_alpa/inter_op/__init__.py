@@ -4,6 +4,7 @@ from stablehlo_alpa.inter_op.options import (
     AutoStages,
     ManualStages,
     PipelineOptions,
+    ProfiledStages,
     StageOption,
     UniformStages,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "ManualStages",
     "OwnSchedule",
     "PipelineOptions",
+    "ProfiledStages",
     "Schedule",
     "ScheduleName",
     "StageOption",

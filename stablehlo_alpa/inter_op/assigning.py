@@ -16,7 +16,7 @@ from stablehlo_alpa.inter_op.options import (
     manual,
     uniform,
 )
-from stablehlo_alpa.inter_op.pipeline_search import FoundStages, PipelineSearch
+from stablehlo_alpa.inter_op.pipeline_search import FoundStages, PipelineSearch, SearchLimits
 from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
 from stablehlo_alpa.inter_op.stage_pricing import StagePricing
@@ -86,6 +86,7 @@ def search(
 
     Raises:
         InfeasibleError: no partition fits the devices' memory.
+        SlowerError: none takes less than asked for.
     """
     if options.num_chunks > 1:
         raise ValueError(
@@ -94,10 +95,11 @@ def search(
         )
     count = options.num_micro_batches
     bounds, pricing, stages = stage_search(layered, options, say)
-    found = stages.run()
+    found = stages.run(SearchLimits(most_s=options.most_s))
     if found is None:
-        # Where bounds said it all, the step as one stage says what it lacks.
-        pricing.price(0, layered.num_layers - 1, bounds.leanest(), 1)
+        if not options.is_trial:
+            # Where bounds said it all, the step as one stage says what it lacks.
+            pricing.price(0, layered.num_layers - 1, bounds.leanest(), 1)
         short = [error for error in pricing.refusals if error.needed_bytes is not None]
         reason = f"; the stage that lacks least: {min(short, key=lack)}" if short else ""
         raise InfeasibleError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.compiler import Source, enumerate_strategies
-from stablehlo_alpa.cost import price
+from stablehlo_alpa.cost import price, price_once
 from stablehlo_alpa.cost.strategy_graph import Float, Int, StrategyGraph
 from stablehlo_alpa.inter_op.layer_parts import LayerPart
 from stablehlo_alpa.intra_op.costs import Costs
@@ -36,12 +36,14 @@ class LayerCosts:
 
     Attributes:
         costs: seconds per step.
+        once: of these what is spent once per step, not per micro-batch.
         rest, activation, transient: float64[C] see `StageMemory`; of several layers, what is
             transient is that of the last.
         inputs, outputs: places of arguments and results; of a single layer.
     """
 
     costs: Costs
+    once: Costs
     rest: Float
     activation: Float
     transient: Float
@@ -84,8 +86,16 @@ class LayerCosts:
             )
             for nodes, specs in sides
         )
-        costs = Costs.of(price(graph, mesh, device))
-        return cls(costs, memory.rest, memory.activation, memory.transient, inputs, outputs)
+        priced = price(graph, mesh, device)
+        return cls(
+            Costs.of(priced),
+            Costs.of(price_once(priced, num_micro_batches)),
+            memory.rest,
+            memory.activation,
+            memory.transient,
+            inputs,
+            outputs,
+        )
 
     def resting(self, *, is_last: bool) -> Float:
         """float64[C] what is there once; of the last layer what is transient as well."""
@@ -107,12 +117,9 @@ def join(
         two: the second.
         crossings: see `LayerParts.crossings`.
     """
-    shift = len(one.costs.sizes)
-    node_s = np.concatenate([one.costs.node_s, two.costs.node_s])
-    sizes = np.concatenate([one.costs.sizes, two.costs.sizes])
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    edges = [*one.costs.edges.tolist(), *(two.costs.edges + shift).tolist()]
-    tables = [*one.costs.tables, *two.costs.tables]
+    both = _beside(one.costs, two.costs)
+    shift, start, node_s = len(one.costs.sizes), both.start, both.node_s.copy()
+    edges, tables = both.edges.tolist(), list(both.tables)
     for is_result, at, is_other_result, other_at in crossings:
         first = (one.outputs if is_result else one.inputs)[at]
         second = (two.outputs if is_other_result else two.inputs)[other_at]
@@ -126,19 +133,31 @@ def join(
             is_equal = (first.rows[:, None] == second.rows[None]).all(axis=2)
             edges.append([first.node, second.node + shift])
             tables.append(np.where(is_equal, 0.0, np.inf))
-    costs = Costs(
-        rows=np.arange(len(node_s)),
-        sizes=sizes,
+    costs = replace(
+        both,
         node_s=node_s,
         edges=np.array(edges, np.int64).reshape(-1, 2),
         tables=tuple(tables),
-        first=start[:-1],
     )
     return LayerCosts(
         costs,
+        _beside(one.once, two.once),
         np.concatenate([one.rest, two.rest]),
         np.concatenate([one.activation, two.activation]),
         np.concatenate([np.zeros_like(one.transient), two.transient]),
+    )
+
+
+def _beside(one: Costs, two: Costs) -> Costs:
+    """Two problems as one, with nothing between them."""
+    sizes = np.concatenate([one.sizes, two.sizes])
+    return Costs(
+        rows=np.arange(sizes.sum()),
+        sizes=sizes,
+        node_s=np.concatenate([one.node_s, two.node_s]),
+        edges=np.concatenate([one.edges, two.edges + len(one.sizes)]),
+        tables=(*one.tables, *two.tables),
+        first=np.concatenate([[0], np.cumsum(sizes)])[:-1],
     )
 
 

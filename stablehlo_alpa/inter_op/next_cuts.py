@@ -17,7 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from stablehlo_alpa.inter_op.stage_search import StageChoice, StageSearchResult, search_stages
+import numpy as np
+
+from stablehlo_alpa.cost.strategy_graph import Bool
+from stablehlo_alpa.inter_op.stage_choices import StageChoice, StageChoices
+from stablehlo_alpa.inter_op.stage_search import StageSearchResult, search_stages
 from stablehlo_alpa.inter_op.submeshes import Submesh
 
 Run: TypeAlias = tuple[int, int, tuple[int, int]]
@@ -34,14 +38,14 @@ class ConsideredStages:
         num_layers, num_devices, num_micro_batches, keeps_all: see `search_stages`.
     """
 
-    choices: tuple[StageChoice, ...]
+    choices: StageChoices
     num_layers: int
     num_devices: int
     num_micro_batches: int
     keeps_all: bool
 
     def cuts(self) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]]:
-        """Layers per stage, submeshes and estimated latency (paper, Eq. 2), the best first."""
+        """Layers per stage, submeshes and estimated latency, the best first."""
         for found in self._results():
             runs = [_run(one) for one in found.stages]
             layers = tuple(last - first + 1 for first, last, _ in runs)
@@ -68,22 +72,34 @@ class ConsideredStages:
 
     def _best(self, prefix: Sequence[Run], forbidden: frozenset[Run]) -> StageSearchResult | None:
         """The best partition that begins with some stages and not with others behind them."""
-        begun, start = set(prefix), prefix[-1][1] + 1 if prefix else 0
-        choices = []
-        for one in self.choices:
-            run = _run(one)
-            is_open = one.first >= start and run not in forbidden
-            if is_open or run in begun:
-                choices.append(one)
+        start = prefix[-1][1] + 1 if prefix else 0
+        is_open = self.choices.firsts >= start
+        for run in forbidden:
+            is_open &= ~self._is_of(run)
+        for run in prefix:
+            is_open |= self._is_of(run)
         if start == self.num_layers:
             return None
         return search_stages(
-            choices,
+            self.choices.take(is_open),
             self.num_layers,
             self.num_devices,
             self.num_micro_batches,
             keeps_all=self.keeps_all,
         )
+
+    def _is_of(self, run: Run) -> Bool:
+        """bool[C] which choices are of a run."""
+        first, last, size = run
+        own = self.choices
+        sizes = np.array([(one.hosts, one.devices_per_host) == size for one in _submeshes(own)])
+        return (own.firsts == first) & (own.lasts == last) & sizes[own.keys]
+
+
+def _submeshes(choices: StageChoices) -> Iterator[Submesh]:
+    for name in choices.names:
+        assert isinstance(name, Submesh)
+        yield name
 
 
 def _run(choice: StageChoice) -> Run:

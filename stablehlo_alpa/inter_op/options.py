@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -49,6 +50,28 @@ class StageOption:
 @dataclass(frozen=True)
 class AutoStages(StageOption):
     """The partition of least predicted latency, found by the dynamic programme of the paper."""
+
+
+@dataclass(frozen=True)
+class ProfiledStages(AutoStages):
+    """Of the partitions that are best by prices the one that is fastest when it is run.
+
+    The programs of every stage are compiled and timed on the devices at hand, on arguments that are
+    zero; what depends on values (a loop that ends when one is small) takes what it takes on these.
+    Sends between stages are priced.
+
+    Attributes:
+        num_cuts: partitions that are run.
+        store: a folder that keeps what was measured, by program, device kind and version of jax;
+            None keeps it for one search.
+    """
+
+    num_cuts: int = 4
+    store: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_cuts < 1:
+            raise ValueError(f"num_cuts must be >= 1, got {self.num_cuts}")
 
 
 @dataclass(frozen=True)
@@ -169,6 +192,9 @@ class PipelineOptions:
         solve: budget and limits of the intra-operator plans.
         carried: per stage strategies of a plan for other sizes, to be taken where they exist; empty
             where strategies are searched.
+        most_s: what a search for stages must undercut, by its own measure: seconds of a step.
+        is_trial: whether others are tried as well: what does not fit need not say all that it
+            lacks.
     """
 
     cluster: ClusterSpec
@@ -182,6 +208,8 @@ class PipelineOptions:
     axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
     carried: tuple[CarriedStrategies, ...] = ()
+    most_s: float = math.inf
+    is_trial: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", schedule_kind(self.schedule))

@@ -18,25 +18,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from stablehlo_alpa.cost.strategy_graph import Float
+from stablehlo_alpa.errors import SlowerError
+from stablehlo_alpa.inter_op.known_stages import KnownStages, Stage
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
+from stablehlo_alpa.inter_op.stage_choices import StageChoice
 from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePrice
-from stablehlo_alpa.inter_op.stage_search import StageChoice, StageSearchResult, search_stages
+from stablehlo_alpa.inter_op.stage_search import StageSearchResult, latency, search_stages
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
-
-# What a bound and a price may differ by before it is looked at as equal.
-_RELATIVE = 1e-9
 
 
 class Pricing(Protocol):
@@ -60,11 +59,13 @@ class SearchLimits:
         max_solved: stages that are solved exactly.
         patience_s: seconds that are spent on a better pipeline, once there is one, for every
             ``gap`` that it may be off.
+        most_s: seconds of a step that must be undercut.
     """
 
     gap: float = 0.01
     max_solved: int = 128
     patience_s: float = 10.0
+    most_s: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,6 @@ class FoundStages:
     in_flight: tuple[int, ...]
     bracket: Bracket
     considered: ConsideredStages
-
-
-_Stage: TypeAlias = tuple[int, int, Submesh, int]
-"""First and last layer, submesh, micro-batches in flight."""
 
 
 class _Patience:
@@ -137,15 +134,16 @@ class PipelineSearch:
         self._bounds, self._pricing, self._say = bounds, pricing, say
         self._devices, self._count, self._keeps_all = num_devices, num_micro_batches, keeps_all
         most = min(bounds.num_layers, num_micro_batches)
-        self._in_flight = (num_micro_batches,) if keeps_all else tuple(range(1, most + 1))
-        self._solved: dict[_Stage, StagePrice | None] = {}
-        # Of these, which were not solved to the end, as another stage is slower.
-        self._loose: set[_Stage] = set()
-        self._seconds: dict[Submesh, Float] = {}
-        self._received = {one: bounds.received_s(one) for one in bounds.submeshes}
+        in_flight = (num_micro_batches,) if keeps_all else range(1, most + 1)
+        self._known = KnownStages(bounds, num_micro_batches, in_flight, say)
 
     def run(self, limits: SearchLimits = SearchLimits()) -> FoundStages | None:
-        """The best pipeline; None where none was found that fits the memory."""
+        """The best pipeline; None where none was found that fits the memory.
+
+        Raises:
+            SlowerError: none takes less than asked for.
+        """
+        self._check_bound(limits.most_s)
         clock = _Patience(limits)
         while True:
             found = self._search(is_estimate=True)
@@ -154,19 +152,22 @@ class PipelineSearch:
             open_ = self._open(found)
             if self._sharpen(open_):
                 continue
-            best = self._search(is_estimate=True, is_solved=True) if self._solved else None
-            is_over = len(self._solved) >= limits.max_solved
+            best = self._search(is_estimate=True, is_solved=True) if self._known.solved else None
+            is_over = len(self._known.solved) >= limits.max_solved
             if best is not None:
                 bracket, of_bound = self._bracket(best, limits.gap)
-                loose = [one for one in self._stages(best) if one in self._loose]
                 # What is estimated to be better, what bounds it, what could be better itself.
-                looked_at = ((found, open_), (of_bound, self._open(of_bound)), (best, loose))
+                is_better = found.latency_s < best.latency_s * (1 - limits.gap)
+                looked_at = (
+                    (found, open_ or (self._loose_of(found) if is_better else [])),
+                    (of_bound, self._open(of_bound)),
+                    (best, self._loose_of(best)),
+                )
                 found, open_ = next((one for one in looked_at if one[1]), (best, []))
                 if is_over or not open_ or clock.is_over(bracket.gap):
                     in_flight = tuple(one[-1] for one in self._stages(best))
-                    choices = self._all_choices(is_estimate=True)
                     considered = ConsideredStages(
-                        tuple(choices),
+                        self._known.choices(is_estimate=True),
                         self._bounds.num_layers,
                         self._devices,
                         self._count,
@@ -174,7 +175,7 @@ class PipelineSearch:
                     )
                     return FoundStages(best.stages, in_flight, bracket, considered)
             elif is_over:
-                _log.warning("%d stages are solved, the search ends", len(self._solved))
+                _log.warning("%d stages are solved, the search ends", len(self._known.solved))
                 return None
             self._solve(found, open_, limits.gap, clock.left_s())
 
@@ -191,26 +192,50 @@ class PipelineSearch:
                 bound of each. Seconds per micro-batch.
             limits: of the gap and of stages to solve.
         """
-        times = []
+        received = []
         for one, bound_s in pipeline:
             assert isinstance(one.key, Submesh)
-            price = StagePrice(one.time_s, bound_s)
-            self._solved[one.first, one.last, one.key, one.most_in_flight] = price
-            times.append(one.time_s + float(self._received[one.key][one.first, one.last]))
-        latency_s = sum(times) + (self._count - 1) * max(times)
+            price = StagePrice(one.time_s, bound_s, one.once_s)
+            self._known.solved[one.first, one.last, one.key, one.most_in_flight] = price
+            time_s = one.time_s + float(self._known.received[one.key][one.first, one.last])
+            received.append(replace(one, time_s=time_s))
+        latency_s = latency(received, self._count)
         whole = StageSearchResult(tuple(one for one, _ in pipeline), latency_s, 0)
         clock = _Patience(limits)
         while True:
             found, of_bound = self._bracket(whole, limits.gap)
             open_ = self._open(of_bound)
-            is_over = len(self._solved) - len(pipeline) >= limits.max_solved
+            is_over = len(self._known.solved) - len(pipeline) >= limits.max_solved
             if not open_ or is_over or clock.is_over(found.gap):
                 return found
             self._solve(of_bound, open_, limits.gap, clock.left_s())
 
-    def _open(self, found: StageSearchResult) -> list[_Stage]:
+    def _check_bound(self, most_s: float) -> None:
+        """Sharpens the bound of all pipelines as long as it is below what is to be undercut.
+
+        Raises:
+            SlowerError: it is not.
+        """
+        while np.isfinite(most_s):
+            bound = self._search(is_estimate=False)
+            if bound is None:
+                return
+            if bound.latency_s >= most_s:
+                raise SlowerError(
+                    f"a step of {self._count} micro-batches takes {bound.latency_s:.4g} s at "
+                    f"least, {most_s:.4g} s was to be undercut",
+                    bound.latency_s,
+                )
+            if not self._sharpen(self._stages(bound)):
+                return
+
+    def _open(self, found: StageSearchResult) -> list[Stage]:
         """The stages of a pipeline that are not solved."""
-        return [one for one in self._stages(found) if one not in self._solved]
+        return [one for one in self._stages(found) if one not in self._known.solved]
+
+    def _loose_of(self, found: StageSearchResult) -> list[Stage]:
+        """The stages of a pipeline that were not solved to the end."""
+        return [one for one in self._stages(found) if one in self._known.loose]
 
     def _bracket(self, best: StageSearchResult, gap: float) -> tuple[Bracket, StageSearchResult]:
         """What is proved of a pipeline, and what bounds it, sharpened until the gap is small."""
@@ -218,13 +243,13 @@ class PipelineSearch:
             bound = self._search(is_estimate=False)
             assert bound is not None
             bound_s = min(bound.latency_s, best.latency_s)
-            bracket = Bracket(best.latency_s, bound_s, len(self._solved))
+            bracket = Bracket(best.latency_s, bound_s, len(self._known.solved))
             self._say(f"stages within {bracket.gap:.1%} of the best possible")
             _log.info("bound %.6g s: %s", bound_s, self._stages(bound))
             if bracket.gap <= gap or not self._sharpen(self._open(bound)):
                 return bracket, bound
 
-    def _stages(self, found: StageSearchResult) -> list[_Stage]:
+    def _stages(self, found: StageSearchResult) -> list[Stage]:
         """The stages of a pipeline with what they have in flight."""
         stages = []
         for number, choice in enumerate(found.stages):
@@ -234,19 +259,19 @@ class PipelineSearch:
             stages.append((choice.first, choice.last, choice.key, in_flight))
         return stages
 
-    def _sharpen(self, stages: list[_Stage]) -> bool:
+    def _sharpen(self, stages: list[Stage]) -> bool:
         """Makes bounds of stages as good as they get; False where they were."""
         is_new = False
         for first, last, submesh, most in stages:
             in_flight = _power(most)
             self._say(f"bound of layers {first} to {last} on {submesh.mesh_shape}")
             if self._bounds.sharpen(submesh, first, last, in_flight):
-                self._seconds.pop(submesh, None)
+                self._known.forget(submesh)
                 is_new = True
         return is_new
 
     def _solve(
-        self, found: StageSearchResult, open_: list[_Stage], gap: float, limit_s: float
+        self, found: StageSearchResult, open_: list[Stage], gap: float, limit_s: float
     ) -> None:
         """Solves the slowest open stage of a pipeline, as far as that pipeline needs it."""
         stages = self._stages(found)
@@ -256,18 +281,18 @@ class PipelineSearch:
         self._say(f"layers {first} to {last} on {submesh.mesh_shape}, {in_flight} in flight")
         self._pricing.prepare([one[:2] for one in stages])
         effort = Effort(
-            0.0 if stage in self._loose else self._enough_s(found, stage, gap),
+            0.0 if stage in self._known.loose else self._enough_s(found, stage, gap),
             self._bounds.memory_price_s(submesh, first, last, _power(in_flight)),
             limit_s,
         )
         price = self._pricing.price(first, last, submesh, in_flight, effort)
         _log.info("%s: %s", stage, price)
-        self._solved[stage] = price
-        self._loose.discard(stage)
+        self._known.solved[stage] = price
+        self._known.loose.discard(stage)
         if price is not None and price.time_s <= effort.enough_s:
-            self._loose.add(stage)
+            self._known.loose.add(stage)
 
-    def _enough_s(self, found: StageSearchResult, stage: _Stage, gap: float) -> float:
+    def _enough_s(self, found: StageSearchResult, stage: Stage, gap: float) -> float:
         """Seconds at which a stage of a pipeline is good enough.
 
         It must not be slower than the slowest that is solved. All that are faster may be so much
@@ -278,114 +303,24 @@ class PipelineSearch:
         solved = [
             one.time_s
             for other, one in zip(stages, found.stages, strict=True)
-            if other in self._solved
+            if other in self._known.solved
         ]
-        slowest_s = max(solved, default=0.0) - float(self._received[submesh][first, last])
+        slowest_s = max(solved, default=0.0) - float(self._known.received[submesh][first, last])
         slack = gap / 2 * (self._count + len(stages) - 1) / max(1, len(stages) - 1)
-        lower_s = float(self._ranges(submesh)[0, self._in_flight.index(in_flight), first, last])
+        lower_s = float(
+            self._known.ranges(submesh)[0, self._known.in_flight.index(in_flight), first, last]
+        )
         return min(slowest_s, (1 + slack) * lower_s)
-
-    def _ranges(self, submesh: Submesh) -> Float:
-        """float64[2, numbers in flight, L, L] bounds, and what windows' plans cost there.
-
-        Seconds per micro-batch; what holds for fewer in flight holds for more.
-        """
-        if submesh not in self._seconds:
-            self._say(f"bounds on {submesh.mesh_shape}")
-            ranges = self._bounds.of(submesh)
-            both = [
-                np.stack([of(in_flight) for in_flight in self._in_flight])
-                for of in (ranges.lower, ranges.expected)
-            ]
-            self._seconds[submesh] = np.maximum.accumulate(np.stack(both), axis=1) / self._count
-        return self._seconds[submesh]
-
-    def _known(self, submesh: Submesh) -> Iterator[tuple[int, int, int, StagePrice | None, bool]]:
-        """Solved stages of a submesh: place of the number in flight, layers, price, is loose."""
-        for stage, price in self._solved.items():
-            first, last, other, in_flight = stage
-            if other == submesh:
-                place = self._in_flight.index(in_flight)
-                yield place, first, last, price, stage in self._loose
-
-    def _ratio(self, submesh: Submesh) -> float:
-        """What solved stages cost over what was expected, of this submesh where there are any."""
-        own, others = [], []
-        for one, seconds in self._seconds.items():
-            found = [
-                price.time_s / seconds[1, place, first, last]
-                for place, first, last, price, is_loose in self._known(one)
-                if price is not None and not is_loose
-            ]
-            others += found
-            own += found if one == submesh else []
-        return float(np.median(own or others or [1.0]))
-
-    def _times(self, submesh: Submesh, is_estimate: bool, is_solved: bool) -> Float:
-        """float64[numbers in flight, L, L] bounds or estimates, what is received included."""
-        lower, expected = self._ranges(submesh)
-        times = expected * self._ratio(submesh) if is_estimate else lower.copy()
-        if is_solved:
-            times[:] = np.inf
-        for place, first, last, price, is_loose in self._known(submesh):
-            more = times[place:, first, last]
-            if price is None:
-                more[:] = np.inf
-            elif not is_estimate:
-                np.maximum(more, price.bound_s, out=more)
-            else:
-                if not is_loose:
-                    np.maximum(more, price.time_s, out=more)
-                fewer = times[: place + 1, first, last]
-                np.minimum(fewer, price.time_s, out=fewer)
-        return times + self._received[submesh]
 
     def _search(self, *, is_estimate: bool, is_solved: bool = False) -> StageSearchResult | None:
         """The least of bounds or of estimates; of the latter, of solved stages alone."""
         return search_stages(
-            self._all_choices(is_estimate, is_solved),
+            self._known.choices(is_estimate=is_estimate, is_solved=is_solved),
             self._bounds.num_layers,
             self._devices,
             self._count,
             keeps_all=self._keeps_all,
         )
-
-    def _all_choices(self, is_estimate: bool, is_solved: bool = False) -> list[StageChoice]:
-        """Of all runs of layers and submeshes, with bounds or with estimates."""
-        sizes: dict[tuple[int, int], list[Submesh]] = {}
-        times_of = {one: self._times(one, is_estimate, is_solved) for one in self._bounds.submeshes}
-        self._say("choosing stages")
-        for submesh in self._bounds.submeshes:
-            sizes.setdefault((submesh.hosts, submesh.devices_per_host), []).append(submesh)
-        choices: list[StageChoice] = []
-        for group in sizes.values():
-            times = np.stack([times_of[one] for one in group])
-            choices += _choices(group, times, self._in_flight)
-        return choices
-
-
-def _choices(
-    group: list[Submesh], times: Float, in_flights: Sequence[int]
-) -> Iterator[StageChoice]:
-    """The least of submeshes of one size; where fewer in flight cost as much, the most.
-
-    Args:
-        group: the submeshes.
-        times: float64[submeshes, numbers in flight, L, L] seconds per micro-batch.
-        in_flights: numbers of micro-batches in flight, ascending.
-    """
-    which, least = np.argmin(times, axis=0), np.min(times, axis=0)
-    num_layers = least.shape[-1]
-    for first in range(num_layers):
-        for last in range(first, num_layers):
-            for place, in_flight in enumerate(in_flights):
-                time_s = float(least[place, first, last])
-                is_last = place + 1 == len(in_flights)
-                more_s = np.inf if is_last else float(least[place + 1, first, last])
-                if np.isfinite(time_s) and more_s > time_s * (1 + _RELATIVE):
-                    submesh = group[int(which[place, first, last])]
-                    size = submesh.num_devices
-                    yield StageChoice(first, last, size, time_s, in_flight, submesh)
 
 
 def _power(in_flight: int) -> int:

@@ -53,6 +53,7 @@ def plan_pipeline(
         CompileError: a pass refused the program.
         ValueError: stages, layers, meshes or schedule do not fit each other.
         InfeasibleError: a stage does not fit its mesh, named with what it lacks.
+        SlowerError: no pipeline undercuts the options' seconds.
     """
     if options.schedule == ScheduleName.INFERENCE and program.has_gradients:
         others = [name for name in ScheduleName if name is not ScheduleName.INFERENCE]

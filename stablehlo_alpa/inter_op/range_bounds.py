@@ -60,34 +60,25 @@ class RangeBounds:
     # Pairs take most of the time, and raise bounds by less than a hundredth where layers are large.
     _has_pairs: bool = False
 
-    def lower(self, in_flight: int) -> Float:
-        """float64[L, L] no run of layers (first, last) costs less. Seconds per step.
+    def seconds(self, in_flight: int) -> Float:
+        """float64[3, L, L] what runs of layers (first, last) cost.
 
-        +inf where its memory does not hold.
+        The first is a bound: none costs less. The second is what the windows' plans cost that it
+        comes from, at the same prices, which is closer to the least where windows were not solved
+        to the end, on either side of it; the third what of that is spent once per step. Seconds per
+        step, +inf where memory does not hold.
         """
-        return self._under_prices(in_flight)[0]
-
-    def expected(self, in_flight: int) -> Float:
-        """float64[L, L] what the windows' plans cost that bounds come from, at the same prices.
-
-        That is closer to the least than the bound, where windows were not solved to the end, on
-        either side of it. Seconds per step, +inf where memory does not hold.
-        """
-        return self._under_prices(in_flight)[1]
-
-    def _under_prices(self, in_flight: int) -> Float:
-        """float64[2, L, L] the largest bound over all prices, and the windows' plans there."""
         fits = np.triu(self.least_bytes(in_flight) <= self.budget)
         if not fits.any():
-            return np.full((2, *fits.shape), np.inf)
+            return np.full((3, *fits.shape), np.inf)
         self._tiles(MemoryPrice())
         found = []
-        for price, (bound, seconds, rest, activation) in self._tiled.items():
+        for price, (bound, seconds, rest, activation, once) in self._tiled.items():
             rest, activation = (np.where(np.isinf(seconds), 0.0, x) for x in (rest, activation))
             paid = seconds + price.rest_s * rest + price.activation_s * activation
             excess_s = price.least_excess_s(self.budget, in_flight)
             # At prices of memory far above seconds, what remains is their rounding.
-            found.append(np.stack([bound - _ROUNDING * excess_s, paid]) - excess_s)
+            found.append(np.stack([bound - _ROUNDING * excess_s - excess_s, paid - excess_s, once]))
         every = np.stack(found)
         best = np.argmax(every[:, 0], axis=0)[None, None]
         return np.where(fits, np.take_along_axis(every, best, axis=0)[0], np.inf)
@@ -142,7 +133,7 @@ class RangeBounds:
         Tiles known cost ``seconds + price (bytes - budget)``: the price at which the least of them
         is largest (Kelley's cutting planes).
         """
-        lower = float(self.lower(in_flight)[first, last])
+        lower = float(self.seconds(in_flight)[0, first, last])
         if not np.isfinite(lower):
             return None
         found = np.stack([tiles[:, first, last] for tiles in self._tiled.values()])
@@ -163,48 +154,48 @@ class RangeBounds:
         return float(prices[np.argmax(least)])
 
     def _tiles(self, price: MemoryPrice) -> Float:
-        """float64[4, L, L] of the better of two tilings, as in `WindowPrices`."""
+        """float64[5, L, L] of the better of two tilings, as in `WindowPrices`."""
         if price not in self._tiled:
             self._tiled[price] = tile(self.windows.prices(price, with_pairs=self._has_pairs))
         return self._tiled[price]
 
 
 def tile(prices: WindowPrices) -> Float:
-    """float64[4, L, L] sums over the windows that tile runs of layers (first, last).
+    """float64[5, L, L] sums over the windows that tile runs of layers (first, last).
 
     Of the tilings that begin with a pair and with a single layer the dearer one is taken, which is
     the better bound. Below the diagonal there is no run; +inf where a window has no plan at all.
     """
-    count = prices.singles.shape[1]
+    rows, count = prices.singles.shape
     # Of pairs i, i + 2, i + 4 ... from each on, and how many of them have no plan: runs that end
     # before one are differences of sums that reach beyond it.
     has_plan = np.isfinite(prices.pairs)
     pairs = np.concatenate([np.where(has_plan, prices.pairs, 0.0), ~has_plan[:1]])
-    chained = np.zeros((5, count + 2))
+    chained = np.zeros((rows + 1, count + 2))
     for at in range(count - 2, -1, -1):
         chained[:, at] = pairs[:, at] + chained[:, at + 2]
-    found = np.zeros((4, count, count))
-    for first in range(count):
-        for last in range(first, count):
-            even, odd = (_tiling(prices, chained, first, last, offset) for offset in (0, 1))
-            found[:, first, last] = even if even[0] >= odd[0] else odd
-    return found
+    even, odd = (_tilings(prices, chained, offset) for offset in (0, 1))
+    return np.where(even[0] >= odd[0], even, odd)
 
 
-def _tiling(prices: WindowPrices, chained: Float, first: int, last: int, offset: int) -> Float:
-    """float64[4] of pairs from ``first + offset`` on, single layers before and behind them."""
+def _tilings(prices: WindowPrices, chained: Float, offset: int) -> Float:
+    """float64[5, L, L] of pairs from ``first + offset`` on, single layers before and behind."""
+    count = prices.singles.shape[1]
+    first, last = np.triu_indices(count)
     begin = first + offset
     num_pairs = (last + 1 - begin) // 2
     end = begin + 2 * num_pairs
-    total = np.zeros(4)
-    if offset and last > first:
-        total += prices.singles[:, first]
-    if end <= last or num_pairs == 0:
-        total += prices.last_singles[:, last]
-    else:
-        end -= 2
-        total += prices.last_pairs[:, end]
-    if end <= begin:
-        return total
+    ends_single = (end <= last) | (num_pairs == 0)
+    end = np.where(ends_single, end, end - 2)
+    total = prices.last_singles[:, last]
+    if count > 1:
+        total = np.where(ends_single, total, prices.last_pairs[:, np.minimum(end, count - 2)])
+    if offset:
+        total += np.where(last > first, prices.singles[:, first], 0.0)
+    has_more = end > begin
+    begin, end = (np.where(has_more, at, 0) for at in (begin, end))
     *sums, lacking = chained[:, begin] - chained[:, end]
-    return total + (np.array(sums) if lacking == 0 else np.inf)
+    total += np.where(lacking == 0, np.array(sums), np.inf)
+    found = np.zeros((len(prices.singles), count, count))
+    found[:, first, last] = total
+    return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.compiler import enumerate_strategies
-from stablehlo_alpa.cost import PricedGraph, price
+from stablehlo_alpa.cost import PricedGraph, price, price_once
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.inter_op.layer_parts import content_digest
 from stablehlo_alpa.inter_op.slicing import LayeredStep
@@ -32,10 +32,12 @@ class StagePrice:
     Attributes:
         time_s: seconds per micro-batch, its share of what runs once per step included.
         bound_s: no plan of the stage within the budget takes less.
+        once_s: of ``time_s`` the share of what runs once per step.
     """
 
     time_s: float
     bound_s: float
+    once_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,9 @@ class StagePricing:
             self.refusals.append(found)
             return None
         time_s = found.objective_s / self._micro_batches
-        return StagePrice(time_s, time_s * (1 - found.gap))
+        priced, count = self._priced[self._subject(first, last)[1], submesh], self._micro_batches
+        once_s = sum(price_once(priced, count).split(found.choice)) / count
+        return StagePrice(time_s, time_s * (1 - found.gap), min(once_s, time_s))
 
     def solution(self, first: int, last: int, submesh: Submesh, in_flight: int) -> Solution:
         """The strategies behind a price.

@@ -1,26 +1,32 @@
 r"""The dynamic programme over stages: which layers run together, on how many devices.
 
 Minimised is the latency of a step with B micro-batches over all partitions of the layers into
-stages and all assignments of submeshes that use every device (paper, Eq. 2)::
+stages and all assignments of submeshes that use every device::
 
-    T = sum_s lat_s + (B - 1) max_s t_s
+    T = sum_s t_s + (B - 1) (max_s f_s + max_s o_s),    t_s = f_s + o_s
 
-Eq. 3 for a bound t_max on the slowest stage, s stages from layer k on and d devices::
+A stage takes ``f`` seconds for a micro-batch, and ``B o`` seconds for what runs once per step: the
+reduction of its gradients and the update of its parameters, which stand behind its last
+micro-batch. Where the slowest stage has the dearest update as well this is Eq. 2 of the paper,
+``sum t + (B - 1) max t``, and elsewhere it is more: there updates that are shared out over the
+micro-batches seem to fill the bubbles of a stage that is otherwise fast, and do not.
 
-    F(s, k, d; t_max) = min_{i, mesh of z devices} { t(k..i, mesh, s) + F(s - 1, i + 1, d - z) }
+Eq. 3 for a bound f_max on the slowest stage, s stages from layer k on and d devices::
 
-with ``t <= t_max``, where a plan whose memory does not hold ``mem_stage + s mem_act`` (Eq. 5) costs
+    F(s, k, d; f_max) = min_{i, mesh of z devices} { t(k..i, mesh, s) + F(s - 1, i + 1, d - z) }
+
+with ``f <= f_max``, where a plan whose memory does not hold ``mem_stage + s mem_act`` (Eq. 5) costs
 infinitely much: it may be at most ``s_max = floor((mem_device - mem_stage) / mem_act)`` stages away
 from the end. Without s (``F(k, d)``) the programme is a lower bound, exact where its solution keeps
 ``s_max``; the full one runs only where it does not.
 
-States are left out that cannot be part of a solution: stages of at most t_max seconds need at
-least as many devices as their device-seconds divided by t_max.
+States are left out that cannot be part of a solution: stages of at most f_max seconds need at
+least as many devices as their device-seconds divided by f_max.
 
-Instead of trying all t_max, intervals of candidates are bisected: the least sum ``g(t_max)`` falls
-with t_max, so an interval that begins at candidate a, and whose upper end has the sum g, holds
+Instead of trying all f_max, intervals of candidates are bisected: the least sum ``g(f_max)`` falls
+with f_max, so an interval that begins at candidate a, and whose upper end has the sum g, holds
 nothing better than ``(B - 1) a + g``. This is exact; the paper skips candidates closer than an
-epsilon.
+epsilon. Bounds on o are bisected around it in the same way.
 
 References:
     Zheng et al., "Alpa", OSDI 2022, section 5.1, Eq. 2-5.
@@ -28,36 +34,20 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from stablehlo_alpa.compiler.stage_sums import Float, Int, StageTable, stage_sums
+from stablehlo_alpa.inter_op.stage_choices import StageChoice, StageChoices
 
 # Sums of device-seconds are compared with this slack (floating-point noise).
 _RELATIVE = 1e-9
 
-
-@dataclass(frozen=True)
-class StageChoice:
-    """One way to run a run of layers.
-
-    Attributes:
-        first, last: layers, both included.
-        devices: how many the submesh has.
-        time_s: seconds per micro-batch, the receive of its input included.
-        most_in_flight: micro-batches whose activations fit beside the stage's own memory; 0 when
-            not even one does.
-        key: what the caller knows the choice by.
-    """
-
-    first: int
-    last: int
-    devices: int
-    time_s: float
-    most_in_flight: int
-    key: object = None
+_Found: TypeAlias = tuple[float, float, list[int]]
+"""The least of what was asked for, the largest term of it, and the choices it is made of."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +66,7 @@ class StageSearchResult:
 
 
 def search_stages(
-    choices: Sequence[StageChoice],
+    choices: StageChoices,
     num_layers: int,
     num_devices: int,
     num_micro_batches: int,
@@ -96,38 +86,128 @@ def search_stages(
     Returns:
         the best, or None when there is no partition.
     """
-    table = _Table(choices, num_layers, num_devices, num_micro_batches, keeps_all)
-    return _IntervalSearch(table, num_micro_batches).run()
+    most = choices.most_in_flight
+    limits = np.where(most >= num_micro_batches, num_layers, 0 if keeps_all else most)
+    limits = np.minimum(limits, num_layers)
+    usable = np.flatnonzero(
+        (limits > 0) & (choices.devices <= num_devices) & np.isfinite(choices.time_s)
+    )
+    # Known by their place among all.
+    limited = replace(choices.take(usable), most_in_flight=limits[usable], keys=usable)
+    search = _Search(limited.without_dominated(), num_layers, num_devices, num_micro_batches)
+    found = search.run()
+    if found is None:
+        return None
+    latency_s, rows = found
+    return StageSearchResult(tuple(choices[row] for row in rows), latency_s, search.num_passes)
+
+
+def latency(stages: Sequence[StageChoice], num_micro_batches: int) -> float:
+    """Seconds of a step of some stages, one or more: T of the formula above."""
+    often = max(one.time_s - one.once_s for one in stages)
+    once = max(one.once_s for one in stages)
+    return sum(one.time_s for one in stages) + (num_micro_batches - 1) * (often + once)
+
+
+class _Search:
+    """Bisects the candidates for what runs once, and for each those for the slowest stage."""
+
+    def __init__(
+        self, choices: StageChoices, num_layers: int, num_devices: int, num_micro_batches: int
+    ) -> None:
+        self._choices, self._weight = choices, num_micro_batches - 1
+        self._num_layers, self._num_devices = num_layers, num_devices
+        self.num_passes = 0
+
+    def run(self) -> tuple[float, list[int]] | None:
+        """The least latency, and the keys of its choices."""
+        found = _bisect(np.unique(self._choices.once_s), self._weight, np.inf, self._below)
+        return found and (found[0], found[2])
+
+    def _below(self, once_s: float, most: float) -> _Found | None:
+        """The best of the stages that do not need more for what runs once."""
+        own = self._choices
+        if not (own.once_s <= once_s).all():
+            own = own.take(own.once_s <= once_s).without_dominated()
+        table = _Table(own, self._num_layers, self._num_devices)
+
+        def solve(often_s: float, most: float) -> _Found | None:
+            self.num_passes += 1
+            rows = table.solution(often_s, most)
+            if rows is None:
+                return None
+            return float(own.time_s[rows].sum()), float(table.often[rows].max()), rows
+
+        found = _bisect(np.unique(table.often), self._weight, most, solve)
+        if found is None:
+            return None
+        latency_s, _, rows = found
+        return latency_s, float(own.once_s[rows].max()), own.keys[rows].tolist()
+
+
+def _bisect(
+    candidates: Float,
+    weight: int,
+    most: float,
+    solve: Callable[[float, float], _Found | None],
+) -> _Found | None:
+    """The least of a value plus ``weight`` times its largest term.
+
+    Args:
+        candidates: float64[...] what the largest term may be, ascending.
+        weight: of it.
+        most: what must be undercut.
+        solve: given a bound on the largest term, and what the value must undercut, finds the least
+            value, which falls with the bound; None where there is none.
+
+    Returns:
+        the least, its largest term, and what it is made of; None where there is none below
+        ``most``.
+    """
+    if not candidates.size:
+        return None
+    whole = solve(float(candidates[-1]), most - weight * float(candidates[0]))
+    if whole is None:
+        return None
+    best: _Found | None = None
+    # Parts of the candidates that are left; the upper end of each has a value.
+    intervals: list[tuple[int, int, float]] = []
+
+    def keep(found: _Found, start: int) -> None:
+        nonlocal best, most
+        value, largest, made_of = found
+        if value + weight * largest < most:
+            most = value + weight * largest
+            best = most, largest, made_of
+        # From the largest term found up to the bound asked for the value is the same.
+        intervals.append((start, int(np.searchsorted(candidates, largest)), value))
+
+    keep(whole, 0)
+    while weight and intervals:
+        start, end, value = intervals.pop()
+        if start >= end or weight * candidates[start] + value >= most:
+            continue
+        # What cannot be better at the upper side is left out.
+        end = min(end, int(np.searchsorted(candidates, (most - value) / weight)))
+        if start >= end:
+            continue
+        middle = (start + end - 1) // 2
+        # A value from here on makes nothing better in the lower half.
+        found = solve(float(candidates[middle]), most - weight * float(candidates[start]))
+        intervals.append((middle + 1, end, value))
+        if found is not None:
+            keep(found, start)
+    return best
 
 
 class _Table:
-    """Choices as arrays, by descending first layer, dominated ones left out."""
+    """Choices, by descending first layer."""
 
-    def __init__(
-        self,
-        choices: Sequence[StageChoice],
-        num_layers: int,
-        num_devices: int,
-        num_micro_batches: int,
-        keeps_all: bool,
-    ) -> None:
+    def __init__(self, choices: StageChoices, num_layers: int, num_devices: int) -> None:
         self.num_layers, self.num_devices = num_layers, num_devices
-        kept = []
-        for choice in choices:
-            most = choice.most_in_flight
-            if most >= num_micro_batches:
-                most = num_layers
-            elif keeps_all:
-                most = 0
-            if most > 0 and choice.devices <= num_devices and np.isfinite(choice.time_s):
-                kept.append((choice, min(most, num_layers)))
-        kept = sorted(_undominated(kept), key=lambda entry: -entry[0].first)
-        self.choices = [choice for choice, _ in kept]
-        self.times = np.array([choice.time_s for choice in self.choices])
-        self.lasts = np.array([choice.last for choice in self.choices], np.int64)
-        self.firsts = np.array([choice.first for choice in self.choices], np.int64)
-        self.sizes = np.array([choice.devices for choice in self.choices], np.int64)
-        self.limits = np.array([limit for _, limit in kept], np.int64)
+        self.times, self.often = choices.time_s, choices.time_s - choices.once_s
+        self.firsts, self.lasts = choices.firsts, choices.lasts
+        self.sizes, self.limits = choices.devices, choices.most_in_flight
         self.after, self.before = self._device_seconds()
         limited = self.limits[self.limits < num_layers]
         self.most = int(limited.max(initial=0))
@@ -137,7 +217,7 @@ class _Table:
         after = np.full(self.num_layers + 1, np.inf)
         before = np.full(self.num_layers + 1, np.inf)
         after[self.num_layers] = before[0] = 0.0
-        cost = self.times * self.sizes
+        cost = self.often * self.sizes
         for layer in range(self.num_layers - 1, -1, -1):
             rows = np.flatnonzero(self.firsts == layer)
             if rows.size:
@@ -155,16 +235,17 @@ class _Table:
         limit are part of; with ``most = -1`` for all numbers.
         """
         lows, highs = self._bands(bound)
+        rows = np.flatnonzero(self.often <= bound)
         table = StageTable(
-            self.firsts,
-            self.lasts,
-            self.sizes,
-            self.limits,
-            self.times,
+            self.firsts[rows],
+            self.lasts[rows],
+            self.sizes[rows],
+            self.limits[rows],
+            self.times[rows],
             self.num_layers,
             self.num_devices,
         )
-        return stage_sums(table, most, bound, lows, highs)
+        return stage_sums(table, most, np.inf, lows, highs)
 
     def _bands(self, bound: float) -> tuple[Int, Int]:
         """Per layer the numbers of devices from it on that can be part of a solution, end excluded.
@@ -197,7 +278,7 @@ class _Table:
         layer, devices = 0, self.num_devices
         while layer < self.num_layers:
             at = np.flatnonzero(
-                (self.firsts == layer) & (self.sizes <= devices) & (self.times <= bound)
+                (self.firsts == layer) & (self.sizes <= devices) & (self.often <= bound)
             )
             total = best[self.lasts[at] + 1, devices - self.sizes[at]] + self.times[at]
             row = int(at[np.argmin(total)])
@@ -213,7 +294,7 @@ class _Table:
             at = np.flatnonzero(
                 (self.firsts == layer)
                 & (self.sizes <= devices)
-                & (self.times <= bound)
+                & (self.often <= bound)
                 & (self.limits >= count)
             )
             ends, left = self.lasts[at] + 1, devices - self.sizes[at]
@@ -227,78 +308,3 @@ class _Table:
             layer, devices = int(self.lasts[row]) + 1, devices - int(self.sizes[row])
             count -= 1
         return rows
-
-
-class _IntervalSearch:
-    """Bisects the candidates for the slowest stage."""
-
-    def __init__(self, table: _Table, num_micro_batches: int) -> None:
-        self._table, self._weight = table, num_micro_batches - 1
-        self._best: list[int] | None = None
-        self._latency = np.inf
-        self._passes = 0
-
-    def run(self) -> StageSearchResult | None:
-        table = self._table
-        candidates = np.unique(table.times)
-        if not candidates.size:
-            return None
-        whole = self._evaluate(float(candidates[-1]))
-        if whole is None:
-            return None
-        # Candidates below the slowest stage found; the interval's upper end has this sum.
-        total, slowest = whole
-        end = int(np.searchsorted(candidates, slowest))
-        intervals = [(0, end, total)] if self._weight else []
-        while intervals:
-            start, end, total = intervals.pop()
-            if start >= end or self._weight * candidates[start] + total >= self._latency:
-                continue
-            # What cannot be better at the upper side is left out.
-            limit = (self._latency - total) / self._weight
-            end = min(end, int(np.searchsorted(candidates, limit)))
-            if start >= end:
-                continue
-            middle = (start + end - 1) // 2
-            # A sum from here on makes nothing better in the lower half.
-            most = self._latency - self._weight * float(candidates[start])
-            found = self._evaluate(float(candidates[middle]), most)
-            upper = (middle + 1, end, total)
-            if found is None:
-                intervals.append(upper)
-                continue
-            below = int(np.searchsorted(candidates, found[1]))
-            # From the slowest stage found up to the middle the sum is the same.
-            intervals += [upper, (start, below, found[0])]
-        assert self._best is not None
-        return StageSearchResult(
-            tuple(table.choices[row] for row in self._best), self._latency, self._passes
-        )
-
-    def _evaluate(self, bound: float, most: float = np.inf) -> tuple[float, float] | None:
-        """Least sum under a bound, if below ``most``, and its slowest stage; keeps the best."""
-        self._passes += 1
-        rows = self._table.solution(bound, most)
-        if rows is None:
-            return None
-        times = self._table.times[rows]
-        total, slowest = float(times.sum()), float(times.max())
-        latency = total + self._weight * slowest
-        if latency < self._latency:
-            self._latency, self._best = latency, rows
-        return total, slowest
-
-
-def _undominated(kept: list[tuple[StageChoice, int]]) -> list[tuple[StageChoice, int]]:
-    """Per run of layers and number of devices the choices that no other beats in both."""
-    groups: dict[tuple[int, int, int], list[tuple[StageChoice, int]]] = {}
-    for choice, limit in kept:
-        groups.setdefault((choice.first, choice.last, choice.devices), []).append((choice, limit))
-    result = []
-    for group in groups.values():
-        most = 0
-        for choice, limit in sorted(group, key=lambda entry: (entry[0].time_s, -entry[1])):
-            if limit > most:
-                result.append((choice, limit))
-                most = limit
-    return result

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import bisect
 import logging
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from stablehlo_alpa.errors import CompileError, InfeasibleError
+from stablehlo_alpa.errors import CompileError, InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.options import (
     AutoStages,
     ManualStages,
     PipelineOptions,
+    ProfiledStages,
     UniformStages,
 )
 from stablehlo_alpa.inter_op.planner import plan_pipeline
+from stablehlo_alpa.inter_op.profiled import plan_profiled, profiler_of
+from stablehlo_alpa.inter_op.profiling import Profiler
 from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.interruption import SearchInterrupted
 from stablehlo_alpa.planning.ordering import ScheduleKind
@@ -60,12 +65,15 @@ def sweep(
         SearchInterrupted: Ctrl-C, when there is a plan.
     """
     made: list[_Attempts] = []
+    stages = options.stages
+    profiler = profiler_of(stages, say) if isinstance(stages, ProfiledStages) else None
     try:
         for recomputed, program in programs:
-            attempts = _Attempts(program, recomputed, say)
+            attempts = _Attempts(program, recomputed, say, profiler, _least_latency(made))
+            before = _fastest(made)
             made.append(attempts)
             try:
-                attempts.run(options, num_micro_batches, schedule)
+                attempts.run(options, num_micro_batches, schedule, before)
             except CompileError as error:
                 # What runs once per step cannot be computed again for every micro-batch.
                 if not any(one.tried for one in made[:-1]):
@@ -80,8 +88,26 @@ def sweep(
         raise SearchInterrupted(best) from interrupt
     best = _fastest(made)
     if best is None:
-        raise [refusal for one in made for refusal in one.refusals][-1]
+        raise _last_refusal(made)
     return best
+
+
+def _least_latency(made: list[_Attempts]) -> float:
+    """The least latency that a search for stages has found."""
+    return min((one.latency_s for one in made), default=math.inf)
+
+
+def _last_refusal(made: list[_Attempts]) -> InfeasibleError:
+    """Why the last that was tried does not fit, with what it lacks."""
+    last = [one for one in made if one.refused is not None][-1]
+    assert last.refused is not None
+    options, refusal = last.refused
+    if options.is_trial:
+        try:
+            plan_pipeline(last.program, replace(options, is_trial=False), last.say)
+        except InfeasibleError as error:
+            return error
+    return refusal
 
 
 def _fastest(made: list[_Attempts]) -> Plan | None:
@@ -102,39 +128,53 @@ class _Attempts:
         program: the step.
         recomputed: see `Alternative`.
         say: is told what is being done.
+        profiler: times plans; None where they are priced.
+        latency_s: the least that a search for stages has found, by its own measure.
         best: the fastest; None as long as nothing fits.
         tried: all, in order.
-        refusals: why some do not fit.
+        refused: what did not fit last, and why.
     """
 
     program: TracedProgram
     recomputed: str
     say: Say
+    profiler: Profiler | None = None
+    latency_s: float = math.inf
     best: Plan | None = None
     tried: list[Alternative] = field(default_factory=list)
-    refusals: list[InfeasibleError] = field(default_factory=list)
+    refused: tuple[PipelineOptions, InfeasibleError] | None = None
+    _is_trial: bool = False
 
     def run(
-        self, options: PipelineOptions, num_micro_batches: int | None, schedule: ScheduleKind | None
+        self,
+        options: PipelineOptions,
+        num_micro_batches: int | None,
+        schedule: ScheduleKind | None,
+        before: Plan | None,
     ) -> None:
-        """Tries numbers of micro-batches, smallest first, then schedules with the best of them.
+        """Tries numbers of micro-batches, then schedules with the best of them.
 
-        Numbers are the powers of two into which the step can be cut: more of them shrink the bubble
-        and starve the devices. From as many as there are devices on it ends with the second in a
-        row that is slower.
+        Numbers are the powers of two into which the step can be cut.
 
         Args:
             options: everything else.
             num_micro_batches: None searches.
             schedule: None searches.
+            before: the best plan with less of the step computed again.
         """
         program = self.program
         if not program.has_gradients and not isinstance(schedule, OwnSchedule):
             # Without backward passes there is nothing to order.
             schedule = ScheduleName.INFERENCE
         options = replace(options, schedule=schedule or ScheduleName.ONE_F_ONE_B)
-        self.try_counts(options, _counts(program, options, num_micro_batches, schedule))
-        if self.best is None and not self.refusals:
+        counts = _counts(program, options, num_micro_batches, schedule)
+        self._is_trial = len(counts) > 1
+        if options.cluster.num_hosts > 1 and isinstance(options.stages, AutoStages):
+            usual = options.cluster.num_devices
+            self.climb(options, counts, before.runtime.num_micro_batches if before else usual)
+        else:
+            self.try_counts(options, counts)
+        if not self.tried:
             raise ValueError(
                 f"no power of two divides the batch and suits the {schedule} schedule: pass "
                 "num_micro_batches"
@@ -153,7 +193,7 @@ class _Attempts:
         Args:
             budget: bytes per device; None for any.
         """
-        if budget is None or self.best is None or self.refusals:
+        if budget is None or self.best is None or self.refused:
             return budget is not None
         is_full = self.best.peak_bytes > _FULL * budget
         return is_full or self.best.memory_price_s_per_gib > 0
@@ -162,23 +202,43 @@ class _Attempts:
         """Makes a plan; says whether it is the fastest, None where it does not fit."""
         which = f"{self.program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
         alternative = Alternative(one.num_micro_batches, str(one.schedule), None, self.recomputed)
+        one = replace(one, most_s=self.latency_s, is_trial=self._is_trial)
         try:
-            planned = plan_pipeline(self.program, one, lambda what: self.say(f"{which}: {what}"))
+            planned = self._plan(one, lambda what: self.say(f"{which}: {what}"))
         except InfeasibleError as error:
             self.tried.append(alternative)
-            self.refusals.append(error)
+            self.refused = one, error
             return None
+        except SlowerError as error:
+            _log.info("%s: %s", which, error)
+            self.tried.append(replace(alternative, least_s=error.least_s))
+            return False
         is_given = not isinstance(one.stages, AutoStages)
         cut = Cut.of(planned.stages, one.num_chunks, is_given=is_given)
         self.tried.append(replace(alternative, step_time_s=planned.step_time_s, cut=cut))
         _log.info("%s", self.tried[-1])
+        if planned.bracket is not None and self.profiler is None:
+            # What was measured may be fast where a bound of prices says that it is slow.
+            self.latency_s = min(self.latency_s, planned.bracket.latency_s)
         is_best = self.best is None or planned.step_time_s < self.best.step_time_s
         if is_best:
             self.best = planned
         return is_best
 
+    def _plan(self, one: PipelineOptions, say: Say) -> Plan:
+        """A plan, by measured seconds where there is a profiler."""
+        if self.profiler is None:
+            return plan_pipeline(self.program, one, say)
+        if isinstance(one.stages, ProfiledStages):
+            return plan_profiled(self.program, one, self.profiler, say)
+        return self.profiler.measured(plan_pipeline(self.program, one, say))
+
     def try_counts(self, options: PipelineOptions, counts: list[int]) -> None:
-        """Tries numbers of micro-batches, as long as more of them may be faster."""
+        """Tries numbers of micro-batches, smallest first, as long as more of them may be faster.
+
+        More of them shrink the bubble and starve the devices. From as many as there are devices on
+        it ends with the second in a row that is slower.
+        """
         slower = 0
         for count in counts:
             if slower >= _PATIENCE and count > options.cluster.num_devices:
@@ -192,6 +252,40 @@ class _Attempts:
                 break
             if is_best is not None:
                 slower = 0 if is_best else slower + 1
+
+    def climb(self, options: PipelineOptions, counts: list[int], start: int) -> None:
+        """Tries numbers of micro-batches from one on, up and down as long as they are better.
+
+        On several hosts a search takes long, and seconds over numbers of micro-batches have one
+        valley: fewer leave devices idle in the bubble, more starve them. This is a heuristic.
+
+        Args:
+            options: everything else.
+            counts: numbers that there are, ascending.
+            start: the first is the largest that is not more.
+        """
+        middle = max(0, bisect.bisect_right(counts, start) - 1)
+        refusal: CompileError | None = None
+        for count in counts[middle:]:
+            try:
+                is_best = self.attempt(replace(options, num_micro_batches=count))
+            except CompileError as error:
+                refusal = error
+                break
+            if is_best is False:
+                break
+        is_more = self.best is not None and self.best.runtime.num_micro_batches > counts[middle]
+        # More of them take less memory: where none fits, fewer do not.
+        if is_more or (self.tried and self.best is None):
+            return
+        for count in reversed(counts[:middle]):
+            try:
+                if not self.attempt(replace(options, num_micro_batches=count)):
+                    break
+            except CompileError as error:
+                refusal = error
+        if refusal is not None and not self.tried:
+            raise refusal
 
 
 def _counts(

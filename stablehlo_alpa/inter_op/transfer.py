@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from stablehlo_alpa.compiler import enumerate_strategies
-from stablehlo_alpa.cost import PricedGraph, price
+from stablehlo_alpa.cost import PricedGraph, price, price_once
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.assigning import assign, stage_search
@@ -21,7 +21,8 @@ from stablehlo_alpa.inter_op.options import (
 from stablehlo_alpa.inter_op.pipeline_search import SearchLimits
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
-from stablehlo_alpa.inter_op.stage_search import StageChoice
+from stablehlo_alpa.inter_op.stage_choices import StageChoice
+from stablehlo_alpa.inter_op.stage_search import latency
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import (
     CarriedStrategies,
@@ -157,11 +158,27 @@ def _proved(
             wanted_s = stage.solution.objective_s * (1 - goal)
             other_s = lower_bound(priced, solve, cache, wanted_s=wanted_s)
             bounds[number] = min(bounds[number], other_s)
-    latency_s, bound_s = (
-        (sum(times) + (count - 1) * max(times)) / count
-        for times in ([stage.solution.objective_s for stage in stages], bounds)
-    )
-    return plan, Bracket(latency_s, bound_s)
+    times = [one / count for one in bounds]
+    bound_s = sum(times) + (count - 1) * max(times)
+    latency_s = latency(list(_choices(plan, options)), count)
+    return plan, Bracket(latency_s, min(bound_s, latency_s))
+
+
+def _choices(plan: Plan, options: PipelineOptions) -> Iterator[StageChoice]:
+    """The stages of a plan as the search for stages knows them."""
+    count = options.num_micro_batches
+    keeps_all = options.schedule == ScheduleName.GPIPE
+    for number, stage in enumerate(plan.stages):
+        where = Submesh(*stage.submesh, stage.mesh.shape)
+        yield StageChoice(
+            stage.layers[0],
+            stage.layers[-1],
+            where.num_devices,
+            stage.solution.objective_s / count,
+            count if keeps_all else min(len(plan.stages) - number, count),
+            where,
+            sum(price_once(stage.priced, count).split(stage.solution.choice)) / count,
+        )
 
 
 def _among_cuts(
@@ -175,15 +192,8 @@ def _among_cuts(
     count = options.num_micro_batches
     if len(plan.runtime.meshes) < len(plan.stages):
         return None
-    keeps_all = options.schedule == ScheduleName.GPIPE
-    pipeline = []
-    for number, (stage, bound_s) in enumerate(zip(plan.stages, bounds_s, strict=True)):
-        in_flight = count if keeps_all else min(len(plan.stages) - number, count)
-        where = Submesh(*stage.submesh, stage.mesh.shape)
-        time_s = stage.solution.objective_s / count
-        first, last = stage.layers[0], stage.layers[-1]
-        choice = StageChoice(first, last, where.num_devices, time_s, in_flight, where)
-        pipeline.append((choice, bound_s / count))
+    bounds = [bound_s / count for bound_s in bounds_s]
+    pipeline = list(zip(_choices(plan, options), bounds, strict=True))
     _, _, stages = stage_search(layered, options, _log.debug)
     limits = SearchLimits(goal, _MAX_SOLVED, _PATIENCE_S)
     return stages.bracket(pipeline, limits)

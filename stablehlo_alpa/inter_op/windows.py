@@ -54,10 +54,10 @@ class WindowPrices:
     layers are large.
 
     Attributes:
-        singles: float64[4, L] of single layers: no choice costs less (seconds per step, memory at
+        singles: float64[5, L] of single layers: no choice costs less (seconds per step, memory at
             its price included); of a choice that costs so: its seconds, `StageMemory.rest` and
-            `StageMemory.activation` bytes.
-        pairs: float64[4, L - 1] the same of neighbours together.
+            `StageMemory.activation` bytes, and of its seconds what is spent once per step.
+        pairs: float64[5, L - 1] the same of neighbours together.
         last_singles, last_pairs: the same of windows that end a run of layers: what is transient
             there is paid for, and counted among what is at rest.
     """
@@ -146,7 +146,7 @@ class Windows:
         self._solved.update(zip(todo, in_threads(solve, todo.values()), strict=True))
 
     def _column(self, window: LayerCosts, key: Key, price: MemoryPrice, is_last: bool) -> Float:
-        """float64[4] as a column of `WindowPrices`."""
+        """float64[5] as a column of `WindowPrices`."""
         if (key, price, is_last) not in self._columns:
             found = self._solved[_solved_key(key, price, is_last)]
             self._columns[key, price, is_last] = _column(window, found, is_last)
@@ -156,11 +156,12 @@ class Windows:
 def _column(window: LayerCosts, found: Minimum, is_last: bool) -> Float:
     if not found.labels.size:
         # What the layers share they split differently, whatever is chosen.
-        return np.full(4, np.inf)
+        return np.full(5, np.inf)
     costs = window.costs
     at = costs.start[:-1] + found.labels
     held = window.resting(is_last=is_last)[at].sum(), window.activation[at].sum()
-    return np.array([found.bound, costs.value(found.labels), *held])
+    seconds = costs.value(found.labels), window.once.value(found.labels)
+    return np.array([found.bound, seconds[0], *held, seconds[1]])
 
 
 def _solved_key(key: Key, price: MemoryPrice, is_last: bool) -> Key:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 class Bracket:
     """Latency of a pipeline, and of the best that there can be.
 
-    Both are those of the paper's Eq. 2, ``sum_s t_s + (B - 1) max_s t_s``, by the prices of stages:
-    the search's own measure. The plan's step time is simulated, sends included. Of a plan of one
-    program to which strategies were applied it is the solver's measure, the seconds of its
-    operators and of what is resharded between them, and the best is that of all meshes.
+    Both are by the prices of stages, and the search's own measure: the latency of
+    `inter_op.stage_search`, and of the best the paper's Eq. 2, which is never above it. The plan's
+    step time is simulated, sends included. Of a plan of one program to which strategies were
+    applied it is the solver's measure, the seconds of its operators and of what is resharded
+    between them, and the best is that of all meshes.
 
     Attributes:
         latency_s: of the pipeline found. Seconds of a step.

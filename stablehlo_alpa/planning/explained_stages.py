@@ -50,8 +50,9 @@ class StagesRow:
         step_time_s: predicted seconds of a step; None where it does not fit the devices.
         slowest_s, pass_s: predicted seconds of a micro-batch in its slowest stage, and in all of
             them, where it was planned for this table.
-        estimate_s: what the search took its latency for (paper, Eq. 2), of a cut.
+        estimate_s: what the search took its latency for, of a cut.
         reason: why there is no plan.
+        least_s: see `Alternative`.
     """
 
     differs: Pinned
@@ -65,6 +66,7 @@ class StagesRow:
     pass_s: float | None = None
     estimate_s: float | None = None
     reason: str = ""
+    least_s: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +101,10 @@ class ExplainedStages:
         return Sheet(title, columns, (own, *map(self._cells, self.rows)), self.rows, self.reason)
 
     def _cells(self, row: StagesRow) -> tuple[str, ...]:
-        step = "does not fit" if row.step_time_s is None else format_seconds(row.step_time_s)
+        refused = "does not fit"
+        if row.least_s is not None:
+            refused = f"at least {format_seconds(row.least_s)}"
+        step = refused if row.step_time_s is None else format_seconds(row.step_time_s)
         own = self.plan.step_time_s
         ratio = f"{row.step_time_s / own:.2f}" if row.step_time_s is not None and own else ""
         cut = "" if row.cut is None else str(row.cut)
@@ -175,6 +180,8 @@ def _tried(plan: Plan) -> Iterator[StagesRow]:
             one.recomputed,
             one.cut,
             one.step_time_s,
+            reason=one.reason,
+            least_s=one.least_s,
         )
 
 

@@ -19,7 +19,7 @@ from stablehlo_alpa.compiler import (
     parse_tensor_type,
 )
 from stablehlo_alpa.cost import Products, Volume, added_seconds, operator_seconds
-from stablehlo_alpa.frontend import TracedProgram, TracedValue
+from stablehlo_alpa.frontend import TracedProgram, TracedValue, link_kernels
 from stablehlo_alpa.planning.mesh_search import Candidate
 from stablehlo_alpa.planning.stage import (
     WHOLE,
@@ -57,7 +57,7 @@ def lower_program(
     module, remarks = _apply(candidate, reach)
     planned, signature, traffic = module.text(), Signature.of(module), Traffic.of(module)
     more = lower_planned(module, device)
-    local = module.text()
+    local, linked = _linked(module, program, mesh)
     inputs = tuple(Slot(SlotKind.INPUT, i) for i in range(len(program.inputs)))
     outputs = tuple(Slot(SlotKind.OUTPUT, i) for i in range(len(program.outputs)))
     spmd = SpmdProgram(
@@ -94,7 +94,7 @@ def lower_program(
             "planned": planned,
             "local": local,
         },
-        remarks=(*candidate.remarks, *remarks, *more),
+        remarks=(*candidate.remarks, *remarks, *more, *linked),
     )
 
 
@@ -152,10 +152,11 @@ def _phase(
     """A phase and remarks; the planned module becomes the one of a device."""
     signature, traffic = Signature.of(module), Traffic.of(module)
     remarks = lower_planned(module, device)
+    text, linked = _linked(module, program, mesh)
     inputs = tuple(map(Slot.parse, signature.inputs.kinds))
     outputs = tuple(map(Slot.parse, signature.outputs.kinds))
     spmd = SpmdProgram(
-        text=module.text(),
+        text=text,
         mesh=tuple(mesh.axes),
         inputs=_specs(signature.inputs, signature, inputs, program),
         outputs=_specs(signature.outputs, signature, outputs, program),
@@ -174,7 +175,12 @@ def _phase(
         outputs,
         live.tensors,
     )
-    return phase, remarks
+    return phase, [*remarks, *linked]
+
+
+def _linked(module: Module, program: TracedProgram, mesh: LogicalMesh) -> tuple[str, list[str]]:
+    """The text of a device's module with the kernels in it that it calls, and remarks."""
+    return link_kernels(module.text(), program.kernels, tuple(mesh.axes), program.platform)
 
 
 def _apply(candidate: Candidate, reach: int) -> tuple[Module, list[str]]:

@@ -326,8 +326,7 @@ def _alternatives(plan: Plan, baselines: Baselines | None) -> tuple[AlternativeC
         again = f", {one.recomputed} computed again" if one.recomputed else ""
         name = f"{one.num_micro_batches} micro-batches, {one.schedule}{again}"
         is_chosen = one.step_time_s == plan.step_time_s
-        reason = "" if one.step_time_s is not None else "does not fit"
-        found.append(AlternativeContent(name, one.step_time_s, False, is_chosen, reason))
+        found.append(AlternativeContent(name, one.step_time_s, False, is_chosen, one.reason))
     if not any(one.is_chosen for one in found):
         name = plan.method or "this plan"
         found.insert(0, AlternativeContent(name, plan.step_time_s, False, True))

@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec
 from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import MeshError, ShardingError
-from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.frontend import TracedProgram, link_kernels
 from stablehlo_alpa.intra_op import Difference, Explanation, StrategyTable, diff, explain
 from stablehlo_alpa.planning.applied import Applied, PlansSizes, Transferable
 from stablehlo_alpa.planning.baselines import Compared
@@ -150,7 +150,9 @@ class Plan(Shown, Predicted, Compared, Transferable, Staged, Pictured):
             )
         module = Module(self.module_text("planned"), self.program.name)
         module.run(f"alpa-export-shardings{{form={form}}}")
-        return module.text()
+        # XLA splits kernels as what they are made of, as it does what jax lowers for one device.
+        axes, program = self.runtime.sole_program.mesh, self.program
+        return link_kernels(module.text(), program.kernels, axes, program.platform)[0]
 
     def explain(self, name: str) -> Explanation:
         """Says which strategies an operator has, what each costs and why one was chosen.

@@ -22,8 +22,10 @@ class Alternative:
         num_micro_batches, schedule: what was chosen for it.
         recomputed: what its backward phase computes again: ``"layers"``, ``"attention"``; empty for
             nothing.
-        step_time_s: predicted seconds of a step; None where it does not fit the devices.
+        step_time_s: predicted seconds of a step; None where there is no plan.
         cut: into stages; None where none fits, or it is not cut.
+        least_s: seconds that a step takes at least, where that is more than another plan takes and
+            none was made for it; None where it does not fit the devices.
     """
 
     num_micro_batches: int
@@ -31,9 +33,18 @@ class Alternative:
     step_time_s: float | None
     recomputed: str = ""
     cut: Cut | None = None
+    least_s: float | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no plan; empty where there is."""
+        if self.step_time_s is not None:
+            return ""
+        least_s = self.least_s
+        return "does not fit" if least_s is None else f"at least {format_seconds(least_s)}"
 
     def __str__(self) -> str:
-        time = "does not fit" if self.step_time_s is None else format_seconds(self.step_time_s)
+        time = self.reason if self.step_time_s is None else format_seconds(self.step_time_s)
         again = f", {self.recomputed} computed again" if self.recomputed else ""
         return f"{self.num_micro_batches} micro-batches, {self.schedule}{again}: {time}"
 

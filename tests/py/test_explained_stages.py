@@ -14,7 +14,7 @@ import pytest
 import stablehlo_alpa as sa
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
-from stablehlo_alpa.inter_op.stage_search import StageChoice
+from stablehlo_alpa.inter_op.stage_choices import StageChoice, StageChoices
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.planning import Pinned
 
@@ -131,7 +131,9 @@ def test_next_cuts_are_all_partitions_in_order(seed: int, keeps_all: bool) -> No
             times[key], most[key] = float(draw.uniform(1, 9)), int(draw.integers(1, 5))
             submesh = Submesh(1, size, (size,))
             choices.append(StageChoice(first, last, size, times[key], most[key], submesh))
-    considered = ConsideredStages(tuple(choices), num_layers, num_devices, count, keeps_all)
+    considered = ConsideredStages(
+        StageChoices.of(choices), num_layers, num_devices, count, keeps_all
+    )
     expected = []
     for layers, submeshes in every_partition(num_layers, num_devices):
         first, keys = 0, []

@@ -23,19 +23,19 @@ METHOD = sa.PipeshardParallel(layers=sa.AutoLayers(num_layers=2))
 
 @pytest.fixture
 def interrupt_after(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Interrupts the search when it has made so many plans."""
+    """Interrupts the search when it has tried so many plans."""
     # The package has a function of the module's name.
     sweep = sys.modules["stablehlo_alpa.inter_op.sweep"]
 
     def set_up(count: int) -> None:
         plan_pipeline = sweep.plan_pipeline
-        made: list[sa.Plan] = []
+        tried: list[Any] = []
 
         def plan(*args: Any) -> sa.Plan:
-            if len(made) == count:
+            if len(tried) == count:
                 raise KeyboardInterrupt
-            made.append(plan_pipeline(*args))
-            return made[-1]
+            tried.append(args)
+            return plan_pipeline(*args)
 
         monkeypatch.setattr(sweep, "plan_pipeline", plan)
 

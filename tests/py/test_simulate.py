@@ -84,6 +84,17 @@ def test_transfers_take_time() -> None:
     assert slow.step_s >= free.step_s + 10.0
 
 
+def test_a_link_carries_one_transfer_at_a_time() -> None:
+    """Micro-batches that are ready faster than the link takes them wait for each other."""
+    plan = planned("gpipe", 2).plan(WEIGHTS, BATCH)
+    times = [0.01] * len(plan.runtime.programs)
+    there = simulate(plan.runtime, times, lambda source, target, loads: 5.0 * (source < target))
+    assert there.step_s == pytest.approx(8 * 5.0, rel=0.1)
+    # The other direction has wires of its own.
+    both = simulate(plan.runtime, times, lambda source, target, loads: 5.0)
+    assert both.step_s < 2 * 8 * 5.0 + 1.0
+
+
 def test_a_real_run_has_the_simulated_order(tmp_path: Any) -> None:
     step = planned(
         "1f1b", 2, runtime=RuntimeOptions(trace=True, trace_path=str(tmp_path / "t.json"))

@@ -8,12 +8,21 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from stablehlo_alpa.inter_op.stage_search import StageChoice, search_stages
+from stablehlo_alpa.inter_op.stage_choices import StageChoice, StageChoices
+from stablehlo_alpa.inter_op.stage_search import StageSearchResult
+from stablehlo_alpa.inter_op.stage_search import latency as predicted
+from stablehlo_alpa.inter_op.stage_search import search_stages as search_arrays
 
 SIZES = (1, 2, 4)
 
 
-def random_choices(seed: int) -> tuple[list[StageChoice], int, int]:
+def search_stages(
+    choices: list[StageChoice], layers: int, devices: int, count: int, **options: bool
+) -> StageSearchResult | None:
+    return search_arrays(StageChoices.of(choices), layers, devices, count, **options)
+
+
+def random_choices(seed: int, runs_once: bool = False) -> tuple[list[StageChoice], int, int]:
     """Up to two choices per run of layers and submesh, some missing, some short of memory."""
     rng = np.random.default_rng(seed)
     layers, devices = int(rng.integers(1, 6)), int(rng.integers(1, 7))
@@ -27,7 +36,9 @@ def random_choices(seed: int) -> tuple[list[StageChoice], int, int]:
                     # Few values, so that there are ties.
                     time = float(np.round(time * (1 + variant), int(rng.integers(0, 3))))
                     most = int(rng.integers(0, 6)) if rng.random() < 0.5 else 100
-                    choices.append(StageChoice(first, last, size, time, most, variant))
+                    share = float(rng.integers(0, 3)) / 4 if runs_once else 0.0
+                    choice = StageChoice(first, last, size, time, most, variant, share * time)
+                    choices.append(choice)
     return choices, layers, devices
 
 
@@ -45,8 +56,10 @@ def partitions(
 
 
 def latency(stages: list[StageChoice], count: int) -> float:
-    times = [stage.time_s for stage in stages]
-    return sum(times) + (count - 1) * max(times)
+    """What is slowest of micro-batches, behind them what is dearest of what runs once."""
+    often = max(stage.time_s - stage.once_s for stage in stages)
+    once = max(stage.once_s for stage in stages)
+    return sum(stage.time_s for stage in stages) + (count - 1) * (often + once)
 
 
 def fits(stages: list[StageChoice], count: int, keeps_all: bool) -> bool:
@@ -60,7 +73,7 @@ def fits(stages: list[StageChoice], count: int, keeps_all: bool) -> bool:
 
 @pytest.mark.parametrize("seed", range(400))
 def test_search_equals_brute_force(seed: int) -> None:
-    choices, layers, devices = random_choices(seed)
+    choices, layers, devices = random_choices(seed, runs_once=seed % 2 == 1)
     everything = list(partitions(choices, 0, devices, layers))
     for count, keeps_all in itertools.product((1, 2, 4, 32), (False, True)):
         found = search_stages(choices, layers, devices, count, keeps_all=keeps_all)
@@ -71,6 +84,7 @@ def test_search_equals_brute_force(seed: int) -> None:
         assert found is not None
         assert found.latency_s == pytest.approx(min(values), rel=1e-12)
         assert found.latency_s == pytest.approx(latency(list(found.stages), count), rel=1e-12)
+        assert found.latency_s == pytest.approx(predicted(found.stages, count), rel=1e-12)
         assert fits(list(found.stages), count, keeps_all)
         assert sum(stage.devices for stage in found.stages) == devices
         assert [s.first for s in found.stages[1:]] == [s.last + 1 for s in found.stages[:-1]]
@@ -110,6 +124,19 @@ def test_search_equals_the_papers_enumeration(seed: int) -> None:
         found = search_stages(choices, layers, devices, count)
         expected = enumerated(choices, layers, devices, count)
         assert (found.latency_s if found else np.inf) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_a_step_takes_no_less_than_its_updates_shared_out(seed: int) -> None:
+    """Eq. 2 of the paper is a bound, and the same where one stage has most of both."""
+    rng = np.random.default_rng(seed)
+    once = [float(rng.random()) for _ in range(3)]
+    stages = [
+        StageChoice(i, i, 1, once[i] + float(rng.random()), 9, once_s=once[i]) for i in (0, 1, 2)
+    ]
+    shared_out = sum(one.time_s for one in stages) + 7 * max(one.time_s for one in stages)
+    assert predicted(stages, 8) >= shared_out * (1 - 1e-12)
+    assert predicted(stages[:1], 8) == pytest.approx(8 * stages[0].time_s)
 
 
 def test_no_choice_is_no_partition() -> None:
