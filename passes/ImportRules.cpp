@@ -71,8 +71,9 @@ struct ImportRules : impl::ImportRulesBase<ImportRules> {
           !hasOwnRule(call)) {
         call.emitError() << "no rule can split @" << call.getCallTargetName()
                          << ": it is made for the sizes of the whole, "
-                            "which blocks do not have; call it in "
-                            "jax.shard_map";
+                            "which blocks do not have; say by "
+                            "stablehlo_alpa.kernel how the function around it "
+                            "is split, or call it in jax.shard_map";
         return WalkResult::interrupt();
       }
       Attribute written = call->getDiscardableAttr(kShardyRule);

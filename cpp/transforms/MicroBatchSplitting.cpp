@@ -208,16 +208,25 @@ private:
                                << options.numMicroBatches
                                << " micro-batches; sizes along dimension 0 are";
     unsigned shown = 0;
+    bool hasDivided = false;
     for (BlockArgument argument : function.getArguments()) {
-      bool isState = function.getArgAttr(argument.getArgNumber(),
-                                         kAliasAttrName) != nullptr;
-      if (!isState && getFirstSize(argument) > 0 && shown++ < 8) {
+      if (isState(argument.getArgNumber()) || getFirstSize(argument) <= 0) {
+        continue;
+      }
+      hasDivided |= divides(argument);
+      if (shown++ < 8) {
         error << (shown == 1 ? " " : ", ") << getReadableName(argument) << " "
               << getFirstSize(argument);
       }
     }
-    return error << (shown == 0 ? " none" : "")
-                 << ": pass a number that divides the batch";
+    if (!hasDivided) {
+      return error << (shown == 0 ? " none" : "")
+                   << ": pass a number that divides the batch";
+    }
+    return error << ", but nothing that is computed is cut with those that "
+                    "divide (a loop over examples takes all of them): use "
+                    "num_micro_batches=1, or micro_batches=\"independent\" to "
+                    "compute it per micro-batch";
   }
 
   func::FuncOp function;
@@ -238,6 +247,18 @@ llvm::DenseSet<Value> getDependents(func::FuncOp function, bool hasState) {
   }
   addDependents(block, values);
   return values;
+}
+
+/// What is made of the batch where nothing says which argument that is. What
+/// looks like state is no batch, unless no result is made of anything else:
+/// activations that go in and come out have one type.
+llvm::DenseSet<Value> getDependentsOfBatch(func::FuncOp function) {
+  llvm::DenseSet<Value> values = getDependents(function, /*hasState=*/false);
+  auto results = function.getBody().front().getTerminator()->getOperands();
+  bool isMade = llvm::any_of(results, [&](Value result) {
+    return result.getDefiningOp() && values.contains(result);
+  });
+  return isMade ? values : getDependents(function, /*hasState=*/true);
 }
 
 /// With one micro-batch the differentiated function ends at the barrier of
@@ -271,7 +292,9 @@ void joinOne(func::FuncOp function) {
     }
     barrier->erase();
   }
-  llvm::DenseSet<Value> ofBatch = getDependents(function, /*hasState=*/false);
+  llvm::DenseSet<Value> ofBatch =
+      barriers.empty() ? getDependentsOfBatch(function)
+                       : getDependents(function, /*hasState=*/false);
   DenseMap<Value, Value> joined;
   Operation *end = block.getTerminator();
   builder.setInsertionPoint(end);

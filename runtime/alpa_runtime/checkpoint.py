@@ -78,7 +78,12 @@ class PartWriter:
                 ocp.PyTreeCheckpointHandler(multiprocessing_options=own),
                 multiprocessing_options=own,
             )
-        kept = {name: _detached(data_of(array)) for name, array in arrays.items()}
+        # Orbax takes no array without elements; the index has its shape and type.
+        kept = {
+            name: _detached(data_of(array)) for name, array in arrays.items() if data_of(array).size
+        }
+        if not kept:
+            return
         self._writer.save(Path(folder).absolute(), args=ocp.args.PyTreeSave(kept))
 
     def wait(self) -> None:
@@ -100,7 +105,8 @@ def read_part(
         the arrays, by the same keys.
     """
     ocp = _orbax()
-    found: dict[Key, jax.Array] = {}
+    found = {key: _without_elements(*one) for key, one in wanted.items() if 0 in one[0].shape}
+    wanted = {key: one for key, one in wanted.items() if key not in found}
     for part in sorted({leaf.part for leaf, _ in wanted.values()}):
         own = {key: (leaf, to) for key, (leaf, to) in wanted.items() if leaf.part == part}
         arguments = {
@@ -117,6 +123,11 @@ def read_part(
             array = with_impl(restored[leaf.name], leaf.key_impl)
             found[key] = jax.device_put(array, sharding) if leaf.key_impl else array
     return found
+
+
+def _without_elements(leaf: Leaf, sharding: Sharding) -> jax.Array:
+    data = np.zeros(leaf.shape, np.dtype(leaf.dtype))
+    return jax.device_put(with_impl(jax.numpy.asarray(data), leaf.key_impl), sharding)
 
 
 def write_index(folder: str | os.PathLike[str], leaves: Sequence[Leaf]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax._src.api_util import InternalFloatingPointError
 from jax.sharding import Mesh
 
 from alpa_runtime.analysis import Inspected, Reports
@@ -100,12 +101,21 @@ class LocalExecutable(Inspected):
 
         Raises:
             InputError: count, shape or dtype of the arguments is wrong, or one was donated before.
+            FloatingPointError: a result is not finite, where ``jax_debug_nans`` or
+                ``jax_debug_infs`` asks.
         """
         if not self._is_compiled:
             # Not in the guard: others may launch while this compiles.
             check_inputs(self.plan, self._avals, args)
             self.compile()
-        results: tuple[jax.Array, ...] = self._run(*args)
+        try:
+            results: tuple[jax.Array, ...] = self._run(*args)
+        except InternalFloatingPointError as error:
+            # What jax raises for ``jax_debug_nans``, and under ``jax.jit`` takes back itself.
+            raise FloatingPointError(
+                f"invalid value ({error.ty}) in a result of {self.plan.name}: called under "
+                "jax.disable_jit(), it runs operator by operator and names the first that has one"
+            ) from error
         return results
 
     @outside_trace

@@ -26,7 +26,7 @@ from alpa_runtime.inputs import (
 )
 from alpa_runtime.keys import data_of, with_impl
 from alpa_runtime.local_call import LocalModule
-from alpa_runtime.program import SpmdProgram, ValueSpec, weakened
+from alpa_runtime.program import SpmdProgram, ValueSpec, numpy_dtype, weakened
 
 
 class MeshProgram:
@@ -52,9 +52,12 @@ class MeshProgram:
         self._donated = frozenset(program.donated)
         self._compiled: jax.stages.Compiled | None = None
         self._array_type: type[Any] = jax.Array
+        # A compiled stage refuses every array of less than a byte that is on a device: its layout
+        # counts their bits, that of the array does not. The jitted function takes them.
+        self._is_packed = any(map(_takes_less_than_a_byte, program.inputs))
         # Arrays that come with another sharding make jax refuse the call. As long as none did, the
         # arguments go to it unseen; afterwards each is looked at first.
-        self._must_place = False
+        self._must_place = self._is_packed
         self._function = _global_function(program, mesh, self._calls)
         self._jitted = jax.jit(
             self._function,
@@ -91,7 +94,9 @@ class MeshProgram:
         if self._donated and len(set(map(id, args))) < len(args):
             check_shared(self.program.name, args, self._donated, self._name)
         if self._must_place:
-            return compiled(*self.place(args))
+            run: Any = outside_mesh(self._jitted) if self._is_packed else compiled
+            results: tuple[jax.Array, ...] = run(*self.place(args))
+            return results
         try:
             return compiled(*args)
         except (ValueError, TypeError):
@@ -171,6 +176,13 @@ class MeshProgram:
             self._array_type = concrete_type()
             self._compiled = self._jitted.lower(*self._avals).compile()
         return self._compiled
+
+
+def _takes_less_than_a_byte(value: ValueSpec) -> bool:
+    kind = numpy_dtype(value.dtype)
+    if jax.numpy.issubdtype(kind, jax.numpy.integer):
+        return bool(jax.numpy.iinfo(kind).bits < 8)
+    return jax.numpy.issubdtype(kind, jax.numpy.floating) and jax.numpy.finfo(kind).bits < 8
 
 
 class TalkingProgram(MeshProgram):

@@ -25,9 +25,13 @@ def lower(traced: Any, platform: str) -> Any:
     Raises:
         NotImplementedError: jax has no lowering of a primitive for that platform.
     """
+    platform, own = lowered_platform(platform), platform_of(jax.devices()[0])
+    return traced.lower() if platform == own else traced.lower(lowering_platforms=(platform,))
+
+
+def lowered_platform(platform: str) -> str:
+    """The platform that jax lowers for, of one that `lower` takes."""
     own = platform_of(jax.devices()[0])
     if platform == "gpu":
-        platform = own if own in ("cuda", "rocm") else "cuda"
-    if platform in ("", own):
-        return traced.lower()
-    return traced.lower(lowering_platforms=(platform,))
+        return own if own in ("cuda", "rocm") else "cuda"
+    return platform or own

@@ -112,7 +112,10 @@ class Lowered:
         """
         executable = self._executable
         assert isinstance(executable, LocalExecutable)
-        return self.plan.program.out_tree.unflatten(executable.inline(*flat))
+        program = self.plan.program
+        if program.has_void:
+            flat = program.with_booleans(flat)
+        return program.result(executable.inline(*flat))
 
     def compile(self) -> Compiled:
         """Compiles for the devices, once; on a cluster, starts the processes, which compile.
@@ -155,7 +158,10 @@ class Compiled:
 
     def call_flat(self, flat: Sequence[Any]) -> Any:
         """Runs one step on the flat inputs."""
-        return self.plan.program.out_tree.unflatten(self.executable(*flat))
+        program = self.plan.program
+        if program.has_void:
+            flat = program.with_booleans(flat)
+        return program.result(self.executable(*flat))
 
     @property
     def mesh(self) -> Any:

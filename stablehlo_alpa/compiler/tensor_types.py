@@ -11,17 +11,19 @@ from alpa_runtime.program import numpy_dtype
 _TYPE = re.compile(r"((?:\d+x)*)(.+)")
 _DTYPES = {
     "i1": "bool",
-    "i4": "int4",
-    "ui4": "uint4",
     "bf16": "bfloat16",
-    "f8E4M3FN": "float8_e4m3fn",
-    "f8E5M2": "float8_e5m2",
+    "f4E2M1FN": "float4_e2m1fn",
     "complex<f32>": "complex64",
     "complex<f64>": "complex128",
 }
-_DTYPES |= {f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}
-_DTYPES |= {f"ui{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}
+# None of two bits: jaxlib 0.10.2 corrupts its heap where such values pass from program to program.
+_DTYPES |= {f"i{bits}": f"int{bits}" for bits in (4, 8, 16, 32, 64)}
+_DTYPES |= {f"ui{bits}": f"uint{bits}" for bits in (4, 8, 16, 32, 64)}
 _DTYPES |= {f"f{bits}": f"float{bits}" for bits in (16, 32, 64)}
+_DTYPES |= {
+    f"f8{kind}": f"float8_{kind.lower()}"
+    for kind in "E3M4 E4M3 E4M3B11FNUZ E4M3FN E4M3FNUZ E5M2 E5M2FNUZ E8M0FNU".split()
+}
 _ELEMENTS = {dtype: element for element, dtype in _DTYPES.items()}
 
 
@@ -33,7 +35,10 @@ def parse_tensor_type(text: str) -> tuple[tuple[int, ...], str]:
     """
     sizes, element = _TYPE.fullmatch(text).groups()  # type: ignore[union-attr]
     if element not in _DTYPES:
-        raise ValueError(f"{text} has element type {element}, known are {sorted(_DTYPES)}")
+        raise ValueError(
+            f"{text} has element type {element}, known are {sorted(_DTYPES)}: convert it to one of "
+            "these where it enters or leaves the function, or a stage"
+        )
     return tuple(int(size) for size in sizes.split("x") if size), _DTYPES[element]
 
 

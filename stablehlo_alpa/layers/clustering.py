@@ -32,8 +32,9 @@ def cluster(
 
     ``C(i, k)`` are the bytes of tensors made before operator i and used in ``i..k``, each counted
     once. Of all cuts with that optimum, one whose FLOPs vary least is taken. Where no cut keeps the
-    tolerance (few heavy operators), it is doubled; but no layer has all FLOPs, unless one operator
-    has.
+    tolerance (few heavy operators), it is doubled; where it would allow a layer all FLOPs, none has
+    more than in the most even cut. A tolerance that is asked for and allows all of them leaves at
+    least one operator with FLOPs out, unless only one has any.
 
     Args:
         flops: float64[K] FLOPs of each operator, >= 0.
@@ -61,12 +62,36 @@ def cluster(
     attempt = tolerance
     while True:
         limit = min((1 + attempt) * total / count, most)
+        if attempt > tolerance and limit == most:
+            limit = _least_limit(work, count)
         found = _Cuts(work, tensors, count, limit).solve()
         if found is not None:
             if attempt != tolerance:
                 _log.info("layers: no cut has tolerance %g, %g was needed", tolerance, attempt)
             return found
         attempt = max(2 * attempt, 0.125)
+
+
+def _least_limit(work: Float, count: int) -> float:
+    """What the largest of so many layers has where it has the least: by bisection."""
+    low, high = float(max(work.max(), work.sum() / count)), float(work.sum())
+    while high - low > _RELATIVE * high:
+        middle = (low + high) / 2
+        if _layers_within(work, middle) <= count:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _layers_within(work: Float, limit: float) -> int:
+    """How many layers it takes where none has more."""
+    layers, held = 1, 0.0
+    for each in work:
+        held += float(each)
+        if held > limit:
+            layers, held = layers + 1, float(each)
+    return layers
 
 
 class _Cuts:

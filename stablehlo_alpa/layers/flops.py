@@ -23,6 +23,8 @@ def equation_flops(equation: Any, only_products: bool = False) -> float:
         return _dot_flops(equation)
     if name == "conv_general_dilated":
         return _convolution_flops(equation)
+    if name == "pallas_call":
+        return _pallas_flops(equation, only_products)
     bodies = list(jaxprs_in_params(equation.params))
     if bodies:
         inner = [jaxpr_flops(body, only_products) for body in bodies]
@@ -50,6 +52,16 @@ def has_matrix_product(jaxpr: Any) -> bool:
 
 def _is_array(variable: Any) -> bool:
     return hasattr(variable.aval, "shape")
+
+
+def _pallas_flops(equation: Any, only_products: bool) -> float:
+    """As its author says; otherwise those of the body, at every place of the grid."""
+    estimate = equation.params["cost_estimate"]
+    if estimate is not None:
+        return float(estimate.flops)
+    grid = equation.params["grid_mapping"].grid
+    runs = math.prod(size for size in grid if isinstance(size, int))
+    return runs * jaxpr_flops(equation.params["jaxpr"], only_products)
 
 
 def _dot_flops(equation: Any) -> float:

@@ -91,8 +91,23 @@ def in_layers(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _mark(tree: Any) -> Any:
     """Puts a barrier in the scope of gradients around all arrays: micro-batches end there."""
     leaves, structure = jax.tree.flatten(tree)
+    places = [index for index, leaf in enumerate(leaves) if _is_array(leaf)]
     with jax.named_scope(GRADIENT_SCOPE):
-        return jax.tree.unflatten(structure, jax.lax.optimization_barrier(leaves))
+        marked = jax.lax.optimization_barrier([leaves[index] for index in places])
+    return jax.tree.unflatten(structure, _replaced(leaves, places, marked))
+
+
+def _is_array(leaf: Any) -> bool:
+    """Whether jax traces it; numbers of Python, functions and names are handed through."""
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic) or hasattr(leaf, "__jax_array__")
+
+
+def _replaced(leaves: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """Leaves, some of which are others."""
+    full = list(leaves)
+    for place, value in zip(places, values, strict=True):
+        full[place] = value
+    return full
 
 
 def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]:
@@ -101,21 +116,23 @@ def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]
     def run(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = jax.tree.flatten((args, kwargs))
         traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.Array | np.ndarray)]
+        returned: list[Any] = []
 
-        def flat(*arrays: Any) -> Any:
-            full = list(leaves)
-            for index, array in zip(traced, arrays, strict=True):
-                full[index] = array
+        def flat(*arrays: Any) -> list[Any]:
+            full = _replaced(leaves, traced, arrays)
             inner_args, inner_kwargs = jax.tree.unflatten(structure, full)
-            return fun(*inner_args, **inner_kwargs)
+            returned[:] = jax.tree.flatten(fun(*inner_args, **inner_kwargs))
+            return [leaf for leaf in returned[0] if _is_array(leaf)]
 
         arrays = [leaves[i] for i in traced]
-        closed, shapes = jax.make_jaxpr(flat, return_shape=True)(*arrays)
+        closed = jax.make_jaxpr(flat)(*arrays)
         flattened = flatten_for(option, closed)
         layers = assign(option, flattened)
         values = split_keys([*closed.consts, *arrays])
         results = _evaluate(flattened, layers, values, option.recomputations[0])
-        return jax.tree.unflatten(jax.tree.structure(shapes), results)
+        found, tree = returned
+        places = [i for i, leaf in enumerate(found) if _is_array(leaf)]
+        return jax.tree.unflatten(tree, _replaced(found, places, results))
 
     return run
 

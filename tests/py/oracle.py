@@ -18,6 +18,8 @@ def assert_same(ours: Any, theirs: Any) -> None:
     for a, b in zip(mine, other, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         assert jax.typeof(a).weak_type == jax.typeof(b).weak_type
+        if a.dtype == jax.dtypes.float0:
+            continue
         if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
             a, b = jax.random.key_data(a), jax.random.key_data(b)
         kind = np.complex128 if jnp.iscomplexobj(a) else np.float64

@@ -240,6 +240,11 @@ def strided_convolution_gradient(x: Any, k: Any) -> Any:
     return jax.grad(loss, (0, 1))(x, k)
 
 
+@program(real(16), real(16))
+def convolution_that_reaches_over_every_block(a: Any, b: Any) -> Any:
+    return jnp.convolve(a, b)
+
+
 # Reductions --------------------------------------------------------------------------------------
 
 

@@ -105,6 +105,20 @@ def test_keys_numbers_and_old_checkpoints(tmp_path: Path) -> None:
     np.testing.assert_array_equal(a["x"], b["x"])
 
 
+def test_arrays_without_elements_come_back(tmp_path: Path) -> None:
+    key = jax.random.key(0)
+    x = np.ones((8, 4), np.float32)
+    state: dict[str, Any] = {"x": x, "none": np.zeros((0, 3), np.int8)}
+    state |= {"keys": jax.random.split(key, 0), "apart": {"none": np.zeros((2, 0), np.float32)}}
+    step = stablehlo_alpa.parallelize(lambda s: s | {"x": s["x"] @ s["x"].T @ s["x"]})
+    for name, saved in (("all", step(state)), ("nothing", {"keys": step(state)["keys"]})):
+        save_checkpoint(tmp_path / name, saved)
+    found = step.restore_state(tmp_path / "all", jax.eval_shape(lambda: state))
+    same: Any = jax.tree.map(lambda a, b: (a.shape, a.dtype) == (b.shape, b.dtype), found, state)
+    assert all(jax.tree.leaves(same))
+    np.testing.assert_array_equal(found["x"], 32 * x)
+
+
 def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     step = sharded((8,))
     with pytest.raises(InputError, match=r"is no checkpoint: it has no index.json"):

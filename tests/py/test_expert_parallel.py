@@ -89,3 +89,10 @@ def test_what_has_no_experts_is_refused() -> None:
         sa.ExpertParallel(expert=0)
     with pytest.raises(sa.MeshError, match=r"mesh_shape=\(2, 4\) follows from expert"):
         sa.ExpertParallel(mesh_shape=(2, 4))
+
+
+def test_a_number_in_the_place_of_a_mesh_is_refused() -> None:
+    with pytest.raises(
+        sa.MeshError, match=r"one size per axis, got 2: write mesh_shape=\(2,\), and"
+    ):
+        sa.ExpertParallel(2)  # type: ignore[arg-type]

@@ -91,9 +91,9 @@ def test_bounds_lie_just_below_the_optima_of_stages(
 ) -> None:
     """Of one layer they are equal; longer runs relax every second border."""
     ranges = StageBounds(parts, CLUSTER, np.inf).of(submesh)
-    loose = ranges.lower(1) / COUNT
+    loose = ranges.seconds(1)[0] / COUNT
     ranges.sharpen(0, LAYERS - 1, 1)
-    bounds = ranges.lower(1) / COUNT
+    bounds = ranges.seconds(1)[0] / COUNT
     assert (loose <= bounds * (1 + 1e-9)).all()
     for first, last in ((0, 0), (2, 2), (5, 5), (0, 1), (1, 3), (3, 5), (0, 5)):
         price = pricing.price(first, last, submesh, 1)
@@ -118,9 +118,9 @@ def test_bounds_within_memory_lie_below_the_optima(
             first, last, submesh, in_flight
         )
         ranges = StageBounds(parts, CLUSTER, budget).of(submesh)
-        before = ranges.lower(in_flight)[first, last] / COUNT
+        before = ranges.seconds(in_flight)[0, first, last] / COUNT
         ranges.sharpen(first, last, in_flight)
-        bound = ranges.lower(in_flight)[first, last] / COUNT
+        bound = ranges.seconds(in_flight)[0, first, last] / COUNT
         assert price is None or bound <= price.time_s * (1 + 1e-3)
         is_sharper += bound > before
     assert is_sharper

@@ -63,14 +63,16 @@ def test_clustering_equals_brute_force(seed: int) -> None:
     tolerance = 0.5
     least = work[work > 0].min()
     most = work.sum() - least if count > 1 and least < work.sum() else work.sum()
+    cuts = [
+        [sum(i >= cut for cut in cuts) for i in range(len(flops))]
+        for cuts in itertools.combinations(range(1, len(flops)), count - 1)
+    ]
+    all_values = [objective(work, tensors, layers) for layers in cuts]
     while True:
-        limit = min((1 + tolerance) * work.sum() / count, most) * (1 + 1e-9)
-        cuts = [
-            [sum(i >= cut for cut in cuts) for i in range(len(flops))]
-            for cuts in itertools.combinations(range(1, len(flops)), count - 1)
-        ]
-        all_values = [objective(work, tensors, layers) for layers in cuts]
-        values = [value for value in all_values if value[2] <= limit]
+        limit = min((1 + tolerance) * work.sum() / count, most)
+        if tolerance > 0.5 and limit == most:
+            limit = min(value[2] for value in all_values)
+        values = [value for value in all_values if value[2] <= limit * (1 + 1e-9)]
         if values:
             break
         tolerance *= 2
@@ -79,6 +81,13 @@ def test_clustering_equals_brute_force(seed: int) -> None:
     bottleneck, squares, _ = objective(work, tensors, found)
     assert bottleneck == best
     assert squares == pytest.approx(evenest)
+
+
+def test_an_operator_that_is_nearly_all_is_a_layer_by_itself() -> None:
+    """The scalar at the end of a loss would be the cheapest layer, and none to run."""
+    flops = [100.0, 1.0, 10.0, 1.0, 1.0]
+    chain = [(float(size), i, [i + 1]) for i, size in enumerate((64, 64, 8, 4))]
+    assert cluster(flops, chain, 2, 0.5) == [0, 1, 1, 1, 1]
 
 
 def test_nothing_to_cluster() -> None:

@@ -135,6 +135,21 @@ def test_loops_over_time_inside_of_the_model() -> None:
     check(grads(loss), PARAMS, BATCH, stages=1)
 
 
+def test_what_is_no_array_comes_out_of_the_loss_as_it_is() -> None:
+    """Numbers of Python stay numbers, for shapes; names and functions go through."""
+
+    def step(p: Any, x: Any) -> Any:
+        def loss(p: Any) -> Any:
+            out = hidden(p, x)
+            return jnp.mean(out**2), {"rows": len(x), "name": "l2", "act": jnp.tanh, "out": out}
+
+        (value, aux), gradients = stablehlo_alpa.value_and_grad(loss, has_aux=True)(p)
+        ones = jnp.ones((aux["rows"], len(aux["name"])))
+        return value, aux["act"](ones), aux["rows"], aux["out"], gradients
+
+    check(step, PARAMS, BATCH)
+
+
 def test_metrics_outside_of_the_gradients() -> None:
     def step(p: Any, x: Any, i: Any) -> Any:
         value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
@@ -199,6 +214,25 @@ def test_a_batch_that_does_not_divide_is_named() -> None:
         pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
 
 
+def test_a_loop_over_examples_is_said_to_be_in_the_way() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        return jnp.mean(jax.lax.map(lambda row: jnp.mean(hidden(p, row[None]) ** 2), x))
+
+    def parallel(**options: Any) -> Any:
+        method = stablehlo_alpa.ShardParallel(num_micro_batches=3, **options)
+        return stablehlo_alpa.parallelize(grads(loss), method=method)
+
+    x = jnp.ones((9, WIDTH))
+    match = (
+        r"no argument can be cut into 3 .* 9, but nothing .* \(a loop over examples .*independent"
+    )
+    with pytest.raises(CompileError, match=match):
+        parallel()(PARAMS, x)
+    expected = jax.jit(grads(loss))(PARAMS, x)
+    found = parallel(micro_batches="independent")(PARAMS, x)
+    assert_trees_close(found, expected, 1e-5, "results")
+
+
 @pytest.mark.parametrize("count", [1, 4])
 def test_a_function_without_gradients_is_a_forward_pipeline(count: int) -> None:
     def evaluate(p: Any, x: Any, i: Any) -> Any:
@@ -207,6 +241,13 @@ def test_a_function_without_gradients_is_a_forward_pipeline(count: int) -> None:
 
     check(evaluate, PARAMS, BATCH, INDEX, count=count)
     assert pipeline(evaluate, count).plan(PARAMS, BATCH, INDEX).schedule.name == "inference"
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_result_may_have_the_type_of_the_batch(count: int) -> None:
+    """It looks like a state that goes in and comes out, and there is no other argument."""
+    check(lambda x: hidden(PARAMS, x), BATCH, count=count)
+    assert len(pipeline(lambda x: hidden(PARAMS, x), count).plan(BATCH).stages) == 2
 
 
 def test_a_forward_schedule_takes_no_gradients() -> None:

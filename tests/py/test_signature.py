@@ -115,6 +115,20 @@ CASES: dict[str, Any] = {
         [call(jnp.ones(8, t)) for t in ("float16", "uint8", "complex64", "float8_e4m3fn", "int4")],
         {},
     ),
+    "types of eight bits and less": (
+        lambda x: (x.T, x.astype("float32") + 1),
+        [
+            call(jnp.ones((8, 4), t))
+            for t in [f"float8_{t}" for t in "e3m4 e4m3 e4m3b11fnuz e4m3fnuz e5m2fnuz".split()]
+            + ["float8_e8m0fnu", "float4_e2m1fn", "uint4"]
+        ],
+        {},
+    ),
+    "what holds nothing": (
+        lambda x, t: (jax.grad(lambda n: (x * n[0]).sum(), allow_int=True)((2.0, 3)), t, x @ x),
+        [call(X, np.zeros(3, jax.dtypes.float0))],
+        {},
+    ),
     "booleans": (lambda x: (~x, x.sum()), [call(X > 0.5)], {}),
     "keyword-only": (
         lambda x, *, k: x * k,
@@ -294,6 +308,35 @@ def test_functions_run_as_they_are_where_jit_is_disabled() -> None:
     with jax.disable_jit():
         np.testing.assert_array_equal(step(X), 2 * X)
     assert seen[-1] is X
+
+
+@pytest.mark.parametrize("method", [LINE, sa.PipeshardParallel(stages=sa.UniformStages(2))])
+@pytest.mark.parametrize("kind", ["int4", "uint4", "float4_e2m1fn"])
+def test_weights_of_less_than_a_byte_are_fed_back(kind: str, method: Any) -> None:
+    def fun(w: Any, x: Any) -> Any:
+        return jnp.flip(w, 0), jnp.tanh(x @ w.astype("float32")) @ w.astype("float32")
+
+    step = sa.parallelize(fun, method=method, donate_argnums=0)
+    ours, theirs = (jnp.asarray(X > 0.5).astype(kind) for _ in range(2))
+    for _ in range(3):
+        (ours, found), (theirs, expected) = step(ours, X), jax.jit(fun)(theirs, X)
+        assert_same(found, expected)
+    np.testing.assert_array_equal(ours.astype("float32"), theirs.astype("float32"))
+    with jax.set_mesh(jax.make_mesh((4,), ("other",), devices=jax.devices()[:4])):
+        assert_same(step(ours, X)[1], jax.jit(fun)(theirs, X)[1])
+
+
+@pytest.mark.parametrize("method", [LINE, sa.PipeshardParallel(stages=sa.UniformStages(2))])
+def test_results_that_are_no_numbers_are_named_where_jax_looks_for_them(method: Any) -> None:
+    step = sa.parallelize(lambda x: jnp.log(x @ X @ X), method=method)
+    step(X + 1)
+    with jax.debug_nans(True):
+        step(X + 1)
+        with pytest.raises(FloatingPointError, match=r"\(nan\) in a result of .*disable_jit"):
+            step(-X - 1)
+        with jax.disable_jit(), pytest.raises(FloatingPointError, match="log"):
+            step(-X - 1)
+    assert np.isnan(step(-X - 1)).all()
 
 
 def test_a_train_state_with_functions_inside() -> None:

@@ -16,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import stablehlo_alpa as sa
+from stablehlo_alpa.cost import price_once
 from stablehlo_alpa.errors import CompileError, InfeasibleError, TraceError
 from stablehlo_alpa.planning import SavedPlan
 
@@ -203,8 +204,8 @@ def test_the_latency_of_a_pipeline_is_as_stated(before: int, now: int) -> None:
     assert moved.gap == moved.bracket.gap
 
 
-def latency_s(plan: Any) -> float:
-    """The paper's Eq. 2 by the prices of stages."""
+def shared_out_s(plan: Any) -> float:
+    """The paper's Eq. 2 by the prices of stages: what runs once shared out."""
     count = plan.runtime.num_micro_batches
     times = [stage.solution.objective_s / count for stage in plan.stages]
     return sum(times) + (count - 1) * max(times)
@@ -225,8 +226,12 @@ def test_stages_that_were_given_are_as_stated(before: int, now: int) -> None:
     )
     moved = source.transfer(state, shape(batch, now, dtype=jnp.int32))
     assert moved.bracket is not None
-    assert moved.bracket.latency_s == pytest.approx(latency_s(moved))
-    assert moved.bracket.bound_s <= latency_s(best) * (1 + 1e-9)
+    # Behind the micro-batches comes at most what the dearest stage does once.
+    once = [sum(price_once(s.priced, 2).split(s.solution.choice)) for s in moved.stages]
+    assert max(once) > 0
+    latency_s, least_s = moved.bracket.latency_s, shared_out_s(moved)
+    assert least_s * (1 - 1e-9) <= latency_s <= least_s + max(once)
+    assert moved.bracket.bound_s <= shared_out_s(best) * (1 + 1e-9)
 
 
 def test_micro_batches_on_one_mesh_are_as_stated() -> None:
@@ -237,7 +242,7 @@ def test_micro_batches_on_one_mesh_are_as_stated() -> None:
     moved = source.transfer(state, sizes[1])
     assert moved.runtime.num_micro_batches == 4
     assert moved.bracket is not None
-    assert moved.bracket.bound_s <= latency_s(best) * (1 + 1e-9)
+    assert moved.bracket.bound_s <= shared_out_s(best) * (1 + 1e-9)
 
 
 def test_the_bound_is_that_of_all_meshes() -> None:

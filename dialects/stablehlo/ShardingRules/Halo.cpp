@@ -178,7 +178,8 @@ public:
   Value run(Value block) {
     rows = cast<RankedTensorType>(block.getType()).getDimSize(dim);
     SmallVector<Value> parts;
-    for (Piece piece : llvm::reverse(getPieces(halo.first, rows))) {
+    SmallVector<Piece> inFront = getPieces(halo.first, rows);
+    for (Piece piece : llvm::reverse(inFront)) {
       parts.push_back(fetch(block, rows - piece.rows, piece, true));
     }
     parts.push_back(block);

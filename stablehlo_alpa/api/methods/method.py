@@ -64,6 +64,11 @@ class Method:
         check_choice("micro_batches", self.micro_batches, ("shards", "independent"))
         check_choice("keys", self.keys, ("same", "split"))
         self._check_micro_batches()
+        if isinstance(self.mesh_shape, int):
+            raise MeshError(
+                f"mesh_shape has one size per axis, got {self.mesh_shape}: write mesh_shape="
+                f"({self.mesh_shape},), and what was meant to be another argument by its name"
+            )
         if self.mesh_shape is not None:
             shape = tuple(int(size) for size in self.mesh_shape)
             if not shape or any(size < 1 for size in shape):

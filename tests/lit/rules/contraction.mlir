@@ -43,7 +43,7 @@ func.func @batch_groups(%x: tensor<8x9x3xf32>, %k: tensor<9x3x4xf32>) -> tensor<
 }
 
 func.func @ragged_rows(%a: tensor<6x8xf32>, %b: tensor<2x8x4xf32>, %sizes: tensor<2xi32>) -> tensor<6x4xf32> {
-  // expected-remark @below {{#alpa.rule<([a, c], [d, c, b], [e]) -> ([a, b]) {a=6:replicated, b=4, c=8:sum, d=2:replicated, e=2:replicated} algebraic(0) algebraic(1) flops=384> leader}}
+  // expected-remark @below {{#alpa.rule<([a, c], [d, c, b], [e]) -> ([a, b]) {a=6, b=4, c=8:sum, d=2:sum, e=2:replicated} algebraic(0) algebraic(1) flops=384> leader}}
   %0 = "chlo.ragged_dot"(%a, %b, %sizes) <{precision_config = [#chlo<precision DEFAULT>, #chlo<precision DEFAULT>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<6x8xf32>, tensor<2x8x4xf32>, tensor<2xi32>) -> tensor<6x4xf32>
   return %0 : tensor<6x4xf32>
 }

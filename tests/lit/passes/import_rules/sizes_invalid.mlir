@@ -2,7 +2,7 @@
 
 // A kernel that was compiled for its grid does not run on a block.
 func.func @compiled(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
-  // expected-error @below {{no rule can split @__gpu$xla.gpu.triton: it is made for the sizes of the whole, which blocks do not have; call it in jax.shard_map}}
+  // expected-error @below {{no rule can split @__gpu$xla.gpu.triton: it is made for the sizes of the whole, which blocks do not have; say by stablehlo_alpa.kernel how the function around it is split, or call it in jax.shard_map}}
   %0 = stablehlo.custom_call @__gpu$xla.gpu.triton(%a) {alpa.rule = #alpa.rule<([a, b]) -> ([a, b]) {a=8, b=4}>} : (tensor<8x4xf32>) -> tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }
