@@ -192,7 +192,11 @@ class PipelineOptions:
         solve: budget and limits of the intra-operator plans.
         carried: per stage strategies of a plan for other sizes, to be taken where they exist; empty
             where strategies are searched.
+        known: per stage strategies of the same stage under another schedule, to be taken where it
+            keeps as much; empty where there are none.
         most_s: what a search for stages must undercut, by its own measure: seconds of a step.
+        most_step_s: seconds of a step that must be undercut before stages that exceed the memory
+            are planned with less of it.
         is_trial: whether others are tried as well: what does not fit need not say all that it
             lacks.
     """
@@ -208,7 +212,9 @@ class PipelineOptions:
     axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
     carried: tuple[CarriedStrategies, ...] = ()
+    known: tuple[Solution, ...] = ()
     most_s: float = math.inf
+    most_step_s: float = math.inf
     is_trial: bool = False
 
     def __post_init__(self) -> None:

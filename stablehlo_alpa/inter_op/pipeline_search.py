@@ -213,6 +213,8 @@ class PipelineSearch:
     def _check_bound(self, most_s: float) -> None:
         """Sharpens the bound of all pipelines as long as it is below what is to be undercut.
 
+        Pairs, which take longest, are solved where the price of memory alone does not do.
+
         Raises:
             SlowerError: it is not.
         """
@@ -226,7 +228,8 @@ class PipelineSearch:
                     f"least, {most_s:.4g} s was to be undercut",
                     bound.latency_s,
                 )
-            if not self._sharpen(self._stages(bound)):
+            stages = self._stages(bound)
+            if not self._sharpen(stages, with_pairs=False) and not self._sharpen(stages):
                 return
 
     def _open(self, found: StageSearchResult) -> list[Stage]:
@@ -259,13 +262,13 @@ class PipelineSearch:
             stages.append((choice.first, choice.last, choice.key, in_flight))
         return stages
 
-    def _sharpen(self, stages: list[Stage]) -> bool:
+    def _sharpen(self, stages: list[Stage], *, with_pairs: bool = True) -> bool:
         """Makes bounds of stages as good as they get; False where they were."""
         is_new = False
         for first, last, submesh, most in stages:
             in_flight = _power(most)
             self._say(f"bound of layers {first} to {last} on {submesh.mesh_shape}")
-            if self._bounds.sharpen(submesh, first, last, in_flight):
+            if self._bounds.sharpen(submesh, first, last, in_flight, with_pairs=with_pairs):
                 self._known.forget(submesh)
                 is_new = True
         return is_new

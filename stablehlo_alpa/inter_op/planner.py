@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from alpa_runtime import check
 
-from stablehlo_alpa.errors import InfeasibleError, MeshError
+from stablehlo_alpa.errors import InfeasibleError, MeshError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.assigning import ADVICE, assign, stage_options
 from stablehlo_alpa.inter_op.emit import emit
@@ -86,6 +86,12 @@ def plan_pipeline(
         if not excess:
             check(runtime)
             return plan
+        if plan.step_time_s >= options.most_step_s:
+            raise SlowerError(
+                f"{program.name} takes {plan.step_time_s:.4g} s under schedule {schedule.name} "
+                f"before it fits the memory, {options.most_step_s:.4g} s was to be undercut",
+                plan.step_time_s,
+            )
         if round_ < _FITTING_ROUNDS:
             try:
                 planner.fit(stages, sliced, excess)
@@ -121,6 +127,12 @@ class _StagePlanner:
 
         def one(number: int) -> PlannedStage:
             say(f"stage {number} of {len(sliced)}")
+            part = self._part_of_memory(number)
+            if part is not None:
+                try:
+                    return self.plan(number, sliced[number], part)
+                except InfeasibleError as error:
+                    _log.info("%s", error)
             return self.plan(number, sliced[number])
 
         numbers = range(len(sliced))
@@ -129,6 +141,16 @@ class _StagePlanner:
             # What a transfer goes together with is known from the stage that sends it.
             return [one(number) for number in numbers]
         return in_threads(one, numbers)
+
+    def _part_of_memory(self, number: int) -> float | None:
+        """Bytes per device for one of several stages of a mesh; None where there is no such limit.
+
+        All have as much, unless one needs more.
+        """
+        budget, mesh_of = self.options.solve.memory_budget, self.schedule.mesh_of
+        meshes = [mesh_of(one) for one in range(self.assignment.num_stages)]
+        sharing = meshes.count(mesh_of(number))
+        return None if budget is None or sharing == 1 else budget / sharing
 
     def plan(self, number: int, sliced: str, room: float | None = None) -> PlannedStage:
         """The stage of a number, from its module; those before it are planned.
@@ -177,23 +199,31 @@ class _StagePlanner:
         """Mends stages that take more than was counted.
 
         What is gathered is kept for operators near by alone; where it is so already, the strategies
-        are others.
+        are others. Stages of one mesh give in proportion to what they take. Those that have to give
+        most are first: they are most likely to refuse.
 
         Args:
             stages: as planned; those of the meshes are replaced.
             sliced: their modules.
             excess: bytes per device over the budget, per number of a mesh.
+
+        Raises:
+            InfeasibleError: a stage cannot do with so little.
         """
+        mesh_of = self.schedule.mesh_of
+        taken: dict[int, float] = {}
         for number, stage in enumerate(stages):
-            over = excess.get(self.schedule.mesh_of(number))
-            if over is None:
-                continue
+            mesh = mesh_of(number)
+            taken[mesh] = taken.get(mesh, 0.0) + stage.solution.memory_peak_bytes
+        left = {mesh: max(0.0, 1 - over / taken[mesh]) for mesh, over in excess.items()}
+        exceeding = [number for number in range(len(stages)) if mesh_of(number) in excess]
+        for number in sorted(exceeding, key=lambda number: left[mesh_of(number)]):
             if number not in self.frugal:
                 self.frugal.add(number)
                 stages[number] = self._lower(number, sliced[number])
             else:
-                room = stage.solution.memory_peak_bytes - over
-                stages[number] = self.plan(number, sliced[number], max(0.0, room))
+                room = left[mesh_of(number)] * stages[number].solution.memory_peak_bytes
+                stages[number] = self.plan(number, sliced[number], room)
 
     def _mesh_options(self, number: int) -> PlanOptions:
         """The meshes that a stage may have."""
@@ -205,7 +235,7 @@ class _StagePlanner:
             names = methods[number].axis_names
             prescription = self.prescriptions[id(methods[number])]
         shapes = tried_shapes(options, self.assignment, number)
-        solutions = self.assignment.solutions
+        solutions = self.assignment.solutions or options.known
         return PlanOptions(
             cluster,
             shapes,

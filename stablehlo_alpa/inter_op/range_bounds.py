@@ -56,7 +56,8 @@ class RangeBounds:
     start_s: float
     _tiled: dict[MemoryPrice, Float] = field(default_factory=dict)
     _least: dict[int, Float] = field(default_factory=dict)
-    _sharp: set[tuple[int, int, int]] = field(default_factory=set)
+    # With whether pairs were solved for them.
+    _sharp: set[tuple[int, int, int, bool]] = field(default_factory=set)
     # Pairs take most of the time, and raise bounds by less than a hundredth where layers are large.
     _has_pairs: bool = False
 
@@ -83,18 +84,19 @@ class RangeBounds:
         best = np.argmax(every[:, 0], axis=0)[None, None]
         return np.where(fits, np.take_along_axis(every, best, axis=0)[0], np.inf)
 
-    def is_sharp(self, first: int, last: int, in_flight: int) -> bool:
-        """Whether the bound of a run of layers gains nothing by more prices."""
-        return (first, last, in_flight) in self._sharp
+    def is_sharp(self, first: int, last: int, in_flight: int, *, with_pairs: bool = True) -> bool:
+        """Whether the bound of a run of layers gains nothing by more prices, or by pairs."""
+        kinds = (True,) if with_pairs else (True, False)
+        return any((first, last, in_flight, kind) in self._sharp for kind in kinds)
 
-    def sharpen(self, first: int, last: int, in_flight: int) -> None:
+    def sharpen(self, first: int, last: int, in_flight: int, *, with_pairs: bool = True) -> None:
         """Solves pairs, and looks for the price of memory that makes a bound largest.
 
         The bound is concave in the price, and falls once the tiles keep the budget: between one
         that does not and one that does, the next price is that at which both are worth the same.
         """
-        self._sharp.add((first, last, in_flight))
-        if not self._has_pairs:
+        self._sharp.add((first, last, in_flight, with_pairs or self._has_pairs))
+        if with_pairs and not self._has_pairs:
             self._has_pairs = True
             self._tiled.clear()
         self._tiles(MemoryPrice())

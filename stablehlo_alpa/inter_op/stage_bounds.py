@@ -110,17 +110,19 @@ class StageBounds:
                 found[submesh][kind] = cost
         return found
 
-    def sharpen(self, submesh: Submesh, first: int, last: int, in_flight: int) -> bool:
+    def sharpen(
+        self, submesh: Submesh, first: int, last: int, in_flight: int, *, with_pairs: bool = True
+    ) -> bool:
         """Makes the bound of a run of layers as good as it gets; False where it was.
 
         What a byte is worth differs little from submesh to submesh: each begins with the last one's
         price.
         """
         ranges = self.of(submesh)
-        if ranges.is_sharp(first, last, in_flight):
+        if ranges.is_sharp(first, last, in_flight, with_pairs=with_pairs):
             return False
         ranges.start_s = self._start_s or ranges.start_s
-        ranges.sharpen(first, last, in_flight)
+        ranges.sharpen(first, last, in_flight, with_pairs=with_pairs)
         self._start_s = ranges.best_price_s(first, last, in_flight) or self._start_s
         return True
 

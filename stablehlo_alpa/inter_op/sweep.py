@@ -17,9 +17,11 @@ from stablehlo_alpa.inter_op.options import (
     ProfiledStages,
     UniformStages,
 )
+from stablehlo_alpa.inter_op.pipeline_search import SearchLimits
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.inter_op.profiled import plan_profiled, profiler_of
 from stablehlo_alpa.inter_op.profiling import Profiler
+from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
 from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.interruption import SearchInterrupted
 from stablehlo_alpa.planning.ordering import ScheduleKind
@@ -37,6 +39,9 @@ _CHUNKS = 2
 _PATIENCE = 2
 # A plan that takes more than this part of the memory may have been cut as it is for its sake.
 _FULL = 0.5
+# A number of micro-batches that gains less than this part of a step is not searched to the end: a
+# search for stages ends with as much.
+_WORTH = SearchLimits().gap
 
 
 def sweep(
@@ -144,6 +149,8 @@ class _Attempts:
     tried: list[Alternative] = field(default_factory=list)
     refused: tuple[PipelineOptions, InfeasibleError] | None = None
     _is_trial: bool = False
+    # By number of micro-batches the step with layers, of the last that were tried and of the best.
+    _layered: dict[int, LayeredStep] = field(default_factory=dict)
 
     def run(
         self,
@@ -202,7 +209,8 @@ class _Attempts:
         """Makes a plan; says whether it is the fastest, None where it does not fit."""
         which = f"{self.program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
         alternative = Alternative(one.num_micro_batches, str(one.schedule), None, self.recomputed)
-        one = replace(one, most_s=self.latency_s, is_trial=self._is_trial)
+        most_s = (1 - _WORTH) * self.latency_s
+        one = replace(one, most_s=most_s, is_trial=self._is_trial)
         try:
             planned = self._plan(one, lambda what: self.say(f"{which}: {what}"))
         except InfeasibleError as error:
@@ -227,11 +235,19 @@ class _Attempts:
 
     def _plan(self, one: PipelineOptions, say: Say) -> Plan:
         """A plan, by measured seconds where there is a profiler."""
-        if self.profiler is None:
-            return plan_pipeline(self.program, one, say)
-        if isinstance(one.stages, ProfiledStages):
+        if self.profiler is not None and isinstance(one.stages, ProfiledStages):
             return plan_profiled(self.program, one, self.profiler, say)
-        return self.profiler.measured(plan_pipeline(self.program, one, say))
+        plan = plan_pipeline(self.program, one, say, self._in_layers(one))
+        return plan if self.profiler is None else self.profiler.measured(plan)
+
+    def _in_layers(self, one: PipelineOptions) -> LayeredStep:
+        """The step with layers and phases: schedules of the best number have the same."""
+        count = one.num_micro_batches
+        if count not in self._layered:
+            best = self.best.runtime.num_micro_batches if self.best else count
+            kept = {best: self._layered[best]} if best in self._layered else {}
+            self._layered = kept | {count: mark_layers(self.program, count, one.reduction)}
+        return self._layered[count]
 
     def try_counts(self, options: PipelineOptions, counts: list[int]) -> None:
         """Tries numbers of micro-batches, smallest first, as long as more of them may be faster.
@@ -324,8 +340,10 @@ def _as_given(plan: Plan, options: PipelineOptions) -> ManualStages:
 def _alternatives(best: Plan, options: PipelineOptions) -> list[PipelineOptions]:
     """The same number of micro-batches under other schedules."""
     count = best.runtime.num_micro_batches
-    same = replace(options, num_micro_batches=count, stages=_as_given(best, options))
-    found = [replace(same, schedule=name) for name in _OTHERS]
+    same = replace(options, num_micro_batches=count, most_step_s=best.step_time_s)
+    known = tuple(stage.solution for stage in best.stages)
+    given = replace(same, stages=_as_given(best, options), known=known)
+    found = [replace(given, schedule=name) for name in _OTHERS]
     # Equal stages can be cut once more: several to a mesh.
     stages, submeshes = len(best.stages), {stage.submesh for stage in best.stages}
     num_layers = sum(len(stage.layers) for stage in best.stages)

@@ -249,6 +249,28 @@ def test_the_search_leaves_out_what_does_not_fit() -> None:
         plan(None, 100)
 
 
+def test_stages_of_one_mesh_share_its_memory() -> None:
+    def loss(weights: Any, x: Any) -> jax.Array:
+        for weight in weights:
+            x = jax.numpy.tanh(x @ weight)
+        return jax.numpy.mean(x**2)
+
+    def plan(budget: float | None) -> Any:
+        return parallel_mlp(
+            stablehlo_alpa.grad(loss),
+            num_micro_batches=8,
+            layers=AutoLayers(num_layers=4),
+            stages=UniformStages(4, (4,)),
+            schedule="interleaved",
+            num_chunks=2,
+            memory_budget=budget,
+        ).plan([np.ones((256, 256), "f")] * 4, np.ones((1024, 256), "f"))
+
+    needed = max(plan(None).simulation.peak_bytes)
+    for part in (0.8, 0.5):
+        assert max(plan(part * needed).simulation.peak_bytes) <= part * needed
+
+
 def test_parts_of_a_stacked_parameter_cross_once_per_step() -> None:
     """Layers under a scan: the first stage keeps the stack, the second gets its part of it."""
 

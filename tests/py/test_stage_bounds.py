@@ -198,11 +198,13 @@ class Table:
         """See `StageBounds.of`."""
         return self.bounds[submesh]
 
-    def sharpen(self, submesh: Submesh, first: int, last: int, in_flight: int) -> bool:
+    def sharpen(
+        self, submesh: Submesh, first: int, last: int, in_flight: int, *, with_pairs: bool = True
+    ) -> bool:
         """See `StageBounds.sharpen`."""
-        if self.bounds[submesh].is_sharp(first, last, in_flight):
+        if self.bounds[submesh].is_sharp(first, last, in_flight, with_pairs=with_pairs):
             return False
-        self.bounds[submesh].sharpen(first, last, in_flight)
+        self.bounds[submesh].sharpen(first, last, in_flight, with_pairs=with_pairs)
         return True
 
     def received_s(self, submesh: Submesh) -> np.ndarray:
