@@ -150,7 +150,7 @@ class PipelineSearch:
             if found is None:
                 return None
             open_ = self._open(found)
-            if self._sharpen(open_):
+            if self._sharpen(open_, with_pairs=False):
                 continue
             best = self._search(is_estimate=True, is_solved=True) if self._known.solved else None
             is_over = len(self._known.solved) >= limits.max_solved
@@ -249,7 +249,10 @@ class PipelineSearch:
             bracket = Bracket(best.latency_s, bound_s, len(self._known.solved))
             self._say(f"stages within {bracket.gap:.1%} of the best possible")
             _log.info("bound %.6g s: %s", bound_s, self._stages(bound))
-            if bracket.gap <= gap or not self._sharpen(self._open(bound)):
+            open_ = self._open(bound)
+            if bracket.gap <= gap or not (
+                self._sharpen(open_, with_pairs=False) or self._sharpen(open_)
+            ):
                 return bracket, bound
 
     def _stages(self, found: StageSearchResult) -> list[Stage]:
