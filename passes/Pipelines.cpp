@@ -80,17 +80,21 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   }
 }
 
+/// On the program as a whole, of which strategies are to know nothing else.
+void addPadding(OpPassManager &manager, int64_t multiple, double mostAdded) {
+  if (multiple > 1) {
+    PadDimensionsOptions options;
+    options.multiple = multiple;
+    options.mostAdded = mostAdded;
+    manager.addPass(createPadDimensions(options));
+  }
+}
+
 void buildPreparePipeline(OpPassManager &manager,
                           const PreparePipelineOptions &options) {
   addImport(manager, toVector(options.aliases), toVector(options.donated),
             options.tripCountHint, toVector(options.axes));
-  if (options.padTo > 1) {
-    // On the program as a whole, of which strategies are to know nothing else.
-    PadDimensionsOptions padOptions;
-    padOptions.multiple = options.padTo;
-    padOptions.mostAdded = options.mostAdded;
-    manager.addPass(createPadDimensions(padOptions));
-  }
+  addPadding(manager, options.padTo, options.mostAdded);
   manager.addPass(createMergeOperators());
 }
 
@@ -115,6 +119,14 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
       *this, "independent",
       llvm::cl::desc("the module is that of one micro-batch: mean, sum or the "
                      "number of the result that is the weight")};
+  Option<int64_t> padTo{*this, "pad-to",
+                        llvm::cl::desc("sizes are padded to multiples of it, "
+                                       "where that is worth while"),
+                        llvm::cl::init(1)};
+  Option<double> mostAdded{*this, "most-added",
+                           llvm::cl::desc("what padding may add to a size, as "
+                                          "a share of it"),
+                           llvm::cl::init(8)};
 };
 
 void buildLayersPipeline(OpPassManager &manager,
@@ -137,6 +149,12 @@ void buildLayersPipeline(OpPassManager &manager,
     manager.addPass(createCSEPass());
     // Padding that is not written out is written out by lowering.
     manager.addPass(createFoldPadding());
+  }
+  // Of the sizes that a micro-batch has. What nothing uses any longer would be
+  // taken for what runs once per step.
+  addPadding(manager, options.padTo, options.mostAdded);
+  if (options.padTo > 1) {
+    manager.addPass(createCanonicalizerPass());
   }
   // Behind the inliner, which gives operators of called functions the scope of
   // the call, and behind the joins, where the micro-batches end.

@@ -201,6 +201,7 @@ class Settings:
             num_chunks=method.num_chunks,
             reduction=method.reduction,
             solve=self._solve_options(cluster),
+            pads_sizes=method.pad,
         )
 
     def accumulation_options(self, program: TracedProgram) -> PipelineOptions:
@@ -214,6 +215,7 @@ class Settings:
             mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
             axis_names=method.axis_names,
             solve=self._solve_options(cluster),
+            pads_sizes=isinstance(method, ShardParallel) and method.pad,
         )
 
     def _solve_options(self, cluster: ClusterSpec) -> SolveOptions:

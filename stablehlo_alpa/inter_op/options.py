@@ -192,6 +192,7 @@ class PipelineOptions:
         solve: budget and limits of the intra-operator plans.
         carried: per stage strategies of a plan for other sizes, to be taken where they exist; empty
             where strategies are searched.
+        pads_sizes: sizes that the devices do not divide may be padded inside of the step.
         known: per stage strategies of the same stage under another schedule, to be taken where it
             keeps as much; empty where there are none.
         most_s: what a search for stages must undercut, by its own measure: seconds of a step.
@@ -212,6 +213,7 @@ class PipelineOptions:
     axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
     carried: tuple[CarriedStrategies, ...] = ()
+    pads_sizes: bool = False
     known: tuple[Solution, ...] = ()
     most_s: float = math.inf
     most_step_s: float = math.inf

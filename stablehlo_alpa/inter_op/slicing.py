@@ -13,6 +13,22 @@ from stablehlo_alpa.frontend import TracedProgram
 _LAYER = re.compile(r"alpa\.layer = (\d+)")
 
 
+@dataclass(frozen=True)
+class Padding:
+    """What sizes of products may be padded to.
+
+    Attributes:
+        multiple: padded sizes are multiples of it.
+        most_added: what may be added to a size, as a part of it.
+    """
+
+    multiple: int
+    most_added: float
+
+    def __str__(self) -> str:
+        return f"pad-to={self.multiple} most-added={self.most_added}"
+
+
 @dataclass(frozen=True, eq=False)
 class LayeredStep:
     """A step with layers and phases.
@@ -34,6 +50,11 @@ class LayeredStep:
         layers = map(int, _LAYER.findall(module.text(locations=False)))
         return cls(module.name, 1 + max(layers, default=0), tuple(remarks), module)
 
+    def padded_by(self, padding: Padding) -> tuple[str, ...]:
+        """What would be padded."""
+        option = f"multiple={padding.multiple} most-added={padding.most_added}"
+        return tuple(self._module.clone().run(f"alpa-pad-dimensions{{{option}}}"))
+
     def slice(self, stage_of_layer: tuple[int, ...]) -> Mapping[str, Module]:
         """The modules of the stages, ``"stage_0"`` first."""
         sliced = self._module.clone()
@@ -42,7 +63,10 @@ class LayeredStep:
 
 
 def mark_layers(
-    program: TracedProgram, num_micro_batches: int, reduction: str = "mean"
+    program: TracedProgram,
+    num_micro_batches: int,
+    reduction: str = "mean",
+    padding: Padding | None = None,
 ) -> LayeredStep:
     """The step with layers and phases.
 
@@ -51,6 +75,7 @@ def mark_layers(
         num_micro_batches: of it.
         reduction: how results of independent micro-batches are joined: ``"mean"``, ``"sum"`` or
             the name of the result that is their weight.
+        padding: of sizes of a micro-batch; None leaves them as they are.
 
     Raises:
         CompileError: the step cannot be cut so.
@@ -62,7 +87,8 @@ def mark_layers(
     independent = f" independent={_joining(program, reduction)}" if is_part else ""
     marking = (
         f"alpa-layers-pipeline{{{program.state_option} batch={batch} "
-        f"micro-batches={num_micro_batches}{independent}}}"
+        f"micro-batches={num_micro_batches}{independent}"
+        + ("}" if padding is None else f" {padding}}}")
     )
     module = Module(program.text, program.name)
     return LayeredStep.of(module, module.run(marking))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from stablehlo_alpa.errors import CompileError, InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op.forms import layered_forms
 from stablehlo_alpa.inter_op.options import (
     AutoStages,
     ManualStages,
@@ -21,7 +22,7 @@ from stablehlo_alpa.inter_op.pipeline_search import SearchLimits
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.inter_op.profiled import plan_profiled, profiler_of
 from stablehlo_alpa.inter_op.profiling import Profiler
-from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
+from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.interruption import SearchInterrupted
 from stablehlo_alpa.planning.ordering import ScheduleKind
@@ -150,7 +151,7 @@ class _Attempts:
     refused: tuple[PipelineOptions, InfeasibleError] | None = None
     _is_trial: bool = False
     # By number of micro-batches the step with layers, of the last that were tried and of the best.
-    _layered: dict[int, LayeredStep] = field(default_factory=dict)
+    _forms: dict[int, tuple[LayeredStep, ...]] = field(default_factory=dict)
 
     def run(
         self,
@@ -237,17 +238,40 @@ class _Attempts:
         """A plan, by measured seconds where there is a profiler."""
         if self.profiler is not None and isinstance(one.stages, ProfiledStages):
             return plan_profiled(self.program, one, self.profiler, say)
-        plan = plan_pipeline(self.program, one, say, self._in_layers(one))
+        plan = self._fastest_form(one, say)
         return plan if self.profiler is None else self.profiler.measured(plan)
 
-    def _in_layers(self, one: PipelineOptions) -> LayeredStep:
+    def _fastest_form(self, one: PipelineOptions, say: Say) -> Plan:
+        """The best of the plans of the step as it is, and with sizes padded."""
+        best: Plan | None = None
+        bounds: list[float] = []
+        refused: list[InfeasibleError | SlowerError] = []
+        for form in self._forms_of(one):
+            try:
+                plan = plan_pipeline(self.program, one, say, form)
+            except (InfeasibleError, SlowerError) as error:
+                bounds += [error.least_s] if isinstance(error, SlowerError) else []
+                refused.append(error)
+                continue
+            if best is None or plan.step_time_s < best.step_time_s:
+                best = plan
+            if plan.bracket is not None:
+                bounds.append(plan.bracket.bound_s)
+                one = replace(one, most_s=min(one.most_s, plan.bracket.latency_s))
+        if best is None:
+            raise next((one for one in refused if isinstance(one, SlowerError)), refused[0])
+        if best.bracket is None:
+            return best
+        return replace(best, bracket=replace(best.bracket, bound_s=min(bounds)))
+
+    def _forms_of(self, one: PipelineOptions) -> tuple[LayeredStep, ...]:
         """The step with layers and phases: schedules of the best number have the same."""
         count = one.num_micro_batches
-        if count not in self._layered:
+        if count not in self._forms:
             best = self.best.runtime.num_micro_batches if self.best else count
-            kept = {best: self._layered[best]} if best in self._layered else {}
-            self._layered = kept | {count: mark_layers(self.program, count, one.reduction)}
-        return self._layered[count]
+            kept = {best: self._forms[best]} if best in self._forms else {}
+            self._forms = kept | {count: layered_forms(self.program, one)}
+        return self._forms[count]
 
     def try_counts(self, options: PipelineOptions, counts: list[int]) -> None:
         """Tries numbers of micro-batches, smallest first, as long as more of them may be faster.

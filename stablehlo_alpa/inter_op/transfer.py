@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from stablehlo_alpa.compiler import enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, price, price_once
-from stablehlo_alpa.errors import MeshError, TraceError
+from stablehlo_alpa.errors import InfeasibleError, MeshError, TraceError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.assigning import assign, stage_search
+from stablehlo_alpa.inter_op.forms import layered_forms
 from stablehlo_alpa.inter_op.options import (
     AutoStages,
     ManualStages,
@@ -20,7 +21,7 @@ from stablehlo_alpa.inter_op.options import (
 )
 from stablehlo_alpa.inter_op.pipeline_search import SearchLimits
 from stablehlo_alpa.inter_op.planner import plan_pipeline
-from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
+from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_choices import StageChoice
 from stablehlo_alpa.inter_op.stage_search import latency
 from stablehlo_alpa.inter_op.submeshes import Submesh
@@ -76,35 +77,49 @@ def transfer_pipeline(
         MeshError, ValueError: see `plan_pipeline`.
     """
     count = source.runtime.num_micro_batches
-    layered = mark_layers(program, count, options.reduction)
-    num_layers = sum(len(stage.layers) for stage in source.stages)
-    if layered.num_layers != num_layers:
-        raise TraceError(
-            f"{program.name} has {layered.num_layers} layers in these sizes, the stages of the "
-            f"plan have {num_layers}: plan it anew"
-        )
     name = source.schedule.name
     own = ScheduleName(name) if name in tuple(ScheduleName) else schedule
     assert own is not None
     carried = tuple(CarriedStrategies.of(one.priced.graph, one.solution) for one in source.stages)
-    given = replace(
-        options,
-        stages=_as_given(source, options),
-        num_micro_batches=count,
-        schedule=own,
-        carried=carried,
-    )
-    plan = plan_pipeline(program, given, say, layered)
-    say("bound of the stages")
-    goal = USUAL_GAP if most is None else most
     asked = replace(options, num_micro_batches=count, schedule=own)
-    plan, bracket = _proved(plan, asked, layered, carried, goal)
+    given = replace(asked, stages=_as_given(source, options), carried=carried)
+    goal = USUAL_GAP if most is None else most
+    found: list[tuple[Plan, Bracket | None]] = []
+    refused: list[InfeasibleError] = []
+    for form in layered_forms(program, asked):
+        _check_layers(program, form, source)
+        try:
+            plan = plan_pipeline(program, given, say, form)
+        except InfeasibleError as error:
+            refused.append(error)
+            continue
+        say("bound of the stages")
+        found.append(_proved(plan, asked, form, carried, goal))
+    if not found:
+        raise refused[0]
+    plan, bracket = min(found, key=lambda one: one[0].step_time_s)
+    brackets = [one for _, one in found if one is not None]
+    if bracket is not None:
+        # What is known of one form holds for no other.
+        is_known = len(brackets) == len(found) and not refused
+        bound_s = min(one.bound_s for one in brackets)
+        bracket = replace(bracket, bound_s=bound_s) if is_known else None
     if most is not None and (bracket is None or bracket.gap > most):
         return None
     applied = Applied.of(source.program.inputs, program.inputs, carried, plan.stages)
     said = (applied.remark(bracket), *plan.remarks)
     again = source.recomputed
     return replace(plan, bracket=bracket, applied=applied, remarks=said, recomputed=again)
+
+
+def _check_layers(program: TracedProgram, layered: LayeredStep, source: Plan) -> None:
+    """Raises ``TraceError`` where a step has other layers than a plan."""
+    num_layers = sum(len(stage.layers) for stage in source.stages)
+    if layered.num_layers != num_layers:
+        raise TraceError(
+            f"{program.name} has {layered.num_layers} layers in these sizes, the stages of the "
+            f"plan have {num_layers}: plan it anew"
+        )
 
 
 def _as_given(source: Plan, options: PipelineOptions) -> ManualStages:

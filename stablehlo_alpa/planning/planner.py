@@ -41,7 +41,7 @@ _SHOWN_TENSORS = 5
 # What padding may add to a size, as a share of it: next to nothing, as to a vocabulary, or a
 # multiple, as to 3 heads (heuristic). Each is a form of its own, so that sizes that are better left
 # alone do not spoil those that are not.
-_MOST_ADDED = (0.125, 8.0)
+MOST_ADDED = (0.125, 8.0)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
     devices = options.cluster.num_devices
     if not options.pads_sizes or devices == 1 or options.prescription != Prescription():
         return forms
-    for most in reversed(_MOST_ADDED):
+    for most in reversed(MOST_ADDED):
         form = prepare(f" pad-to={devices} most-added={most}")
         if all(form.subject.merged != other.subject.merged for other in forms):
             forms.append(form)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,8 @@ from test_random_programs import examples
 import stablehlo_alpa
 from stablehlo_alpa import Plan, ShardParallel, _core
 from stablehlo_alpa.frontend import trace
+from stablehlo_alpa.inter_op import sweep
+from stablehlo_alpa.inter_op.forms import layered_forms
 from stablehlo_alpa.planning import planner
 from stablehlo_alpa.planning.planner import fastest_form
 
@@ -209,7 +212,7 @@ def test_padded_programs_equal_jit_on_every_mesh(
     check(name, mesh, range(10, 14), monkeypatch)
 
 
-def check_steps(recipes: Sequence[Recipe], monkeypatch: pytest.MonkeyPatch) -> int:
+def check_steps(method: str, recipes: Sequence[Recipe], monkeypatch: pytest.MonkeyPatch) -> int:
     """Random plans of the most padded form of random steps; how many have one."""
     num_padded = 0
 
@@ -218,27 +221,47 @@ def check_steps(recipes: Sequence[Recipe], monkeypatch: pytest.MonkeyPatch) -> i
         num_padded += len(forms) > 1
         return fastest_form(forms[1:2] or forms, *rest)
 
+    def most_padded_layers(*args: Any) -> Any:
+        nonlocal num_padded
+        forms = layered_forms(*args)
+        num_padded += len(forms) > 1
+        return forms[-1:]
+
     monkeypatch.setattr(planner, "fastest_form", most_padded)
+    # The package has a function of the module's name.
+    monkeypatch.setattr(sys.modules[sweep.__module__], "layered_forms", most_padded_layers)
+    rows = {"whole batch": (6, 10, 9, 13), "micro-batches": (12, 20), "stages": (12, 20, 18, 26)}
     # Narrow floats round differently, and what is the largest of some numbers may follow from that;
     # XLA's compiler for CPUs refuses Fourier transforms of operands in some layouts.
     odd = [
-        replace(recipe, rows=(6, 10, 9, 13)[number % 4], width=(12, 16)[number % 2])
+        replace(recipe, rows=rows[method][number % len(rows[method])], width=(12, 16)[number % 2])
         for number, recipe in enumerate(recipes)
         if "bf16" not in recipe.blocks and "spectrum" not in recipe.blocks
     ]
-    test_random_step_plans.check("whole batch", odd, monkeypatch)
+    test_random_step_plans.check(method, odd, monkeypatch)
     return num_padded
 
 
 def test_random_plans_of_padded_steps_equal_jit(monkeypatch: pytest.MonkeyPatch) -> None:
     flowing = [Recipe(blocks=(name, "dense")) for name in test_random_step_plans.CONTROL_FLOW]
-    assert check_steps([*flowing, *examples(4)], monkeypatch) >= 6
+    assert check_steps("whole batch", [*flowing, *examples(4)], monkeypatch) >= 6
+
+
+@pytest.mark.parametrize("method", ["micro-batches", "stages"])
+def test_random_plans_of_padded_micro_batches_equal_jit(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flowing = [Recipe(blocks=(name, "dense")) for name in test_random_step_plans.CONTROL_FLOW]
+    assert check_steps(method, [*flowing, *examples(4)], monkeypatch) >= 4
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
-def test_random_plans_of_many_padded_steps_equal_jit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert check_steps(examples(120), monkeypatch) >= 100
+@pytest.mark.parametrize("method", ["whole batch", "micro-batches", "stages"])
+def test_random_plans_of_many_padded_steps_equal_jit(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert check_steps(method, examples(120), monkeypatch) >= 60
 
 
 # Plans -------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ class PipeshardParallel(Method):
             an `OwnSchedule`; None searches.
         num_chunks: stages per mesh under the interleaved schedule; two under dualpipe_v.
         runtime: how it is run, e.g. traced.
+        pad: sizes of products that the devices of a stage do not divide may be padded inside of
+            the step by an eighth, where that makes it faster; see `ShardParallel`.
     """
 
     layers: LayerOption = field(default_factory=AutoLayers)
@@ -35,6 +37,7 @@ class PipeshardParallel(Method):
     schedule: ScheduleKind | None = None
     num_chunks: int = 1
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
+    pad: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

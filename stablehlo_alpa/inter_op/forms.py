@@ -1,0 +1,60 @@
+"""The forms of a step that are planned: as it is, and with sizes padded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op.options import AutoStages, ManualStages, PipelineOptions, UniformStages
+from stablehlo_alpa.inter_op.slicing import LayeredStep, Padding, mark_layers
+from stablehlo_alpa.planning.planner import MOST_ADDED
+from stablehlo_alpa.planning.prescription import Prescription
+
+
+def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[LayeredStep, ...]:
+    """The step with layers and phases as it is, and the padded forms that differ from it.
+
+    Sizes are those of a micro-batch, padded for the devices of a stage.
+
+    Args:
+        program: the step.
+        options: what it is planned under.
+
+    Raises:
+        CompileError: the step cannot be cut so.
+        TraceError: see `mark_layers`.
+    """
+    count, reduction = options.num_micro_batches, options.reduction
+    first = mark_layers(program, count, reduction)
+    # By what is padded: more room does not always add more.
+    different = {first.padded_by(padding): padding for padding in _paddings(options)}
+    different.pop((), None)
+    padded = (mark_layers(program, count, reduction, one) for one in different.values())
+    return (first, *padded)
+
+
+def _paddings(options: PipelineOptions) -> Iterator[Padding]:
+    """What is tried; nothing where something is prescribed that padded operators need not keep.
+
+    Where stages are searched, a multiple of a size is not worth another search (heuristic).
+    """
+    is_prescribed = options.prescription != Prescription() or options.stages.stage_methods
+    multiple = _most_devices(options)
+    if not options.pads_sizes or is_prescribed or multiple == 1:
+        return
+    little, much = MOST_ADDED
+    yield Padding(multiple, little)
+    if not isinstance(options.stages, AutoStages):
+        yield Padding(multiple, much)
+
+
+def _most_devices(options: PipelineOptions) -> int:
+    """Devices that a dimension may be split over: of a stage where that is known, or of a host."""
+    cluster = options.cluster
+    match options.stages:
+        case UniformStages(num_stages=num_stages):
+            return max(1, cluster.num_devices * options.num_chunks // num_stages)
+        case ManualStages(submeshes=submeshes):
+            return max(map(math.prod, submeshes))
+    return cluster.devices_per_host
