@@ -81,7 +81,7 @@ class CallPlanner:
             if method.num_micro_batches is not None or method.backend != "alpa":
                 raise
             try:
-                return self._accumulate(program)
+                return self._accumulate(program, whole)
             except (CompileError, InfeasibleError) as cut:
                 raise _refusal(whole, cut) from None
 
@@ -149,22 +149,23 @@ class CallPlanner:
         method = settings.method.concrete(self._tracing.whole(), num_devices)
         return dataclasses.replace(settings, method=method)
 
-    def _accumulate(self, program: TracedProgram) -> Plan:
+    def _accumulate(self, program: TracedProgram, whole: InfeasibleError | None = None) -> Plan:
         """Several micro-batches on one mesh: a pipeline of one stage."""
         options = self._concrete.accumulation_options(program)
-        return self._sweep([("", program)], options, None)
+        return self._sweep([("", program)], options, None, whole)
 
     def _sweep(
         self,
         programs: Iterable[tuple[str, TracedProgram]],
         options: PipelineOptions,
         schedule: ScheduleKind | None,
+        whole: InfeasibleError | None = None,
     ) -> Plan:
         with progress(_log.debug) as say:
             count = self._concrete.method.num_micro_batches
             if self._following is not None:
                 count = count or 1
-            return sweep(programs, options, count, schedule, say)
+            return sweep(programs, options, count, schedule, say, whole)
 
 
 def _refusal(whole: InfeasibleError, cut: CompileError | InfeasibleError) -> InfeasibleError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -31,8 +32,10 @@ from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
 
-# How often stages that exceed the budget are planned again with less (heuristic).
+# How often stages that exceed the budget are planned again with less, and the gap to which they are
+# then solved (heuristics: what is emitted differs by as much from what was counted).
 _FITTING_ROUNDS = 4
+_FITTING_GAP = 2e-2
 
 
 def plan_pipeline(
@@ -165,14 +168,33 @@ class _StagePlanner:
         subject = prepare_stage(sliced, name, program, self.transfers)
         mesh_options = self._mesh_options(number)
         if room is not None:
-            solve = stage_options(self.options.solve, room)
-            mesh_options = replace(mesh_options, solve=solve, known=None)
+            mesh_options = self._within(number, mesh_options, room)
         candidate = self._candidate(subject, mesh_options)
         if mesh_options.prescription.confinement is not None:
             assert subject.boundary is not None
             self.transfers.update(known_transfers(candidate, subject.boundary))
         self.candidates[number] = candidate
         return self._lower(number, sliced)
+
+    def _within(self, number: int, options: PlanOptions, room: float) -> PlanOptions:
+        """The same with fewer bytes per device.
+
+        The mesh that was best with more is first, and what a byte was worth there is where the
+        search for its price begins: most others are then told to be slower.
+        """
+        before = self.candidates.get(number)
+        solve = stage_options(options.solve, room)
+        if before is None:
+            return replace(options, solve=solve, known=None)
+        shapes = sorted(options.mesh_shapes, key=lambda shape: shape != before.mesh.shape)
+        prices = before.solution.memory_prices
+        return replace(
+            options,
+            mesh_shapes=tuple(shapes),
+            solve=replace(solve, budget_gap=max(solve.budget_gap, _FITTING_GAP)),
+            known=None,
+            memory_price_s=float(prices.sum()) if prices.size else None,
+        )
 
     def _lower(self, number: int, sliced: str) -> PlannedStage:
         """The stage of a number by the strategies chosen for it."""
@@ -235,12 +257,17 @@ class _StagePlanner:
             names = methods[number].axis_names
             prescription = self.prescriptions[id(methods[number])]
         shapes = tried_shapes(options, self.assignment, number)
+        solve = options.solve
+        if options.is_trial and solve.memory_budget is not None:
+            solve = stage_options(solve, solve.memory_budget)
+        # A stage that is all of a pipeline takes as long as that.
+        most_s = options.most_s if self.assignment.num_stages == 1 else math.inf
         solutions = self.assignment.solutions or options.known
         return PlanOptions(
             cluster,
             shapes,
             names,
-            options.solve,
+            replace(solve, most_s=most_s),
             prescription,
             in_flight=self.schedule.most_in_flight(number),
             num_micro_batches=options.num_micro_batches,

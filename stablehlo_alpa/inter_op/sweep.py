@@ -51,6 +51,7 @@ def sweep(
     num_micro_batches: int | None,
     schedule: ScheduleKind | None,
     say: Say = _log.debug,
+    whole: InfeasibleError | None = None,
 ) -> Plan:
     """The plan of least predicted time per step.
 
@@ -64,6 +65,7 @@ def sweep(
         num_micro_batches: None searches.
         schedule: its name, or one's own; None searches.
         say: is told what is being done.
+        whole: why the step does not fit in one piece, where that is known.
 
     Raises:
         InfeasibleError: nothing fits; the last refusal.
@@ -76,6 +78,7 @@ def sweep(
     try:
         for recomputed, program in programs:
             attempts = _Attempts(program, recomputed, say, profiler, _least_latency(made))
+            attempts.learn(1, whole)
             before = _fastest(made)
             made.append(attempts)
             try:
@@ -150,6 +153,8 @@ class _Attempts:
     tried: list[Alternative] = field(default_factory=list)
     refused: tuple[PipelineOptions, InfeasibleError] | None = None
     _is_trial: bool = False
+    # Bytes that a number of micro-batches needs at least.
+    _needed: tuple[int, float] = (1, 0.0)
     # By number of micro-batches the step with layers, of the last that were tried and of the best.
     _forms: dict[int, tuple[LayeredStep, ...]] = field(default_factory=dict)
 
@@ -217,6 +222,8 @@ class _Attempts:
         except InfeasibleError as error:
             self.tried.append(alternative)
             self.refused = one, error
+            if not isinstance(one.stages, AutoStages):
+                self.learn(one.num_micro_batches, error)
             return None
         except SlowerError as error:
             _log.info("%s: %s", which, error)
@@ -226,13 +233,26 @@ class _Attempts:
         cut = Cut.of(planned.stages, one.num_chunks, is_given=is_given)
         self.tried.append(replace(alternative, step_time_s=planned.step_time_s, cut=cut))
         _log.info("%s", self.tried[-1])
-        if planned.bracket is not None and self.profiler is None:
+        if self.profiler is None:
             # What was measured may be fast where a bound of prices says that it is slow.
-            self.latency_s = min(self.latency_s, planned.bracket.latency_s)
+            self.latency_s = min(self.latency_s, _latency(planned))
         is_best = self.best is None or planned.step_time_s < self.best.step_time_s
         if is_best:
             self.best = planned
         return is_best
+
+    def learn(self, count: int, refusal: InfeasibleError | None) -> None:
+        """Takes what a number of micro-batches lacks."""
+        if refusal is not None and refusal.needed_bytes is not None:
+            self._needed = count, refusal.needed_bytes
+
+    def _may_fit(self, one: PipelineOptions) -> bool:
+        """Whether a number of micro-batches may fit by what a smaller one needs.
+
+        Twice as many take half of the memory at the least.
+        """
+        budget, (count, needed) = one.solve.memory_budget, self._needed
+        return budget is None or needed * count <= budget * one.num_micro_batches
 
     def _plan(self, one: PipelineOptions, say: Say) -> Plan:
         """A plan, by measured seconds where there is a profiler."""
@@ -283,8 +303,12 @@ class _Attempts:
         for count in counts:
             if slower >= _PATIENCE and count > options.cluster.num_devices:
                 break
+            one = replace(options, num_micro_batches=count)
+            if count < counts[-1] and not self._may_fit(one):
+                self.tried.append(Alternative(count, str(one.schedule), None, self.recomputed))
+                continue
             try:
-                is_best = self.attempt(replace(options, num_micro_batches=count))
+                is_best = self.attempt(one)
             except CompileError:
                 # What cannot be cut into so many cannot be cut into twice as many.
                 if self.best is None:
@@ -326,6 +350,13 @@ class _Attempts:
                 refusal = error
         if refusal is not None and not self.tried:
             raise refusal
+
+
+def _latency(plan: Plan) -> float:
+    """Seconds of a step by the measure of the search; +inf where there was none."""
+    if plan.bracket is not None:
+        return plan.bracket.latency_s
+    return plan.stages[0].solution.objective_s if len(plan.stages) == 1 else math.inf
 
 
 def _counts(

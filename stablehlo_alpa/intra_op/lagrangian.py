@@ -34,13 +34,13 @@ from scipy.optimize import linprog
 
 from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost.strategy_graph import Float, Int
-from stablehlo_alpa.errors import SolverError
+from stablehlo_alpa.errors import SlowerError, SolverError
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import Minimum, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.relink import Parts
-from stablehlo_alpa.units import format_bytes
+from stablehlo_alpa.units import format_bytes, format_seconds
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class _Search:
         budget: bytes per device.
         deadline: by the monotonic clock.
         cache: the exact solver's tables.
-        good_gap, enough_s: see `price_memory`.
+        good_gap, enough_s, most_s: see `price_memory`.
         points: that are priced.
         plans, values, usages: int64[N] places, seconds, and bytes at the memory model's points.
         best, best_value: the cheapest plan within the budget, its seconds.
@@ -112,6 +112,7 @@ class _Search:
     cache: SolverCache
     good_gap: float
     enough_s: float
+    most_s: float
     points: list[int] = field(default_factory=list)
     plans: list[Int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
@@ -166,6 +167,7 @@ class _Search:
         lower = answer.bound - float(prices.sum()) * self.budget
         if lower > self.bound:
             self.bound, self.prices, self.priced = lower, prices, list(self.points)
+            check_undercuts(self.bound, self.most_s)
         return answer, lower
 
     def columns(self) -> Int:
@@ -199,6 +201,16 @@ class _Search:
         return [point for point in over if point not in self.points][:_POINTS_PER_ROUND]
 
 
+def check_undercuts(bound_s: float, most_s: float) -> None:
+    """Raises ``SlowerError`` where no plan undercuts what is asked for."""
+    if bound_s >= most_s:
+        raise SlowerError(
+            f"every plan takes {format_seconds(bound_s)} at least, {format_seconds(most_s)} was to "
+            "be undercut",
+            bound_s,
+        )
+
+
 def _gap(value: float, bound: float) -> float:
     return (value - bound) / max(abs(value), 1e-30)
 
@@ -225,6 +237,7 @@ def price_memory(
     time_limit_s: float,
     good_gap: float = 0.0,
     enough_s: float = -np.inf,
+    most_s: float = np.inf,
     first_price: float | None = None,
 ) -> Priced:
     """Finds the best prices, and a plan within the budget.
@@ -239,10 +252,14 @@ def price_memory(
         time_limit_s: seconds after which the best so far is taken.
         good_gap: of a plan that is good enough.
         enough_s: seconds of a plan that is good enough, whatever its gap.
+        most_s: seconds that a plan must undercut.
         first_price: seconds per byte at the peak, where it is roughly known.
+
+    Raises:
+        SlowerError: none undercuts what is asked for.
     """
     deadline = time.monotonic() + time_limit_s
-    search = _Search(costs, memory, max(budget, 1.0), deadline, cache, good_gap, enough_s)
+    search = _Search(costs, memory, max(budget, 1.0), deadline, cache, good_gap, enough_s, most_s)
     search.points.append(memory.peak(costs.decode(plans[0]))[1])
     for plan in plans:
         search.add(plan)

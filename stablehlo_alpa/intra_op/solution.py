@@ -26,6 +26,7 @@ class SolveOptions:
             graph is too large to close it.
         enough_s: seconds per step of a plan under a binding budget that is good enough, whatever
             its gap.
+        most_s: seconds per step that a plan must undercut: the search ends where none can.
         method: 'auto': the exact solver; the integer programme where that takes too large tables;
             the Lagrangian, closed by the integer programme, where its optimum exceeds the budget.
             'elimination': the exact solver alone. 'ilp': the integer programme alone.
@@ -36,6 +37,7 @@ class SolveOptions:
     relative_gap: float = 1e-6
     budget_gap: float = 1e-3
     enough_s: float = 0.0
+    most_s: float = np.inf
     method: Literal["auto", "elimination", "ilp"] = "auto"
 
     def __post_init__(self) -> None:

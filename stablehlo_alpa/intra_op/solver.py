@@ -17,7 +17,7 @@ from stablehlo_alpa.errors import InfeasibleError, SolverError
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import Minimum, drop, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
-from stablehlo_alpa.intra_op.lagrangian import Priced, paid_seconds, price_memory
+from stablehlo_alpa.intra_op.lagrangian import Priced, check_undercuts, paid_seconds, price_memory
 from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory, weighted_choice
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
@@ -73,6 +73,7 @@ def solve(
 
     Raises:
         InfeasibleError: no choice stays within the memory budget.
+        SlowerError: none takes less than asked for.
         SolverError: the solver failed, or decoded to another objective than it reported; or
             elimination alone was asked for and does not get through.
     """
@@ -83,6 +84,7 @@ def solve(
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
     minimum = next((one.minimum for one in before if one.minimum is not None), None)
     found = _solve_free(costs, memory, options, cache, deadline, minimum)
+    check_undercuts(found.bound, options.most_s)
     budget = options.memory_budget
     if budget is not None and not _fits(memory, costs, found.labels, budget):
         if options.method == "elimination":
@@ -207,6 +209,7 @@ def _solve_within(
         time_limit_s=limits.left(),
         good_gap=options.budget_gap,
         enough_s=options.enough_s,
+        most_s=options.most_s,
         first_price=limits.memory_price,
     )
     _log.info("memory price: %.9g s, bound %.9g s, gap %.3g", found.value, found.bound, found.gap)

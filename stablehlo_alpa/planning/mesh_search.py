@@ -15,6 +15,7 @@ from stablehlo_alpa.errors import (
     InfeasibleError,
     MeshError,
     ShardingError,
+    SlowerError,
     StablehloAlpaError,
 )
 from stablehlo_alpa.intra_op import (
@@ -51,6 +52,7 @@ class PlanOptions:
         num_micro_batches: of a step.
         known: strategies found before; they are taken if they are of the same programme.
         carried: strategies of the same operators in other sizes, to be taken where they exist.
+        memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
         pads_sizes: sizes that the devices do not divide may be padded inside of the program, where
             nothing is prescribed.
     """
@@ -64,6 +66,7 @@ class PlanOptions:
     num_micro_batches: int = 1
     known: Solution | None = None
     carried: CarriedStrategies | None = None
+    memory_price_s: float | None = None
     pads_sizes: bool = False
 
 
@@ -139,6 +142,7 @@ def find_candidate(
     Raises:
         CompileError: a pass refused the module.
         InfeasibleError: no mesh has a plan within the memory budget; what lacks least.
+        SlowerError: none has one that undercuts what is asked for.
         ShardingError: what is prescribed exactly fits no mesh.
         MeshError: there is no mesh.
     """
@@ -150,15 +154,33 @@ def find_candidate(
         try:
             problem = problem_on(subject, shape, options, problems)
             found.append(_solved(subject, problem, options, cache))
-        except (InfeasibleError, ShardingError, MeshError) as error:
+        except (InfeasibleError, SlowerError, ShardingError, MeshError) as error:
             _log.info("%s: %s: %s", subject.name, which, error)
             refused.append(error)
+            continue
+        options = undercutting(options, found[-1])
     if found:
         return min(found, key=lambda candidate: candidate.solution.objective_s)
     if not refused:
         raise MeshError(f"{subject.name}: there is no mesh shape to plan for")
+    slower = [error for error in refused if isinstance(error, SlowerError)]
+    if slower:
+        raise min(slower, key=lambda error: error.least_s)
     short = [e for e in refused if isinstance(e, InfeasibleError) and e.needed_bytes is not None]
     raise min(short, key=lack) if short else refused[0]
+
+
+def undercutting(options: PlanOptions, found: Candidate) -> PlanOptions:
+    """The same for what is better than a plan that was found.
+
+    What a byte was worth there, if memory was short, is where the next search begins.
+    """
+    prices = found.solution.memory_prices
+    return replace(
+        options,
+        solve=replace(options.solve, most_s=min(options.solve.most_s, found.solution.objective_s)),
+        memory_price_s=float(prices.sum()) if prices.size else options.memory_price_s,
+    )
 
 
 def problem_on(
@@ -214,7 +236,10 @@ def _make_problem(subject: Subject, mesh: LogicalMesh, options: PlanOptions) -> 
 
 
 def _solved(
-    subject: Subject, problem: Problem, options: PlanOptions, cache: SolverCache | None
+    subject: Subject,
+    problem: Problem,
+    options: PlanOptions,
+    cache: SolverCache | None,
 ) -> Candidate:
     """The best plan of a subject on a mesh; raises ``InfeasibleError`` over the budget."""
     known, priced = options.known, problem.priced
@@ -223,7 +248,7 @@ def _solved(
     elif options.carried is not None:
         solution = solve_carried(priced, options.carried, options.solve, cache)
     else:
-        solution = solve(priced, options.solve, cache)
+        solution = solve(priced, options.solve, cache, memory_price=options.memory_price_s)
     return Candidate(subject.name, subject.merged, problem.mesh, priced, solution, problem.remarks)
 
 

@@ -11,7 +11,7 @@ from alpa_runtime import check
 
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.compiler import Module
-from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.errors import InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Boundary
@@ -22,6 +22,7 @@ from stablehlo_alpa.planning.mesh_search import (
     Problems,
     Subject,
     find_candidate,
+    undercutting,
 )
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.prescription import Prescription
@@ -162,8 +163,12 @@ def fastest_form(
         try:
             candidate = find_candidate(form.subject, options, cache, say, problems)
             found.append((candidate, form.remarks))
+            options = undercutting(options, candidate)
         except InfeasibleError as error:
             refused.append(error)
+        except SlowerError as error:
+            # Another form was found.
+            _log.info("%s", error)
     if not found:
         raise refused[0]
     return min(found, key=lambda one: one[0].solution.objective_s)
