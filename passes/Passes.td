@@ -375,9 +375,10 @@ def SplitPhases : Pass<"alpa-split-phases", "::mlir::ModuleOp"> {
     an argument (`alpa.accumulator`).
 
     In the backward phase of several layers what a layer takes of the one behind
-    it waits for that one's sums (`stablehlo.optimization_barrier`): a backend
-    that runs last what nothing waits for would keep the operands of all
-    products that make gradients.
+    it waits for that one's sums (`stablehlo.optimization_barrier`), and so does
+    what is computed again behind a barrier: a backend that runs last what
+    nothing waits for would keep the operands of all products that make
+    gradients.
   }];
   let dependentDialects = ["::mlir::alpa::AlpaDialect",
                            "::mlir::stablehlo::StablehloDialect"];

@@ -6,6 +6,7 @@
 #include "dialects/alpa/Alpa.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
+#include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -18,13 +19,15 @@ static bool isAwaited(Operation *op, FusionRoles &roles) {
 }
 
 bool beginsLayer(Operation *op, std::optional<int64_t> &last) {
-  auto layer = op->getAttrOfType<IntegerAttr>(kLayerAttrName);
-  if (!layer || getPhase(op) != kBackwardPhase ||
-      (last && layer.getInt() >= *last)) {
+  if (getPhase(op) != kBackwardPhase) {
     return false;
   }
-  last = layer.getInt();
-  return true;
+  auto layer = op->getAttrOfType<IntegerAttr>(kLayerAttrName);
+  bool isLower = layer && (!last || layer.getInt() < *last);
+  if (isLower) {
+    last = layer.getInt();
+  }
+  return isLower || isa<stablehlo::OptimizationBarrierOp>(op);
 }
 
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles) {

@@ -11,7 +11,8 @@
 namespace mlir::alpa {
 
 /// Whether the backward phase comes to a lower layer than that of the operators
-/// before, which is then the last.
+/// before, which is then the last, or to what is computed again behind a
+/// barrier.
 bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 
 /// The operators of a block in the order in which XLA's latency-hiding
@@ -19,8 +20,8 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 /// waits for (gradients of parameters, and what is made of them) comes behind
 /// everything else, otherwise the order is that of the program. So the inputs
 /// of those gradients live to the end of the backward phase; of a stage with
-/// layers to the end of their layer, behind which `alpa-split-phases` has the
-/// next one wait for them.
+/// layers, or with parts that are computed again, to the end of their part,
+/// behind which `alpa-split-phases` has the next one wait for them.
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles);
 
 } // namespace mlir::alpa
