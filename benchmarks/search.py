@@ -86,6 +86,10 @@ CASES: Mapping[str, Case] = {
     "Wide-ResNet-13B": Case("wide-resnet-13b", _IMAGES, _EIGHT, 16, 38, 60.0, 0.05),
     "Llama-3-70B": Case("llama-3-70b", {"batch": 1024}, "p5.48xlarge:16", 16, 256, 90.0, 0.03),
     "GPT-3-175B": Case("gpt-175b", {"batch": 1536}, "dgx-a100:128", 16, 96, 90.0, 0.03),
+    "Llama-3-405B": Case(
+        "llama-3-405b", {"batch": 4096, "sequence": 8192}, "p5.48xlarge:2048", 16, 32, 300.0, 0.05
+    ),
+    "DeepSeek-V3": Case("deepseek-v3", {"batch": 15360}, "p5.48xlarge:256", 16, 60, 300.0, 0.05),
 }
 
 
