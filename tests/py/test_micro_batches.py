@@ -209,6 +209,21 @@ def test_batch_statistics_are_refused() -> None:
         pipeline(grads(loss))(PARAMS, BATCH)
 
 
+def test_parameters_are_not_cut_in_place_of_a_batch() -> None:
+    def step(p: Any, x: Any) -> Any:
+        def loss(p: Any) -> Any:
+            h = x @ p["first"]
+            h = jnp.tanh((h - h.mean(0)) / (h.std(0) + 1e-3))
+            return jnp.mean((h @ p["second"] + p["bias"]) ** 2)
+
+        value, gradients = stablehlo_alpa.value_and_grad(loss)(p)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, p, gradients), value
+
+    params = {"first": PARAMS[0], "second": PARAMS[1], "bias": jnp.ones(WIDTH)}
+    with pytest.raises(CompileError, match="needs the whole batch"):
+        pipeline(step, 2).plan(params, BATCH)
+
+
 def test_a_batch_that_does_not_divide_is_named() -> None:
     with pytest.raises(CompileError, match=r"no argument can be cut into 4.*10"):
         pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
