@@ -150,6 +150,15 @@ def test_what_is_no_array_comes_out_of_the_loss_as_it_is() -> None:
     check(step, PARAMS, BATCH)
 
 
+def test_gradients_are_found_inside_of_a_jit() -> None:
+    def step(p: Any, x: Any) -> Any:
+        both = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))
+        value, gradients = jax.jit(both)(p)
+        return jax.jit(lambda p: jax.tree.map(lambda p, g: p - g, p, gradients))(p), value
+
+    check(step, PARAMS, BATCH)
+
+
 def test_metrics_outside_of_the_gradients() -> None:
     def step(p: Any, x: Any, i: Any) -> Any:
         value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
