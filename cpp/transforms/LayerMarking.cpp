@@ -20,13 +20,15 @@ namespace {
 constexpr StringLiteral kLayerScope = "alpa_layer_";
 /// JAX's names for what reverse-mode differentiation makes: backward, and
 /// forward beside it.
-constexpr StringLiteral kTransposeScope = "transpose(";
+constexpr StringLiteral kTransposeScope = "transpose(jvp(";
 constexpr StringLiteral kLinearizedScope = "jvp(";
 
 /// The outermost differentiation is that of the step. In its forward part there
 /// may be gradients that the loss is made from:
 ///   jit(step)/jvp(alpa_layer_0)/transpose(jvp(critic))/mul       forward
 ///   jit(step)/transpose(jvp(alpa_layer_0))/jvp(critic)/mul       backward
+/// What is transposed and not differentiated is a linear function:
+///   jit(step)/alpa_layer_0/transpose()/mul                       forward
 bool isBackwardScope(StringRef scope) {
   return scope.find(kTransposeScope) < scope.find(kLinearizedScope);
 }

@@ -274,6 +274,16 @@ def test_a_result_may_have_the_type_of_the_batch(count: int) -> None:
     assert len(pipeline(lambda x: hidden(PARAMS, x), count).plan(BATCH).stages) == 2
 
 
+def test_what_is_transposed_alone_is_no_gradient() -> None:
+    def evaluate(p: Any, x: Any) -> Any:
+        h = jnp.tanh(x @ p[0])
+        h = jax.linear_transpose(lambda y: y @ p[1], h)(h)[0]
+        matrices = jnp.einsum("bi,bj->bij", h, h) + 4 * jnp.eye(WIDTH)
+        return jnp.tanh(jnp.linalg.solve(matrices, h[..., None])[..., 0] @ p[1])
+
+    check(evaluate, PARAMS, BATCH)
+
+
 def test_a_forward_schedule_takes_no_gradients() -> None:
     step = pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)), schedule="inference")
     with pytest.raises(ValueError, match="runs no backward passes and step takes gradients"):
