@@ -159,6 +159,26 @@ def test_gradients_are_found_inside_of_a_jit() -> None:
     check(step, PARAMS, BATCH)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_batches_of_two_sizes(count: int) -> None:
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        return jnp.mean(hidden(p, x) ** 2) + jnp.mean(hidden(p, y) ** 2) / 2
+
+    check(grads(loss), PARAMS, BATCH[:2], BATCH, count=count)
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_gradients_of_what_gradients_made_are_refused(stages: int) -> None:
+    def step(first: Any, second: Any, x: Any) -> Any:
+        gradients = stablehlo_alpa.grad(lambda p: jnp.mean(hidden(p, x) ** 2))(second)
+        second = jax.tree.map(lambda p, g: p - g, second, gradients)
+        both = stablehlo_alpa.grad(lambda p: jnp.mean(hidden(second, hidden(p, x)) ** 2))
+        return jax.tree.map(lambda p, g: p + g, first, both(first)), second
+
+    with pytest.raises(CompileError, match=r"stands once in a step, take the other gradients by"):
+        pipeline(step, 1, stages).plan(PARAMS, PARAMS, BATCH)
+
+
 def test_metrics_outside_of_the_gradients() -> None:
     def step(p: Any, x: Any, i: Any) -> Any:
         value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
