@@ -160,6 +160,19 @@ def test_gradients_are_found_inside_of_a_jit() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2])
+def test_every_layer_may_read_all_before_it(count: int) -> None:
+    def loss(p: Any, x: Any) -> Any:
+        made = [x]
+        for w in p:
+            # From zero on, as sums of Python go.
+            made.append(jnp.tanh(sum(made) @ w))
+        return jnp.mean(jnp.concatenate(made, 1) ** 2)
+
+    params = [weights(WIDTH, WIDTH, seed=i) for i in range(4)]
+    check(grads(loss), params, BATCH, count=count, stages=4)
+
+
+@pytest.mark.parametrize("count", [1, 2])
 def test_batches_of_two_sizes(count: int) -> None:
     def loss(p: Any, x: Any, y: Any) -> Any:
         return jnp.mean(hidden(p, x) ** 2) + jnp.mean(hidden(p, y) ** 2) / 2
