@@ -104,7 +104,7 @@ private:
       }
       if (!hasState) {
         reason = std::move(refused);
-        if (reason && isBatch(*reason) && hasGradients()) {
+        if (reason && reason->hasParts() && hasGradients()) {
           break;
         }
       }
