@@ -295,8 +295,9 @@ def test_what_cannot_be_planned_is_refused(mesh: Mesh) -> None:
         stablehlo_alpa.partition(mlp, method=ShardParallel(backend="shardy"))
     with pytest.raises(ValueError, match="num_micro_batches=2 is of a whole step"):
         stablehlo_alpa.partition(mlp, method=ShardParallel(num_micro_batches=2))
+    pipeline: Any = stablehlo_alpa.PipeshardParallel()
     with pytest.raises(TypeError, match=r"method is Pipeshard.* must be ShardParallel"):
-        stablehlo_alpa.partition(mlp, method=stablehlo_alpa.PipeshardParallel())
+        stablehlo_alpa.partition(mlp, method=pipeline)
     with pytest.raises(TraceError, match="argument number 2 is out of range, there are 1"):
         stablehlo_alpa.partition(jnp.tanh, static_argnums=2)(x)
     explicit = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,))
@@ -305,10 +306,12 @@ def test_what_cannot_be_planned_is_refused(mesh: Mesh) -> None:
         jax.jit(stablehlo_alpa.partition(jnp.tanh))(placed)
 
 
-def test_shardings_of_what_is_of_a_whole_step_are_refused(mesh: Mesh) -> None:
-    for method in (ShardParallel(num_micro_batches=2), stablehlo_alpa.DataParallel()):
-        with pytest.raises((ValueError, TypeError), match="parallelize"):
-            stablehlo_alpa.shardings(mlp, mesh, weights(), batch(), method=method)
+@pytest.mark.parametrize(
+    "method", [ShardParallel(num_micro_batches=2), stablehlo_alpa.DataParallel()]
+)
+def test_shardings_of_what_is_of_a_whole_step_are_refused(mesh: Mesh, method: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="parallelize"):
+        stablehlo_alpa.shardings(mlp, mesh, weights(), batch(), method=method)
 
 
 @pytest.mark.parametrize(
