@@ -173,19 +173,50 @@ SmallVector<Value> CollectiveEmitter::emitStarts(RankedTensorType type, int dim,
   return starts;
 }
 
+/// XLA makes one slice of a slice of a slice and adds the starts, which is
+/// another one where the first start lies so high or low that it is moved. So
+/// it is moved here: `clamp(0, start, size - sliceSize)`.
+void CollectiveEmitter::moveStartsInside(stablehlo::DynamicSliceOp slice) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(slice);
+  Location loc = slice.getLoc();
+  auto operand = cast<RankedTensorType>(slice.getOperand().getType());
+  for (auto [start, size, sliceSize] :
+       llvm::zip(slice.getStartIndicesMutable(), operand.getShape(),
+                 slice.getSliceSizes())) {
+    Value old = start.get();
+    auto integer = cast<IntegerType>(getElementTypeOrSelf(old.getType()));
+    unsigned width = integer.getWidth();
+    APInt limit = integer.isUnsigned() ? APInt::getMaxValue(width)
+                                       : APInt::getSignedMaxValue(width);
+    auto largest = static_cast<int64_t>(
+        limit.getLimitedValue(static_cast<uint64_t>(size - sliceSize)));
+    start.set(create("stablehlo.clamp",
+                     {emitScalar(integer, 0, loc), old,
+                      emitScalar(integer, largest, loc)},
+                     old.getType(), {}, loc)
+                  ->getResult(0));
+  }
+}
+
 Value CollectiveEmitter::emitSlice(const ReshardStep &step, Value local,
                                    Location loc) {
+  auto inner = local.getDefiningOp<stablehlo::DynamicSliceOp>();
+  if (inner && slicesInside.insert(inner).second) {
+    moveStartsInside(inner);
+  }
   auto type = cast<RankedTensorType>(local.getType());
   SmallVector<int64_t> sizes(type.getShape());
   sizes[step.toDim] /= getGroupSize(step.axes);
   SmallVector<Value> operands = {local};
   llvm::append_range(operands, emitStarts(type, step.toDim, step.axes,
                                           sizes[step.toDim], loc));
-  return create("stablehlo.dynamic_slice", operands, type.clone(sizes),
-                builder.getNamedAttr("slice_sizes",
-                                     builder.getDenseI64ArrayAttr(sizes)),
-                loc)
-      ->getResult(0);
+  Operation *slice = create(
+      "stablehlo.dynamic_slice", operands, type.clone(sizes),
+      builder.getNamedAttr("slice_sizes", builder.getDenseI64ArrayAttr(sizes)),
+      loc);
+  slicesInside.insert(slice);
+  return slice->getResult(0);
 }
 
 /// Position 0 of the axes keeps the value, the others hold zero: the sum over

@@ -9,6 +9,7 @@
 
 #include "cpp/analysis/ReshardPlanner.h"
 #include "dialects/alpa/ShardingRule.h"
+#include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
 
@@ -55,6 +56,7 @@ private:
   NamedAttribute getGlobalIds();
   NamedAttribute getI64(StringRef name, int64_t value);
   Value emitSlice(const ReshardStep &step, Value local, Location loc);
+  void moveStartsInside(stablehlo::DynamicSliceOp slice);
   Value emitAllReduce(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
                       Location loc);
   Value emitGathered(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
@@ -78,6 +80,8 @@ private:
   MeshAttr mesh;
   ArrayRef<int64_t> meshShape;
   Value number;
+  /// Slices whose starts are known to lie inside of their operands.
+  llvm::DenseSet<Operation *> slicesInside;
   int64_t nextChannel = 1;
 };
 

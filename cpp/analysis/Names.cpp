@@ -14,11 +14,9 @@ std::string getScope(Location location) {
     if (caller.empty() || callee.empty()) {
       return caller.empty() ? callee : caller;
     }
-    // The callee's own scope starts with its function; the last part names the
-    // operator.
-    StringRef inner = StringRef(callee).rtrim('/');
+    // The callee's own scope starts at the call.
     return StringRef(caller).rtrim('/').str() + "/" +
-           (inner.contains('/') ? inner.rsplit('/').second : inner).str();
+           StringRef(callee).rtrim('/').str();
   }
   if (auto fused = dyn_cast<FusedLoc>(location)) {
     for (Location part : fused.getLocations()) {

@@ -6,6 +6,7 @@
 #include "cpp/analysis/DataFlow.h"
 #include "dialects/alpa/Alpa.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace mlir::alpa {
 
@@ -15,8 +16,11 @@ static constexpr unsigned kFarthest = 128;
 
 /// Whether operators run at the same place of a pipeline.
 static bool runTogether(Operation *first, Operation *second) {
-  return first->getAttr(kLayerAttrName) == second->getAttr(kLayerAttrName) &&
-         first->getAttr(kPhaseAttrName) == second->getAttr(kPhaseAttrName);
+  return llvm::all_of(
+      ArrayRef<StringRef>{kLayerAttrName, kPhaseAttrName, kOnceAttrName},
+      [&](StringRef name) {
+        return first->getAttr(name) == second->getAttr(name);
+      });
 }
 
 SmallVector<OpOperand *> findUsesByProducts(OpOperand &operand) {

@@ -20,13 +20,15 @@ namespace {
 constexpr StringLiteral kLayerScope = "alpa_layer_";
 /// JAX's names for what reverse-mode differentiation makes: backward, and
 /// forward beside it.
-constexpr StringLiteral kTransposeScope = "transpose(";
+constexpr StringLiteral kTransposeScope = "transpose(jvp(";
 constexpr StringLiteral kLinearizedScope = "jvp(";
 
 /// The outermost differentiation is that of the step. In its forward part there
 /// may be gradients that the loss is made from:
 ///   jit(step)/jvp(alpa_layer_0)/transpose(jvp(critic))/mul       forward
 ///   jit(step)/transpose(jvp(alpa_layer_0))/jvp(critic)/mul       backward
+/// What is transposed and not differentiated is a linear function:
+///   jit(step)/alpa_layer_0/transpose()/mul                       forward
 bool isBackwardScope(StringRef scope) {
   return scope.find(kTransposeScope) < scope.find(kLinearizedScope);
 }
@@ -64,6 +66,9 @@ public:
     }
     addDependents(block, batchValues);
     findComputed();
+    if (failed(verifyJoinedLast())) {
+      return failure();
+    }
     findClosed();
     markComputed();
     copyForms();
@@ -96,6 +101,30 @@ private:
         }
       });
     }
+  }
+
+  /// Sums over the micro-batches are there when the last one is through: none
+  /// is a part of one.
+  LogicalResult verifyJoinedLast() {
+    for (Operation &op : block) {
+      Operation *join = nullptr;
+      forEachUsedValue(&op, [&](Value value) {
+        Operation *maker = value.getDefiningOp();
+        join = maker && joins.contains(maker) ? maker : join;
+      });
+      if (!join || !computed.contains(&op)) {
+        continue;
+      }
+      Operation *maker = join->getOperand(0).getDefiningOp();
+      return op.emitOpError()
+             << "'" << getReadableName(&op) << "' uses '"
+             << getReadableName(maker ? maker : join)
+             << "', which leaves the differentiated function, and gradients "
+                "are taken again of what it makes: stablehlo_alpa.grad or "
+                "value_and_grad stands once in a step, take the other "
+                "gradients by jax or in a step of their own";
+    }
+    return success();
   }
 
   /// What depends on nothing from outside the function.

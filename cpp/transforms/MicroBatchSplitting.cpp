@@ -70,6 +70,12 @@ private:
     return function.getArgAttr(index, kAliasAttrName) != nullptr;
   }
 
+  bool hasGradients() {
+    Block &block = function.getBody().front();
+    return llvm::any_of(block,
+                        [](Operation &op) { return isGradientBarrier(&op); });
+  }
+
   /// Arguments that can be cut, by their size along dimension 0.
   Groups getGroups(bool hasState) {
     Groups groups;
@@ -83,7 +89,8 @@ private:
   }
 
   /// First the size that divides the most work, then every other that lets more
-  /// be cut. What looks like state is no batch, unless nothing else is one.
+  /// be cut. What looks like state is no batch, unless nothing else is one: of
+  /// a batch that cannot be cut, parts of parameters would repeat the work.
   FailureOr<std::unique_ptr<MicroBatchStates>> search() {
     std::unique_ptr<MicroBatchStates> reason;
     for (bool hasState : {false, true}) {
@@ -97,6 +104,9 @@ private:
       }
       if (!hasState) {
         reason = std::move(refused);
+        if (reason && reason->hasParts() && hasGradients()) {
+          break;
+        }
       }
     }
     if (best) {

@@ -296,11 +296,25 @@ private:
     for (unsigned index : {0, 1}) {
       Value other = op->getOperand(1 - index);
       if (isZero(op->getOperand(index)) &&
-          other.getType() == op->getResult(0).getType()) {
+          other.getType() == op->getResult(0).getType() &&
+          !leavesPhase(op, other)) {
         return other;
       }
     }
     return Value();
+  }
+
+  /// Whether an operator says in which phase of a pipeline a stage returns its
+  /// result, and one of its operands does not.
+  static bool leavesPhase(Operation *op, Value operand) {
+    bool isReturned =
+        llvm::any_of(op->getResult(0).getUsers(), [](Operation *user) {
+          return user->hasTrait<OpTrait::IsTerminator>();
+        });
+    Operation *maker = operand.getDefiningOp();
+    return isReturned && getPhase(op) >= 0 &&
+           (!maker || getPhase(maker) != getPhase(op) ||
+            runsOnce(maker) != runsOnce(op));
   }
 
   LogicalResult visitFollower(Operation *op, const ShardingRule &rule) {

@@ -366,9 +366,13 @@ def _value(name: str, aval: Any) -> TracedValue:
 
 
 def _is_backward(equation: Any) -> bool:
-    """Whether reverse-mode differentiation made an equation, or stands around its results."""
+    """Whether reverse-mode differentiation made an equation, or stands around its results.
+
+    What is transposed and was not differentiated is a linear function, such as the other way of a
+    ``custom_linear_solve``.
+    """
     scope = str(equation.source_info.name_stack)
-    return "transpose(" in scope or GRADIENT_SCOPE in scope
+    return "transpose(jvp(" in scope or GRADIENT_SCOPE in scope
 
 
 def _is_mark(equation: Any) -> bool:

@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.cluster import ClusterSpec, as_cluster
-from stablehlo_alpa.errors import MeshError, TraceError
+from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import check_supported, positions
 from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.differentiation import differentiable
@@ -64,19 +64,8 @@ def partition(
             cluster=cluster,
             trip_count_hint=trip_count_hint,
         )
-    method = method or ShardParallel()
-    if method.mesh_shape is not None:
-        raise MeshError(
-            f"mesh_shape={method.mesh_shape} is given, but a partitioned function is split over "
-            "the mesh of the program around it"
-        )
-    if method.backend != "alpa":
-        raise ValueError(
-            f"backend={method.backend!r} is of a whole program; XLA hands a partitioned function "
-            'to "alpa"'
-        )
     described = None if cluster is None else as_cluster(cluster)
-    chosen = Asked(method, described, trip_count_hint)
+    chosen = Asked(method or ShardParallel(), described, trip_count_hint)
     name = getattr(fun, "__name__", type(fun).__name__)
 
     @functools.wraps(fun)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+from jax._src import dispatch
 from jax.extend.core import Primitive, unmapped_aval
 from jax.interpreters import ad, batching, mlir
 
@@ -132,3 +133,5 @@ def _transpose(cotangents: Sequence[Any], *args: Any, function: LinearFunction) 
 batching.primitive_batchers[linear_call_p] = _batch
 ad.primitive_transposes[linear_call_p] = _transpose
 mlir.register_lowering(linear_call_p, mlir.lower_fun(_evaluate, multiple_results=True))
+# As it becomes a `custom_partitioning`, which may be the only one: what nobody uses is left out.
+dispatch.prim_requires_devices_during_lowering.add(linear_call_p)

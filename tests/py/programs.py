@@ -165,6 +165,11 @@ def dynamic_slices(a: Any, start: Any) -> Any:
     return jnp.exp(b), c, lax.dynamic_index_in_dim(a, start, 1)
 
 
+@program(real(12, 16), np.int32(3), np.int32(12))
+def slices_that_are_moved_inside(a: Any, row: Any, column: Any) -> Any:
+    return jax.grad(lambda a: jnp.sum(lax.dynamic_slice(a, (row, column), (4, 8)) ** 2))(a)
+
+
 @program(real(8, 16))
 def iotas(a: Any) -> Any:
     rows = lax.broadcasted_iota(jnp.int32, (8, 16), 0)

@@ -150,6 +150,48 @@ def test_what_is_no_array_comes_out_of_the_loss_as_it_is() -> None:
     check(step, PARAMS, BATCH)
 
 
+def test_gradients_are_found_inside_of_a_jit() -> None:
+    def step(p: Any, x: Any) -> Any:
+        both = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))
+        value, gradients = jax.jit(both)(p)
+        return jax.jit(lambda p: jax.tree.map(lambda p, g: p - g, p, gradients))(p), value
+
+    check(step, PARAMS, BATCH)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_every_layer_may_read_all_before_it(count: int) -> None:
+    def loss(p: Any, x: Any) -> Any:
+        made = [x]
+        for w in p:
+            # From zero on, as sums of Python go.
+            made.append(jnp.tanh(sum(made) @ w))
+        return jnp.mean(jnp.concatenate(made, 1) ** 2)
+
+    params = [weights(WIDTH, WIDTH, seed=i) for i in range(4)]
+    check(grads(loss), params, BATCH, count=count, stages=4)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_batches_of_two_sizes(count: int) -> None:
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        return jnp.mean(hidden(p, x) ** 2) + jnp.mean(hidden(p, y) ** 2) / 2
+
+    check(grads(loss), PARAMS, BATCH[:2], BATCH, count=count)
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_gradients_of_what_gradients_made_are_refused(stages: int) -> None:
+    def step(first: Any, second: Any, x: Any) -> Any:
+        gradients = stablehlo_alpa.grad(lambda p: jnp.mean(hidden(p, x) ** 2))(second)
+        second = jax.tree.map(lambda p, g: p - g, second, gradients)
+        both = stablehlo_alpa.grad(lambda p: jnp.mean(hidden(second, hidden(p, x)) ** 2))
+        return jax.tree.map(lambda p, g: p + g, first, both(first)), second
+
+    with pytest.raises(CompileError, match=r"stands once in a step, take the other gradients by"):
+        pipeline(step, 1, stages).plan(PARAMS, PARAMS, BATCH)
+
+
 def test_metrics_outside_of_the_gradients() -> None:
     def step(p: Any, x: Any, i: Any) -> Any:
         value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
@@ -209,6 +251,21 @@ def test_batch_statistics_are_refused() -> None:
         pipeline(grads(loss))(PARAMS, BATCH)
 
 
+def test_parameters_are_not_cut_in_place_of_a_batch() -> None:
+    def step(p: Any, x: Any) -> Any:
+        def loss(p: Any) -> Any:
+            h = x @ p["first"]
+            h = jnp.tanh((h - h.mean(0)) / (h.std(0) + 1e-3))
+            return jnp.mean((h @ p["second"] + p["bias"]) ** 2)
+
+        value, gradients = stablehlo_alpa.value_and_grad(loss)(p)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, p, gradients), value
+
+    params = {"first": PARAMS[0], "second": PARAMS[1], "bias": jnp.ones(WIDTH)}
+    with pytest.raises(CompileError, match="needs the whole batch"):
+        pipeline(step, 2).plan(params, BATCH)
+
+
 def test_a_batch_that_does_not_divide_is_named() -> None:
     with pytest.raises(CompileError, match=r"no argument can be cut into 4.*10"):
         pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
@@ -248,6 +305,16 @@ def test_a_result_may_have_the_type_of_the_batch(count: int) -> None:
     """It looks like a state that goes in and comes out, and there is no other argument."""
     check(lambda x: hidden(PARAMS, x), BATCH, count=count)
     assert len(pipeline(lambda x: hidden(PARAMS, x), count).plan(BATCH).stages) == 2
+
+
+def test_what_is_transposed_alone_is_no_gradient() -> None:
+    def evaluate(p: Any, x: Any) -> Any:
+        h = jnp.tanh(x @ p[0])
+        h = jax.linear_transpose(lambda y: y @ p[1], h)(h)[0]
+        matrices = jnp.einsum("bi,bj->bij", h, h) + 4 * jnp.eye(WIDTH)
+        return jnp.tanh(jnp.linalg.solve(matrices, h[..., None])[..., 0] @ p[1])
+
+    check(evaluate, PARAMS, BATCH)
 
 
 def test_a_forward_schedule_takes_no_gradients() -> None:

@@ -293,12 +293,44 @@ def test_what_cannot_be_planned_is_refused(mesh: Mesh) -> None:
         stablehlo_alpa.partition(mlp, method=ShardParallel(mesh_shape=(8,)))
     with pytest.raises(ValueError, match="backend='shardy' is of a whole program"):
         stablehlo_alpa.partition(mlp, method=ShardParallel(backend="shardy"))
+    with pytest.raises(ValueError, match="num_micro_batches=2 is of a whole step"):
+        stablehlo_alpa.partition(mlp, method=ShardParallel(num_micro_batches=2))
+    pipeline: Any = stablehlo_alpa.PipeshardParallel()
+    with pytest.raises(TypeError, match=r"method is Pipeshard.* must be ShardParallel"):
+        stablehlo_alpa.partition(mlp, method=pipeline)
     with pytest.raises(TraceError, match="argument number 2 is out of range, there are 1"):
         stablehlo_alpa.partition(jnp.tanh, static_argnums=2)(x)
     explicit = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,))
     placed = jax.device_put(x, NamedSharding(explicit, Spec("x")))
     with pytest.raises(TraceError, match="explicit axes"):
         jax.jit(stablehlo_alpa.partition(jnp.tanh))(placed)
+
+
+@pytest.mark.parametrize(
+    "method", [ShardParallel(num_micro_batches=2), stablehlo_alpa.DataParallel()]
+)
+def test_shardings_of_what_is_of_a_whole_step_are_refused(mesh: Mesh, method: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="parallelize"):
+        stablehlo_alpa.shardings(mlp, mesh, weights(), batch(), method=method)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda w, x: (w["up"].sum(), x),
+        lambda w, x: (x @ w["up"], x @ w["up"]),
+        lambda w, x: (jax.lax.stop_gradient(w["up"]).sum() + x.sum(), x),
+    ],
+)
+def test_a_derivative_may_need_nothing_of_the_function(
+    mesh: Mesh, partitioner: str, fun: Callable[..., Any]
+) -> None:
+    w, x = jax.device_put(weights(), on(mesh)), jax.device_put(batch(), on(mesh, "data"))
+
+    def gradient(fun: Callable[..., Any]) -> Any:
+        return jax.jit(jax.grad(lambda w, x: fun(w, x)[0].sum(), argnums=(0, 1)))(w, x)
+
+    assert_equal(gradient(stablehlo_alpa.partition(fun)), gradient(fun))
 
 
 def test_a_region_that_does_not_fit_says_so(mesh: Mesh) -> None:

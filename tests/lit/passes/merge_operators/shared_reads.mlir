@@ -47,3 +47,14 @@ func.func @main(%x: tensor<32x32xf32>, %a: tensor<32x32xf32>) -> tensor<32x32xf3
   %2 = stablehlo.dot_general %x, %1, contracting_dims = [0] x [0] : (tensor<32x32xf32>, tensor<32x32xf32>) -> tensor<32x32xf32>
   return %2 : tensor<32x32xf32>
 }
+
+// -----
+
+// Nor does what runs once per step share with what every micro-batch does.
+// CHECK-LABEL: func.func @main(%arg0
+// CHECK-NOT: alpa.resolve %arg0
+func.func @main(%x: tensor<16x32xf32>, %a: tensor<32x64xf32>, %b: tensor<32x64xf32>) -> (tensor<16x64xf32>, tensor<16x64xf32>) {
+  %0 = stablehlo.dot_general %x, %a, contracting_dims = [1] x [0] {alpa.phase = 0 : i64} : (tensor<16x32xf32>, tensor<32x64xf32>) -> tensor<16x64xf32>
+  %1 = stablehlo.dot_general %x, %b, contracting_dims = [1] x [0] {alpa.once, alpa.phase = 0 : i64} : (tensor<16x32xf32>, tensor<32x64xf32>) -> tensor<16x64xf32>
+  return %0, %1 : tensor<16x64xf32>, tensor<16x64xf32>
+}

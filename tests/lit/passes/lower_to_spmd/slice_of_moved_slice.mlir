@@ -1,0 +1,22 @@
+// RUN: stablehlo-alpa-opt %s -alpa-lower-to-spmd -alpa-verify-spmd -canonicalize -cse | FileCheck %s
+
+// XLA adds the starts of a slice of a slice: the inner one is moved inside of its operand first, once.
+
+// CHECK: func.func @main(%[[ARG0:[a-z0-9]+]]: tensor<9x16xf32>, %[[ARG1:[a-z0-9]+]]: tensor<i32>)
+// CHECK-DAG: [[ZERO:%[a-z0-9_]+]] = stablehlo.constant dense<0> : tensor<i32>
+// CHECK-DAG: [[FIVE:%[a-z0-9_]+]] = stablehlo.constant dense<5> : tensor<i32>
+// CHECK-DAG: [[EIGHT:%[a-z0-9_]+]] = stablehlo.constant dense<8> : tensor<i32>
+// CHECK-DAG: [[ROW:%[a-z0-9_]+]] = stablehlo.clamp [[ZERO]], %[[ARG1]], [[FIVE]]
+// CHECK-DAG: [[COLUMN:%[a-z0-9_]+]] = stablehlo.clamp [[ZERO]], %[[ARG1]], [[EIGHT]]
+// CHECK: [[INNER:%[a-z0-9_]+]] = stablehlo.dynamic_slice %[[ARG0]], [[ROW]], [[COLUMN]], sizes = [4, 8]
+// CHECK-NOT: stablehlo.clamp
+// CHECK: stablehlo.dynamic_slice [[INNER]], {{.*}}, sizes = [4, 4]
+// CHECK: stablehlo.dynamic_slice [[INNER]], {{.*}}, sizes = [2, 8]
+module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
+  func.func @main(%x: tensor<9x16xf32> {alpa.sharding = #alpa.sharding<RR>}, %i: tensor<i32> {alpa.sharding = #alpa.sharding<>}) -> (tensor<4x8xf32> {alpa.sharding = #alpa.sharding<RS0>}, tensor<4x8xf32> {alpa.sharding = #alpa.sharding<S0R>}) {
+    %0 = stablehlo.dynamic_slice %x, %i, %i, sizes = [4, 8] {alpa.operands = [#alpa.sharding<RR>, #alpa.sharding<>, #alpa.sharding<>], alpa.results = [#alpa.sharding<RR>], alpa.strategy = #alpa.strategy<>} : (tensor<9x16xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>
+    %1 = alpa.reshard %0 from <RR> to <RS0> : tensor<4x8xf32>
+    %2 = alpa.reshard %0 from <RR> to <S0R> : tensor<4x8xf32>
+    return {alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<S0R>], alpa.results = []} %1, %2 : tensor<4x8xf32>, tensor<4x8xf32>
+  }
+}
