@@ -38,7 +38,7 @@ def choose_at_random(seed: int) -> Callable[..., Solution]:
     """A solver that takes any strategy of each operator, each as likely as any other."""
     rng = np.random.default_rng(seed)
 
-    def solve(priced: PricedGraph, *_: Any) -> Solution:
+    def solve(priced: PricedGraph, *_: Any, **__: Any) -> Solution:
         graph = priced.graph
         choice = [
             rng.choice(np.flatnonzero(graph.allowed[graph.span(node)]))
