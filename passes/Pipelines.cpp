@@ -16,27 +16,34 @@ namespace mlir::alpa {
 
 namespace {
 
-struct PreparePipelineOptions : PassPipelineOptions<PreparePipelineOptions> {
-  ListOption<std::string> aliases{
+/// What both pipelines that begin with a traced module take.
+template <typename T> struct StepPipelineOptions : PassPipelineOptions<T> {
+  using Base = PassPipelineOptions<T>;
+  typename Base::template ListOption<std::string> aliases{
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
-  ListOption<int64_t> donated{
+  typename Base::template ListOption<int64_t> donated{
       *this, "donated",
       llvm::cl::desc("arguments whose memory results may take")};
-  Option<int64_t> tripCountHint{
+  typename Base::template Option<int64_t> tripCountHint{
       *this, "trip-count-hint",
       llvm::cl::desc("how often loops run of which that is not known"),
       llvm::cl::init(0)};
+  typename Base::template Option<int64_t> padTo{
+      *this, "pad-to",
+      llvm::cl::desc("sizes are padded to multiples of it, "
+                     "where that is worth while"),
+      llvm::cl::init(1)};
+  typename Base::template Option<double> mostAdded{
+      *this, "most-added",
+      llvm::cl::desc("what padding may add to a size, as "
+                     "a share of it"),
+      llvm::cl::init(8)};
+};
+
+struct PreparePipelineOptions : StepPipelineOptions<PreparePipelineOptions> {
   ListOption<std::string> axes{
       *this, "axes",
       llvm::cl::desc("mesh axes that sharding constraints may name")};
-  Option<int64_t> padTo{*this, "pad-to",
-                        llvm::cl::desc("sizes are padded to multiples of it, "
-                                       "where that is worth while"),
-                        llvm::cl::init(1)};
-  Option<double> mostAdded{*this, "most-added",
-                           llvm::cl::desc("what padding may add to a size, as "
-                                          "a share of it"),
-                           llvm::cl::init(8)};
 };
 
 template <typename T>
@@ -98,16 +105,7 @@ void buildPreparePipeline(OpPassManager &manager,
   manager.addPass(createMergeOperators());
 }
 
-struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
-  ListOption<std::string> aliases{
-      *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
-  ListOption<int64_t> donated{
-      *this, "donated",
-      llvm::cl::desc("arguments whose memory results may take")};
-  Option<int64_t> tripCountHint{
-      *this, "trip-count-hint",
-      llvm::cl::desc("how often loops run of which that is not known"),
-      llvm::cl::init(0)};
+struct LayersPipelineOptions : StepPipelineOptions<LayersPipelineOptions> {
   ListOption<int64_t> batch{
       *this, "batch",
       llvm::cl::desc("arguments that have to be cut; by default "
@@ -119,14 +117,6 @@ struct LayersPipelineOptions : PassPipelineOptions<LayersPipelineOptions> {
       *this, "independent",
       llvm::cl::desc("the module is that of one micro-batch: mean, sum or the "
                      "number of the result that is the weight")};
-  Option<int64_t> padTo{*this, "pad-to",
-                        llvm::cl::desc("sizes are padded to multiples of it, "
-                                       "where that is worth while"),
-                        llvm::cl::init(1)};
-  Option<double> mostAdded{*this, "most-added",
-                           llvm::cl::desc("what padding may add to a size, as "
-                                          "a share of it"),
-                           llvm::cl::init(8)};
 };
 
 void buildLayersPipeline(OpPassManager &manager,

@@ -187,13 +187,12 @@ class _StagePlanner:
         if before is None:
             return replace(options, solve=solve, known=None)
         shapes = sorted(options.mesh_shapes, key=lambda shape: shape != before.mesh.shape)
-        prices = before.solution.memory_prices
         return replace(
             options,
             mesh_shapes=tuple(shapes),
             solve=replace(solve, budget_gap=max(solve.budget_gap, _FITTING_GAP)),
             known=None,
-            memory_price_s=float(prices.sum()) if prices.size else None,
+            memory_price_s=before.solution.memory_price_s or None,
         )
 
     def _lower(self, number: int, sliced: str) -> PlannedStage:

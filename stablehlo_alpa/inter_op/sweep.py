@@ -214,7 +214,7 @@ class _Attempts:
     def attempt(self, one: PipelineOptions) -> bool | None:
         """Makes a plan; says whether it is the fastest, None where it does not fit."""
         which = f"{self.program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
-        alternative = Alternative(one.num_micro_batches, str(one.schedule), None, self.recomputed)
+        alternative = self._alternative(one)
         most_s = (1 - _WORTH) * self.latency_s
         one = replace(one, most_s=most_s, is_trial=self._is_trial)
         try:
@@ -240,6 +240,10 @@ class _Attempts:
         if is_best:
             self.best = planned
         return is_best
+
+    def _alternative(self, one: PipelineOptions) -> Alternative:
+        """What is tried, as long as it has no plan."""
+        return Alternative(one.num_micro_batches, str(one.schedule), None, self.recomputed)
 
     def learn(self, count: int, refusal: InfeasibleError | None) -> None:
         """Takes what a number of micro-batches lacks."""
@@ -305,7 +309,7 @@ class _Attempts:
                 break
             one = replace(options, num_micro_batches=count)
             if count < counts[-1] and not self._may_fit(one):
-                self.tried.append(Alternative(count, str(one.schedule), None, self.recomputed))
+                self.tried.append(self._alternative(one))
                 continue
             try:
                 is_best = self.attempt(one)

@@ -175,11 +175,10 @@ def undercutting(options: PlanOptions, found: Candidate) -> PlanOptions:
 
     What a byte was worth there, if memory was short, is where the next search begins.
     """
-    prices = found.solution.memory_prices
     return replace(
         options,
         solve=replace(options.solve, most_s=min(options.solve.most_s, found.solution.objective_s)),
-        memory_price_s=float(prices.sum()) if prices.size else options.memory_price_s,
+        memory_price_s=found.solution.memory_price_s or options.memory_price_s,
     )
 
 

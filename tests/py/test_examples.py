@@ -51,35 +51,33 @@ def test_a_sampler_over_split_words_draws_what_one_device_draws() -> None:
     assert re.search(r"Dense_0/kernel +f32\[256,32768\] +P\(None, \('x', 'y'\)\)", printed)
 
 
-@pytest.mark.slow
-def test_a_unet_split_along_space_trains_as_on_one_device() -> None:
-    printed = run("unet_space.py", "--steps", "3")
+def trains_as_on_one_device(name: str, rel: float) -> str:
+    """Runs an example that prints both losses of every step; what it printed."""
+    printed = run(name, "--steps", "3")
     losses = re.findall(r"step \d+: loss (\S+), on one device (\S+)", printed)
     assert len(losses) == 3
     for together, alone in losses:
-        assert float(together) == pytest.approx(float(alone), rel=1e-3)
+        assert float(together) == pytest.approx(float(alone), rel=rel)
+    return printed
+
+
+@pytest.mark.slow
+def test_a_unet_split_along_space_trains_as_on_one_device() -> None:
+    printed = trains_as_on_one_device("unet_space.py", rel=1e-3)
     assert re.search(r"image +f32\[1,128,128,3\] +P\(None, '.', '.'\)", printed)
     assert "collective_permute" in printed
 
 
 @pytest.mark.slow
 def test_a_kernel_of_pallas_is_split_and_trains_as_on_one_device() -> None:
-    printed = run("pallas_norm.py", "--steps", "3")
-    losses = re.findall(r"step \d+: loss (\S+), on one device (\S+)", printed)
-    assert len(losses) == 3
-    for together, alone in losses:
-        assert float(together) == pytest.approx(float(alone), rel=1e-4)
+    printed = trains_as_on_one_device("pallas_norm.py", rel=1e-4)
     assert "norm_kernel: 2 of 2 calls are split" in printed
     assert "slope_kernel: 2 of 2 calls are split" in printed
 
 
 @pytest.mark.slow
 def test_experts_of_any_length_train_as_on_one_device() -> None:
-    printed = run("ragged_experts.py", "--steps", "3")
-    losses = re.findall(r"step \d+: loss (\S+), on one device (\S+)", printed)
-    assert len(losses) == 3
-    for together, alone in losses:
-        assert float(together) == pytest.approx(float(alone), rel=1e-3)
+    printed = trains_as_on_one_device("ragged_experts.py", rel=1e-3)
     assert re.search(
         r"Experts_\{0,1\}/up +2 +f32\[8,128,512\] +P\(None, None, \('x', 'y'\)\)", printed
     )
