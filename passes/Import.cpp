@@ -44,9 +44,23 @@ struct Import : impl::ImportBase<Import> {
 
   void runOnOperation() override {
     FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
+    if (succeeded(entry)) {
+      forgetNumbers(*entry);
+    }
     if (failed(entry) || failed(verifyPlannable(*entry)) ||
         failed(writeAliases(*entry)) || failed(writeDonors(*entry))) {
       signalPassFailure();
+    }
+  }
+
+  /// Of the program that it was before its stacks were split.
+  void forgetNumbers(func::FuncOp entry) {
+    for (unsigned index = 0; index < entry.getNumArguments(); ++index) {
+      entry.removeArgAttr(index, kInputAttrName);
+    }
+    for (unsigned index = 0; index < entry.getNumResults(); ++index) {
+      entry.removeResultAttr(
+          index, StringAttr::get(&getContext(), kOutputAttrName));
     }
   }
 

@@ -388,6 +388,51 @@ def SplitPhases : Pass<"alpa-split-phases", "::mlir::ModuleOp"> {
   ];
 }
 
+def SplitStacks : Pass<"alpa-split-stacks", "::mlir::ModuleOp"> {
+  let summary = "Makes several arguments of one that holds all layers";
+  let description = [{
+    Parameters of equal layers are often one tensor, which a loop runs through.
+    Of a loop that is cut for layers, slices (`alpa_stack` in their scope) say
+    which layer needs what of it. Each part becomes an argument of its own, so
+    that it can lie with its layer; so do the parts of all that is like it, the
+    moments of an optimiser for example, and results: gradients, next values.
+    What is done to the whole is done to the parts, by the sharding rules: a loop
+    that is parallel is cut, reductions combine the results of their parts.
+    Operators of which that is not known read the parts put together.
+
+    Notes on arguments and results which of the program's they are, or are parts
+    of (`alpa.input`, `alpa.output`). Arguments of `whole` stay as they are; the
+    next value of an argument is cut where the argument is, and nowhere else.
+
+    before, with `aliases=0:0`:
+    ```mlir
+    func.func @main(%w: tensor<4x8xf32>, %x: tensor<8xf32>) -> tensor<4x8xf32> {
+      %0 = stablehlo.slice %w [0:2, 0:8] loc("alpa_stack")
+      %1 = stablehlo.slice %w [2:4, 0:8] loc("alpa_stack")
+      ...
+      %2 = stablehlo.multiply %w, %s
+      return %2
+    ```
+    after:
+    ```mlir
+    func.func @main(%a: tensor<2x8xf32>, %b: tensor<2x8xf32>, %x: tensor<8xf32>)
+        -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+      ...
+      %2 = stablehlo.multiply %a, %s0
+      %3 = stablehlo.multiply %b, %s1
+      return %2, %3
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    ListOption<"aliases", "aliases", "std::string",
+               "argument:result pairs, the result being the argument's value "
+               "in the next step">,
+    ListOption<"whole", "whole", "int64_t", "arguments that are not cut">,
+  ];
+}
+
 def PadDimensions : Pass<"alpa-pad-dimensions", "::mlir::ModuleOp"> {
   let summary = "Pads sizes that the devices do not divide";
   let description = [{

@@ -105,6 +105,29 @@ void buildPreparePipeline(OpPassManager &manager,
   manager.addPass(createMergeOperators());
 }
 
+struct StacksPipelineOptions : PassPipelineOptions<StacksPipelineOptions> {
+  ListOption<std::string> aliases{
+      *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
+  ListOption<int64_t> whole{*this, "whole",
+                            llvm::cl::desc("arguments that are not cut")};
+};
+
+void buildStacksPipeline(OpPassManager &manager,
+                         const StacksPipelineOptions &options) {
+  manager.addPass(createImportManual());
+  manager.addPass(createCheckRegions());
+  // Library functions are called on whole stacks.
+  manager.addPass(createInlineCalls());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  SplitStacksOptions splitOptions;
+  splitOptions.aliases.assign(options.aliases.begin(), options.aliases.end());
+  splitOptions.whole.assign(options.whole.begin(), options.whole.end());
+  manager.addPass(createSplitStacks(splitOptions));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
 struct LayersPipelineOptions : StepPipelineOptions<LayersPipelineOptions> {
   ListOption<int64_t> batch{
       *this, "batch",
@@ -220,6 +243,10 @@ void registerAlpaPipelines() {
   PassPipelineRegistration<PreparePipelineOptions>(
       "alpa-prepare-pipeline", "From a traced module to operators with roles",
       buildPreparePipeline);
+  PassPipelineRegistration<StacksPipelineOptions>(
+      "alpa-stacks-pipeline",
+      "From a traced module to one that takes stacks of layers in parts",
+      buildStacksPipeline);
   PassPipelineRegistration<LayersPipelineOptions>(
       "alpa-layers-pipeline",
       "From a traced train step to operators with layers and phases",

@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "cpp/transforms/LayerScopes.h"
 #include "cpp/transforms/Phases.h"
 #include "dialects/alpa/Alpa.h"
 #include "mlir/IR/IRMapping.h"
@@ -15,40 +16,6 @@
 namespace mlir::alpa {
 
 namespace {
-
-/// The scope that the front end opens around a layer.
-constexpr StringLiteral kLayerScope = "alpa_layer_";
-/// JAX's names for what reverse-mode differentiation makes: backward, and
-/// forward beside it.
-constexpr StringLiteral kTransposeScope = "transpose(jvp(";
-constexpr StringLiteral kLinearizedScope = "jvp(";
-
-/// The outermost differentiation is that of the step. In its forward part there
-/// may be gradients that the loss is made from:
-///   jit(step)/jvp(alpa_layer_0)/transpose(jvp(critic))/mul       forward
-///   jit(step)/transpose(jvp(alpa_layer_0))/jvp(critic)/mul       backward
-/// What is transposed and not differentiated is a linear function:
-///   jit(step)/alpa_layer_0/transpose()/mul                       forward
-bool isBackwardScope(StringRef scope) {
-  return scope.find(kTransposeScope) < scope.find(kLinearizedScope);
-}
-
-/// The number behind the first `alpa_layer_` of a scope.
-std::optional<int64_t> getScopeLayer(StringRef scope) {
-  size_t start = scope.find(kLayerScope);
-  if (start == StringRef::npos) {
-    return std::nullopt;
-  }
-  StringRef digits =
-      scope.substr(start + kLayerScope.size()).take_while([](char c) {
-        return c >= '0' && c <= '9';
-      });
-  int64_t layer = 0;
-  if (digits.getAsInteger(10, layer)) {
-    return std::nullopt;
-  }
-  return layer;
-}
 
 class LayerMarking {
 public:

@@ -159,8 +159,7 @@ static bool isReduced(const LongerLoops &loops) {
   });
 }
 
-/// What a constant is filled with; none if it is none of the fillings.
-static std::optional<Filling> getFillingOf(Value value) {
+std::optional<Filling> getFillingOf(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   auto elements =
       constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;

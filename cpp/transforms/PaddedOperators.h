@@ -12,6 +12,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include <optional>
 
 namespace mlir::alpa {
 
@@ -20,6 +21,9 @@ enum class Filling { Anything, Zero, One, Lowest, Highest, Ones };
 
 /// The filling that changes nothing in a reduction.
 Filling getNeutral(ReductionKind kind);
+
+/// What a constant is filled with; none if it is none of the fillings.
+std::optional<Filling> getFillingOf(Value value);
 
 /// The tensor whose elements are all that filling; `Anything` is zero.
 Value createFilled(OpBuilder &builder, Location loc, RankedTensorType type,

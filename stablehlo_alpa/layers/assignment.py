@@ -29,7 +29,7 @@ _STACK_SHARE = 0.25
 def flatten_for(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr:
     """The function with every equation opened that holds more than one layer, no unused ones."""
     closed = without_unused(closed)
-    return without_unused(flatten(closed, _opener(option, closed)))
+    return without_unused(flatten(closed, _counter(option, closed)))
 
 
 def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
@@ -66,26 +66,47 @@ def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
     )
 
 
-def _opener(option: LayerOption, closed: ClosedJaxpr) -> Callable[[Any], bool]:
+def _counter(option: LayerOption, closed: ClosedJaxpr) -> Callable[[Any], int]:
+    """In how many parts an equation is opened; see `flatten`."""
     total = jaxpr_flops(closed.jaxpr)
 
-    def holds_boundary(equation: Any) -> bool:
-        return any(_has_boundary(body) for body in jaxprs_in_params(equation.params))
+    def turns(equation: Any) -> int:
+        return int(equation.params["length"]) if equation.primitive.name == "scan" else 1
 
-    def is_large(equation: Any) -> bool:
-        if not any(has_matrix_product(body) for body in jaxprs_in_params(equation.params)):
-            return False
-        if equation.primitive.name != "scan" and isinstance(option, FollowModuleLayers):
-            return True
-        limit = _STACK_SHARE * total
-        if isinstance(option, AutoLayers):
-            limit = (1 + option.tolerance) * total / option.num_layers
-        return equation_flops(equation) > limit
+    def at_boundaries(equation: Any) -> int:
+        return turns(equation) * any(map(_has_boundary, jaxprs_in_params(equation.params)))
 
-    if isinstance(option, FollowInputs):
+    def calls(equation: Any) -> int:
         # What a loop uses lies on one mesh, or is brought to one.
-        return lambda equation: equation.primitive.name != "scan"
-    return holds_boundary if isinstance(option, ManualLayers) else is_large
+        return int(equation.primitive.name != "scan")
+
+    def modules(equation: Any) -> int:
+        if not _has_product(equation):
+            return 0
+        is_whole = equation.primitive.name == "scan" and (
+            equation_flops(equation) <= _STACK_SHARE * total
+        )
+        return 0 if is_whole else turns(equation)
+
+    def shares(equation: Any, layers: AutoLayers) -> int:
+        flops = equation_flops(equation)
+        is_small = flops <= (1 + layers.tolerance) * total / layers.num_layers
+        if is_small or not _has_product(equation):
+            return 0
+        return min(turns(equation), max(2, round(layers.num_layers * flops / total)))
+
+    match option:
+        case FollowInputs():
+            return calls
+        case ManualLayers():
+            return at_boundaries
+        case AutoLayers():
+            return lambda equation: shares(equation, option)
+    return modules
+
+
+def _has_product(equation: Any) -> bool:
+    return any(map(has_matrix_product, jaxprs_in_params(equation.params)))
 
 
 def _has_boundary(jaxpr: Any) -> bool:

@@ -1,6 +1,8 @@
 """Names of the scopes by which the compiler knows layers and gradients."""
 
 GRADIENT_SCOPE = "alpa_gradients"
+# Around what cuts stacks of layers into parts and puts them together.
+STACK_SCOPE = "alpa_stack"
 
 
 def layer_scope(layer: int) -> str:

@@ -1,0 +1,430 @@
+//===- StackParts.cpp - Tensors in parts ----------------------------------===//
+
+#include "cpp/transforms/StackParts.h"
+
+#include "dialects/alpa/DataFlow.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::alpa {
+
+using namespace stablehlo;
+
+//===----------------------------------------------------------------------===//
+// StackCut
+//===----------------------------------------------------------------------===//
+
+int64_t StackCut::getStart(unsigned part) const {
+  int64_t start = 0;
+  for (int64_t size : ArrayRef(sizes).take_front(part)) {
+    start += size;
+  }
+  return start;
+}
+
+std::optional<unsigned> StackCut::find(int64_t start, int64_t limit) const {
+  for (unsigned part = 0; part < sizes.size(); ++part) {
+    int64_t own = getStart(part);
+    if (own == start && own + sizes[part] == limit) {
+      return part;
+    }
+  }
+  return std::nullopt;
+}
+
+RankedTensorType getPartType(Value value, const StackCut &cut, unsigned part) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[cut.dim] = cut.sizes[part];
+  return type.clone(shape);
+}
+
+//===----------------------------------------------------------------------===//
+// Which tensors are cut
+//===----------------------------------------------------------------------===//
+
+StackParts::StackParts(func::FuncOp function) : function(function) {}
+
+const ShardingRule *StackParts::getRule(Operation *op) {
+  auto [it, isNew] = rules.try_emplace(op);
+  if (isNew && !isa<DataFlowOpInterface>(op)) {
+    if (std::optional<ShardingRule> rule = getShardingRule(op)) {
+      it->second = std::make_unique<ShardingRule>(std::move(*rule));
+    }
+  }
+  return it->second.get();
+}
+
+std::optional<unsigned> StackParts::findLoop(const ShardingRule &rule,
+                                             const TensorFactors &tensor,
+                                             unsigned dim) const {
+  if (dim >= tensor.size() || tensor[dim].size() != 1) {
+    return std::nullopt;
+  }
+  unsigned factor = tensor[dim].front();
+  return rule.factors[factor].hasExchange() ? std::nullopt
+                                            : std::optional(factor);
+}
+
+LongerLoops StackParts::getLoops(const ShardingRule &rule, unsigned factor,
+                                 int64_t size) const {
+  llvm::SmallBitVector factors(rule.factors.size());
+  factors.set(factor);
+  return {rule, factors, rule.factors[factor].size, size};
+}
+
+/// Each tensor has the loop once, and the operator can be made for a part.
+bool StackParts::canCut(Operation *op, const ShardingRule &rule,
+                        unsigned factor) {
+  LongerLoops loops = getLoops(rule, factor, rule.factors[factor].size);
+  auto isOnce = [&](const TensorFactors &tensor) {
+    return loops.getDims(tensor).count() <= 1;
+  };
+  return llvm::all_of(rule.operands, isOnce) &&
+         llvm::all_of(rule.results, isOnce) && canPadOperator(op, loops);
+}
+
+void StackParts::note(Value value, StackCut cut) {
+  if (!cuts.try_emplace(value, std::move(cut)).second) {
+    return;
+  }
+  if (Operation *maker = value.getDefiningOp()) {
+    waiting.insert(maker);
+  }
+  for (Operation *user : value.getUsers()) {
+    waiting.insert(user);
+  }
+}
+
+void StackParts::cut(Value value, StackCut cut) {
+  note(value, std::move(cut));
+  while (!waiting.empty()) {
+    spread(waiting.pop_back_val());
+  }
+}
+
+const StackCut *StackParts::find(Value value) const {
+  auto it = cuts.find(value);
+  return it == cuts.end() ? nullptr : &it->second;
+}
+
+void StackParts::spreadLoop(Operation *op, const ShardingRule &rule,
+                            unsigned factor, ArrayRef<int64_t> sizes) {
+  LongerLoops loops = getLoops(rule, factor, rule.factors[factor].size);
+  auto visit = [&](Value value, const TensorFactors &tensor) {
+    llvm::SmallBitVector dims = loops.getDims(tensor);
+    if (dims.any()) {
+      note(value, {static_cast<unsigned>(dims.find_first()),
+                   SmallVector<int64_t>(sizes)});
+    }
+  };
+  for (auto [value, tensor] : llvm::zip(op->getOperands(), rule.operands)) {
+    visit(value, tensor);
+  }
+  for (auto [value, tensor] : llvm::zip(op->getResults(), rule.results)) {
+    visit(value, tensor);
+  }
+}
+
+void StackParts::spread(Operation *op) {
+  if (op->getBlock() != &function.getBody().front()) {
+    return;
+  }
+  if (isa<OptimizationBarrierOp>(op)) {
+    for (auto [operand, result] :
+         llvm::zip(op->getOperands(), op->getResults())) {
+      const StackCut *of = find(operand) ? find(operand) : find(result);
+      if (of) {
+        StackCut cut = *of;
+        note(operand, cut);
+        note(result, cut);
+      }
+    }
+    return;
+  }
+  const ShardingRule *rule = getRule(op);
+  if (!rule) {
+    return;
+  }
+  auto visit = [&](Value value, const TensorFactors &tensor) {
+    const StackCut *cut = find(value);
+    std::optional<unsigned> factor =
+        cut ? findLoop(*rule, tensor, cut->dim) : std::nullopt;
+    // What is scattered or looked up by number belongs to no part.
+    if (factor && rule->factors[*factor].kind != FactorKind::Replicated &&
+        canCut(op, *rule, *factor)) {
+      spreadLoop(op, *rule, *factor, SmallVector<int64_t>(cut->sizes));
+    }
+  };
+  for (auto [value, tensor] : llvm::zip(op->getOperands(), rule->operands)) {
+    visit(value, tensor);
+  }
+  for (auto [value, tensor] : llvm::zip(op->getResults(), rule->results)) {
+    visit(value, tensor);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Making parts
+//===----------------------------------------------------------------------===//
+
+void StackParts::set(Value value, ArrayRef<Value> own) {
+  parts[value].assign(own.begin(), own.end());
+}
+
+Value StackParts::get(Value value, unsigned part) {
+  const StackCut *found = find(value);
+  assert(found && "the tensor is whole");
+  StackCut cut = *found;
+  if (Value made = parts.lookup(value).empty() ? Value()
+                                               : parts.lookup(value)[part]) {
+    return made;
+  }
+  Value made = make(value, cut, part);
+  SmallVector<Value> &own = parts[value];
+  own.resize(cut.size());
+  own[part] = made;
+  return made;
+}
+
+Value StackParts::make(Value value, const StackCut &cut, unsigned part) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result) {
+    return slice(value, cut, part);
+  }
+  Operation *maker = result.getOwner();
+  if (isa<OptimizationBarrierOp>(maker)) {
+    return throughBarrier(result, part);
+  }
+  if (auto concatenate = dyn_cast<ConcatenateOp>(maker);
+      concatenate && concatenate.getDimension() == cut.dim) {
+    if (Value joined = joinOperands(concatenate, cut, part)) {
+      return joined;
+    }
+    return slice(value, cut, part);
+  }
+  if (auto constant = dyn_cast<ConstantOp>(maker)) {
+    auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
+    if (elements && elements.isSplat()) {
+      RankedTensorType type = getPartType(value, cut, part);
+      OpBuilder builder(maker);
+      return ConstantOp::create(builder, maker->getLoc(), type,
+                                elements.resizeSplat(type))
+          .getResult();
+    }
+  }
+  return makePart(result, cut, part);
+}
+
+Value StackParts::makePart(OpResult result, const StackCut &cut,
+                           unsigned part) {
+  Operation *maker = result.getOwner();
+  const ShardingRule *rule = getRule(maker);
+  std::optional<unsigned> factor;
+  if (rule) {
+    factor =
+        findLoop(*rule, rule->results[result.getResultNumber()], cut.dim);
+  }
+  if (!factor || rule->factors[*factor].kind != FactorKind::Parallel ||
+      !canCut(maker, *rule, *factor)) {
+    return slice(result, cut, part);
+  }
+  LongerLoops loops = getLoops(*rule, *factor, cut.sizes[part]);
+  // Operands may be cut elsewhere.
+  for (auto [operand, tensor] :
+       llvm::zip(maker->getOperands(), rule->operands)) {
+    const StackCut *of = find(operand);
+    if (loops.getDims(tensor).any() &&
+        (!of || !loops.getDims(tensor)[of->dim] || of->sizes != cut.sizes)) {
+      return slice(result, cut, part);
+    }
+  }
+  OpBuilder builder(maker);
+  Operation *remade = remake(builder, maker, part, loops);
+  for (OpResult other : maker->getResults()) {
+    const StackCut *of = find(other);
+    if (of && of->sizes == cut.sizes) {
+      SmallVector<Value> &own = parts[other];
+      own.resize(cut.size());
+      own[part] = remade->getResult(other.getResultNumber());
+    }
+  }
+  return remade->getResult(result.getResultNumber());
+}
+
+Operation *StackParts::remake(OpBuilder &builder, Operation *op, unsigned part,
+                              const LongerLoops &loops) {
+  SmallVector<Value> operands;
+  for (auto [operand, tensor] :
+       llvm::zip(op->getOperands(), loops.rule.operands)) {
+    operands.push_back(loops.getDims(tensor).any() ? get(operand, part)
+                                                   : Value(operand));
+  }
+  made.push_back(padOperator(builder, op, operands, loops));
+  return made.back();
+}
+
+/// Operands that together are the part.
+Value StackParts::joinOperands(ConcatenateOp concatenate, const StackCut &cut,
+                               unsigned part) {
+  int64_t first = cut.getStart(part), last = first + cut.sizes[part], at = 0;
+  SmallVector<Value> own;
+  for (Value operand : concatenate.getOperands()) {
+    int64_t end = at + cast<RankedTensorType>(operand.getType())
+                           .getDimSize(static_cast<unsigned>(cut.dim));
+    if (at < last && end > first) {
+      if (at < first || end > last) {
+        return {};
+      }
+      own.push_back(operand);
+    }
+    at = end;
+  }
+  if (own.size() == 1) {
+    return own.front();
+  }
+  OpBuilder builder(concatenate);
+  made.push_back(ConcatenateOp::create(builder, concatenate.getLoc(),
+                                       getPartType(concatenate, cut, part),
+                                       own, concatenate.getDimension()));
+  return made.back()->getResult(0);
+}
+
+/// A stand-in, until it is known what else goes through the barrier.
+Value StackParts::throughBarrier(OpResult result, unsigned part) {
+  Operation *barrier = result.getOwner();
+  Value own = get(barrier->getOperand(result.getResultNumber()), part);
+  OpBuilder builder(barrier);
+  auto standIn = OptimizationBarrierOp::create(builder, barrier->getLoc(),
+                                               own.getType(), own);
+  standIns[barrier].push_back(standIn);
+  return standIn->getResult(0);
+}
+
+Value StackParts::slice(Value value, const StackCut &cut, unsigned part) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
+      strides(type.getRank(), 1);
+  starts[cut.dim] = cut.getStart(part);
+  limits[cut.dim] = starts[cut.dim] + cut.sizes[part];
+  OpBuilder builder(function.getContext());
+  builder.setInsertionPointAfterValue(value);
+  made.push_back(SliceOp::create(builder, value.getLoc(),
+                                 getPartType(value, cut, part), value, starts,
+                                 limits, strides));
+  return made.back()->getResult(0);
+}
+
+void StackParts::eraseUnused() {
+  llvm::DenseSet<Operation *> erased;
+  Block &block = function.getBody().front();
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(block.getOperations()))) {
+    if (isOpTriviallyDead(&op) && !standIns.contains(&op)) {
+      erased.insert(&op);
+      op.erase();
+    }
+  }
+  auto isErased = [&](Operation *op) { return erased.contains(op); };
+  llvm::erase_if(made, isErased);
+  for (auto &[barrier, own] : standIns) {
+    llvm::erase_if(own, isErased);
+  }
+}
+
+void StackParts::finish() {
+  eraseUnused();
+  for (auto &[barrier, own] : standIns) {
+    rebuild(barrier, own);
+  }
+}
+
+/// A barrier of what is needed of it, and of what goes through it in parts.
+void StackParts::rebuild(Operation *barrier, ArrayRef<Operation *> own) {
+  SmallVector<Value> taken, replaced;
+  for (auto [operand, result] :
+       llvm::zip(barrier->getOperands(), barrier->getResults())) {
+    if (!result.use_empty()) {
+      taken.push_back(operand);
+      replaced.push_back(result);
+    }
+  }
+  for (Operation *standIn : own) {
+    taken.push_back(standIn->getOperand(0));
+    replaced.push_back(standIn->getResult(0));
+  }
+  OpBuilder builder(barrier);
+  auto whole = OptimizationBarrierOp::create(builder, barrier->getLoc(),
+                                             ValueRange(taken).getTypes(), taken);
+  whole->setDiscardableAttrs(barrier->getDiscardableAttrDictionary());
+  for (auto [before, after] : llvm::zip(replaced, whole->getResults())) {
+    before.replaceAllUsesWith(after);
+  }
+  for (Operation *standIn : own) {
+    standIn->erase();
+  }
+  barrier->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+/// An operator that combines the results of two parts.
+static Value combine(OpBuilder &builder, Location loc, ReductionKind kind,
+                     Value left, Value right) {
+  switch (kind) {
+  case ReductionKind::Sum:
+    return AddOp::create(builder, loc, left, right);
+  case ReductionKind::Product:
+    return MulOp::create(builder, loc, left, right);
+  case ReductionKind::Max:
+    return MaxOp::create(builder, loc, left, right);
+  case ReductionKind::Min:
+    return MinOp::create(builder, loc, left, right);
+  case ReductionKind::And:
+    return AndOp::create(builder, loc, left, right);
+  case ReductionKind::Or:
+    return OrOp::create(builder, loc, left, right);
+  }
+  llvm_unreachable("unknown reduction");
+}
+
+/// Whether results of parts can be combined: those of a reduction whose initial
+/// value changes nothing.
+static bool isTakenApart(Operation *op, ReductionKind kind) {
+  auto reduce = dyn_cast<ReduceOp>(op);
+  return reduce && reduce.getInitValues().size() == 1 &&
+         getFillingOf(reduce.getInitValues().front()) == getNeutral(kind);
+}
+
+Value StackParts::reduceInParts(Operation *op) {
+  const ShardingRule *rule = getRule(op);
+  const StackCut *of = op->getNumOperands() > 0 ? find(op->getOperand(0))
+                                                : nullptr;
+  if (!rule || !of) {
+    return {};
+  }
+  StackCut cut = *of;
+  std::optional<unsigned> factor =
+      findLoop(*rule, rule->operands.front(), cut.dim);
+  if (!factor || rule->factors[*factor].kind != FactorKind::Reduction ||
+      !isTakenApart(op, rule->factors[*factor].reduction) ||
+      !canCut(op, *rule, *factor)) {
+    return {};
+  }
+  OpBuilder builder(op);
+  Value sum;
+  for (unsigned part = 0; part < cut.size(); ++part) {
+    LongerLoops loops = getLoops(*rule, *factor, cut.sizes[part]);
+    Value own = remake(builder, op, part, loops)->getResult(0);
+    if (sum) {
+      own = combine(builder, op->getLoc(), rule->factors[*factor].reduction,
+                    sum, own);
+      made.push_back(own.getDefiningOp());
+    }
+    sum = own;
+  }
+  return sum;
+}
+
+} // namespace mlir::alpa

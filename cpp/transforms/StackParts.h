@@ -1,0 +1,102 @@
+//===- StackParts.h - Tensors in parts --------------------------*- C++ -*-===//
+
+#ifndef CPP_TRANSFORMS_STACKPARTS_H
+#define CPP_TRANSFORMS_STACKPARTS_H
+
+#include "cpp/transforms/PaddedOperators.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::alpa {
+
+/// Where a tensor is cut: sizes of its parts along a dimension.
+struct StackCut {
+  unsigned dim;
+  SmallVector<int64_t> sizes;
+
+  unsigned size() const { return sizes.size(); }
+  int64_t getStart(unsigned part) const;
+  /// The part that is those elements; none if they are no part.
+  std::optional<unsigned> find(int64_t start, int64_t limit) const;
+  bool operator==(const StackCut &other) const {
+    return dim == other.dim && sizes == other.sizes;
+  }
+};
+
+/// The type of a part of a tensor.
+RankedTensorType getPartType(Value value, const StackCut &cut, unsigned part);
+
+/// Which tensors are cut where, and their parts, which are made when they are
+/// asked for: operators that know nothing of the other parts are made again for
+/// one part, everything else is sliced.
+class StackParts {
+public:
+  explicit StackParts(func::FuncOp function);
+
+  /// Notes that a tensor is cut, and with it all that is cut by it: what goes
+  /// into an operator and out of it along one loop.
+  void cut(Value value, StackCut cut);
+
+  /// Where a tensor is cut; null if it is whole.
+  const StackCut *find(Value value) const;
+
+  /// A part of a tensor that is cut.
+  Value get(Value value, unsigned part);
+
+  /// The parts of an argument instead of what makes one.
+  void set(Value value, ArrayRef<Value> parts);
+
+  /// The operator with its operands that are cut in parts, one for each part,
+  /// where the loop along which they are is summed up or the like.
+  ///
+  /// Returns null if there is no such loop, or it cannot be taken apart.
+  Value reduceInParts(Operation *op);
+
+  /// Operators that were made, in the order of the program where one needs the
+  /// other.
+  ArrayRef<Operation *> getMade() const { return made; }
+
+  /// Erases what nothing needs any more, and puts the parts of what goes through
+  /// a barrier into the barrier.
+  void finish();
+
+private:
+  /// The loop of an operator along a dimension of a tensor.
+  std::optional<unsigned> findLoop(const ShardingRule &rule,
+                                   const TensorFactors &tensor,
+                                   unsigned dim) const;
+  const ShardingRule *getRule(Operation *op);
+  LongerLoops getLoops(const ShardingRule &rule, unsigned factor,
+                       int64_t size) const;
+  bool canCut(Operation *op, const ShardingRule &rule, unsigned factor);
+  void spread(Operation *op);
+  void spreadLoop(Operation *op, const ShardingRule &rule, unsigned factor,
+                  ArrayRef<int64_t> sizes);
+  void note(Value value, StackCut cut);
+  Value make(Value value, const StackCut &cut, unsigned part);
+  Value makePart(OpResult result, const StackCut &cut, unsigned part);
+  Value joinOperands(stablehlo::ConcatenateOp concatenate, const StackCut &cut,
+                     unsigned part);
+  void eraseUnused();
+  void rebuild(Operation *barrier, ArrayRef<Operation *> own);
+  Value throughBarrier(OpResult result, unsigned part);
+  Value slice(Value value, const StackCut &cut, unsigned part);
+  Operation *remake(OpBuilder &builder, Operation *op, unsigned part,
+                    const LongerLoops &loops);
+
+  func::FuncOp function;
+  DenseMap<Value, StackCut> cuts;
+  DenseMap<Value, SmallVector<Value>> parts;
+  DenseMap<Operation *, std::unique_ptr<ShardingRule>> rules;
+  llvm::SetVector<Operation *> waiting;
+  SmallVector<Operation *> made;
+  /// Of barriers what goes through them in parts: stand-ins, each of which
+  /// takes a part.
+  llvm::MapVector<Operation *, SmallVector<Operation *>> standIns;
+};
+
+} // namespace mlir::alpa
+
+#endif // CPP_TRANSFORMS_STACKPARTS_H
