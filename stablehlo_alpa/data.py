@@ -40,7 +40,7 @@ def prefetch(
     """
     if size < 1:
         raise ValueError(f"size must be >= 1, got {size}")
-    inputs = compiled.plan.program.inputs_of(argnum)
+    inputs = compiled.plan.program.of_caller.inputs_of(argnum)
     if not inputs:
         raise ValueError(f"{compiled.plan.program.name} has no arrays in argument {argnum}")
     executable = compiled.executable

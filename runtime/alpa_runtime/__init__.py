@@ -23,6 +23,8 @@ from alpa_runtime.plan_file import PLAN_VERSION, load, read_member, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
 from alpa_runtime.resharding import Piece, Resharding
 from alpa_runtime.simulate import Simulation, simulate
+from alpa_runtime.stacked_executable import StackedExecutable
+from alpa_runtime.stacks import Stack, StackedArray
 from alpa_runtime.tracing import Event, read_trace, write_trace
 
 __all__ = [
@@ -42,6 +44,9 @@ __all__ = [
     "RuntimeOptions",
     "Simulation",
     "SpmdProgram",
+    "Stack",
+    "StackedArray",
+    "StackedExecutable",
     "StablehloAlpaError",
     "TransportError",
     "ValueSpec",

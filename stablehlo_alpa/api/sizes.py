@@ -47,7 +47,7 @@ def check_sizes(
             f"arguments of {function.name} have the structure {now}, those of the plan {then}: "
             "sizes alone may differ"
         )
-    pairs = zip(program.inputs, avals_of(leaves), avals_of(planned_leaves), strict=True)
+    pairs = zip(program.of_caller.inputs, avals_of(leaves), avals_of(planned_leaves), strict=True)
     for value, (shape, dtype, is_weak), (old_shape, old_dtype, old_is_weak) in pairs:
         what = f"argument {value.name} of {function.name}"
         if dtype != old_dtype:

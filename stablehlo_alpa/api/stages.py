@@ -10,11 +10,18 @@ from typing import Any, Protocol
 
 import alpa_runtime
 import jax
-from alpa_runtime import Executable, InputError, LocalExecutable, RuntimeOptions
+from alpa_runtime import (
+    Executable,
+    InputError,
+    LocalExecutable,
+    RuntimeOptions,
+    StackedExecutable,
+)
 from alpa_runtime.analysis import MemoryStats
 from alpa_runtime.checkpoint import Leaf
 
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.planning import Plan
 
 
@@ -102,7 +109,12 @@ class Lowered:
 
     @functools.cached_property
     def _executable(self) -> Executable:
-        return self._target.executable(self._runtime())
+        executable = self._target.executable(self._runtime())
+        stacks = self.plan.program.stacks
+        if stacks is None:
+            return executable
+        names = [value.name for value in stacks.whole.inputs]
+        return StackedExecutable(executable, stacks.inputs, stacks.outputs, names)
 
     def inline(self, flat: Sequence[Any]) -> Any:
         """The function as a part of the program that is being traced, donation left out.
@@ -112,7 +124,7 @@ class Lowered:
         """
         executable = self._executable
         assert isinstance(executable, LocalExecutable)
-        program = self.plan.program
+        program = self.plan.program.of_caller
         if program.has_void:
             flat = program.with_booleans(flat)
         return program.result(executable.inline(*flat))
@@ -149,19 +161,24 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs one step."""
         flat, tree = jax.tree.flatten((args, kwargs))
-        if tree != self.plan.program.in_tree:
+        if tree != self._program.in_tree:
             raise InputError(
-                f"{self.plan.program.name} was compiled for arguments {self.plan.program.in_tree}, "
+                f"{self._program.name} was compiled for arguments {self._program.in_tree}, "
                 f"called with {tree}"
             )
         return self.call_flat(flat)
 
     def call_flat(self, flat: Sequence[Any]) -> Any:
         """Runs one step on the flat inputs."""
-        program = self.plan.program
+        program = self._program
         if program.has_void:
             flat = program.with_booleans(flat)
         return program.result(self.executable(*flat))
+
+    @property
+    def _program(self) -> TracedProgram:
+        """With the inputs and outputs of the caller."""
+        return self.plan.program.of_caller
 
     @property
     def mesh(self) -> Any:
@@ -176,12 +193,12 @@ class Compiled:
     @property
     def input_shardings(self) -> Any:
         """``(args, kwargs)`` of shardings, without the static arguments."""
-        return jax.tree.unflatten(self.plan.program.in_tree, self.executable.in_shardings)
+        return jax.tree.unflatten(self._program.in_tree, self.executable.in_shardings)
 
     @property
     def output_shardings(self) -> Any:
         """Shardings in the structure of the result."""
-        return jax.tree.unflatten(self.plan.program.out_tree, self.executable.out_shardings)
+        return jax.tree.unflatten(self._program.out_tree, self.executable.out_shardings)
 
     def argument_shardings(self, argnum: int | str) -> list[Any]:
         """Shardings of the leaves of one argument, given by position or by name."""
@@ -211,7 +228,7 @@ class Compiled:
 
     def _leaves(self, argnum: int | str) -> list[int]:
         """Flat inputs of one argument."""
-        return self.plan.program.inputs_of(argnum)
+        return self._program.inputs_of(argnum)
 
     def close(self) -> None:
         """Ends the processes that it runs in, where it has some of its own.

@@ -8,9 +8,10 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from stablehlo_alpa.api.batches import batch_inputs
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.errors import TraceError
-from stablehlo_alpa.frontend import Function, TracedProgram, trace_function
+from stablehlo_alpa.frontend import Function, TracedProgram, split_stacks, trace_function
 from stablehlo_alpa.layers import (
     LayerOption,
     Remat,
@@ -109,7 +110,7 @@ class Tracing:
             elif layers is not None:
                 around.enter_context(layer_context(layers))
                 around.enter_context(key_context(num_key_parts))
-            return trace_function(
+            program = trace_function(
                 function,
                 self.args,
                 self.kwargs,
@@ -119,3 +120,7 @@ class Tracing:
                 platform=settings.find_platform(),
                 trip_count_hint=settings.trip_count_hint,
             )
+        if layers is None:
+            return program
+        is_known = program.declared_batch or program.num_parts > 1
+        return split_stacks(program, program.batch if is_known else batch_inputs(program)[0])

@@ -9,6 +9,7 @@ from stablehlo_alpa.frontend.kernel_calls import Kernel, SeenThrough
 from stablehlo_alpa.frontend.kernel_decorator import kernel
 from stablehlo_alpa.frontend.rules import KernelRule, register_rule
 from stablehlo_alpa.frontend.same_program import check_same_program
+from stablehlo_alpa.frontend.stacks import split_stacks
 from stablehlo_alpa.frontend.state import state_pairs
 from stablehlo_alpa.frontend.trace import (
     TracedProgram,
@@ -37,6 +38,7 @@ __all__ = [
     "name_of",
     "positions",
     "register_rule",
+    "split_stacks",
     "state_pairs",
     "trace",
     "trace_function",

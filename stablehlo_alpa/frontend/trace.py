@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -29,6 +29,9 @@ from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rul
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 from stablehlo_alpa.layers.likeness import with_own_names
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
+
+if TYPE_CHECKING:
+    from stablehlo_alpa.frontend.stacks import Stacks
 
 # Shapes of raw keys: threefry's, and those of the other implementations.
 _RAW_KEYS = {(2,), (4,)}
@@ -84,6 +87,7 @@ class TracedProgram:
         kernels: functions that the text calls and whose author says how they are split, by number.
         trip_count_hint: how often loops run of which it is not known; None if nobody says.
         platform: what it is lowered for; empty for the default device of this process.
+        stacks: what it was before stacks of layers were put into parts; None if there are none.
     """
 
     name: str
@@ -104,6 +108,12 @@ class TracedProgram:
     kernels: tuple[Kernel, ...] = ()
     trip_count_hint: int | None = None
     platform: str = ""
+    stacks: Stacks | None = None
+
+    @property
+    def of_caller(self) -> TracedProgram:
+        """The program with the inputs and outputs of the function."""
+        return self if self.stacks is None else self.stacks.whole
 
     @cached_property
     def state_option(self) -> str:

@@ -15,7 +15,7 @@ from alpa_runtime.errors import InputError
 from alpa_runtime.keys import key_shape, with_impl
 from alpa_runtime.plan import Plan
 from alpa_runtime.program import ValueSpec
-from alpa_runtime.ray.operations import FetchedOperations
+from alpa_runtime.fetched import FetchedOperations
 
 
 @dataclasses.dataclass(frozen=True)
