@@ -2,6 +2,7 @@
 
 #include "cpp/transforms/StackParts.h"
 
+#include "cpp/analysis/DataFlow.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -83,8 +84,25 @@ bool StackParts::canCut(Operation *op, const ShardingRule &rule,
          llvm::all_of(rule.results, isOnce) && canPadOperator(op, loops);
 }
 
+bool StackParts::isClosed(Value value) {
+  Operation *maker = value.getDefiningOp();
+  if (!maker || maker->getNumRegions() > 0 || !isClonable(maker)) {
+    return false;
+  }
+  auto [it, isNew] = closed.try_emplace(maker, false);
+  if (isNew) {
+    // The operands' own entries may move it.
+    bool isAll = llvm::all_of(maker->getOperands(), [&](Value operand) {
+      return isClosed(operand);
+    });
+    closed[maker] = isAll;
+    return isAll;
+  }
+  return it->second;
+}
+
 void StackParts::note(Value value, StackCut cut) {
-  if (!cuts.try_emplace(value, std::move(cut)).second) {
+  if (isClosed(value) || !cuts.try_emplace(value, std::move(cut)).second) {
     return;
   }
   if (Operation *maker = value.getDefiningOp()) {
@@ -167,6 +185,23 @@ void StackParts::spread(Operation *op) {
 // Making parts
 //===----------------------------------------------------------------------===//
 
+Value StackParts::get(Value value, const StackCut &cut, unsigned part) {
+  if (!isClosed(value)) {
+    return get(value, part);
+  }
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                           : DenseElementsAttr();
+  if (elements && elements.isSplat()) {
+    RankedTensorType type = getPartType(value, cut, part);
+    OpBuilder builder(constant);
+    return ConstantOp::create(builder, constant.getLoc(), type,
+                              elements.resizeSplat(type))
+        .getResult();
+  }
+  return makePart(cast<OpResult>(value), cut, part);
+}
+
 void StackParts::set(Value value, ArrayRef<Value> own) {
   parts[value].assign(own.begin(), own.end());
 }
@@ -202,16 +237,6 @@ Value StackParts::make(Value value, const StackCut &cut, unsigned part) {
     }
     return slice(value, cut, part);
   }
-  if (auto constant = dyn_cast<ConstantOp>(maker)) {
-    auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
-    if (elements && elements.isSplat()) {
-      RankedTensorType type = getPartType(value, cut, part);
-      OpBuilder builder(maker);
-      return ConstantOp::create(builder, maker->getLoc(), type,
-                                elements.resizeSplat(type))
-          .getResult();
-    }
-  }
   return makePart(result, cut, part);
 }
 
@@ -233,13 +258,13 @@ Value StackParts::makePart(OpResult result, const StackCut &cut,
   for (auto [operand, tensor] :
        llvm::zip(maker->getOperands(), rule->operands)) {
     const StackCut *of = find(operand);
-    if (loops.getDims(tensor).any() &&
+    if (loops.getDims(tensor).any() && !isClosed(operand) &&
         (!of || !loops.getDims(tensor)[of->dim] || of->sizes != cut.sizes)) {
       return slice(result, cut, part);
     }
   }
   OpBuilder builder(maker);
-  Operation *remade = remake(builder, maker, part, loops);
+  Operation *remade = remake(builder, maker, cut, part, loops);
   for (OpResult other : maker->getResults()) {
     const StackCut *of = find(other);
     if (of && of->sizes == cut.sizes) {
@@ -251,13 +276,16 @@ Value StackParts::makePart(OpResult result, const StackCut &cut,
   return remade->getResult(result.getResultNumber());
 }
 
-Operation *StackParts::remake(OpBuilder &builder, Operation *op, unsigned part,
+Operation *StackParts::remake(OpBuilder &builder, Operation *op,
+                              const StackCut &cut, unsigned part,
                               const LongerLoops &loops) {
   SmallVector<Value> operands;
   for (auto [operand, tensor] :
        llvm::zip(op->getOperands(), loops.rule.operands)) {
-    operands.push_back(loops.getDims(tensor).any() ? get(operand, part)
-                                                   : Value(operand));
+    int dim = loops.getDims(tensor).find_first();
+    operands.push_back(
+        dim < 0 ? Value(operand)
+                : get(operand, {static_cast<unsigned>(dim), cut.sizes}, part));
   }
   made.push_back(padOperator(builder, op, operands, loops));
   return made.back();
@@ -416,7 +444,7 @@ Value StackParts::reduceInParts(Operation *op) {
   Value sum;
   for (unsigned part = 0; part < cut.size(); ++part) {
     LongerLoops loops = getLoops(*rule, *factor, cut.sizes[part]);
-    Value own = remake(builder, op, part, loops)->getResult(0);
+    Value own = remake(builder, op, cut, part, loops)->getResult(0);
     if (sum) {
       own = combine(builder, op->getLoc(), rule->factors[*factor].reduction,
                     sum, own);

@@ -71,6 +71,10 @@ private:
   LongerLoops getLoops(const ShardingRule &rule, unsigned factor,
                        int64_t size) const;
   bool canCut(Operation *op, const ShardingRule &rule, unsigned factor);
+  /// Whether a tensor is made of constants. It may be cut in several ways, and
+  /// says nothing of what else it goes into.
+  bool isClosed(Value value);
+  Value get(Value value, const StackCut &cut, unsigned part);
   void spread(Operation *op);
   void spreadLoop(Operation *op, const ShardingRule &rule, unsigned factor,
                   ArrayRef<int64_t> sizes);
@@ -83,13 +87,14 @@ private:
   void rebuild(Operation *barrier, ArrayRef<Operation *> own);
   Value throughBarrier(OpResult result, unsigned part);
   Value slice(Value value, const StackCut &cut, unsigned part);
-  Operation *remake(OpBuilder &builder, Operation *op, unsigned part,
-                    const LongerLoops &loops);
+  Operation *remake(OpBuilder &builder, Operation *op, const StackCut &cut,
+                    unsigned part, const LongerLoops &loops);
 
   func::FuncOp function;
   DenseMap<Value, StackCut> cuts;
   DenseMap<Value, SmallVector<Value>> parts;
   DenseMap<Operation *, std::unique_ptr<ShardingRule>> rules;
+  DenseMap<Operation *, bool> closed;
   llvm::SetVector<Operation *> waiting;
   SmallVector<Operation *> made;
   /// Of barriers what goes through them in parts: stand-ins, each of which

@@ -26,7 +26,7 @@ def recomputing_attention(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
     jaxpr = closed.jaxpr
     parts = []
     for numbers, is_core in _in_order(jaxpr, _cores(jaxpr)):
-        inputs, outputs, part = _function(jaxpr, numbers)
+        inputs, outputs, part = function_of(jaxpr, numbers)
         call: Callable[..., Any] = jaxpr_as_fun(part)
         parts.append((inputs, outputs, jax.checkpoint(call) if is_core else call))
 
@@ -130,7 +130,9 @@ def _in_order(jaxpr: Any, cores: Sequence[frozenset[int]]) -> list[tuple[list[in
     return parts
 
 
-def _function(jaxpr: Any, numbers: Sequence[int]) -> tuple[list[Any], list[Any], ClosedJaxpr]:
+def function_of(
+    jaxpr: Any, numbers: Sequence[int]
+) -> tuple[list[Any], list[Any], ClosedJaxpr]:
     """Some equations as a function: what goes in, and what is used elsewhere."""
     own = set(numbers)
     equations = [jaxpr.eqns[i] for i in numbers]

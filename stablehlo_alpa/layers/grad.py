@@ -9,13 +9,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from stablehlo_alpa.layers.assignment import assign, flatten_for
-from stablehlo_alpa.layers.attention import recomputing_attention
 from stablehlo_alpa.layers.keys import split_keys
 from stablehlo_alpa.layers.likeness import find_likenesses
 from stablehlo_alpa.layers.options import LayerOption, Remat, WholeFunction
+from stablehlo_alpa.layers.recomputation import recomputing
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
 
 # What `grad` does while a function is traced for a pipeline. Part of the key of jax's caches of
@@ -154,19 +154,12 @@ def _evaluate(
     runs: dict[int, Callable[..., Any]] = {}
     for start, (inputs, outputs, layer), likeness in zip(starts, parts, likenesses, strict=True):
         if likeness.first not in runs:
-            runs[likeness.first] = _recomputing(layer, remat)
+            runs[likeness.first] = recomputing(layer, remat)
         scopes = filter(None, (layer_scope(layers[start]), likeness.scope))
         with jax.named_scope("/".join(scopes)):
             results = runs[likeness.first](*(values[variable] for variable in inputs))
         values.update(zip(outputs, results, strict=True))
     return [atom.val if isinstance(atom, Literal) else values[atom] for atom in jaxpr.outvars]
-
-
-def _recomputing(layer: ClosedJaxpr, remat: Remat) -> Callable[..., Any]:
-    run: Callable[..., Any] = jaxpr_as_fun(layer)
-    if remat == "attention":
-        return recomputing_attention(layer)
-    return jax.checkpoint(run) if remat else run
 
 
 def _part(
