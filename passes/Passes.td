@@ -204,7 +204,8 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
     The module must have one public function; calls have been inlined. Checks
     that it can be planned: static shapes, and results that are functions of
     operands. Notes on the arguments which result is their next-step value, and
-    as JAX does (`jax.buffer_donor`) which of them are given away.
+    as JAX does (`jax.buffer_donor`) which of them are given away. Forgets the
+    numbers of `alpa-split-stacks`: arguments and results are counted anew.
 
     Fails on dynamic shapes; outside of `alpa.manual` on collectives, on
     `partition_id` and `replica_id`, and on what exchanges values with other
