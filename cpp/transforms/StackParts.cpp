@@ -3,8 +3,11 @@
 #include "cpp/transforms/StackParts.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/StrategyGraph.h"
+#include "cpp/transforms/LayerScopes.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <map>
 
 namespace mlir::alpa {
 
@@ -287,8 +290,9 @@ Operation *StackParts::remake(OpBuilder &builder, Operation *op,
         dim < 0 ? Value(operand)
                 : get(operand, {static_cast<unsigned>(dim), cut.sizes}, part));
   }
-  made.push_back(padOperator(builder, op, operands, loops));
-  return made.back();
+  Operation *remade = padOperator(builder, op, operands, loops);
+  made.insert(remade);
+  return remade;
 }
 
 /// Operands that together are the part.
@@ -311,10 +315,11 @@ Value StackParts::joinOperands(ConcatenateOp concatenate, const StackCut &cut,
     return own.front();
   }
   OpBuilder builder(concatenate);
-  made.push_back(ConcatenateOp::create(builder, concatenate.getLoc(),
-                                       getPartType(concatenate, cut, part),
-                                       own, concatenate.getDimension()));
-  return made.back()->getResult(0);
+  auto joined = ConcatenateOp::create(builder, concatenate.getLoc(),
+                                      getPartType(concatenate, cut, part), own,
+                                      concatenate.getDimension());
+  made.insert(joined);
+  return joined.getResult();
 }
 
 /// A stand-in, until it is known what else goes through the barrier.
@@ -324,7 +329,7 @@ Value StackParts::throughBarrier(OpResult result, unsigned part) {
   OpBuilder builder(barrier);
   auto standIn = OptimizationBarrierOp::create(builder, barrier->getLoc(),
                                                own.getType(), own);
-  standIns[barrier].push_back(standIn);
+  standIns[barrier].emplace_back(part, standIn);
   return standIn->getResult(0);
 }
 
@@ -336,10 +341,11 @@ Value StackParts::slice(Value value, const StackCut &cut, unsigned part) {
   limits[cut.dim] = starts[cut.dim] + cut.sizes[part];
   OpBuilder builder(function.getContext());
   builder.setInsertionPointAfterValue(value);
-  made.push_back(SliceOp::create(builder, value.getLoc(),
-                                 getPartType(value, cut, part), value, starts,
-                                 limits, strides));
-  return made.back()->getResult(0);
+  auto sliced = SliceOp::create(builder, value.getLoc(),
+                                getPartType(value, cut, part), value, starts,
+                                limits, strides);
+  made.insert(sliced);
+  return sliced.getResult();
 }
 
 void StackParts::eraseUnused() {
@@ -349,45 +355,64 @@ void StackParts::eraseUnused() {
        llvm::make_early_inc_range(llvm::reverse(block.getOperations()))) {
     if (isOpTriviallyDead(&op) && !standIns.contains(&op)) {
       erased.insert(&op);
+      made.erase(&op);
       op.erase();
     }
   }
-  auto isErased = [&](Operation *op) { return erased.contains(op); };
-  llvm::erase_if(made, isErased);
   for (auto &[barrier, own] : standIns) {
-    llvm::erase_if(own, isErased);
+    llvm::erase_if(own, [&](const auto &standIn) {
+      return erased.contains(standIn.second);
+    });
   }
 }
 
 void StackParts::finish() {
   eraseUnused();
   for (auto &[barrier, own] : standIns) {
-    rebuild(barrier, own);
+    rebuild(barrier);
   }
 }
 
-/// A barrier of what is needed of it, and of what goes through it in parts.
-void StackParts::rebuild(Operation *barrier, ArrayRef<Operation *> own) {
-  SmallVector<Value> taken, replaced;
+/// A barrier of some of the values that go through another.
+static Operation *makeBarrier(Operation *barrier, ArrayRef<Value> taken,
+                              MutableArrayRef<Value> replaced) {
+  OpBuilder builder(barrier);
+  auto made = OptimizationBarrierOp::create(
+      builder, barrier->getLoc(), ValueRange(taken).getTypes(), taken);
+  made->setDiscardableAttrs(barrier->getDiscardableAttrDictionary());
+  for (auto [before, after] : llvm::zip(replaced, made->getResults())) {
+    before.replaceAllUsesWith(after);
+  }
+  return made;
+}
+
+/// Barriers of what is needed of one, and of what goes through it in parts.
+void StackParts::rebuild(Operation *barrier) {
+  SmallVector<std::pair<unsigned, Operation *>> own = standIns.lookup(barrier);
+  // By part, behind those that are whole.
+  std::map<unsigned, std::pair<SmallVector<Value>, SmallVector<Value>>> groups;
+  auto take = [&](unsigned group, Value operand, Value result) {
+    groups[group].first.push_back(operand);
+    groups[group].second.push_back(result);
+  };
   for (auto [operand, result] :
        llvm::zip(barrier->getOperands(), barrier->getResults())) {
     if (!result.use_empty()) {
-      taken.push_back(operand);
-      replaced.push_back(result);
+      take(0, operand, result);
     }
   }
-  for (Operation *standIn : own) {
-    taken.push_back(standIn->getOperand(0));
-    replaced.push_back(standIn->getResult(0));
+  bool isInLayer = getScopeLayer(getScope(barrier->getLoc())).has_value();
+  for (auto [part, standIn] : own) {
+    take(isInLayer ? part + 1 : 0, standIn->getOperand(0),
+         standIn->getResult(0));
   }
-  OpBuilder builder(barrier);
-  auto whole = OptimizationBarrierOp::create(builder, barrier->getLoc(),
-                                             ValueRange(taken).getTypes(), taken);
-  whole->setDiscardableAttrs(barrier->getDiscardableAttrDictionary());
-  for (auto [before, after] : llvm::zip(replaced, whole->getResults())) {
-    before.replaceAllUsesWith(after);
+  for (auto &[group, values] : groups) {
+    Operation *rebuilt = makeBarrier(barrier, values.first, values.second);
+    if (group > 0) {
+      made.insert(rebuilt);
+    }
   }
-  for (Operation *standIn : own) {
+  for (auto [part, standIn] : own) {
     standIn->erase();
   }
   barrier->erase();
@@ -448,7 +473,7 @@ Value StackParts::reduceInParts(Operation *op) {
     if (sum) {
       own = combine(builder, op->getLoc(), rule->factors[*factor].reduction,
                     sum, own);
-      made.push_back(own.getDefiningOp());
+      made.insert(own.getDefiningOp());
     }
     sum = own;
   }

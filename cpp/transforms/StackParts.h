@@ -6,6 +6,7 @@
 #include "cpp/transforms/PaddedOperators.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -54,12 +55,12 @@ public:
   /// Returns null if there is no such loop, or it cannot be taken apart.
   Value reduceInParts(Operation *op);
 
-  /// Operators that were made, in the order of the program where one needs the
-  /// other.
-  ArrayRef<Operation *> getMade() const { return made; }
+  /// Whether an operator was made for a part.
+  bool isMade(Operation *op) const { return made.contains(op); }
 
   /// Erases what nothing needs any more, and puts the parts of what goes through
-  /// a barrier into the barrier.
+  /// a barrier into the barrier; of a barrier in a layer each part into one of
+  /// its own, so that layers do not wait for each other.
   void finish();
 
 private:
@@ -84,7 +85,7 @@ private:
   Value joinOperands(stablehlo::ConcatenateOp concatenate, const StackCut &cut,
                      unsigned part);
   void eraseUnused();
-  void rebuild(Operation *barrier, ArrayRef<Operation *> own);
+  void rebuild(Operation *barrier);
   Value throughBarrier(OpResult result, unsigned part);
   Value slice(Value value, const StackCut &cut, unsigned part);
   Operation *remake(OpBuilder &builder, Operation *op, const StackCut &cut,
@@ -96,10 +97,11 @@ private:
   DenseMap<Operation *, std::unique_ptr<ShardingRule>> rules;
   DenseMap<Operation *, bool> closed;
   llvm::SetVector<Operation *> waiting;
-  SmallVector<Operation *> made;
+  llvm::DenseSet<Operation *> made;
   /// Of barriers what goes through them in parts: stand-ins, each of which
-  /// takes a part.
-  llvm::MapVector<Operation *, SmallVector<Operation *>> standIns;
+  /// takes a part of that number.
+  llvm::MapVector<Operation *, SmallVector<std::pair<unsigned, Operation *>>>
+      standIns;
 };
 
 } // namespace mlir::alpa

@@ -207,24 +207,32 @@ private:
   /// What was made for a part lies in the layer of what needs it, or, of the
   /// backward phase, in that of what it is made of.
   void moveIntoLayers() {
-    for (Operation *op : llvm::reverse(parts.getMade())) {
-      std::string scope = getScope(op->getLoc());
-      if (getScopeLayer(scope) && !isBackwardScope(scope)) {
-        moveTo(op, scope, findFirstLayer(op->getUsers()));
+    SmallVector<Operation *> made;
+    for (Operation &op : block) {
+      if (parts.isMade(&op) && getScopeLayer(getScope(op.getLoc()))) {
+        made.push_back(&op);
       }
     }
-    for (Operation *op : parts.getMade()) {
-      std::string scope = getScope(op->getLoc());
-      if (getScopeLayer(scope) && isBackwardScope(scope)) {
+    for (Operation *op : llvm::reverse(made)) {
+      if (!isBackward(op)) {
+        moveTo(op, findFirstLayer(op->getUsers()));
+      }
+    }
+    for (Operation *op : made) {
+      if (isBackward(op)) {
         SmallVector<Operation *> makers;
         for (Value operand : op->getOperands()) {
           if (Operation *maker = operand.getDefiningOp()) {
             makers.push_back(maker);
           }
         }
-        moveTo(op, scope, findFirstLayer(makers));
+        moveTo(op, findFirstLayer(makers));
       }
     }
+  }
+
+  static bool isBackward(Operation *op) {
+    return isBackwardScope(getScope(op->getLoc()));
   }
 
   template <typename Range>
@@ -238,11 +246,11 @@ private:
     return first;
   }
 
-  void moveTo(Operation *op, StringRef scope, std::optional<int64_t> layer) {
+  void moveTo(Operation *op, std::optional<int64_t> layer) {
     if (layer) {
-      auto name = StringAttr::get(function.getContext(),
-                                  withScopeLayer(scope, *layer));
-      op->setLoc(NameLoc::get(name));
+      std::string scope = withScopeLayer(getScope(op->getLoc()), *layer);
+      op->setLoc(
+          NameLoc::get(StringAttr::get(function.getContext(), scope)));
     }
   }
 

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
-from stablehlo_alpa.layers.scopes import STACK_SCOPE
+from stablehlo_alpa.layers.scopes import STACK_SCOPE, TURNS_SCOPE
 
 _log = logging.getLogger(__name__)
 
@@ -173,7 +173,8 @@ class _ScanParts:
         if size > 1:
             unroll = min(equation.params["unroll"], size)
             params = dict(equation.params, length=size, unroll=unroll)
-            return list(equation.primitive.bind(*consts, *carry, *xs, **params))
+            with jax.named_scope(TURNS_SCOPE):
+                return list(equation.primitive.bind(*consts, *carry, *xs, **params))
         rows = [jax.lax.squeeze(x, (0,)) for x in xs]
         operands = [*consts, *carry, *rows]
         results = _evaluate(_jaxpr(equation), _consts(equation), operands, self._count_parts)

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any
 
 import jax
-from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun, jaxprs_in_params
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.layers.attention import function_of, recomputing_attention
-from stablehlo_alpa.layers.flops import has_matrix_product
 from stablehlo_alpa.layers.options import Remat
+from stablehlo_alpa.layers.scopes import STACK_SCOPE, TURNS_SCOPE
 
 
 def recomputing(layer: ClosedJaxpr, remat: Remat) -> Callable[..., list[Any]]:
     """A layer as a function whose backward pass computes so much again.
 
     A loop over several of the model's layers keeps what goes from one turn to the next; what is in
-    a turn is computed again.
+    a turn is computed again. What cuts stacks for layers stays outside: gradients of one layer must
+    not wait for those of another.
 
     Args:
         layer: of the forward function.
         remat: see `LayerOption`.
     """
     if not remat:
-        run: Callable[..., list[Any]] = jaxpr_as_fun(layer)
-        return run
-    if not any(map(_is_stack, layer.jaxpr.eqns)):
-        return _straight(layer, remat)
+        return _kept(layer)
+    runs = list(_runs(layer))
+    if len(runs) == 1 and runs[0][0] is not _turns:
+        return runs[0][0](layer, remat)
     parts = [
-        (inputs, outputs, _turns(part, remat) if is_loop else _straight(part, remat))
-        for is_loop, numbers in _runs(layer)
+        (inputs, outputs, run(part, remat))
+        for run, numbers in runs
         for inputs, outputs, part in [function_of(layer.jaxpr, numbers)]
     ]
 
@@ -46,29 +48,35 @@ def recomputing(layer: ClosedJaxpr, remat: Remat) -> Callable[..., list[Any]]:
     return call
 
 
+def _runs(layer: ClosedJaxpr) -> Iterator[tuple[Callable[..., Any], list[int]]]:
+    """Equations that stand beside each other, and what makes a function of them."""
+    equations = layer.jaxpr.eqns
+    for (make, _), group in groupby(range(len(equations)), lambda i: _maker(i, equations[i])):
+        yield make, list(group)
+
+
+def _maker(number: int, equation: Any) -> tuple[Callable[..., Any], int]:
+    """What makes a function of an equation; loops are functions by themselves."""
+    scopes = str(equation.source_info.name_stack).split("/")
+    if STACK_SCOPE in scopes:
+        return _kept, -1
+    if equation.primitive.name == "scan" and TURNS_SCOPE in scopes:
+        return _turns, number
+    return _straight, -1
+
+
+def _kept(part: ClosedJaxpr, remat: Remat = False) -> Callable[..., list[Any]]:
+    """What is not computed again."""
+    run: Callable[..., list[Any]] = jaxpr_as_fun(part)
+    return run
+
+
 def _straight(layer: ClosedJaxpr, remat: Remat) -> Callable[..., list[Any]]:
     """What has no loop over layers."""
     if remat == "attention":
         return recomputing_attention(layer)
     run: Callable[..., list[Any]] = jax.checkpoint(jaxpr_as_fun(layer))
     return run
-
-
-def _is_stack(equation: Any) -> bool:
-    """Whether an equation is a loop over layers."""
-    bodies = jaxprs_in_params(equation.params)
-    return equation.primitive.name == "scan" and any(map(has_matrix_product, bodies))
-
-
-def _runs(layer: ClosedJaxpr) -> list[tuple[bool, list[int]]]:
-    """Loops over layers by themselves, and the equations before, between and behind them."""
-    runs: list[tuple[bool, list[int]]] = []
-    for number, equation in enumerate(layer.jaxpr.eqns):
-        is_loop = _is_stack(equation)
-        if is_loop or not runs or runs[-1][0]:
-            runs.append((is_loop, []))
-        runs[-1][1].append(number)
-    return runs
 
 
 def _turns(part: ClosedJaxpr, remat: Remat) -> Callable[..., list[Any]]:

@@ -3,6 +3,8 @@
 GRADIENT_SCOPE = "alpa_gradients"
 # Around what cuts stacks of layers into parts and puts them together.
 STACK_SCOPE = "alpa_stack"
+# Around a loop over several layers.
+TURNS_SCOPE = "alpa_turns"
 
 
 def layer_scope(layer: int) -> str:

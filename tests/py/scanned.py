@@ -110,8 +110,8 @@ class Scanned:
             yield {"x": rows.normal(size=shape).astype("f"), "y": rows.normal(size=shape).astype("f")}
 
 
-def pipeline(stages: int, *, num_layers: int | None = None, **options: Any) -> Any:
+def pipeline(num_stages: int, *, num_layers: int | None = None, **options: Any) -> Any:
     """A pipeline of equal stages, of two devices each where there are eight."""
-    layers = sa.AutoLayers(num_layers=num_layers or stages, remat=options.pop("remat", True))
-    usual: dict[str, Any] = {"num_micro_batches": 4, "stages": sa.UniformStages(stages)}
+    layers = sa.AutoLayers(num_layers=num_layers or num_stages, remat=options.pop("remat", True))
+    usual: dict[str, Any] = {"num_micro_batches": 4, "stages": sa.UniformStages(num_stages)}
     return sa.PipeshardParallel(layers=layers, **(usual | options))
