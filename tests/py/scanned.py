@@ -112,6 +112,11 @@ class Scanned:
 
 def pipeline(num_stages: int, *, num_layers: int | None = None, **options: Any) -> Any:
     """A pipeline of equal stages, of two devices each where there are eight."""
-    layers = sa.AutoLayers(num_layers=num_layers or num_stages, remat=options.pop("remat", True))
-    usual: dict[str, Any] = {"num_micro_batches": 4, "stages": sa.UniformStages(num_stages)}
-    return sa.PipeshardParallel(layers=layers, **(usual | options))
+    usual: dict[str, Any] = {
+        "layers": sa.AutoLayers(
+            num_layers=num_layers or num_stages, remat=options.pop("remat", True)
+        ),
+        "num_micro_batches": 4,
+        "stages": sa.UniformStages(num_stages),
+    }
+    return sa.PipeshardParallel(**(usual | options))

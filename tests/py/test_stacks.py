@@ -16,9 +16,10 @@ import pytest
 pytest.importorskip("stablehlo_alpa._core")
 
 from alpa_runtime import InputError, StackedArray
+from alpa_runtime.plan import Send
 from comparing import assert_equals_jit
 from models import gpt
-from scanned import Scanned, pipeline
+from scanned import BATCH, WIDTH, Scanned, pipeline
 
 import stablehlo_alpa as sa
 
@@ -59,35 +60,156 @@ def bytes_per_device(state: Any) -> Counter[jax.Device]:
     return found
 
 
-def test_each_stage_holds_its_part_of_the_stack_and_of_the_optimiser_state() -> None:
-    model = Scanned(layers=8, has_ends=False)
-    method = pipeline(4, stages=sa.UniformStages(4, methods=sa.DataParallel()))
-    parallel, state = trains(model, method, optax.adam(1e-2))
-    whole = sum(leaf.nbytes for leaf in jax.tree.leaves(start(model, optax.adam(1e-2))) if leaf.ndim)
-    found = bytes_per_device([leaf for leaf in jax.tree.leaves(state) if leaf.ndim])
-    assert found == dict.fromkeys(jax.devices(), whole // 4)
-    for leaf in jax.tree.leaves(state):
-        assert isinstance(leaf, jax.Array)
-    # Nothing of the stack is an input of two stages, and none goes from one to another.
+def sent(plan: Any) -> set[tuple[int, ...]]:
+    """Shapes of what one stage sends another."""
+    return {
+        plan.runtime.value(mesh, one.buffer).shape
+        for mesh, instructions in enumerate(plan.runtime.instructions)
+        for one in instructions
+        if isinstance(one, Send)
+    }
+
+
+@pytest.mark.parametrize("remat", [False, True, "attention"])
+@pytest.mark.parametrize("layers", [4, 8])
+def test_each_stage_holds_its_part_of_the_stack_and_of_the_optimiser_state(
+    layers: int, remat: Any
+) -> None:
+    model, adam = Scanned(layers=layers, has_ends=False), optax.adam(1e-2)
+    method = pipeline(4, stages=sa.UniformStages(4, methods=sa.DataParallel()), remat=remat)
+    parallel, state = trains(model, method, adam)
+    arrays = [leaf for leaf in jax.tree.leaves(state) if leaf.ndim]
+    whole = sum(leaf.nbytes for leaf in jax.tree.leaves(start(model, adam)) if leaf.ndim)
+    assert bytes_per_device(arrays) == dict.fromkeys(jax.devices(), whole // 4)
+    assert all(isinstance(leaf, jax.Array) for leaf in arrays)
     plan = parallel.plan(state, next(model.batches(1)))
-    row = WIDTH_BYTES * 2
-    sent = sum(one.bytes for one in plan.transfers() if one.bytes >= row)
-    assert sent == 0
+    assert sent(plan) == {(BATCH // 4, WIDTH)}
+    assert all(len(value.placements) == 1 for value in plan.runtime.inputs)
+
+
+MODELS = {
+    "means of layers": Scanned(keeps=True),
+    "dimension 1": Scanned(dim=1),
+    "last layer first": Scanned(is_reversed=True, shares=True),
+    "bf16": Scanned(dtype=jnp.bfloat16),
+    "policy": Scanned(policy=jax.checkpoint_policies.dots_saveable),
+    "unrolled by two": Scanned(unroll=2),
+    "six layers on four stages": Scanned(layers=6),
+    "one turn each": Scanned(layers=4),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_train_as_on_one_device(name: str) -> None:
+    model = MODELS[name]
+    tolerance = 3e-2 if model.dtype == jnp.bfloat16 else 1e-4
+    trains(model, pipeline(4), optax.sgd(1e-2, momentum=0.9), tolerance)
+
+
+OPTIMISERS: dict[str, optax.GradientTransformation] = {
+    "adamw": ADAM,
+    "clipped": optax.chain(optax.clip_by_global_norm(0.5), optax.adam(1e-2)),
+    "adafactor": optax.adafactor(1e-2),
+    "lamb": optax.lamb(1e-2),
+    "every other step": optax.MultiSteps(optax.sgd(1e-2), 2),
+    "if finite": optax.apply_if_finite(optax.adam(1e-2), 2),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_optimisers_see_the_whole_stack(name: str) -> None:
+    trains(Scanned(layers=6), pipeline(2, num_layers=3), OPTIMISERS[name])
 
 
 @pytest.mark.parametrize(
-    "model",
+    "method",
     [
-        Scanned(keeps=True),
-        Scanned(dim=1),
-        Scanned(is_reversed=True, shares=True),
-        Scanned(dtype=jnp.bfloat16),
-        Scanned(policy=jax.checkpoint_policies.dots_saveable),
-        Scanned(unroll=2),
-        Scanned(layers=6),
+        pipeline(2, num_layers=4, schedule="interleaved"),
+        pipeline(2, schedule="gpipe"),
+        pipeline(2, stages=sa.AutoStages()),
+        pipeline(2, stages=sa.UniformStages(2, methods=sa.Zero3Parallel())),
+        pipeline(2, layers=sa.FollowModuleLayers()),
     ],
-    ids=["keeps", "dim 1", "reversed", "bf16", "policy", "unrolled", "uneven"],
+    ids=["interleaved", "gpipe", "searched", "sharded state", "layer by layer"],
 )
-def test_models_train_as_on_one_device(model: Scanned) -> None:
-    tolerance = 3e-2 if model.dtype == jnp.bfloat16 else 1e-4
-    trains(model, pipeline(4), optax.sgd(1e-2, momentum=0.9), tolerance)
+def test_methods(method: Any) -> None:
+    trains(Scanned(layers=4), method)
+
+
+def test_unlike_stages_are_handles() -> None:
+    model = Scanned(layers=6)
+    method = pipeline(2, stages=sa.ManualStages((1, 1), ((1, 2), (1, 6))))
+    parallel, state = trains(model, method)
+    stack = state[0]["stack"]["up"]
+    assert isinstance(stack, StackedArray)
+    assert (stack.shape, stack.dtype) == ((6, WIDTH, 2 * WIDTH), np.float32)
+    assert "f32[6,32,64] in 2 parts" in repr(stack)
+    np.testing.assert_array_equal(jax.device_get(jax.tree.leaves(stack)[0]), stack.fetch())
+    sharding = parallel.compile(state, next(model.batches(1))).argument_shardings(0)[0]
+    assert sharding.stack.sizes == (3, 3)
+
+
+def test_a_flax_model_with_dropout() -> None:
+    case = gpt.make(layers=4, is_scanned=True)
+    step = sa.parallelize(case.step, method=pipeline(2), donate_argnums=0)
+    state = step.create_state(lambda: case.state, batch=case.args[1:])
+    expected = sa.parallelize(case.step, method=pipeline(1))(*case.args)
+    assert_equals_jit(step(state, *case.args[1:]), expected)
+
+
+def test_state_is_given_away_once() -> None:
+    model = Scanned()
+    step = sa.parallelize(model.step(ADAM), method=pipeline(4), donate_argnums=0)
+    (batch,) = model.batches(1)
+    first, _ = step(start(model, ADAM), batch)
+    second, _ = step(first, batch)
+    with pytest.raises(InputError, match=r"state\[0\]\['in'\].*deleted|donated"):
+        step(first, batch)
+    step(second, batch)
+
+
+def test_wrong_shapes_are_named_as_the_caller_knows_them() -> None:
+    model = Scanned()
+    step = sa.parallelize(model.step(ADAM), method=pipeline(4))
+    (batch,) = model.batches(1)
+    compiled = step.compile(start(model, ADAM), batch)
+    with pytest.raises(InputError, match=r"state\[0\]\['stack'\]\['down'\].*8,64,32.*6,64,32"):
+        compiled(start(Scanned(layers=6), ADAM), batch)
+
+
+def test_threads() -> None:
+    model = Scanned()
+    step = sa.parallelize(model.step(ADAM), method=pipeline(2))
+    (batch,) = model.batches(1)
+    expected = jax.jit(model.step(ADAM))(start(model, ADAM), batch)
+    results: list[Any] = []
+
+    def call() -> None:
+        results.append(step(start(model, ADAM), batch))
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4
+    for result in results:
+        assert_equals_jit(result, expected)
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_a_state_comes_back_on_other_stages(uneven: bool, tmp_path: Path) -> None:
+    model = Scanned(layers=6)
+    (batch,) = model.batches(1)
+    stages = sa.ManualStages((1, 1), ((1, 2), (1, 6))) if uneven else sa.UniformStages(2)
+    first = sa.parallelize(model.step(ADAM), method=pipeline(2, stages=stages), donate_argnums=0)
+    state, _ = first(start(model, ADAM), batch)
+    expected = jax.tree.map(np.array, state)
+    sa.save_checkpoint(tmp_path / "state", state)
+    for num_stages in (3, 2):
+        other = sa.parallelize(model.step(ADAM), method=pipeline(num_stages))
+        shapes = jax.eval_shape(lambda: start(model, ADAM))
+        found = other.restore_state(tmp_path / "state", shapes, batch=(batch,))
+        jax.tree.map(np.testing.assert_array_equal, jax.tree.map(np.array, found), expected)
+        result = other(found, batch)
+        assert_equals_jit(result, jax.jit(model.step(ADAM))(expected, batch))
