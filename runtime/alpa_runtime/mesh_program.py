@@ -174,7 +174,9 @@ class MeshProgram:
         """
         if self._compiled is None:
             self._array_type = concrete_type()
-            self._compiled = self._jitted.lower(*self._avals).compile()
+            # Its types are its own: what has 64 bits is not narrowed without the caller's x64.
+            with jax.enable_x64(True):
+                self._compiled = self._jitted.lower(*self._avals).compile()
         return self._compiled
 
 

@@ -83,7 +83,8 @@ def test_each_stage_holds_its_part_of_the_stack_and_of_the_optimiser_state(
     assert bytes_per_device(arrays) == dict.fromkeys(jax.devices(), whole // 4)
     assert all(isinstance(leaf, jax.Array) for leaf in arrays)
     plan = parallel.plan(state, next(model.batches(1)))
-    assert sent(plan) == {(BATCH // 4, WIDTH)}
+    # Activations and their gradients; the number of the step.
+    assert sent(plan) == {(BATCH // 4, WIDTH), ()}
     assert all(len(value.placements) == 1 for value in plan.runtime.inputs)
 
 
@@ -143,10 +144,11 @@ def test_unlike_stages_are_handles() -> None:
     stack = state[0]["stack"]["up"]
     assert isinstance(stack, StackedArray)
     assert (stack.shape, stack.dtype) == ((6, WIDTH, 2 * WIDTH), np.float32)
-    assert "f32[6,32,64] in 2 parts" in repr(stack)
+    assert "float32[6,32,64] in 2 parts" in repr(stack)
     np.testing.assert_array_equal(jax.device_get(jax.tree.leaves(stack)[0]), stack.fetch())
-    sharding = parallel.compile(state, next(model.batches(1))).argument_shardings(0)[0]
-    assert sharding.stack.sizes == (3, 3)
+    (batch,) = model.batches(1)
+    found = parallel.compile(state, batch).input_shardings[0][0][0]["stack"]["up"]
+    assert found.stack.sizes == stack.stack.sizes
 
 
 def test_a_flax_model_with_dropout() -> None:
@@ -163,7 +165,7 @@ def test_state_is_given_away_once() -> None:
     (batch,) = model.batches(1)
     first, _ = step(start(model, ADAM), batch)
     second, _ = step(first, batch)
-    with pytest.raises(InputError, match=r"state\[0\]\['in'\].*deleted|donated"):
+    with pytest.raises(InputError, match=r"state\[0\]\['stack'\]\['down'\] of train_step was deleted"):
         step(first, batch)
     step(second, batch)
 
@@ -173,7 +175,7 @@ def test_wrong_shapes_are_named_as_the_caller_knows_them() -> None:
     step = sa.parallelize(model.step(ADAM), method=pipeline(4))
     (batch,) = model.batches(1)
     compiled = step.compile(start(model, ADAM), batch)
-    with pytest.raises(InputError, match=r"state\[0\]\['stack'\]\['down'\].*8,64,32.*6,64,32"):
+    with pytest.raises(InputError, match=r"\['down'\] of train_step is float32\[8, 64, 32\], got"):
         compiled(start(Scanned(layers=6), ADAM), batch)
 
 
@@ -206,8 +208,8 @@ def test_a_state_comes_back_on_other_stages(uneven: bool, tmp_path: Path) -> Non
     state, _ = first(start(model, ADAM), batch)
     expected = jax.tree.map(np.array, state)
     sa.save_checkpoint(tmp_path / "state", state)
-    for num_stages in (3, 2):
-        other = sa.parallelize(model.step(ADAM), method=pipeline(num_stages))
+    for num_stages in (1, 4):
+        other = sa.parallelize(model.step(ADAM), method=pipeline(num_stages, num_layers=6))
         shapes = jax.eval_shape(lambda: start(model, ADAM))
         found = other.restore_state(tmp_path / "state", shapes, batch=(batch,))
         jax.tree.map(np.testing.assert_array_equal, jax.tree.map(np.array, found), expected)

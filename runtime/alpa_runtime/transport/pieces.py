@@ -90,9 +90,15 @@ class Lander:
             return None
         if not own:
             # Nothing of an uneven split is left for this device.
-            empty = jax.device_put(jnp.zeros(self._local, self._dtype), device)
+            empty = _zeros(self._local, self._dtype, device)
             return lambda: empty
         return _joiner(tuple(p.target_offset for p in own), self._local, self._dtype)
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any, device: jax.Device | None = None) -> jax.Array:
+    """Programs have elements of 64 bits, of positions for example, without the user's x64."""
+    with jax.enable_x64(True):
+        return jnp.zeros(shape, dtype, device=device)
 
 
 def _shard_on(array: jax.Array, position: int) -> jax.Array:
@@ -124,7 +130,7 @@ def _joiner(
     """A function that puts pieces into a shard of zeros."""
 
     def join(*pieces: jax.Array) -> jax.Array:
-        shard = jnp.zeros(local_shape, dtype)
+        shard = _zeros(local_shape, dtype)
         for at, piece in zip(offsets, pieces, strict=True):
             # A scalar fills a shard of one element.
             box = piece.reshape(local_shape) if piece.ndim != shard.ndim else piece
