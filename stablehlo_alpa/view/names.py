@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+# Behind the name of a part of a stack.
+_ROWS = re.compile(r"\[(:, )*\d+:\d+\]$")
 # A part of a key path: the argument, an attribute, a key or an index.
 _PART = re.compile(
     r"^(?P<root>[^.\[]+)"
@@ -32,6 +34,11 @@ def path_of(name: str) -> str:
     """``state/params/layer_3/kernel`` of a key path ``state.params['layer_3']['kernel']``."""
     parts = [next(g for g in match.groups() if g is not None) for match in _PART.finditer(name)]
     return "/".join(parts) if parts else name
+
+
+def leaf_path_of(name: str) -> str:
+    """The same of the leaf that the caller has, where the plan has rows of it, ``kernel[0:4]``."""
+    return path_of(_ROWS.sub("", name))
 
 
 def module_of(name: str) -> tuple[str, ...]:

@@ -12,12 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from flax import linen as nn
+from jax.sharding import PartitionSpec as P
 
 pytest.importorskip("stablehlo_alpa._core")
 
 from alpa_runtime import InputError, StackedArray
 from alpa_runtime.plan import Send
-from comparing import assert_equals_jit
+from comparing import assert_equals_jit, specs
 from models import gpt
 from scanned import BATCH, WIDTH, Scanned, pipeline
 
@@ -137,6 +139,57 @@ def test_methods(method: Any) -> None:
     trains(Scanned(layers=4), method)
 
 
+def test_patterns_are_of_the_callers_paths() -> None:
+    by_hand = sa.ManualSharding(
+        mesh_shape=(4,),
+        names=("model",),
+        patterns=(
+            (r"stack/up$", P(None, None, "model")),
+            (r"stack/down$", P(None, "model")),
+            (r".*", P()),
+        ),
+    )
+    method = pipeline(2, stages=sa.UniformStages(2, methods=by_hand))
+    parallel, state = trains(Scanned(), method)
+    plan = parallel.plan(state, next(Scanned().batches(1)))
+    for stage, rows in enumerate(("[0:4]", "[4:8]")):
+        found = specs(plan, stage)
+        assert found[f"state[0]['stack']['up']{rows}"] == P(None, None, "model")
+        assert found[f"state[0]['stack']['down']{rows}"] == P(None, "model")
+        assert found[f"state[0]['stack']['scale']{rows}"] == P()
+
+
+def test_names_of_dimensions_are_those_of_each_part() -> None:
+    names = {"up": ("layers", "embed", "mlp"), "down": ("layers", "mlp", "embed")}
+
+    def boxed(params: Any) -> Any:
+        own = {
+            name: nn.LogicallyPartitioned(params["stack"][name], dims)
+            for name, dims in names.items()
+        }
+        return {**params, "stack": {**params["stack"], **own}}
+
+    model = Scanned(layers=4)
+
+    def step(params: Any, batch: Any) -> Any:
+        def loss(params: Any) -> jax.Array:
+            return model.loss(nn.unbox(params), batch)[0]
+
+        value, gradients = sa.value_and_grad(loss)(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+
+    by_hand = sa.ManualSharding(
+        mesh_shape=(4,), names=("x",), rules=(("mlp", "x"), ("embed", None), ("layers", None))
+    )
+    method = pipeline(2, stages=sa.UniformStages(2, methods=by_hand))
+    parallel, (batch,) = sa.parallelize(step, method=method), model.batches(1)
+    params = boxed(model.init())
+    assert_equals_jit(parallel(params, batch), jax.jit(step)(params, batch))
+    found = specs(parallel.plan(params, batch), 1)
+    split = {name: spec for name, spec in found.items() if "'up'" in name or "'down'" in name}
+    assert sorted(map(str, split.values())) == [str(P(None, "x")), str(P(None, None, "x"))]
+
+
 def test_unlike_stages_are_handles() -> None:
     model = Scanned(layers=6)
     method = pipeline(2, stages=sa.ManualStages((1, 1), ((1, 2), (1, 6))))
@@ -215,3 +268,14 @@ def test_a_state_comes_back_on_other_stages(uneven: bool, tmp_path: Path) -> Non
         jax.tree.map(np.testing.assert_array_equal, jax.tree.map(np.array, found), expected)
         result = other(found, batch)
         assert_equals_jit(result, jax.jit(model.step(ADAM))(expected, batch))
+
+
+@pytest.mark.slow
+def test_on_a_cluster() -> None:
+    pytest.importorskip("ray")
+    model = Scanned()
+    try:
+        parallel, state = trains(model, pipeline(2), cluster=sa.RayCluster())
+        assert isinstance(state[0]["stack"]["up"], StackedArray)
+    finally:
+        sa.shutdown()

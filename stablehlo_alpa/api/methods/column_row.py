@@ -18,7 +18,7 @@ from stablehlo_alpa.api.methods.program_dimensions import ProgramDimensions
 from stablehlo_alpa.compiler import DimensionUse
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.planning import Dimension
-from stablehlo_alpa.view.names import path_of
+from stablehlo_alpa.view.names import leaf_path_of
 
 SPLITS = ("column", "row", "vocabulary")
 
@@ -69,7 +69,7 @@ def named_splits(dims: ProgramDimensions, patterns: Iterable[tuple[str, str]]) -
         ShardingError: a pattern is found in no parameter of a product, or in one without such a
             dimension.
     """
-    paths = {i: path_of(dims.value(i).name) for i in dims.others() if any(dims.classes.uses[i])}
+    paths = {i: leaf_path_of(dims.value(i).name) for i in dims.others() if any(dims.classes.uses[i])}
     found: dict[int, int] = {}
     for pattern, split in patterns:
         for index in matching(dims.program, "patterns", pattern, paths):

@@ -15,7 +15,7 @@ from stablehlo_alpa.compiler import DimensionUse
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.planning import Confinement, Dimension, Near, Prescription, Whole, Wish
-from stablehlo_alpa.view.names import path_of
+from stablehlo_alpa.view.names import leaf_path_of
 
 DATA, EXPERT = "data", "expert"
 
@@ -112,7 +112,7 @@ class ExpertParallel(Method):
                     "names parameters that are split by experts"
                 )
             return found
-        paths = {i: path_of(dims.value(i).name) for i in dims.others() if dims.value(i).shape}
+        paths = {i: leaf_path_of(dims.value(i).name) for i in dims.others() if dims.value(i).shape}
         named = {
             index: (dims.used(index, DimensionUse.BATCH) or [0])[0]
             for pattern in self.patterns

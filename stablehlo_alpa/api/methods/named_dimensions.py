@@ -10,6 +10,7 @@ from jax.sharding import PartitionSpec
 
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.view.names import leaf_path_of
 
 AxisRule: TypeAlias = tuple[str, str | tuple[str, ...] | None]
 """The name of a dimension, and the mesh axes that split it."""
@@ -93,8 +94,8 @@ def _named(program: TracedProgram) -> Iterator[tuple[int, tuple[str | None, ...]
     for node in jax.tree.leaves(tree, is_leaf=lambda node: _names_of(node) is not None):
         names = _names_of(node)
         leaves = jax.tree.leaves(node)
-        if names is not None and len(leaves) == 1:
-            yield leaves[0], names
+        if names is not None and len({leaf_path_of(program.inputs[i].name) for i in leaves}) == 1:
+            yield from ((leaf, names) for leaf in leaves)
 
 
 def _names_of(node: Any) -> tuple[str | None, ...] | None:

@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec
 
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.view.names import path_of
+from stablehlo_alpa.view.names import leaf_path_of
 
 # Paths that a message lists before it counts the others.
 _LISTED = 4
@@ -63,7 +63,7 @@ def specs_of_patterns(
     Raises:
         ShardingError: a pattern is found nowhere, so that it is a slip.
     """
-    paths = {index: path_of(program.inputs[index].name) for index in inputs}
+    paths = {index: leaf_path_of(program.inputs[index].name) for index in inputs}
     found: dict[int, PartitionSpec | None] = {}
     for pattern, spec in patterns:
         hits = matching(program, "patterns", pattern, paths)
@@ -94,7 +94,7 @@ def matching(
     hits = [index for index, path in paths.items() if re.search(pattern, path)]
     if hits:
         return hits
-    others = [path_of(program.inputs[i].name) for i in sorted(program.batch - paths.keys())]
+    others = [leaf_path_of(program.inputs[i].name) for i in sorted(program.batch - paths.keys())]
     taken = [path for path in others if re.search(pattern, path)]
     hint = (
         f"{listed(taken)} is taken for a batch: batch_argnums= names those that are"
