@@ -147,8 +147,10 @@ def main() -> None:
 
     held: Counter[int] = Counter()
     for leaf in jax.tree.leaves((state.params["params"]["layers"], state.opt_state)):
-        for shard in leaf.addressable_shards:
-            held[shard.device.id] += shard.data.nbytes
+        # Where stages split it unlike, a stack is its parts.
+        for part in getattr(leaf, "parts", [leaf]):
+            for shard in part.addressable_shards:
+                held[shard.device.id] += shard.data.nbytes
     whole = sum(leaf.nbytes for leaf in jax.tree.leaves((alone.params, alone.opt_state)))
     print(f"\nparameters and optimiser state: {whole / 2**20:.2f} MiB, on the devices")
     print(", ".join(f"{held[device] / 2**20:.2f}" for device in sorted(held)), "MiB")

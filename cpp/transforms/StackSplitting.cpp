@@ -53,6 +53,17 @@ std::optional<StackCut> getCut(ArrayRef<SliceOp> slices, unsigned dim) {
   return at == type.getDimSize(dim) ? std::optional(cut) : std::nullopt;
 }
 
+/// Where a tensor is put together of parts.
+StackCut getCut(ConcatenateOp concatenate) {
+  auto dim = static_cast<unsigned>(concatenate.getDimension());
+  StackCut cut{dim, {}};
+  for (Value operand : concatenate.getOperands()) {
+    cut.sizes.push_back(
+        cast<RankedTensorType>(operand.getType()).getDimSize(dim));
+  }
+  return cut;
+}
+
 class StackSplitting {
 public:
   StackSplitting(func::FuncOp function, const llvm::DenseSet<unsigned> &fixed,
@@ -90,6 +101,11 @@ private:
     for (auto &[place, own] : slices) {
       if (std::optional<StackCut> cut = getCut(own, place.second)) {
         parts.cut(place.first, *cut);
+      }
+    }
+    for (ConcatenateOp concatenate : block.getOps<ConcatenateOp>()) {
+      if (isOfStack(*concatenate)) {
+        parts.cut(concatenate, getCut(concatenate));
       }
     }
   }

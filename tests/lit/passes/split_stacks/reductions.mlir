@@ -3,8 +3,8 @@
 // A norm of the whole is the sum of those of the parts.
 
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: %[[W0:.*]]: tensor<2x8xf32>
-// CHECK-SAME: %[[W1:.*]]: tensor<2x8xf32>
+// CHECK-SAME: %[[W0:[^:]+]]: tensor<2x8xf32>
+// CHECK-SAME: %[[W1:[^:]+]]: tensor<2x8xf32>
 // CHECK-DAG: %[[S0:.*]] = stablehlo.multiply %[[W0]], %[[W0]]
 // CHECK-DAG: %[[S1:.*]] = stablehlo.multiply %[[W1]], %[[W1]]
 // CHECK-DAG: %[[R0:.*]] = stablehlo.reduce(%[[S0]] init
@@ -26,8 +26,8 @@ func.func @main(%w: tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>, tenso
 // add it twice.
 
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: %[[W0:.*]]: tensor<2x8xf32>
-// CHECK-SAME: %[[W1:.*]]: tensor<2x8xf32>
+// CHECK-SAME: %[[W0:[^:]+]]: tensor<2x8xf32>
+// CHECK-SAME: %[[W1:[^:]+]]: tensor<2x8xf32>
 // CHECK: %[[WHOLE:.*]] = stablehlo.concatenate %[[W0]], %[[W1]], dim = 0
 // CHECK: stablehlo.reduce(%[[WHOLE]] init
 func.func @main(%w: tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>, tensor<f32>) {
