@@ -23,12 +23,16 @@ from report import Row, limited, measured
 
 import stablehlo_alpa
 from stablehlo_alpa import zoo
+from stablehlo_alpa.api.batches import batch_inputs
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.errors import InfeasibleError
-from stablehlo_alpa.frontend import trace
+from stablehlo_alpa.frontend import split_stacks, trace
 from stablehlo_alpa.inter_op import AutoStages, PipelineOptions, plan_pipeline
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.layers import AutoLayers, layer_context
+from stablehlo_alpa.zoo.case import ModelCase
+from stablehlo_alpa.zoo.models import gpt
+from stablehlo_alpa.zoo.train_step import next_token_task, train_case
 
 Params: TypeAlias = dict[str, jax.Array]
 
@@ -51,7 +55,7 @@ class Case:
     """A model of the zoo on a cluster.
 
     Attributes:
-        model: its name in the zoo.
+        model: its name in the zoo; `_DEEP` for a GPT of hidden size 1024 that scans over ``layers``.
         sizes: of the step.
         cluster: a preset.
         num_layers: layers that it is clustered into, each computed again in the backward phase.
@@ -59,6 +63,7 @@ class Case:
         bar_s: seconds.
         gap: the bar of what is proved.
         is_usual: whether it is measured unless it is named.
+        layers: of the scanned GPT.
     """
 
     model: str
@@ -69,8 +74,19 @@ class Case:
     bar_s: float
     gap: float
     is_usual: bool = False
+    layers: int = 0
+
+    def made(self) -> ModelCase:
+        """Its train step, as shapes."""
+        if self.model != _DEEP:
+            return zoo.find(self.model).case(**self.sizes)
+        sizes = gpt.GPTSizes(self.layers, 1024, 16)
+        model = gpt.GPT(sizes, scanned=True, remat=False, dtype=self.sizes["dtype"])
+        task = next_token_task(self.sizes["batch"], sizes.sequence, sizes.vocabulary)
+        return train_case(f"gpt of {self.layers} layers", model, task, depth=self.layers)
 
 
+_DEEP = "scanned GPT"
 _PAPER = {"batch": 1024, "dtype": jnp.float16}
 # The paper's batch of 1536 images as its plan for 64 devices has it; statistics of group norm are
 # those of an image, so that the whole batch can be worked on in parts.
@@ -89,6 +105,13 @@ CASES: Mapping[str, Case] = {
     "Llama-3-405B": Case(
         "llama-3-405b", {"batch": 4096, "sequence": 8192}, "p5.48xlarge:2048", 16, 32, 300.0, 0.05
     ),
+    # Scanned: the time hardly depends on the depth.
+    **{
+        f"GPT-{layers}-layers": Case(
+            _DEEP, _PAPER, "p3dn.24xlarge:4", 16, 64, 60.0, 0.05, layers=layers
+        )
+        for layers in (16, 64, 1024)
+    },
     "DeepSeek-V3": Case("deepseek-v3", {"batch": 15360}, "p5.48xlarge:256", 16, 60, 300.0, 0.05),
 }
 
@@ -118,12 +141,13 @@ class Watch:
 def rows_of(name: str) -> list[Row]:
     """One search."""
     case = CASES[name]
-    made = zoo.find(case.model).case(**case.sizes)
+    made = case.made()
     cluster = ClusterSpec.preset(case.cluster)
     title = f"{name}, {case.cluster}"
     start, ran = time.perf_counter(), time.process_time()
     with layer_context(AutoLayers(num_layers=case.num_layers, remat=True)):
         program = trace(made.step, made.args, {}, donate_argnums=made.donate_argnums)
+    program = split_stacks(program, batch_inputs(program)[0])
     traced = time.perf_counter() - start
     watch = Watch()
     options = PipelineOptions(

@@ -278,8 +278,8 @@ void StageSlicing::placeApplied() {
     });
     auto best = llvm::max_element(bytes);
     bool spreads = isClonable(&op) && *best <= kSmallBytes &&
-                   llvm::any_of(op.getResults(), [](Value result) {
-                     return getTensorBytes(result.getType()) > kSmallBytes;
+                   llvm::any_of(op.getResults(), [&](Value result) {
+                     return getTensorBytes(result.getType()) > *best;
                    });
     if (spreads) {
       continue;

@@ -40,6 +40,7 @@ class Machine:
 MACHINES: Mapping[str, Machine] = MappingProxyType(
     {
         "p3.16xlarge": Machine("v100-16gb", 8, 25),
+        "p3dn.24xlarge": Machine("v100-32gb", 8, 100),
         "p4d.24xlarge": Machine("a100-40gb", 8, 400),
         "p4de.24xlarge": Machine("a100-80gb", 8, 400),
         "p5.48xlarge": Machine("h100-80gb", 8, 3200),

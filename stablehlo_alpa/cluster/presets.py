@@ -32,6 +32,11 @@ _V100 = DeviceSpec(
     platform="cuda",
 )
 
+# EC2 p3dn.24xlarge (AWS instance page): the same with more memory, 100 Gbit/s.
+_V100_32 = replace(
+    _V100, name="v100-32gb", memory_bytes=32 * GIB, inter_host=Link(30e-6, 100e9 / 8)
+)
+
 # NVIDIA A100 datasheet (SXM4): f64 9.7, f32 19.5, TF32 156, bf16/f16 312, int8 624 TFLOP/s dense;
 # 40 GB: 1555 GB/s, 80 GB: 2039 GB/s; NVLink 600 GB/s both directions together. XLA runs f32
 # products in TF32 at JAX's default precision on Ampere and later: the f32 rate is TF32's.
@@ -196,6 +201,7 @@ PRESETS: Mapping[str, DeviceSpec] = MappingProxyType(
         device.name: device
         for device in (
             _V100,
+            _V100_32,
             _A100_40,
             _A100_80,
             _H100,
@@ -223,6 +229,8 @@ _KINDS = (
     ("a100-80g", _A100_80),
     ("a100 80g", _A100_80),
     ("a100", _A100_40),
+    ("v100-sxm2-32gb", _V100_32),
+    ("v100-sxm3-32gb", _V100_32),
     ("v100", _V100),
     ("tpu v6", _TPU_V6E),
     ("tpu v5p", _TPU_V5P),
