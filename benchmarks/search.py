@@ -55,7 +55,8 @@ class Case:
     """A model of the zoo on a cluster.
 
     Attributes:
-        model: its name in the zoo; `_DEEP` for a GPT of hidden size 1024 that scans over ``layers``.
+        model: its name in the zoo; `_DEEP` for a GPT of hidden size 1024 that is a scan over
+            ``layers``.
         sizes: of the step.
         cluster: a preset.
         num_layers: layers that it is clustered into, each computed again in the backward phase.

@@ -39,12 +39,16 @@ init = nn.initializers.normal(0.02)
 
 
 def weight(*axes: str | None) -> Any:
+    """Initialises a parameter whose dimensions have these names."""
     return nn.with_logical_partitioning(init, axes)
 
 
 class Norm(nn.Module):
+    """Root mean square."""
+
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
+        """Maps [batch, length, hidden] to the same."""
         scale = self.param(
             "scale", nn.with_logical_partitioning(nn.initializers.ones, ("norm",)), x.shape[-1:]
         )
@@ -53,8 +57,11 @@ class Norm(nn.Module):
 
 
 class DecoderLayer(nn.Module):
+    """Attention and a gated feed-forward network, as the body of a scan."""
+
     @nn.compact
     def __call__(self, x: jax.Array, _: None) -> tuple[jax.Array, None]:
+        """Maps the carried [batch, length, hidden] to the same."""
         x = nn.with_logical_constraint(x, ("batch", "length", "embed"))
         project = partial(
             nn.DenseGeneral,
@@ -83,8 +90,11 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
+    """Logits of the next token."""
+
     @nn.compact
     def __call__(self, tokens: jax.Array) -> jax.Array:
+        """Maps int32[batch, length] to [batch, length, vocabulary]."""
         embed = nn.Embed(VOCABULARY, HIDDEN, embedding_init=weight("vocab", "embed"), name="embed")
         layer = nn.remat(
             DecoderLayer,
@@ -103,6 +113,8 @@ class Decoder(nn.Module):
 
 
 def train_step(state: TrainState, batch: jax.Array) -> tuple[TrainState, jax.Array]:
+    """The next state, and the loss of int32[batch, length + 1]."""
+
     def loss_fn(params: Any) -> jax.Array:
         logits = state.apply_fn(params, batch[:, :-1])
         return optax.softmax_cross_entropy_with_integer_labels(logits, batch[:, 1:]).mean()
@@ -112,6 +124,7 @@ def train_step(state: TrainState, batch: jax.Array) -> tuple[TrainState, jax.Arr
 
 
 def make_state(key: jax.Array) -> TrainState:
+    """The first state."""
     model = Decoder()
     params = model.init(key, jnp.zeros((BATCH, LENGTH), jnp.int32))
     optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))
@@ -136,7 +149,7 @@ def main() -> None:
     plain = jax.jit(train_step, donate_argnums=0)
 
     rows = np.random.default_rng(0)
-    tokens = rows.integers(0, VOCABULARY, (BATCH, LENGTH + 1), np.int32)
+    tokens = jnp.asarray(rows.integers(0, VOCABULARY, (BATCH, LENGTH + 1), np.int32))
     key = jax.random.key(0)
     state = step.create_state(make_state, key, batch=(tokens,))
     alone = jax.jit(make_state)(key)

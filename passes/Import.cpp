@@ -59,8 +59,8 @@ struct Import : impl::ImportBase<Import> {
       entry.removeArgAttr(index, kInputAttrName);
     }
     for (unsigned index = 0; index < entry.getNumResults(); ++index) {
-      entry.removeResultAttr(
-          index, StringAttr::get(&getContext(), kOutputAttrName));
+      entry.removeResultAttr(index,
+                             StringAttr::get(&getContext(), kOutputAttrName));
     }
   }
 

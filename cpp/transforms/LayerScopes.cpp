@@ -29,7 +29,9 @@ static StringRef getLayerDigits(StringRef scope) {
   if (start == StringRef::npos) {
     return {};
   }
-  return scope.substr(start + kLayerScope.size()).take_while([](char c) { return llvm::isDigit(c); });
+  return scope.substr(start + kLayerScope.size()).take_while([](char c) {
+    return llvm::isDigit(c);
+  });
 }
 
 std::optional<int64_t> getScopeLayer(StringRef scope) {

@@ -95,9 +95,8 @@ bool StackParts::isClosed(Value value) {
   auto [it, isNew] = closed.try_emplace(maker, false);
   if (isNew) {
     // The operands' own entries may move it.
-    bool isAll = llvm::all_of(maker->getOperands(), [&](Value operand) {
-      return isClosed(operand);
-    });
+    bool isAll = llvm::all_of(maker->getOperands(),
+                              [&](Value operand) { return isClosed(operand); });
     closed[maker] = isAll;
     return isAll;
   }
@@ -213,8 +212,8 @@ Value StackParts::get(Value value, unsigned part) {
   const StackCut *found = find(value);
   assert(found && "the tensor is whole");
   StackCut cut = *found;
-  if (Value made = parts.lookup(value).empty() ? Value()
-                                               : parts.lookup(value)[part]) {
+  if (Value made =
+          parts.lookup(value).empty() ? Value() : parts.lookup(value)[part]) {
     return made;
   }
   Value made = make(value, cut, part);
@@ -249,8 +248,7 @@ Value StackParts::makePart(OpResult result, const StackCut &cut,
   const ShardingRule *rule = getRule(maker);
   std::optional<unsigned> factor;
   if (rule) {
-    factor =
-        findLoop(*rule, rule->results[result.getResultNumber()], cut.dim);
+    factor = findLoop(*rule, rule->results[result.getResultNumber()], cut.dim);
   }
   if (!factor || rule->factors[*factor].kind != FactorKind::Parallel ||
       !canCut(maker, *rule, *factor)) {
@@ -341,9 +339,9 @@ Value StackParts::slice(Value value, const StackCut &cut, unsigned part) {
   limits[cut.dim] = starts[cut.dim] + cut.sizes[part];
   OpBuilder builder(function.getContext());
   builder.setInsertionPointAfterValue(value);
-  auto sliced = SliceOp::create(builder, value.getLoc(),
-                                getPartType(value, cut, part), value, starts,
-                                limits, strides);
+  auto sliced =
+      SliceOp::create(builder, value.getLoc(), getPartType(value, cut, part),
+                      value, starts, limits, strides);
   made.insert(sliced);
   return sliced.getResult();
 }
@@ -452,8 +450,8 @@ static bool isTakenApart(Operation *op, ReductionKind kind) {
 
 Value StackParts::reduceInParts(Operation *op) {
   const ShardingRule *rule = getRule(op);
-  const StackCut *of = op->getNumOperands() > 0 ? find(op->getOperand(0))
-                                                : nullptr;
+  const StackCut *of =
+      op->getNumOperands() > 0 ? find(op->getOperand(0)) : nullptr;
   if (!rule || !of) {
     return {};
   }

@@ -58,9 +58,9 @@ public:
   /// Whether an operator was made for a part.
   bool isMade(Operation *op) const { return made.contains(op); }
 
-  /// Erases what nothing needs any more, and puts the parts of what goes through
-  /// a barrier into the barrier; of a barrier in a layer each part into one of
-  /// its own, so that layers do not wait for each other.
+  /// Erases what nothing needs any more, and puts the parts of what goes
+  /// through a barrier into the barrier; of a barrier in a layer each part into
+  /// one of its own, so that layers do not wait for each other.
   void finish();
 
 private:

@@ -214,9 +214,9 @@ private:
                                : DictionaryAttr::get(function.getContext()));
     }
     exit->setOperands(returned);
-    function.setFunctionType(FunctionType::get(function.getContext(),
-                                               block.getArgumentTypes(),
-                                               ValueRange(returned).getTypes()));
+    function.setFunctionType(
+        FunctionType::get(function.getContext(), block.getArgumentTypes(),
+                          ValueRange(returned).getTypes()));
     function.setAllResultAttrs(attributes);
   }
 
@@ -265,8 +265,7 @@ private:
   void moveTo(Operation *op, std::optional<int64_t> layer) {
     if (layer) {
       std::string scope = withScopeLayer(getScope(op->getLoc()), *layer);
-      op->setLoc(
-          NameLoc::get(StringAttr::get(function.getContext(), scope)));
+      op->setLoc(NameLoc::get(StringAttr::get(function.getContext(), scope)));
     }
   }
 
@@ -284,9 +283,8 @@ private:
           own.push_back(parts.get(argument, part));
         }
         OpBuilder builder = OpBuilder::atBlockBegin(&block);
-        auto whole =
-            ConcatenateOp::create(builder, argument.getLoc(),
-                                  argument.getType(), own, cut.dim);
+        auto whole = ConcatenateOp::create(builder, argument.getLoc(),
+                                           argument.getType(), own, cut.dim);
         argument.replaceAllUsesWith(whole.getResult());
       }
       (void)function.eraseArgument(index);

@@ -38,7 +38,8 @@ class StackedExecutable:
 
         Args:
             executable: of the plan's inputs and outputs.
-            inputs, outputs: those of the caller.
+            inputs: those of the caller.
+            outputs: those of the caller.
             names: of the inputs.
         """
         self._executable, self._names = executable, tuple(names)
@@ -80,7 +81,9 @@ class StackedExecutable:
         for index, arg in enumerate(args):
             given |= zip(self._inputs[index][0].numbers, self._taken(index, arg), strict=True)
         results = self._executable(*(given[number] for number in range(len(given))))
-        return tuple(_joined(*one, map(results.__getitem__, one[0].numbers)) for one in self._outputs)
+        return tuple(
+            _joined(*one, [results[number] for number in one[0].numbers]) for one in self._outputs
+        )
 
     def _check(self, index: int, arg: Any) -> None:
         """Refuses an argument of another shape or dtype, by the name that the caller knows."""
@@ -149,8 +152,8 @@ class StackedExecutable:
             if placement is None:
                 whole[position] = stack.numbers[0]
             else:
-                is_one = isinstance(placement, JoinedSharding)
-                parts[position] = leaf, placement.sharding if is_one else here
+                joined = placement.sharding if isinstance(placement, JoinedSharding) else here
+                parts[position] = leaf, joined
         own = self._executable.restore(
             folder, [leaves[position] for position in whole], list(whole.values())
         )

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 from itertools import accumulate, groupby, pairwise
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -161,7 +161,7 @@ class JoinedSharding:
         spec = list(parts[0].spec) + [None] * (stack.dim + 1 - len(parts[0].spec))
         if len(groups) > 1:
             spec[stack.dim] = (_MESH_AXIS, *_axes(spec[stack.dim]))
-        mesh = whole_mesh([one.mesh for one in self._meshes])
+        mesh = whole_mesh([cast(Mesh, one.mesh) for one in self._meshes])
         self.sharding = NamedSharding(mesh, PartitionSpec(*spec))
 
     @classmethod
@@ -177,7 +177,7 @@ class JoinedSharding:
         rows = {sum(stack.sizes[start:end]) for start, end in pairwise(ends)}
         specs = {tuple(map(_axes, one.spec)) for one in map(_trimmed, parts)}
         shapes = {tuple(mesh.shape.items()) for mesh in meshes}
-        if len(meshes) != len(groups) or max(map(len, (rows, specs, shapes))) > 1:
+        if len(meshes) != len(groups) or max(len(rows), len(specs), len(shapes)) > 1:
             return None
         along = dict(enumerate(next(iter(specs)))).get(stack.dim, ())
         is_cut_again = bool(along) and max(groups) > 1

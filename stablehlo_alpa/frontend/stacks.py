@@ -71,11 +71,15 @@ def _parted(program: TracedProgram, text: str, stacks: Stacks) -> TracedProgram:
             for _ in stack.numbers
         ),
         donated=tuple(n for i in program.donated for n in stacks.inputs[i].numbers),
-        batch=frozenset(n for i in program.batch for n in stacks.inputs[i].numbers),
-        declared_batch=frozenset(n for i in program.declared_batch for n in stacks.inputs[i].numbers),
+        batch=_parts_of(program.batch, stacks.inputs),
+        declared_batch=_parts_of(program.declared_batch, stacks.inputs),
         aliases=_aliases(program.aliases, stacks),
         stacks=stacks,
     )
+
+
+def _parts_of(inputs: Collection[int], stacks: Sequence[Stack]) -> frozenset[int]:
+    return frozenset(number for index in inputs for number in stacks[index].numbers)
 
 
 def _stacks(
@@ -92,9 +96,7 @@ def _stacks(
     )
 
 
-def _stack(
-    shape: Sequence[int], numbers: tuple[int, ...], parts: Sequence[Sequence[int]]
-) -> Stack:
+def _stack(shape: Sequence[int], numbers: tuple[int, ...], parts: Sequence[Sequence[int]]) -> Stack:
     if len(numbers) == 1:
         return Stack(numbers)
     pairs = enumerate(zip(shape, parts[0], strict=True))

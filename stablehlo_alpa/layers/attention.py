@@ -130,9 +130,7 @@ def _in_order(jaxpr: Any, cores: Sequence[frozenset[int]]) -> list[tuple[list[in
     return parts
 
 
-def function_of(
-    jaxpr: Any, numbers: Sequence[int]
-) -> tuple[list[Any], list[Any], ClosedJaxpr]:
+def function_of(jaxpr: Any, numbers: Sequence[int]) -> tuple[list[Any], list[Any], ClosedJaxpr]:
     """Some equations as a function: what goes in, and what is used elsewhere."""
     own = set(numbers)
     equations = [jaxpr.eqns[i] for i in numbers]

@@ -103,9 +103,7 @@ def _single(equation: Any, debug_info: Any) -> Callable[..., list[Any]]:
     return call
 
 
-def _inline(
-    equation: Any, operands: Sequence[Any], count_parts: Callable[[Any], int]
-) -> list[Any]:
+def _inline(equation: Any, operands: Sequence[Any], count_parts: Callable[[Any], int]) -> list[Any]:
     if equation.primitive.name in _CHECKPOINTS:
         _log.info(
             "a jax.checkpoint holds more than one layer and is left out; use remat=True of the "

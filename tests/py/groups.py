@@ -15,7 +15,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "pipelines and micro-batches equal the whole batch": (
         *("pipeline", "pipeline_matrix", "micro_batches", "stage_methods", "recomputation"),
-        *("layers", "layer_parts", "likeness", "schedules", "own_schedules"),
+        *("layers", "layer_parts", "likeness", "schedules", "own_schedules", "stacks"),
     ),
     "searches against brute force": (
         *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory"),

@@ -51,7 +51,7 @@ class Scanned:
             values = 0.3 * jax.random.normal(next(keys), (self.layers, *shape)) / WIDTH**0.5
             return jnp.moveaxis(values, 0, self.dim)
 
-        params = {
+        params: dict[str, Any] = {
             "stack": {
                 "up": stack(WIDTH, 2 * WIDTH),
                 "down": stack(2 * WIDTH, WIDTH),
@@ -106,8 +106,7 @@ class Scanned:
         """Arguments of so many steps."""
         rows = np.random.default_rng(0)
         for _ in range(count):
-            shape = (BATCH, WIDTH)
-            yield {"x": rows.normal(size=shape).astype("f"), "y": rows.normal(size=shape).astype("f")}
+            yield {name: rows.normal(size=(BATCH, WIDTH)).astype("f") for name in "xy"}
 
 
 def pipeline(num_stages: int, *, num_layers: int | None = None, **options: Any) -> Any:

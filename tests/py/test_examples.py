@@ -84,6 +84,15 @@ def test_experts_of_any_length_train_as_on_one_device() -> None:
 
 
 @pytest.mark.slow
+def test_a_scanned_decoder_trains_on_four_stages_as_on_one_device() -> None:
+    printed = trains_as_on_one_device("scanned_decoder.py", rel=1e-4)
+    held = re.search(r"state: (\S+) MiB, on the devices\n(.*) MiB", printed)
+    assert held is not None
+    # A quarter each, of what a stage of two devices splits half of it.
+    assert max(map(float, held[2].split(", "))) < 0.3 * float(held[1])
+
+
+@pytest.mark.slow
 def test_one_loop_trains_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -218,7 +218,7 @@ def test_state_is_given_away_once() -> None:
     (batch,) = model.batches(1)
     first, _ = step(start(model, ADAM), batch)
     second, _ = step(first, batch)
-    with pytest.raises(InputError, match=r"state\[0\]\['stack'\]\['down'\] of train_step was deleted"):
+    with pytest.raises(InputError, match=r"\['stack'\]\['down'\] of train_step was deleted"):
         step(first, batch)
     step(second, batch)
 
@@ -275,7 +275,7 @@ def test_on_a_cluster() -> None:
     pytest.importorskip("ray")
     model = Scanned()
     try:
-        parallel, state = trains(model, pipeline(2), cluster=sa.RayCluster())
+        _, state = trains(model, pipeline(2), cluster=sa.RayCluster())
         assert isinstance(state[0]["stack"]["up"], StackedArray)
     finally:
         sa.shutdown()

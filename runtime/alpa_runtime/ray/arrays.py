@@ -12,10 +12,10 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from alpa_runtime.errors import InputError
+from alpa_runtime.fetched import FetchedOperations
 from alpa_runtime.keys import key_shape, with_impl
 from alpa_runtime.plan import Plan
 from alpa_runtime.program import ValueSpec
-from alpa_runtime.fetched import FetchedOperations
 
 
 @dataclasses.dataclass(frozen=True)

@@ -69,7 +69,8 @@ def named_splits(dims: ProgramDimensions, patterns: Iterable[tuple[str, str]]) -
         ShardingError: a pattern is found in no parameter of a product, or in one without such a
             dimension.
     """
-    paths = {i: leaf_path_of(dims.value(i).name) for i in dims.others() if any(dims.classes.uses[i])}
+    used = [i for i in dims.others() if any(dims.classes.uses[i])]
+    paths = {i: leaf_path_of(dims.value(i).name) for i in used}
     found: dict[int, int] = {}
     for pattern, split in patterns:
         for index in matching(dims.program, "patterns", pattern, paths):
