@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -42,8 +43,11 @@ class StackedExecutable:
             outputs: those of the caller.
             names: of the inputs.
         """
-        self._executable, self._names = executable, tuple(names)
-        self._inputs = [(one, _placement(one, executable.in_shardings)) for one in inputs]
+        self._executable = executable
+        self._inputs = [
+            _Input(executable.plan, name, one, _placement(one, executable.in_shardings))
+            for name, one in zip(names, inputs, strict=True)
+        ]
         self._outputs = [(one, _placement(one, executable.out_shardings)) for one in outputs]
 
     @property
@@ -64,7 +68,8 @@ class StackedExecutable:
     @property
     def in_shardings(self) -> tuple[Any, ...]:
         """See `Executable`; of what is no one array a `StackedSharding`."""
-        return tuple(_sharding(*one, self._executable.in_shardings) for one in self._inputs)
+        shardings = self._executable.in_shardings
+        return tuple(_sharding(one.stack, one.placement, shardings) for one in self._inputs)
 
     @property
     def out_shardings(self) -> tuple[Any, ...]:
@@ -75,40 +80,15 @@ class StackedExecutable:
         """See `Executable`."""
         if len(args) != len(self._inputs):
             raise InputError(f"{self.plan.name} takes {len(self._inputs)} arrays, got {len(args)}")
-        for index, arg in enumerate(args):
-            self._check(index, arg)
+        for one, arg in zip(self._inputs, args, strict=True):
+            one.check(arg)
         given: dict[int, Any] = {}
-        for index, arg in enumerate(args):
-            given |= zip(self._inputs[index][0].numbers, self._taken(index, arg), strict=True)
+        for one, arg in zip(self._inputs, args, strict=True):
+            given |= zip(one.stack.numbers, one.taken(arg), strict=True)
         results = self._executable(*(given[number] for number in range(len(given))))
         return tuple(
             _joined(*one, [results[number] for number in one[0].numbers]) for one in self._outputs
         )
-
-    def _check(self, index: int, arg: Any) -> None:
-        """Refuses an argument of another shape or dtype, by the name that the caller knows."""
-        stack, name = self._inputs[index][0], self._names[index]
-        values = [self.plan.inputs[number].value for number in stack.numbers]
-        aval = values[0].aval({})
-        if not stack.is_whole:
-            shape = list(aval.shape)
-            shape[stack.dim] = sum(stack.sizes)
-            aval = jax.ShapeDtypeStruct(tuple(shape), aval.dtype)
-            check_input(self.plan.name, name, aval, checked_aval(self.plan.name, name, arg))
-            if hasattr(arg, "is_deleted") and arg.is_deleted():
-                raise deleted_error(self.plan.name, name)
-
-    def _taken(self, index: int, arg: Any) -> Sequence[Any]:
-        """The parts of an argument of a step, which takes it where it is donated."""
-        stack, placement = self._inputs[index]
-        if placement is None:
-            return [arg]
-        parts = placement.cut(arg)
-        is_donated = self.plan.inputs[stack.numbers[0]].is_donated
-        if is_donated and isinstance(placement, JoinedSharding) and placement.copies(arg):
-            # Not with its parts in memory while the step runs.
-            arg.delete()
-        return parts
 
     def compile(self) -> None:
         """See `Executable`."""
@@ -116,12 +96,12 @@ class StackedExecutable:
 
     def feed(self, index: int, array: Any) -> Any:
         """See `Executable`."""
-        stack, placement = self._inputs[index]
-        if placement is None:
-            return self._executable.feed(stack.numbers[0], array)
-        self._check(index, array)
-        parts = zip(stack.numbers, placement.cut(array), strict=True)
-        return StackedArray(stack, [self._executable.feed(*one) for one in parts])
+        own = self._inputs[index]
+        if own.placement is None:
+            return self._executable.feed(own.stack.numbers[0], array)
+        own.check(array)
+        parts = zip(own.stack.numbers, own.placement.cut(array), strict=True)
+        return StackedArray(own.stack, [self._executable.feed(*one) for one in parts])
 
     def create(
         self, make: Callable[..., Any], leaves: Sequence[Any], argnums: Sequence[int]
@@ -131,15 +111,15 @@ class StackedExecutable:
 
         def make_parts(*args: Any) -> list[Any]:
             made: list[Any] = []
-            for (stack, _), whole in zip(chosen, make(*args), strict=True):
-                made += [whole] if stack.is_whole else stack.cut(whole)
+            for one, whole in zip(chosen, make(*args), strict=True):
+                made += [whole] if one.stack.is_whole else one.stack.cut(whole)
             return made
 
-        numbers = [number for stack, _ in chosen for number in stack.numbers]
+        numbers = [number for one in chosen for number in one.stack.numbers]
         parts = iter(self._executable.create(make_parts, leaves, numbers))
         return [
-            _joined(stack, placement, islice(parts, len(stack.numbers)))
-            for stack, placement in chosen
+            _joined(one.stack, one.placement, islice(parts, len(one.stack.numbers)))
+            for one in chosen
         ]
 
     def restore(self, folder: Path, leaves: Sequence[Leaf], argnums: Sequence[int]) -> list[Any]:
@@ -148,9 +128,9 @@ class StackedExecutable:
         whole: dict[int, int] = {}
         parts: dict[int, tuple[Leaf, Any]] = {}
         for position, (leaf, index) in enumerate(zip(leaves, argnums, strict=True)):
-            stack, placement = self._inputs[index]
+            placement = self._inputs[index].placement
             if placement is None:
-                whole[position] = stack.numbers[0]
+                whole[position] = self._inputs[index].stack.numbers[0]
             else:
                 joined = placement.sharding if isinstance(placement, JoinedSharding) else here
                 parts[position] = leaf, joined
@@ -175,6 +155,48 @@ class StackedExecutable:
     def close(self) -> None:
         """See `Executable`."""
         self._executable.close()
+
+
+@dataclass(frozen=True)
+class _Input:
+    """An argument of the caller.
+
+    Attributes:
+        plan: whose inputs are its parts.
+        name: as messages spell it.
+        stack: the parts.
+        placement: how they lie; None of what is whole.
+    """
+
+    plan: Plan
+    name: str
+    stack: Stack
+    placement: _Placement | None
+
+    def check(self, arg: Any) -> None:
+        """Refuses an argument of another shape or dtype; what is whole is checked with the plan."""
+        if self.stack.is_whole:
+            return
+        aval = self.plan.inputs[self.stack.numbers[0]].value.aval({})
+        shape = list(aval.shape)
+        shape[self.stack.dim] = sum(self.stack.sizes)
+        expected = jax.ShapeDtypeStruct(tuple(shape), aval.dtype)
+        check_input(
+            self.plan.name, self.name, expected, checked_aval(self.plan.name, self.name, arg)
+        )
+        if hasattr(arg, "is_deleted") and arg.is_deleted():
+            raise deleted_error(self.plan.name, self.name)
+
+    def taken(self, arg: Any) -> Sequence[Any]:
+        """The parts of an argument of a step, which takes it where it is donated."""
+        if self.placement is None:
+            return [arg]
+        parts = self.placement.cut(arg)
+        is_donated = self.plan.inputs[self.stack.numbers[0]].is_donated
+        if is_donated and isinstance(self.placement, JoinedSharding) and self.placement.copies(arg):
+            # Not with its parts in memory while the step runs.
+            arg.delete()
+        return parts
 
 
 def _placement(stack: Stack, shardings: Sequence[Any]) -> _Placement | None:

@@ -21,7 +21,6 @@ from alpa_runtime.analysis import MemoryStats
 from alpa_runtime.checkpoint import Leaf
 
 from stablehlo_alpa.errors import MeshError
-from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.planning import Plan
 
 
@@ -157,6 +156,7 @@ class Compiled:
     def __init__(self, plan: Plan, executable: Executable):
         self.plan = plan
         self.executable = executable
+        self._program = plan.program.of_caller
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs one step."""
@@ -174,11 +174,6 @@ class Compiled:
         if program.has_void:
             flat = program.with_booleans(flat)
         return program.result(self.executable(*flat))
-
-    @property
-    def _program(self) -> TracedProgram:
-        """With the inputs and outputs of the caller."""
-        return self.plan.program.of_caller
 
     @property
     def mesh(self) -> Any:
