@@ -46,9 +46,11 @@ def module_of(name: str) -> tuple[str, ...]:
 
     Args:
         name: scopes and kind, ``jit(step)/transpose(jvp(GPT))/layer_0/up/dot_general#2``. What
-            jax puts there itself (transformations, inner functions, loops) is left out.
+            jax puts there itself (transformations, inner functions, loops) is left out. Behind a
+            ``jax.checkpoint`` the modules stand again, from the first:
+            ``transpose(jvp(GPT))/blocks/jvp(GPT)/blocks/checkpoint/layer_0/add``.
     """
-    modules = []
+    modules: list[str] = []
     for scope in _scopes(name)[:-1]:
         inside = _unwrapped(scope)
         # A method of a module, embed.attend, or a class of a package, eqx.nn.Linear.
@@ -56,6 +58,8 @@ def module_of(name: str) -> tuple[str, ...]:
         inside = module if len(rest) < 2 else rest[-1]
         # An einsum is named after its subscripts.
         if inside and inside not in _STRUCTURE and "->" not in scope:
+            if modules and inside == modules[0] and _WRAPPED.match(scope):
+                modules.clear()
             modules.append(inside)
     # Layers that were marked for a pipeline say less than the modules in them.
     return tuple(m for m in modules if not _LAYER.match(m)) or tuple(modules)

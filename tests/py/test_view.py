@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import sys
 import xml.etree.ElementTree as ET
 from typing import Any
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import pytest
@@ -85,6 +87,26 @@ def test_key_paths_become_paths(name: str, path: str) -> None:
 )
 def test_modules_are_read_off_operators(name: str, modules: tuple[str, ...]) -> None:
     assert module_of(name) == modules
+
+
+def test_modules_that_are_computed_again_are_the_same_modules() -> None:
+    class Block(nn.Module):
+        @nn.compact
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return x + nn.Dense(8, name="up")(nn.relu(x))
+
+    class Model(nn.Module):
+        @nn.compact
+        def __call__(self, x: jax.Array) -> jax.Array:
+            for number in range(2):
+                x = nn.remat(Block)(name=f"layer_{number}")(x)
+            return x
+
+    x, model = jnp.ones((4, 8)), Model()
+    params = model.init(jax.random.key(0), x)
+    text = jax.jit(jax.grad(lambda p: jnp.sum(model.apply(p, x)))).lower(params)
+    names = re.findall(r'"(jit[^"]*rematted_computation[^"]*)"', text.as_text(debug_info=True))
+    assert {module_of(name)[:2] for name in names} == {("Model", "layer_0"), ("Model", "layer_1")}
 
 
 def test_long_names_keep_their_end() -> None:
