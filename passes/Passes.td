@@ -205,7 +205,8 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
     that it can be planned: static shapes, and results that are functions of
     operands. Notes on the arguments which result is their next-step value, and
     as JAX does (`jax.buffer_donor`) which of them are given away. Forgets the
-    numbers of `alpa-split-stacks`: arguments and results are counted anew.
+    numbers of `alpa-split-stacks`: arguments and results are counted anew. Drops
+    operands of concatenations that have no elements.
 
     Fails on dynamic shapes; outside of `alpa.manual` on collectives, on
     `partition_id` and `replica_id`, and on what exchanges values with other
