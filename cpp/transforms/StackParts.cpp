@@ -76,6 +76,19 @@ LongerLoops StackParts::getLoops(const ShardingRule &rule, unsigned factor,
   return {rule, factors, rule.factors[factor].size, size};
 }
 
+/// Whether elements are put into a dimension by their numbers in the whole of
+/// it: a scatter to rows, which all are in the updates where windows cover
+/// them.
+static bool isPlacedByNumber(Operation *op, const LongerLoops &loops) {
+  auto scatter = dyn_cast<ScatterOp>(op);
+  if (!scatter) {
+    return false;
+  }
+  unsigned updates = scatter.getInputs().size() + 1;
+  return loops.getDims(loops.rule.operands.front()).any() &&
+         loops.getDims(loops.rule.operands[updates]).none();
+}
+
 /// Each tensor has the loop once, and the operator can be made for a part.
 bool StackParts::canCut(Operation *op, const ShardingRule &rule,
                         unsigned factor) {
@@ -84,7 +97,8 @@ bool StackParts::canCut(Operation *op, const ShardingRule &rule,
     return loops.getDims(tensor).count() <= 1;
   };
   return llvm::all_of(rule.operands, isOnce) &&
-         llvm::all_of(rule.results, isOnce) && canPadOperator(op, loops);
+         llvm::all_of(rule.results, isOnce) && !isPlacedByNumber(op, loops) &&
+         canPadOperator(op, loops);
 }
 
 bool StackParts::isClosed(Value value) {
@@ -268,7 +282,8 @@ Value StackParts::makePart(OpResult result, const StackCut &cut,
   Operation *remade = remake(builder, maker, cut, part, loops);
   for (OpResult other : maker->getResults()) {
     const StackCut *of = find(other);
-    if (of && of->sizes == cut.sizes) {
+    const TensorFactors &tensor = rule->results[other.getResultNumber()];
+    if (of && of->sizes == cut.sizes && loops.getDims(tensor)[of->dim]) {
       SmallVector<Value> &own = parts[other];
       own.resize(cut.size());
       own[part] = remade->getResult(other.getResultNumber());
