@@ -14,7 +14,13 @@ from alpa_runtime.analysis import MemoryStats
 from alpa_runtime.checkpoint import Leaf, read_part
 from alpa_runtime.errors import InputError
 from alpa_runtime.executable import Executable
-from alpa_runtime.inputs import check_input, checked_aval, deleted_error
+from alpa_runtime.inputs import (
+    check_input,
+    check_shared,
+    checked_aval,
+    deleted_error,
+    input_avals,
+)
 from alpa_runtime.plan import Plan
 from alpa_runtime.stacks import JoinedSharding, Stack, StackedArray, StackedSharding
 
@@ -44,10 +50,19 @@ class StackedExecutable:
             names: of the inputs.
         """
         self._executable = executable
+        avals = input_avals(executable.plan)
         self._inputs = [
-            _Input(executable.plan, name, one, _placement(one, executable.in_shardings))
+            _Input(
+                executable.plan,
+                name,
+                one,
+                _placement(one, executable.in_shardings),
+                one.whole_aval([avals[number] for number in one.numbers]),
+            )
             for name, one in zip(names, inputs, strict=True)
         ]
+        self._donated = frozenset(i for i, one in enumerate(self._inputs) if one.is_donated)
+        self._is_compiled = False
         self._outputs = [(one, _placement(one, executable.out_shardings)) for one in outputs]
 
     @property
@@ -80,8 +95,12 @@ class StackedExecutable:
         """See `Executable`."""
         if len(args) != len(self._inputs):
             raise InputError(f"{self.plan.name} takes {len(self._inputs)} arrays, got {len(args)}")
+        # All of them before the first is taken: a call that is refused leaves its state as it was.
         for one, arg in zip(self._inputs, args, strict=True):
             one.check(arg)
+        check_shared(self.plan.name, args, self._donated, lambda i: self._inputs[i].name)
+        if not self._is_compiled:
+            self.compile()
         given: dict[int, Any] = {}
         for one, arg in zip(self._inputs, args, strict=True):
             given |= zip(one.stack.numbers, one.taken(arg), strict=True)
@@ -93,6 +112,7 @@ class StackedExecutable:
     def compile(self) -> None:
         """See `Executable`."""
         self._executable.compile()
+        self._is_compiled = True
 
     def feed(self, index: int, array: Any) -> Any:
         """See `Executable`."""
@@ -166,24 +186,24 @@ class _Input:
         name: as messages spell it.
         stack: the parts.
         placement: how they lie; None of what is whole.
+        aval: of the whole.
     """
 
     plan: Plan
     name: str
     stack: Stack
     placement: _Placement | None
+    aval: jax.ShapeDtypeStruct
+
+    @property
+    def is_donated(self) -> bool:
+        """Whether a step takes the argument."""
+        return self.plan.inputs[self.stack.numbers[0]].is_donated
 
     def check(self, arg: Any) -> None:
-        """Refuses an argument of another shape or dtype; what is whole is checked with the plan."""
-        if self.stack.is_whole:
-            return
-        aval = self.plan.inputs[self.stack.numbers[0]].value.aval({})
-        shape = list(aval.shape)
-        shape[self.stack.dim] = sum(self.stack.sizes)
-        expected = jax.ShapeDtypeStruct(tuple(shape), aval.dtype)
-        check_input(
-            self.plan.name, self.name, expected, checked_aval(self.plan.name, self.name, arg)
-        )
+        """Refuses an argument of another shape or dtype, and one that is gone."""
+        found = checked_aval(self.plan.name, self.name, arg)
+        check_input(self.plan.name, self.name, self.aval, found)
         if hasattr(arg, "is_deleted") and arg.is_deleted():
             raise deleted_error(self.plan.name, self.name)
 
@@ -192,8 +212,8 @@ class _Input:
         if self.placement is None:
             return [arg]
         parts = self.placement.cut(arg)
-        is_donated = self.plan.inputs[self.stack.numbers[0]].is_donated
-        if is_donated and isinstance(self.placement, JoinedSharding) and self.placement.copies(arg):
+        joined = self.placement if isinstance(self.placement, JoinedSharding) else None
+        if self.is_donated and joined is not None and joined.copies(arg):
             # Not with its parts in memory while the step runs.
             arg.delete()
         return parts
