@@ -399,8 +399,9 @@ def SplitStacks : Pass<"alpa-split-stacks", "::mlir::ModuleOp"> {
     that it can lie with its layer; so do the parts of all that is like it, the
     moments of an optimiser for example, and results: gradients, next values.
     What is done to the whole is done to the parts, by the sharding rules: a loop
-    that is parallel is cut, reductions combine the results of their parts.
-    Operators of which that is not known read the parts put together.
+    that is parallel is cut, reductions combine the results of their parts, of
+    branches there is one operator per part. Operators of which that is not
+    known read the parts put together.
 
     Notes on arguments and results which of the program's they are, or are parts
     of (`alpa.input`, `alpa.output`). Arguments of `whole` stay as they are; the

@@ -92,7 +92,19 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     ),
     "drawn": lambda w, g, x: w + jax.random.normal(jax.random.key(0), w.shape),
     "factorised": lambda w, g, x: jnp.linalg.qr(w)[0] @ g,
-    "branches": lambda w, g, x: lax.cond(x.sum() > 0, lambda: w - g, lambda: w),
+    "branches": lambda w, g, x: lax.cond(
+        x[0] > 0, lambda: (w - g, g.sum(0)), lambda: (w, x[0] + w[0])
+    ),
+    "branches of branches": lambda w, g, x: lax.switch(
+        x[0].astype(int),
+        [lambda: w, lambda: lax.cond(x[1] > 0, lambda: w / jnp.sqrt(jnp.sum(g * g)), lambda: g)],
+    ),
+    "branches in loops": lambda w, g, x: lax.fori_loop(
+        0, 3, lambda i, w: lax.cond(i > 1, lambda: w - g, lambda: w), w
+    ),
+    "barriers in branches": lambda w, g, x: lax.cond(
+        x[0] > 0, lambda: lax.optimization_barrier((w - g, g))[0], lambda: w
+    ),
     "loops": lambda w, g, x: (lax.fori_loop(0, 3, lambda i, w: w - i * g, w), lax.map(jnp.sin, w)),
     "another cut": lambda w, g, x: cut(w, (3, 3), 0) + cut(w, (1, 3), 1),
 }
