@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -22,6 +23,7 @@ from alpa_runtime.inputs import (
     input_avals,
 )
 from alpa_runtime.plan import Plan
+from alpa_runtime.stacked_signature import StackedSignature
 from alpa_runtime.stacks import JoinedSharding, Stack, StackedArray, StackedSharding
 
 _Placement: TypeAlias = JoinedSharding | StackedSharding
@@ -34,20 +36,12 @@ class StackedExecutable:
     step returns is cut again without a copy, unless a mesh has several parts of it.
     """
 
-    def __init__(
-        self,
-        executable: Executable,
-        inputs: Sequence[Stack],
-        outputs: Sequence[Stack],
-        names: Sequence[str],
-    ) -> None:
+    def __init__(self, executable: Executable, signature: StackedSignature) -> None:
         """Takes what runs the plan.
 
         Args:
             executable: of the plan's inputs and outputs.
-            inputs: those of the caller.
-            outputs: those of the caller.
-            names: of the inputs.
+            signature: inputs and outputs of the caller.
         """
         self._executable = executable
         avals = input_avals(executable.plan)
@@ -59,11 +53,13 @@ class StackedExecutable:
                 _placement(one, executable.in_shardings),
                 one.whole_aval([avals[number] for number in one.numbers]),
             )
-            for name, one in zip(names, inputs, strict=True)
+            for name, one in zip(signature.names, signature.inputs, strict=True)
         ]
         self._donated = frozenset(i for i, one in enumerate(self._inputs) if one.is_donated)
         self._is_compiled = False
-        self._outputs = [(one, _placement(one, executable.out_shardings)) for one in outputs]
+        self._outputs = [
+            (one, _placement(one, executable.out_shardings)) for one in signature.outputs
+        ]
 
     @property
     def plan(self) -> Plan:
@@ -175,6 +171,23 @@ class StackedExecutable:
     def close(self) -> None:
         """See `Executable`."""
         self._executable.close()
+
+
+def stacked(executable: Executable, path: str | os.PathLike[str]) -> Executable:
+    """What runs a saved plan, for inputs and outputs as the function has them.
+
+    Args:
+        executable: of the plan's inputs and outputs, of which some may be parts of the function's.
+        path: the file of the plan.
+
+    Returns:
+        what takes stacks of layers as a whole; ``executable`` where the plan has none in parts.
+
+    Raises:
+        ProgramError: the file is damaged, or of another plan.
+    """
+    signature = StackedSignature.read(path, executable.plan)
+    return executable if signature is None else StackedExecutable(executable, signature)
 
 
 @dataclass(frozen=True)

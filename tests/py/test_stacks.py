@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import alpa_runtime
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +22,7 @@ from jax.sharding import PartitionSpec as P
 
 pytest.importorskip("stablehlo_alpa._core")
 
-from alpa_runtime import InputError, StackedArray
+from alpa_runtime import InputError, ProgramError, StackedArray
 from alpa_runtime.plan import Send
 from comparing import assert_equals_jit, specs
 from models import gpt
@@ -330,6 +332,23 @@ def test_a_call_that_is_refused_leaves_the_state() -> None:
     with pytest.raises(InputError, match=r"are one array and state\[0\].* is donated"):
         compiled(twice, batch)
     compiled(state, batch)
+
+
+def test_a_saved_plan_takes_whole_stacks(tmp_path: Path) -> None:
+    model, path = Scanned(layers=4), tmp_path / "step.plan"
+    (batch,) = model.batches(1)
+    state = start(model, ADAM)
+    sa.parallelize(model.step(ADAM), method=pipeline(2)).plan(state, batch).save(path)
+    plan = alpa_runtime.load(path)
+    run = alpa_runtime.stacked(alpa_runtime.LocalExecutable(plan, jax.devices()), path)
+    results = run(*jax.tree.leaves((state, batch)))
+    expected = jax.tree.leaves(jax.jit(model.step(ADAM))(state, batch))
+    assert_equals_jit(list(results), expected)
+    # A file that says something else of its stacks.
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr(alpa_runtime.STACKS_MEMBER, '{"inputs": [], "outputs": [], "names": []}')
+    with pytest.raises(ProgramError, match=r"inputs of stacks.json .* must be each of the plan's"):
+        alpa_runtime.stacked(alpa_runtime.LocalExecutable(plan, jax.devices()), path)
 
 
 def test_a_state_that_jax_has_split_along_its_layers() -> None:
