@@ -49,8 +49,26 @@ struct Import : impl::ImportBase<Import> {
     }
     if (failed(entry) || failed(verifyPlannable(*entry)) ||
         failed(writeAliases(*entry)) || failed(writeDonors(*entry))) {
-      signalPassFailure();
+      return signalPassFailure();
     }
+    dropEmpty(*entry);
+  }
+
+  /// A loop that is unrolled as a whole stacks behind a tensor without
+  /// elements, of which no micro-batch has a part.
+  void dropEmpty(func::FuncOp entry) {
+    entry.walk([](stablehlo::ConcatenateOp concatenate) {
+      auto dim = static_cast<unsigned>(concatenate.getDimension());
+      SmallVector<Value> kept;
+      for (Value operand : concatenate.getInputs()) {
+        if (cast<RankedTensorType>(operand.getType()).getDimSize(dim) != 0) {
+          kept.push_back(operand);
+        }
+      }
+      if (!kept.empty()) {
+        concatenate.getInputsMutable().assign(kept);
+      }
+    });
   }
 
   /// Of the program that it was before its stacks were split.

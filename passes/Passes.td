@@ -205,7 +205,8 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
     that it can be planned: static shapes, and results that are functions of
     operands. Notes on the arguments which result is their next-step value, and
     as JAX does (`jax.buffer_donor`) which of them are given away. Forgets the
-    numbers of `alpa-split-stacks`: arguments and results are counted anew.
+    numbers of `alpa-split-stacks`: arguments and results are counted anew. Drops
+    operands of concatenations that have no elements.
 
     Fails on dynamic shapes; outside of `alpa.manual` on collectives, on
     `partition_id` and `replica_id`, and on what exchanges values with other
@@ -398,8 +399,9 @@ def SplitStacks : Pass<"alpa-split-stacks", "::mlir::ModuleOp"> {
     that it can lie with its layer; so do the parts of all that is like it, the
     moments of an optimiser for example, and results: gradients, next values.
     What is done to the whole is done to the parts, by the sharding rules: a loop
-    that is parallel is cut, reductions combine the results of their parts.
-    Operators of which that is not known read the parts put together.
+    that is parallel is cut, reductions combine the results of their parts, of
+    branches there is one operator per part. Operators of which that is not
+    known read the parts put together.
 
     Notes on arguments and results which of the program's they are, or are parts
     of (`alpa.input`, `alpa.output`). Arguments of `whole` stay as they are; the

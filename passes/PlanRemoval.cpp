@@ -51,6 +51,10 @@ void joinBarriers(Block &block) {
     }
   }
   for (auto &[group, parts] : groups) {
+    // Another barrier, joined before, may have taken some of them along.
+    llvm::sort(parts, [](Operation *left, Operation *right) {
+      return left->isBeforeInBlock(right);
+    });
     SmallVector<Value> operands;
     for (Operation *part : parts) {
       operands.push_back(part->getOperand(0));

@@ -31,7 +31,7 @@ public:
         batchValues.insert(argument);
       }
     }
-    addDependents(block, batchValues);
+    addBatchValues();
     findComputed();
     if (failed(verifyJoinedLast())) {
       return failure();
@@ -49,6 +49,28 @@ public:
 private:
   IntegerAttr getInteger(int64_t value) {
     return IntegerAttr::get(IntegerType::get(function.getContext(), 64), value);
+  }
+
+  /// What goes through a barrier beside a value of one micro-batch, a parameter
+  /// of a layer that is computed again, is none itself.
+  void addBatchValues() {
+    for (Operation &op : block) {
+      if (isa<stablehlo::OptimizationBarrierOp>(op)) {
+        for (auto [operand, result] :
+             llvm::zip(op.getOperands(), op.getResults())) {
+          if (batchValues.contains(operand)) {
+            batchValues.insert(result);
+          }
+        }
+        continue;
+      }
+      bool isOfBatch = false;
+      forEachUsedValue(
+          &op, [&](Value value) { isOfBatch |= batchValues.contains(value); });
+      if (isOfBatch) {
+        batchValues.insert(op.result_begin(), op.result_end());
+      }
+    }
   }
 
   /// What goes through a join is made once per micro-batch.
@@ -291,6 +313,11 @@ private:
     }
     if (Value made = again.lookup(value)) {
       return made;
+    }
+    // It waits for nothing of the micro-batches.
+    if (isa<stablehlo::OptimizationBarrierOp>(maker)) {
+      unsigned position = cast<OpResult>(value).getResultNumber();
+      return makeAgain(maker->getOperand(position), user, again);
     }
     OpBuilder builder(user);
     IRMapping mapping;

@@ -76,6 +76,19 @@ LongerLoops StackParts::getLoops(const ShardingRule &rule, unsigned factor,
   return {rule, factors, rule.factors[factor].size, size};
 }
 
+/// Whether elements are put into a dimension by their numbers in the whole of
+/// it: a scatter to rows, which all are in the updates where windows cover
+/// them.
+static bool isPlacedByNumber(Operation *op, const LongerLoops &loops) {
+  auto scatter = dyn_cast<ScatterOp>(op);
+  if (!scatter) {
+    return false;
+  }
+  unsigned updates = scatter.getInputs().size() + 1;
+  return loops.getDims(loops.rule.operands.front()).any() &&
+         loops.getDims(loops.rule.operands[updates]).none();
+}
+
 /// Each tensor has the loop once, and the operator can be made for a part.
 bool StackParts::canCut(Operation *op, const ShardingRule &rule,
                         unsigned factor) {
@@ -84,7 +97,8 @@ bool StackParts::canCut(Operation *op, const ShardingRule &rule,
     return loops.getDims(tensor).count() <= 1;
   };
   return llvm::all_of(rule.operands, isOnce) &&
-         llvm::all_of(rule.results, isOnce) && canPadOperator(op, loops);
+         llvm::all_of(rule.results, isOnce) && !isPlacedByNumber(op, loops) &&
+         canPadOperator(op, loops);
 }
 
 bool StackParts::isClosed(Value value) {
@@ -146,10 +160,17 @@ void StackParts::spreadLoop(Operation *op, const ShardingRule &rule,
 }
 
 void StackParts::spread(Operation *op) {
-  if (op->getBlock() != &function.getBody().front()) {
+  if (!isReached(op->getBlock())) {
+    return;
+  }
+  if (isBranching(op) || isa<ReturnOp>(op)) {
+    spreadBranches(op);
     return;
   }
   if (isa<OptimizationBarrierOp>(op)) {
+    if (!isOfFunction(op)) {
+      return;
+    }
     for (auto [operand, result] :
          llvm::zip(op->getOperands(), op->getResults())) {
       const StackCut *of = find(operand) ? find(operand) : find(result);
@@ -230,7 +251,11 @@ Value StackParts::make(Value value, const StackCut &cut, unsigned part) {
   }
   Operation *maker = result.getOwner();
   if (isa<OptimizationBarrierOp>(maker)) {
-    return throughBarrier(result, part);
+    return isOfFunction(maker) ? throughBarrier(result, part)
+                               : slice(value, cut, part);
+  }
+  if (isBranching(maker)) {
+    return throughBranches(result, cut, part);
   }
   if (auto concatenate = dyn_cast<ConcatenateOp>(maker);
       concatenate && concatenate.getDimension() == cut.dim) {
@@ -268,7 +293,8 @@ Value StackParts::makePart(OpResult result, const StackCut &cut,
   Operation *remade = remake(builder, maker, cut, part, loops);
   for (OpResult other : maker->getResults()) {
     const StackCut *of = find(other);
-    if (of && of->sizes == cut.sizes) {
+    const TensorFactors &tensor = rule->results[other.getResultNumber()];
+    if (of && of->sizes == cut.sizes && loops.getDims(tensor)[of->dim]) {
       SmallVector<Value> &own = parts[other];
       own.resize(cut.size());
       own[part] = remade->getResult(other.getResultNumber());
@@ -351,9 +377,14 @@ void StackParts::eraseUnused() {
   Block &block = function.getBody().front();
   for (Operation &op :
        llvm::make_early_inc_range(llvm::reverse(block.getOperations()))) {
+    if (isBranching(&op)) {
+      dropUnusedResults(&op);
+    }
     if (isOpTriviallyDead(&op) && !standIns.contains(&op)) {
-      erased.insert(&op);
-      made.erase(&op);
+      op.walk([&](Operation *inner) {
+        erased.insert(inner);
+        made.erase(inner);
+      });
       op.erase();
     }
   }
@@ -414,68 +445,6 @@ void StackParts::rebuild(Operation *barrier) {
     standIn->erase();
   }
   barrier->erase();
-}
-
-//===----------------------------------------------------------------------===//
-// Reductions
-//===----------------------------------------------------------------------===//
-
-/// An operator that combines the results of two parts.
-static Value combine(OpBuilder &builder, Location loc, ReductionKind kind,
-                     Value left, Value right) {
-  switch (kind) {
-  case ReductionKind::Sum:
-    return AddOp::create(builder, loc, left, right);
-  case ReductionKind::Product:
-    return MulOp::create(builder, loc, left, right);
-  case ReductionKind::Max:
-    return MaxOp::create(builder, loc, left, right);
-  case ReductionKind::Min:
-    return MinOp::create(builder, loc, left, right);
-  case ReductionKind::And:
-    return AndOp::create(builder, loc, left, right);
-  case ReductionKind::Or:
-    return OrOp::create(builder, loc, left, right);
-  }
-  llvm_unreachable("unknown reduction");
-}
-
-/// Whether results of parts can be combined: those of a reduction whose initial
-/// value changes nothing.
-static bool isTakenApart(Operation *op, ReductionKind kind) {
-  auto reduce = dyn_cast<ReduceOp>(op);
-  return reduce && reduce.getInitValues().size() == 1 &&
-         getFillingOf(reduce.getInitValues().front()) == getNeutral(kind);
-}
-
-Value StackParts::reduceInParts(Operation *op) {
-  const ShardingRule *rule = getRule(op);
-  const StackCut *of =
-      op->getNumOperands() > 0 ? find(op->getOperand(0)) : nullptr;
-  if (!rule || !of) {
-    return {};
-  }
-  StackCut cut = *of;
-  std::optional<unsigned> factor =
-      findLoop(*rule, rule->operands.front(), cut.dim);
-  if (!factor || rule->factors[*factor].kind != FactorKind::Reduction ||
-      !isTakenApart(op, rule->factors[*factor].reduction) ||
-      !canCut(op, *rule, *factor)) {
-    return {};
-  }
-  OpBuilder builder(op);
-  Value sum;
-  for (unsigned part = 0; part < cut.size(); ++part) {
-    LongerLoops loops = getLoops(*rule, *factor, cut.sizes[part]);
-    Value own = remake(builder, op, cut, part, loops)->getResult(0);
-    if (sum) {
-      own = combine(builder, op->getLoc(), rule->factors[*factor].reduction,
-                    sum, own);
-      made.insert(own.getDefiningOp());
-    }
-    sum = own;
-  }
-  return sum;
 }
 
 } // namespace mlir::alpa

@@ -55,6 +55,10 @@ public:
   /// Returns null if there is no such loop, or it cannot be taken apart.
   Value reduceInParts(Operation *op);
 
+  /// Whether a block runs at most once: that of the function, and those of
+  /// branches in such a block.
+  bool isReached(Block *block);
+
   /// Whether an operator was made for a part.
   bool isMade(Operation *op) const { return made.contains(op); }
 
@@ -79,7 +83,15 @@ private:
   void spread(Operation *op);
   void spreadLoop(Operation *op, const ShardingRule &rule, unsigned factor,
                   ArrayRef<int64_t> sizes);
+  /// Whether an operator stands in no branch.
+  bool isOfFunction(Operation *op) {
+    return op->getBlock() == &function.getBody().front();
+  }
   void note(Value value, StackCut cut);
+  static bool isBranching(Operation *op);
+  void spreadBranches(Operation *op);
+  Value throughBranches(OpResult result, const StackCut &cut, unsigned part);
+  void dropUnusedResults(Operation *op);
   Value make(Value value, const StackCut &cut, unsigned part);
   Value makePart(OpResult result, const StackCut &cut, unsigned part);
   Value joinOperands(stablehlo::ConcatenateOp concatenate, const StackCut &cut,

@@ -170,9 +170,12 @@ private:
 
   void replaceReductions() {
     SmallVector<Operation *> operators;
-    for (Operation &op : block) {
-      operators.push_back(&op);
-    }
+    // Those in branches first: their results may be reduced again.
+    function.walk([&](Operation *op) {
+      if (parts.isReached(op->getBlock())) {
+        operators.push_back(op);
+      }
+    });
     for (Operation *op : operators) {
       if (Value reduced = parts.reduceInParts(op)) {
         op->getResult(0).replaceAllUsesWith(reduced);

@@ -23,12 +23,14 @@ from alpa_runtime.plan_file import PLAN_VERSION, load, read_member, save
 from alpa_runtime.program import SpmdProgram, ValueSpec
 from alpa_runtime.resharding import Piece, Resharding
 from alpa_runtime.simulate import Simulation, simulate
-from alpa_runtime.stacked_executable import StackedExecutable
+from alpa_runtime.stacked_executable import StackedExecutable, stacked
+from alpa_runtime.stacked_signature import STACKS_MEMBER, StackedSignature
 from alpa_runtime.stacks import Stack, StackedArray
 from alpa_runtime.tracing import Event, read_trace, write_trace
 
 __all__ = [
     "PLAN_VERSION",
+    "STACKS_MEMBER",
     "ClusterError",
     "Event",
     "Executable",
@@ -48,6 +50,7 @@ __all__ = [
     "Stack",
     "StackedArray",
     "StackedExecutable",
+    "StackedSignature",
     "TransportError",
     "ValueSpec",
     "check",
@@ -58,5 +61,6 @@ __all__ = [
     "read_trace",
     "save",
     "simulate",
+    "stacked",
     "write_trace",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,8 +15,15 @@ from alpa_runtime.analysis import MemoryStats
 from alpa_runtime.checkpoint import Leaf, read_part
 from alpa_runtime.errors import InputError
 from alpa_runtime.executable import Executable
-from alpa_runtime.inputs import check_input, checked_aval, deleted_error
+from alpa_runtime.inputs import (
+    check_input,
+    check_shared,
+    checked_aval,
+    deleted_error,
+    input_avals,
+)
 from alpa_runtime.plan import Plan
+from alpa_runtime.stacked_signature import StackedSignature
 from alpa_runtime.stacks import JoinedSharding, Stack, StackedArray, StackedSharding
 
 _Placement: TypeAlias = JoinedSharding | StackedSharding
@@ -28,27 +36,30 @@ class StackedExecutable:
     step returns is cut again without a copy, unless a mesh has several parts of it.
     """
 
-    def __init__(
-        self,
-        executable: Executable,
-        inputs: Sequence[Stack],
-        outputs: Sequence[Stack],
-        names: Sequence[str],
-    ) -> None:
+    def __init__(self, executable: Executable, signature: StackedSignature) -> None:
         """Takes what runs the plan.
 
         Args:
             executable: of the plan's inputs and outputs.
-            inputs: those of the caller.
-            outputs: those of the caller.
-            names: of the inputs.
+            signature: inputs and outputs of the caller.
         """
         self._executable = executable
+        avals = input_avals(executable.plan)
         self._inputs = [
-            _Input(executable.plan, name, one, _placement(one, executable.in_shardings))
-            for name, one in zip(names, inputs, strict=True)
+            _Input(
+                executable.plan,
+                name,
+                one,
+                _placement(one, executable.in_shardings),
+                one.whole_aval([avals[number] for number in one.numbers]),
+            )
+            for name, one in zip(signature.names, signature.inputs, strict=True)
         ]
-        self._outputs = [(one, _placement(one, executable.out_shardings)) for one in outputs]
+        self._donated = frozenset(i for i, one in enumerate(self._inputs) if one.is_donated)
+        self._is_compiled = False
+        self._outputs = [
+            (one, _placement(one, executable.out_shardings)) for one in signature.outputs
+        ]
 
     @property
     def plan(self) -> Plan:
@@ -80,8 +91,12 @@ class StackedExecutable:
         """See `Executable`."""
         if len(args) != len(self._inputs):
             raise InputError(f"{self.plan.name} takes {len(self._inputs)} arrays, got {len(args)}")
+        # All of them before the first is taken: a call that is refused leaves its state as it was.
         for one, arg in zip(self._inputs, args, strict=True):
             one.check(arg)
+        check_shared(self.plan.name, args, self._donated, lambda i: self._inputs[i].name)
+        if not self._is_compiled:
+            self.compile()
         given: dict[int, Any] = {}
         for one, arg in zip(self._inputs, args, strict=True):
             given |= zip(one.stack.numbers, one.taken(arg), strict=True)
@@ -93,6 +108,7 @@ class StackedExecutable:
     def compile(self) -> None:
         """See `Executable`."""
         self._executable.compile()
+        self._is_compiled = True
 
     def feed(self, index: int, array: Any) -> Any:
         """See `Executable`."""
@@ -157,6 +173,23 @@ class StackedExecutable:
         self._executable.close()
 
 
+def stacked(executable: Executable, path: str | os.PathLike[str]) -> Executable:
+    """What runs a saved plan, for inputs and outputs as the function has them.
+
+    Args:
+        executable: of the plan's inputs and outputs, of which some may be parts of the function's.
+        path: the file of the plan.
+
+    Returns:
+        what takes stacks of layers as a whole; ``executable`` where the plan has none in parts.
+
+    Raises:
+        ProgramError: the file is damaged, or of another plan.
+    """
+    signature = StackedSignature.read(path, executable.plan)
+    return executable if signature is None else StackedExecutable(executable, signature)
+
+
 @dataclass(frozen=True)
 class _Input:
     """An argument of the caller.
@@ -166,24 +199,24 @@ class _Input:
         name: as messages spell it.
         stack: the parts.
         placement: how they lie; None of what is whole.
+        aval: of the whole.
     """
 
     plan: Plan
     name: str
     stack: Stack
     placement: _Placement | None
+    aval: jax.ShapeDtypeStruct
+
+    @property
+    def is_donated(self) -> bool:
+        """Whether a step takes the argument."""
+        return self.plan.inputs[self.stack.numbers[0]].is_donated
 
     def check(self, arg: Any) -> None:
-        """Refuses an argument of another shape or dtype; what is whole is checked with the plan."""
-        if self.stack.is_whole:
-            return
-        aval = self.plan.inputs[self.stack.numbers[0]].value.aval({})
-        shape = list(aval.shape)
-        shape[self.stack.dim] = sum(self.stack.sizes)
-        expected = jax.ShapeDtypeStruct(tuple(shape), aval.dtype)
-        check_input(
-            self.plan.name, self.name, expected, checked_aval(self.plan.name, self.name, arg)
-        )
+        """Refuses an argument of another shape or dtype, and one that is gone."""
+        found = checked_aval(self.plan.name, self.name, arg)
+        check_input(self.plan.name, self.name, self.aval, found)
         if hasattr(arg, "is_deleted") and arg.is_deleted():
             raise deleted_error(self.plan.name, self.name)
 
@@ -192,8 +225,8 @@ class _Input:
         if self.placement is None:
             return [arg]
         parts = self.placement.cut(arg)
-        is_donated = self.plan.inputs[self.stack.numbers[0]].is_donated
-        if is_donated and isinstance(self.placement, JoinedSharding) and self.placement.copies(arg):
+        joined = self.placement if isinstance(self.placement, JoinedSharding) else None
+        if self.is_donated and joined is not None and joined.copies(arg):
             # Not with its parts in memory while the step runs.
             arg.delete()
         return parts

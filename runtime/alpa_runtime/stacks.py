@@ -39,10 +39,18 @@ class Stack:
         """Whether the plan has it as the caller has."""
         return not self.sizes
 
+    def whole_aval(self, parts: Sequence[jax.ShapeDtypeStruct]) -> jax.ShapeDtypeStruct:
+        """Shape and dtype of what has these parts."""
+        if self.is_whole:
+            return parts[0]
+        shape = list(parts[0].shape)
+        shape[self.dim] = sum(self.sizes)
+        return jax.ShapeDtypeStruct(tuple(shape), parts[0].dtype)
+
     def cut(self, array: Any) -> list[Any]:
         """The parts of an array, on the devices that it is on."""
         if isinstance(array, jax.Array):
-            return list(jax.lax.split(array, self.sizes, self.dim))
+            return list(jax.lax.split(_without_types(array), self.sizes, self.dim))
         ends = list(accumulate(self.sizes))[:-1]
         return list(np.split(np.asarray(fetched(array)), ends, self.dim))
 
@@ -233,6 +241,24 @@ def _joiner(sharding: NamedSharding, dim: int) -> Any:
 @functools.lru_cache(maxsize=256)
 def _splitter(sharding: NamedSharding, dim: int, sizes: tuple[int, ...]) -> Any:
     return jax.jit(lambda array: jax.lax.split(array, sizes, dim), out_shardings=sharding)
+
+
+def _without_types(array: jax.Array) -> jax.Array:
+    """The array where it is, on a mesh whose axes are no part of its type.
+
+    Rows of an array whose explicit mesh axes do not divide them have no type in jax.
+    """
+    sharding = array.sharding
+    if not isinstance(sharding, NamedSharding) or not isinstance(sharding.mesh, Mesh):
+        return array
+    return jax.device_put(
+        array,
+        NamedSharding(
+            Mesh(sharding.mesh.devices, sharding.mesh.axis_names),
+            sharding.spec,
+            memory_kind=sharding.memory_kind,
+        ),
+    )
 
 
 def _axes(entry: Any) -> tuple[Any, ...]:

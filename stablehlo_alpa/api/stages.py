@@ -110,10 +110,7 @@ class Lowered:
     def _executable(self) -> Executable:
         executable = self._target.executable(self._runtime())
         stacks = self.plan.program.stacks
-        if stacks is None:
-            return executable
-        names = [value.name for value in stacks.whole.inputs]
-        return StackedExecutable(executable, stacks.inputs, stacks.outputs, names)
+        return executable if stacks is None else StackedExecutable(executable, stacks.signature)
 
     def inline(self, flat: Sequence[Any]) -> Any:
         """The function as a part of the program that is being traced, donation left out.

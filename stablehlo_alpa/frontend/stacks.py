@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import jax
+from alpa_runtime import StackedSignature
 from alpa_runtime.stacks import Stack
 
 from stablehlo_alpa.compiler import Module, Signature, parse_tensor_type
@@ -28,6 +29,12 @@ class Stacks:
     whole: TracedProgram
     inputs: tuple[Stack, ...]
     outputs: tuple[Stack, ...]
+
+    @property
+    def signature(self) -> StackedSignature:
+        """What the caller passes and gets, for the runtime."""
+        names = tuple(value.name for value in self.whole.inputs)
+        return StackedSignature(self.inputs, self.outputs, names)
 
 
 def split_stacks(program: TracedProgram, batch: Collection[int]) -> TracedProgram:

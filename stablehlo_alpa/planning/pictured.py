@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alpa_runtime import Event
+from alpa_runtime import STACKS_MEMBER, Event
 
 from stablehlo_alpa.planning.baselines import Baselines
 from stablehlo_alpa.planning.page_content import page_content
@@ -87,4 +87,8 @@ class Pictured:
         `view` shows.
         """
         plan: Any = self
-        SavedPlan.of(plan).save(path, {MEMBER: self.content().dump().encode()})
+        members = {MEMBER: self.content().dump().encode()}
+        stacks = plan.program.stacks
+        if stacks is not None:
+            members[STACKS_MEMBER] = stacks.signature.dump()
+        SavedPlan.of(plan).save(path, members)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import threading
+import zipfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import alpa_runtime
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
 from flax import linen as nn
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 pytest.importorskip("stablehlo_alpa._core")
 
-from alpa_runtime import InputError, StackedArray
+from alpa_runtime import InputError, ProgramError, StackedArray
 from alpa_runtime.plan import Send
 from comparing import assert_equals_jit, specs
 from models import gpt
@@ -123,7 +128,12 @@ OPTIMISERS: dict[str, optax.GradientTransformation] = {
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_optimisers_see_the_whole_stack(name: str) -> None:
-    trains(Scanned(layers=6), pipeline(2, num_layers=3), OPTIMISERS[name])
+    model = Scanned(layers=6)
+    parallel, state = trains(model, pipeline(2, num_layers=3), OPTIMISERS[name])
+    plan = parallel.plan(state, next(model.batches(1)))
+    stacks = [one.value for one in plan.runtime.inputs if "'stack'" in one.value.name]
+    # Adafactor keeps a number in the place of what it does not need.
+    assert all(one.shape == (1,) or re.search(r"\[\d+:\d+\]$", one.name) for one in stacks)
 
 
 @pytest.mark.parametrize(
@@ -270,6 +280,87 @@ def test_a_state_comes_back_on_other_stages(uneven: bool, tmp_path: Path) -> Non
         jax.tree.map(np.testing.assert_array_equal, jax.tree.map(np.array, found), expected)
         result = other(found, batch)
         assert_equals_jit(result, jax.jit(model.step(ADAM))(expected, batch))
+
+
+def with_penalty(model: Scanned) -> Callable[..., Any]:
+    """A step whose loss has one term of the parameters alone."""
+
+    def step(state: Any, batch: Any) -> Any:
+        def loss(params: Any) -> jax.Array:
+            decay = sum(jnp.sum(w**2) for w in jax.tree.leaves(params))
+            return model.loss(params, batch)[0] + 0.01 * decay
+
+        value, gradients = sa.value_and_grad(loss)(state)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, state, gradients), value
+
+    return step
+
+
+def with_two_passes(model: Scanned) -> Callable[..., Any]:
+    """A step that goes through the stack twice, one pass beside the other."""
+
+    def step(state: Any, batch: Any) -> Any:
+        def loss(params: Any) -> jax.Array:
+            other = {"x": batch["y"], "y": batch["x"]}
+            return model.loss(params, batch)[0] + model.loss(params, other)[0]
+
+        value, gradients = sa.value_and_grad(loss)(state)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, state, gradients), value
+
+    return step
+
+
+@pytest.mark.parametrize("make", [with_penalty, with_two_passes])
+def test_stacks_that_the_loss_reads_twice(make: Callable[[Scanned], Any]) -> None:
+    model = Scanned(layers=4)
+    step = make(model)
+    (batch,) = model.batches(1)
+    parallel = sa.parallelize(step, method=pipeline(2, num_layers=4))
+    assert_equals_jit(parallel(model.init(), batch), jax.jit(step)(model.init(), batch))
+
+
+def test_a_call_that_is_refused_leaves_the_state() -> None:
+    model = Scanned()
+    step = sa.parallelize(model.step(ADAM), method=pipeline(2, num_layers=4), donate_argnums=0)
+    (batch,) = model.batches(1)
+    state, _ = step(start(model, ADAM), batch)
+    compiled = step.compile(state, batch)
+    with pytest.raises(InputError, match=r"batch\['y'\] of train_step is float32\[16, 32\], got"):
+        compiled(state, {**batch, "y": batch["y"][:3]})
+    params, opt_state = state
+    twice = params, (opt_state[0]._replace(mu=params), *opt_state[1:])
+    with pytest.raises(InputError, match=r"are one array and state\[0\].* is donated"):
+        compiled(twice, batch)
+    compiled(state, batch)
+
+
+def test_a_saved_plan_takes_whole_stacks(tmp_path: Path) -> None:
+    model, path = Scanned(layers=4), tmp_path / "step.plan"
+    (batch,) = model.batches(1)
+    state = start(model, ADAM)
+    sa.parallelize(model.step(ADAM), method=pipeline(2)).plan(state, batch).save(path)
+    plan = alpa_runtime.load(path)
+    run = alpa_runtime.stacked(alpa_runtime.LocalExecutable(plan, jax.devices()), path)
+    results = run(*jax.tree.leaves((state, batch)))
+    expected = jax.tree.leaves(jax.jit(model.step(ADAM))(state, batch))
+    assert_equals_jit(list(results), expected)
+    # A file that says something else of its stacks.
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr(alpa_runtime.STACKS_MEMBER, '{"inputs": [], "outputs": [], "names": []}')
+    with pytest.raises(ProgramError, match=r"inputs of stacks.json .* must be each of the plan's"):
+        alpa_runtime.stacked(alpa_runtime.LocalExecutable(plan, jax.devices()), path)
+
+
+def test_a_state_that_jax_has_split_along_its_layers() -> None:
+    model = Scanned()
+    (batch,) = model.batches(1)
+    explicit = jax.make_mesh((8,), ("x",))
+    state = jax.tree.map(
+        lambda a: jax.device_put(a, NamedSharding(explicit, P("x") if a.ndim == 3 else P())),
+        start(model, ADAM),
+    )
+    step = sa.parallelize(model.step(ADAM), method=pipeline(2))
+    assert_equals_jit(step(state, batch), jax.jit(model.step(ADAM))(start(model, ADAM), batch))
 
 
 @pytest.mark.slow
