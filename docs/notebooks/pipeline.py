@@ -7,8 +7,9 @@
 # %%
 import os
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
-os.environ["PJRT_NPROC"] = "32"
+flags = "--xla_force_host_platform_device_count=8"
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", flags)
+os.environ["PJRT_NPROC"] = os.environ.get("PJRT_NPROC", "32")
 
 # %%
 import jax

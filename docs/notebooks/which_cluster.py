@@ -7,7 +7,7 @@
 # %%
 import os
 
-os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["JAX_PLATFORMS"] = os.environ.get("JAX_PLATFORMS", "cpu")
 
 # %%
 from dataclasses import replace
