@@ -31,7 +31,7 @@ VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
 .PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest optimised bench format build setup wheel check-wheels clean \
-  sanitize fuzz coverage pass-docs command-docs docs docs-pictures check-upstream check-accelerators
+  sanitize fuzz coverage pass-docs command-docs docs docs-pictures notebooks check-upstream check-accelerators
 
 all: build
 
@@ -166,6 +166,10 @@ command-docs: build
 docs: $(VENV_STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -d $(BUILD)/site
 	@echo "$(BUILD)/site/index.html"
+
+# Run, with what their cells print and show.
+notebooks: build
+	@$(BIN)/python scripts/make_notebooks.py
 
 # Pages of plans as the browser of the tests shows them.
 docs-pictures: build $(TESTS_STAMP)

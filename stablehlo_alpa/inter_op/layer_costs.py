@@ -73,6 +73,7 @@ class LayerCosts:
             graph,
             _owned(graph, part, SlotKind.INPUT),
             _owned(graph, part, SlotKind.BATCH),
+            np.array(part.is_owned, np.bool_) & graph.input_is_transfer,
             num_micro_batches,
         )
         sides = (

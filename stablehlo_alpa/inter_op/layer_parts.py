@@ -46,7 +46,8 @@ class LayerPart:
         inputs, outputs: what each argument and result is.
         input_types: of the arguments, ``"8x4xf32"``.
         is_once: per argument whether it arrives once per step, not once per micro-batch.
-        is_owned: per argument whether no layer before this one has it.
+        is_owned: per argument whether no layer before this one reads it; of what other layers make,
+            only what one before this one makes.
     """
 
     merged: str
@@ -156,11 +157,15 @@ def _slots(values: Values) -> tuple[Slot, ...]:
 
 
 def _owned(parts: Sequence[LayerPart]) -> tuple[LayerPart, ...]:
-    """The layers, each owning the arguments of the step that none before it has."""
+    """The layers, each owning what the step and layers before it give and none before it reads."""
     seen: set[Slot] = set()
+    made_by = {slot: number for number, part in enumerate(parts) for slot in part.outputs}
     found = []
-    for part in parts:
-        is_owned = tuple(slot.kind in _STAYING and slot not in seen for slot in part.inputs)
+    for number, part in enumerate(parts):
+        is_owned = tuple(
+            (slot.kind in _STAYING or made_by.get(slot, number) < number) and slot not in seen
+            for slot in part.inputs
+        )
         seen.update(part.inputs)
         found.append(replace(part, is_owned=is_owned))
     return tuple(found)

@@ -30,14 +30,24 @@ class StageMemory:
 
     @classmethod
     def of(
-        cls, graph: StrategyGraph, arguments: Int, batches: Int, num_micro_batches: int
+        cls,
+        graph: StrategyGraph,
+        arguments: Int,
+        batches: Int,
+        is_kept_here: Bool,
+        num_micro_batches: int,
     ) -> StageMemory:
-        """Those of a stage.
+        """Those of a part of a stage, so that no stage needs less than the sum of its parts.
+
+        What one part makes and another reads is counted where it is read: between parts of one
+        stage nothing is an argument or a result, whose buffers are there all the time.
 
         Args:
-            graph: its strategies.
+            graph: strategies of the part.
             arguments: nodes of the arguments that are there all the time.
             batches: nodes of arguments of which every micro-batch has a part, all there as well.
+            is_kept_here: bool[inputs] what arrives in the forward phase, and no part before this
+                one reads.
             num_micro_batches: of a step; sums over one are none.
         """
         rest = np.zeros(len(graph.strategy_label))
@@ -51,7 +61,7 @@ class StageMemory:
         for node, count in held:
             if node in first:
                 rest[graph.span(node)] += count * _bytes(graph, first[node])
-        is_kept = kept_values(graph)
+        is_kept = _kept_by_part(graph, is_kept_here)
         for value in np.flatnonzero(is_kept).tolist():
             activation[graph.span(int(graph.value_node[value]))] += _bytes(graph, value)
         if num_micro_batches > 1:
@@ -59,7 +69,10 @@ class StageMemory:
                 rest[graph.span(node)] += sizes
         is_held = is_kept.copy()
         is_held[[first[node] for node, _ in held if node in first]] = True
-        return cls(rest, activation, _transient(graph, is_held))
+        # Another part may hold what arrives.
+        nodes = graph.input_node >= 0
+        is_held[: nodes.sum()] |= graph.input_is_transfer[nodes]
+        return cls(rest, activation, _transient(graph, is_held, is_kept))
 
 
 def kept_values(graph: StrategyGraph) -> Bool:
@@ -72,8 +85,21 @@ def kept_values(graph: StrategyGraph) -> Bool:
     return is_kept
 
 
-def _transient(graph: StrategyGraph, is_held: Bool) -> Float:
-    """float64[S] bytes of values that are not held anyway, at one point."""
+def _kept_by_part(graph: StrategyGraph, is_kept_here: Bool) -> Bool:
+    """bool[V] of the kept values those that a part of a stage answers for.
+
+    Results, which are there to the end, are for who reads them.
+    """
+    is_kept = kept_values(graph)
+    nodes = graph.input_node >= 0
+    count = int(nodes.sum())
+    is_kept[:count] &= is_kept_here[nodes]
+    is_kept[count:] &= graph.value_end[count:] < graph.num_points - 1
+    return is_kept
+
+
+def _transient(graph: StrategyGraph, is_held: Bool, is_kept: Bool) -> Float:
+    """float64[S] bytes of values that are not held anyway, at one point where all kept ones are."""
     found = np.zeros(len(graph.strategy_label))
     values = np.flatnonzero(~is_held)
     if not values.size:
@@ -82,7 +108,9 @@ def _transient(graph: StrategyGraph, is_held: Bool) -> Float:
     change = np.zeros(graph.num_points + 1)
     np.add.at(change, graph.value_start[values], least)
     np.add.at(change, graph.value_end[values] + 1, -least)
-    point = int(np.argmax(np.cumsum(change)[:-1]))
+    begin = int(graph.value_start[is_kept].max(initial=0))
+    end = int(graph.value_end[is_kept].min(initial=graph.num_points - 1))
+    point = begin + int(np.argmax(np.cumsum(change)[begin : end + 1]))
     for value in values.tolist():
         if graph.value_start[value] <= point <= graph.value_end[value]:
             found[graph.span(int(graph.value_node[value]))] += _bytes(graph, value)

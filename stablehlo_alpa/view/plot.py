@@ -32,7 +32,7 @@ def plot_page(page: PageContent) -> Figure:
         ModuleNotFoundError: matplotlib is not installed.
     """
     try:
-        from matplotlib.figure import Figure
+        from stablehlo_alpa.view.shown_figure import ShownFigure
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"a figure of a plan needs {error.name}, which is not installed: "
@@ -40,7 +40,7 @@ def plot_page(page: PageContent) -> Figure:
             name=error.name,
         ) from error
     height = 2 * (_AROUND + _ROW * page.num_meshes)
-    shown = Figure(figsize=(_WIDTH, height), layout="constrained")
+    shown = ShownFigure(figsize=(_WIDTH, height), layout="constrained")
     above, below = shown.subplots(2, 1)
     shown.suptitle(f"{page.model} on {page.cluster.text}")
     _draw_time_line(above, page)

@@ -41,7 +41,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "what is shown: command line, pages, tables": (
         *("command_line", "plan_commands", "page", "page_browser", "view", "paper"),
     ),
-    "documentation, examples, house": ("docs", "site", "examples", "layering", "groups"),
+    "documentation, examples, house": (
+        *("docs", "site", "notebooks", "examples", "layering", "groups"),
+    ),
 }
 OTHERS = "others"
 _GROUP_OF = {f"test_{stem}": group for group, stems in GROUPS.items() for stem in stems}

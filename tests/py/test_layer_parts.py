@@ -126,6 +126,23 @@ def test_bounds_within_memory_lie_below_the_optima(
     assert is_sharper
 
 
+@pytest.mark.parametrize("remat", [False, True])
+def test_no_stage_fits_less_than_its_layers_need_at_least(remat: bool) -> None:
+    """Activations are most of it: what crosses a border inside of a stage is there once."""
+    weights, moments, _ = shapes()
+    batch = jax.ShapeDtypeStruct((2**16, WIDTH), np.float32)
+    with layer_context(AutoLayers(num_layers=LAYERS, remat=remat)):
+        program = trace(step, (weights, moments, batch), {})
+    layered, submesh = mark_layers(program, COUNT), Submesh(1, 2, (2,))
+    own = LayerParts.of(layered, COUNT)
+    ranges = StageBounds(own, CLUSTER, np.inf).of(submesh)
+    for first, last, in_flight in ((0, 0, 2), (0, 3, 1), (1, 4, 3), (2, 5, 1), (0, 5, 1)):
+        least = float(ranges.least_bytes(in_flight)[first, last])
+        within = SolveOptions(memory_budget=least * (1 - 1e-3))
+        price = StagePricing(layered, CLUSTER, COUNT, within).price(first, last, submesh, in_flight)
+        assert price is None, (first, last, in_flight)
+
+
 def test_memory_of_a_stage_is_that_of_its_pipeline() -> None:
     """What is solved for counts sums, and all micro-batches in flight, as the simulation does."""
     layers, stages = AutoLayers(num_layers=2), ManualStages((1, 1), ((1, 1), (1, 1)))

@@ -474,13 +474,15 @@ def test_figures_have_time_line_and_memory(plan: Any, tmp_path: Path) -> None:
     ends = [patch.get_x() + patch.get_width() for patch in below.patches]
     assert max(ends) == pytest.approx(plan.peak_bytes / 2**30)
     shown.savefig(tmp_path / "plan.svg")
+    # What a notebook shows of it, without pyplot.
+    assert shown._repr_png_().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
     ("package", "module", "ask"),
     [
         ("bokeh", "stablehlo_alpa.view.page.document", "view"),
-        ("matplotlib", "stablehlo_alpa.view.plot", "plot"),
+        ("matplotlib", "stablehlo_alpa.view.shown_figure", "plot"),
     ],
 )
 def test_a_package_that_is_missing_is_named_with_its_extra(

@@ -16,6 +16,7 @@ from typing import Any
 import jax.numpy as jnp
 
 import stablehlo_alpa
+from evaluation.flops import gpt_flops, mixture_flops
 from stablehlo_alpa import ClusterSpec, Method, zoo
 from stablehlo_alpa.inter_op import AutoStages, StageOption, UniformStages
 from stablehlo_alpa.layers import AutoLayers
@@ -27,10 +28,17 @@ from stablehlo_alpa.zoo.models.moe import SIZES as MOE_SIZES
 _PER_HOST = 8
 
 # Seconds of the solver on one mesh shape: a rival that takes longer counts with its best so far.
-_TIME_LIMIT_S = 60.0
+TIME_LIMIT_S = 60.0
 
 # Bytes per parameter of f32 masters, two moments, and gradients: what a device cannot do without.
 _STATE_BYTES = 16
+
+
+def cluster_of(devices: int) -> ClusterSpec:
+    """Hosts of p3.16xlarge, or a part of one."""
+    hosts = max(1, devices // _PER_HOST)
+    preset = ClusterSpec.preset(f"p3.16xlarge:{hosts}")
+    return preset.part(hosts, min(devices, _PER_HOST))
 
 
 class System(StrEnum):
@@ -52,6 +60,9 @@ class Family:
         sizes: devices -> name in the zoo.
         options: of the zoo's case.
         micro_batches: devices -> numbers of them that are tried.
+        layers: devices -> how many a pipeline is cut into.
+        smaller: devices -> a number of micro-batches that is tried as well where stages are not
+            searched for, and may hold more.
     """
 
     name: str
@@ -59,6 +70,8 @@ class Family:
     sizes: Mapping[int, str]
     options: Mapping[str, Any]
     micro_batches: Mapping[int, tuple[int, ...]]
+    layers: Mapping[int, int]
+    smaller: Mapping[int, int]
 
     def case(self, devices: int) -> ModelCase:
         """The step of the model for so many devices."""
@@ -68,6 +81,9 @@ class Family:
             options["batch"] = 1520
         return zoo.find(self.sizes[devices]).case(**options)
 
+
+# The paper: 8 or 16 for decoders.
+_LAYERS: Mapping[int, int] = {1: 8, 4: 8, 8: 8, 16: 16, 32: 16, 64: 16}
 
 FAMILIES: Mapping[str, Family] = {
     one.name: one
@@ -84,7 +100,9 @@ FAMILIES: Mapping[str, Family] = {
                 64: "gpt-39b",
             },
             {"batch": 1024, "dtype": jnp.float16},
-            {1: (128,), 4: (128,), 8: (128,), 16: (64,), 32: (128,), 64: (64, 256)},
+            {1: (512,), 4: (128,), 8: (128,), 16: (64,), 32: (128,), 64: (64, 256)},
+            _LAYERS,
+            {16: 256, 32: 512, 64: 1024},
         ),
         Family(
             "MoE",
@@ -92,7 +110,10 @@ FAMILIES: Mapping[str, Family] = {
             {1: "moe-380m", 4: "moe-1.3b", 8: "moe-2.4b", 16: "moe-10b", 32: "moe-27b"}
             | {64: "moe-70b"},
             {"batch": 1024, "dtype": jnp.float16},
-            {1: (128,), 4: (32,), 8: (32,), 16: (16,), 32: (128,), 64: (64,)},
+            {1: (512,), 4: (32,), 8: (32,), 16: (16, 64), 32: (128,), 64: (64,)},
+            # Of a dense layer and a mixture.
+            dict.fromkeys((1, 4, 8, 16, 32), 8) | {64: 16},
+            {4: 128, 8: 128, 16: 128, 32: 512, 64: 256},
         ),
         Family(
             "Wide-ResNet",
@@ -102,6 +123,9 @@ FAMILIES: Mapping[str, Family] = {
             # Statistics of group norm are those of an image: the batch can be worked on in parts.
             {"batch": 1536, "norm": "group"},
             {1: (24,), 4: (24,), 8: (24,), 16: (32,), 32: (32,), 64: (38,)},
+            # Of as many residual blocks.
+            dict.fromkeys((1, 4, 8, 16, 32), 16) | {64: 33},
+            {4: 96, 8: 96, 16: 96, 32: 96, 64: 190},
         ),
     )
 }
@@ -128,12 +152,13 @@ class Candidate:
     tensor: int = 1
     pipeline: int = 1
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "system", System(self.system))
+
     @property
     def cluster(self) -> ClusterSpec:
         """Hosts of p3.16xlarge, or a part of one."""
-        hosts = max(1, self.devices // _PER_HOST)
-        preset = ClusterSpec.preset(f"p3.16xlarge:{hosts}")
-        return preset.part(hosts, min(self.devices, _PER_HOST))
+        return cluster_of(self.devices)
 
     @property
     def model(self) -> str:
@@ -149,7 +174,15 @@ class Candidate:
             f"{self.num_micro_batches} micro-batches"
         )
 
-    def method(self) -> Method:
+    def case(self) -> ModelCase:
+        """What is planned."""
+        return FAMILIES[self.family].case(self.devices)
+
+    def flops(self, case: ModelCase) -> float:
+        """Of a step, as the paper counts them."""
+        return step_flops(FAMILIES[self.family], self.devices, case)
+
+    def method(self, case: ModelCase) -> Method:
         """How it is planned."""
         if self.system is System.RIVAL and self.family == "GPT":
             return stablehlo_alpa.MegatronParallel(
@@ -157,14 +190,14 @@ class Candidate:
                 pipeline=self.pipeline,
                 recompute="full",
                 num_micro_batches=self.num_micro_batches,
-                time_limit_s=_TIME_LIMIT_S,
+                time_limit_s=TIME_LIMIT_S,
             )
         return stablehlo_alpa.PipeshardParallel(
             layers=AutoLayers(num_layers=self.num_layers, remat=True),
             stages=self._stages(),
             schedule="1f1b",
             num_micro_batches=self.num_micro_batches,
-            time_limit_s=_TIME_LIMIT_S,
+            time_limit_s=TIME_LIMIT_S,
         )
 
     def _stages(self) -> StageOption:
@@ -189,10 +222,13 @@ def candidates(family: Family, devices: int, system: System) -> Iterator[Candida
     """
     if devices == 1 and system is not System.ALPA:
         return
-    layers = 8 if devices <= _PER_HOST else 16
+    layers = family.layers[devices]
     if system is System.INTER:
         layers = max(layers, devices)
-    for count in family.micro_batches[devices]:
+    counts = family.micro_batches[devices]
+    if system in (System.INTER, System.RIVAL) and devices in family.smaller:
+        counts = (*counts, family.smaller[devices])
+    for count in counts:
         one = Candidate(family.name, devices, system, layers, count)
         if system is not System.RIVAL:
             yield one
@@ -230,27 +266,9 @@ def step_flops(family: Family, devices: int, case: ModelCase) -> float:
     For GPT and mixtures by its formulas; for Wide-ResNet, whose compiled program was counted, four
     times the products and convolutions of the forward phase.
     """
-    batch = float(family.options["batch"])
+    batch, size = float(family.options["batch"]), _size(family.sizes[devices])
     if family.name == "GPT":
-        one = GPT_SIZES[_size(family.sizes[devices])]
-        return gpt_flops(batch, one.sequence, one.layers, one.hidden, one.vocabulary)
+        return gpt_flops(batch, GPT_SIZES[size])
     if family.name == "MoE":
-        mixture = MOE_SIZES[_size(family.sizes[devices])]
-        tokens, hidden = batch * mixture.sequence, mixture.hidden
-        attention = 8 * tokens * hidden**2 + 4 * tokens * mixture.sequence * hidden
-        dense = attention + 32 * tokens * hidden**2
-        # Two experts of a token, then gates, and the products that send tokens there and back.
-        experts = attention + 64 * tokens * hidden**2 + 2 * tokens * hidden * mixture.experts
-        experts += 4 * tokens * mixture.group + 8 * tokens * hidden * mixture.group
-        layers = 4 * (dense + experts) * mixture.layers / 2
-        return layers + 6 * tokens * hidden * mixture.vocabulary
+        return mixture_flops(batch, MOE_SIZES[size])
     return case.flops_per_step * 4 / 3
-
-
-def gpt_flops(batch: float, length: int, layers: int, hidden: int, vocabulary: int) -> float:
-    """FLOPs of a step of a GPT: 24 forward, 48 backward, 24 computed again, per B S H^2 L."""
-    tokens = batch * length
-    return (
-        96 * tokens * hidden**2 * layers * (1 + length / (6 * hidden))
-        + 6 * tokens * hidden * vocabulary
-    )

@@ -1,0 +1,76 @@
+"""What is known of cells that are far from the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_PRODUCTS = (
+    "Products of a V100 are priced at the share of the data sheet's rate that its largest ones "
+    "reach (0.90 in f16, 0.98 in f32), whatever their shape, and convolutions as the products that "
+    "they are: no measurement of a V100's convolutions is among those that prices are fitted on."
+)
+_NO_DETAILS = (
+    "Micro-batches are not smaller here; the paper, which tuned their number for every system, "
+    "does not say what it ran."
+)
+_OPEN = (
+    "Only inputs are prescribed in ours: products may be split otherwise, and are where the search "
+    "finds that faster."
+)
+_PROPAGATED = (
+    "What the inputs leave open is searched for in ours; the paper's propagates shardings without "
+    "looking at what they cost."
+)
+_MASTERS = (
+    "Masters of the parameters are f32 here, and whole on every device; what the paper's training "
+    "step keeps it does not say."
+)
+_NEAR = "Ours takes {gib} of 16 GiB, by our account of memory, which is not the paper's allocator."
+_BLOCKS = (
+    "Residual blocks have as many operators each, so that layers of equal operators are nearly "
+    "blocks; what the paper counts as an operator it does not say."
+)
+_LITTLE_GATHERED = (
+    "The paper's third stage holds all of what arrives on all of its devices; ours splits it along "
+    "batch and input channels, so that few devices hold the same."
+)
+
+REMARKS: Mapping[tuple[str, str, str, int], str] = {
+    ("7", "Wide-ResNet", "alpa", 1): _PRODUCTS,
+    **{
+        ("7", family, system, n): _NO_DETAILS
+        for family in ("GPT", "MoE", "Wide-ResNet")
+        for system in ("inter", "rival")
+        for n in (4, 8, 16, 32, 64)
+    },
+    **{("8", family, "ilp", 1): _PRODUCTS for family in ("GPT", "Wide-ResNet")},
+    **{
+        ("8", family, way, 1): "As on one device all ways are: see ilp."
+        for family in ("GPT", "Wide-ResNet")
+        for way in ("data", "zero-2", "zero-3", "heuristic")
+    },
+    **{
+        ("8", family, way, n): said
+        for family in ("GPT", "MoE", "Wide-ResNet")
+        for way, said in (("zero-3", _OPEN), ("heuristic", _PROPAGATED))
+        for n in (2, 4, 8)
+    },
+    ("7", "MoE", "rival", 16): (
+        "DeepSpeed splits the optimiser's state of what is outside of the experts as well (ZeRO), "
+        "which `ExpertParallel` keeps whole on every device."
+    ),
+    ("8", "GPT", "data", 2): _NEAR.format(gib="15.0"),
+    ("8", "MoE", "zero-2", 2): _MASTERS,
+    ("8", "Wide-ResNet", "zero-2", 8): _NEAR.format(gib="13.3"),
+    **{("9", "Wide-ResNet", "equal operator", n): _BLOCKS for n in (8, 16, 32)},
+    ("9", "Wide-ResNet", "equal layer", 8): (
+        "Ours has two stages of four devices, the cut that the authors' search has published for "
+        "dp; the paper's equal layers are slower than its equal operators."
+    ),
+    ("11", "Wide-ResNet", "without all-gather", 16): _LITTLE_GATHERED,
+    ("11", "Wide-ResNet", "without all-gather", 32): (
+        "In ours three of the four stages split the batch: only at the last border anything is "
+        "gathered."
+    ),
+}
+"""Figure, family, system and devices -> a sentence; what has none is said to be not explained."""
