@@ -20,7 +20,7 @@ from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Companions
-from stablehlo_alpa.planning.lowering import NEAR, lower_stage
+from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
 from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
 from stablehlo_alpa.planning.ordering import make_schedule
 from stablehlo_alpa.planning.plan import Plan
@@ -64,7 +64,8 @@ def plan_pipeline(
             f"schedule 'inference' runs no backward passes and {program.name} takes gradients: "
             f"leave schedule out, or take one of {', '.join(others)}"
         )
-    layered = layered or mark_layers(program, options.num_micro_batches, options.reduction)
+    count, store = options.num_micro_batches, options.store
+    layered = layered or mark_layers(program, count, options.reduction, None, store)
     say(f"stages of {layered.num_layers} layers")
     assignment = assign(layered, options, say)
     schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
@@ -77,12 +78,14 @@ def plan_pipeline(
     cache = SolverCache()
     planner = _StagePlanner(program, options, assignment, schedule, cache, prescriptions)
     # As text: stages are planned in parallel, each in a context of its own.
-    sliced = tuple(one.text() for one in layered.slice(assignment.stage_of_layer).values())
+    sliced = layered.slice_texts(assignment.stage_of_layer)
     stages = planner.plan_all(sliced, say)
     _check_shared_meshes(stages, schedule)
+    inside_bytes = InsideBytes(store)
     for round_ in range(_FITTING_ROUNDS + 1):
         say("instructions")
-        runtime, costs = emit(stages, schedule, StepInterface.of(program), options.cluster.device)
+        interface, device = StepInterface.of(program), options.cluster.device
+        runtime, costs = emit(stages, schedule, interface, device, inside_bytes)
         plan = assemble(program, options.cluster, stages, schedule, runtime, costs, layered.remarks)
         plan = replace(plan, bracket=assignment.bracket, considered=assignment.considered)
         excess = _excess(plan, options.solve.memory_budget)
@@ -165,7 +168,8 @@ class _StagePlanner:
         """
         program = self.program
         name = f"{program.name} stage {number}"
-        subject = prepare_stage(sliced, name, program, self.transfers)
+        store = self.options.store
+        subject = prepare_stage(sliced, name, program, self.transfers, store)
         mesh_options = self._mesh_options(number)
         if room is not None:
             mesh_options = self._within(number, mesh_options, room)
@@ -212,6 +216,7 @@ class _StagePlanner:
             sliced,
             split_backward=self.schedule.splits_backward,
             reach=NEAR if number in self.frugal else 0,
+            store=self.options.store,
         )
 
     def fit(
@@ -272,6 +277,7 @@ class _StagePlanner:
             num_micro_batches=options.num_micro_batches,
             known=solutions[number] if solutions else None,
             carried=options.carried[number] if options.carried else None,
+            store=options.store,
         )
 
     def _candidate(self, subject: Subject, options: PlanOptions) -> Candidate:

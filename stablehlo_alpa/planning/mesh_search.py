@@ -25,13 +25,14 @@ from stablehlo_alpa.intra_op import (
     SolveOptions,
     SolverCache,
     in_pipeline,
-    solve,
     solve_carried,
+    solve_kept,
 )
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.gathering import charge_gathers
 from stablehlo_alpa.planning.pins import masks
 from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.store import OFF, Store
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class PlanOptions:
         memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
         pads_sizes: sizes that the devices do not divide may be padded inside of the program, where
             nothing is prescribed.
+        store: keeps what is computed on the way.
     """
 
     cluster: ClusterSpec
@@ -68,6 +70,7 @@ class PlanOptions:
     carried: CarriedStrategies | None = None
     memory_price_s: float | None = None
     pads_sizes: bool = False
+    store: Store = OFF
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +216,7 @@ def problem_on(
 
 
 def _make_problem(subject: Subject, mesh: LogicalMesh, options: PlanOptions) -> Problem:
-    graph = enumerate_strategies(subject.merged, mesh, subject.name)
+    graph = enumerate_strategies(subject.merged, mesh, subject.name, options.store)
     remarks: tuple[str, ...] = ()
     device, boundary = options.cluster.device, subject.boundary
     if boundary is not None:
@@ -247,7 +250,8 @@ def _solved(
     elif options.carried is not None:
         solution = solve_carried(priced, options.carried, options.solve, cache)
     else:
-        solution = solve(priced, options.solve, cache, memory_price=options.memory_price_s)
+        price_s = options.memory_price_s
+        solution = solve_kept(priced, options.solve, options.store, cache, (), price_s)
     return Candidate(subject.name, subject.merged, problem.mesh, priced, solution, problem.remarks)
 
 
