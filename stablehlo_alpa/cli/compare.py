@@ -121,7 +121,8 @@ def _row(subject: Subject, sizes: Sizes, name: str, options: MethodOptions, plac
     except ValueError as error:
         plain = method_for(subject, "shard", MethodOptions(options.cluster))
         asked = asked_record(subject, sizes, plain, options.cluster, place) | {"method": name}
-        return Attempt(None, error, refusal_record(asked, str(error), False, 0.0))
+        reason = str(error)
+        return Attempt(None, error, lambda: refusal_record(asked, reason, False, 0.0))
     return attempt(subject, sizes, method, options.cluster, place)
 
 

@@ -16,7 +16,7 @@ from stablehlo_alpa.inter_op.layer_parts import content_digest
 from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.inter_op.submeshes import Submesh
-from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, in_pipeline, solve_kept
+from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
 from stablehlo_alpa.store import Record
 
@@ -188,7 +188,7 @@ class StagePricing:
             time_limit_s=max(_LEAST_S, min(self._options.time_limit_s, effort.time_limit_s)),
         )
         cache, price_s = self._cache, effort.memory_price_s
-        return solve_kept(priced, options, self._store, cache, before, price_s)
+        return solve(priced, options, cache, before, price_s, self._store)
 
 
 def _merged(stage: Module) -> str:

@@ -12,39 +12,40 @@ from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.errors import InfeasibleError, SlowerError
 from stablehlo_alpa.intra_op.exact import Minimum
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
-from stablehlo_alpa.intra_op.solver import solve
-from stablehlo_alpa.store import Record, Store
+from stablehlo_alpa.intra_op.solver import solve_anew
+from stablehlo_alpa.store import OFF, Record, Store
 
 # Where less than this part of the time was needed, its limit has decided nothing; what was found in
 # this part of the time that there is now will do (heuristics).
 _AMPLE, _ENOUGH = 0.1, 0.5
 
 
-def solve_kept(
+def solve(
     priced: PricedGraph,
-    options: SolveOptions,
-    store: Store,
+    options: SolveOptions | None = None,
     cache: SolverCache | None = None,
     before: Sequence[Solution] = (),
     memory_price: float | None = None,
+    store: Store = OFF,
 ) -> Solution:
-    """As `solve`, from the store where it is there.
+    """Chooses one allowed strategy per node with the least seconds per step; see `solve_anew`.
 
     What the clock may have cut short is looked for again by whom has more than twice the time.
 
     Args:
         priced: the strategy graph in seconds.
         options: budget and limits; how long it may take is no part of what is looked for.
+        cache: the exact solver's tables, to share between calls.
+        before: of the same seconds and allowed strategies with other bytes, to begin with.
+        memory_price: seconds per byte at the peak under the budget, where it is roughly known.
         store: keeps solutions, and that there is none.
-        cache: see `solve`.
-        before: see `solve`.
-        memory_price: see `solve`.
 
     Raises:
-        InfeasibleError, SlowerError, SolverError: see `solve`.
+        InfeasibleError, SlowerError, SolverError: see `solve_anew`.
     """
+    options = options or SolveOptions()
     if not store.is_on:
-        return solve(priced, options, cache, before, memory_price)
+        return solve_anew(priced, options, cache, before, memory_price)
     key = store.key(
         "solution",
         _content(priced),
@@ -56,7 +57,7 @@ def solve_kept(
     if record is not None and record["limit_s"] >= _ENOUGH * options.time_limit_s:
         return _read(record)
     try:
-        found = solve(priced, options, cache, before, memory_price)
+        found = solve_anew(priced, options, cache, before, memory_price)
     except InfeasibleError as error:
         store.put(key, {"infeasible": _infeasible(error), "limit_s": options.time_limit_s})
         raise

@@ -25,8 +25,8 @@ from stablehlo_alpa.intra_op import (
     SolveOptions,
     SolverCache,
     in_pipeline,
+    solve,
     solve_carried,
-    solve_kept,
 )
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.gathering import charge_gathers
@@ -251,7 +251,7 @@ def _solved(
         solution = solve_carried(priced, options.carried, options.solve, cache)
     else:
         price_s = options.memory_price_s
-        solution = solve_kept(priced, options.solve, options.store, cache, (), price_s)
+        solution = solve(priced, options.solve, cache, (), price_s, options.store)
     return Candidate(subject.name, subject.merged, problem.mesh, priced, solution, problem.remarks)
 
 

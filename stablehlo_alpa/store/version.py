@@ -26,10 +26,14 @@ def own_version() -> str:
     found = hashlib.sha256(sys.version.encode())
     for name in _PACKAGES:
         found.update(f"{name} {_version_of(name)}\n".encode())
-    for package in _OWN:
-        for name, path in _files(package):
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            found.update(f"{package} {name} {content}\n".encode())
+    files = {name: path for package in _OWN for name, path in _files(package).items()}
+    # A checkout may have it elsewhere.
+    core = importlib.util.find_spec("stablehlo_alpa._core")
+    if core is not None and core.origin and Path(core.origin) not in files.values():
+        files["_core"] = Path(core.origin)
+    for name, path in sorted(files.items()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        found.update(f"{name} {content}\n".encode())
     return found.hexdigest()
 
 
@@ -40,18 +44,13 @@ def _version_of(package: str) -> str:
         return "none"
 
 
-def _files(package: str) -> list[tuple[str, Path]]:
-    """Sources, data and extensions of a package, with their places in it, in order."""
+def _files(package: str) -> dict[str, Path]:
+    """Sources, data and extensions of a package, by their places in it."""
     spec = importlib.util.find_spec(package)
     folders = [] if spec is None else list(spec.submodule_search_locations or ())
-    found = {
-        path.relative_to(folder).as_posix(): path
+    return {
+        f"{package}/{path.relative_to(folder).as_posix()}": path
         for folder in folders
         for path in Path(folder).rglob("*")
         if path.is_file() and path.suffix not in _IGNORED
     }
-    # A checkout may have it elsewhere.
-    core = importlib.util.find_spec("stablehlo_alpa._core")
-    if core is not None and core.origin:
-        found["_core"] = Path(core.origin)
-    return sorted(found.items())

@@ -12,12 +12,15 @@ import pytest
 from comparing import assert_equals_jit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import stablehlo_alpa as sa
-from stablehlo_alpa import zoo
+from stablehlo_alpa import cli, zoo
+from stablehlo_alpa.cli.store_options import find_store
+from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.planning import Plan
-from stablehlo_alpa.store import Store, recipe_of
+from stablehlo_alpa.store import OFF, Store, recipe_of
 from stablehlo_alpa.zoo.catalogue import Entry
 
 WIDTH, LAYERS = 64, 3
@@ -211,3 +214,31 @@ def test_switched_off_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(tmp_path.iterdir()) == []
     planned(True, 32, "p3.16xlarge:1x2", sa.ShardParallel())
     assert [one.name for one in tmp_path.iterdir()] == ["stablehlo_alpa"]
+
+
+def test_the_command_line_keeps_what_it_computes(tmp_path: Path) -> None:
+    asked = ["plan", "gpt-tiny", "--cluster", "cpu:1x2", "--batch", "8", "--quiet"]
+    folder = tmp_path / "store"
+
+    def run(*options: str) -> str:
+        result = CliRunner().invoke(cli.app, [*asked, *options])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    plain = run("--no-store")
+    assert not folder.exists()
+    assert run("--store", str(folder)) == plain
+    kept = sorted(folder.rglob("*.entry"))
+    assert kept
+    assert run("--store", str(folder)) == plain
+    assert sorted(folder.rglob("*.entry")) == kept
+
+
+def test_the_command_line_refuses_stores_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="is a file, must be a folder"):
+        find_store(tmp_path / "file", False)
+    with pytest.raises(UsageError, match="contradict each other"):
+        find_store(tmp_path, True)
+    assert find_store(None, True) is OFF
+    assert find_store(tmp_path / "new", False).folder == tmp_path / "new"
