@@ -21,7 +21,13 @@ from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Companions
 from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
-from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
+from stablehlo_alpa.planning.mesh_search import (
+    Candidate,
+    PlanOptions,
+    Problems,
+    Subject,
+    find_candidate,
+)
 from stablehlo_alpa.planning.ordering import make_schedule
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import assemble, over_budget
@@ -125,6 +131,8 @@ class _StagePlanner:
     transfers: dict[int, Companions] = field(default_factory=dict)
     # By number of a stage the strategies that it was lowered with last.
     candidates: dict[int, Candidate] = field(default_factory=dict)
+    # By number of a stage it and what is chosen from, where no other stage has a say in that.
+    subjects: dict[int, tuple[Subject, Problems]] = field(default_factory=dict)
     # Stages of which gathered values are kept for operators near by alone.
     frugal: set[int] = field(default_factory=set)
 
@@ -166,19 +174,29 @@ class _StagePlanner:
             sliced: its module.
             room: bytes per device for its strategies, where the budget turned out to be too much.
         """
-        program = self.program
-        name = f"{program.name} stage {number}"
-        store = self.options.store
-        subject = prepare_stage(sliced, name, program, self.transfers, store)
         mesh_options = self._mesh_options(number)
         if room is not None:
             mesh_options = self._within(number, mesh_options, room)
-        candidate = self._candidate(subject, mesh_options)
+        subject, problems = self._subject(number, sliced)
+        candidate = self._candidate(subject, mesh_options, problems)
         if mesh_options.prescription.confinement is not None:
             assert subject.boundary is not None
             self.transfers.update(known_transfers(candidate, subject.boundary))
         self.candidates[number] = candidate
         return self._lower(number, sliced)
+
+    def _subject(self, number: int, sliced: str) -> tuple[Subject, Problems]:
+        """What is split, and what was made of it before: a stage that is planned again is equal."""
+        if number in self.subjects:
+            return self.subjects[number]
+        program = self.program
+        name = f"{program.name} stage {number}"
+        store = self.options.store
+        problems: Problems = {}
+        found = prepare_stage(sliced, name, program, self.transfers, store), problems
+        if self._mesh_options(number).prescription.confinement is None:
+            self.subjects[number] = found
+        return found
 
     def _within(self, number: int, options: PlanOptions, room: float) -> PlanOptions:
         """The same with fewer bytes per device.
@@ -280,9 +298,9 @@ class _StagePlanner:
             store=options.store,
         )
 
-    def _candidate(self, subject: Subject, options: PlanOptions) -> Candidate:
+    def _candidate(self, subject: Subject, options: PlanOptions, problems: Problems) -> Candidate:
         try:
-            return find_candidate(subject, options, self.cache)
+            return find_candidate(subject, options, self.cache, problems=problems)
         except InfeasibleError as error:
             raise InfeasibleError(
                 f"{subject.name} on {options.cluster.num_devices} devices: {error}; {ADVICE}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
-from stablehlo_alpa.compiler import enumerate_strategies
+from stablehlo_alpa.compiler import Module, enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, StrategyGraph, price
 from stablehlo_alpa.errors import (
     CompileError,
@@ -151,11 +151,13 @@ def find_candidate(
     """
     found: list[Candidate] = []
     refused: list[StablehloAlpaError] = []
+    # Parsed once, where it is not all in the store or made before.
+    parsed = Module.kept(subject.merged, subject.name)
     for shape in options.mesh_shapes:
         which = f"mesh {'x'.join(map(str, shape))}"
         say(f"{which}: strategies")
         try:
-            problem = problem_on(subject, shape, options, problems)
+            problem = problem_on(subject, shape, options, problems, parsed)
             found.append(_solved(subject, problem, options, cache))
         except (InfeasibleError, SlowerError, ShardingError, MeshError) as error:
             _log.info("%s: %s: %s", subject.name, which, error)
@@ -190,6 +192,7 @@ def problem_on(
     shape: tuple[int, ...],
     options: PlanOptions,
     problems: Problems | None = None,
+    parsed: Module | None = None,
 ) -> Problem:
     """What is chosen from for a subject on a mesh.
 
@@ -198,6 +201,7 @@ def problem_on(
         shape: of the mesh.
         options: what else counts.
         problems: made before; one that is made is added.
+        parsed: the module of the subject, where several shapes are asked for.
 
     Raises:
         CompileError: a pass refused the module.
@@ -209,14 +213,16 @@ def problem_on(
         return problems[key]
     names = options.axis_names and options.axis_names[: len(shape)]
     mesh = options.cluster.logical_mesh(shape, names)
-    problem = _make_problem(subject, mesh, options)
+    problem = _make_problem(subject, mesh, options, parsed)
     if problems is not None:
         problems[key] = problem
     return problem
 
 
-def _make_problem(subject: Subject, mesh: LogicalMesh, options: PlanOptions) -> Problem:
-    graph = enumerate_strategies(subject.merged, mesh, subject.name, options.store)
+def _make_problem(
+    subject: Subject, mesh: LogicalMesh, options: PlanOptions, parsed: Module | None
+) -> Problem:
+    graph = enumerate_strategies(subject.merged, mesh, subject.name, options.store, parsed)
     remarks: tuple[str, ...] = ()
     device, boundary = options.cluster.device, subject.boundary
     if boundary is not None:
