@@ -15,6 +15,7 @@ from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.cluster import ClusterSpec, as_cluster
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import BatchArguments, Function, KernelRule
+from stablehlo_alpa.store import StoreOption, as_store
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
@@ -43,6 +44,7 @@ def parallelize(
     rules: Iterable[KernelRule] = ...,
     reuse_gap: float | None = ...,
     trip_count_hint: int | None = ...,
+    store: StoreOption = ...,
 ) -> Parallelized[P, R]: ...
 
 
@@ -61,6 +63,7 @@ def parallelize(
     rules: Iterable[KernelRule] = ...,
     reuse_gap: float | None = ...,
     trip_count_hint: int | None = ...,
+    store: StoreOption = ...,
 ) -> Callable[[Callable[P, R]], Parallelized[P, R]]: ...
 
 
@@ -78,6 +81,7 @@ def parallelize(
     rules: Iterable[KernelRule] = (),
     reuse_gap: float | None = 0.05,
     trip_count_hint: int | None = None,
+    store: StoreOption = True,
 ) -> Any:
     """Parallelises a function of pytrees over devices.
 
@@ -109,12 +113,15 @@ def parallelize(
             ``lax.while_loop`` until values have converged: their work, collectives and seconds
             count so often, once without. One that is inside of another counts for each of its
             turns. What is computed does not depend on it.
+        store: keeps what is computed on the way to a plan, on disk and by its content, so that the
+            next plan of the same or a similar question need not: a folder, a `Store`, True for
+            that in the user's cache directory, False for none. Plans do not depend on it.
 
     Returns:
         a `Parallelized`, to be called as ``fun``.
 
     Raises:
-        TypeError: ``fun`` cannot be called, or ``method`` is none.
+        TypeError: ``fun`` cannot be called, or ``method`` or ``store`` is none.
         ValueError: the function has no such argument (as from ``jax.jit``), or ``trip_count_hint``
             is no integer of at least 1.
         TraceError: an argument is donated and static, or a batch that is static or not there.
@@ -143,6 +150,7 @@ def parallelize(
         rules=tuple(rules),
         reuse_gap=reuse_gap,
         trip_count_hint=trip_count_hint,
+        store=as_store(store),
     )
     _check_place(settings)
     _check_apart(donate_argnums, static_argnums, "numbers")

@@ -29,6 +29,7 @@ from stablehlo_alpa.frontend import (
 from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import PlanOptions
+from stablehlo_alpa.store import OFF, Store
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
@@ -49,6 +50,7 @@ class Settings:
         reuse_gap: how far from the best a plan may be that has the strategies of one for other
             sizes, as a part of it; 0 or None where all are searched.
         trip_count_hint: how often loops run of which it is not known; None if nobody says.
+        store: keeps what is computed on the way to plans.
     """
 
     method: Method
@@ -59,6 +61,7 @@ class Settings:
     rules: tuple[KernelRule, ...] = ()
     reuse_gap: float | None = None
     trip_count_hint: int | None = None
+    store: Store = OFF
 
     def __post_init__(self) -> None:
         check_trip_count_hint(self.trip_count_hint)
@@ -189,6 +192,7 @@ class Settings:
             solve=self._solve_options(cluster),
             prescription=method.prescription(program),
             pads_sizes=isinstance(method, ShardParallel) and method.pad,
+            store=self.store,
         )
 
     def pipeline_options(self) -> PipelineOptions:
@@ -202,6 +206,7 @@ class Settings:
             reduction=method.reduction,
             solve=self._solve_options(cluster),
             pads_sizes=method.pad,
+            store=self.store,
         )
 
     def accumulation_options(self, program: TracedProgram) -> PipelineOptions:
@@ -216,6 +221,7 @@ class Settings:
             axis_names=method.axis_names,
             solve=self._solve_options(cluster),
             pads_sizes=isinstance(method, ShardParallel) and method.pad,
+            store=self.store,
         )
 
     def _solve_options(self, cluster: ClusterSpec) -> SolveOptions:

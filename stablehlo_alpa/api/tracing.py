@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from stablehlo_alpa.api.batches import batch_inputs
+from stablehlo_alpa.api.kept_traces import keep_trace, known_content, load_trace
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import Function, TracedProgram, split_stacks, trace_function
@@ -102,6 +103,21 @@ class Tracing:
     def _trace(
         self, layers: LayerOption | None, is_whole: bool, num_key_parts: int | None
     ) -> TracedProgram:
+        settings = self.settings
+        way = (layers, is_whole, num_key_parts)
+        content = known_content(self.function, self.args, self.kwargs, settings, way)
+        program = load_trace(settings.store, content, self.args, self.kwargs)
+        if program is None:
+            program = self._trace_anew(*way)
+            keep_trace(settings.store, content, program, self.args, self.kwargs)
+        if layers is None:
+            return program
+        is_known = program.declared_batch or program.num_parts > 1
+        return split_stacks(program, program.batch if is_known else batch_inputs(program)[0])
+
+    def _trace_anew(
+        self, layers: LayerOption | None, is_whole: bool, num_key_parts: int | None
+    ) -> TracedProgram:
         function, settings = self.function, self.settings
         with contextlib.ExitStack() as around:
             if layers is not None and is_whole:
@@ -110,7 +126,7 @@ class Tracing:
             elif layers is not None:
                 around.enter_context(layer_context(layers))
                 around.enter_context(key_context(num_key_parts))
-            program = trace_function(
+            return trace_function(
                 function,
                 self.args,
                 self.kwargs,
@@ -120,7 +136,3 @@ class Tracing:
                 platform=settings.find_platform(),
                 trip_count_hint=settings.trip_count_hint,
             )
-        if layers is None:
-            return program
-        is_known = program.declared_batch or program.num_parts > 1
-        return split_stacks(program, program.batch if is_known else batch_inputs(program)[0])

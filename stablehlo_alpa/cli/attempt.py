@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from stablehlo_alpa.api.methods import Method, PipeshardParallel
@@ -26,14 +27,19 @@ class Attempt:
     Attributes:
         plan: None where there is none.
         error: None where there is a plan.
-        record: of both, for JSON.
+        make_record: of both, for JSON.
         interrupt: what ended the search, where the plan is the best that it had then.
     """
 
     plan: Plan | None
     error: Exception | None
-    record: dict[str, Any]
+    make_record: Callable[[], dict[str, Any]]
     interrupt: SearchInterrupted | None = None
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """Of both, for JSON; made when it is asked for, as FLOPs of a model are counted for it."""
+        return self.make_record()
 
     @property
     def is_too_large(self) -> bool:
@@ -64,7 +70,10 @@ def attempt(
     subject: Subject, sizes: Sizes, method: Method, cluster: ClusterSpec, cluster_name: str | None
 ) -> Attempt:
     """Plans; what a user can cause is in the result."""
-    asked = asked_record(subject, sizes, method, cluster, cluster_name)
+
+    def asked() -> dict[str, Any]:
+        return asked_record(subject, sizes, method, cluster, cluster_name)
+
     start = time.perf_counter()
     interrupt = None
     try:
@@ -72,11 +81,11 @@ def attempt(
     except SearchInterrupted as error:
         plan, interrupt = error.plan, error
     except (StablehloAlpaError, ValueError) as error:
-        spent = time.perf_counter() - start
+        spent, reason = time.perf_counter() - start, str(error)
         is_too_large = isinstance(error, InfeasibleError)
-        return Attempt(None, error, refusal_record(asked, str(error), is_too_large, spent))
-    record = plan_record(asked, plan, time.perf_counter() - start)
-    return Attempt(plan, None, record, interrupt)
+        return Attempt(None, error, lambda: refusal_record(asked(), reason, is_too_large, spent))
+    spent = time.perf_counter() - start
+    return Attempt(plan, None, lambda: plan_record(asked(), plan, spent), interrupt)
 
 
 @contextlib.contextmanager

@@ -27,6 +27,7 @@ from stablehlo_alpa.cli.model_options import (
     method_options,
 )
 from stablehlo_alpa.cli.plan import ModelArgument
+from stablehlo_alpa.cli.store_options import NoStoreOption, StoreOption, find_store
 from stablehlo_alpa.cli.subject import Sizes, find_subject
 from stablehlo_alpa.cli.timing import Stepper
 from stablehlo_alpa.cli.usage import UsageError
@@ -51,6 +52,8 @@ def bench(
     scanned: ScannedOption = False,
     cluster: ClusterOption = None,
     memory_budget: BudgetOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
     steps: Annotated[int, typer.Option(help="rounds; in each every method runs a step")] = 5,
     virtual_devices: VirtualOption = None,
     as_json: JsonOption = False,
@@ -66,7 +69,7 @@ def bench(
     place = cluster_of(devices) if cluster is None else as_cluster(cluster)
     devices = first_devices(devices, place.num_devices)
     sizes = Sizes(batch, sequence, image, remat, scanned)
-    subject = find_subject(model, sizes)
+    subject = find_subject(model, sizes, store=find_store(store, no_store))
     given = MethodOptions(place, None, memory_budget, micro_batches)
     options = method_options(subject, layers, remat, given)
     with quietly(quiet):

@@ -29,6 +29,7 @@ from stablehlo_alpa.cli.model_options import (
 )
 from stablehlo_alpa.cli.plan import ModelArgument
 from stablehlo_alpa.cli.record import COMPARISON_SCHEMA, asked_record, refusal_record
+from stablehlo_alpa.cli.store_options import NoStoreOption, StoreOption, find_store
 from stablehlo_alpa.cli.subject import Sizes, Subject, find_subject
 from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.cluster import ClusterSpec, as_cluster
@@ -55,6 +56,8 @@ def compare(
     scanned: ScannedOption = False,
     trip_count_hint: TripCountHintOption = None,
     memory_budget: BudgetOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -65,7 +68,8 @@ def compare(
     found = {name: as_cluster(name) for name in clusters.split(",")}
     sizes = Sizes(None, sequence, image, remat, scanned)
     every = [replace(sizes, batch=one) for one in batch_sizes(batch)]
-    subjects = [(find_subject(model, one, trip_count_hint), one) for one in every]
+    kept = find_store(store, no_store)
+    subjects = [(find_subject(model, one, trip_count_hint, kept), one) for one in every]
     rows: list[Attempt] = []
     interrupt: KeyboardInterrupt | None = None
     try:
@@ -117,7 +121,8 @@ def _row(subject: Subject, sizes: Sizes, name: str, options: MethodOptions, plac
     except ValueError as error:
         plain = method_for(subject, "shard", MethodOptions(options.cluster))
         asked = asked_record(subject, sizes, plain, options.cluster, place) | {"method": name}
-        return Attempt(None, error, refusal_record(asked, str(error), False, 0.0))
+        reason = str(error)
+        return Attempt(None, error, lambda: refusal_record(asked, reason, False, 0.0))
     return attempt(subject, sizes, method, options.cluster, place)
 
 

@@ -37,6 +37,7 @@ from stablehlo_alpa.cli.model_options import (
     TripCountHintOption,
     method_options,
 )
+from stablehlo_alpa.cli.store_options import NoStoreOption, StoreOption, find_store
 from stablehlo_alpa.cli.subject import Sizes, find_subject
 from stablehlo_alpa.planning import Plan, SavedPlan
 
@@ -55,6 +56,12 @@ def _show(plan: Plan, page: Path | None) -> None:
         plan.view()
     else:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _explained(plan: Plan, what: str) -> str:
+    if what == STAGES:
+        return str(plan.explain_stages())
+    return str(explain_subject(SavedPlan.of(plan), what))
 
 
 ModelArgument = Annotated[
@@ -91,6 +98,8 @@ def plan(
     device: DeviceOption = "h100-80gb",
     hosts: HostsOption = 1,
     memory_budget: BudgetOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="file that alpa_runtime.load reads")
     ] = None,
@@ -109,7 +118,7 @@ def plan(
     found = find_cluster(cluster, mesh, device, hosts)
     shape = mesh_shape(mesh, found)
     sizes = Sizes(batch, sequence, image, remat, scanned)
-    subject = find_subject(model, sizes, trip_count_hint)
+    subject = find_subject(model, sizes, trip_count_hint, find_store(store, no_store))
     given = MethodOptions(found, shape, memory_budget, micro_batches, schedule=schedule)
     options = method_options(subject, layers, remat, given)
     chosen = method_for(subject, method, options)
@@ -126,10 +135,8 @@ def plan(
         made.plan.view(page)
     if is_opened:
         _show(made.plan, page)
-    if explain == STAGES:
-        typer.echo(str(made.plan.explain_stages()))
-    elif explain is not None:
-        typer.echo(str(explain_subject(SavedPlan.of(made.plan), explain)))
+    if explain is not None:
+        typer.echo(_explained(made.plan, explain))
     elif not as_json:
         typer.echo(made.plan.summary() if quiet else str(made.plan))
     if made.interrupt is not None:

@@ -18,6 +18,7 @@ from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
+from stablehlo_alpa.store import OFF, Store
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class StepSubject:
         donate_argnums: those that it may overwrite.
         case: see `Subject`.
         trip_count_hint: as ``parallelize`` takes it.
+        store: likewise.
     """
 
     name: str
@@ -80,6 +82,7 @@ class StepSubject:
     donate_argnums: tuple[int, ...] = ()
     case: zoo.ModelCase | None = None
     trip_count_hint: int | None = None
+    store: Store = OFF
 
     @classmethod
     def of(cls, case: zoo.ModelCase) -> StepSubject:
@@ -94,6 +97,7 @@ class StepSubject:
             cluster=cluster,
             donate_argnums=self.donate_argnums,
             trip_count_hint=self.trip_count_hint,
+            store=self.store,
         )
         return step.plan(*self.args)
 
@@ -105,10 +109,12 @@ class FileSubject:
     Attributes:
         path: of the file.
         trip_count_hint: as ``parallelize`` takes it.
+        store: likewise.
     """
 
     path: Path
     trip_count_hint: int | None = None
+    store: Store = OFF
 
     @property
     def name(self) -> str:
@@ -138,16 +144,20 @@ class FileSubject:
         )
         shapes = searched if method.mesh_shape is None else (method.mesh_shape,)
         program = replace(read_program(self.path), trip_count_hint=self.trip_count_hint)
-        return plan_program(program, PlanOptions(cluster=cluster, mesh_shapes=shapes, solve=solve))
+        options = PlanOptions(cluster=cluster, mesh_shapes=shapes, solve=solve, store=self.store)
+        return plan_program(program, options)
 
 
-def find_subject(text: str, sizes: Sizes, trip_count_hint: int | None = None) -> Subject:
+def find_subject(
+    text: str, sizes: Sizes, trip_count_hint: int | None = None, store: Store = OFF
+) -> Subject:
     """What a name stands for: a file where it ends in ``.mlir`` or is there, a function, a model.
 
     Args:
         text: the name.
         sizes: of a step.
         trip_count_hint: as ``parallelize`` takes it.
+        store: likewise.
 
     Raises:
         UsageError: there is no such function, or options do not go with what is planned.
@@ -159,15 +169,16 @@ def find_subject(text: str, sizes: Sizes, trip_count_hint: int | None = None) ->
         _refuse(sizes.given, f"{text} has its sizes in it")
         if not path.is_file():
             raise FileNotFoundError(f"no file {text}")
-        return FileSubject(path, trip_count_hint)
+        return FileSubject(path, trip_count_hint, store)
     if ":" in text:
-        return replace(_function(text, sizes), trip_count_hint=trip_count_hint)
+        return replace(_function(text, sizes), trip_count_hint=trip_count_hint, store=store)
     entry = zoo.find(text)
     if sizes.batch is None:
         raise UsageError(f"{entry.name} needs --batch, the examples of a step")
     # What has a memory worth planning for does not fit without.
     options = {"remat": True, **sizes.given}
-    return replace(StepSubject.of(entry.case(**options)), trip_count_hint=trip_count_hint)
+    step = StepSubject.of(entry.case(**options))
+    return replace(step, trip_count_hint=trip_count_hint, store=store)
 
 
 def _refuse(given: dict[str, Any], reason: str) -> None:

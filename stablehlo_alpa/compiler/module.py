@@ -23,10 +23,27 @@ class Module:
             CompileError: it is none.
         """
         self.name = name
-        try:
-            self._core = _core.Module(text)
-        except _core.CompilerError as error:
-            raise CompileError(f"{name}: {error}") from error
+        self._text: str | None = text
+        self._parsed: _core.Module | None = None
+        self._parse()
+
+    @classmethod
+    def kept(cls, text: str, name: str) -> Module:
+        """One that the compiler has printed before, which is parsed when it is first needed."""
+        module = cls.__new__(cls)
+        module.name, module._text, module._parsed = name, text, None
+        return module
+
+    def _parse(self) -> _core.Module:
+        if self._parsed is None:
+            assert self._text is not None
+            try:
+                self._parsed = _core.Module(self._text)
+            except _core.CompilerError as error:
+                raise CompileError(f"{self.name}: {error}") from error
+        # Whoever has it may change it.
+        self._text = None
+        return self._parsed
 
     def run(self, pipeline: str) -> list[str]:
         """Runs passes on it.
@@ -41,7 +58,7 @@ class Module:
             CompileError: with the diagnostics; the module is lost.
         """
         try:
-            return self._core.run(f"builtin.module({pipeline})")
+            return self._parse().run(f"builtin.module({pipeline})")
         except _core.CompilerError as error:
             raise CompileError(f"{self.name}: {error}") from error
 
@@ -51,27 +68,31 @@ class Module:
         Args:
             locations: whether it says where operators come from.
         """
-        return self._core.text(True, locations)
+        if self._text is not None and locations:
+            return self._text
+        return self._parse().text(True, locations)
 
     def clone(self) -> Module:
         """A copy."""
-        return self._with(self._core.clone(), self.name)
+        if self._text is not None:
+            return self.kept(self._text, self.name)
+        return self._with(self._parse().clone(), self.name)
 
     def submodules(self) -> Mapping[str, Module]:
         """Copies of the modules within it, by name, in order."""
-        nested = self._core.submodules().items()
+        nested = self._parse().submodules().items()
         return {name: self._with(core, f"{self.name} {name}") for name, core in nested}
 
     @classmethod
     def _with(cls, core: _core.Module, name: str) -> Module:
         module = cls.__new__(cls)
-        module.name, module._core = name, core
+        module.name, module._text, module._parsed = name, None, core
         return module
 
     @property
     def core(self) -> _core.Module:
         """As the compiler takes it."""
-        return self._core
+        return self._parse()
 
 
 def without_locations(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stablehlo_alpa import _core
 from stablehlo_alpa.compiler.module import Source, core_of
+from stablehlo_alpa.store import Record
 
 
 @dataclass(frozen=True)
@@ -52,3 +53,12 @@ class Signature:
 
         once = tuple(bool(one) for one in found["input_once"])
         return cls(tuple(found["mesh_axes"]), values("input"), values("output"), once)
+
+    @classmethod
+    def from_record(cls, record: Record) -> Signature:
+        """One of which ``dataclasses.asdict`` was kept."""
+        inputs, outputs = (
+            Values(*(tuple(side[key]) for key in ("shardings", "types", "kinds")))
+            for side in (record["inputs"], record["outputs"])
+        )
+        return cls(tuple(record["mesh_axes"]), inputs, outputs, tuple(record["input_once"]))

@@ -8,24 +8,44 @@ from dataclasses import dataclass
 
 from stablehlo_alpa import _core
 from stablehlo_alpa.cluster import LogicalMesh
-from stablehlo_alpa.compiler.module import Source, core_of
+from stablehlo_alpa.compiler.module import Module, Source, core_of
 from stablehlo_alpa.cost import StrategyGraph
 from stablehlo_alpa.errors import CompileError
+from stablehlo_alpa.store import OFF, Record, Store
 
 Classes = tuple[tuple[int, ...], ...]
 """Per tensor and dimension the number of its class, negative for none."""
 
 
-def enumerate_strategies(module: Source, mesh: LogicalMesh, name: str) -> StrategyGraph:
+def enumerate_strategies(
+    module: Source,
+    mesh: LogicalMesh,
+    name: str,
+    store: Store = OFF,
+    parsed: Module | None = None,
+) -> StrategyGraph:
     """The strategy graph of a module with roles on a mesh.
+
+    Args:
+        module: the module.
+        mesh: the mesh.
+        name: of the program, for errors.
+        store: keeps graphs of texts; modules that are parsed are not looked for.
+        parsed: the same module, where several meshes are asked for its text.
 
     Raises:
         CompileError: with the diagnostics.
     """
-    try:
-        return StrategyGraph.from_arrays(_core.strategy_graph(core_of(module), mesh.axes))
-    except _core.CompilerError as error:
-        raise CompileError(f"{name}: strategies: {error}") from error
+
+    def made() -> Record:
+        try:
+            return _core.strategy_graph(core_of(parsed or module), mesh.axes)
+        except _core.CompilerError as error:
+            raise CompileError(f"{name}: strategies: {error}") from error
+
+    if not isinstance(module, str):
+        return StrategyGraph.from_arrays(made())
+    return StrategyGraph.from_arrays(store.remember("strategies", (module, mesh.axes), made))
 
 
 class DimensionUse(enum.IntEnum):

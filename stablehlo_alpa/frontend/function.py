@@ -83,6 +83,11 @@ class Function:
         self.static_argnames: tuple[str, ...] = info.static_argnames
         self._signature: inspect.Signature | None = info.fun_signature
 
+    @property
+    def donated(self) -> dict[str, Any]:
+        """What ``jax.jit`` was told of donated arguments."""
+        return {name: one for name, one in self._options.items() if name.startswith("donate")}
+
     def behind(self, wrap: Callable[[Callable[..., Any], str], Callable[..., Any]]) -> Function:
         """What ``wrap(fun, name)`` makes of it, with arguments that mean the same."""
         return Function(wrap(self.fun, self.name), **self._options)

@@ -123,7 +123,8 @@ def stage_search(
     budget = options.cluster.device.memory_bytes if budget is None else budget
     solve = stage_options(options.solve, budget)
     pricing = StagePricing(layered, options.cluster, count, solve)
-    bounds = StageBounds(LayerParts.of(pricing.layered, count), options.cluster, budget)
+    parts = LayerParts.of(layered, count)
+    bounds = StageBounds(parts, options.cluster, budget, layered.store)
     stages = PipelineSearch(
         bounds,
         pricing,

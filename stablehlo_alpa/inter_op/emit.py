@@ -14,9 +14,10 @@ from stablehlo_alpa.errors import CompileError
 from stablehlo_alpa.inter_op.beginnings import numbers_program, zeros_program
 from stablehlo_alpa.inter_op.draft import ONCE, SHARED, PlanDraft
 from stablehlo_alpa.inter_op.lifetimes import Lifetimes
+from stablehlo_alpa.inter_op.routing import Router
 from stablehlo_alpa.inter_op.step_inputs import StepInputs, StepInterface
 from stablehlo_alpa.inter_op.traffic import Traffic, find_needs
-from stablehlo_alpa.planning.lowering import inside_bytes
+from stablehlo_alpa.planning.lowering import InsideBytes
 from stablehlo_alpa.planning.schedules import Schedule, TaskKind
 from stablehlo_alpa.planning.stage import (
     APPLY,
@@ -47,6 +48,7 @@ def emit(
     schedule: Schedule,
     step: StepInterface,
     device: DeviceSpec,
+    inside_bytes: InsideBytes | None = None,
 ) -> tuple[Plan, tuple[CostedProgram, ...]]:
     """Writes the plan of a step.
 
@@ -55,6 +57,7 @@ def emit(
         schedule: of as many stages.
         step: the flat interface.
         device: prices what brings values from sharding to sharding.
+        inside_bytes: measures what programs need.
 
     Returns:
         the plan, and what each of its programs costs.
@@ -62,7 +65,7 @@ def emit(
     Raises:
         CompileError: the schedule leaves a phase out, or no stage makes a result.
     """
-    return _Emitter(stages, schedule, step, device).run()
+    return _Emitter(stages, schedule, step, device, inside_bytes or InsideBytes()).run()
 
 
 class _Emitter:
@@ -74,15 +77,18 @@ class _Emitter:
         schedule: Schedule,
         step: StepInterface,
         device: DeviceSpec,
+        inside_bytes: InsideBytes,
     ) -> None:
         self._stages, self._schedule, self._step = stages, schedule, step
+        self._inside_bytes = inside_bytes
         self._lifetimes = Lifetimes(stages, schedule, step.donated)
         # The first stage of each mesh.
         firsts = {schedule.mesh_of(n): s for n, s in reversed(list(enumerate(stages)))}
         self._firsts = [firsts[mesh] for mesh in range(len(schedule.meshes))]
         self._draft = PlanDraft(len(schedule.meshes))
         needs = find_needs(stages, schedule)
-        self._traffic = Traffic(self._draft, [s.mesh for s in self._firsts], needs, device)
+        router = Router(device, inside_bytes)
+        self._traffic = Traffic(self._draft, [s.mesh for s in self._firsts], needs, router)
         self._step_inputs = StepInputs(step, stages, schedule, self._draft, self._traffic)
         # By number of the output its mesh and buffer.
         self._outputs: dict[int, tuple[int, int]] = {}
@@ -193,7 +199,8 @@ class _Emitter:
             name=program_name(stage, phase.name),
         )
         # What is written over is no longer beside the results where the program needs the most.
-        inside = inside_bytes(program) if program.donated else phase.inside_bytes
+        is_kept = not program.donated
+        inside = phase.inside_bytes if is_kept else self._inside_bytes.of(program)
         return CostedProgram(program, phase.time_s, inside, phase.compute_s, phase.collectives)
 
     def _sides(self, stage: int, phase: PhaseProgram) -> tuple[_Side, _Side]:

@@ -26,11 +26,13 @@ def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[Lay
         TraceError: see `mark_layers`.
     """
     count, reduction = options.num_micro_batches, options.reduction
-    first = mark_layers(program, count, reduction)
+    first = mark_layers(program, count, reduction, None, options.store)
     # By what is padded: more room does not always add more.
     different = {first.padded_by(padding): padding for padding in _paddings(options)}
     different.pop((), None)
-    padded = (mark_layers(program, count, reduction, one) for one in different.values())
+    padded = (
+        mark_layers(program, count, reduction, one, options.store) for one in different.values()
+    )
     return (first, *padded)
 
 

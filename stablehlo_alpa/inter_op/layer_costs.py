@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
-from stablehlo_alpa.compiler import Source, enumerate_strategies
+from stablehlo_alpa.compiler import Module, Source, enumerate_strategies
 from stablehlo_alpa.cost import price, price_once
 from stablehlo_alpa.cost.strategy_graph import Float, Int, StrategyGraph
 from stablehlo_alpa.inter_op.layer_parts import LayerPart
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.in_flight import StageMemory
 from stablehlo_alpa.planning.stage import SlotKind
+from stablehlo_alpa.store import Record, Store, digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class LayerCosts:
         rest, activation, transient: float64[C] see `StageMemory`; of several layers, what is
             transient is that of the last.
         inputs, outputs: places of arguments and results; of a single layer.
+        content: what it was made of, for the store.
     """
 
     costs: Costs
@@ -49,6 +51,23 @@ class LayerCosts:
     transient: Float
     inputs: tuple[Place, ...] = ()
     outputs: tuple[Place, ...] = ()
+    content: str = ""
+
+    @classmethod
+    def kept(
+        cls, part: LayerPart, module: Module, mesh: LogicalMesh, count: int, store: Store
+    ) -> LayerCosts:
+        """As `of`, from the store where it is there."""
+        kinds = tuple(slot.kind for slot in part.inputs)
+        content = (part.merged, kinds, part.is_owned, mesh, count)
+
+        def made() -> Record:
+            return _record(cls.of(part, module, mesh, mesh.cluster.device, count))
+
+        if not store.is_on:
+            return cls.of(part, module, mesh, mesh.cluster.device, count)
+        key = digest(content)
+        return _from_record(store.remember("layer costs", (key,), made), key)
 
     @classmethod
     def of(
@@ -146,6 +165,7 @@ def join(
         np.concatenate([one.rest, two.rest]),
         np.concatenate([one.activation, two.activation]),
         np.concatenate([np.zeros_like(one.transient), two.transient]),
+        content=digest(one.content, two.content, crossings) if one.content else "",
     )
 
 
@@ -159,6 +179,50 @@ def _beside(one: Costs, two: Costs) -> Costs:
         edges=np.concatenate([one.edges, two.edges + len(one.sizes)]),
         tables=(*one.tables, *two.tables),
         first=np.concatenate([[0], np.cumsum(sizes)])[:-1],
+    )
+
+
+def _record(found: LayerCosts) -> Record:
+    """What is kept of a single layer."""
+    costs, once = found.costs, found.once
+    return {
+        "sizes": costs.sizes,
+        "rows": costs.rows,
+        "first": costs.first,
+        "edges": costs.edges,
+        "seconds": [costs.node_s, costs.flat_tables],
+        "once_edges": once.edges,
+        "once": [once.node_s, once.flat_tables],
+        "bytes": [found.rest, found.activation, found.transient],
+        "places": [
+            [[one.node, one.rows] for one in side] for side in (found.inputs, found.outputs)
+        ],
+    }
+
+
+def _from_record(record: Record, content: str) -> LayerCosts:
+    inputs, outputs = (tuple(Place(*one) for one in side) for side in record["places"])
+    costs = _costs(record, record["edges"], *record["seconds"])
+    once = _costs(record, record["once_edges"], *record["once"])
+    rest, activation, transient = record["bytes"]
+    return LayerCosts(costs, once, rest, activation, transient, inputs, outputs, content)
+
+
+def _costs(record: Record, edges: Int, node_s: Float, tables: Float) -> Costs:
+    sizes = record["sizes"]
+    ends = np.cumsum(sizes[edges].prod(axis=1))
+    return Costs(
+        rows=record["rows"],
+        sizes=sizes,
+        node_s=node_s,
+        edges=edges,
+        tables=tuple(
+            table.reshape(sizes[u], sizes[v])
+            for table, (u, v) in zip(np.split(tables, ends[:-1]), edges.tolist(), strict=True)
+        )
+        if len(edges)
+        else (),
+        first=record["first"],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -14,6 +14,7 @@ from stablehlo_alpa.compiler import Module, Signature, Values, parse_tensor_type
 from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.planning.stage import Slot, SlotKind
+from stablehlo_alpa.store import Record
 
 # What is there for the whole step.
 _STAYING = (SlotKind.INPUT, SlotKind.BATCH)
@@ -80,6 +81,28 @@ class LayerPart:
             is_once=signature.input_once,
         )
 
+    @classmethod
+    def from_record(cls, record: Record, merged: Mapping[str, str]) -> LayerPart:
+        """One that was kept; see `record`."""
+        return cls(
+            merged[record["digest"]],
+            record["digest"],
+            tuple(map(Slot.parse, record["inputs"])),
+            tuple(map(Slot.parse, record["outputs"])),
+            tuple(record["types"]),
+            tuple(record["once"]),
+        )
+
+    def record(self) -> Record:
+        """It, but for its module, and for what is its own."""
+        return {
+            "digest": self.digest,
+            "inputs": list(map(str, self.inputs)),
+            "outputs": list(map(str, self.outputs)),
+            "types": list(self.input_types),
+            "once": list(self.is_once),
+        }
+
     @property
     def kind(self) -> LayerKind:
         """Equal for layers that cost the same and hold the same."""
@@ -101,9 +124,15 @@ class LayerParts:
     @classmethod
     def of(cls, layered: LayeredStep, num_micro_batches: int) -> LayerParts:
         """Cuts a step, which is parsed once, into its layers."""
-        merged: dict[str, str] = {}
-        modules = layered.slice(tuple(range(layered.num_layers))).values()
-        parts = [LayerPart.of(module, merged) for module in modules]
+
+        def made() -> Record:
+            merged: dict[str, str] = {}
+            modules = layered.slice(tuple(range(layered.num_layers))).values()
+            parts = [LayerPart.of(module, merged).record() for module in modules]
+            return {"merged": merged, "parts": parts}
+
+        found = layered.store.remember("layer parts", layered.content, made)
+        parts = [LayerPart.from_record(one, found["merged"]) for one in found["parts"]]
         return cls(_owned(parts), num_micro_batches)
 
     @cached_property

@@ -57,7 +57,8 @@ class Lifetimes:
         is_state = slot.kind is SlotKind.INPUT and slot.number in self._next_values
         if not is_state or not phase.runs_once:
             return False
-        if Slot(SlotKind.OUTPUT, self._next_values[slot.number]) not in phase.outputs:
+        makers = self.makers_of(stage, Slot(SlotKind.OUTPUT, self._next_values[slot.number]))
+        if phase.name not in (one.name for one in makers):
             return False
         return self._is_last_user(stage, phase, slot)
 

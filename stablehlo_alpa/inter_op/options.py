@@ -17,6 +17,7 @@ from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.planning.ordering import ScheduleKind, schedule_kind
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import ScheduleName
+from stablehlo_alpa.store import OFF, Store
 
 
 class StageMethod(Protocol):
@@ -200,6 +201,7 @@ class PipelineOptions:
             are planned with less of it.
         is_trial: whether others are tried as well: what does not fit need not say all that it
             lacks.
+        store: keeps what is computed on the way.
     """
 
     cluster: ClusterSpec
@@ -218,6 +220,7 @@ class PipelineOptions:
     most_s: float = math.inf
     most_step_s: float = math.inf
     is_trial: bool = False
+    store: Store = OFF
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", schedule_kind(self.schedule))

@@ -20,8 +20,14 @@ from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Companions
-from stablehlo_alpa.planning.lowering import NEAR, lower_stage
-from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
+from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
+from stablehlo_alpa.planning.mesh_search import (
+    Candidate,
+    PlanOptions,
+    Problems,
+    Subject,
+    find_candidate,
+)
 from stablehlo_alpa.planning.ordering import make_schedule
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import assemble, over_budget
@@ -64,7 +70,8 @@ def plan_pipeline(
             f"schedule 'inference' runs no backward passes and {program.name} takes gradients: "
             f"leave schedule out, or take one of {', '.join(others)}"
         )
-    layered = layered or mark_layers(program, options.num_micro_batches, options.reduction)
+    count, store = options.num_micro_batches, options.store
+    layered = layered or mark_layers(program, count, options.reduction, None, store)
     say(f"stages of {layered.num_layers} layers")
     assignment = assign(layered, options, say)
     schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
@@ -77,12 +84,14 @@ def plan_pipeline(
     cache = SolverCache()
     planner = _StagePlanner(program, options, assignment, schedule, cache, prescriptions)
     # As text: stages are planned in parallel, each in a context of its own.
-    sliced = tuple(one.text() for one in layered.slice(assignment.stage_of_layer).values())
+    sliced = layered.slice_texts(assignment.stage_of_layer)
     stages = planner.plan_all(sliced, say)
     _check_shared_meshes(stages, schedule)
+    inside_bytes = InsideBytes(store)
     for round_ in range(_FITTING_ROUNDS + 1):
         say("instructions")
-        runtime, costs = emit(stages, schedule, StepInterface.of(program), options.cluster.device)
+        interface, device = StepInterface.of(program), options.cluster.device
+        runtime, costs = emit(stages, schedule, interface, device, inside_bytes)
         plan = assemble(program, options.cluster, stages, schedule, runtime, costs, layered.remarks)
         plan = replace(plan, bracket=assignment.bracket, considered=assignment.considered)
         excess = _excess(plan, options.solve.memory_budget)
@@ -122,6 +131,8 @@ class _StagePlanner:
     transfers: dict[int, Companions] = field(default_factory=dict)
     # By number of a stage the strategies that it was lowered with last.
     candidates: dict[int, Candidate] = field(default_factory=dict)
+    # By number of a stage it and what is chosen from, where no other stage has a say in that.
+    subjects: dict[int, tuple[Subject, Problems]] = field(default_factory=dict)
     # Stages of which gathered values are kept for operators near by alone.
     frugal: set[int] = field(default_factory=set)
 
@@ -163,18 +174,29 @@ class _StagePlanner:
             sliced: its module.
             room: bytes per device for its strategies, where the budget turned out to be too much.
         """
-        program = self.program
-        name = f"{program.name} stage {number}"
-        subject = prepare_stage(sliced, name, program, self.transfers)
         mesh_options = self._mesh_options(number)
         if room is not None:
             mesh_options = self._within(number, mesh_options, room)
-        candidate = self._candidate(subject, mesh_options)
+        subject, problems = self._subject(number, sliced)
+        candidate = self._candidate(subject, mesh_options, problems)
         if mesh_options.prescription.confinement is not None:
             assert subject.boundary is not None
             self.transfers.update(known_transfers(candidate, subject.boundary))
         self.candidates[number] = candidate
         return self._lower(number, sliced)
+
+    def _subject(self, number: int, sliced: str) -> tuple[Subject, Problems]:
+        """What is split, and what was made of it before: a stage that is planned again is equal."""
+        if number in self.subjects:
+            return self.subjects[number]
+        program = self.program
+        name = f"{program.name} stage {number}"
+        store = self.options.store
+        problems: Problems = {}
+        found = prepare_stage(sliced, name, program, self.transfers, store), problems
+        if self._mesh_options(number).prescription.confinement is None:
+            self.subjects[number] = found
+        return found
 
     def _within(self, number: int, options: PlanOptions, room: float) -> PlanOptions:
         """The same with fewer bytes per device.
@@ -212,6 +234,7 @@ class _StagePlanner:
             sliced,
             split_backward=self.schedule.splits_backward,
             reach=NEAR if number in self.frugal else 0,
+            store=self.options.store,
         )
 
     def fit(
@@ -272,11 +295,12 @@ class _StagePlanner:
             num_micro_batches=options.num_micro_batches,
             known=solutions[number] if solutions else None,
             carried=options.carried[number] if options.carried else None,
+            store=options.store,
         )
 
-    def _candidate(self, subject: Subject, options: PlanOptions) -> Candidate:
+    def _candidate(self, subject: Subject, options: PlanOptions, problems: Problems) -> Candidate:
         try:
-            return find_candidate(subject, options, self.cache)
+            return find_candidate(subject, options, self.cache, problems=problems)
         except InfeasibleError as error:
             raise InfeasibleError(
                 f"{subject.name} on {options.cluster.num_devices} devices: {error}; {ADVICE}",

@@ -6,7 +6,6 @@ import itertools
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 
@@ -14,7 +13,7 @@ from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.options import ManualStages, PipelineOptions, ProfiledStages
 from stablehlo_alpa.inter_op.planner import plan_pipeline
-from stablehlo_alpa.inter_op.profile_store import ProfileStore
+from stablehlo_alpa.inter_op.profile_store import profile_store
 from stablehlo_alpa.inter_op.profiling import Profiler
 from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.plan import Plan
@@ -25,8 +24,7 @@ _log = logging.getLogger(__name__)
 
 def profiler_of(stages: ProfiledStages, say: Say) -> Profiler:
     """What times programs for an option, on all devices of the process."""
-    store = None if stages.store is None else ProfileStore(Path(stages.store))
-    return Profiler(jax.devices(), store, say)
+    return Profiler(jax.devices(), profile_store(stages.store), say)
 
 
 def plan_profiled(

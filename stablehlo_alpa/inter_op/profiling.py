@@ -15,9 +15,10 @@ from alpa_runtime import SpmdProgram, ValueSpec
 from alpa_runtime.mesh_program import MeshProgram
 
 from stablehlo_alpa.errors import MeshError
-from stablehlo_alpa.inter_op.profile_store import ProfileStore, program_key
+from stablehlo_alpa.inter_op.profile_store import program_key
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.stage import CostedProgram
+from stablehlo_alpa.store import Store
 from stablehlo_alpa.view import Say
 
 # Runs of a program of which the middle one counts.
@@ -30,12 +31,12 @@ class Profiler:
 
     Attributes:
         devices: at hand; a program of n devices runs on the first n.
-        store: keeps what was measured; None for the life of the profiler only.
+        store: keeps what was measured beyond the life of the profiler.
         say: is told what is being done.
     """
 
     devices: Sequence[jax.Device]
-    store: ProfileStore | None
+    store: Store
     say: Say
     _known: dict[str, float] = field(default_factory=dict)
 
@@ -65,13 +66,12 @@ class Profiler:
             )
         key = program_key(program, self.devices[0])
         if key not in self._known:
-            found = None if self.store is None else self.store.get(key)
-            if found is None:
+            kept = self.store.get(key)
+            if kept is None:
                 self.say(f"running {program.name}")
-                found = run_seconds(program, self.devices)
-                if self.store is not None:
-                    self.store.put(key, found)
-            self._known[key] = found
+                kept = {"seconds": run_seconds(program, self.devices)}
+                self.store.put(key, kept)
+            self._known[key] = float(kept["seconds"])
         return self._known[key]
 
 

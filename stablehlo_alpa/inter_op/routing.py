@@ -10,12 +10,12 @@ from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.compiler import Module, Traffic, format_sharding, tensor_type
 from stablehlo_alpa.inter_op.cross_mesh import CrossMeshTransfer, plan_transfer
 from stablehlo_alpa.inter_op.gather import gather_collectives, gather_program, gather_seconds
+from stablehlo_alpa.planning.device_module import lower_planned, work_of
 from stablehlo_alpa.planning.lowering import (
+    InsideBytes,
     collectives_in,
     communication_seconds,
-    compute_seconds,
-    inside_bytes,
-    lower_planned,
+    work_seconds,
 )
 from stablehlo_alpa.planning.stage import CostedProgram
 
@@ -38,9 +38,9 @@ class Route:
 class Router:
     """Plans ways; equal ones once."""
 
-    def __init__(self, device: DeviceSpec) -> None:
-        """For meshes of such devices."""
-        self._device = device
+    def __init__(self, device: DeviceSpec, inside_bytes: InsideBytes) -> None:
+        """For meshes of such devices; what programs need is measured by the other."""
+        self._device, self._inside_bytes = device, inside_bytes
         self._routes: dict[tuple[object, ...], Route] = {}
         self._reshards: dict[tuple[object, ...], CostedProgram] = {}
 
@@ -64,7 +64,7 @@ class Router:
         return CostedProgram(
             program,
             gather_seconds(transfer, mesh, self._device),
-            inside_bytes(program),
+            self._inside_bytes.of(program),
             collectives=gather_collectives(transfer, mesh),
         )
 
@@ -78,11 +78,11 @@ class Router:
             moved = Traffic.of(module)
             lower_planned(module, self._device)
             program = SpmdProgram(module.text(), tuple(mesh.axes), (source,), (target,), (), name)
-            compute_s = compute_seconds(module, self._device)
+            compute_s = work_seconds(work_of(module), self._device)
             self._reshards[key] = CostedProgram(
                 program,
                 compute_s + communication_seconds(moved, mesh, self._device),
-                inside_bytes(program),
+                self._inside_bytes.of(program),
                 compute_s,
                 collectives_in(moved, mesh),
             )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.store import OFF, Record, Store, digest
 
 _LAYER = re.compile(r"alpa\.layer = (\d+)")
 
@@ -37,12 +38,16 @@ class LayeredStep:
         name: of the step.
         num_layers: layers.
         remarks: what the compiler wants known.
+        store: keeps what is made of it.
+        content: what it was made of, for the store.
     """
 
     name: str
     num_layers: int
     remarks: tuple[str, ...]
     _module: Module = field(repr=False)
+    store: Store = field(default=OFF, repr=False)
+    content: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, module: Module, remarks: Sequence[str] = ()) -> LayeredStep:
@@ -53,7 +58,11 @@ class LayeredStep:
     def padded_by(self, padding: Padding) -> tuple[str, ...]:
         """What would be padded."""
         option = f"multiple={padding.multiple} most-added={padding.most_added}"
-        return tuple(self._module.clone().run(f"alpa-pad-dimensions{{{option}}}"))
+
+        def made() -> Record:
+            return {"said": self._module.clone().run(f"alpa-pad-dimensions{{{option}}}")}
+
+        return tuple(self.store.remember("padded", (self.content, option), made)["said"])
 
     def slice(self, stage_of_layer: tuple[int, ...]) -> Mapping[str, Module]:
         """The modules of the stages, ``"stage_0"`` first."""
@@ -61,12 +70,22 @@ class LayeredStep:
         sliced.run(f"alpa-slice-stages{{stages={','.join(map(str, stage_of_layer))}}}")
         return sliced.submodules()
 
+    def slice_texts(self, stage_of_layer: tuple[int, ...]) -> tuple[str, ...]:
+        """The modules of the stages as text."""
+
+        def made() -> Record:
+            return {"texts": [one.text() for one in self.slice(stage_of_layer).values()]}
+
+        found = self.store.remember("stages", (self.content, stage_of_layer), made)
+        return tuple(found["texts"])
+
 
 def mark_layers(
     program: TracedProgram,
     num_micro_batches: int,
     reduction: str = "mean",
     padding: Padding | None = None,
+    store: Store = OFF,
 ) -> LayeredStep:
     """The step with layers and phases.
 
@@ -76,6 +95,7 @@ def mark_layers(
         reduction: how results of independent micro-batches are joined: ``"mean"``, ``"sum"`` or
             the name of the result that is their weight.
         padding: of sizes of a micro-batch; None leaves them as they are.
+        store: keeps it, and what is made of it.
 
     Raises:
         CompileError: the step cannot be cut so.
@@ -90,8 +110,28 @@ def mark_layers(
         f"micro-batches={num_micro_batches}{independent}"
         + ("}" if padding is None else f" {padding}}}")
     )
-    module = Module(program.text, program.name)
-    return LayeredStep.of(module, module.run(marking))
+    if not store.is_on:
+        module = Module(program.text, program.name)
+        return LayeredStep.of(module, module.run(marking))
+    return _kept_layers(program, marking, store)
+
+
+def _kept_layers(program: TracedProgram, marking: str, store: Store) -> LayeredStep:
+    """The step with layers and phases, as it was made before or is made now."""
+    parsed: list[Module] = []
+
+    def made() -> Record:
+        module = Module(program.text, program.name)
+        found = LayeredStep.of(module, module.run(marking))
+        parsed.append(module)
+        text = {"text": module.text(), "layers": found.num_layers}
+        return text | {"remarks": list(found.remarks)}
+
+    content = digest(program.text, marking)
+    found = store.remember("layers", (content,), made)
+    module = parsed[0] if parsed else Module.kept(found["text"], program.name)
+    remarks, count = tuple(found["remarks"]), int(found["layers"])
+    return LayeredStep(program.name, count, remarks, module, store, (content, program.name))
 
 
 def _joining(program: TracedProgram, reduction: str) -> str:

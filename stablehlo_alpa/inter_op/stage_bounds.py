@@ -19,6 +19,7 @@ from stablehlo_alpa.inter_op.range_bounds import RangeBounds
 from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
 from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.inter_op.windows import Windows
+from stablehlo_alpa.store import OFF, Store
 
 # An axis is useful that divides dimensions of so much of what is computed, by bytes (heuristic).
 _MOST = 0.5
@@ -30,14 +31,18 @@ _FIRST_PRICE = 0.25
 class StageBounds:
     """Bounds for the pipelines of one step on one cluster."""
 
-    def __init__(self, parts: LayerParts, cluster: ClusterSpec, budget: float) -> None:
+    def __init__(
+        self, parts: LayerParts, cluster: ClusterSpec, budget: float, store: Store = OFF
+    ) -> None:
         """Nothing is priced yet.
 
         Args:
             parts: the layers of the step.
             cluster: all devices.
             budget: bytes per device.
+            store: keeps what layers cost, and the least of it.
         """
+        self._store = store
         self._parts, self._cluster, self._budget = parts, cluster, budget
         self._by_submesh: dict[Submesh, RangeBounds] = {}
         self._start_s: float | None = None
@@ -82,7 +87,7 @@ class StageBounds:
             layers = tuple(kinds[part.kind] for part in self._parts.parts)
             links_s = link_seconds(1e9, self._part(submesh)) / 1e9
             start_s = _FIRST_PRICE * self._parts.num_micro_batches * links_s
-            windows = Windows(self._parts, layers)
+            windows = Windows(self._parts, layers, self._store)
             self._by_submesh[submesh] = RangeBounds(windows, layers, self._budget, start_s)
         return self._by_submesh[submesh]
 
@@ -92,17 +97,10 @@ class StageBounds:
         parts = {part.kind: part for part in self._parts.parts}
 
         def on_all(part: LayerPart) -> list[LayerCosts]:
-            # Parsed once: that takes longer than to enumerate the strategies of one axis.
-            module = Module(part.merged, "a layer")
-            count, found = self._parts.num_micro_batches, []
-            for submesh in self.submeshes:
-                cluster = self._part(submesh)
-                mesh, count = (
-                    cluster.logical_mesh(submesh.mesh_shape),
-                    self._parts.num_micro_batches,
-                )
-                found.append(LayerCosts.of(part, module, mesh, cluster.device, count))
-            return found
+            # Parsed once, if at all: that takes longer than to enumerate strategies of one axis.
+            module, count = Module.kept(part.merged, "a layer"), self._parts.num_micro_batches
+            meshes = (self._part(one).logical_mesh(one.mesh_shape) for one in self.submeshes)
+            return [LayerCosts.kept(part, module, one, count, self._store) for one in meshes]
 
         found: dict[Submesh, dict[object, LayerCosts]] = {one: {} for one in self.submeshes}
         for kind, costs in zip(parts, in_threads(on_all, parts.values()), strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from stablehlo_alpa.compiler import Module, Signature, Values, parse_tensor_type
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
@@ -12,6 +12,7 @@ from stablehlo_alpa.planning.confinement import companions
 from stablehlo_alpa.planning.lowering import traced_value
 from stablehlo_alpa.planning.mesh_search import Candidate, Subject
 from stablehlo_alpa.planning.stage import Slot, SlotKind
+from stablehlo_alpa.store import OFF, Record, Store
 
 
 def merge(stage: Module) -> None:
@@ -20,7 +21,11 @@ def merge(stage: Module) -> None:
 
 
 def prepare_stage(
-    sliced: str, name: str, program: TracedProgram, transfers: Mapping[int, Companions]
+    sliced: str,
+    name: str,
+    program: TracedProgram,
+    transfers: Mapping[int, Companions],
+    store: Store = OFF,
 ) -> Subject:
     """A stage with its operators merged.
 
@@ -29,10 +34,17 @@ def prepare_stage(
         name: of the stage, for messages.
         program: the step that it was cut from.
         transfers: what is known of transfers of earlier stages, by number.
+        store: keeps merged modules.
     """
-    module = Module(sliced, name)
-    merge(module)
-    return Subject(name, module.text(), _boundary(module, program, transfers))
+
+    def made() -> Record:
+        module = Module(sliced, name)
+        merge(module)
+        return {"merged": module.text(), "signature": asdict(Signature.of(module))}
+
+    found = store.remember("merged stage", (sliced,), made)
+    signature = Signature.from_record(found["signature"])
+    return Subject(name, found["merged"], _boundary(signature, program, transfers))
 
 
 def known_transfers(candidate: Candidate, boundary: Boundary) -> dict[int, Companions]:
@@ -46,10 +58,9 @@ def known_transfers(candidate: Candidate, boundary: Boundary) -> dict[int, Compa
 
 
 def _boundary(
-    merged: Module, program: TracedProgram, transfers: Mapping[int, Companions]
+    signature: Signature, program: TracedProgram, transfers: Mapping[int, Companions]
 ) -> Boundary:
     """What the step calls the arguments and results of a stage."""
-    signature = Signature.of(merged)
     slots = map(Slot.parse, signature.inputs.kinds)
     known = {
         position: transfers[slot.number]

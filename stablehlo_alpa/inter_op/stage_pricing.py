@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from stablehlo_alpa.cluster import ClusterSpec
-from stablehlo_alpa.compiler import enumerate_strategies
+from stablehlo_alpa.compiler import Module, enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, price, price_once
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.inter_op.layer_parts import content_digest
@@ -18,6 +18,7 @@ from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
+from stablehlo_alpa.store import Record
 
 # Seconds that a stage is given at least (heuristic).
 _LEAST_S = 1.0
@@ -66,7 +67,7 @@ class StagePricing:
         options: SolveOptions,
     ) -> None:
         """Takes a step with layers and phases; see ``alpa-mark-layers``."""
-        self.layered = layered
+        self.layered, self._store = layered, layered.store
         self._cluster, self._micro_batches = cluster, num_micro_batches
         self._options = options
         self._cache = SolverCache()
@@ -88,15 +89,17 @@ class StagePricing:
         stages = [
             number for number, (first, last) in enumerate(ranges) for _ in range(first, last + 1)
         ]
-        sliced = self.layered.slice(tuple(stages))
-        for number, (first, last) in enumerate(ranges):
-            if (first, last) not in self._subjects:
-                name = f"{self.layered.name} layers {first} to {last}"
-                module = sliced[f"stage_{number}"]
-                merge(module)
-                # Without locations the text is short and equal layers are equal.
-                merged = module.text(locations=False)
-                self._subjects[first, last] = Subject(name, merged), content_digest(merged)
+        todo = [number for number, one in enumerate(ranges) if one not in self._subjects]
+
+        def made() -> Record:
+            sliced = self.layered.slice(tuple(stages))
+            return {"merged": [_merged(sliced[f"stage_{number}"]) for number in todo]}
+
+        found = self._store.remember("ranges", (self.layered.content, stages, todo), made)
+        for number, merged in zip(todo, found["merged"], strict=True):
+            first, last = ranges[number]
+            name = f"{self.layered.name} layers {first} to {last}"
+            self._subjects[first, last] = Subject(name, merged), content_digest(merged)
 
     def price(
         self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort = Effort()
@@ -170,7 +173,7 @@ class StagePricing:
         if (digest, submesh) not in self._priced:
             cluster = self._cluster.part(submesh.hosts, submesh.devices_per_host)
             mesh = cluster.logical_mesh(submesh.mesh_shape)
-            graph = enumerate_strategies(subject.merged, mesh, subject.name)
+            graph = enumerate_strategies(subject.merged, mesh, subject.name, self._store)
             self._priced[digest, submesh] = price(graph, mesh, cluster.device)
         priced = self._priced[digest, submesh]
         priced = replace(priced, graph=in_pipeline(priced.graph, in_flight, self._micro_batches))
@@ -184,4 +187,14 @@ class StagePricing:
             enough_s=effort.enough_s * self._micro_batches,
             time_limit_s=max(_LEAST_S, min(self._options.time_limit_s, effort.time_limit_s)),
         )
-        return solve(priced, options, self._cache, before, effort.memory_price_s)
+        cache, price_s = self._cache, effort.memory_price_s
+        return solve(priced, options, cache, before, price_s, self._store)
+
+
+def _merged(stage: Module) -> str:
+    """A stage that was cut out, its operators merged.
+
+    Without locations the text is short and equal layers are equal.
+    """
+    merge(stage)
+    return stage.text(locations=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from alpa_runtime import Resharding, ValueSpec
 from alpa_runtime.plan import Recv, Send
 
-from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.inter_op.draft import LANDING, SHARED, Key, PlanDraft
 from stablehlo_alpa.inter_op.routing import Route, Router
 from stablehlo_alpa.planning.schedules import Schedule
@@ -38,7 +38,7 @@ class Traffic:
     """
 
     def __init__(
-        self, draft: PlanDraft, meshes: Sequence[LogicalMesh], needs: Needs, device: DeviceSpec
+        self, draft: PlanDraft, meshes: Sequence[LogicalMesh], needs: Needs, router: Router
     ) -> None:
         """Nothing is sent yet.
 
@@ -46,11 +46,11 @@ class Traffic:
             draft: takes the instructions.
             meshes: by number.
             needs: what goes where.
-            device: prices what changes shardings.
+            router: plans the ways.
         """
         self.needs = needs
         self.reshardings: dict[Resharding, int] = {}
-        self._draft, self._meshes, self._router = draft, meshes, Router(device)
+        self._draft, self._meshes, self._router = draft, meshes, router
         self._transfers: dict[tuple[Slot, int, int], int] = {}
 
     def send(self, slot: Slot, mesh: int, buffer: int, at: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from stablehlo_alpa.inter_op.layer_costs import LayerCosts, join
 from stablehlo_alpa.inter_op.layer_parts import LayerParts
 from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op.exact import Minimum, minimize
+from stablehlo_alpa.store import OFF, Record, Store
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -71,9 +72,9 @@ class WindowPrices:
 class Windows:
     """Solves single layers, and pairs where they are asked for; equal ones once."""
 
-    def __init__(self, parts: LayerParts, layers: Sequence[LayerCosts]) -> None:
-        """Takes the layers, and what each costs on the mesh."""
-        self._parts, self._layers = parts, layers
+    def __init__(self, parts: LayerParts, layers: Sequence[LayerCosts], store: Store = OFF) -> None:
+        """Takes the layers, what each costs on the mesh, and what keeps what is solved."""
+        self._parts, self._layers, self._store = parts, layers, store
         self._joined: dict[Key, LayerCosts] = {}
         self._solved: dict[Key, Minimum] = {}
         self._columns: dict[Key, Float] = {}
@@ -132,16 +133,14 @@ class Windows:
 
         def solve(one: tuple[LayerCosts, bool]) -> Minimum:
             window, is_last = one
-            rest = window.resting(is_last=is_last)
-            paid = price.rest_s * rest + price.activation_s * window.activation
-            costs = window.costs.with_node_s(window.costs.node_s + paid)
-            return minimize(
-                costs,
-                max_table=_MAX_TABLE,
-                max_work=_MAX_WORK,
-                max_branches=0,
-                max_sweeps=_MAX_SWEEPS,
-            )
+            if not window.content or not self._store.is_on:
+                return _least(window, price, is_last)
+            content = (window.content, price, is_last and price.rest_s > 0)
+
+            def made() -> Record:
+                return asdict(_least(window, price, is_last))
+
+            return Minimum(**self._store.remember("window", content, made))
 
         self._solved.update(zip(todo, in_threads(solve, todo.values()), strict=True))
 
@@ -151,6 +150,19 @@ class Windows:
             found = self._solved[_solved_key(key, price, is_last)]
             self._columns[key, price, is_last] = _column(window, found, is_last)
         return self._columns[key, price, is_last]
+
+
+def _least(window: LayerCosts, price: MemoryPrice, is_last: bool) -> Minimum:
+    """A window solved under a price of memory."""
+    rest = window.resting(is_last=is_last)
+    paid = price.rest_s * rest + price.activation_s * window.activation
+    return minimize(
+        window.costs.with_node_s(window.costs.node_s + paid),
+        max_table=_MAX_TABLE,
+        max_work=_MAX_WORK,
+        max_branches=0,
+        max_sweeps=_MAX_SWEEPS,
+    )
 
 
 def _column(window: LayerCosts, found: Minimum, is_last: bool) -> Float:

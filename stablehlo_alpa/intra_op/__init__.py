@@ -6,10 +6,10 @@ from stablehlo_alpa.intra_op.carried import CarriedStrategies, solve_carried
 from stablehlo_alpa.intra_op.diff import Difference, diff
 from stablehlo_alpa.intra_op.explain import Explanation, explain
 from stablehlo_alpa.intra_op.in_flight import StageMemory, in_pipeline
+from stablehlo_alpa.intra_op.kept import solve
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.proving import lower_bound
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
-from stablehlo_alpa.intra_op.solver import solve
 from stablehlo_alpa.intra_op.strategy_table import StrategyTable
 
 __all__ = [

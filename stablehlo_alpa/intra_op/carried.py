@@ -11,7 +11,7 @@ from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost import PricedGraph, StrategyGraph
 from stablehlo_alpa.cost.strategy_graph import Bool
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
-from stablehlo_alpa.intra_op.solver import solve
+from stablehlo_alpa.intra_op.solver import solve_anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,4 +79,4 @@ def solve_carried(
         InfeasibleError: no such choice stays within the memory budget.
     """
     graph = priced.graph.restrict(carried.masks(priced.graph))
-    return solve(replace(priced, graph=graph), options, cache)
+    return solve_anew(replace(priced, graph=graph), options, cache)

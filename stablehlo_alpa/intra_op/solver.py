@@ -55,7 +55,7 @@ class _Found:
     minimum: Minimum | None = None
 
 
-def solve(
+def solve_anew(
     priced: PricedGraph,
     options: SolveOptions | None = None,
     cache: SolverCache | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from alpa_runtime import SpmdProgram, ValueSpec
@@ -20,6 +21,7 @@ from stablehlo_alpa.compiler import (
 )
 from stablehlo_alpa.cost import Products, Volume, added_seconds, operator_seconds
 from stablehlo_alpa.frontend import TracedProgram, TracedValue, link_kernels
+from stablehlo_alpa.planning.device_module import DeviceModule
 from stablehlo_alpa.planning.mesh_search import Candidate
 from stablehlo_alpa.planning.stage import (
     WHOLE,
@@ -29,6 +31,7 @@ from stablehlo_alpa.planning.stage import (
     SlotKind,
     StagePlace,
 )
+from stablehlo_alpa.store import OFF, Record, Store
 from stablehlo_alpa.view import Collective, collectives
 
 NEAR = 128
@@ -43,6 +46,7 @@ def lower_program(
     device: DeviceSpec,
     *,
     reach: int = 0,
+    store: Store = OFF,
 ) -> PlannedStage:
     """A whole step as one program of one mesh.
 
@@ -52,11 +56,20 @@ def lower_program(
         place: where it runs.
         device: what the devices are.
         reach: operators between the first and the last that share what was gathered; 0: all.
+        store: keeps what the compiler makes of it.
     """
     mesh = candidate.mesh
-    module, remarks = _apply(candidate, reach)
-    planned, signature, traffic = module.text(), Signature.of(module), Traffic.of(module)
-    more = lower_planned(module, device)
+
+    def made() -> Record:
+        module, remarks = _apply(candidate, reach)
+        planned = module.text()
+        found = DeviceModule.of(module, device, program.donated)
+        return {"planned": planned, "remarks": remarks, "module": found.record()}
+
+    content = (_content(candidate), reach, device.platform, program.donated)
+    found = store.remember("lowered program", content, made)
+    module = DeviceModule.from_record(found["module"])
+    signature, live = module.signature, module.live
     local, linked = _linked(module, program, mesh)
     inputs = tuple(Slot(SlotKind.INPUT, i) for i in range(len(program.inputs)))
     outputs = tuple(Slot(SlotKind.OUTPUT, i) for i in range(len(program.outputs)))
@@ -70,13 +83,12 @@ def lower_program(
         callbacks=program.callbacks,
         name=identifier(program.name),
     )
-    live = Live.of(module, program.donated)
     phase = PhaseProgram(
         spmd,
         candidate.solution.objective_s,
-        _inside_bytes(spmd, live),
+        _inside_bytes(spmd, live.peak_bytes),
         candidate.solution.compute_s,
-        collectives_in(traffic, mesh),
+        collectives_in(module.traffic, mesh),
         WHOLE,
         inputs,
         outputs,
@@ -91,10 +103,10 @@ def lower_program(
         texts={
             "traced": program.text,
             "merged": candidate.merged,
-            "planned": planned,
+            "planned": found["planned"],
             "local": local,
         },
-        remarks=(*candidate.remarks, *remarks, *more, *linked),
+        remarks=(*candidate.remarks, *found["remarks"], *module.remarks, *linked),
     )
 
 
@@ -107,6 +119,7 @@ def lower_stage(
     *,
     split_backward: bool,
     reach: int = 0,
+    store: Store = OFF,
 ) -> PlannedStage:
     """A stage as one program per phase.
 
@@ -119,14 +132,26 @@ def lower_stage(
         split_backward: whether gradients of parameters are a phase of their own.
         reach: operators of a phase between the first and the last that share what was gathered; 0:
             all.
+        store: keeps what the compiler makes of it.
     """
-    module, remarks = _apply(candidate, reach)
-    planned = module.text()
-    more = module.run(f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}")
-    said = [*candidate.remarks, *remarks, *more]
-    phases = []
-    for name, phase in module.submodules().items():
-        lowered, more = _phase(name, phase, program, candidate.mesh, device)
+    hint = program.trip_count_hint
+
+    def made() -> Record:
+        module, remarks = _apply(candidate, reach)
+        planned = module.text()
+        more = module.run(f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}")
+        found = {
+            name: DeviceModule.of(phase, device, (), hint).record()
+            for name, phase in module.submodules().items()
+        }
+        return {"planned": planned, "remarks": [*remarks, *more], "phases": found}
+
+    content = (_content(candidate), reach, device.platform, split_backward, hint)
+    found = store.remember("lowered stage", content, made)
+    said, phases = [*candidate.remarks, *found["remarks"]], []
+    for name, record in found["phases"].items():
+        module = DeviceModule.from_record(record)
+        lowered, more = _phase(name, module, program, candidate.mesh, device)
         phases.append(lowered)
         said += more
     return PlannedStage(
@@ -139,7 +164,7 @@ def lower_stage(
             "traced": program.text,
             "sliced": sliced,
             "merged": candidate.merged,
-            "planned": planned,
+            "planned": found["planned"],
         }
         | {phase.name: phase.program.text for phase in phases},
         remarks=tuple(dict.fromkeys(said)),
@@ -147,11 +172,10 @@ def lower_stage(
 
 
 def _phase(
-    name: str, module: Module, program: TracedProgram, mesh: LogicalMesh, device: DeviceSpec
+    name: str, module: DeviceModule, program: TracedProgram, mesh: LogicalMesh, device: DeviceSpec
 ) -> tuple[PhaseProgram, list[str]]:
-    """A phase and remarks; the planned module becomes the one of a device."""
-    signature, traffic = Signature.of(module), Traffic.of(module)
-    remarks = lower_planned(module, device)
+    """A phase of a stage, and remarks."""
+    signature, live = module.signature, module.live
     text, linked = _linked(module, program, mesh)
     inputs = tuple(map(Slot.parse, signature.inputs.kinds))
     outputs = tuple(map(Slot.parse, signature.outputs.kinds))
@@ -162,25 +186,26 @@ def _phase(
         outputs=_specs(signature.outputs, signature, outputs, program),
         name=name,
     )
-    live = Live.of(module)
-    compute_s = compute_seconds(module, device, program.trip_count_hint)
+    compute_s = work_seconds(module.work, device)
     phase = PhaseProgram(
         spmd,
-        compute_s + communication_seconds(traffic, mesh, device),
-        _inside_bytes(spmd, live),
+        compute_s + communication_seconds(module.traffic, mesh, device),
+        _inside_bytes(spmd, live.peak_bytes),
         compute_s,
-        collectives_in(traffic, mesh),
+        collectives_in(module.traffic, mesh),
         name,
         inputs,
         outputs,
         live.tensors,
     )
-    return phase, [*remarks, *linked]
+    return phase, [*module.remarks, *linked]
 
 
-def _linked(module: Module, program: TracedProgram, mesh: LogicalMesh) -> tuple[str, list[str]]:
+def _linked(
+    module: DeviceModule, program: TracedProgram, mesh: LogicalMesh
+) -> tuple[str, list[str]]:
     """The text of a device's module with the kernels in it that it calls, and remarks."""
-    return link_kernels(module.text(), program.kernels, tuple(mesh.axes), program.platform)
+    return link_kernels(module.text, program.kernels, tuple(mesh.axes), program.platform)
 
 
 def _apply(candidate: Candidate, reach: int) -> tuple[Module, list[str]]:
@@ -191,31 +216,13 @@ def _apply(candidate: Candidate, reach: int) -> tuple[Module, list[str]]:
     return module, module.run(f"alpa-plan-pipeline{{{options}}}")
 
 
-def lower_planned(module: Module, device: DeviceSpec) -> list[str]:
-    """Makes a planned module that of one device.
-
-    Args:
-        module: global shapes, shardings and reshards.
-        device: what the devices are; its platform chooses among forms of equal meaning.
-
-    Returns:
-        remarks.
-    """
-    option = f"{{platform={device.platform}}}" if device.platform else ""
-    return module.run(f"alpa-spmd-pipeline{option}")
+def _content(candidate: Candidate) -> tuple[object, ...]:
+    """What `_apply` depends on, for the store."""
+    return candidate.merged, candidate.mesh.pass_option, candidate.solution.choice
 
 
-def compute_seconds(local: Module, device: DeviceSpec, trip_count_hint: int | None = None) -> float:
-    """Seconds of a per-device program's operators.
-
-    Args:
-        local: the program; the hint is noted on its loops.
-        device: that runs it.
-        trip_count_hint: how often loops run of which it is not known; None if nobody says.
-    """
-    if trip_count_hint is not None:
-        local.run(f"alpa-hint-trip-counts{{count={trip_count_hint}}}")
-    work = Work.of(local)
+def work_seconds(work: Work, device: DeviceSpec) -> float:
+    """Seconds of a per-device program's operators."""
     rows = np.flatnonzero(work.shape[:, 0])
     products = Products(rows, work.shape[rows], work.runs[rows], work.bytes[rows])
     ones = np.ones(len(work.ops), np.int64)
@@ -242,9 +249,27 @@ def collectives_in(found: Traffic, mesh: LogicalMesh) -> tuple[Collective, ...]:
     return collectives(volumes, mesh)
 
 
-def inside_bytes(program: SpmdProgram) -> float:
-    """Bytes per device that a program needs beside its inputs and outputs."""
-    return _inside_bytes(program, Live.of(program.text, program.donated))
+@dataclass(frozen=True, eq=False)
+class InsideBytes:
+    """Bytes per device that programs need beside their inputs and outputs, each measured once.
+
+    Attributes:
+        store: keeps what was measured.
+    """
+
+    store: Store = OFF
+    _peaks: dict[tuple[str, tuple[int, ...]], float] = field(default_factory=dict, repr=False)
+
+    def of(self, program: SpmdProgram) -> float:
+        """Those of a program."""
+        key = program.text, program.donated
+
+        def made() -> Record:
+            return {"peak": Live.of(*key).peak_bytes}
+
+        if key not in self._peaks:
+            self._peaks[key] = self.store.remember("peak", key, made)["peak"]
+        return _inside_bytes(program, self._peaks[key])
 
 
 def identifier(name: str) -> str:
@@ -252,11 +277,11 @@ def identifier(name: str) -> str:
     return name if name.isidentifier() else "program"
 
 
-def _inside_bytes(program: SpmdProgram, live: Live) -> float:
+def _inside_bytes(program: SpmdProgram, peak_bytes: float) -> float:
     sizes = program.mesh_sizes
     kept = [v for i, v in enumerate(program.inputs) if i not in program.donated]
     boundary = sum(value.local_bytes(sizes) for value in (*kept, *program.outputs))
-    return max(0.0, live.peak_bytes - boundary)
+    return max(0.0, peak_bytes - boundary)
 
 
 def _specs(

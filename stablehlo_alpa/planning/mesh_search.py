@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
-from stablehlo_alpa.compiler import enumerate_strategies
+from stablehlo_alpa.compiler import Module, enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, StrategyGraph, price
 from stablehlo_alpa.errors import (
     CompileError,
@@ -32,6 +32,7 @@ from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.gathering import charge_gathers
 from stablehlo_alpa.planning.pins import masks
 from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.store import OFF, Store
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class PlanOptions:
         memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
         pads_sizes: sizes that the devices do not divide may be padded inside of the program, where
             nothing is prescribed.
+        store: keeps what is computed on the way.
     """
 
     cluster: ClusterSpec
@@ -68,6 +70,7 @@ class PlanOptions:
     carried: CarriedStrategies | None = None
     memory_price_s: float | None = None
     pads_sizes: bool = False
+    store: Store = OFF
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +151,13 @@ def find_candidate(
     """
     found: list[Candidate] = []
     refused: list[StablehloAlpaError] = []
+    # Parsed once, where it is not all in the store or made before.
+    parsed = Module.kept(subject.merged, subject.name)
     for shape in options.mesh_shapes:
         which = f"mesh {'x'.join(map(str, shape))}"
         say(f"{which}: strategies")
         try:
-            problem = problem_on(subject, shape, options, problems)
+            problem = problem_on(subject, shape, options, problems, parsed)
             found.append(_solved(subject, problem, options, cache))
         except (InfeasibleError, SlowerError, ShardingError, MeshError) as error:
             _log.info("%s: %s: %s", subject.name, which, error)
@@ -187,6 +192,7 @@ def problem_on(
     shape: tuple[int, ...],
     options: PlanOptions,
     problems: Problems | None = None,
+    parsed: Module | None = None,
 ) -> Problem:
     """What is chosen from for a subject on a mesh.
 
@@ -195,6 +201,7 @@ def problem_on(
         shape: of the mesh.
         options: what else counts.
         problems: made before; one that is made is added.
+        parsed: the module of the subject, where several shapes are asked for.
 
     Raises:
         CompileError: a pass refused the module.
@@ -206,14 +213,16 @@ def problem_on(
         return problems[key]
     names = options.axis_names and options.axis_names[: len(shape)]
     mesh = options.cluster.logical_mesh(shape, names)
-    problem = _make_problem(subject, mesh, options)
+    problem = _make_problem(subject, mesh, options, parsed)
     if problems is not None:
         problems[key] = problem
     return problem
 
 
-def _make_problem(subject: Subject, mesh: LogicalMesh, options: PlanOptions) -> Problem:
-    graph = enumerate_strategies(subject.merged, mesh, subject.name)
+def _make_problem(
+    subject: Subject, mesh: LogicalMesh, options: PlanOptions, parsed: Module | None
+) -> Problem:
+    graph = enumerate_strategies(subject.merged, mesh, subject.name, options.store, parsed)
     remarks: tuple[str, ...] = ()
     device, boundary = options.cluster.device, subject.boundary
     if boundary is not None:
@@ -247,7 +256,8 @@ def _solved(
     elif options.carried is not None:
         solution = solve_carried(priced, options.carried, options.solve, cache)
     else:
-        solution = solve(priced, options.solve, cache, memory_price=options.memory_price_s)
+        price_s = options.memory_price_s
+        solution = solve(priced, options.solve, cache, (), price_s, options.store)
     return Candidate(subject.name, subject.merged, problem.mesh, priced, solution, problem.remarks)
 
 

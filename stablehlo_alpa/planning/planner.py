@@ -28,6 +28,7 @@ from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import Schedule, single
 from stablehlo_alpa.planning.stage import CostedProgram, PlannedStage, StagePlace
+from stablehlo_alpa.store import Record
 from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import Say, progress
 
@@ -125,9 +126,14 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
 
     def prepare(more: str = "") -> PreparedForm:
         pipeline = f"alpa-prepare-pipeline{{{program.state_option} axes={axes}{more}}}"
-        module = Module(program.text, program.name)
-        remarks, merged = module.run(pipeline), module.text()
-        return PreparedForm(Subject(program.name, merged, boundary), tuple(remarks))
+
+        def made() -> Record:
+            module = Module(program.text, program.name)
+            return {"remarks": module.run(pipeline), "merged": module.text()}
+
+        found = options.store.remember("merged", (program.text, pipeline), made)
+        subject = Subject(program.name, found["merged"], boundary)
+        return PreparedForm(subject, tuple(found["remarks"]))
 
     forms = [prepare()]
     devices = options.cluster.num_devices
@@ -231,7 +237,8 @@ def _lowered(
     program, cluster = prepared.program, prepared.options.cluster
     devices = tuple(range(best.mesh.num_devices))
     place = StagePlace(devices, (cluster.num_hosts, cluster.devices_per_host))
-    stage = lower_program(best, program, place, cluster.device, reach=reach)
+    store = prepared.options.store
+    stage = lower_program(best, program, place, cluster.device, reach=reach, store=store)
     (phase,) = stage.phases
     runtime = alpa_runtime.Plan.of_program(phase.program)
     check(runtime)

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import jax.numpy as jnp
+
 from stablehlo_alpa.errors import ModelError
 from stablehlo_alpa.nearest import nearest
+from stablehlo_alpa.store import with_recipe
 from stablehlo_alpa.zoo.case import ModelCase
 
 
@@ -48,7 +51,17 @@ class Entry:
                 f"{', '.join(name for name in known if name != 'size')}"
             )
         made: ModelCase = make(self.size, **options)
+        # Names and sizes are all that it depends on, beside the code of the zoo.
+        with_recipe(made.step, "zoo", self.family, self.size, _plain(options))
         return made
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options, types of numbers by their names."""
+    return {
+        name: jnp.dtype(value).name if name == "dtype" and value is not None else value
+        for name, value in options.items()
+    }
 
 
 FAMILIES = (

@@ -26,6 +26,8 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     _compiled = tempfile.TemporaryDirectory(prefix="compiled_")
     os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+# What a plan is tested for is computed, and nothing is left in the home of who runs the tests.
+os.environ["STABLEHLO_ALPA_STORE"] = "off"
 
 # Traces and modules are many objects that live on: by default they are walked again every few
 # hundred, which takes a twentieth of the time.

@@ -43,6 +43,7 @@ SMALL = [
     "stablehlo_alpa/compiler",
     "stablehlo_alpa/inter_op",
     "stablehlo_alpa/planning",
+    "stablehlo_alpa/store",
     "stablehlo_alpa/view",
     "stablehlo_alpa/witness",
     "stablehlo_alpa/zoo",

@@ -1,0 +1,98 @@
+"""What the compiler makes of a planned module for one device, and says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from stablehlo_alpa.cluster import DeviceSpec
+from stablehlo_alpa.compiler import Live, Module, Signature, Traffic, Work
+from stablehlo_alpa.store import Record
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceModule:
+    """A module of one device.
+
+    Attributes:
+        text: its own.
+        signature: of the planned module: global types, and shardings.
+        traffic: its collectives.
+        live: what it keeps where it needs the most.
+        work: what its operators do.
+        remarks: what the compiler wants known.
+    """
+
+    text: str
+    signature: Signature
+    traffic: Traffic
+    live: Live
+    work: Work
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        module: Module,
+        device: DeviceSpec,
+        donated: Sequence[int] = (),
+        trip_count_hint: int | None = None,
+    ) -> DeviceModule:
+        """That of a planned module, which becomes it.
+
+        Args:
+            module: global shapes, shardings and reshards.
+            device: what the devices are.
+            donated: arguments whose bytes results may take.
+            trip_count_hint: how often loops run of which it is not known; None if nobody says.
+        """
+        signature, traffic = Signature.of(module), Traffic.of(module)
+        remarks = lower_planned(module, device)
+        text, live = module.text(), Live.of(module, donated)
+        work = work_of(module, trip_count_hint)
+        return cls(text, signature, traffic, live, work, tuple(remarks))
+
+    @classmethod
+    def from_record(cls, record: Record) -> DeviceModule:
+        """One of which `record` was kept."""
+        live = record["live"]
+        work = dict(record["work"])
+        work |= {name: tuple(work[name]) for name in ("ops", "dtypes")}
+        return cls(
+            record["text"],
+            Signature.from_record(record["signature"]),
+            Traffic(**record["traffic"]),
+            Live(live["peak_bytes"], tuple((name, size) for name, size in live["tensors"])),
+            Work(**work),
+            tuple(record["remarks"]),
+        )
+
+    def record(self) -> Record:
+        """It, as plain data."""
+        return asdict(self)
+
+
+def lower_planned(module: Module, device: DeviceSpec) -> list[str]:
+    """Makes a planned module that of one device.
+
+    Args:
+        module: global shapes, shardings and reshards.
+        device: what the devices are; its platform chooses among forms of equal meaning.
+
+    Returns:
+        remarks.
+    """
+    option = f"{{platform={device.platform}}}" if device.platform else ""
+    return module.run(f"alpa-spmd-pipeline{option}")
+
+
+def work_of(local: Module, trip_count_hint: int | None = None) -> Work:
+    """What the operators of a per-device program do.
+
+    Args:
+        local: the program; the hint is noted on its loops.
+        trip_count_hint: how often loops run of which it is not known; None if nobody says.
+    """
+    if trip_count_hint is not None:
+        local.run(f"alpa-hint-trip-counts{{count={trip_count_hint}}}")
+    return Work.of(local)
