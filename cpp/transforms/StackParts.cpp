@@ -7,7 +7,7 @@
 #include "cpp/transforms/LayerScopes.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include <map>
+#include <numeric>
 
 namespace mlir::alpa {
 
@@ -40,6 +40,38 @@ RankedTensorType getPartType(Value value, const StackCut &cut, unsigned part) {
   SmallVector<int64_t> shape(type.getShape());
   shape[cut.dim] = cut.sizes[part];
   return type.clone(shape);
+}
+
+static int64_t getProduct(ArrayRef<int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                         std::multiplies<>());
+}
+
+/// The same parts of the elements in another shape; none if there they are no
+/// rows of a dimension.
+///
+///   tensor<4x8> along dimension 0 in 1 and 3: tensor<32> in 8 and 24
+static std::optional<StackCut> reshaped(const StackCut &cut, Value from,
+                                        Value to) {
+  auto before = cast<RankedTensorType>(from.getType()).getShape();
+  auto after = cast<RankedTensorType>(to.getType()).getShape();
+  int64_t row = getProduct(before.drop_front(cut.dim + 1));
+  for (unsigned dim = 0; dim < after.size(); ++dim) {
+    if (after[dim] == 1 || getProduct(after.take_front(dim)) !=
+                               getProduct(before.take_front(cut.dim))) {
+      continue;
+    }
+    int64_t own = getProduct(after.drop_front(dim + 1));
+    StackCut found{dim, {}};
+    for (int64_t size : cut.sizes) {
+      if (own == 0 || size * row % own != 0) {
+        return std::nullopt;
+      }
+      found.sizes.push_back(size * row / own);
+    }
+    return found;
+  }
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -159,6 +191,14 @@ void StackParts::spreadLoop(Operation *op, const ShardingRule &rule,
   }
 }
 
+void StackParts::spreadReshape(Value from, Value to) {
+  if (const StackCut *cut = find(from)) {
+    if (std::optional<StackCut> same = reshaped(*cut, from, to)) {
+      note(to, *same);
+    }
+  }
+}
+
 void StackParts::spread(Operation *op) {
   if (!isReached(op->getBlock())) {
     return;
@@ -180,6 +220,11 @@ void StackParts::spread(Operation *op) {
         note(result, cut);
       }
     }
+    return;
+  }
+  if (isa<ReshapeOp>(op)) {
+    spreadReshape(op->getOperand(0), op->getResult(0));
+    spreadReshape(op->getResult(0), op->getOperand(0));
     return;
   }
   const ShardingRule *rule = getRule(op);
@@ -267,9 +312,42 @@ Value StackParts::make(Value value, const StackCut &cut, unsigned part) {
   return makePart(result, cut, part);
 }
 
+/// Operands may be cut elsewhere.
+bool StackParts::areCut(ValueRange operands, const LongerLoops &loops,
+                        ArrayRef<int64_t> sizes) {
+  for (auto [operand, tensor] : llvm::zip(operands, loops.rule.operands)) {
+    const StackCut *of = find(operand);
+    if (loops.getDims(tensor).any() && !isClosed(operand) &&
+        (!of || !loops.getDims(tensor)[of->dim] ||
+         ArrayRef(of->sizes) != sizes)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Value StackParts::reshapePart(ReshapeOp reshape, const StackCut &cut,
+                              unsigned part) {
+  Value operand = reshape.getOperand(), result = reshape.getResult();
+  std::optional<StackCut> same = reshaped(cut, result, operand);
+  const StackCut *of = find(operand);
+  if (!same || (!isClosed(operand) && (!of || !(*of == *same)))) {
+    return slice(result, cut, part);
+  }
+  OpBuilder builder(reshape);
+  auto remade = ReshapeOp::create(builder, reshape.getLoc(),
+                                  getPartType(result, cut, part),
+                                  get(operand, *same, part));
+  made.insert(remade);
+  return remade.getResult();
+}
+
 Value StackParts::makePart(OpResult result, const StackCut &cut,
                            unsigned part) {
   Operation *maker = result.getOwner();
+  if (auto reshape = dyn_cast<ReshapeOp>(maker)) {
+    return reshapePart(reshape, cut, part);
+  }
   const ShardingRule *rule = getRule(maker);
   std::optional<unsigned> factor;
   if (rule) {
@@ -280,14 +358,8 @@ Value StackParts::makePart(OpResult result, const StackCut &cut,
     return slice(result, cut, part);
   }
   LongerLoops loops = getLoops(*rule, *factor, cut.sizes[part]);
-  // Operands may be cut elsewhere.
-  for (auto [operand, tensor] :
-       llvm::zip(maker->getOperands(), rule->operands)) {
-    const StackCut *of = find(operand);
-    if (loops.getDims(tensor).any() && !isClosed(operand) &&
-        (!of || !loops.getDims(tensor)[of->dim] || of->sizes != cut.sizes)) {
-      return slice(result, cut, part);
-    }
+  if (!areCut(maker->getOperands(), loops, cut.sizes)) {
+    return slice(result, cut, part);
   }
   OpBuilder builder(maker);
   Operation *remade = remake(builder, maker, cut, part, loops);
@@ -346,17 +418,6 @@ Value StackParts::joinOperands(ConcatenateOp concatenate, const StackCut &cut,
   return joined.getResult();
 }
 
-/// A stand-in, until it is known what else goes through the barrier.
-Value StackParts::throughBarrier(OpResult result, unsigned part) {
-  Operation *barrier = result.getOwner();
-  Value own = get(barrier->getOperand(result.getResultNumber()), part);
-  OpBuilder builder(barrier);
-  auto standIn = OptimizationBarrierOp::create(builder, barrier->getLoc(),
-                                               own.getType(), own);
-  standIns[barrier].emplace_back(part, standIn);
-  return standIn->getResult(0);
-}
-
 Value StackParts::slice(Value value, const StackCut &cut, unsigned part) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
@@ -400,51 +461,6 @@ void StackParts::finish() {
   for (auto &[barrier, own] : standIns) {
     rebuild(barrier);
   }
-}
-
-/// A barrier of some of the values that go through another.
-static Operation *makeBarrier(Operation *barrier, ArrayRef<Value> taken,
-                              MutableArrayRef<Value> replaced) {
-  OpBuilder builder(barrier);
-  auto made = OptimizationBarrierOp::create(
-      builder, barrier->getLoc(), ValueRange(taken).getTypes(), taken);
-  made->setDiscardableAttrs(barrier->getDiscardableAttrDictionary());
-  for (auto [before, after] : llvm::zip(replaced, made->getResults())) {
-    before.replaceAllUsesWith(after);
-  }
-  return made;
-}
-
-/// Barriers of what is needed of one, and of what goes through it in parts.
-void StackParts::rebuild(Operation *barrier) {
-  SmallVector<std::pair<unsigned, Operation *>> own = standIns.lookup(barrier);
-  // By part, behind those that are whole.
-  std::map<unsigned, std::pair<SmallVector<Value>, SmallVector<Value>>> groups;
-  auto take = [&](unsigned group, Value operand, Value result) {
-    groups[group].first.push_back(operand);
-    groups[group].second.push_back(result);
-  };
-  for (auto [operand, result] :
-       llvm::zip(barrier->getOperands(), barrier->getResults())) {
-    if (!result.use_empty()) {
-      take(0, operand, result);
-    }
-  }
-  bool isInLayer = getScopeLayer(getScope(barrier->getLoc())).has_value();
-  for (auto [part, standIn] : own) {
-    take(isInLayer ? part + 1 : 0, standIn->getOperand(0),
-         standIn->getResult(0));
-  }
-  for (auto &[group, values] : groups) {
-    Operation *rebuilt = makeBarrier(barrier, values.first, values.second);
-    if (group > 0) {
-      made.insert(rebuilt);
-    }
-  }
-  for (auto [part, standIn] : own) {
-    standIn->erase();
-  }
-  barrier->erase();
 }
 
 } // namespace mlir::alpa

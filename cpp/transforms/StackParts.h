@@ -87,6 +87,11 @@ private:
   bool isOfFunction(Operation *op) {
     return op->getBlock() == &function.getBody().front();
   }
+  void spreadReshape(Value from, Value to);
+  bool areCut(ValueRange operands, const LongerLoops &loops,
+              ArrayRef<int64_t> sizes);
+  Value reshapePart(stablehlo::ReshapeOp reshape, const StackCut &cut,
+                    unsigned part);
   void note(Value value, StackCut cut);
   static bool isBranching(Operation *op);
   void spreadBranches(Operation *op);

@@ -26,9 +26,15 @@ static Value combine(OpBuilder &builder, Location loc, ReductionKind kind,
   llvm_unreachable("unknown reduction");
 }
 
-/// Whether results of parts can be combined: those of a reduction whose initial
-/// value changes nothing.
+/// Whether results of parts can be combined: those of products, and those of a
+/// reduction whose initial value changes nothing.
 static bool isTakenApart(Operation *op, ReductionKind kind) {
+  if (isa<DotGeneralOp>(op)) {
+    // Products add in wider types than they return: parts would round twice.
+    auto type =
+        dyn_cast<FloatType>(getElementTypeOrSelf(op->getResultTypes()[0]));
+    return !type || type.getWidth() >= 32;
+  }
   auto reduce = dyn_cast<ReduceOp>(op);
   return reduce && reduce.getInitValues().size() == 1 &&
          getFillingOf(reduce.getInitValues().front()) == getNeutral(kind);
@@ -46,7 +52,8 @@ Value StackParts::reduceInParts(Operation *op) {
       findLoop(*rule, rule->operands.front(), cut.dim);
   if (!factor || rule->factors[*factor].kind != FactorKind::Reduction ||
       !isTakenApart(op, rule->factors[*factor].reduction) ||
-      !canCut(op, *rule, *factor)) {
+      !canCut(op, *rule, *factor) ||
+      !areCut(op->getOperands(), getLoops(*rule, *factor, 0), cut.sizes)) {
     return {};
   }
   OpBuilder builder(op);

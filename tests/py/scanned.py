@@ -31,6 +31,7 @@ class Scanned:
         dtype: of activations; parameters are f32.
         policy: of a `jax.checkpoint` around the body; None for none.
         unroll: of the scan.
+        groups: so many loops in a loop; 1 for none.
     """
 
     layers: int = 8
@@ -42,6 +43,7 @@ class Scanned:
     dtype: Any = jnp.float32
     policy: Callable[..., Any] | None = None
     unroll: int = 1
+    groups: int = 1
 
     def init(self) -> Any:
         """Parameters, f32."""
@@ -85,7 +87,11 @@ class Scanned:
             name: jnp.moveaxis(w, min(self.dim, w.ndim - 1), 0)
             for name, w in params["stack"].items()
         }
-        x, kept = jax.lax.scan(body, x, stack, reverse=self.is_reversed, unroll=self.unroll)
+        if self.groups > 1:
+            stack = {n: w.reshape(self.groups, -1, *w.shape[1:]) for n, w in stack.items()}
+            x, kept = jax.lax.scan(lambda x, own: jax.lax.scan(body, x, own), x, stack)
+        else:
+            x, kept = jax.lax.scan(body, x, stack, reverse=self.is_reversed, unroll=self.unroll)
         if self.has_ends:
             x = x @ params["out"].astype(self.dtype)
         return jnp.mean((x.astype(jnp.float32) - batch["y"]) ** 2), kept

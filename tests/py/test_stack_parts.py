@@ -64,6 +64,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
         jnp.einsum("lab,lac->bc", g, w),
         jnp.einsum("lab,kab->lk", g, g),
         jnp.einsum("lab,lcb->lac", g, w),
+        jnp.vdot(w, g),
     ),
     "reshaped": lambda w, g, x: (
         g.reshape(-1),
