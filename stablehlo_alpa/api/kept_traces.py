@@ -16,6 +16,7 @@ import jax
 
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.frontend import Function, TracedProgram, TracedValue
+from stablehlo_alpa.frontend.rules import registered_rules
 from stablehlo_alpa.frontend.signature import avals_of, context
 from stablehlo_alpa.store import Store, recipe_of
 
@@ -43,13 +44,13 @@ def known_content(
     """
     recipe = recipe_of(function.fun)
     around = _around()
-    if recipe is None or around is None or settings.rules or function.static_argnums:
+    if recipe is None or around is None or function.static_argnums:
         return None
     leaves, structure = jax.tree.flatten((args, kwargs))
     types = [(shape, str(dtype), weak) for shape, dtype, weak in avals_of(leaves)]
     asked = (settings.batches, settings.method.num_parts, settings.find_platform())
-    donated = (function.donated, settings.trip_count_hint)
-    return (recipe, str(structure), types, asked, donated, way, around)
+    given = (function.donated, settings.trip_count_hint, registered_rules(), settings.rules)
+    return (recipe, str(structure), types, asked, given, way, around)
 
 
 def _around() -> str | None:

@@ -19,6 +19,7 @@ from stablehlo_alpa import cli, zoo
 from stablehlo_alpa.cli.store_options import find_store
 from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.frontend import KernelRule, rules
 from stablehlo_alpa.planning import Plan
 from stablehlo_alpa.store import OFF, Store, recipe_of
 from stablehlo_alpa.zoo.catalogue import Entry
@@ -199,6 +200,11 @@ def test_models_of_the_zoo_need_not_be_traced_again(
         assert getattr(again.program, name) == getattr(first.program, name)
     with pytest.raises(AssertionError, match="traced"):
         plan(entry, 16)
+    # A custom call of the model could have a rule now.
+    other_rule = {"other": KernelRule.parse("other", "i -> i")}
+    monkeypatch.setattr(rules, "_registered", {**rules.registered_rules(), **other_rule})
+    with pytest.raises(AssertionError, match="traced"):
+        plan(entry, 8)
 
 
 def test_functions_do_not_say_what_they_are_made_of() -> None:
