@@ -9,6 +9,7 @@ from evaluation.cells import Cell, by_devices, of_linear, said_of, stages_text, 
 from evaluation.figures import Key, Published
 from evaluation.published_cuts import CUTS, CutCandidate
 from evaluation.records import Record, best, of_kind
+from evaluation.remarks import REMARKS
 
 HEADS = (
     *("devices", "model", "system", "predicted", "paper", "ratio", "of linear", "paper's"),
@@ -148,13 +149,16 @@ def cuts_text(records: Sequence[Record], figures: Mapping[Key, Published]) -> st
     rows.sort(key=lambda row: (row[0], row[1].devices))
     lines = [_cut_row(candidate, record, own) for _, candidate, record, own in rows]
     slower = [
-        f"{candidate.family} on {candidate.devices}"
+        (candidate.family, candidate.devices)
         for _, candidate, record, own in rows
         if own is not None and (record.pflops or 0.0) > (own.pflops or 0.0) * (1 + 1e-4)
     ]
     verdict = "Our search is nowhere slower than its own prices of their cut."
     if slower:
-        verdict = f"**Their cut is faster than what our search found for {', '.join(slower)}.**"
+        names = " and ".join(f"{family} on {devices}" for family, devices in slower)
+        remarks = [REMARKS.get(("cut", family, "", n), "Not explained.") for family, n in slower]
+        verdict = f"**Their cut is faster than what our search found for {names}.** "
+        verdict += " ".join(dict.fromkeys(remarks))
     return f"{_CUTS}\n{table(CUT_HEADS, lines)}\n\n{verdict}\n"
 
 
