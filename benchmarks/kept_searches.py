@@ -10,10 +10,6 @@ are left out. Each change is asked for twice: without a store, and with a copy o
 unchanged question has filled.
 """
 
-import report
-
-report.prepare_devices(8)
-
 import argparse
 import dataclasses
 import json
@@ -22,11 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import report
 import search
 from report import Row, compared, measured
 from search import Case
@@ -34,6 +31,9 @@ from search import Case
 import stablehlo_alpa as sa
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.store import Store
+
+# Fewer than the clusters have: every one is planned for its own platform.
+report.prepare_devices(1)
 
 # What a second search may take of one without a store.
 _BAR = 0.2
@@ -110,12 +110,14 @@ def question_of(name: str) -> Question:
     return Question(_TINY if name == "tiny" else search.CASES[name])
 
 
-def rows_of(name: str, folder: Path) -> list[Row]:
-    """All changes of a question about a model."""
+def rows_of(name: str, folder: Path, only: Sequence[str]) -> list[Row]:
+    """Changes of a question about a model; all of them where none is named."""
     filled = folder / "filled"
     first = asked(name, "nothing", filled)
     rows: list[Row] = []
     for change, _ in changes(question_of(name)):
+        if only and change not in only:
+            continue
         plain = asked(name, change, None)
         own = folder / "own"
         shutil.copytree(filled, own)
@@ -146,6 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Searches whose parts are in the store")
     parser.add_argument("--quick", action="store_true", help="a tiny model")
     parser.add_argument("--models", nargs="+", choices=search.CASES, help="only these")
+    parser.add_argument("--changes", nargs="+", default=(), help="only these, by what they change")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows here as well")
     parser.add_argument("--ask", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -158,7 +161,7 @@ def main() -> None:
     rows: list[Row] = []
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            rows += rows_of(name, Path(folder))
+            rows += rows_of(name, Path(folder), options.changes)
     print(f"{parser.description}\n\n{report.markdown(rows)}")
     report.write(rows, options.json)
 
