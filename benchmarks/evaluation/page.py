@@ -107,13 +107,14 @@ def _absent_cuts(records: Sequence[Record]) -> list[str]:
 
 def _absent_8(records: Sequence[Record]) -> list[str]:
     made = {candidate for candidate, _ in of_kind(records, IntraCandidate)}
-    return [
-        f"{family} {way} on {devices}"
-        for family in INTRA_FAMILIES
-        for way in Way
-        for devices in INTRA_DEVICES
-        if IntraCandidate(family, devices, way) not in made
-    ]
+    missing = []
+    for family in INTRA_FAMILIES:
+        for devices in INTRA_DEVICES:
+            ways = [way for way in Way if IntraCandidate(family, devices, way) not in made]
+            if ways:
+                which = "all of" if len(ways) == len(Way) else f"{', '.join(ways)} of"
+                missing.append(f"{which} {family} on {devices}")
+    return missing
 
 
 def _absent_9(records: Sequence[Record]) -> list[str]:

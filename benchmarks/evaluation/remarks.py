@@ -74,7 +74,7 @@ REMARKS: Mapping[tuple[str, str, str, int], str] = {
         "which `ExpertParallel` keeps whole on every device."
     ),
     ("8", "GPT", "data", 2): _NEAR.format(gib="15.0"),
-    ("8", "MoE", "zero-2", 2): _MASTERS,
+    **{("8", "MoE", "zero-2", n): _MASTERS for n in (2, 4)},
     ("8", "Wide-ResNet", "zero-2", 8): _NEAR.format(gib="13.3"),
     ("cut", "MoE", "", 32): (
         "The search prices what a stage receives as if it came over the network from another host "
