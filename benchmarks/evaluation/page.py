@@ -8,7 +8,7 @@ from evaluation.ablations import figure_8_text, figure_9_text
 from evaluation.cases import FAMILIES, Candidate, System, candidates
 from evaluation.figure_7 import cuts_text, figure_7_text
 from evaluation.figures import published
-from evaluation.inter import INTER_CELLS, Cut, InterCandidate
+from evaluation.inter import INTER_CELLS, Cut, InterCandidate, inter_candidates
 from evaluation.intra import INTRA_DEVICES, INTRA_FAMILIES, IntraCandidate, Way
 from evaluation.published_cuts import CUTS, CutCandidate
 from evaluation.records import Record, of_kind
@@ -107,21 +107,26 @@ def _absent_cuts(records: Sequence[Record]) -> list[str]:
 
 def _absent_8(records: Sequence[Record]) -> list[str]:
     made = {candidate for candidate, _ in of_kind(records, IntraCandidate)}
-    return [
-        f"{family} {way} on {devices}"
-        for family in INTRA_FAMILIES
-        for way in Way
-        for devices in INTRA_DEVICES
-        if IntraCandidate(family, devices, way) not in made
-    ]
+    missing = []
+    for family in INTRA_FAMILIES:
+        for devices in INTRA_DEVICES:
+            ways = [way for way in Way if IntraCandidate(family, devices, way) not in made]
+            if ways:
+                which = "all of" if len(ways) == len(Way) else f"{', '.join(ways)} of"
+                missing.append(f"{which} {family} on {devices}")
+    return missing
 
 
 def _absent_9(records: Sequence[Record]) -> list[str]:
-    made = {(c.family, c.devices, c.cut) for c, _ in of_kind(records, InterCandidate)}
-    return [
-        f"{family} {cut} on {devices}"
-        for family, counts in INTER_CELLS.items()
-        for devices in counts
-        for cut in Cut
-        if (family, devices, cut) not in made
-    ]
+    made = {candidate for candidate, _ in of_kind(records, InterCandidate)}
+    missing = []
+    for family, counts in INTER_CELLS.items():
+        for devices in counts:
+            searched = next(candidates(FAMILIES[family], devices, System.ALPA))
+            for cut in Cut:
+                wanted = [one for one in inter_candidates(searched) if one.cut is cut]
+                found = sum(one in made for one in wanted)
+                if found < len(wanted):
+                    some = f" ({found} of {len(wanted)} plans)" * (found > 0)
+                    missing.append(f"{family} {cut} on {devices}{some}")
+    return missing

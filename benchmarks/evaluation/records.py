@@ -119,6 +119,8 @@ def _planned(candidate: Asked, case: ModelCase) -> tuple[Plan | None, dict[str, 
         method=candidate.method(case),
         cluster=candidate.cluster,
         donate_argnums=case.donate_argnums,
+        # What is timed is the search, not what it has kept of another.
+        store=False,
     )
     try:
         return step.plan(*case.args), {}

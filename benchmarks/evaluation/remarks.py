@@ -31,7 +31,7 @@ _FEW_SEQUENCES = (
     "one device is predicted at {pflops} PFLOP/s, {ratio} times the paper's."
 )
 _BLOCKS = (
-    "Residual blocks have as many operators each, so that layers of equal operators are nearly "
+    "Blocks of a model have as many operators each, so that layers of equal operators are nearly "
     "blocks; what the paper counts as an operator it does not say."
 )
 _LITTLE_GATHERED = (
@@ -74,7 +74,7 @@ REMARKS: Mapping[tuple[str, str, str, int], str] = {
         "which `ExpertParallel` keeps whole on every device."
     ),
     ("8", "GPT", "data", 2): _NEAR.format(gib="15.0"),
-    ("8", "MoE", "zero-2", 2): _MASTERS,
+    **{("8", "MoE", "zero-2", n): _MASTERS for n in (2, 4)},
     ("8", "Wide-ResNet", "zero-2", 8): _NEAR.format(gib="13.3"),
     ("cut", "MoE", "", 32): (
         "The search prices what a stage receives as if it came over the network from another host "
@@ -82,6 +82,8 @@ REMARKS: Mapping[tuple[str, str, str, int], str] = {
         "simulation knows: stages that small are dearer in the search than they are."
     ),
     **{("9", "Wide-ResNet", "equal operator", n): _BLOCKS for n in (8, 16, 32)},
+    ("9", "GPT", "equal operator", 16): _BLOCKS,
+    ("9", "GPT", "dp", 16): _FEW_SEQUENCES.format(pflops="0.0564", ratio="1.18"),
     ("9", "Wide-ResNet", "equal layer", 8): (
         "Ours has two stages of four devices, the cut that the authors' search has published for "
         "dp; the paper's equal layers are slower than its equal operators."

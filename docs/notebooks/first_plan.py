@@ -9,7 +9,8 @@ import os
 
 flags = "--xla_force_host_platform_device_count=8"
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", flags)
-os.environ["PJRT_NPROC"] = os.environ.get("PJRT_NPROC", "32")  # threads of XLA's CPU client: four for each device
+# Threads of XLA's CPU client: four for each device.
+os.environ["PJRT_NPROC"] = os.environ.get("PJRT_NPROC", "32")
 
 # %%
 import flax.linen as nn
