@@ -112,6 +112,15 @@ Value CollectiveEmitter::emitScalar(Type elementType, int64_t value,
       ->getResult(0);
 }
 
+Value CollectiveEmitter::emitZeros(RankedTensorType type, Location loc) {
+  Value zero = emitScalar(type.getElementType(), 0, loc);
+  return create("stablehlo.broadcast_in_dim", zero, type,
+                builder.getNamedAttr("broadcast_dimensions",
+                                     builder.getDenseI64ArrayAttr({})),
+                loc)
+      ->getResult(0);
+}
+
 Value CollectiveEmitter::emitOffset(ArrayRef<unsigned> axes, int64_t blockSize,
                                     Type elementType, Location loc) {
   MLIRContext *context = builder.getContext();
@@ -201,22 +210,51 @@ void CollectiveEmitter::moveStartsInside(stablehlo::DynamicSliceOp slice) {
 
 Value CollectiveEmitter::emitSlice(const ReshardStep &step, Value local,
                                    Location loc) {
+  auto type = cast<RankedTensorType>(local.getType());
+  int64_t size = type.getDimSize(step.toDim) / getGroupSize(step.axes);
+  return emitSlice(local, step.toDim, size, loc, [&] {
+    return emitStarts(type, step.toDim, step.axes, size, loc);
+  });
+}
+
+Value CollectiveEmitter::emitSlice(
+    Value local, int64_t dim, int64_t size, Location loc,
+    function_ref<SmallVector<Value>()> makeStarts) {
   auto inner = local.getDefiningOp<stablehlo::DynamicSliceOp>();
   if (inner && slicesInside.insert(inner).second) {
     moveStartsInside(inner);
   }
   auto type = cast<RankedTensorType>(local.getType());
   SmallVector<int64_t> sizes(type.getShape());
-  sizes[step.toDim] /= getGroupSize(step.axes);
+  sizes[dim] = size;
   SmallVector<Value> operands = {local};
-  llvm::append_range(operands, emitStarts(type, step.toDim, step.axes,
-                                          sizes[step.toDim], loc));
+  llvm::append_range(operands, makeStarts());
   Operation *slice = create(
       "stablehlo.dynamic_slice", operands, type.clone(sizes),
       builder.getNamedAttr("slice_sizes", builder.getDenseI64ArrayAttr(sizes)),
       loc);
   slicesInside.insert(slice);
   return slice->getResult(0);
+}
+
+Value CollectiveEmitter::emitRotatedSlice(Value local, int64_t dim,
+                                          ArrayRef<unsigned> axes,
+                                          int64_t shift, Location loc) {
+  auto type = cast<RankedTensorType>(local.getType());
+  int64_t size = type.getDimSize(dim) / getGroupSize(axes);
+  return emitSlice(local, dim, size, loc, [&] {
+    return emitRotatedStarts(type, dim, axes, shift, loc);
+  });
+}
+
+Value CollectiveEmitter::emitRotatedUpdate(Value whole, Value block,
+                                           int64_t dim, ArrayRef<unsigned> axes,
+                                           int64_t shift, Location loc) {
+  auto type = cast<RankedTensorType>(whole.getType());
+  SmallVector<Value> operands = {whole, block};
+  llvm::append_range(operands, emitRotatedStarts(type, dim, axes, shift, loc));
+  return create("stablehlo.dynamic_update_slice", operands, type, {}, loc)
+      ->getResult(0);
 }
 
 /// Position 0 of the axes keeps the value, the others hold zero: the sum over
@@ -233,12 +271,7 @@ Value CollectiveEmitter::emitMask(ArrayRef<unsigned> axes, Value local,
              RankedTensorType::get({}, builder.getI1Type()),
              builder.getNamedAttr("comparison_direction", equal), loc)
           ->getResult(0);
-  Value zero = emitScalar(type.getElementType(), 0, loc);
-  Value zeros = create("stablehlo.broadcast_in_dim", zero, type,
-                       builder.getNamedAttr("broadcast_dimensions",
-                                            builder.getDenseI64ArrayAttr({})),
-                       loc)
-                    ->getResult(0);
+  Value zeros = emitZeros(type, loc);
   return create("stablehlo.select", {isFirst, local, zeros}, type, {}, loc)
       ->getResult(0);
 }
@@ -251,12 +284,7 @@ Value CollectiveEmitter::emitPlace(const ReshardStep &step, Value local,
   int64_t blockSize = sizes[step.fromDim];
   sizes[step.fromDim] *= getGroupSize(step.axes);
   RankedTensorType whole = type.clone(sizes);
-  Value zero = emitScalar(type.getElementType(), 0, loc);
-  Value zeros = create("stablehlo.broadcast_in_dim", zero, whole,
-                       builder.getNamedAttr("broadcast_dimensions",
-                                            builder.getDenseI64ArrayAttr({})),
-                       loc)
-                    ->getResult(0);
+  Value zeros = emitZeros(whole, loc);
   SmallVector<Value> operands = {zeros, local};
   llvm::append_range(
       operands, emitStarts(whole, step.fromDim, step.axes, blockSize, loc));
@@ -275,9 +303,11 @@ Value CollectiveEmitter::emitPermute(const ReshardStep &step, Value local,
   return emitPermute(local, pairs, loc);
 }
 
-Value CollectiveEmitter::emitShift(Value local, int64_t distance,
-                                   ArrayRef<unsigned> axes, Location loc) {
+SmallVector<int64_t> CollectiveEmitter::getShiftPairs(int64_t distance,
+                                                      ArrayRef<unsigned> axes,
+                                                      bool wraps) const {
   SmallVector<int64_t> pairs;
+  int64_t size = getGroupSize(axes);
   for (int64_t device = 0; device < mesh.getNumDevices(); ++device) {
     SmallVector<int64_t> coordinates = getCoordinates(device);
     int64_t position = 0;
@@ -285,7 +315,10 @@ Value CollectiveEmitter::emitShift(Value local, int64_t distance,
       position = position * meshShape[axis] + coordinates[axis];
     }
     position += distance;
-    if (position < 0 || position >= getGroupSize(axes)) {
+    if (wraps) {
+      position = ((position % size) + size) % size;
+    }
+    if (position < 0 || position >= size) {
       continue;
     }
     for (unsigned axis : llvm::reverse(axes)) {
@@ -293,13 +326,47 @@ Value CollectiveEmitter::emitShift(Value local, int64_t distance,
       position /= meshShape[axis];
     }
     int64_t target = 0;
-    for (auto [coordinate, size] : llvm::zip(coordinates, meshShape)) {
-      target = target * size + coordinate;
+    for (auto [coordinate, length] : llvm::zip(coordinates, meshShape)) {
+      target = target * length + coordinate;
     }
     pairs.push_back(device);
     pairs.push_back(target);
   }
-  return emitPermute(local, pairs, loc);
+  return pairs;
+}
+
+Value CollectiveEmitter::emitShift(Value local, int64_t distance,
+                                   ArrayRef<unsigned> axes, Location loc) {
+  return emitPermute(local, getShiftPairs(distance, axes, /*wraps=*/false),
+                     loc);
+}
+
+Value CollectiveEmitter::emitRotation(Value local, ArrayRef<unsigned> axes,
+                                      Location loc) {
+  return emitPermute(local, getShiftPairs(1, axes, /*wraps=*/true), loc);
+}
+
+SmallVector<Value> CollectiveEmitter::emitRotatedStarts(RankedTensorType type,
+                                                        int64_t dim,
+                                                        ArrayRef<unsigned> axes,
+                                                        int64_t shift,
+                                                        Location loc) {
+  int64_t numBlocks = getGroupSize(axes);
+  Type element =
+      builder.getIntegerType(llvm::isInt<32>(type.getDimSize(dim)) ? 32 : 64);
+  auto scalar = RankedTensorType::get({}, element);
+  Value start = emitOffset(axes, 1, element, loc);
+  for (auto [name, number] :
+       {std::pair("stablehlo.add", shift),
+        std::pair("stablehlo.remainder", numBlocks),
+        std::pair("stablehlo.multiply", type.getDimSize(dim) / numBlocks)}) {
+    start =
+        create(name, {start, emitScalar(element, number, loc)}, scalar, {}, loc)
+            ->getResult(0);
+  }
+  SmallVector<Value> starts(type.getRank(), emitScalar(element, 0, loc));
+  starts[dim] = start;
+  return starts;
 }
 
 Value CollectiveEmitter::emitPermute(Value local, ArrayRef<int64_t> pairs,

@@ -34,6 +34,24 @@ public:
   Value emitShift(Value local, int64_t distance, ArrayRef<unsigned> axes,
                   Location loc);
 
+  /// What the device has whose linear index along `axes` is less by one; of the
+  /// first, what the last has.
+  Value emitRotation(Value local, ArrayRef<unsigned> axes, Location loc);
+
+  /// Of as many blocks along `dim` as there are devices along `axes` the one of
+  /// the device whose linear index is larger by `shift`, from the first on
+  /// behind the last.
+  Value emitRotatedSlice(Value local, int64_t dim, ArrayRef<unsigned> axes,
+                         int64_t shift, Location loc);
+
+  /// `whole` with `block` in the place of that block.
+  Value emitRotatedUpdate(Value whole, Value block, int64_t dim,
+                          ArrayRef<unsigned> axes, int64_t shift, Location loc);
+
+  Value emitZeros(RankedTensorType type, Location loc);
+
+  int64_t getGroupSize(ArrayRef<unsigned> axes) const;
+
   /// What the first device of the mesh has, on all devices.
   Value emitFirst(Value local, Location loc);
 
@@ -56,6 +74,9 @@ private:
   NamedAttribute getGlobalIds();
   NamedAttribute getI64(StringRef name, int64_t value);
   Value emitSlice(const ReshardStep &step, Value local, Location loc);
+  /// `size` elements along `dim`.
+  Value emitSlice(Value local, int64_t dim, int64_t size, Location loc,
+                  function_ref<SmallVector<Value>()> makeStarts);
   void moveStartsInside(stablehlo::DynamicSliceOp slice);
   Value emitAllReduce(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
                       Location loc);
@@ -72,9 +93,16 @@ private:
   SmallVector<Value> emitStarts(RankedTensorType type, int dim,
                                 ArrayRef<unsigned> axes, int64_t blockSize,
                                 Location loc);
+  SmallVector<Value> emitRotatedStarts(RankedTensorType type, int64_t dim,
+                                       ArrayRef<unsigned> axes, int64_t shift,
+                                       Location loc);
   /// Position of a device along each mesh axis.
   SmallVector<int64_t> getCoordinates(int64_t device) const;
-  int64_t getGroupSize(ArrayRef<unsigned> axes) const;
+  /// Sources and targets in turn: from each device to the one whose linear
+  /// index along `axes` is larger by `distance`; beyond the last from the first
+  /// on if it `wraps`, else to none.
+  SmallVector<int64_t> getShiftPairs(int64_t distance, ArrayRef<unsigned> axes,
+                                     bool wraps) const;
 
   OpBuilder &builder;
   MeshAttr mesh;

@@ -3,6 +3,7 @@
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/FactorMapping.h"
 #include "cpp/analysis/PlanVerification.h"
+#include "cpp/analysis/ProductRings.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/IR/IRMapping.h"
@@ -10,6 +11,7 @@
 #include "passes/CollectiveEmitter.h"
 #include "passes/Passes.h"
 #include "passes/PlanRemoval.h"
+#include "passes/ProductRingEmitter.h"
 
 namespace mlir::alpa {
 
@@ -46,7 +48,7 @@ class SpmdLowering {
 public:
   SpmdLowering(func::FuncOp entry, MeshAttr mesh, bool isTime)
       : entry(entry), mesh(mesh), isTime(isTime), builder(entry.getContext()),
-        planner(mesh.getSizes()), emitter(builder, mesh) {}
+        planner(mesh.getSizes()), rings(mesh), emitter(builder, mesh) {}
 
   LogicalResult run() {
     Block &global = entry.getBody().front();
@@ -153,6 +155,7 @@ private:
   }
 
   LogicalResult lower(Operation *op) {
+    lowerGathers(op);
     if (auto reshard = dyn_cast<ReshardOp>(op)) {
       lowerReshard(reshard);
       return success();
@@ -181,6 +184,14 @@ private:
       lowerManual(manual);
       return success();
     }
+    if (std::optional<RingSide> side = getRingSide(op)) {
+      if (*side == RingSide::Result) {
+        lowerInRing(
+            *rings.findWrittenScatter(cast<ReshardOp>(*op->user_begin())),
+            /*block=*/{});
+      }
+      return success();
+    }
     if (std::optional<ShardingRule> rule = getShardingRule(op)) {
       return lowerByRule(op, *rule);
     }
@@ -191,12 +202,72 @@ private:
   void lowerReshard(ReshardOp reshard) {
     unsigned numAxes = mesh.getNumAxes();
     Value local = mapping.lookup(reshard.getOperand());
-    for (const ReshardStep &step : planner.getPlan(
-             reshard.getType().getShape(), getRow(reshard.getSource(), numAxes),
-             getRow(reshard.getTarget(), numAxes))) {
+    ArrayRef<ReshardStep> steps = planner.getPlan(
+        reshard.getType().getShape(), getRow(reshard.getSource(), numAxes),
+        getRow(reshard.getTarget(), numAxes));
+    if (isScatteredInRing(reshard)) {
+      // The product in front of it has done so.
+      steps = steps.drop_front();
+    }
+    bool isGathered = isGatheredInRing(reshard);
+    for (const ReshardStep &step : isGathered ? steps.drop_back() : steps) {
       local = emitter.emit(step, local, reshard.getLoc());
     }
-    mapping.map(reshard.getResult(), local);
+    if (isGathered) {
+      waiting[getFirstUser(reshard)].push_back({reshard, local});
+    } else {
+      mapping.map(reshard.getResult(), local);
+    }
+  }
+
+  /// The products that gathers are done beside of which `user` is the first to
+  /// use one. Where it is one of them it may need what another one gathers.
+  void lowerGathers(Operation *user) {
+    auto found = waiting.find(user);
+    if (found == waiting.end()) {
+      return;
+    }
+    for (bool isOwn : {false, true}) {
+      for (auto [reshard, block] : found->second) {
+        if (isGatheredBeside(reshard, user) == isOwn) {
+          lowerInRing(*rings.findWrittenGather(reshard), block);
+        }
+      }
+    }
+  }
+
+  static bool isGatheredBeside(ReshardOp reshard, Operation *product) {
+    std::optional<RingSide> side = getRingSide(product);
+    return side && *side != RingSide::Result &&
+           product->getOperand(static_cast<unsigned>(*side)) ==
+               reshard.getResult();
+  }
+
+  /// All products of a ring. Of a gather, `block` is what the device has.
+  void lowerInRing(const ProductRing &ring, Value block) {
+    SmallVector<ProductRingEmitter::Local> locals;
+    for (const RingProduct &product : ring.products) {
+      stablehlo::DotGeneralOp op = product.op;
+      ProductRingEmitter::Local local;
+      for (Value operand : op->getOperands()) {
+        local.operands.push_back(mapping.lookupOrNull(operand));
+      }
+      local.type = cast<RankedTensorType>(getLocal(op.getResult()));
+      locals.push_back(local);
+    }
+    ProductRingEmitter products(builder, emitter, ring);
+    if (!ring.isGather()) {
+      mapping.map(ring.products.front().op->getResult(0),
+                  products.emitScatter(locals.front()));
+      return;
+    }
+    ProductRingEmitter::Gathered made = products.emitGather(block, locals);
+    for (auto [product, result] : llvm::zip(ring.products, made.results)) {
+      mapping.map(product.op->getResult(0), result);
+    }
+    if (made.whole) {
+      mapping.map(ring.reshard->getResult(0), made.whole);
+    }
   }
 
   /// Summands are added up, parts are put side by side.
@@ -316,8 +387,11 @@ private:
   Value number;
   OpBuilder builder;
   ReshardPlanner planner;
+  ProductRings rings;
   CollectiveEmitter emitter;
   IRMapping mapping;
+  /// What is gathered beside products, before it is, by its first user.
+  DenseMap<Operation *, SmallVector<std::pair<ReshardOp, Value>>> waiting;
 };
 
 struct LowerToSpmd : impl::LowerToSpmdBase<LowerToSpmd> {

@@ -641,6 +641,50 @@ def OptimizeCollectives : Pass<"alpa-optimize-collectives", "::mlir::ModuleOp"> 
   let dependentDialects = ["::mlir::alpa::AlpaDialect"];
 }
 
+def ChooseProductRings : Pass<"alpa-choose-product-rings", "::mlir::ModuleOp"> {
+  let summary = "Says which products are done beside the collectives around them";
+  let description = [{
+    Input: a module with shardings and reshards. An all-gather over one axis
+    before a product, or a reduce-scatter over one axis behind one, need not be
+    waited for: its blocks can go from neighbour to neighbour while the product
+    is made of one after the other (Wang et al., ASPLOS 2023). `rings` numbers
+    those for which that is to be done among those for which it can, in the
+    order in which their reshards stand and, of one reshard, the reduce-scatter
+    first; it is written on the products as `alpa.product_ring`. Lowering writes
+    out the blocks, `alpa-verify-plan` proves that it can. What is computed is
+    the same, sums in another order.
+
+    Fails on a number that there is none of, and on two that one product would
+    be in.
+
+    before:
+    ```mlir
+    %1 = alpa.reshard %0 from <S0R> to <RR> : tensor<8x4xf32>
+    %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] ...
+    ```
+    after, with `rings=0`:
+    ```mlir
+    %1 = alpa.reshard %0 from <S0R> to <RR> : tensor<8x4xf32>
+    %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] ...
+        {alpa.product_ring = "lhs"}
+    ```
+    and by `alpa-lower-to-spmd`, for the device at position p of two:
+    ```mlir
+    %1 = "stablehlo.collective_permute"(%0)
+        <{source_target_pairs = [[0, 1], [1, 0]]}>
+    %2 = stablehlo.dot_general %0, %w ... // block p
+    %3 = stablehlo.dynamic_update_slice %zeros, %2, %p_rows, %c0
+    %4 = stablehlo.dot_general %1, %w ... // block p - 1
+    %5 = stablehlo.dynamic_update_slice %3, %4, %q_rows, %c0
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"rings", "rings", "int64_t",
+               "numbers of those that are to be done beside products">,
+  ];
+}
+
 def LowerToSpmd : Pass<"alpa-lower-to-spmd", "::mlir::ModuleOp"> {
   let summary = "Writes the module for one device";
   let description = [{

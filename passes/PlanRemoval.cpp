@@ -81,7 +81,7 @@ void removePlan(Operation *op) {
         StringRef(kRoleAttrName), StringRef(kFollowsAttrName),
         StringRef(kLayerAttrName), StringRef(kPhaseAttrName),
         StringRef(kOnceAttrName), StringRef(kTripCountAttrName),
-        StringRef(kPartialEdgesAttrName)}) {
+        StringRef(kPartialEdgesAttrName), StringRef(kProductRingAttrName)}) {
     op->removeDiscardableAttr(name);
   }
 }

@@ -285,6 +285,9 @@ void defineCompiler(py::module_ &module) {
              "Peak memory of a per-device module and what is live there.");
   defineReport(module, "communication", alpaModuleGetCommunication,
                "The collectives of a planned module.");
+  defineReport(module, "product_rings", alpaModuleGetProductRings,
+               "Collectives of a planned module that can be done beside "
+               "products.");
   defineReport(module, "signature", alpaModuleGetSignature,
                "Mesh and boundary shardings of a planned module.");
   defineReport(module, "boundary_rule", alpaModuleGetBoundaryRule,

@@ -5,11 +5,43 @@
 #include "cpp/analysis/Combination.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/OperatorShardings.h"
+#include "cpp/analysis/ProductRings.h"
 #include "cpp/analysis/StrategyGraph.h"
 
 namespace mlir::alpa {
 
-static double getRunsPerStep(Operation *op) {
+/// The reshard's steps that are collectives. What goes around a ring of n does
+/// so in n - 1 steps.
+static void addReshard(ReshardOp reshard, MeshAttr mesh,
+                       ReshardPlanner &planner, const Leeway &leeway,
+                       std::vector<CollectiveVolume> &volumes) {
+  RankedTensorType type = reshard.getType();
+  double elementBytes = getElementBytes(type.getElementType());
+  const ReshardPlan &plan = planner.getPlan(
+      type.getShape(), getRow(reshard.getSource(), mesh.getNumAxes()),
+      getRow(reshard.getTarget(), mesh.getNumAxes()));
+  bool isScattered = isScatteredInRing(reshard);
+  bool isGathered = isGatheredInRing(reshard);
+  for (auto [index, step] : llvm::enumerate(plan)) {
+    if (step.kind == CollectiveKind::Local) {
+      continue;
+    }
+    CollectiveVolume volume = {
+        getReadableName(reshard), step.kind,
+        step.getAxesMask(),       step.elements * elementBytes,
+        getRunsPerStep(reshard),  leeway.get(reshard.getResult())};
+    if ((isScattered && index == 0) ||
+        (isGathered && index + 1 == plan.size())) {
+      auto size = static_cast<double>(mesh.getSizes()[step.axes.front()]);
+      volume.kind = CollectiveKind::CollectivePermute;
+      volume.bytes /= size;
+      volume.count *= size - 1;
+    }
+    volumes.push_back(std::move(volume));
+  }
+}
+
+double getRunsPerStep(Operation *op) {
   double count = 1;
   for (Operation *around = op->getParentOp(); around;
        around = around->getParentOp()) {
@@ -35,17 +67,7 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
   Leeway leeway(*entry);
   WalkResult walk = entry->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto reshard = dyn_cast<ReshardOp>(op)) {
-      RankedTensorType type = reshard.getType();
-      double elementBytes = getElementBytes(type.getElementType());
-      for (const ReshardStep &step : planner.getPlan(
-               type.getShape(), getRow(reshard.getSource(), mesh.getNumAxes()),
-               getRow(reshard.getTarget(), mesh.getNumAxes()))) {
-        if (step.kind != CollectiveKind::Local) {
-          volumes.push_back({getReadableName(op), step.kind, step.getAxesMask(),
-                             step.elements * elementBytes, getRunsPerStep(op),
-                             leeway.get(reshard.getResult())});
-        }
-      }
+      addReshard(reshard, mesh, planner, leeway, volumes);
       return WalkResult::advance();
     }
     auto strategy = op->getAttrOfType<StrategyAttr>(kStrategyAttrName);

@@ -24,6 +24,10 @@ struct CollectiveVolume {
   Beside beside = Beside::Nothing;
 };
 
+/// How often an operator runs in one run of its function: the trip counts of
+/// the loops around it.
+double getRunsPerStep(Operation *op);
+
 /// The collectives that lowering will emit for a module with shardings and
 /// reshards, in order. Steps that stay on the device are left out.
 FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module);

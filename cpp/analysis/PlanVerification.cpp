@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorShardings.h"
+#include "cpp/analysis/ProductRings.h"
 #include "cpp/analysis/StrategyGraph.h"
 
 namespace mlir::alpa {
@@ -13,7 +14,7 @@ namespace {
 class PlanVerifier {
 public:
   PlanVerifier(func::FuncOp entry, MeshAttr mesh, PlanState state)
-      : entry(entry), mesh(mesh), state(state) {}
+      : entry(entry), mesh(mesh), state(state), rings(mesh) {}
 
   LogicalResult run() {
     Block &block = entry.getBody().front();
@@ -151,7 +152,37 @@ private:
     FailureOr<OperatorRows> rows = getPlannedRows(
         op, mesh, state.isTime ? Shares::OfMicroBatches : Shares::OfDevices);
     return success(succeeded(rows) && succeeded(verifyShardings(op, *rows)) &&
-                   succeeded(verifyCaptures(op)));
+                   succeeded(verifyCaptures(op)) && succeeded(verifyRing(op)));
+  }
+
+  /// What goes around beside a product can.
+  LogicalResult verifyRing(Operation *op) {
+    std::optional<RingSide> side = getRingSide(op);
+    if (!side) {
+      return success();
+    }
+    if (*side == RingSide::Result) {
+      auto reshard = op->hasOneUse() ? dyn_cast<ReshardOp>(*op->user_begin())
+                                     : ReshardOp();
+      return reshard && rings.findWrittenScatter(reshard)
+                 ? success()
+                 : LogicalResult(
+                       op->emitOpError()
+                       << "cannot be done beside a reduce-scatter: its result "
+                          "needs one use, a reshard that begins with one over "
+                          "one axis");
+    }
+    auto reshard =
+        op->getOperand(static_cast<unsigned>(*side)).getDefiningOp<ReshardOp>();
+    return reshard && rings.findWrittenGather(reshard)
+               ? success()
+               : LogicalResult(
+                     op->emitOpError()
+                     << "cannot be done beside an all-gather: its "
+                     << toString(*side)
+                     << " has to be a reshard that ends with one over one "
+                        "axis, "
+                        "and its other operand there before that is used");
   }
 
   /// A value comes in the sharding in which it is needed; before there are
@@ -307,6 +338,7 @@ private:
   func::FuncOp entry;
   MeshAttr mesh;
   PlanState state;
+  ProductRings rings;
 };
 
 } // namespace

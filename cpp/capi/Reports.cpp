@@ -4,6 +4,8 @@
 #include "cpp/analysis/Communication.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/Liveness.h"
+#include "cpp/analysis/PlanVerification.h"
+#include "cpp/analysis/ProductRings.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/analysis/Work.h"
 #include "cpp/capi/GraphArrays.h"
@@ -249,5 +251,91 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module) {
   result->addArray("is_split", areSplit);
   result->addArray("shape", shapes, ProductShape().size());
   result->addList("dtype", std::move(dtypes));
+  return result;
+}
+
+namespace {
+
+/// The arrays of alpaModuleGetProductRings.
+class RingArrays {
+public:
+  explicit RingArrays(MeshAttr mesh) : mesh(mesh) {}
+
+  void add(const ProductRing &ring, Beside besideWhat) {
+    RingVolume volume = getVolume(ring, mesh);
+    Operation *first = ring.products.front().op;
+    kinds.push_back(static_cast<int8_t>(ring.step.kind));
+    axes.push_back(static_cast<int32_t>(ring.step.getAxesMask()));
+    bytes.push_back(volume.bytes);
+    counts.push_back(getRunsPerStep(first));
+    beside.push_back(static_cast<int8_t>(besideWhat));
+    addedBytes.push_back(volume.addedBytes);
+    addedKernels.push_back(volume.addedKernels);
+    names.push_back(getReadableName(first));
+    for (auto [product, size] :
+         llvm::zip_equal(ring.products, volume.products)) {
+      auto number = numbers.try_emplace(product.op, numbers.size()).first;
+      products.push_back(static_cast<int64_t>(number->second));
+      productRings.push_back(static_cast<int64_t>(kinds.size()) - 1);
+      llvm::append_range(shapes, size.shape);
+      llvm::append_range(blockShapes, size.blockShape);
+      productBytes.push_back(size.bytes);
+      blockBytes.push_back(size.blockBytes);
+      llvm::raw_string_ostream(dtypes.emplace_back())
+          << getElementTypeOrSelf(product.op->getOperand(0).getType());
+    }
+  }
+
+  void addTo(AlpaResult &result) {
+    result.addArray("kind", kinds);
+    result.addArray("axes", axes);
+    result.addArray("bytes", bytes);
+    result.addArray("count", counts);
+    result.addArray("beside", beside);
+    result.addArray("added_bytes", addedBytes);
+    result.addArray("added_kernels", addedKernels);
+    result.addList("name", std::move(names));
+    result.addArray("product", products);
+    result.addArray("product_ring", productRings);
+    result.addArray("shape", shapes, ProductShape().size());
+    result.addArray("block_shape", blockShapes, ProductShape().size());
+    result.addArray("product_bytes", productBytes);
+    result.addArray("block_bytes", blockBytes);
+    result.addList("dtype", std::move(dtypes));
+  }
+
+private:
+  MeshAttr mesh;
+  std::vector<int8_t> kinds, beside;
+  std::vector<int32_t> axes;
+  std::vector<double> bytes, counts, addedBytes, addedKernels;
+  std::vector<std::string> names, dtypes;
+  llvm::DenseMap<Operation *, size_t> numbers;
+  std::vector<int64_t> products, productRings;
+  std::vector<double> shapes, blockShapes, productBytes, blockBytes;
+};
+
+} // namespace
+
+AlpaResult *alpaModuleGetProductRings(AlpaModule *module) {
+  auto *result = new AlpaResult();
+  std::lock_guard lock(module->session->getMutex());
+  FailureOr<func::FuncOp> entry = getEntryFunction(*module->op);
+  FailureOr<MeshAttr> mesh = failure();
+  if (succeeded(entry)) {
+    mesh = getPlannedMesh(*module->op);
+  }
+  if (failed(mesh) ||
+      failed(verifyPlan(*entry, *mesh, {/*isResharded=*/true}))) {
+    module->session->fail(*result, "the module's rings cannot be found");
+    return result;
+  }
+  Leeway leeway(*entry);
+  RingArrays arrays(*mesh);
+  for (const ProductRing &ring : ProductRings(*mesh).findAll(*entry)) {
+    ReshardOp reshard = ring.reshard;
+    arrays.add(ring, leeway.get(reshard.getResult()));
+  }
+  arrays.addTo(*result);
   return result;
 }

@@ -169,6 +169,10 @@ AlpaResult *alpaGetCommunication(AlpaStringRef text) {
   return reportOn(text, alpaModuleGetCommunication);
 }
 
+AlpaResult *alpaGetProductRings(AlpaStringRef text) {
+  return reportOn(text, alpaModuleGetProductRings);
+}
+
 AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
                           size_t numDonated) {
   return reportOn(text, [&](AlpaModule *module) {

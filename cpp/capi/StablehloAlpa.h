@@ -74,6 +74,16 @@ AlpaResult *alpaGetStrategyGraph(AlpaStringRef text,
  *  "count"; list "name". */
 AlpaResult *alpaGetCommunication(AlpaStringRef text);
 
+/** All-gathers and reduce-scatters of a planned module that can be done block
+ * by block beside products, in the order of alpa-choose-product-rings. Arrays
+ *  "kind", "axes", "bytes", "count" and "beside" as of the collective,
+ *  "added_bytes" and "added_kernels" per run for slices, sums and updates; list
+ *  "name" of the first product. One entry per product and ring: arrays
+ *  "product" (equal numbers are one operator), "product_ring", "shape" and
+ *  "block_shape" (batch, m, n, k), "product_bytes" and "block_bytes"; list
+ *  "dtype". */
+AlpaResult *alpaGetProductRings(AlpaStringRef text);
+
 /** Peak memory of a per-device module: arrays "peak_bytes", "bytes"; list
  *  "name". Arguments in `donated` are freed after their last use. */
 AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
@@ -132,6 +142,7 @@ AlpaResult *alpaModuleGetStrategyGraph(AlpaModule *module,
                                        const int64_t *axisSizes,
                                        size_t numAxes);
 AlpaResult *alpaModuleGetCommunication(AlpaModule *module);
+AlpaResult *alpaModuleGetProductRings(AlpaModule *module);
 AlpaResult *alpaModuleGetMemory(AlpaModule *module, const int64_t *donated,
                                 size_t numDonated);
 AlpaResult *alpaModuleGetSignature(AlpaModule *module);

@@ -53,6 +53,8 @@ inline constexpr llvm::StringLiteral kPartialEdgesAttrName =
     AlpaDialect::PartialEdgesAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kBarrierAttrName =
     AlpaDialect::BarrierAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kProductRingAttrName =
+    AlpaDialect::ProductRingAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kExplicitPaddingAttrName =
     AlpaDialect::ExplicitPaddingAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kLayerAttrName =

@@ -36,6 +36,9 @@ def Alpa_Dialect : Dialect {
       with zeros;
     - `alpa.barrier` on the parts of an `optimization_barrier`: they have
       shardings of their own, and are one barrier again on the device;
+    - `alpa.product_ring` on a `dot_general`: "lhs" or "rhs", the operand whose
+      all-gather is done block by block beside the product, or "result", whose
+      reduce-scatter is;
     - `alpa.explicit_padding` on a `select_and_scatter`: its padding stands for
       elements that lose to all others, not for elements that are not there.
 
@@ -71,6 +74,7 @@ def Alpa_Dialect : Dialect {
     "::mlir::IntegerAttr":$trip_count,
     "::mlir::DenseI64ArrayAttr":$partial_edges,
     "::mlir::IntegerAttr":$barrier,
+    "::mlir::StringAttr":$product_ring,
     "::mlir::UnitAttr":$explicit_padding,
     "::mlir::IntegerAttr":$layer,
     "::mlir::IntegerAttr":$phase,

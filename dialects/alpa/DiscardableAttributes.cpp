@@ -186,6 +186,18 @@ static LogicalResult verifyRole(Operation *op, NamedAttribute attr) {
   return success();
 }
 
+static LogicalResult verifyProductRing(Operation *op, NamedAttribute attr) {
+  auto side = dyn_cast<StringAttr>(attr.getValue());
+  bool isProduct = op->getName().getStringRef() == "stablehlo.dot_general";
+  if (!side || !llvm::is_contained({"lhs", "rhs", "result"}, side.getValue())) {
+    return op->emitOpError() << "'" << kProductRingAttrName
+                             << "' must be \"lhs\", \"rhs\" or \"result\", not "
+                             << attr.getValue();
+  }
+  return verifyPlace([&] { return op->emitOpError(); }, attr, isProduct,
+                     "a dot_general");
+}
+
 static LogicalResult verifyPartialEdges(Operation *op, NamedAttribute attr) {
   auto numbers = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
   auto dataFlow = dyn_cast<DataFlowOpInterface>(op);
@@ -260,6 +272,9 @@ LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
     return success(
         succeeded(verifyInteger(emit, attr, 0)) &&
         succeeded(verifyPlace(emit, attr, isPart, "a part of a barrier")));
+  }
+  if (name == kProductRingAttrName) {
+    return verifyProductRing(op, attr);
   }
   if (name == kMicroBatchesAttrName) {
     bool isFunction = isa<FunctionOpInterface>(op);

@@ -18,7 +18,7 @@ _KEYS = {
     *("device", "hosts", "devices_per_host", "hosts_per_rack"),
     *("links", "torus", "overlap", "fits"),
 }
-_OVERLAP = ("gradients", "parameters", "slowdown")
+_OVERLAP = ("gradients", "parameters", "slowdown", "products")
 
 # Tables of measured constants, and what a row of each has to say.
 _FITS = {
@@ -167,7 +167,9 @@ def format_cluster(cluster: ClusterSpec) -> str:
         lines += [f"bandwidth = {link.bandwidth!r}"]
     if cluster.overlap is not None:
         lines += ["", "[overlap]"]
-        lines += [f"{key} = {float(getattr(cluster.overlap, key))!r}" for key in _OVERLAP]
+        # Files say nothing of what is off, as they did before it was there.
+        kept = [key for key in _OVERLAP if key != "products" or cluster.overlap.products]
+        lines += [f"{key} = {float(getattr(cluster.overlap, key))!r}" for key in kept]
     if not is_preset:
         lines += ["", "[device]", f"name = {json.dumps(device.name)}"]
         lines += [f"memory_bytes = {float(device.memory_bytes)!r}"]

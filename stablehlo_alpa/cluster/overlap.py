@@ -24,14 +24,18 @@ class Overlap:
             rest of the backward phase.
         parameters: of gathers of parameters, which run beside the layers before (ZeRO-3).
         slowdown: σ.
+        products: of what is sent from neighbour to neighbour where an all-gather before a product,
+            or a reduce-scatter behind one, is done block by block beside it. That is done where it
+            is faster by its own price (`cost.product_rings`); at 0 nowhere.
     """
 
     gradients: float = 0.8
     parameters: float = 0.8
     slowdown: float = MEASURED_SLOWDOWN
+    products: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("gradients", "parameters"):
+        for name in ("gradients", "parameters", "products"):
             if not 0 <= getattr(self, name) <= 1:
                 raise MeshError(f"overlap: {name} must be in [0, 1], got {getattr(self, name)}")
         if not self.slowdown >= 1:

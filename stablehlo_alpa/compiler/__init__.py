@@ -1,6 +1,6 @@
 """The border to the C++ compiler, the only one besides the solver: text in, text and arrays out."""
 
-from stablehlo_alpa.compiler.measures import Live, Traffic, Work
+from stablehlo_alpa.compiler.measures import FoundRings, Live, Traffic, Work
 from stablehlo_alpa.compiler.module import Module, Source, without_locations
 from stablehlo_alpa.compiler.notation import format_sharding, parse_partial_sharding, parse_sharding
 from stablehlo_alpa.compiler.signature import Signature, Values
@@ -10,6 +10,7 @@ from stablehlo_alpa.compiler.tensor_types import parse_tensor_type, tensor_bytes
 __all__ = [
     "BoundaryClasses",
     "DimensionUse",
+    "FoundRings",
     "Live",
     "Module",
     "Signature",

@@ -101,3 +101,59 @@ class Work:
             tuple(found["dtype"]),
             found["is_split"].astype(np.bool_),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class FoundRings:
+    """The R collectives of a planned module that can be done in blocks beside products.
+
+    In the order of ``alpa-choose-product-rings``. There are P pairs of a collective and a product.
+
+    Attributes:
+        kind, axes, bytes, count, beside: [R] as of `Traffic`.
+        added_bytes, added_kernels: float64[R] per run, for slices, sums and updates.
+        names: R names of the first product of each.
+        product: int64[P] equal where it is one operator.
+        ring: int64[P] the collective.
+        shape, block_shape: float64[P, 4] batch, m, n, k on one device, whole and of one block.
+        product_bytes, block_bytes: float64[P] read and written likewise.
+        dtypes: P element types of the operands.
+    """
+
+    kind: npt.NDArray[np.int64]
+    axes: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.float64]
+    count: npt.NDArray[np.float64]
+    beside: npt.NDArray[np.int64]
+    added_bytes: npt.NDArray[np.float64]
+    added_kernels: npt.NDArray[np.float64]
+    names: tuple[str, ...]
+    product: npt.NDArray[np.int64]
+    ring: npt.NDArray[np.int64]
+    shape: npt.NDArray[np.float64]
+    block_shape: npt.NDArray[np.float64]
+    product_bytes: npt.NDArray[np.float64]
+    block_bytes: npt.NDArray[np.float64]
+    dtypes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, planned: Source) -> FoundRings:
+        """Those of a module with shardings and reshards."""
+        found = _core.product_rings(core_of(planned))
+        return cls(
+            found["kind"],
+            found["axes"],
+            found["bytes"],
+            found["count"],
+            found["beside"],
+            found["added_bytes"],
+            found["added_kernels"],
+            tuple(found["name"]),
+            found["product"],
+            found["product_ring"],
+            found["shape"].reshape(-1, 4),
+            found["block_shape"].reshape(-1, 4),
+            found["product_bytes"],
+            found["block_bytes"],
+            tuple(found["dtype"]),
+        )

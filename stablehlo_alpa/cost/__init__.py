@@ -5,6 +5,7 @@ from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.cost.operators import Products, operator_seconds
 from stablehlo_alpa.cost.pricing import PricedGraph, Volume, price, price_once, volumes
 from stablehlo_alpa.cost.product import product_seconds, shaped_product_seconds
+from stablehlo_alpa.cost.product_rings import RingSeconds, RingVolumes, ring_seconds
 from stablehlo_alpa.cost.strategy_graph import HANDED_ON, UNSPLIT, StrategyGraph
 from stablehlo_alpa.cost.transfer import (
     link_seconds,
@@ -18,6 +19,8 @@ __all__ = [
     "CollectiveKind",
     "PricedGraph",
     "Products",
+    "RingSeconds",
+    "RingVolumes",
     "StrategyGraph",
     "Volume",
     "added_seconds",
@@ -29,6 +32,7 @@ __all__ = [
     "price",
     "price_once",
     "product_seconds",
+    "ring_seconds",
     "shaped_product_seconds",
     "transfer_seconds",
     "volumes",

@@ -23,6 +23,12 @@ from stablehlo_alpa.cost import Products, Volume, added_seconds, operator_second
 from stablehlo_alpa.frontend import TracedProgram, TracedValue, link_kernels
 from stablehlo_alpa.planning.device_module import DeviceModule
 from stablehlo_alpa.planning.mesh_search import Candidate
+from stablehlo_alpa.planning.product_rings import (
+    ChosenRings,
+    choose_rings,
+    rings_content,
+    write_rings,
+)
 from stablehlo_alpa.planning.stage import (
     WHOLE,
     PhaseProgram,
@@ -61,15 +67,15 @@ def lower_program(
     mesh = candidate.mesh
 
     def made() -> Record:
-        module, remarks = _apply(candidate, reach)
-        planned = module.text()
-        found = DeviceModule.of(module, device, program.donated)
-        return {"planned": planned, "remarks": remarks, "module": found.record()}
+        return _program_record(candidate, program, device, reach)
 
-    content = (_content(candidate), reach, device.platform, program.donated)
+    content = (
+        *(_content(candidate), reach, device.platform, program.donated),
+        rings_content(mesh),
+    )
     found = store.remember("lowered program", content, made)
     module = DeviceModule.from_record(found["module"])
-    signature, live = module.signature, module.live
+    signature, live, rings = module.signature, module.live, ChosenRings(**found["rings"])
     local, linked = _linked(module, program, mesh)
     inputs = tuple(Slot(SlotKind.INPUT, i) for i in range(len(program.inputs)))
     outputs = tuple(Slot(SlotKind.OUTPUT, i) for i in range(len(program.outputs)))
@@ -85,9 +91,9 @@ def lower_program(
     )
     phase = PhaseProgram(
         spmd,
-        candidate.solution.objective_s,
+        candidate.solution.objective_s + rings.added_s,
         _inside_bytes(spmd, live.peak_bytes),
-        candidate.solution.compute_s,
+        candidate.solution.compute_s + rings.compute_s,
         collectives_in(module.traffic, mesh),
         WHOLE,
         inputs,
@@ -107,7 +113,20 @@ def lower_program(
             "local": local,
         },
         remarks=(*candidate.remarks, *found["remarks"], *module.remarks, *linked),
+        done_beside=rings.reasons,
     )
+
+
+def _program_record(
+    candidate: Candidate, program: TracedProgram, device: DeviceSpec, reach: int
+) -> Record:
+    """What the compiler makes of a whole step."""
+    module, remarks = _apply(candidate, reach)
+    rings = choose_rings(module, candidate.mesh, device)
+    remarks += write_rings(module, rings)
+    planned = module.text()
+    found = DeviceModule.of(module, device, program.donated).record()
+    return {"planned": planned, "remarks": remarks, "module": found, "rings": rings.record()}
 
 
 def lower_stage(
@@ -141,19 +160,23 @@ def lower_stage(
         planned = module.text()
         more = module.run(f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}")
         found = {
-            name: DeviceModule.of(phase, device, (), hint).record()
+            name: _phase_record(phase, candidate.mesh, device, hint)
             for name, phase in module.submodules().items()
         }
         return {"planned": planned, "remarks": [*remarks, *more], "phases": found}
 
-    content = (_content(candidate), reach, device.platform, split_backward, hint)
+    content = (
+        *(_content(candidate), reach, device.platform, split_backward, hint),
+        rings_content(candidate.mesh),
+    )
     found = store.remember("lowered stage", content, made)
     said, phases = [*candidate.remarks, *found["remarks"]], []
+    beside: dict[str, str] = {}
     for name, record in found["phases"].items():
-        module = DeviceModule.from_record(record)
-        lowered, more = _phase(name, module, program, candidate.mesh, device)
+        lowered, more = _phase(name, record, program, candidate.mesh, device)
         phases.append(lowered)
         said += more
+        beside |= record["rings"]["reasons"]
     return PlannedStage(
         mesh=candidate.mesh,
         place=place,
@@ -168,13 +191,29 @@ def lower_stage(
         }
         | {phase.name: phase.program.text for phase in phases},
         remarks=tuple(dict.fromkeys(said)),
+        done_beside=beside,
     )
 
 
+def _phase_record(
+    phase: Module, mesh: LogicalMesh, device: DeviceSpec, trip_count_hint: int | None
+) -> Record:
+    """A phase for one device, also as it would be if its products waited for all collectives."""
+    rings = choose_rings(phase, mesh, device)
+    waiting = phase.clone() if rings.numbers else None
+    remarks = write_rings(phase, rings)
+    found = DeviceModule.of(phase, device, (), trip_count_hint).record()
+    before = waiting and DeviceModule.of(waiting, device, (), trip_count_hint).record()
+    return {"module": found, "remarks": remarks, "rings": rings.record(), "waiting": before}
+
+
 def _phase(
-    name: str, module: DeviceModule, program: TracedProgram, mesh: LogicalMesh, device: DeviceSpec
+    name: str, record: Record, program: TracedProgram, mesh: LogicalMesh, device: DeviceSpec
 ) -> tuple[PhaseProgram, list[str]]:
-    """A phase of a stage, and remarks."""
+    """A phase of a stage, and remarks; see `_phase_record`."""
+    module, rings = DeviceModule.from_record(record["module"]), ChosenRings(**record["rings"])
+    # What rings change is known as a difference.
+    before = DeviceModule.from_record(record["waiting"]) if record["waiting"] else module
     signature, live = module.signature, module.live
     text, linked = _linked(module, program, mesh)
     inputs = tuple(map(Slot.parse, signature.inputs.kinds))
@@ -186,19 +225,19 @@ def _phase(
         outputs=_specs(signature.outputs, signature, outputs, program),
         name=name,
     )
-    compute_s = work_seconds(module.work, device)
+    compute_s = work_seconds(before.work, device)
     phase = PhaseProgram(
         spmd,
-        compute_s + communication_seconds(module.traffic, mesh, device),
+        compute_s + communication_seconds(before.traffic, mesh, device) + rings.added_s,
         _inside_bytes(spmd, live.peak_bytes),
-        compute_s,
+        compute_s + rings.compute_s,
         collectives_in(module.traffic, mesh),
         name,
         inputs,
         outputs,
         live.tensors,
     )
-    return phase, [*module.remarks, *linked]
+    return phase, [*record["remarks"], *module.remarks, *linked]
 
 
 def _linked(

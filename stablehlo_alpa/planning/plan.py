@@ -165,6 +165,10 @@ class Plan(Shown, Predicted, Compared, Transferable, Staged, Pictured):
         """
         tables = [StrategyTable.of(one.priced, one.solution) for one in self.stages]
         found = explain(tables, name)
+        for stage in self.stages:
+            if found.name in stage.done_beside:
+                reason = f"{found.reason}; {stage.done_beside[found.name]}"
+                found = replace(found, reason=reason)
         return found if self.applied is None else self.applied.explained(found)
 
     def diff(self, other: Plan) -> Difference:

@@ -177,12 +177,14 @@ class PlannedStage(StageBody):
         texts: modules by step of compilation: traced or sliced, merged, planned, and the per-device
             ones: ``"local"``, or one per phase by its name.
         remarks: what the compiler wants known, and what was prescribed and cannot be.
+        done_beside: by name of a product which collective is done beside it block by block.
     """
 
     priced: PricedGraph = field(repr=False)
     solution: Solution = field(repr=False)
     texts: Mapping[str, str] = field(repr=False)
     remarks: tuple[str, ...] = ()
+    done_beside: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def text(self, step: str | None = None) -> str:
         """The module at a step of compilation; by default the last, of the first phase.

@@ -163,6 +163,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   case 6:
     alpaResultDestroy(alpaGetMemory(text, nullptr, 0));
     alpaResultDestroy(alpaGetCommunication(text));
+    alpaResultDestroy(alpaGetProductRings(text));
     alpaResultDestroy(alpaGetWork(text));
     break;
   case 7:

@@ -164,3 +164,19 @@ func.func @output(%a: tensor<8xf32> {alpa.output = 0 : i64}) {
 func.func @batch(%a: tensor<8xf32>) -> (tensor<8xf32> {alpa.batch = 0 : i64}) {
   return %a : tensor<8xf32>
 }
+
+// -----
+
+func.func @side(%a: tensor<2x2xf32>) {
+  // expected-error @below {{'alpa.product_ring' must be "lhs", "rhs" or "result", not "both"}}
+  %0 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] {alpa.product_ring = "both"} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @no_product(%a: tensor<2x2xf32>) {
+  // expected-error @below {{'alpa.product_ring' belongs on a dot_general}}
+  %0 = stablehlo.add %a, %a {alpa.product_ring = "lhs"} : tensor<2x2xf32>
+  return
+}
