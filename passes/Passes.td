@@ -714,6 +714,36 @@ def LowerToSpmd : Pass<"alpa-lower-to-spmd", "::mlir::ModuleOp"> {
   ];
 }
 
+def ReduceBeforeTransposes
+    : Pass<"alpa-reduce-before-transposes", "::mlir::ModuleOp"> {
+  let summary = "Adds up over devices what is not yet transposed";
+  let description = [{
+    A plan completes a sum where it is read, which may be behind a transposition:
+    the gradient of a kernel is transposed once its product has made it. Devices
+    exchange the same elements in front of it. XLA for TPU lays a reduce-scatter's
+    operand out as it is written, so that a product which is transposed writes
+    its result twice; in front of the transposition it writes it once, and the
+    smaller part is transposed.
+
+    Only where the collective alone reads what is transposed. What a collective
+    of several operands takes stays as it is.
+
+    before, in groups of 2:
+    ```mlir
+    %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<4x6xf32>) -> tensor<6x4xf32>
+    %2 = "stablehlo.reduce_scatter"(%1) <{scatter_dimension = 0, ...}> ({...})
+        : (tensor<6x4xf32>) -> tensor<3x4xf32>
+    ```
+    after:
+    ```mlir
+    %1 = "stablehlo.reduce_scatter"(%0) <{scatter_dimension = 1, ...}> ({...})
+        : (tensor<4x6xf32>) -> tensor<4x3xf32>
+    %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
 def BlockExchanges : Pass<"alpa-block-exchanges", "::mlir::ModuleOp"> {
   let summary = "Lays what all-to-alls exchange along a leading dimension";
   let description = [{

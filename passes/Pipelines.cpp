@@ -230,6 +230,7 @@ void buildSpmdPipeline(OpPassManager &manager,
   manager.addPass(createLowerToSpmd());
   manager.addPass(createVerifySpmd());
   if (options.platform == "tpu") {
+    manager.addPass(createReduceBeforeTransposes());
     manager.addPass(createBlockExchanges());
   }
   // Device positions and zeros are emitted anew wherever they are needed.
