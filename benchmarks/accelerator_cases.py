@@ -111,11 +111,19 @@ def _ragged_experts() -> Step:
     return Step(step, (params, state, x, x), donated=(0, 1), has_forms=True)
 
 
+def _long_context() -> Step:
+    """Attention over 131072 tokens, whose scores no device has as a whole."""
+    import long_context
+
+    return Step(long_context.train_step, long_context.shapes(131072), donated=(0, 1))
+
+
 _EXAMPLES: dict[str, Callable[[], Step]] = {
     "sampler": _sampler,
     "unet_space": _unet_space,
     "pallas_norm": _pallas_norm,
     "ragged_experts": _ragged_experts,
+    "long_context": _long_context,
 }
 
 QUICK_MODELS = ("mlp", "gpt")
