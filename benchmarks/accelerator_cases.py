@@ -28,6 +28,7 @@ class Step:
         donated: positions of arguments that a step writes over.
         has_layers: whether its gradients are this library's, so that it makes a pipeline.
         has_forms: whether jax lowers it otherwise for the target than for the devices at hand.
+        has_rival: whether Shardy has a program for its plan: in none of its do blocks go around.
     """
 
     fun: Callable[..., Any]
@@ -36,6 +37,7 @@ class Step:
     donated: Sequence[int] = ()
     has_layers: bool = False
     has_forms: bool = False
+    has_rival: bool = True
 
     def plan(
         self, method: stablehlo_alpa.Method, cluster: stablehlo_alpa.ClusterSpec
@@ -115,7 +117,8 @@ def _long_context() -> Step:
     """Attention over 131072 tokens, whose scores no device has as a whole."""
     import long_context
 
-    return Step(long_context.train_step, long_context.shapes(131072), donated=(0, 1))
+    arguments = long_context.shapes(131072)
+    return Step(long_context.train_step, arguments, donated=(0, 1), has_rival=False)
 
 
 _EXAMPLES: dict[str, Callable[[], Step]] = {

@@ -523,7 +523,7 @@ def OutlineAttention : Pass<"alpa-outline-attention", "::mlir::ModuleOp"> {
   let options = [
     Option<"fewestKeys", "keys", "int64_t", "8192",
            "attention over fewer keys stays as it is">,
-    Option<"blockBytes", "block-bytes", "int64_t", "134217728",
+    Option<"blockBytes", "block-bytes", "int64_t", "67108864",
            "bytes of scores that a device makes at once">,
   ];
 }

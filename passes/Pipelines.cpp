@@ -49,7 +49,7 @@ struct PreparePipelineOptions : StepPipelineOptions<PreparePipelineOptions> {
   Option<int64_t> blockBytes{
       *this, "block-bytes",
       llvm::cl::desc("bytes of scores that a device makes at once"),
-      llvm::cl::init(int64_t(1) << 27)};
+      llvm::cl::init(int64_t(1) << 26)};
   ListOption<std::string> axes{
       *this, "axes",
       llvm::cl::desc("mesh axes that sharding constraints may name")};

@@ -1,4 +1,4 @@
-// RUN: stablehlo-alpa-opt %s -alpa-outline-attention=keys=8 -verify-diagnostics | FileCheck %s
+// RUN: stablehlo-alpa-opt %s -alpa-outline-attention="keys=8 block-bytes=4096" -verify-diagnostics | FileCheck %s
 // RUN: stablehlo-alpa-opt %s -alpa-outline-attention=keys=9 | FileCheck %s --check-prefix=FEW
 
 // Scores of two heads, which stand behind the sequence in what comes in; a causal mask is made anew from places of rows and
@@ -8,7 +8,7 @@
 // CHECK-DAG: %[[Q:.+]] = stablehlo.transpose %arg0, dims = [1, 0, 2] : (tensor<8x2x4xf32>) -> tensor<2x8x4xf32>
 // CHECK-DAG: %[[K:.+]] = stablehlo.transpose %arg1, dims = [1, 0, 2]
 // CHECK-DAG: %[[V:.+]] = stablehlo.transpose %arg2, dims = [1, 0, 2]
-// CHECK: %[[O:.+]], %{{.+}}, %{{.+}} = "alpa.attention"(%[[Q]], %[[K]], %[[V]], %arg3) <{batch = 1 : i64, block_bytes = 134217728 : i64, dims = [array<i64: 2>]
+// CHECK: %[[O:.+]], %{{.+}}, %{{.+}} = "alpa.attention"(%[[Q]], %[[K]], %[[V]], %arg3) <{batch = 1 : i64, block_bytes = 4096 : i64, dims = [array<i64: 2>]
 // CHECK: ^bb0(%[[S:.+]]: tensor<2x8x8xf32>, %[[BIAS:.+]]: tensor<8xf32>):
 // CHECK-DAG: stablehlo.iota dim = 1 : tensor<2x8x8xi32>
 // CHECK-DAG: stablehlo.iota dim = 2 : tensor<2x8x8xi32>
