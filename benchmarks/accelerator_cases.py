@@ -28,6 +28,7 @@ class Step:
         donated: positions of arguments that a step writes over.
         has_layers: whether its gradients are this library's, so that it makes a pipeline.
         has_forms: whether jax lowers it otherwise for the target than for the devices at hand.
+        has_rival: whether Shardy has a program for its plan: in none of its do blocks go around.
     """
 
     fun: Callable[..., Any]
@@ -36,6 +37,7 @@ class Step:
     donated: Sequence[int] = ()
     has_layers: bool = False
     has_forms: bool = False
+    has_rival: bool = True
 
     def plan(
         self, method: stablehlo_alpa.Method, cluster: stablehlo_alpa.ClusterSpec
@@ -111,11 +113,20 @@ def _ragged_experts() -> Step:
     return Step(step, (params, state, x, x), donated=(0, 1), has_forms=True)
 
 
+def _long_context() -> Step:
+    """Attention over 131072 tokens, whose scores no device has as a whole."""
+    import long_context
+
+    arguments = long_context.shapes(131072)
+    return Step(long_context.train_step, arguments, donated=(0, 1), has_rival=False)
+
+
 _EXAMPLES: dict[str, Callable[[], Step]] = {
     "sampler": _sampler,
     "unet_space": _unet_space,
     "pallas_norm": _pallas_norm,
     "ragged_experts": _ragged_experts,
+    "long_context": _long_context,
 }
 
 QUICK_MODELS = ("mlp", "gpt")

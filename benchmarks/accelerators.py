@@ -116,14 +116,16 @@ class ModelWitness(TargetWitness):
         return found + self.pipeline(model, step) if step.has_layers else found
 
     def one_mesh(self, model: str, step: Step) -> Outcome:
-        """The searched plan on one mesh, by our lowering and by Shardy."""
+        """The searched plan on one mesh, by our lowering and, where it can, by Shardy."""
         plan = self.plan(step, stablehlo_alpa.ShardParallel(mesh_shape=MESH_SHAPE))
-        try:
-            shardy = compiled_claims(self.examine(plan.partitioned("shardy")), 0)
-        except WitnessError as error:
-            raise NoWitnessError(f"by Shardy: {error}") from error
+        others = {}
+        if step.has_rival:
+            try:
+                others["Shardy"] = compiled_claims(self.examine(plan.partitioned("shardy")), 0)
+            except WitnessError as error:
+                raise NoWitnessError(f"by Shardy: {error}") from error
         (mesh,) = check_plan(plan, self.examine(plan.runtime)).meshes
-        return Outcome(model, mesh.compiled, {"plan": self.planned(mesh), "Shardy": shardy})
+        return Outcome(model, mesh.compiled, {"plan": self.planned(mesh), **others})
 
     def pipeline(self, model: str, step: Step) -> list[Outcome]:
         """Two stages, two micro-batches."""

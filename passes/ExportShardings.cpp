@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/PlanVerification.h"
+#include "cpp/transforms/AttentionOutlining.h"
 #include "dialects/stablehlo/ShardingRules/SelectAndScatter.h"
 #include "passes/CallbackForm.h"
 #include "passes/Passes.h"
@@ -197,6 +198,8 @@ struct ExportShardings : impl::ExportShardingsBase<ExportShardings> {
         failed(Exporter(*entry, *notation).run())) {
       return signalPassFailure();
     }
+    // Another partitioner knows nothing of it.
+    inlineAttention(module);
     module->removeDiscardableAttr(kMeshAttrName);
   }
 };

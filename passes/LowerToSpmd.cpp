@@ -37,6 +37,9 @@ public:
                   ArrayRef<unsigned> axes) override {
     return emitter.emitShift(local, distance, axes, loc);
   }
+  Value emitRotation(Value local, ArrayRef<unsigned> axes) override {
+    return emitter.emitRotation(local, axes, loc);
+  }
 
 private:
   CollectiveEmitter &emitter;

@@ -480,6 +480,54 @@ def PadDimensions : Pass<"alpa-pad-dimensions", "::mlir::ModuleOp"> {
   ];
 }
 
+def OutlineAttention : Pass<"alpa-outline-attention", "::mlir::ModuleOp"> {
+  let summary = "Attention over many keys as one operator";
+  let description = [{
+    Recognises attention and its gradient, as `jax.nn.dot_product_attention` and
+    the usual products with `jax.nn.softmax` between them give them: a product
+    over the depth of heads; any elementwise function of it, of iotas, and of
+    values around it (scale, mask, bias, soft cap); a softmax along the keys,
+    differentiated by whatever rule; a product with the values. Attention with
+    fewer keys than `keys`, and whatever else needs scores or weights (dropout,
+    the gradient of a bias of every score, weights that are returned), stay as
+    they are.
+
+    Each becomes `alpa.attention`, with `alpa.attention_gradient` for its
+    gradient, of which no device ever has all scores, and whose queries, keys
+    and values are split along one sequence.
+
+    before:
+    ```mlir
+    %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0],
+        contracting_dims = [2] x [2] : tensor<2x8x8xf32>
+    %m = stablehlo.reduce(%s init: %low) applies stablehlo.maximum
+        across dimensions = [2] : tensor<2x8xf32>
+    %d = stablehlo.subtract %s, %m_of_rows : tensor<2x8x8xf32>
+    %e = stablehlo.exponential %d : tensor<2x8x8xf32>
+    %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add
+        across dimensions = [2] : tensor<2x8xf32>
+    %p = stablehlo.divide %e, %l_of_rows : tensor<2x8x8xf32>
+    %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0],
+        contracting_dims = [2] x [1] : tensor<2x8x4xf32>
+    ```
+    after:
+    ```mlir
+    %o, %m, %l = "alpa.attention"(%q, %k, %v) <{batch = 1, ...}> ({
+    ^bb0(%s: tensor<2x8x8xf32>):
+      alpa.yield %s : tensor<2x8x8xf32>
+    }) : (...) -> (tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    Option<"fewestKeys", "keys", "int64_t", "8192",
+           "attention over fewer keys stays as it is">,
+    Option<"blockBytes", "block-bytes", "int64_t", "67108864",
+           "bytes of scores that a device makes at once">,
+  ];
+}
+
 def MergeOperators : Pass<"alpa-merge-operators", "::mlir::ModuleOp"> {
   let summary = "Lets light operators follow their deepest operand";
   let description = [{

@@ -41,6 +41,15 @@ template <typename T> struct StepPipelineOptions : PassPipelineOptions<T> {
 };
 
 struct PreparePipelineOptions : StepPipelineOptions<PreparePipelineOptions> {
+  Option<int64_t> attentionKeys{
+      *this, "attention-keys",
+      llvm::cl::desc("attention over that many keys and more becomes one "
+                     "operator; 0: none does"),
+      llvm::cl::init(0)};
+  Option<int64_t> blockBytes{
+      *this, "block-bytes",
+      llvm::cl::desc("bytes of scores that a device makes at once"),
+      llvm::cl::init(int64_t(1) << 26)};
   ListOption<std::string> axes{
       *this, "axes",
       llvm::cl::desc("mesh axes that sharding constraints may name")};
@@ -102,6 +111,12 @@ void buildPreparePipeline(OpPassManager &manager,
   addImport(manager, toVector(options.aliases), toVector(options.donated),
             options.tripCountHint, toVector(options.axes));
   addPadding(manager, options.padTo, options.mostAdded);
+  if (options.attentionKeys > 0) {
+    OutlineAttentionOptions attentionOptions;
+    attentionOptions.fewestKeys = options.attentionKeys;
+    attentionOptions.blockBytes = options.blockBytes;
+    manager.addPass(createOutlineAttention(attentionOptions));
+  }
   manager.addPass(createMergeOperators());
 }
 

@@ -363,6 +363,7 @@ void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
       shards *= entry < 0 ? 1 : static_cast<double>(meshShape[axis]);
     }
     target.flops[index] += weight * rule.flops / shards;
+    target.bytes[index] += weight * getInnerBytes(op) / shards;
     for (OpResult result : op->getResults()) {
       unsigned position = result.getResultNumber();
       if (!llvm::is_contained(rule.untouchedResults, position)) {

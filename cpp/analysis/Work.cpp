@@ -15,7 +15,7 @@ namespace {
 
 double getBytes(Operation *op, const ShardingRule &rule,
                 const Materialization &memory) {
-  double bytes = 0;
+  double bytes = getInnerBytes(op);
   for (OpResult result : op->getResults()) {
     if (!llvm::is_contained(rule.untouchedResults, result.getResultNumber())) {
       bytes += memory.getWrittenBytes(result);

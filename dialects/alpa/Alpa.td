@@ -443,10 +443,105 @@ def Alpa_ManualOp : Alpa_Op<"manual", [IsolatedFromAbove, SingleBlock]> {
   }];
 }
 
-def Alpa_YieldOp : Alpa_Op<"yield", [
-    Pure, ReturnLike, Terminator, HasParent<"ManualOp">]> {
-  let summary = "What a computation that is split by hand makes on a device";
+class Alpa_Attention<string opMnemonic>
+    : Alpa_Op<opMnemonic, [Pure, IsolatedFromAbove, SingleBlock]> {
+  code sharedClassDeclaration = [{
+    /// Dimensions of the scores: batch, rows (of queries), keys.
+    ::llvm::ArrayRef<int64_t> getScoreShape() {
+      return ::llvm::cast<::mlir::RankedTensorType>(
+          getScores().front().getArgument(0).getType()).getShape();
+    }
+    unsigned getNumRowDims() { return getScoreShape().size() - getBatch() - 1; }
+    int64_t getNumKeys() { return getScoreShape().back(); }
+    /// Dimensions of the scores that those of an extra are.
+    ::llvm::ArrayRef<int64_t> getExtraDims(unsigned extra) {
+      return ::llvm::cast<::mlir::DenseI64ArrayAttr>(getDims()[extra]).asArrayRef();
+    }
+  }];
+}
+
+def Alpa_AttentionOp : Alpa_Attention<"attention"> {
+  let summary = "Attention whose scores are never there as a whole";
   let description = [{
+    Of query `q[b.., r.., d]`, key `k[b.., s, d]` and value `v[b.., s, f]`:
+
+        x = scores(q k)            a function of every single score
+        m = max_s x,  l = sum_s exp(x - m)
+        out[b.., r.., f] = (exp(x - m) / l) v
+
+    and `m` and `l`, `[b.., r..]`. `batch` is the number of dimensions `b`. The
+    region computes `x` from the products, and from extras: each is an argument
+    of the region as well, and its dimensions are, in ascending order, those
+    `dims` of the scores `[b.., r.., s]`.
+
+    `products` are the attributes of the `dot_general` of the scores and of the
+    one with the values, the weights of which have the type `weights`;
+    `block_bytes` is how many bytes of scores a device makes at once.
+    `alpa-outline-attention` writes it, and its local form runs over blocks of
+    keys; where the sequence of queries and keys is split, the blocks of keys
+    and values go around the devices.
+
+    **Constraints:**
+    - (C1) query, key and value have the shapes above, with the sizes of the
+      scores;
+    - (C2) there is an entry of `dims` per extra, which ascends, with the sizes
+      of the extra;
+    - (C3) the region takes scores and extras, consists of elementwise
+      operators, `iota`, splat constants and `broadcast_in_dim`, and yields a
+      tensor of the shape of the scores;
+    - (C4) results have the shapes above, `m` and `l` one type.
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key,
+                       AnyRankedTensor:$value,
+                       Variadic<AnyRankedTensor>:$extras, I64Attr:$batch,
+                       ArrayAttr:$dims, ArrayAttr:$products, TypeAttr:$weights,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$block_bytes);
+  let results = (outs AnyRankedTensor:$out, AnyRankedTensor:$max,
+                      AnyRankedTensor:$sum);
+  let regions = (region SizedRegion<1>:$scores);
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = sharedClassDeclaration;
+}
+
+def Alpa_AttentionGradientOp : Alpa_Attention<"attention_gradient"> {
+  let summary = "The gradients of attention, from its result and statistics";
+  let description = [{
+    With `g` the gradient of `out` of `alpa.attention`:
+
+        p = exp(x - m) / l,  t = sum_f g out
+        y = gradients(p * (g v - t))     a function of every single score
+        dq = y k,  dk = y q,  dv = p g
+
+    Scores are made again, in blocks. The region `gradients` takes the gradient
+    of `x`, the products, and the extras. `products` are the attributes of the
+    `dot_general` of the scores, of `g v`, and of `dq`, `dk` and `dv`.
+
+    **Constraints:** those of `alpa.attention`, where `dq`, `dk` and `dv` have
+    the shapes of `q`, `k` and `v`.
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key,
+                       AnyRankedTensor:$value, AnyRankedTensor:$out,
+                       AnyRankedTensor:$max, AnyRankedTensor:$sum,
+                       AnyRankedTensor:$gradient,
+                       Variadic<AnyRankedTensor>:$extras, I64Attr:$batch,
+                       ArrayAttr:$dims, ArrayAttr:$products, TypeAttr:$weights,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$block_bytes);
+  let results = (outs AnyRankedTensor:$queryGradient,
+                      AnyRankedTensor:$keyGradient,
+                      AnyRankedTensor:$valueGradient);
+  let regions = (region SizedRegion<1>:$scores, SizedRegion<1>:$gradients);
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = sharedClassDeclaration;
+}
+
+def Alpa_YieldOp : Alpa_Op<"yield", [
+    Pure, ReturnLike, Terminator,
+    ParentOneOf<["ManualOp", "AttentionOp", "AttentionGradientOp"]>]> {
+  let summary = "What a region makes";
+  let description = [{
+    Of a computation that is split by hand, on a device; of attention, for every
+    score.
+
     Example: `alpa.yield %0 : tensor<4x4xf32>`
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$operands);

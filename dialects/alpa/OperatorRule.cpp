@@ -62,6 +62,11 @@ SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
                    : SmallVector<Exchange>();
 }
 
+double getInnerBytes(Operation *op) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  return interface ? interface.getInnerBytes() : 0;
+}
+
 FailureOr<SmallVector<Value>> localize(Operation *op, LocalContext &context) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   bool isCarried = op->hasAttrOfType<RuleAttr>(kRuleAttrName);

@@ -209,6 +209,9 @@ public:
   /// zeros where there is none.
   virtual Value emitShift(Value local, int64_t distance,
                           ArrayRef<unsigned> axes) = 0;
+  /// What the device before this one along `axes` has, the last one being
+  /// before the first.
+  virtual Value emitRotation(Value local, ArrayRef<unsigned> axes) = 0;
 };
 
 /// Everything a rule needs to write the form of its operator for one device.
@@ -257,6 +260,12 @@ public:
   /// zeros where there is none. `getExchanges` of the operator tells of each.
   Value shift(Value local, int64_t distance, unsigned factor) {
     return collectives.emitShift(local, distance, getAxes(factor));
+  }
+  /// What the device with the block before that of this device has, the last
+  /// block being before the first. `getExchanges` of the operator tells of
+  /// each.
+  Value rotate(Value local, unsigned factor) {
+    return collectives.emitRotation(local, getAxes(factor));
   }
 
 private:
@@ -314,6 +323,10 @@ bool isDeviceDependent(Operation *op);
 SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
                                    unsigned factor,
                                    ArrayRef<int64_t> factorShards);
+
+/// Bytes that all devices together read and write of what is neither operand
+/// nor result; see `ShardingRuleOpInterface::getInnerBytes`.
+double getInnerBytes(Operation *op);
 
 /// Its form for one device; of an operator that knows nothing of its loops
 /// itself, the same operator on blocks.

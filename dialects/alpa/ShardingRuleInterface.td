@@ -41,6 +41,12 @@ def Alpa_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
         return ::mlir::alpa::getIterationExchanges($_op, rule, factor, factorShards);
       }]>,
     InterfaceMethod<[{
+      Bytes that the local forms on all devices together read and write beside
+      those of operands and results: of an operator that is a program of its
+      own. None by default.
+    }], "double", "getInnerBytes", (ins), /*methodBody=*/"",
+      /*defaultImplementation=*/"return 0;">,
+    InterfaceMethod<[{
       Writes the operator for one device at the insertion point of the context's
       builder and returns its local results. The default clones the operator
       with local types; override it where an attribute names a size that may be

@@ -192,8 +192,16 @@ class Settings:
             solve=self._solve_options(cluster),
             prescription=method.prescription(program),
             pads_sizes=isinstance(method, ShardParallel) and method.pad,
+            attention_keys=self._attention_keys(),
             store=self.store,
         )
+
+    def _attention_keys(self) -> int | None:
+        method = self.method
+        # Other back ends know nothing of it.
+        if isinstance(method, ShardParallel) and method.backend == "alpa":
+            return method.attention_keys
+        return None
 
     def pipeline_options(self) -> PipelineOptions:
         """For a plan of a pipeline."""

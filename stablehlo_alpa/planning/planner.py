@@ -115,7 +115,10 @@ def plan_prepared(prepared: PreparedProgram) -> Plan:
 
 
 def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[PreparedForm]:
-    """The program with roles, as it is, and the padded forms that differ from it.
+    """The program with roles, as it is, and other forms of it.
+
+    Those whose sizes are padded, and of each the one in which attention over many keys is one
+    operator, as far as they differ.
 
     Raises:
         CompileError: a pass refused the program.
@@ -124,7 +127,7 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
     # Shardings that the function's author asks for, where it is their mesh that is planned for.
     axes = ",".join(options.axis_names or ())
 
-    def prepare(more: str = "") -> PreparedForm:
+    def prepare(more: str) -> PreparedForm:
         pipeline = f"alpa-prepare-pipeline{{{program.state_option} axes={axes}{more}}}"
 
         def made() -> Record:
@@ -135,18 +138,27 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
         subject = Subject(program.name, found["merged"], boundary)
         return PreparedForm(subject, tuple(found["remarks"]))
 
-    forms = [prepare()]
+    def add(forms: dict[str, PreparedForm], more: str) -> bool:
+        """Whether the form is another one."""
+        form = prepare(more)
+        is_new = all(form.subject.merged != other.subject.merged for other in forms.values())
+        if is_new:
+            forms[more] = form
+        return is_new
+
+    forms = {"": prepare("")}
+    if options.prescription != Prescription():
+        return list(forms.values())
     devices = options.cluster.num_devices
-    if not options.pads_sizes or devices == 1 or options.prescription != Prescription():
-        return forms
-    for most in reversed(MOST_ADDED):
-        form = prepare(f" pad-to={devices} most-added={most}")
-        if all(form.subject.merged != other.subject.merged for other in forms):
-            forms.append(form)
-        elif len(forms) == 1:
+    paddings = reversed(MOST_ADDED) if options.pads_sizes and devices > 1 else ()
+    for most in paddings:
+        if not add(forms, f" pad-to={devices} most-added={most}") and len(forms) == 1:
             # What may add more adds nothing.
             break
-    return forms
+    if options.attention_keys is not None:
+        for more in tuple(forms):
+            add(forms, f"{more} attention-keys={options.attention_keys}")
+    return list(forms.values())
 
 
 def fastest_form(

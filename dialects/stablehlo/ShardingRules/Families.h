@@ -1,7 +1,8 @@
 //===- Families.h - Rules of one family of operators ------------*- C++ -*-===//
 //
 // What each file of this folder attaches. The functions whose name has `Chlo`
-// in it run when the CHLO dialect is loaded, the others with StableHLO.
+// in it run when the CHLO dialect is loaded, that of attention when ours is,
+// the others with StableHLO.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +14,7 @@ class MLIRContext;
 
 namespace stablehlo {
 
+void attachAttentionRules(MLIRContext &context);
 void attachElementwiseRules(MLIRContext &context);
 void attachChloElementwiseRules(MLIRContext &context);
 void attachDataMovementRules(MLIRContext &context);

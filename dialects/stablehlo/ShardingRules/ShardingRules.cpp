@@ -1,6 +1,7 @@
 //===- ShardingRules.cpp - Registration of the rules ----------------------===//
 
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
+#include "dialects/alpa/Alpa.h"
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
@@ -25,6 +26,9 @@ void stablehlo::registerShardingRules(DialectRegistry &registry) {
     attachGeneratorRules(*context);
     attachLinearAlgebraRules(*context);
     attachCustomCallRules(*context);
+  });
+  registry.addExtension(+[](MLIRContext *context, alpa::AlpaDialect *) {
+    attachAttentionRules(*context);
   });
   registry.addExtension(+[](MLIRContext *context, chlo::ChloDialect *) {
     attachChloElementwiseRules(*context);

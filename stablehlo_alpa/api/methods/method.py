@@ -172,6 +172,11 @@ class Method:
         return f"{type(self).__name__}({', '.join(given)})"
 
 
+LONG_ATTENTION = 8192
+"""Keys from which on attention is planned in blocks of keys as well (heuristic): where scores are
+fewer there is room for them, and blocks send as much and read them as often."""
+
+
 @dataclass(frozen=True)
 class ShardParallel(Method):
     """The ILP chooses everything; all logical mesh shapes are tried unless one is given.
@@ -180,9 +185,19 @@ class ShardParallel(Method):
         pad: sizes of products that the devices do not divide (a vocabulary of 50257, a batch of 6)
             may be padded inside of the step, where that makes it faster; arguments and results
             keep their shapes.
+        attention_keys: attention over that many keys and more may be computed in blocks of keys,
+            its queries, keys and values split along one sequence, where that is faster or all
+            that fits; None leaves attention as the step has it. Only our own passes do so: with
+            another ``backend`` it stays as it is.
     """
 
     pad: bool = True
+    attention_keys: int | None = LONG_ATTENTION
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.attention_keys is not None and self.attention_keys < 1:
+            raise ValueError(f"attention_keys is {self.attention_keys}, must be None or >= 1")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

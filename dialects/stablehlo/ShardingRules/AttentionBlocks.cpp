@@ -1,0 +1,214 @@
+//===- AttentionBlocks.cpp - Scores of some keys --------------------------===//
+
+#include "dialects/stablehlo/ShardingRules/AttentionBlocks.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include <algorithm>
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+
+/// Fewer keys at once are no product worth the name (heuristic).
+static constexpr int64_t kFewestKeys = 16;
+
+Value BlockEmitter::splat(RankedTensorType type, double number) {
+  Attribute element = builder.getFloatAttr(type.getElementType(), number);
+  return ConstantOp::create(builder, loc, type,
+                            DenseElementsAttr::get(type, element));
+}
+
+Value BlockEmitter::index(int64_t number) {
+  auto type = RankedTensorType::get({}, builder.getI32Type());
+  return ConstantOp::create(
+      builder, loc, type,
+      DenseElementsAttr::get(type,
+                             Attribute(builder.getI32IntegerAttr(number))));
+}
+
+Value BlockEmitter::convert(Value value, Type elementType) {
+  RankedTensorType type = getType(value);
+  if (type.getElementType() == elementType) {
+    return value;
+  }
+  return ConvertOp::create(
+      builder, loc, RankedTensorType::get(type.getShape(), elementType), value);
+}
+
+Value BlockEmitter::spread(Value rows, int64_t size) {
+  RankedTensorType type = getType(rows);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.push_back(size);
+  return BroadcastInDimOp::create(builder, loc, type.clone(shape), rows,
+                                  builder.getDenseI64ArrayAttr(llvm::to_vector(
+                                      llvm::seq<int64_t>(type.getRank()))));
+}
+
+Value BlockEmitter::fill(Value scalar, RankedTensorType type) {
+  return BroadcastInDimOp::create(builder, loc, type, scalar,
+                                  builder.getDenseI64ArrayAttr({}));
+}
+
+Value BlockEmitter::exponential(Value value) {
+  return ExpOp::create(builder, loc, value.getType(), value);
+}
+
+Value BlockEmitter::compare(Value lhs, Value rhs,
+                            ComparisonDirection direction) {
+  MLIRContext *context = builder.getContext();
+  bool isFloat = isa<FloatType>(getElementTypeOrSelf(lhs.getType()));
+  return CompareOp::create(
+      builder, loc,
+      RankedTensorType::get(getType(lhs).getShape(), builder.getI1Type()), lhs,
+      rhs, ComparisonDirectionAttr::get(context, direction),
+      ComparisonTypeAttr::get(context, isFloat ? ComparisonType::FLOAT
+                                               : ComparisonType::SIGNED));
+}
+
+Value BlockEmitter::select(Value mask, Value onTrue, Value onFalse) {
+  return SelectOp::create(builder, loc, onTrue.getType(), mask, onTrue,
+                          onFalse);
+}
+
+template <typename Op>
+Value BlockEmitter::reduceLast(Value value, double init) {
+  RankedTensorType type = getType(value);
+  RankedTensorType scalar = RankedTensorType::get({}, type.getElementType());
+  RankedTensorType rows = type.clone(type.getShape().drop_back());
+  auto made =
+      ReduceOp::create(builder, loc, TypeRange(rows), ValueRange(value),
+                       ValueRange(splat(scalar, init)),
+                       builder.getDenseI64ArrayAttr({type.getRank() - 1}));
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body =
+      builder.createBlock(&made.getBody(), {}, {scalar, scalar}, {loc, loc});
+  ReturnOp::create(builder, loc,
+                   binary<Op>(body->getArgument(0), body->getArgument(1)));
+  return made->getResult(0);
+}
+
+template Value BlockEmitter::reduceLast<MaxOp>(Value, double);
+template Value BlockEmitter::reduceLast<AddOp>(Value, double);
+
+Value BlockEmitter::slice(Value value, int64_t dim, Value start, int64_t size) {
+  RankedTensorType type = getType(value);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = size;
+  SmallVector<Value> starts(type.getRank(), index(0));
+  starts[dim] = start;
+  return DynamicSliceOp::create(builder, loc, type.clone(shape), value, starts,
+                                builder.getDenseI64ArrayAttr(shape));
+}
+
+Value BlockEmitter::update(Value value, Value part, int64_t dim, Value start) {
+  SmallVector<Value> starts(getType(value).getRank(), index(0));
+  starts[dim] = start;
+  return DynamicUpdateSliceOp::create(builder, loc, value.getType(), value,
+                                      part, starts);
+}
+
+Value BlockEmitter::product(Value lhs, Value rhs, int64_t numBatch,
+                            ArrayRef<int64_t> lhsSummed,
+                            ArrayRef<int64_t> rhsSummed, Type elementType,
+                            DictionaryAttr attributes) {
+  SmallVector<int64_t> shape;
+  for (auto [value, summed] :
+       {std::pair(lhs, lhsSummed), std::pair(rhs, rhsSummed)}) {
+    for (auto [dim, size] : llvm::enumerate(getType(value).getShape())) {
+      bool isBatch = static_cast<int64_t>(dim) < numBatch;
+      if (!llvm::is_contained(summed, static_cast<int64_t>(dim)) &&
+          (!isBatch || value == lhs)) {
+        shape.push_back(size);
+      }
+    }
+  }
+  auto batch = llvm::to_vector(llvm::seq<int64_t>(numBatch));
+  OperationState state(loc, DotGeneralOp::getOperationName());
+  state.addOperands({lhs, rhs});
+  state.addTypes(RankedTensorType::get(shape, elementType));
+  state.addAttributes(attributes.getValue());
+  state.addAttribute("dot_dimension_numbers",
+                     DotDimensionNumbersAttr::get(builder.getContext(), batch,
+                                                  batch, lhsSummed, rhsSummed));
+  return builder.create(state)->getResult(0);
+}
+
+SmallVector<Value>
+BlockEmitter::loop(int64_t count, ArrayRef<Value> initial,
+                   function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  Value zero = index(0);
+  if (count == 1) {
+    return body(zero, initial);
+  }
+  OperationState state(loc, WhileOp::getOperationName());
+  state.addOperands(zero);
+  state.addOperands(initial);
+  SmallVector<Type> types =
+      llvm::to_vector(ValueRange(state.operands).getTypes());
+  state.addTypes(types);
+  state.addRegion();
+  state.addRegion();
+  Operation *made = builder.create(state);
+  SmallVector<Location> places(types.size(), loc);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *condition =
+      builder.createBlock(&made->getRegion(0), {}, types, places);
+  ReturnOp::create(builder, loc,
+                   compare(condition->getArgument(0), index(count),
+                           ComparisonDirection::LT));
+  Block *turn = builder.createBlock(&made->getRegion(1), {}, types, places);
+  SmallVector<Value> next =
+      body(turn->getArgument(0), turn->getArguments().drop_front());
+  next.insert(next.begin(), binary<AddOp>(turn->getArgument(0), index(1)));
+  ReturnOp::create(builder, loc, next);
+  return llvm::to_vector_of<Value>(made->getResults().drop_front());
+}
+
+Value stablehlo::emitScores(BlockEmitter &emit, Region &region,
+                            ArrayRef<Value> numbers, ArrayRef<Value> extras,
+                            ArrayRef<Value> offsets) {
+  OpBuilder &builder = emit.getBuilder();
+  Block &block = region.front();
+  ArrayRef<int64_t> shape = BlockEmitter::getType(numbers.front()).getShape();
+  IRMapping mapping;
+  mapping.map(block.getArguments().take_front(numbers.size()), numbers);
+  mapping.map(block.getArguments().drop_front(numbers.size()), extras);
+  for (Operation &op : block.without_terminator()) {
+    auto type = cast<RankedTensorType>(op.getResult(0).getType()).clone(shape);
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      auto number = cast<DenseElementsAttr>(constant.getValue());
+      mapping.map(op.getResult(0),
+                  ConstantOp::create(builder, op.getLoc(), type,
+                                     number.resizeSplat(type))
+                      .getResult());
+      continue;
+    }
+    Operation *made = builder.clone(op, mapping);
+    made->getResult(0).setType(type);
+    auto iota = dyn_cast<IotaOp>(op);
+    Value offset = iota ? offsets[iota.getIotaDimension()] : Value();
+    if (offset) {
+      Value first =
+          emit.fill(emit.convert(offset, type.getElementType()), type);
+      mapping.map(op.getResult(0),
+                  emit.binary<AddOp>(made->getResult(0), first));
+    }
+  }
+  return mapping.lookup(block.getTerminator()->getOperand(0));
+}
+
+int64_t stablehlo::getBlockKeys(int64_t numKeys, double scoreBytes,
+                                int64_t blockBytes) {
+  int64_t few = std::min(numKeys, kFewestKeys), best = numKeys;
+  for (int64_t keys = numKeys; keys >= few; --keys) {
+    if (numKeys % keys != 0) {
+      continue;
+    }
+    best = keys;
+    if (scoreBytes * static_cast<double>(keys) <=
+        static_cast<double>(blockBytes)) {
+      break;
+    }
+  }
+  return best;
+}

@@ -1,0 +1,309 @@
+//===- AttentionLoops.cpp - Attention on one device -----------------------===//
+//
+// A device goes over the keys in blocks and keeps, per row, the greatest score
+// and what it has of the sums so far, in terms of that score (Milakov and
+// Gimelshein, arXiv 1805.02867; Rabe and Staats, arXiv 2112.05682):
+//
+//   m' = max(m, max_s x),  l' = exp(m - m') l + sum_s exp(x - m')
+//   o' = exp(m - m') o + exp(x - m') v,  at last out = o / l
+//
+// Where queries and keys are split along one sequence, keys and values go
+// around the devices (Liu et al., arXiv 2310.01889): the next ones are on their
+// way while a device has the scores of those that it holds. In the gradient,
+// what keys and values have of theirs so far goes with them, and comes home.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/alpa/Sharding.h"
+#include "dialects/stablehlo/ShardingRules/AttentionBlocks.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// What both directions have.
+///
+/// Shapes are local: rows are `[b.., r..]`, scores of a block `[b.., r.., s]`.
+template <typename Op> class Loops {
+public:
+  Loops(Op op, alpa::LocalContext &context, std::optional<unsigned> sequence,
+        ArrayRef<Value> offsets)
+      : op(op), context(context), sequence(sequence), offsets(offsets),
+        emit(context.getBuilder(), op.getLoc()), numBatch(op.getBatch()),
+        query(context.getOperands()[0]), key(context.getOperands()[1]),
+        value(context.getOperands()[2]),
+        accumulated(getElementTypeOrSelf(op.getSum().getType())) {
+    ArrayRef<int64_t> rows =
+        BlockEmitter::getType(query).getShape().drop_back();
+    rowsType = RankedTensorType::get(rows, accumulated);
+    numKeys = BlockEmitter::getType(key).getDimSize(numBatch);
+    blockKeys = getBlockKeys(numKeys, alpa::getTensorBytes(rowsType),
+                             op.getBlockBytes());
+    numShards = sequence ? context.getNumShards(*sequence) : 1;
+    for (int64_t dim = numBatch; dim < rowsType.getRank(); ++dim) {
+      rowDims.push_back(dim);
+    }
+  }
+
+protected:
+  DictionaryAttr getProduct(unsigned index) {
+    return cast<DictionaryAttr>(op.getProducts()[index]);
+  }
+  int64_t getLast() const { return rowsType.getRank(); }
+  RankedTensorType accumulatorOf(Value like) {
+    return RankedTensorType::get(BlockEmitter::getType(like).getShape(),
+                                 accumulated);
+  }
+
+  /// The extras of a block of keys; what has keys has all of them.
+  SmallVector<Value> sliceExtras(ValueRange extras, Value start) {
+    SmallVector<Value> parts(extras);
+    for (auto [index, part] : llvm::enumerate(parts)) {
+      ArrayRef<int64_t> dims = op.getExtraDims(index);
+      if (!dims.empty() && dims.back() == getLast()) {
+        part = emit.slice(part, dims.size() - 1, start, blockKeys);
+      }
+    }
+    return parts;
+  }
+
+  /// The first key of a block, in the whole sequence.
+  Value getStart(Value first, Value begin) {
+    return first ? emit.binary<AddOp>(first, begin) : begin;
+  }
+
+  /// Products of queries with a block of keys.
+  Value emitProducts(Value keys) {
+    Type raw =
+        getElementTypeOrSelf(op.getScores().front().getArgument(0).getType());
+    return emit.product(query, keys, numBatch, {getLast()}, {numBatch + 1}, raw,
+                        getProduct(0));
+  }
+  Value emitRegion(Region &region, ArrayRef<Value> numbers,
+                   ArrayRef<Value> extras, Value start) {
+    SmallVector<Value> firsts(offsets);
+    firsts.push_back(start);
+    return emitScores(emit, region, numbers, extras, firsts);
+  }
+
+  /// Every block of keys and values comes to every device: `pass` makes from
+  /// where it begins, keys, values, and carried values the next of these; the
+  /// first `numTravelling` of these go around with keys and values.
+  SmallVector<Value> goAround(
+      ArrayRef<Value> initial, unsigned numTravelling,
+      function_ref<SmallVector<Value>(Value, Value, Value, ValueRange)> pass) {
+    if (numShards == 1) {
+      return pass({}, key, value, initial);
+    }
+    Type i32 = emit.getBuilder().getI32Type();
+    Value first = context.getOffset(*sequence, i32);
+    SmallVector<Value> carried{first, key, value};
+    llvm::append_range(carried, initial);
+    auto travel = [&](SmallVector<Value> made) {
+      for (Value &one : MutableArrayRef(made).take_front(numTravelling)) {
+        one = context.rotate(one, *sequence);
+      }
+      return made;
+    };
+    carried = emit.loop(numShards - 1, carried, [&](Value, ValueRange now) {
+      SmallVector<Value> next{getFirstBefore(now[0]),
+                              context.rotate(now[1], *sequence),
+                              context.rotate(now[2], *sequence)};
+      llvm::append_range(
+          next, travel(pass(now[0], now[1], now[2], now.drop_front(3))));
+      return next;
+    });
+    return travel(pass(carried[0], carried[1], carried[2],
+                       ArrayRef(carried).drop_front(3)));
+  }
+
+  /// The first key of the block before one, the last block being before the
+  /// first.
+  Value getFirstBefore(Value first) {
+    Value isFirst = emit.compare(first, emit.index(0), ComparisonDirection::EQ);
+    Value last = emit.index(numKeys * (numShards - 1));
+    return emit.select(isFirst, last,
+                       emit.binary<SubtractOp>(first, emit.index(numKeys)));
+  }
+
+  Op op;
+  alpa::LocalContext &context;
+  std::optional<unsigned> sequence;
+  ArrayRef<Value> offsets;
+  BlockEmitter emit;
+  int64_t numBatch, numKeys, blockKeys, numShards;
+  Value query, key, value;
+  /// The type of sums, and of rows of these.
+  Type accumulated;
+  RankedTensorType rowsType;
+  SmallVector<int64_t> rowDims;
+};
+
+class Forward : Loops<alpa::AttentionOp> {
+public:
+  using Loops::Loops;
+
+  SmallVector<Value> write() {
+    SmallVector<int64_t> shape(rowsType.getShape());
+    int64_t features = BlockEmitter::getType(value).getShape().back();
+    shape.push_back(features);
+    SmallVector<Value> state = goAround(
+        {emit.splat(rowsType, -kInfinity), emit.splat(rowsType, 0),
+         emit.splat(rowsType.clone(shape), 0)},
+        0, [&](Value first, Value keys, Value values, ValueRange state) {
+          return addKeys(first, keys, values, state);
+        });
+    Value out = emit.binary<DivOp>(state[2], emit.spread(state[1], features));
+    return {emit.convert(out, getElementTypeOrSelf(op.getOut().getType())),
+            state[0], state[1]};
+  }
+
+private:
+  SmallVector<Value> addKeys(Value first, Value keys, Value values,
+                             ValueRange state) {
+    return emit.loop(
+        numKeys / blockKeys, llvm::to_vector(state),
+        [&](Value turn, ValueRange now) {
+          Value begin = emit.binary<MulOp>(turn, emit.index(blockKeys));
+          return addBlock(getStart(first, begin),
+                          emit.slice(keys, numBatch, begin, blockKeys),
+                          emit.slice(values, numBatch, begin, blockKeys), now);
+        });
+  }
+
+  /// \param state m, l and o, see above.
+  SmallVector<Value> addBlock(Value start, Value keys, Value values,
+                              ValueRange state) {
+    SmallVector<Value> extras =
+        sliceExtras(context.getOperands().drop_front(3), start);
+    Value scores =
+        emitRegion(op.getScores(), emitProducts(keys), extras, start);
+    scores = emit.convert(scores, accumulated);
+    Value most = emit.binary<MaxOp>(state[0],
+                                    emit.reduceLast<MaxOp>(scores, -kInfinity));
+    // Rows of which nothing has been seen yet but minus infinity have no sums.
+    Value isNothing = emit.compare(most, emit.splat(rowsType, -kInfinity),
+                                   ComparisonDirection::EQ);
+    Value base = emit.select(isNothing, emit.splat(rowsType, 0), most);
+    Value shares = emit.exponential(
+        emit.binary<SubtractOp>(scores, emit.spread(base, blockKeys)));
+    Value factor = emit.exponential(emit.binary<SubtractOp>(state[0], base));
+    Value sum = emit.binary<AddOp>(emit.binary<MulOp>(state[1], factor),
+                                   emit.reduceLast<AddOp>(shares, 0));
+    Value part =
+        emit.product(emit.convert(shares, op.getWeights()), values, numBatch,
+                     {getLast()}, {numBatch}, accumulated, getProduct(1));
+    int64_t features = BlockEmitter::getType(part).getShape().back();
+    Value out = emit.binary<AddOp>(
+        emit.binary<MulOp>(state[2], emit.spread(factor, features)), part);
+    return {most, sum, out};
+  }
+};
+
+class Backward : Loops<alpa::AttentionGradientOp> {
+public:
+  using Loops::Loops;
+
+  SmallVector<Value> write() {
+    ValueRange operands = context.getOperands();
+    most = operands[4];
+    sum = operands[5];
+    gradient = operands[6];
+    // The gradient's part along the row itself.
+    along = emit.reduceLast<AddOp>(
+        emit.binary<MulOp>(emit.convert(gradient, accumulated),
+                           emit.convert(operands[3], accumulated)),
+        0);
+    SmallVector<Value> initial;
+    for (Value like : {key, value, query}) {
+      initial.push_back(emit.splat(accumulatorOf(like), 0));
+    }
+    SmallVector<Value> made =
+        goAround(initial, 2,
+                 [&](Value first, Value keys, Value values, ValueRange state) {
+                   return addKeys(first, keys, values, state);
+                 });
+    auto convert = [&](Value one, Value result) {
+      return emit.convert(one, getElementTypeOrSelf(result.getType()));
+    };
+    return {convert(made[2], op.getQueryGradient()),
+            convert(made[0], op.getKeyGradient()),
+            convert(made[1], op.getValueGradient())};
+  }
+
+private:
+  /// \param state gradients of keys and values that others have added to, and
+  ///        of the queries.
+  SmallVector<Value> addKeys(Value first, Value keys, Value values,
+                             ValueRange state) {
+    return emit.loop(
+        numKeys / blockKeys, llvm::to_vector(state),
+        [&](Value turn, ValueRange now) {
+          Value begin = emit.binary<MulOp>(turn, emit.index(blockKeys));
+          SmallVector<Value> parts =
+              makeBlock(getStart(first, begin),
+                        emit.slice(keys, numBatch, begin, blockKeys),
+                        emit.slice(values, numBatch, begin, blockKeys));
+          SmallVector<Value> next;
+          for (auto [whole, part] : llvm::zip(now.take_front(2), parts)) {
+            Value before = emit.slice(whole, numBatch, begin, blockKeys);
+            next.push_back(emit.update(whole, emit.binary<AddOp>(before, part),
+                                       numBatch, begin));
+          }
+          next.push_back(emit.binary<AddOp>(now[2], parts[2]));
+          return next;
+        });
+  }
+
+  /// Of a block: gradients of its keys and values, and its part of the
+  /// queries'.
+  SmallVector<Value> makeBlock(Value start, Value keys, Value values) {
+    SmallVector<Value> extras =
+        sliceExtras(context.getOperands().drop_front(7), start);
+    Value products = emitProducts(keys);
+    Value scores = emit.convert(
+        emitRegion(op.getScores(), products, extras, start), accumulated);
+    Value weights =
+        emit.binary<DivOp>(emit.exponential(emit.binary<SubtractOp>(
+                               scores, emit.spread(most, blockKeys))),
+                           emit.spread(sum, blockKeys));
+    Value ofWeights = emit.product(gradient, values, numBatch, {getLast()},
+                                   {numBatch + 1}, accumulated, getProduct(1));
+    Value ofScores = emit.binary<MulOp>(
+        weights,
+        emit.binary<SubtractOp>(ofWeights, emit.spread(along, blockKeys)));
+    Value ofProducts =
+        emitRegion(op.getGradients(), {ofScores, products}, extras, start);
+    Value ofQueries = emit.product(ofProducts, keys, numBatch, {getLast()},
+                                   {numBatch}, accumulated, getProduct(2));
+    Value ofKeys = emit.product(ofProducts, query, numBatch, rowDims, rowDims,
+                                accumulated, getProduct(3));
+    Value ofValues =
+        emit.product(emit.convert(weights, op.getWeights()), gradient, numBatch,
+                     rowDims, rowDims, accumulated, getProduct(4));
+    return {ofKeys, ofValues, ofQueries};
+  }
+
+  Value most, sum, gradient, along;
+};
+
+} // namespace
+
+SmallVector<Value>
+stablehlo::localizeAttention(alpa::AttentionOp op, alpa::LocalContext &context,
+                             std::optional<unsigned> sequence,
+                             ArrayRef<Value> offsets) {
+  return Forward(op, context, sequence, offsets).write();
+}
+
+SmallVector<Value> stablehlo::localizeAttention(
+    alpa::AttentionGradientOp op, alpa::LocalContext &context,
+    std::optional<unsigned> sequence, ArrayRef<Value> offsets) {
+  return Backward(op, context, sequence, offsets).write();
+}

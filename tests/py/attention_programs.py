@@ -1,0 +1,176 @@
+"""Attention in many hands: what is recognised as one operator, and what is not."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from programs import Program
+
+BATCH, LENGTH, HEADS, DEPTH = 2, 48, 4, 8
+
+
+def real(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
+
+
+def heads(keys: int = HEADS, length: int = LENGTH, dtype: Any = np.float32) -> tuple[Any, ...]:
+    """Queries, keys and values of heads, all different."""
+    query = real(BATCH, LENGTH, HEADS, DEPTH, dtype=dtype)
+    key, value = real(2, BATCH, length, keys, DEPTH, dtype=dtype)
+    return query, key, value
+
+
+def softmax(attend: Any, mask: Any = None, softmax: Any = jax.nn.softmax) -> Any:
+    """Attention by einsum, as it stands in many models."""
+
+    def attention(q: Any, k: Any, v: Any, *rest: Any) -> Any:
+        scores = attend(jnp.einsum("bqhd,bkhd->bhqk", q, k), *rest)
+        if mask is not None:
+            scores = jnp.where(mask, scores, -1e9)
+        return jnp.einsum("bhqk,bkhd->bqhd", softmax(scores), v)
+
+    return attention
+
+
+def with_gradients(fun: Callable[..., Any], count: int = 3) -> Callable[..., Any]:
+    """The result, and the gradients of a function of it that has different weights."""
+
+    @functools.wraps(fun)
+    def step(*args: Any) -> Any:
+        def loss(*args: Any) -> Any:
+            out = fun(*args).astype(jnp.float32)
+            return (jnp.sin(out) * jnp.arange(out.size).reshape(out.shape) / out.size).sum(), out
+
+        (_, out), gradients = jax.value_and_grad(loss, range(count), has_aux=True)(*args)
+        return out, gradients
+
+    return step
+
+
+def by_hand(x: Any) -> Any:
+    shares = jnp.exp(x - jax.lax.stop_gradient(x.max(-1, keepdims=True)))
+    return shares * (1 / shares.sum(-1, keepdims=True))
+
+
+def one_head(q: Any, k: Any, v: Any) -> Any:
+    return jax.nn.softmax((q @ k.T) / math.sqrt(DEPTH)) @ v
+
+
+def in_layers(x: Any, weights: Any) -> Any:
+    """A scan over layers that are computed again for their gradients."""
+
+    @jax.checkpoint
+    def layer(x: Any, w: Any) -> Any:
+        parts = jnp.einsum("bsf,nfg->nbsg", x, w).reshape(3, BATCH, LENGTH, HEADS, DEPTH)
+        out = jax.nn.dot_product_attention(*parts, is_causal=True, implementation="xla")
+        return x + out.reshape(x.shape), None
+
+    return jax.lax.scan(layer, x, weights)[0]
+
+
+def library(**options: Any) -> Callable[..., Any]:
+    return functools.partial(jax.nn.dot_product_attention, implementation="xla", **options)
+
+
+def recomputed(q: Any, k: Any, v: Any) -> Any:
+    return jax.checkpoint(library(is_causal=True))(jnp.sin(q), jnp.sin(k), jnp.sin(v))
+
+
+def same_document(scores: Any, documents: Any) -> Any:
+    mask = documents[:, None, :, None] == documents[:, None, None, :]
+    return jnp.where(mask & (jnp.tril(jnp.ones((LENGTH, LENGTH), bool))), scores, -jnp.inf)
+
+
+DOCUMENTS = np.sort(np.random.default_rng(0).integers(0, 3, (BATCH, LENGTH)))
+CAUSAL = np.tril(np.ones((LENGTH, LENGTH), bool))
+SOME_ROWS = CAUSAL & (np.arange(LENGTH) % 5 != 0)[:, None]
+HALF = jnp.bfloat16
+
+RECOGNISED = {
+    "library, causal": Program(with_gradients(library(is_causal=True)), heads()),
+    "library, groups of heads": Program(with_gradients(library(is_causal=True)), heads(2)),
+    "library, window": Program(with_gradients(library(local_window_size=(7, 3))), heads(1)),
+    "library, lengths": Program(
+        with_gradients(
+            lambda q, k, v, n: library(key_value_seq_lengths=n)(q, k, v),
+        ),
+        (*heads(), np.array([17, LENGTH], np.int32)),
+    ),
+    "library, bias and mask, half": Program(
+        with_gradients(lambda q, k, v, b: library()(q, k, v, bias=b, mask=SOME_ROWS)),
+        (*heads(2, dtype=HALF), real(1, HEADS, LENGTH, LENGTH, dtype=HALF)),
+        2e-2,
+    ),
+    "library, half": Program(with_gradients(library(is_causal=True)), heads(dtype=HALF), 2e-2),
+    "other keys": Program(with_gradients(library()), heads(length=24)),
+    "odd": Program(with_gradients(library(is_causal=True)), tuple(real(3, BATCH, 50, 3, DEPTH))),
+    "soft cap": Program(with_gradients(softmax(lambda s: 5 * jnp.tanh(s / 5), CAUSAL)), heads()),
+    "by hand": Program(with_gradients(softmax(lambda s: s / 3, None, by_hand)), heads()),
+    "documents": Program(
+        with_gradients(softmax(same_document)), (*heads(), DOCUMENTS.astype(np.int32))
+    ),
+    "half throughout": Program(
+        with_gradients(softmax(lambda s: s * 0.3, CAUSAL)), heads(dtype=HALF), 3e-2
+    ),
+    "one head": Program(with_gradients(one_head), tuple(real(3, LENGTH, DEPTH))),
+    "rows without keys": Program(softmax(lambda s: jnp.where(SOME_ROWS, s, -jnp.inf)), heads()),
+    "recomputed": Program(with_gradients(recomputed), heads()),
+    "layers": Program(
+        with_gradients(in_layers, 2),
+        (real(BATCH, LENGTH, HEADS * DEPTH), real(2, 3, HEADS * DEPTH, HEADS * DEPTH) / 5),
+    ),
+}
+"""Programs of which all attention becomes one operator."""
+
+
+@functools.partial(
+    jax.shard_map,
+    mesh=jax.sharding.AbstractMesh((8,), ("x",)),
+    in_specs=jax.sharding.PartitionSpec("x"),
+    out_specs=jax.sharding.PartitionSpec("x"),
+)
+def by_author(q: Any, k: Any, v: Any) -> Any:
+    return library()(q, k, v)
+
+
+def dropped(q: Any, k: Any, v: Any, keep: Any) -> Any:
+    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k)) * keep
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+
+
+def with_weights(q: Any, k: Any, v: Any) -> Any:
+    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k))
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, v), weights
+
+
+def along_queries(q: Any, k: Any, v: Any) -> Any:
+    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k), axis=2)
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+
+
+def without_maximum(q: Any, k: Any, v: Any) -> Any:
+    shares = jnp.exp(jnp.einsum("bqhd,bkhd->bhqk", q, k) - 3)
+    return jnp.einsum("bhqk,bkhd->bqhd", shares / shares.sum(-1, keepdims=True), v)
+
+
+LEFT = {
+    "dropout": Program(dropped, (*heads(), real(BATCH, HEADS, LENGTH, LENGTH))),
+    "weights are returned": Program(with_weights, heads()),
+    "softmax along queries": Program(along_queries, heads()),
+    "no maximum": Program(without_maximum, heads()),
+    "gradient of a bias": Program(
+        with_gradients(softmax(lambda s, b: s + b), 4),
+        (*heads(), real(BATCH, HEADS, LENGTH, LENGTH)),
+    ),
+    "split by its author": Program(by_author, tuple(real(3, 8, LENGTH, 2, DEPTH))),
+    "gradient of values": Program(
+        lambda q, k, v: jax.grad(lambda v: jnp.sin(library()(q, k, v)).sum())(v), heads()
+    ),
+}
+"""Programs that need scores or weights, or are no attention: nothing changes in them."""
