@@ -139,11 +139,12 @@ def _beaten(cells: Sequence[Cell], own: str) -> Iterator[str]:
     searched = {cell.devices: cell for cell in cells if cell.system == own}
     for cell in cells:
         best = searched[cell.devices].ours
+        key = "beaten", cell.paper.family, cell.system, cell.devices
         # Both figures are printed with four digits; the simulated steps have more.
         if best is not None and cell.ours is not None and cell.ours > best * (1 + 1e-4):
             yield (
                 f"**{cell.name}**: {cell.ours / best - 1:.1%} faster than what our search found, "
-                f"by the same prices. {cell.remark or 'Not explained.'}"
+                f"by the same prices. {REMARKS.get(key, 'Not explained.')}"
             )
 
 
