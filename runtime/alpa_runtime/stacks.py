@@ -248,6 +248,9 @@ def _without_types(array: jax.Array) -> jax.Array:
 
     Rows of an array whose explicit mesh axes do not divide them have no type in jax.
     """
+    if isinstance(array, jax.core.Tracer):
+        # It is nowhere yet.
+        return array
     sharding = array.sharding
     if not isinstance(sharding, NamedSharding) or not isinstance(sharding.mesh, Mesh):
         return array

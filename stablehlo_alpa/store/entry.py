@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from stablehlo_alpa.errors import StablehloAlpaError
+
 Record: TypeAlias = Mapping[str, Any]
 """By name what JSON can hold, or an array of numbers."""
 
@@ -30,7 +32,7 @@ _DIGEST = hashlib.sha256().digest_size
 _KINDS = "biuf"
 
 
-class DamagedError(ValueError):
+class DamagedError(StablehloAlpaError, ValueError):
     """A file is no entry of the key that it is named by."""
 
 
