@@ -5,26 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
-class FetchedOperations(NDArrayOperatorsMixin):
-    """Operators, indices, numpy's functions, numbers and text of an array, all by `fetch`.
+class DescribedArray:
+    """What is known of an array wherever it is.
 
     Attributes:
         shape: of the array.
-        size: its elements.
-        key_impl: name of the PRNG implementation when it is an array of typed keys.
+        dtype: dtype, as jax has it.
+        aval: shape, dtype and weak type.
     """
 
     shape: tuple[int, ...]
-    key_impl: str | None
+    dtype: Any
+    aval: jax.ShapeDtypeStruct
 
     @property
     def size(self) -> int:
         """Elements."""
         return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def ndim(self) -> int:
+        """Dimensions."""
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * int(self.dtype.itemsize)
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether it came from a Python scalar."""
+        return bool(self.aval.weak_type)
+
+
+class FetchedOperations(DescribedArray, NDArrayOperatorsMixin):
+    """Operators, indices, numpy's functions, numbers and text of an array, all by `fetch`.
+
+    Attributes:
+        key_impl: name of the PRNG implementation when it is an array of typed keys.
+    """
+
+    key_impl: str | None
 
     def fetch(self) -> Any:
         """The whole array in this process."""

@@ -85,21 +85,6 @@ class StackedArray(FetchedOperations):
         weak = bool(getattr(first, "weak_type", False))
         self.aval = jax.ShapeDtypeStruct(self.shape, self.dtype, weak_type=weak)
 
-    @property
-    def ndim(self) -> int:
-        """Dimensions."""
-        return len(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.size * int(self.dtype.itemsize)
-
-    @property
-    def weak_type(self) -> bool:
-        """Whether it came from a Python scalar."""
-        return bool(self.aval.weak_type)
-
     def fetch(self) -> Any:
         """The whole array in this process, of numpy."""
         return np.concatenate([np.asarray(fetched(part)) for part in self.parts], self.stack.dim)

@@ -118,21 +118,6 @@ class DistributedArray(FetchedOperations):
         self._finalizer = weakref.finalize(self, drop, number)
 
     @property
-    def ndim(self) -> int:
-        """Dimensions."""
-        return len(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.size * int(self.dtype.itemsize)
-
-    @property
-    def weak_type(self) -> bool:
-        """Whether it came from a Python scalar."""
-        return bool(self.aval.weak_type)
-
-    @property
     def addressable(self) -> bool:
         """Whether this process holds the data; it never does."""
         return False
