@@ -155,12 +155,7 @@ def _inter_row(cell: Cell, searched: Cell) -> list[str]:
     if cell.paper.value and searched.paper.value:
         theirs = f"{cell.paper.value / searched.paper.value:.2f}"
     return [
-        str(cell.devices),
-        cell.model,
-        cell.system_name,
-        cell.predicted,
-        cell.measured,
-        cell.ratio_text,
+        *cell.compared,
         ours,
         theirs,
         str(cell.count),

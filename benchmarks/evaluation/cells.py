@@ -82,6 +82,18 @@ class Cell:
         """For a table."""
         return "" if self.ratio is None else f"{self.ratio:.2f}"
 
+    @property
+    def compared(self) -> list[str]:
+        """What it is of, predicted, measured and their ratio, for a table."""
+        return [
+            str(self.devices),
+            self.model,
+            self.system_name,
+            self.predicted,
+            self.measured,
+            self.ratio_text,
+        ]
+
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""

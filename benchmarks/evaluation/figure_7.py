@@ -114,12 +114,7 @@ def _row(cell: Cell, one: Cell) -> list[str]:
     assert record is not None
     assert isinstance(record.candidate, Candidate)
     return [
-        str(cell.devices),
-        cell.model,
-        cell.system_name,
-        cell.predicted,
-        cell.measured,
-        cell.ratio_text,
+        *cell.compared,
         *of_linear(cell, one),
         str(cell.count),
         str(record.candidate.num_micro_batches),

@@ -78,6 +78,24 @@ protected:
     return first ? emit.binary<AddOp>(first, begin) : begin;
   }
 
+  /// The loop over blocks of the keys of a device: `add` makes from where a
+  /// block begins, in the whole sequence and on the device, its keys, its
+  /// values, and carried values the next of these.
+  SmallVector<Value> overBlocks(
+      Value first, Value keys, Value values, ValueRange state,
+      function_ref<SmallVector<Value>(Value, Value, Value, Value, ValueRange)>
+          add) {
+    return emit.loop(
+        numKeys / blockKeys, llvm::to_vector(state),
+        [&](Value turn, ValueRange now) {
+          Value begin = emit.binary<MulOp>(turn, emit.index(blockKeys));
+          Value start = getStart(first, begin);
+          Value ownKeys = emit.slice(keys, numBatch, begin, blockKeys);
+          Value ownValues = emit.slice(values, numBatch, begin, blockKeys);
+          return add(start, begin, ownKeys, ownValues, now);
+        });
+  }
+
   /// Products of queries with a block of keys.
   Value emitProducts(Value keys) {
     Type raw =
@@ -167,14 +185,11 @@ public:
 private:
   SmallVector<Value> addKeys(Value first, Value keys, Value values,
                              ValueRange state) {
-    return emit.loop(
-        numKeys / blockKeys, llvm::to_vector(state),
-        [&](Value turn, ValueRange now) {
-          Value begin = emit.binary<MulOp>(turn, emit.index(blockKeys));
-          return addBlock(getStart(first, begin),
-                          emit.slice(keys, numBatch, begin, blockKeys),
-                          emit.slice(values, numBatch, begin, blockKeys), now);
-        });
+    return overBlocks(first, keys, values, state,
+                      [&](Value start, Value, Value ownKeys, Value ownValues,
+                          ValueRange now) {
+                        return addBlock(start, ownKeys, ownValues, now);
+                      });
   }
 
   /// \param state m, l and o, see above.
@@ -242,14 +257,11 @@ private:
   ///        of the queries.
   SmallVector<Value> addKeys(Value first, Value keys, Value values,
                              ValueRange state) {
-    return emit.loop(
-        numKeys / blockKeys, llvm::to_vector(state),
-        [&](Value turn, ValueRange now) {
-          Value begin = emit.binary<MulOp>(turn, emit.index(blockKeys));
-          SmallVector<Value> parts =
-              makeBlock(getStart(first, begin),
-                        emit.slice(keys, numBatch, begin, blockKeys),
-                        emit.slice(values, numBatch, begin, blockKeys));
+    return overBlocks(
+        first, keys, values, state,
+        [&](Value start, Value begin, Value ownKeys, Value ownValues,
+            ValueRange now) {
+          SmallVector<Value> parts = makeBlock(start, ownKeys, ownValues);
           SmallVector<Value> next;
           for (auto [whole, part] : llvm::zip(now.take_front(2), parts)) {
             Value before = emit.slice(whole, numBatch, begin, blockKeys);
