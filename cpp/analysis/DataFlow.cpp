@@ -69,8 +69,10 @@ bool isZero(Value value) {
     return isa<IntegerType>(element) &&
            number.getSplatValue<llvm::APInt>().isZero();
   }
-  return isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp>(maker) &&
-         isZero(maker->getOperand(0));
+  // A pad has a second operand, what it pads with.
+  return isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp,
+             stablehlo::PadOp>(maker) &&
+         llvm::all_of(maker->getOperands(), isZero);
 }
 
 int64_t getPhase(Operation *op) {

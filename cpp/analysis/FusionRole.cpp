@@ -2,10 +2,12 @@
 
 #include "cpp/analysis/FusionRole.h"
 
+#include "cpp/analysis/DataFlow.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
 #include "dialects/alpa/ShardingRule.h"
+#include "stablehlo/dialect/ChloOps.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -21,6 +23,49 @@ bool isAsynchronous(Operation *op) {
   return isa<stablehlo::AllGatherOp, stablehlo::AllReduceOp,
              stablehlo::AllToAllOp, stablehlo::CollectiveBroadcastOp,
              stablehlo::CollectivePermuteOp, stablehlo::ReduceScatterOp>(op);
+}
+
+/// True if a combiner adds.
+static bool isSum(Region &combiner) {
+  Operation &first = combiner.front().front();
+  return isa<stablehlo::AddOp>(first) &&
+         first.getNextNode() == combiner.front().getTerminator();
+}
+
+/// The scatter into zeros that a summand is, or is a slice of; null if it is
+/// none, or is read elsewhere.
+static stablehlo::ScatterOp getScattered(Value summand) {
+  if (auto slice = summand.getDefiningOp<stablehlo::SliceOp>();
+      slice && slice->hasOneUse()) {
+    summand = slice.getOperand();
+  }
+  auto scatter = summand.getDefiningOp<stablehlo::ScatterOp>();
+  bool isSummand = scatter && scatter.getInputs().size() == 1 &&
+                   scatter->hasOneUse() && isZero(scatter.getInputs()[0]) &&
+                   isSum(scatter.getUpdateComputation());
+  return isSummand ? scatter : stablehlo::ScatterOp();
+}
+
+/// True for what `getScatteredInto` has an addition do.
+static bool isAdded(stablehlo::ScatterOp op) {
+  Operation *user = op->hasOneUse() ? *op->user_begin() : nullptr;
+  if (isa_and_nonnull<stablehlo::SliceOp>(user)) {
+    user = user->hasOneUse() ? *user->user_begin() : nullptr;
+  }
+  return isa_and_nonnull<stablehlo::AddOp>(user) &&
+         llvm::any_of(user->getOperands(), [&](Value summand) {
+           return getScattered(summand) == op;
+         });
+}
+
+Value getScatteredInto(Operation *op) {
+  if (!isa<stablehlo::AddOp>(op)) {
+    return {};
+  }
+  if (getScattered(op->getOperand(0))) {
+    return op->getOperand(1);
+  }
+  return getScattered(op->getOperand(1)) ? op->getOperand(0) : Value();
 }
 
 FusionRole getFusionRole(Operation *op) {
@@ -39,8 +84,13 @@ FusionRole getFusionRole(Operation *op) {
     return isReadByProductsOnly(transpose) ? FusionRole::View
                                            : FusionRole::Fused;
   }
+  if (auto scatter = dyn_cast<stablehlo::ScatterOp>(op);
+      scatter && isAdded(scatter)) {
+    return FusionRole::Fused;
+  }
   if (isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp, stablehlo::ScatterOp,
-          stablehlo::DynamicUpdateSliceOp>(op)) {
+          stablehlo::DynamicUpdateSliceOp>(op) ||
+      getScatteredInto(op)) {
     return FusionRole::Root;
   }
   // Operators that only move data lead, or follow, by what the planner can
@@ -94,6 +144,11 @@ bool endsPrologue(Operation *op) {
   auto result = cast<RankedTensorType>(broadcast.getType());
   ArrayRef<int64_t> dims = broadcast.getBroadcastDimensions();
   return dims.front() != 0 || operand.getDimSize(0) != result.getDimSize(0);
+}
+
+bool isExpensive(Operation *op) {
+  return isa<stablehlo::TanhOp, stablehlo::TanOp, stablehlo::SineOp,
+             stablehlo::CosineOp, chlo::ErfOp, chlo::ErfcOp>(op);
 }
 
 bool keepsShape(Value value) {

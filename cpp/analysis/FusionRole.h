@@ -59,6 +59,10 @@ bool takesPrologue(Operation *op);
 /// concatenation.
 bool endsPrologue(Operation *op);
 
+/// True for functions of so many instructions that a fusion does not compute
+/// them again for each of its readers.
+bool isExpensive(Operation *op);
+
 /// False for a value that kernels see in another shape than the program: a
 /// product of more than a batch, a left and a right dimension is made as a
 /// matrix, and what is computed elementwise from it is not written over it.
@@ -68,6 +72,10 @@ bool keepsShape(Value value);
 /// function of it: the array that an update writes into, what a loop carries.
 /// Null where there is none.
 Value getUpdatedOperand(Operation *op, unsigned result);
+
+/// The value that an addition has numbers scattered into: `x + scatter(0, u)` is
+/// `scatter(x, u)` to XLA. Null for all else.
+Value getScatteredInto(Operation *op);
 
 /// The operand that a loop hands on as it is; null where there is none.
 Value getUnchangedOperand(Operation *op, unsigned result);

@@ -19,6 +19,10 @@ static constexpr unsigned kMaxSources = 32;
 /// concatenation. Heuristic.
 static constexpr double kLarge = 0.5;
 
+/// What a product computes an operand from inside of itself
+/// (`kMaxParameterPerDotOperand` of XLA for GPU).
+static constexpr unsigned kMaxPrologueSources = 4;
+
 /// How much larger the padded form of a tensor may be. Heuristic.
 static constexpr double kPadding = 1.1;
 
@@ -52,6 +56,19 @@ static bool fits(Value value, Value result) {
   return bytes <= room && room <= kPadding * bytes;
 }
 
+/// True if the readers of a value read any of its elements more than once:
+/// slices that together are the value do not.
+static bool isReadAgain(Value value) {
+  int64_t numRead = 0;
+  for (Operation *user : value.getUsers()) {
+    bool isSlice =
+        isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(user);
+    numRead += countElements(isSlice ? user->getResult(0).getType()
+                                     : value.getType());
+  }
+  return numRead > countElements(value.getType());
+}
+
 /// True if more is read of a value than the result has: what is better read in
 /// its narrow form where it is read several times (`IsInputWorthFusing` of
 /// XLA's GEMM fusion for GPU).
@@ -60,7 +77,9 @@ static bool narrows(Value value, Value result) {
 }
 
 Materialization::Materialization(func::FuncOp function,
-                                 function_ref<bool(BlockArgument)> isDonated) {
+                                 function_ref<bool(BlockArgument)> isDonated,
+                                 bool savesTime)
+    : savesTime(savesTime) {
   Block &block = function.getBody().front();
   auto microBatches =
       function->getAttrOfType<IntegerAttr>(kMicroBatchesAttrName);
@@ -156,6 +175,9 @@ void Materialization::visitView(Operation *op) {
     if (noPrologues.contains(operand)) {
       noPrologues.insert(result);
     }
+    if (isMoved(op)) {
+      moved.insert(result);
+    }
     if (!isView(result) && isReadByKernel(result, isPrologue)) {
       return visitRoot(op);
     }
@@ -169,9 +191,7 @@ void Materialization::visitFused(Operation *op) {
     isEnded |= noPrologues.contains(operand);
   }
   bool isStoredHere = llvm::any_of(op->getResults(), [&](Value result) {
-    bool isPrologue =
-        !isEnded && from.size() == 1 &&
-        (!narrows(from.front(), result) || countProducts(result) == 1);
+    bool isPrologue = !isEnded && isFunctionOfOne(from, result);
     return from.empty() ? isReturned(result)
                         : isReadByKernel(result, isPrologue) ||
                               isWorthStoring(result, from);
@@ -185,7 +205,42 @@ void Materialization::visitFused(Operation *op) {
     if (isEnded) {
       noPrologues.insert(result);
     }
+    if (isMoved(op)) {
+      moved.insert(result);
+    }
   }
+}
+
+bool Materialization::isFunctionOfOne(const Sources &from, Value result) {
+  if (from.size() == 1) {
+    return !narrows(from.front(), result) || countProducts(result) == 1;
+  }
+  return from.size() <= kMaxPrologueSources && countLarge(from, result) == 1 &&
+         llvm::none_of(from, [&](Value source) {
+           return normalizers.contains(source);
+         });
+}
+
+bool Materialization::isMoved(Operation *op) const {
+  if (auto transpose = dyn_cast<stablehlo::TransposeOp>(op)) {
+    ArrayRef<int64_t> permutation = transpose.getPermutation();
+    if (!permutation.empty() &&
+        permutation.back() != static_cast<int64_t>(permutation.size()) - 1) {
+      return true;
+    }
+  }
+  return llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return moved.contains(operand); });
+}
+
+bool Materialization::normalizes(Operation *op) const {
+  auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
+  return reduce && !isMoved(op) &&
+         llvm::any_of(reduce.getInputs(), [&](Value input) {
+           return llvm::is_contained(
+               reduce.getDimensions(),
+               cast<RankedTensorType>(input.getType()).getRank() - 1);
+         });
 }
 
 void Materialization::visitRoot(Operation *op) {
@@ -224,6 +279,9 @@ void Materialization::visitRoot(Operation *op) {
     }
     store(result, depth + (isElementwise ? 0 : 1));
     replaceable.insert(result);
+    if (normalizes(op)) {
+      normalizers.insert(result);
+    }
     if (isElementwise) {
       joined.insert({result, fusion.depth, fusion.numElements});
     }
@@ -273,6 +331,7 @@ unsigned Materialization::countProducts(Value value) {
 bool Materialization::isReadByKernel(Value value, bool isPrologue) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if ((readsStored(user) && !(isPrologue && takesPrologue(user))) ||
+        getScatteredInto(user) == value ||
         user->getParentRegion() != value.getParentRegion()) {
       return true;
     }
@@ -282,8 +341,12 @@ bool Materialization::isReadByKernel(Value value, bool isPrologue) {
 }
 
 bool Materialization::isWorthStoring(Value value, const Sources &from) const {
-  return getTensorBytes(value.getType()) > 0 && !value.hasOneUse() &&
-         !value.use_empty() && countLarge(from, value) > 1;
+  if (getTensorBytes(value.getType()) == 0 || value.hasOneUse() ||
+      value.use_empty()) {
+    return false;
+  }
+  return (savesTime && isExpensive(value.getDefiningOp())) ||
+         (countLarge(from, value) > 1 && isReadAgain(value));
 }
 
 Materialization::Sources Materialization::collectSources(Operation *op) const {
@@ -389,7 +452,11 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
     return lastRead.lookup(source) == point && replaceable.contains(source) &&
            fits(source, result);
   };
-  if (Value updated = getUpdatedOperand(op, result.getResultNumber())) {
+  Value updated = getScatteredInto(op);
+  if (!updated) {
+    updated = getUpdatedOperand(op, result.getResultNumber());
+  }
+  if (updated) {
     Sources own = sources.lookup(updated);
     return own.size() == 1 && canReplace(own.front()) ? own.front() : Value();
   }

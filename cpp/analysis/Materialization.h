@@ -37,7 +37,8 @@ struct StoredValue {
 ///
 ///   - if a kernel makes or reads it, or the function returns it;
 ///   - if several fusions read it, and computing it again would keep more than
-///     one operand of its size in memory.
+///     one operand of its size in memory;
+///   - if several fusions read it, and it takes long to compute.
 ///
 /// Sums over the micro-batches of a step (`alpa.accumulate`) are not among
 /// them: they are there before the first and behind the last of its operators.
@@ -50,8 +51,11 @@ class Materialization {
 public:
   /// \param isDonated says of an argument whether its memory may be written
   ///        over; others live throughout.
+  /// \param savesTime stores values to save time as well, as XLA does; false
+  ///        for what cannot be had without being stored.
   Materialization(func::FuncOp function,
-                  function_ref<bool(BlockArgument)> isDonated);
+                  function_ref<bool(BlockArgument)> isDonated,
+                  bool savesTime = true);
 
   int getNumPoints() const { return numPoints; }
   int getPoint(Operation *op) const { return points.lookup(op); }
@@ -101,6 +105,16 @@ private:
   /// \param isPrologue the value is an elementwise function of one stored
   /// value; of a larger one only if one product reads it.
   bool isReadByKernel(Value value, bool isPrologue);
+  /// True if a result is computed elementwise from one stored value, perhaps
+  /// with the sums and maxima of its rows.
+  bool isFunctionOfOne(const Sources &from, Value result);
+  /// True if what an operator makes has another last dimension than what it is
+  /// made from, in whose order it lies in memory.
+  bool isMoved(Operation *op) const;
+  /// True for a reduction over the last dimension in memory: XLA for GPU makes
+  /// a kernel of it and what is computed from it (a softmax, a norm), whose
+  /// result is stored.
+  bool normalizes(Operation *op) const;
   /// True if operands are in memory when the operator runs.
   bool readsStored(Operation *op);
   /// True if it is better stored than computed again by each of its readers.
@@ -120,6 +134,7 @@ private:
   void recordRanges(func::FuncOp function,
                     function_ref<bool(BlockArgument)> isDonated);
 
+  bool savesTime;
   FusionRoles roles;
   int numPoints = 0;
   DenseMap<Operation *, int> points;
@@ -131,6 +146,8 @@ private:
   DenseMap<std::pair<Value, Value>, double> touched;
   /// Values that no kernel computes in its operand; see `endsPrologue`.
   llvm::DenseSet<Value> noPrologues;
+  /// See `isMoved` and `normalizes`.
+  llvm::DenseSet<Value> moved, normalizers;
   /// Kernels on the longest way to a stored value.
   DenseMap<Value, int> stored;
   /// Last point at which a fusion reads a stored value, and the first.

@@ -24,7 +24,8 @@ public:
   PhaseSplitting(ModuleOp module, func::FuncOp function, bool splitBackward)
       : module(module), function(function), block(function.getBody().front()),
         context(function.getContext()), splitBackward(splitBackward),
-        memory(function, [](BlockArgument) { return false; }) {}
+        memory(function, [](BlockArgument) { return false; },
+               /*savesTime=*/false) {}
 
   void run() {
     placeOperators();
