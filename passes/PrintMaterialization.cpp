@@ -6,6 +6,7 @@
 
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/Materialization.h"
+#include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/DataFlow.h"
 #include "passes/Passes.h"
 
@@ -25,10 +26,12 @@ struct PrintMaterialization
     if (failed(entry)) {
       return signalPassFailure();
     }
-    Materialization memory(*entry, [&](BlockArgument argument) {
+    auto isDonated = [&](BlockArgument argument) {
       return llvm::is_contained(donated,
                                 static_cast<int64_t>(argument.getArgNumber()));
-    });
+    };
+    Materialization memory(*entry, isDonated,
+                           {.overlaps = hasCollectives(*entry)});
     for (const StoredValue &stored : memory.getStoredValues()) {
       if (auto argument = dyn_cast<BlockArgument>(stored.value)) {
         entry->emitRemark()

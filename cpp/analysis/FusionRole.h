@@ -73,8 +73,8 @@ bool keepsShape(Value value);
 /// Null where there is none.
 Value getUpdatedOperand(Operation *op, unsigned result);
 
-/// The value that an addition has numbers scattered into: `x + scatter(0, u)` is
-/// `scatter(x, u)` to XLA. Null for all else.
+/// The value that an addition has numbers scattered into: `x + scatter(0, u)`
+/// is `scatter(x, u)` to XLA. Null for all else.
 Value getScatteredInto(Operation *op);
 
 /// The operand that a loop hands on as it is; null where there is none.

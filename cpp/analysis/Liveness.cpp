@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/Materialization.h"
+#include "cpp/analysis/Schedule.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "dialects/alpa/Sharding.h"
 
@@ -15,9 +16,11 @@ FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
   if (failed(entry)) {
     return failure();
   }
-  Materialization memory(*entry, [&](BlockArgument argument) {
+  auto isDonated = [&](BlockArgument argument) {
     return llvm::is_contained(donatedArguments, argument.getArgNumber());
-  });
+  };
+  Materialization memory(*entry, isDonated,
+                         {.overlaps = hasCollectives(*entry)});
   int numPoints = memory.getNumPoints();
   std::vector<double> change(numPoints + 1, 0);
   for (const StoredValue &stored : memory.getStoredValues()) {

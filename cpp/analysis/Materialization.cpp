@@ -7,6 +7,7 @@
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -61,12 +62,27 @@ static bool fits(Value value, Value result) {
 static bool isReadAgain(Value value) {
   int64_t numRead = 0;
   for (Operation *user : value.getUsers()) {
-    bool isSlice =
-        isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(user);
-    numRead += countElements(isSlice ? user->getResult(0).getType()
-                                     : value.getType());
+    bool isSlice = isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(user);
+    numRead +=
+        countElements(isSlice ? user->getResult(0).getType() : value.getType());
   }
   return numRead > countElements(value.getType());
+}
+
+/// True for the results of long functions that XLA for GPU does not compute
+/// again for each of their readers: of numbers narrower than what it computes
+/// in, and of what is computed with a gathered parameter.
+static bool isWorthKeeping(Value value, ArrayRef<Value> sources) {
+  if (!isExpensive(value.getDefiningOp())) {
+    return false;
+  }
+  auto element = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
+  return (element && element.getWidth() < 32) ||
+         llvm::any_of(sources, [&](Value source) {
+           Operation *maker = source.getDefiningOp();
+           return maker && isAsynchronous(maker) &&
+                  countLarge(source, value) == 0;
+         });
 }
 
 /// True if more is read of a value than the result has: what is better read in
@@ -78,8 +94,8 @@ static bool narrows(Value value, Value result) {
 
 Materialization::Materialization(func::FuncOp function,
                                  function_ref<bool(BlockArgument)> isDonated,
-                                 bool savesTime)
-    : savesTime(savesTime) {
+                                 MaterializationOptions options)
+    : options(options) {
   Block &block = function.getBody().front();
   auto microBatches =
       function->getAttrOfType<IntegerAttr>(kMicroBatchesAttrName);
@@ -98,7 +114,7 @@ Materialization::Materialization(func::FuncOp function,
 }
 
 void Materialization::number(Block &block) {
-  for (Operation *op : getSchedule(block, roles)) {
+  for (Operation *op : getSchedule(block, roles, options.overlaps)) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;
       for (Region &region : op->getRegions()) {
@@ -216,9 +232,8 @@ bool Materialization::isFunctionOfOne(const Sources &from, Value result) {
     return !narrows(from.front(), result) || countProducts(result) == 1;
   }
   return from.size() <= kMaxPrologueSources && countLarge(from, result) == 1 &&
-         llvm::none_of(from, [&](Value source) {
-           return normalizers.contains(source);
-         });
+         llvm::none_of(
+             from, [&](Value source) { return normalizers.contains(source); });
 }
 
 bool Materialization::isMoved(Operation *op) const {
@@ -345,7 +360,7 @@ bool Materialization::isWorthStoring(Value value, const Sources &from) const {
       value.use_empty()) {
     return false;
   }
-  return (savesTime && isExpensive(value.getDefiningOp())) ||
+  return (options.savesTime && isWorthKeeping(value, from)) ||
          (countLarge(from, value) > 1 && isReadAgain(value));
 }
 

@@ -28,6 +28,15 @@ struct StoredValue {
   double ratio;
 };
 
+struct MaterializationOptions {
+  /// Whether values are stored to save time as well, as XLA does; otherwise
+  /// those that cannot be had without being stored.
+  bool savesTime = true;
+  /// Whether kernels are put where collectives can run beside them; see
+  /// `getSchedule`.
+  bool overlaps = true;
+};
+
 /// Which values of a function are stored, and what is read of them. Takes time
 /// linear in the program.
 ///
@@ -51,11 +60,9 @@ class Materialization {
 public:
   /// \param isDonated says of an argument whether its memory may be written
   ///        over; others live throughout.
-  /// \param savesTime stores values to save time as well, as XLA does; false
-  ///        for what cannot be had without being stored.
   Materialization(func::FuncOp function,
                   function_ref<bool(BlockArgument)> isDonated,
-                  bool savesTime = true);
+                  MaterializationOptions options = {});
 
   int getNumPoints() const { return numPoints; }
   int getPoint(Operation *op) const { return points.lookup(op); }
@@ -134,7 +141,7 @@ private:
   void recordRanges(func::FuncOp function,
                     function_ref<bool(BlockArgument)> isDonated);
 
-  bool savesTime;
+  MaterializationOptions options;
   FusionRoles roles;
   int numPoints = 0;
   DenseMap<Operation *, int> points;

@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/Sharding.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -11,6 +12,10 @@
 #include "llvm/ADT/STLExtras.h"
 
 namespace mlir::alpa {
+
+/// Sums of so many bytes of gradients are joined to one, as far as the programs
+/// of benchmarks/memory.py show.
+static constexpr double kJoinedBytes = 256 << 20;
 
 /// A kernel that others wait for. Collectives run beside them.
 static bool isAwaited(Operation *op, FusionRoles &roles) {
@@ -30,40 +35,133 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last) {
   return isLower || isa<stablehlo::OptimizationBarrierOp>(op);
 }
 
-std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles) {
-  // Operators on the way to a kernel.
-  llvm::DenseSet<Operation *> urgent;
-  for (Operation &op : llvm::reverse(block)) {
-    bool isUrgent = llvm::any_of(op.getUsers(), [&](Operation *user) {
-      Operation *inBlock = block.findAncestorOpInBlock(*user);
-      return inBlock && (isAwaited(inBlock, roles) || urgent.contains(inBlock));
+namespace {
+
+/// Puts the operators of a block in order.
+class Schedule {
+public:
+  Schedule(Block &block, FusionRoles &roles, bool overlaps)
+      : block(block), roles(roles), overlaps(overlaps) {
+    findUrgent();
+  }
+
+  std::vector<Operation *> run() {
+    std::optional<int64_t> layer;
+    for (Operation &op : block) {
+      if (beginsLayer(&op, layer)) {
+        flush();
+      }
+      if (overlaps && isGradient(&op)) {
+        deferred.push_back(&op);
+      } else if (isReady(&op)) {
+        place(&op);
+      }
+    }
+    flush();
+    for (Operation &op : block) {
+      place(&op);
+    }
+    return std::move(order);
+  }
+
+private:
+  /// Finds the operators on the way to a kernel.
+  void findUrgent() {
+    for (Operation &op : llvm::reverse(block)) {
+      bool isUrgent = llvm::any_of(op.getUsers(), [&](Operation *user) {
+        Operation *inBlock = block.findAncestorOpInBlock(*user);
+        return inBlock &&
+               (isAwaited(inBlock, roles) || urgent.contains(inBlock));
+      });
+      if (isUrgent) {
+        urgent.insert(&op);
+      }
+    }
+  }
+
+  /// A kernel that no other one waits for.
+  bool isGradient(Operation *op) {
+    return !urgent.contains(op) && isAwaited(op, roles);
+  }
+
+  bool isReady(Operation *op) {
+    bool ready = !op->hasTrait<OpTrait::IsTerminator>();
+    forEachUsedValue(op, [&](Value used) {
+      Operation *maker = used.getDefiningOp();
+      ready &= !maker || maker->getBlock() != &block || placed.contains(maker);
     });
-    if (isUrgent) {
-      urgent.insert(&op);
+    return ready;
+  }
+
+  /// Places an operator and what follows it.
+  void place(Operation *op) {
+    if (placed.insert(op).second) {
+      order.push_back(op);
+      follow({op});
     }
   }
-  llvm::DenseSet<Operation *> deferred;
-  std::vector<Operation *> order, rest;
-  std::optional<int64_t> layer;
-  for (Operation &op : block) {
-    if (beginsLayer(&op, layer)) {
-      order.insert(order.end(), rest.begin(), rest.end());
-      rest.clear();
-      deferred.clear();
+
+  /// Places what is made of gradients and is ready: their sums over devices,
+  /// the updates of their parameters.
+  void follow(SmallVector<Operation *> work) {
+    for (size_t next = 0; next < work.size(); ++next) {
+      Operation *maker = work[next];
+      SmallVector<Operation *> ready;
+      for (Operation *user : maker->getUsers()) {
+        if (user->getBlock() == &block && !urgent.contains(user) &&
+            !isAwaited(user, roles) && getPhase(user) == getPhase(maker) &&
+            isReady(user) && placed.insert(user).second) {
+          ready.push_back(user);
+        }
+      }
+      llvm::sort(ready, [](Operation *left, Operation *right) {
+        return left->isBeforeInBlock(right);
+      });
+      llvm::append_range(order, ready);
+      llvm::append_range(work, ready);
     }
-    bool isDeferred = op.hasTrait<OpTrait::IsTerminator>() ||
-                      (!urgent.contains(&op) &&
-                       (isAwaited(&op, roles) ||
-                        llvm::any_of(op.getOperands(), [&](Value operand) {
-                          return deferred.contains(operand.getDefiningOp());
-                        })));
-    if (isDeferred) {
-      deferred.insert(&op);
-    }
-    (isDeferred ? rest : order).push_back(&op);
   }
-  order.insert(order.end(), rest.begin(), rest.end());
-  return order;
+
+  /// Places the gradients that were put off. Those whose sums are joined wait
+  /// for each other.
+  void flush() {
+    SmallVector<Operation *> joined;
+    double bytes = 0;
+    for (Operation *op : deferred) {
+      placed.insert(op);
+      order.push_back(op);
+      joined.push_back(op);
+      bytes += getTensorBytes(op->getResult(0).getType());
+      if (bytes >= kJoinedBytes) {
+        follow(std::exchange(joined, {}));
+        bytes = 0;
+      }
+    }
+    follow(joined);
+    deferred.clear();
+  }
+
+  Block &block;
+  FusionRoles &roles;
+  bool overlaps;
+  llvm::DenseSet<Operation *> urgent, placed;
+  std::vector<Operation *> order, deferred;
+};
+
+} // namespace
+
+std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
+                                     bool overlaps) {
+  return Schedule(block, roles, overlaps).run();
+}
+
+bool hasCollectives(func::FuncOp function) {
+  return function
+      .walk([](Operation *op) {
+        return isAsynchronous(op) ? WalkResult::interrupt()
+                                  : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 } // namespace mlir::alpa

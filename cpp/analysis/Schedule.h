@@ -4,6 +4,7 @@
 #define CPP_ANALYSIS_SCHEDULE_H
 
 #include "cpp/analysis/FusionRole.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Block.h"
 #include <optional>
 #include <vector>
@@ -16,13 +17,21 @@ namespace mlir::alpa {
 bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 
 /// The operators of a block in the order in which XLA's latency-hiding
-/// scheduler runs them, as far as memory depends on it: what no further kernel
-/// waits for (gradients of parameters, and what is made of them) comes behind
-/// everything else, otherwise the order is that of the program. So the inputs
-/// of those gradients live to the end of the backward phase; of a stage with
-/// layers, or with parts that are computed again, to the end of their part,
-/// behind which `alpa-split-phases` has the next one wait for them.
-std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles);
+/// scheduler runs them, as far as memory depends on it. What is made of a
+/// gradient (its sum over devices, the update of its parameter) follows it,
+/// otherwise the order is that of the program. Where collectives are to run
+/// beside kernels, what no further kernel waits for (gradients of parameters)
+/// comes behind everything else. So the inputs of those gradients live to the
+/// end of the backward phase; of a stage with layers, or with parts that are
+/// computed again, to the end of their part, behind which `alpa-split-phases`
+/// has the next one wait for them.
+///
+/// \param overlaps whether there are collectives.
+std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
+                                     bool overlaps);
+
+/// True if a per-device program communicates.
+bool hasCollectives(func::FuncOp function);
 
 } // namespace mlir::alpa
 

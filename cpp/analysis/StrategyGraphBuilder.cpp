@@ -31,7 +31,8 @@ static bool isDonated(BlockArgument argument) {
 StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh)
     : function(function), mesh(mesh), meshShape(mesh.getSizes()),
       numAxes(mesh.getNumAxes()), planner(mesh.getSizes()), classes(function),
-      memory(function, isDonated), leeway(function) {
+      memory(function, isDonated, {.overlaps = mesh.getNumDevices() > 1}),
+      leeway(function) {
   graph.meshShape = meshShape;
   for (StringAttr name : mesh.getNames()) {
     graph.meshAxes.push_back(name.str());

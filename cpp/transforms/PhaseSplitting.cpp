@@ -25,7 +25,7 @@ public:
       : module(module), function(function), block(function.getBody().front()),
         context(function.getContext()), splitBackward(splitBackward),
         memory(function, [](BlockArgument) { return false; },
-               /*savesTime=*/false) {}
+               {.savesTime = false}) {}
 
   void run() {
     placeOperators();

@@ -4,7 +4,7 @@
 // Elementwise chains are computed in what reads them: %tanh in the product, %bias in %sum. Two
 // fusions read %sum, which is made of two values of its size, so it is stored.
 
-// CHECK: remark: result 0 lives from 3 to 5
+// CHECK: remark: result 0 lives from 2 to 5
 // CHECK-NEXT: %dot = stablehlo.dot_general
 // CHECK: remark: result 0 lives from 6 to 7
 // CHECK-NEXT: %sum = stablehlo.add
@@ -12,7 +12,7 @@
 // CHECK-NEXT: %norm = "stablehlo.reduce"
 // CHECK: remark: result 0 lives from 8 to 8
 // CHECK-NEXT: %out = stablehlo.exponential
-// CHECK: remark: reads 1536 bytes, writes 512, at point 3
+// CHECK: remark: reads 1536 bytes, writes 512, at point 2
 // CHECK-NEXT: %dot = stablehlo.dot_general
 // CHECK: remark: reads 1088 bytes, writes 512, at point 5
 // CHECK-NEXT: %sum = stablehlo.add

@@ -5,11 +5,11 @@
 
 // CHECK: remark: result 0 lives from 2 to 4
 // CHECK-NEXT: %dw = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 3 to 5
+// CHECK: remark: result 0 lives from 4 to 5
 // CHECK-NEXT: %sum = "stablehlo.all_reduce"
 // CHECK: remark: result 0 lives from 0 to 1
 // CHECK-NEXT: %dx = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 1 to 4
+// CHECK: remark: result 0 lives from 1 to 3
 // CHECK-NEXT: %dx2 = stablehlo.dot_general
 
 func.func @main(%x: tensor<8x8xf32>, %dy: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {

@@ -6,11 +6,11 @@
 
 // CHECK: remark: result 0 lives from 0 to 8
 // CHECK-NEXT: %twice = stablehlo.convert
-// CHECK: remark: result 0 lives from 1 to 7
+// CHECK: remark: result 0 lives from 1 to 6
 // CHECK-NEXT: %hidden = stablehlo.dot_general
 // CHECK: remark: result 0 lives from 5 to 8
 // CHECK-NEXT: %out = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 7 to 9
+// CHECK: remark: result 0 lives from 6 to 9
 // CHECK-NEXT: %dv = stablehlo.dot_general
 // CHECK: remark: result 0 lives from 8 to 9
 // CHECK-NEXT: %back = stablehlo.dot_general

@@ -3,7 +3,7 @@
 // To add what is scattered into zeros is to scatter it into the other summand: that one is stored, and
 // the sum is written over it. A column for what lies outside changes nothing.
 
-// CHECK: remark: result 0 lives from 1 to 6
+// CHECK: remark: result 0 lives from 5 to 6
 // CHECK-NEXT: %exp = stablehlo.exponential
 // CHECK: remark: result 0 lives from 7 to 7
 // CHECK-NEXT: %sum = stablehlo.add
