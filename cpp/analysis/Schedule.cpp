@@ -104,8 +104,11 @@ private:
   /// Places what is made of gradients and is ready: their sums over devices,
   /// the updates of their parameters.
   void follow(SmallVector<Operation *> work) {
-    for (size_t next = 0; next < work.size(); ++next) {
-      Operation *maker = work[next];
+    // The last is taken first: of one gradient everything is made before the
+    // next one's.
+    std::reverse(work.begin(), work.end());
+    while (!work.empty()) {
+      Operation *maker = work.pop_back_val();
       SmallVector<Operation *> ready;
       for (Operation *user : maker->getUsers()) {
         if (user->getBlock() == &block && !urgent.contains(user) &&
@@ -118,7 +121,7 @@ private:
         return left->isBeforeInBlock(right);
       });
       llvm::append_range(order, ready);
-      llvm::append_range(work, ready);
+      llvm::append_range(work, llvm::reverse(ready));
     }
   }
 
