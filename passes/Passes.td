@@ -489,8 +489,8 @@ def OutlineAttention : Pass<"alpa-outline-attention", "::mlir::ModuleOp"> {
     values around it (scale, mask, bias, soft cap); a softmax along the keys,
     differentiated by whatever rule; a product with the values. Attention with
     fewer keys than `keys`, and whatever else needs scores or weights (dropout,
-    the gradient of a bias of every score, weights that are returned), stay as
-    they are.
+    the gradient of a bias of every score, the largest score of a row, weights
+    that are returned), stay as they are.
 
     Each becomes `alpa.attention`, with `alpa.attention_gradient` for its
     gradient, of which no device ever has all scores, and whose queries, keys
