@@ -830,6 +830,8 @@ def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
     left to the partitioner. Values are constrained by operators, not by
     attributes: those XLA drops. Arguments and results of the function carry
     attributes as well.
+    Convolutions in groups of the batch, of which XLA's partitioners compute
+    something else, become convolutions in groups of features.
 
     before, on `#alpa.mesh<["x"=2]>`:
     ```mlir
