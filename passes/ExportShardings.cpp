@@ -3,6 +3,7 @@
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/PlanVerification.h"
 #include "cpp/transforms/AttentionOutlining.h"
+#include "dialects/stablehlo/ShardingRules/Convolution.h"
 #include "dialects/stablehlo/ShardingRules/SelectAndScatter.h"
 #include "passes/CallbackForm.h"
 #include "passes/Passes.h"
@@ -29,6 +30,7 @@ public:
     }
     joinBarriers(entry.getBody().front());
     writePaddingOut();
+    writeBatchGroupsOut();
     entry->getParentOfType<ModuleOp>().walk(removePlan);
     describeBoundary();
     return success();
@@ -108,6 +110,19 @@ private:
         builder.setInsertionPoint(op);
         op->getResult(0).replaceAllUsesWith(
             stablehlo::writePaddingOut(builder, op));
+        op->erase();
+      }
+    });
+  }
+
+  /// XLA's partitioners compute something else, or end the process, where
+  /// groups of the batch are split (jaxlib 0.10.2); groups of features they
+  /// know.
+  void writeBatchGroupsOut() {
+    entry.walk([&](stablehlo::ConvolutionOp op) {
+      if (op.getBatchGroupCount() > 1) {
+        builder.setInsertionPoint(op);
+        op->replaceAllUsesWith(stablehlo::writeBatchGroupsOut(builder, op));
         op->erase();
       }
     });

@@ -2,6 +2,9 @@
 
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/Passes.h"
 
 namespace mlir::alpa {
@@ -54,21 +57,58 @@ struct Import : impl::ImportBase<Import> {
     dropEmpty(*entry);
   }
 
-  /// A loop that is unrolled as a whole stacks behind a tensor without
-  /// elements, of which no micro-batch has a part.
+  /// What has no elements has no parts that a micro-batch, or a device, could
+  /// have: it is made anew wherever it is, and is not part of anything. A loop
+  /// that is unrolled as a whole stacks behind such a tensor, and
+  /// `jax.lax.associative_scan` of an even size ends with one.
   void dropEmpty(func::FuncOp entry) {
-    entry.walk([](stablehlo::ConcatenateOp concatenate) {
-      auto dim = static_cast<unsigned>(concatenate.getDimension());
-      SmallVector<Value> kept;
-      for (Value operand : concatenate.getInputs()) {
-        if (cast<RankedTensorType>(operand.getType()).getDimSize(dim) != 0) {
-          kept.push_back(operand);
-        }
+    SmallVector<Operation *> operators;
+    entry.walk([&](Operation *op) { operators.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (Operation *op : operators) {
+      rewriter.setInsertionPoint(op);
+      if (auto concatenate = dyn_cast<stablehlo::ConcatenateOp>(op)) {
+        dropEmptyParts(concatenate);
       }
-      if (!kept.empty()) {
-        concatenate.getInputsMutable().assign(kept);
+      auto pad = dyn_cast<stablehlo::PadOp>(op);
+      if (pad && isEmpty(pad.getOperand()) && !isEmpty(pad.getResult())) {
+        rewriter.replaceOpWithNewOp<stablehlo::BroadcastInDimOp>(
+            pad, pad.getType(), pad.getPaddingValue(),
+            rewriter.getDenseI64ArrayAttr({}));
+      } else if (canBeConstant(op)) {
+        auto type = cast<RankedTensorType>(op->getResult(0).getType());
+        rewriter.replaceOpWithNewOp<stablehlo::ConstantOp>(
+            op, type, DenseElementsAttr::getFromRawBuffer(type, {}));
       }
-    });
+    }
+  }
+
+  static void dropEmptyParts(stablehlo::ConcatenateOp concatenate) {
+    auto dim = static_cast<unsigned>(concatenate.getDimension());
+    SmallVector<Value> kept;
+    for (Value operand : concatenate.getInputs()) {
+      if (cast<RankedTensorType>(operand.getType()).getDimSize(dim) != 0) {
+        kept.push_back(operand);
+      }
+    }
+    if (!kept.empty()) {
+      concatenate.getInputsMutable().assign(kept);
+    }
+  }
+
+  static bool isEmpty(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.hasStaticShape() && type.getNumElements() == 0;
+  }
+
+  /// Whether an operator makes a tensor without elements, and nothing else.
+  static bool canBeConstant(Operation *op) {
+    if (op->getNumResults() != 1 || !isEmpty(op->getResult(0)) ||
+        isa<stablehlo::ConstantOp>(op) || !isMemoryEffectFree(op)) {
+      return false;
+    }
+    Type element = getElementTypeOrSelf(op->getResult(0).getType());
+    return element.isIntOrFloat() || isa<ComplexType>(element);
   }
 
   /// Of the program that it was before its stacks were split.

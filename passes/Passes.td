@@ -205,8 +205,9 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
     that it can be planned: static shapes, and results that are functions of
     operands. Notes on the arguments which result is their next-step value, and
     as JAX does (`jax.buffer_donor`) which of them are given away. Forgets the
-    numbers of `alpa-split-stacks`: arguments and results are counted anew. Drops
-    operands of concatenations that have no elements.
+    numbers of `alpa-split-stacks`: arguments and results are counted anew. Tensors
+    without elements, of which nothing has a part, become constants, and are
+    dropped from concatenations; padding around one is its value, broadcast.
 
     Fails on dynamic shapes; outside of `alpa.manual` on collectives, on
     `partition_id` and `replica_id`, and on what exchanges values with other
@@ -222,7 +223,8 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
     func.func @main(%arg0: tensor<8xf32> {alpa.alias = 1}) -> ...
     ```
   }];
-  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
   let options = [
     ListOption<"aliases", "aliases", "std::string",
                "argument:result pairs, the result being the argument's value "
@@ -489,8 +491,8 @@ def OutlineAttention : Pass<"alpa-outline-attention", "::mlir::ModuleOp"> {
     values around it (scale, mask, bias, soft cap); a softmax along the keys,
     differentiated by whatever rule; a product with the values. Attention with
     fewer keys than `keys`, and whatever else needs scores or weights (dropout,
-    the gradient of a bias of every score, weights that are returned), stay as
-    they are.
+    the gradient of a bias of every score, the largest score of a row, weights
+    that are returned), stay as they are.
 
     Each becomes `alpa.attention`, with `alpa.attention_gradient` for its
     gradient, of which no device ever has all scores, and whose queries, keys
@@ -830,6 +832,8 @@ def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
     left to the partitioner. Values are constrained by operators, not by
     attributes: those XLA drops. Arguments and results of the function carry
     attributes as well.
+    Convolutions in groups of the batch, of which XLA's partitioners compute
+    something else, become convolutions in groups of features.
 
     before, on `#alpa.mesh<["x"=2]>`:
     ```mlir

@@ -96,6 +96,37 @@ int32_t StrategyGraphBuilder::internPlan(std::vector<VolumeStep> steps) {
   return it->second;
 }
 
+namespace {
+
+/// A reshard without the dimensions that it leaves whole, which are one, last:
+/// it moves the same. Tensors of many dimensions have many pairs of shardings,
+/// and few that differ in more than which dimensions are split.
+struct SplitDims {
+  SplitDims(ArrayRef<int64_t> whole, ShardingRowRef from, ShardingRowRef to)
+      : from(from), to(to) {
+    int64_t left = 1;
+    for (auto [dim, size] : llvm::enumerate(whole)) {
+      auto number = static_cast<int8_t>(dim);
+      if (!llvm::is_contained(from, number) &&
+          !llvm::is_contained(to, number)) {
+        left *= size;
+        continue;
+      }
+      // Numbers only sink: no dimension is renamed twice.
+      auto renamed = static_cast<int8_t>(shape.size());
+      llvm::replace(this->from, number, renamed);
+      llvm::replace(this->to, number, renamed);
+      shape.push_back(size);
+    }
+    shape.push_back(left);
+  }
+
+  SmallVector<int64_t> shape;
+  ShardingRow from, to;
+};
+
+} // namespace
+
 int32_t StrategyGraphBuilder::getReshardPlan(RankedTensorType type,
                                              ShardingRowRef from,
                                              ShardingRowRef to) {
@@ -115,7 +146,9 @@ int32_t StrategyGraphBuilder::getReshardPlan(RankedTensorType type,
   }
   double elementBytes = getElementBytes(type.getElementType());
   std::vector<VolumeStep> steps;
-  for (const ReshardStep &step : planner.getPlan(type.getShape(), from, to)) {
+  SplitDims split(type.getShape(), from, to);
+  for (const ReshardStep &step :
+       planner.getPlan(split.shape, split.from, split.to)) {
     steps.push_back(
         {step.kind, step.getAxesMask(), step.elements * elementBytes});
   }

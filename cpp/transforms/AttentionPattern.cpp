@@ -9,6 +9,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace mlir::alpa {
 
@@ -399,8 +400,14 @@ private:
     for (DotGeneralOp dot : found->getReplaced()) {
       dead.insert(dot);
     }
+    // What is made of the scores for a row, such as their maximum, needs them;
+    // and scores that are made again may differ from it by their rounding.
+    llvm::SmallPtrSet<Operation *, 8> read;
+    for (const ScoreExtra &extra : found->extras) {
+      read.insert(extra.value.getDefiningOp());
+    }
     auto isDead = [&](Operation *op) {
-      return isMemoryEffectFree(op) &&
+      return isMemoryEffectFree(op) && !read.contains(op) &&
              llvm::all_of(op->getUsers(),
                           [&](Operation *user) { return dead.contains(user); });
     };

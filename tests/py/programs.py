@@ -250,6 +250,14 @@ def convolution_that_reaches_over_every_block(a: Any, b: Any) -> Any:
     return jnp.convolve(a, b)
 
 
+@program(real(2, 2, 2, 2, 2, 2), real(2, 2))
+def quantum_gates(state: Any, gate: Any) -> Any:
+    """Every gate is a product with another one of many dimensions, all of them small."""
+    for qubit in (5, 2, 0):
+        state = jnp.moveaxis(jnp.tensordot(gate, state, ((1,), (qubit,))), 0, qubit)
+    return state, (state**2).sum((1, 3, 5))
+
+
 # Reductions --------------------------------------------------------------------------------------
 
 

@@ -104,3 +104,31 @@ def test_barriers_of_several_values_compute_the_same() -> None:
     found = stablehlo_alpa.parallelize(remembering_little, method=method)(WEIGHTS, INPUTS)
     expected = jax.jit(remembering_little)(WEIGHTS, INPUTS)
     assert_trees_close(found, expected, 1e-5, "results")
+
+
+def in_groups(image: Any, kernel: Any) -> Any:
+    """A convolution in two groups of the batch, and one whose gradient is in eight."""
+    spec = ("NHWC", "HWIO", "NHWC")
+
+    def depthwise(kernel: jax.Array) -> jax.Array:
+        out = jax.lax.conv_general_dilated(
+            image, kernel[:, :, :1], (1, 1), "SAME", dimension_numbers=spec, feature_group_count=8
+        )
+        return jnp.sin(out).sum()
+
+    grouped = jax.lax.conv_general_dilated(
+        image, kernel, (1, 1), "SAME", dimension_numbers=spec, batch_group_count=2
+    )
+    return grouped, jax.grad(depthwise)(kernel)
+
+
+@pytest.mark.parametrize("backend", ["shardy", "gspmd"])
+def test_convolutions_in_groups_of_the_batch(backend: str) -> None:
+    """XLA's partitioners compute something else of these where the groups are split."""
+    rng = np.random.default_rng(0)
+    image, kernel = (rng.normal(size=s).astype("f") for s in ((2, 8, 8, 8), (3, 3, 8, 16)))
+    method = ShardParallel(mesh_shape=(2, 4), backend=backend)
+    step = stablehlo_alpa.parallelize(in_groups, method=method)
+    assert "batch_group_count = 2" in step.plan(image, kernel).module_text("planned")
+    found, expected = step(image, kernel), jax.jit(in_groups)(image, kernel)
+    assert_trees_close(found, expected, 1e-5, "results")

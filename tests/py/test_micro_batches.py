@@ -135,6 +135,16 @@ def test_loops_over_time_inside_of_the_model() -> None:
     check(grads(loss), PARAMS, BATCH, stages=1)
 
 
+def test_a_recurrence_by_associative_scan() -> None:
+    """That of an even size ends with a product of tensors without elements."""
+
+    def loss(p: Any, x: Any) -> Any:
+        gates = jax.lax.associative_scan(jnp.multiply, jax.nn.sigmoid(x @ p[0]), axis=1)
+        return jnp.mean(hidden(p, gates) ** 2)
+
+    check(grads(loss), PARAMS, BATCH)
+
+
 def test_what_is_no_array_comes_out_of_the_loss_as_it_is() -> None:
     """Numbers of Python stay numbers, for shapes; names and functions go through."""
 

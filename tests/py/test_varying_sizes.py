@@ -363,6 +363,31 @@ def test_another_static_argument_is_refused() -> None:
         plan.transfer(shape(16, 4), 3)
 
 
+@pytest.mark.parametrize(("before", "now"), [(32, 64), (64, 32)])
+def test_functions_that_equal_sizes_make_one_are_followed(before: int, now: int) -> None:
+    """At 64 rows, and at no others, jax writes ``relu`` once for activations and weights."""
+
+    def rectified(x: Any, w: Any) -> Any:
+        return jax.nn.relu(x) @ jax.nn.relu(w)
+
+    w = jax.random.normal(jax.random.key(0), (64, 64))
+    step = sa.parallelize(rectified)
+    plan = step.plan(shape(before, 64), w)
+    assert plan.transfer(shape(now, 64), w).applied is not None
+    x = jax.random.normal(jax.random.key(1), (now, 64))
+    assert_equals_jit(step(x, w), jax.jit(rectified)(x, w))
+
+
+def test_what_differs_in_a_function_that_is_called_is_named() -> None:
+    @jax.jit
+    def forked(x: Any) -> Any:
+        return jnp.sin(x) if x.shape[0] > 8 else jnp.cos(x)
+
+    plan = sa.parallelize(lambda x: forked(x).sum()).plan(shape(16, 4))
+    with pytest.raises(TraceError, match=r"operator 0 of forked is stablehlo.cosine"):
+        plan.transfer(shape(8, 4))
+
+
 def test_a_function_that_is_another_program_in_other_sizes_is_refused_and_searched() -> None:
     @sa.parallelize
     def forked(x: Any) -> Any:

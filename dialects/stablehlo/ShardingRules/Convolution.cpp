@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/stablehlo/ShardingRules/Convolution.h"
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/Halo.h"
 #include "dialects/stablehlo/ShardingRules/Products.h"
@@ -216,6 +217,46 @@ private:
 };
 
 } // namespace
+
+ConvolutionOp stablehlo::writeBatchGroupsOut(OpBuilder &builder,
+                                             ConvolutionOp op) {
+  auto groups = static_cast<int64_t>(op.getBatchGroupCount());
+  int64_t batch = op.getDimensionNumbers().getInputBatchDimension();
+  int64_t feature = op.getDimensionNumbers().getInputFeatureDimension();
+  Location loc = op.getLoc();
+  Value input = op.getLhs();
+  auto type = cast<RankedTensorType>(input.getType());
+  auto reshape = [&](ArrayRef<int64_t> shape) {
+    input = ReshapeOp::create(builder, loc, type.clone(shape), input);
+  };
+
+  // Groups, which lie before the batch, go before the features.
+  SmallVector<int64_t> grouped(type.getShape()), joined(type.getShape());
+  grouped[batch] /= groups;
+  joined[batch] /= groups;
+  joined[feature] *= groups;
+  grouped.insert(grouped.begin() + batch, groups);
+  SmallVector<int64_t> order, moved;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (dim == feature) {
+      order.push_back(batch);
+    }
+    order.push_back(dim < batch ? dim : dim + 1);
+  }
+  for (int64_t dim : order) {
+    moved.push_back(grouped[dim]);
+  }
+  reshape(grouped);
+  input = TransposeOp::create(builder, loc, type.clone(moved), input,
+                              builder.getDenseI64ArrayAttr(order));
+  reshape(joined);
+
+  auto made = cast<ConvolutionOp>(builder.clone(*op));
+  made.getLhsMutable().assign(input);
+  made.setBatchGroupCount(1);
+  made.setFeatureGroupCount(groups);
+  return made;
+}
 
 void stablehlo::attachConvolutionRules(MLIRContext &context) {
   ConvolutionOp::attachInterface<ConvolutionRule>(context);
