@@ -312,6 +312,7 @@ class _StagePlanner:
                 needed_bytes=error.needed_bytes,
                 budget_bytes=error.budget_bytes,
                 largest=error.largest,
+                least_bytes=error.least_bytes,
             ) from error
 
 

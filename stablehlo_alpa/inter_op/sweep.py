@@ -246,9 +246,9 @@ class _Attempts:
         return Alternative(one.num_micro_batches, str(one.schedule), None, self.recomputed)
 
     def learn(self, count: int, refusal: InfeasibleError | None) -> None:
-        """Takes what a number of micro-batches lacks."""
-        if refusal is not None and refusal.needed_bytes is not None:
-            self._needed = count, refusal.needed_bytes
+        """Takes what a number of micro-batches is proved to need."""
+        if refusal is not None and refusal.least_bytes is not None:
+            self._needed = count, refusal.least_bytes
 
     def _may_fit(self, one: PipelineOptions) -> bool:
         """Whether a number of micro-batches may fit by what a smaller one needs.
