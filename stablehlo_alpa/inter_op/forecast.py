@@ -14,19 +14,24 @@ from stablehlo_alpa.units import format_seconds
 class Forecast:
     """Seconds that are left of a search over candidates, each of which is searched by itself.
 
-    What is left of the running candidate and those that are likely to follow take as long as those
-    before did in the mean. Before the first of them has ended nothing is known, and nothing said.
+    What does not fit is told quickly, and what fits is searched to its end: before the first that
+    fits, what those before it needed is less than what is left. Behind it a candidate is taken to
+    need what it and those behind it needed in the mean, and one with more computed again, of which
+    many do not fit, what all did.
 
     Attributes:
         clock: seconds.
         likely: candidates that are likely to follow the running one.
-        most: candidates that may follow it.
+        again: that are likely to follow those with more computed again.
+        most: all that may follow.
     """
 
     clock: Callable[[], float] = time.monotonic
     likely: float = 0.0
+    again: float = 0.0
     most: int = 0
     _spent_s: list[float] = field(default_factory=list)
+    _first_fitting: int | None = None
     _begin_s: float | None = None
 
     @contextmanager
@@ -39,32 +44,41 @@ class Forecast:
             self._spent_s.append(self.clock() - self._begin_s)
             self._begin_s = None
 
+    def fits(self) -> None:
+        """To be told of a candidate that fits, while it runs."""
+        if self._first_fitting is None:
+            self._first_fitting = len(self._spent_s)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether what is left is a lower bound alone."""
+        first = self._first_fitting
+        return first is None or first >= len(self._spent_s)
+
     @property
     def left_s(self) -> float | None:
-        """Seconds that are likely to be left; None where none has ended."""
-        return self._seconds(self.likely)
-
-    @property
-    def most_s(self) -> float | None:
-        """The same if all candidates follow that may."""
-        return self._seconds(self.most)
-
-    def _seconds(self, following: float) -> float | None:
+        """Seconds that are likely to be left; None where no candidate has ended."""
         if not self._spent_s:
             return None
-        mean_s = sum(self._spent_s) / len(self._spent_s)
-        ran_s = 0.0 if self._begin_s is None else self.clock() - self._begin_s
-        running_s = 0.0 if self._begin_s is None else max(0.0, mean_s - ran_s)
-        return running_s + following * mean_s
+        first = 0 if self.is_bound else self._first_fitting
+        mean_s, since_s = _mean(self._spent_s), _mean(self._spent_s[first:])
+        left_s = self.likely * since_s + self.again * mean_s
+        if self._begin_s is not None:
+            left_s += max(0.0, since_s - (self.clock() - self._begin_s))
+        return left_s
 
     def __str__(self) -> str:
-        """For who watches: ``"; candidate 3, about 12 s left, at most 40 s"``."""
-        left_s, most_s = self.left_s, self.most_s
-        if left_s is None or most_s is None:
+        """For who watches: ``"; candidate 3 of at most 11, about 12 s left"``."""
+        number, left_s = len(self._spent_s) + 1, self.left_s
+        if left_s is None:
             return ""
-        text = f"; candidate {len(self._spent_s) + 1}, about {format_seconds(round(left_s))} left"
-        most_s = round(most_s)
-        return text if most_s <= round(left_s) else f"{text}, at most {format_seconds(most_s)}"
+        about = "at least" if self.is_bound else "about"
+        left = format_seconds(round(left_s))
+        return f"; candidate {number} of at most {number + self.most}, {about} {left} left"
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
 
 
 def likely_counts(following: int, slower: int, patience: int, *, is_found: bool) -> float:

@@ -43,6 +43,8 @@ _log = logging.getLogger(__name__)
 # then solved (heuristics: what is emitted differs by as much from what was counted).
 _FITTING_ROUNDS = 4
 _FITTING_GAP = 2e-2
+# So many names are listed, the others counted.
+_LISTED = 6
 
 
 def plan_pipeline(
@@ -328,15 +330,20 @@ def _said_of_updates(program: TracedProgram, schedule: Schedule) -> str:
             f"and no result of {program.name} is the next value of an argument: return the new "
             "state as the argument has it, and donate that (donate_argnums=)"
         )
-    inputs = enumerate(program.inputs)
-    kept = [one.name for i, one in inputs if i not in program.aliases and i not in program.batch]
+    inputs = [(i, one.name) for i, one in enumerate(program.inputs) if i not in program.aliases]
+    cut = _listed([name for i, name in inputs if i in program.batch])
+    kept = _listed([name for i, name in inputs if i not in program.batch])
     stale = ", ".join(str(schedule.staleness(number)) for number in range(schedule.num_stages))
     return (
-        f"{schedule.num_updates} updates in a call, each by its part of the batch; gradients of "
-        f"the stages are of weights that are at most {stale} updates old; results that are no "
-        "state are those of the last update; arguments that all updates read: "
-        + (", ".join(kept) or "none")
+        f"{schedule.num_updates} updates in a call, each by its part of: {cut}; arguments that all "
+        f"updates read: {kept}; gradients of the stages are of weights that are at most {stale} "
+        "updates old; results that are no state are those of the last update"
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more if names else "none"
 
 
 def _check_shared_meshes(stages: Sequence[PlannedStage], schedule: Schedule) -> None:

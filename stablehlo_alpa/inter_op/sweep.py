@@ -224,10 +224,11 @@ class _Attempts:
         Where memory is short, half as many follow with more of it computed again (heuristic: what
         was slower is ruled out by bounds).
         """
-        budget = options.solve.memory_budget
-        again = 0.5 * (len(self.tried) + 1 + likely) if self.is_tight(budget) else 0.0
-        self.forecast.likely = likely + (again if not self.recomputed else 0.0)
-        self.forecast.most = most + 2 * (len(self.tried) + 1 + most) * (not self.recomputed)
+        number = 0 if self.recomputed else len(self.tried) + 1
+        is_tight = self.is_tight(options.solve.memory_budget)
+        self.forecast.likely = likely
+        self.forecast.again = 0.5 * (number + likely) if number and is_tight else 0.0
+        self.forecast.most = most + 2 * (number + most if number else 0)
 
     def attempt(self, one: PipelineOptions) -> bool | None:
         """Makes a plan; says whether it is the fastest, None where it does not fit."""
@@ -251,6 +252,7 @@ class _Attempts:
             _log.info("%s: %s", which, error)
             self.tried.append(replace(alternative, least_s=error.least_s))
             return False
+        self.forecast.fits()
         is_given = not isinstance(one.stages, AutoStages)
         cut = Cut.of(planned.stages, one.num_chunks, is_given=is_given)
         self.tried.append(replace(alternative, step_time_s=planned.step_time_s, cut=cut))

@@ -21,6 +21,8 @@ from comparing import assert_equals_jit
 
 import stablehlo_alpa as sa
 from stablehlo_alpa import OwnSchedule, Task, TaskKind
+from stablehlo_alpa.cli.method_names import parse_schedule
+from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.inter_op.rescheduling import reschedule
 from stablehlo_alpa.planning.schedules import Schedule, timeline
 
@@ -251,6 +253,40 @@ def test_keys_that_stages_share_are_refused() -> None:
         step(noisy_state(jax.random.key(3)), batches(1))
 
 
+def test_what_micro_batches_cannot_cut_is_cut_for_updates() -> None:
+    """A row per update, which all of its micro-batches read."""
+    per_update, updates = 2, COUNT // 2
+
+    def scaled(weights: Any, batch: Any, row: jax.Array, boundary: Any = lambda: None) -> jax.Array:
+        h = batch["x"]
+        for number, weight in enumerate(weights):
+            if number:
+                boundary()
+            h = jnp.tanh((h * row[:1] if number == 1 else h) @ weight)
+        return jnp.mean((h - batch["y"]) ** 2)
+
+    def step(weights: Any, batch: Any, rows: jax.Array) -> Any:
+        loss = lambda w: scaled(w, batch, rows, sa.layer_boundary)  # noqa: E731
+        value, grads = sa.value_and_grad(loss)(weights)
+        return descended(weights, grads), value
+
+    weights = first_state(optax.sgd(0.1))[0]
+    batch = batches(1)
+    rows = 1 + 0.3 * jax.random.normal(jax.random.key(5), (updates, WIDTH))
+    versions, value = [weights], jnp.zeros(())
+    for update in range(updates):
+        part = {key: jnp.split(one, updates)[update] for key, one in batch.items()}
+        old, row = versions[max(0, update - 1)], rows[update : update + 1]
+        value, grads = jax.value_and_grad(scaled)(old, part, row)
+        versions.append(descended(versions[-1], grads))
+    parallel = sa.parallelize(
+        step, method=method(sa.pipedream_2bw(per_update), 2), donate_argnums=0
+    )
+    plan = parallel.plan(weights, batch, rows)
+    assert any("part of: batch['x'], batch['y'], rows" in one for one in plan.remarks)
+    assert_equals_jit(parallel(weights, batch, rows), (versions[-1], value), 2e-5)
+
+
 def test_the_state_may_be_saved_run_and_evaluated(tmp_path: Any) -> None:
     optimizer = optax.adam(2e-2)
     step = sa.parallelize(
@@ -396,3 +432,19 @@ def test_stages_are_searched_and_explained() -> None:
     assert "8 updates in a call" in str(plan)
     rows = plan.explain_stages(cuts=1).rows
     assert all(row.method.schedule == options.schedule for row in rows)
+
+
+def test_the_command_line_names_them() -> None:
+    assert parse_schedule("1f1b") == "1f1b"
+    stages = range(2)
+    for text, schedule in {
+        "pipedream": sa.pipedream(),
+        "pipedream:2": sa.pipedream(2),
+        "pipedream_2bw:2": sa.pipedream_2bw(2),
+    }.items():
+        read = parse_schedule(text)
+        assert isinstance(read, OwnSchedule)
+        assert read.make(stages, 8) == schedule.make(stages, 8)
+    for text in ("pipedream:", "pipedream:0", "pipedream_2bw", "pipedream_2bw:x"):
+        with pytest.raises(UsageError, match=r"micro-batches per update behind a colon"):
+            parse_schedule(text)
