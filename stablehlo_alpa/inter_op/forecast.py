@@ -15,9 +15,9 @@ class Forecast:
     """Seconds that are left of a search over candidates, each of which is searched by itself.
 
     What does not fit is told quickly, and what fits is searched to its end: before the first that
-    fits, what those before it needed is less than what is left. Behind it a candidate is taken to
-    need what it and those behind it needed in the mean, and one with more computed again, of which
-    many do not fit, what all did.
+    fits more is left than what those before it needed says. Behind it a candidate is taken to need
+    what it and those behind it needed in the mean, and one with more computed again, of which many
+    do not fit, what all did.
 
     Attributes:
         clock: seconds.
@@ -50,8 +50,8 @@ class Forecast:
             self._first_fitting = len(self._spent_s)
 
     @property
-    def is_bound(self) -> bool:
-        """Whether what is left is a lower bound alone."""
+    def is_low(self) -> bool:
+        """Whether more is left than `left_s` says: nothing that fits has ended yet."""
         first = self._first_fitting
         return first is None or first >= len(self._spent_s)
 
@@ -60,7 +60,7 @@ class Forecast:
         """Seconds that are likely to be left; None where no candidate has ended."""
         if not self._spent_s:
             return None
-        first = 0 if self.is_bound else self._first_fitting
+        first = 0 if self.is_low else self._first_fitting
         mean_s, since_s = _mean(self._spent_s), _mean(self._spent_s[first:])
         left_s = self.likely * since_s + self.again * mean_s
         if self._begin_s is not None:
@@ -72,9 +72,9 @@ class Forecast:
         number, left_s = len(self._spent_s) + 1, self.left_s
         if left_s is None:
             return ""
-        about = "at least" if self.is_bound else "about"
-        left = format_seconds(round(left_s))
-        return f"; candidate {number} of at most {number + self.most}, {about} {left} left"
+        more = " or more" if self.is_low else ""
+        left = f"about {format_seconds(round(left_s))}{more} left"
+        return f"; candidate {number} of at most {number + self.most}, {left}"
 
 
 def _mean(values: list[float]) -> float:

@@ -33,10 +33,10 @@ def test_what_is_left_is_weighed_by_what_was_measured() -> None:
     with forecast.candidate():
         # Nothing fits yet.
         assert forecast.left_s == 2.0 + 2 * 2.0 + 4 * 2.0
-        assert str(forecast) == "; candidate 2 of at most 11, at least 14 s left"
+        assert str(forecast) == "; candidate 2 of at most 11, about 14 s or more left"
         now[0] += 10.0
         forecast.fits()
-        assert forecast.is_bound
+        assert forecast.is_low
     with forecast.candidate():
         now[0] += 4.0
         # Those that follow need ten seconds, others the mean of ten and two.
