@@ -304,7 +304,8 @@ def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
            "micro-batches of a step">,
     Option<"independent", "independent", "std::string", "\"\"",
            "the module is that of one micro-batch, results are joined so: mean, "
-           "sum, or the number of the result that is the weight">,
+           "sum, or the number of the result that is the weight; one micro-batch "
+           "is all of a part of the batch">,
   ];
 }
 
@@ -349,6 +350,9 @@ def SliceStages : Pass<"alpa-slice-stages", "::mlir::ModuleOp"> {
     nothing a stage has made are made again wherever they are used; gradients
     that several stages contribute to are summed once per step; what crosses
     and is the same for every micro-batch is made once per step (`alpa.once`).
+    A result that any stage could make, the count of steps of an optimiser for
+    example, is made by the first; with `last-makes-free` by the last, whose
+    update comes first where stages update by themselves.
 
     Fails if a layer has no stage or a stage no layer.
 
@@ -364,6 +368,8 @@ def SliceStages : Pass<"alpa-slice-stages", "::mlir::ModuleOp"> {
                            "::mlir::stablehlo::StablehloDialect"];
   let options = [
     ListOption<"stages", "stages", "int64_t", "stage of every layer">,
+    Option<"lastMakesFree", "last-makes-free", "bool", "false",
+           "results made from arguments alone belong to the last stage">,
   ];
 }
 

@@ -22,7 +22,7 @@ struct SliceStages : impl::SliceStagesBase<SliceStages> {
       return signalPassFailure();
     }
     SmallVector<int64_t> stageOfLayer(stages.begin(), stages.end());
-    StageSlicing slicing(*entry, stageOfLayer);
+    StageSlicing slicing(*entry, stageOfLayer, lastMakesFree);
     if (failed(slicing.run())) {
       return signalPassFailure();
     }

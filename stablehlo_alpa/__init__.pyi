@@ -51,6 +51,8 @@ from stablehlo_alpa.inter_op import ProfiledStages as ProfiledStages
 from stablehlo_alpa.inter_op import Task as Task
 from stablehlo_alpa.inter_op import TaskKind as TaskKind
 from stablehlo_alpa.inter_op import UniformStages as UniformStages
+from stablehlo_alpa.inter_op import pipedream as pipedream
+from stablehlo_alpa.inter_op import pipedream_2bw as pipedream_2bw
 from stablehlo_alpa.layers import AutoLayers as AutoLayers
 from stablehlo_alpa.layers import FollowModuleLayers as FollowModuleLayers
 from stablehlo_alpa.layers import ManualLayers as ManualLayers

@@ -54,8 +54,10 @@ class InfeasibleError(StablehloAlpaError):
     """No plan satisfies the constraints.
 
     Attributes:
-        needed_bytes: least memory budget per device that some plan meets, when the budget is at
-            fault. Bytes.
+        needed_bytes: least memory budget per device that some plan is known to meet, when the
+            budget is at fault. Bytes.
+        least_bytes: memory per device that no plan does with less of, as far as that is proved.
+            Bytes.
         budget_bytes: the budget asked for. Bytes.
         largest: ``(tensor name, bytes)`` of the largest tensors live at the worst program point
             of the plan that needs the least memory, largest first.
@@ -68,11 +70,20 @@ class InfeasibleError(StablehloAlpaError):
         needed_bytes: float | None = None,
         budget_bytes: float | None = None,
         largest: Sequence[tuple[str, float]] = (),
+        least_bytes: float | None = None,
     ) -> None:
         super().__init__(message)
         self.needed_bytes = needed_bytes
+        self.least_bytes = least_bytes
         self.budget_bytes = budget_bytes
         self.largest = tuple(largest)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether there is no plan, rather than none that was found in time."""
+        if self.budget_bytes is None:
+            return True
+        return self.least_bytes is not None and self.least_bytes > self.budget_bytes
 
 
 class SlowerError(StablehloAlpaError):

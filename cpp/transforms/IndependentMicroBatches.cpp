@@ -149,18 +149,6 @@ private:
     return success();
   }
 
-  /// What nothing uses, the value of a loss that only gradients are taken of,
-  /// would run once per step, on one micro-batch.
-  static void eraseUnused(Block &block) {
-    auto operations =
-        llvm::to_vector(llvm::make_pointer_range(block.without_terminator()));
-    for (Operation *op : llvm::reverse(operations)) {
-      if (op->use_empty() && isClonable(op)) {
-        op->erase();
-      }
-    }
-  }
-
   Value join(Value value, unsigned index) {
     auto type = cast<RankedTensorType>(value.getType());
     Location loc = value.getLoc();

@@ -369,6 +369,16 @@ void remarkOn(func::FuncOp function, int64_t numMicroBatches) {
 
 } // namespace
 
+void eraseUnused(Block &block) {
+  auto operations =
+      llvm::to_vector(llvm::make_pointer_range(block.without_terminator()));
+  for (Operation *op : llvm::reverse(operations)) {
+    if (op->use_empty() && isClonable(op)) {
+      op->erase();
+    }
+  }
+}
+
 LogicalResult splitMicroBatches(func::FuncOp function,
                                 const MicroBatchOptions &options) {
   for (int64_t index : options.batch) {
@@ -380,6 +390,17 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   }
   if (options.numMicroBatches == 1) {
     joinOne(function);
+    eraseUnused(function.getBody().front());
+    if (options.isIndependent) {
+      // The one of a part of the batch: what is made of it is not made again
+      // for the next part.
+      for (int64_t index : options.batch) {
+        function.setArgAttr(
+            index, kBatchAttrName,
+            IntegerAttr::get(IntegerType::get(function.getContext(), 64),
+                             index));
+      }
+    }
     return success();
   }
   if (options.isIndependent) {

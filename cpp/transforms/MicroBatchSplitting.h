@@ -35,6 +35,10 @@ struct MicroBatchOptions {
 LogicalResult splitMicroBatches(func::FuncOp function,
                                 const MicroBatchOptions &options);
 
+/// Erases what nothing uses: the value of a loss that only gradients are taken
+/// of would run once per step, on one micro-batch.
+void eraseUnused(Block &block);
+
 } // namespace mlir::alpa
 
 #endif // CPP_TRANSFORMS_MICROBATCHSPLITTING_H

@@ -51,9 +51,9 @@ bool joins(Operation *op) {
 } // namespace
 
 StageSlicing::StageSlicing(func::FuncOp function,
-                           ArrayRef<int64_t> stageOfLayer)
+                           ArrayRef<int64_t> stageOfLayer, bool lastMakesFree)
     : function(function), block(function.getBody().front()),
-      stageOfLayer(stageOfLayer) {
+      stageOfLayer(stageOfLayer), lastMakesFree(lastMakesFree) {
   for (int64_t stage : stageOfLayer) {
     numStages = std::max(numStages, stage + 1);
   }
@@ -338,7 +338,9 @@ void StageSlicing::placeOutputs() {
         stages[maker] = stage;
       }
     }
-    outputStages.push_back(std::max<int64_t>(0, getStage(value)));
+    int64_t stage = getStage(value);
+    int64_t any = lastMakesFree && maker ? numStages - 1 : 0;
+    outputStages.push_back(stage >= 0 ? stage : any);
   }
 }
 

@@ -19,7 +19,10 @@ namespace mlir::alpa {
 class StageSlicing {
 public:
   /// \param stageOfLayer the stage of every layer, ascending from 0.
-  StageSlicing(func::FuncOp function, ArrayRef<int64_t> stageOfLayer);
+  /// \param lastMakesFree results made from arguments alone are made by the
+  /// last stage instead of the first.
+  StageSlicing(func::FuncOp function, ArrayRef<int64_t> stageOfLayer,
+               bool lastMakesFree = false);
 
   /// Gives every operator its stage. Fails if a layer has no stage.
   LogicalResult run();
@@ -52,6 +55,7 @@ private:
   func::FuncOp function;
   Block &block;
   SmallVector<int64_t> stageOfLayer;
+  bool lastMakesFree;
   int64_t numStages = 1;
   /// Operators without a stage are made again wherever they are used.
   DenseMap<Operation *, int64_t> stages;

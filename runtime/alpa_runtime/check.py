@@ -128,10 +128,12 @@ class _MeshCheck:
         plan, mesh = self._plan, self._mesh
         for index, value in enumerate(plan.inputs):
             for placement in value.placements:
-                if len(placement.buffers) not in (1, plan.num_micro_batches):
+                # Whole, by updates of the step, or by micro-batches.
+                if not placement.buffers or plan.num_micro_batches % len(placement.buffers):
                     raise ProgramError(
                         f"{plan.name}: input {index} fills {len(placement.buffers)} buffers of "
-                        f"mesh {placement.mesh}, needs 1 or {plan.num_micro_batches}"
+                        f"mesh {placement.mesh}, needs a divisor of the "
+                        f"{plan.num_micro_batches} micro-batches"
                     )
                 if placement.mesh == mesh:
                     for buffer in placement.buffers:

@@ -19,8 +19,7 @@ class Placer:
     def __init__(self, plan: Plan, shardings: Sequence[Sequence[NamedSharding]]) -> None:
         """Takes a plan, and per mesh and buffer where its value lies."""
         self._plan, self._shardings = plan, shardings
-        count = plan.num_micro_batches
-        self._cut_here = jax.jit(lambda array: jax.numpy.split(array, count))
+        self._cut_here = jax.jit(jax.numpy.split, static_argnums=1)
 
     def sharding(self, index: int) -> NamedSharding:
         """The sharding of an input on the mesh that keeps it."""
@@ -33,16 +32,17 @@ class Placer:
         """An input by mesh and buffer: those that hold it, or its micro-batches."""
         placed = {}
         for placement in self._plan.inputs[index].placements:
-            parts = self._cut(array) if placement.is_cut else [array]
+            count = len(placement.buffers)
+            parts = self._cut(array, count) if placement.is_cut else [array]
             for buffer, part in zip(placement.buffers, parts, strict=True):
                 placed[placement.mesh, buffer] = put(part, self._shardings[placement.mesh][buffer])
         return placed
 
-    def _cut(self, array: Any) -> Sequence[Any]:
-        """The micro-batches of a batch."""
+    def _cut(self, array: Any, count: int) -> Sequence[Any]:
+        """The micro-batches of a batch, or the parts of updates."""
         if not isinstance(array, jax.Array):
-            return np.split(np.asarray(fetched(array)), self._plan.num_micro_batches)
-        parts: Sequence[Any] = self._cut_here(array)
+            return np.split(np.asarray(fetched(array)), count)
+        parts: Sequence[Any] = self._cut_here(array, count)
         return parts
 
 

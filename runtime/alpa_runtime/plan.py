@@ -99,8 +99,8 @@ class Placement:
 
     Attributes:
         mesh: number of the mesh.
-        buffers: one buffer that holds it whole, or one per micro-batch, which hold equal parts
-            along dimension 0.
+        buffers: one buffer that holds it whole, or one per micro-batch, or per update where a step
+            makes several, which hold equal parts along dimension 0.
     """
 
     mesh: int
@@ -108,7 +108,7 @@ class Placement:
 
     @property
     def is_cut(self) -> bool:
-        """Whether every buffer holds a micro-batch."""
+        """Whether every buffer holds a part."""
         return len(self.buffers) > 1
 
 

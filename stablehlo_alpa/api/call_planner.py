@@ -178,4 +178,5 @@ def _refusal(whole: InfeasibleError, cut: CompileError | InfeasibleError) -> Inf
         needed_bytes=min(whole.needed_bytes or math.inf, cut.needed_bytes),
         budget_bytes=cut.budget_bytes,
         largest=cut.largest,
+        least_bytes=cut.least_bytes,
     )

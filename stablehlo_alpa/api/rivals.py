@@ -75,11 +75,13 @@ class Rivals:
         stages = method.stages
         if one.cut is not None and one.cut.is_given:
             stages = _manual(one.cut, method)
+        # One's own is no name.
+        is_same = str(method.schedule) == one.schedule
         return replace(
             method,
             layers=replace(method.layers, remat=_REMAT[one.recomputed]),
             stages=stages,
-            schedule=one.schedule,
+            schedule=method.schedule if is_same else one.schedule,
             num_chunks=one.cut.num_chunks if one.cut is not None else method.num_chunks,
             num_micro_batches=one.num_micro_batches,
         )

@@ -19,8 +19,10 @@ from stablehlo_alpa.api.methods import (
 )
 from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.inter_op import OwnSchedule, pipedream, pipedream_2bw
 from stablehlo_alpa.layers import AutoLayers
 from stablehlo_alpa.nearest import nearest
+from stablehlo_alpa.planning.ordering import ScheduleKind, schedule_kind
 
 # Layers that a pipeline is cut into unless --layers says (heuristic: the search is quadratic in
 # them, and the paper has 8 or 16).
@@ -79,8 +81,30 @@ def _megatron(options: MethodOptions, sizes: tuple[int, ...]) -> Method:
 
 def _pipeline(options: MethodOptions, _: tuple[int, ...]) -> Method:
     layers = AutoLayers(num_layers=options.layers, remat=False if options.recomputed else "search")
-    return PipeshardParallel(layers=layers, schedule=options.schedule, **options.shared)
+    schedule = None if options.schedule is None else parse_schedule(options.schedule)
+    return PipeshardParallel(layers=layers, schedule=schedule, **options.shared)
 
+
+def parse_schedule(text: str) -> ScheduleKind:
+    """A schedule by its name; those without a flush have micro-batches per update behind a colon.
+
+    Raises:
+        UsageError: the number is none, or missing.
+    """
+    name, colon, count = text.partition(":")
+    make = _WITHOUT_FLUSH.get(name)
+    if make is None:
+        return schedule_kind(text)
+    if not (count.isdecimal() and int(count)) and (colon or name != "pipedream"):
+        raise UsageError(
+            f"schedule {text} takes micro-batches per update behind a colon, such as {name}:4"
+        )
+    return make(int(count or 1))
+
+
+_WITHOUT_FLUSH: Mapping[str, Callable[[int], OwnSchedule]] = MappingProxyType(
+    {"pipedream": pipedream, "pipedream_2bw": pipedream_2bw}
+)
 
 Maker = Callable[[MethodOptions, tuple[int, ...]], Method]
 

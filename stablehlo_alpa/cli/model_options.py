@@ -28,7 +28,10 @@ LayersOption = Annotated[
 ]
 ScheduleOption = Annotated[
     str | None,
-    typer.Option(help=f"of a pipeline: {', '.join(SCHEDULES)}; searched by default"),
+    typer.Option(
+        help=f"of a pipeline: {', '.join(SCHEDULES)}, pipedream, or pipedream_2bw:4 with "
+        "micro-batches per update; searched by default"
+    ),
 ]
 RematOption = Annotated[
     bool | None,

@@ -11,6 +11,7 @@ from stablehlo_alpa.inter_op.options import (
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.inter_op.sweep import sweep
 from stablehlo_alpa.inter_op.transfer import transfer_pipeline
+from stablehlo_alpa.planning.asynchronous import pipedream, pipedream_2bw
 from stablehlo_alpa.planning.dualpipe import dualpipe_v
 from stablehlo_alpa.planning.ordering import make_schedule
 from stablehlo_alpa.planning.own_schedule import OwnSchedule
@@ -44,6 +45,8 @@ __all__ = [
     "interleaved",
     "make_schedule",
     "one_f_one_b",
+    "pipedream",
+    "pipedream_2bw",
     "plan_pipeline",
     "sweep",
     "transfer_pipeline",

@@ -102,9 +102,12 @@ def search(
             pricing.price(0, layered.num_layers - 1, bounds.leanest(), 1)
         short = [error for error in pricing.refusals if error.needed_bytes is not None]
         reason = f"; the stage that lacks least: {min(short, key=lack)}" if short else ""
+        is_proved = all(error.is_proved for error in pricing.refusals)
+        fits = "fits" if is_proved else "was found in time that fits"
         raise InfeasibleError(
-            f"{layered.name}: no pipeline of {layered.num_layers} layers fits "
-            f"{options.cluster.num_devices} devices with {count} micro-batches{reason}; {ADVICE}"
+            f"{layered.name}: no pipeline of {layered.num_layers} layers {fits} "
+            f"{options.cluster.num_devices} devices with {count} micro-batches{reason}; {ADVICE}",
+            budget_bytes=None if is_proved else options.solve.memory_budget,
         )
     return _assignment(found, pricing)
 

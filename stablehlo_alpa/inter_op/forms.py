@@ -25,15 +25,20 @@ def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[Lay
         CompileError: the step cannot be cut so.
         TraceError: see `mark_layers`.
     """
-    count, reduction = options.num_micro_batches, options.reduction
-    first = mark_layers(program, count, reduction, None, options.store)
+    first = marked(program, options)
     # By what is padded: more room does not always add more.
     different = {first.padded_by(padding): padding for padding in _paddings(options)}
     different.pop((), None)
-    padded = (
-        mark_layers(program, count, reduction, one, options.store) for one in different.values()
-    )
-    return (first, *padded)
+    return (first, *(marked(program, options, one) for one in different.values()))
+
+
+def marked(
+    program: TracedProgram, options: PipelineOptions, padding: Padding | None = None
+) -> LayeredStep:
+    """The step with layers and phases as the options have it; see `mark_layers`."""
+    updates, count = options.num_updates, options.num_micro_batches
+    reduction, store = options.reduction, options.store
+    return mark_layers(program, count // updates, reduction, padding, store, updates)
 
 
 def _paddings(options: PipelineOptions) -> Iterator[Padding]:

@@ -28,7 +28,8 @@ class KnownStages:
     Attributes:
         in_flight: numbers of micro-batches in flight that are told apart, ascending.
         received: by submesh float64[L, L] seconds in which each receives its input.
-        solved: prices; None where a stage does not fit.
+        solved: prices; None where a stage does not fit, infinite seconds where nothing that fits
+            was found: that is no bound.
         loose: of these, which were not solved to the end, as another stage is slower.
     """
 
@@ -83,7 +84,7 @@ class KnownStages:
             found = [
                 price.time_s / seconds[1, place, first, last]
                 for place, first, last, price, is_loose in self._known(one)
-                if price is not None and not is_loose
+                if price is not None and np.isfinite(price.time_s) and not is_loose
             ]
             others += found
             own += found if one == submesh else []

@@ -9,7 +9,18 @@ from alpa_runtime import SpmdProgram
 from alpa_runtime.plan import Free, Instruction, Recv, Run, Send
 
 from stablehlo_alpa.planning.schedules import Schedule
-from stablehlo_alpa.planning.stage import PhaseProgram, Slot, SlotKind, StageBody, as_held
+from stablehlo_alpa.planning.stage import (
+    BACKWARD,
+    FORWARD,
+    WEIGHT,
+    PhaseProgram,
+    Slot,
+    SlotKind,
+    StageBody,
+    as_held,
+)
+
+_PASSES = (FORWARD, BACKWARD, WEIGHT)
 
 
 class Lifetimes:
@@ -60,7 +71,13 @@ class Lifetimes:
         makers = self.makers_of(stage, Slot(SlotKind.OUTPUT, self._next_values[slot.number]))
         if phase.name not in (one.name for one in makers):
             return False
-        return self._is_last_user(stage, phase, slot)
+        return self._is_last_user(stage, phase, slot) and not self._is_stashed(stage, slot)
+
+    def _is_stashed(self, stage: int, slot: Slot) -> bool:
+        """Whether micro-batches in flight still read what an update of a stage replaces."""
+        if not self._schedule.is_asynchronous or not self._schedule.staleness(stage):
+            return False
+        return any(name in _PASSES for _, name in self._users[slot])
 
     def _activations(self, stage: int, phase: PhaseProgram) -> set[int]:
         """Activations that end here, as many as there are results to take their places."""

@@ -14,7 +14,7 @@ from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.intra_op import CarriedStrategies, Solution, SolveOptions
 from stablehlo_alpa.planning.bracket import Bracket
-from stablehlo_alpa.planning.ordering import ScheduleKind, schedule_kind
+from stablehlo_alpa.planning.ordering import ScheduleKind, num_updates, schedule_kind
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import ScheduleName
 from stablehlo_alpa.store import OFF, Store
@@ -224,6 +224,11 @@ class PipelineOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", schedule_kind(self.schedule))
+
+    @property
+    def num_updates(self) -> int:
+        """Updates of the weights in a step."""
+        return num_updates(self.schedule, self.num_micro_batches)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from stablehlo_alpa.errors import InfeasibleError, MeshError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.assigning import ADVICE, assign, stage_options
 from stablehlo_alpa.inter_op.emit import emit
+from stablehlo_alpa.inter_op.forms import marked
 from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment, tried_shapes
-from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
+from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_planner import known_transfers, prepare_stage
 from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.inter_op.threads import in_threads
@@ -42,6 +43,8 @@ _log = logging.getLogger(__name__)
 # then solved (heuristics: what is emitted differs by as much from what was counted).
 _FITTING_ROUNDS = 4
 _FITTING_GAP = 2e-2
+# So many names are listed, the others counted.
+_LISTED = 6
 
 
 def plan_pipeline(
@@ -70,8 +73,7 @@ def plan_pipeline(
             f"schedule 'inference' runs no backward passes and {program.name} takes gradients: "
             f"leave schedule out, or take one of {', '.join(others)}"
         )
-    count, store = options.num_micro_batches, options.store
-    layered = layered or mark_layers(program, count, options.reduction, None, store)
+    layered = layered or marked(program, options)
     say(f"stages of {layered.num_layers} layers")
     assignment = assign(layered, options, say)
     schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
@@ -79,20 +81,25 @@ def plan_pipeline(
         does = "takes gradients" if program.has_gradients else "takes no gradients"
         tasks = "backward tasks" if schedule.has_backward else "no backward tasks"
         raise ValueError(f"schedule {schedule.name} has {tasks}, {program.name} {does}")
+    said = list(layered.remarks)
+    if schedule.is_asynchronous:
+        said.append(_said_of_updates(program, schedule))
+        # What the search has proved is of steps with one update.
+        assignment = replace(assignment, solutions=(), bracket=None)
     methods = {id(method): method for method in options.stages.stage_methods}
     prescriptions = {key: method.prescription(program) for key, method in methods.items()}
     cache = SolverCache()
     planner = _StagePlanner(program, options, assignment, schedule, cache, prescriptions)
     # As text: stages are planned in parallel, each in a context of its own.
-    sliced = layered.slice_texts(assignment.stage_of_layer)
+    sliced = layered.slice_texts(assignment.stage_of_layer, schedule.is_asynchronous)
     stages = planner.plan_all(sliced, say)
     _check_shared_meshes(stages, schedule)
-    inside_bytes = InsideBytes(store)
+    inside_bytes = InsideBytes(options.store)
     for round_ in range(_FITTING_ROUNDS + 1):
         say("instructions")
         interface, device = StepInterface.of(program), options.cluster.device
         runtime, costs = emit(stages, schedule, interface, device, inside_bytes)
-        plan = assemble(program, options.cluster, stages, schedule, runtime, costs, layered.remarks)
+        plan = assemble(program, options.cluster, stages, schedule, runtime, costs, said)
         plan = replace(plan, bracket=assignment.bracket, considered=assignment.considered)
         excess = _excess(plan, options.solve.memory_budget)
         if not excess:
@@ -307,7 +314,36 @@ class _StagePlanner:
                 needed_bytes=error.needed_bytes,
                 budget_bytes=error.budget_bytes,
                 largest=error.largest,
+                least_bytes=error.least_bytes,
             ) from error
+
+
+def _said_of_updates(program: TracedProgram, schedule: Schedule) -> str:
+    """What a call means that updates the state several times, as a remark.
+
+    Raises:
+        ValueError: the step has no state.
+    """
+    if not program.aliases:
+        raise ValueError(
+            f"schedule {schedule.name} updates the state {schedule.num_updates} times in a call, "
+            f"and no result of {program.name} is the next value of an argument: return the new "
+            "state as the argument has it, and donate that (donate_argnums=)"
+        )
+    inputs = [(i, one.name) for i, one in enumerate(program.inputs) if i not in program.aliases]
+    cut = _listed([name for i, name in inputs if i in program.batch])
+    kept = _listed([name for i, name in inputs if i not in program.batch])
+    stale = ", ".join(str(schedule.staleness(number)) for number in range(schedule.num_stages))
+    return (
+        f"{schedule.num_updates} updates in a call, each by its part of: {cut}; arguments that all "
+        f"updates read: {kept}; gradients of the stages are of weights that are at most {stale} "
+        "updates old; results that are no state are those of the last update"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more if names else "none"
 
 
 def _check_shared_meshes(stages: Sequence[PlannedStage], schedule: Schedule) -> None:

@@ -39,6 +39,9 @@ def reschedule(
         )
     count = num_micro_batches or plan.runtime.num_micro_batches
     made = _made(plan, schedule, count)
+    if made.is_asynchronous:
+        # As it is: its programs are for one update of many.
+        return Predicted(plan.cluster, plan.runtime, plan.costs), made
     stages = plan.stages
     _check_phases(name, stages, made)
     interface = _interface(plan, count)
@@ -49,6 +52,12 @@ def reschedule(
 
 def _made(plan: SavedPlan, schedule: str | None, count: int) -> Schedule:
     own, meshes = plan.account.schedule, plan.account.stage_meshes
+    if plan.schedule.is_asynchronous and schedule is not None:
+        raise ValueError(
+            f"{plan.runtime.name} updates its state {plan.schedule.num_updates} times in a step "
+            f"under schedule {own}, its programs are for the part of the batch of one update: plan "
+            f"again under {schedule!r}"
+        )
     if schedule is not None or not plan.account.order:
         return make_schedule(schedule or own, meshes, count)
     if count != plan.runtime.num_micro_batches:

@@ -64,19 +64,31 @@ class LayeredStep:
 
         return tuple(self.store.remember("padded", (self.content, option), made)["said"])
 
-    def slice(self, stage_of_layer: tuple[int, ...]) -> Mapping[str, Module]:
-        """The modules of the stages, ``"stage_0"`` first."""
-        sliced = self._module.clone()
-        sliced.run(f"alpa-slice-stages{{stages={','.join(map(str, stage_of_layer))}}}")
+    def slice(
+        self, stage_of_layer: tuple[int, ...], last_makes_free: bool = False
+    ) -> Mapping[str, Module]:
+        """The modules of the stages, ``"stage_0"`` first.
+
+        Args:
+            stage_of_layer: per layer its stage, ascending.
+            last_makes_free: the last stage makes what any could, instead of the first.
+        """
+        sliced, option = self._module.clone(), ",".join(map(str, stage_of_layer))
+        free = " last-makes-free" if last_makes_free else ""
+        sliced.run(f"alpa-slice-stages{{stages={option}{free}}}")
         return sliced.submodules()
 
-    def slice_texts(self, stage_of_layer: tuple[int, ...]) -> tuple[str, ...]:
-        """The modules of the stages as text."""
+    def slice_texts(
+        self, stage_of_layer: tuple[int, ...], last_makes_free: bool = False
+    ) -> tuple[str, ...]:
+        """The modules of the stages as text; see `slice`."""
 
         def made() -> Record:
-            return {"texts": [one.text() for one in self.slice(stage_of_layer).values()]}
+            modules = self.slice(stage_of_layer, last_makes_free)
+            return {"texts": [one.text() for one in modules.values()]}
 
-        found = self.store.remember("stages", (self.content, stage_of_layer), made)
+        content = (self.content, stage_of_layer, *(("last",) if last_makes_free else ()))
+        found = self.store.remember("stages", content, made)
         return tuple(found["texts"])
 
 
@@ -86,22 +98,25 @@ def mark_layers(
     reduction: str = "mean",
     padding: Padding | None = None,
     store: Store = OFF,
+    num_updates: int = 1,
 ) -> LayeredStep:
     """The step with layers and phases.
 
     Args:
-        program: the step.
+        program: the step, or what it does for one of several updates.
         num_micro_batches: of it.
         reduction: how results of independent micro-batches are joined: ``"mean"``, ``"sum"`` or
             the name of the result that is their weight.
         padding: of sizes of a micro-batch; None leaves them as they are.
         store: keeps it, and what is made of it.
+        num_updates: of a step.
 
     Raises:
         CompileError: the step cannot be cut so.
         TraceError: no result has the name.
     """
-    is_part = program.num_parts > 1
+    # One micro-batch per update is all of a part of the batch: nothing is left to cut.
+    is_part = program.num_parts > num_updates or (program.num_parts > 1 == num_micro_batches)
     indices = program.batch if is_part else program.declared_batch
     batch = ",".join(str(index) for index in sorted(indices))
     independent = f" independent={_joining(program, reduction)}" if is_part else ""

@@ -31,7 +31,8 @@ class StagePrice:
     """What a stage costs on a submesh.
 
     Attributes:
-        time_s: seconds per micro-batch, its share of what runs once per step included.
+        time_s: seconds per micro-batch, its share of what runs once per step included; infinite
+            where no plan within the budget was found.
         bound_s: no plan of the stage within the budget takes less.
         once_s: of ``time_s`` the share of what runs once per step.
     """
@@ -104,7 +105,7 @@ class StagePricing:
     def price(
         self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort = Effort()
     ) -> StagePrice | None:
-        """The price of a run of layers; None where it does not fit the memory.
+        """The price of a run of layers; None where it is proved not to fit the memory.
 
         Args:
             first: layer.
@@ -116,7 +117,7 @@ class StagePricing:
         found = self._solution(first, last, submesh, in_flight, effort)
         if isinstance(found, InfeasibleError):
             self.refusals.append(found)
-            return None
+            return None if found.is_proved else StagePrice(np.inf, 0.0)
         time_s = found.objective_s / self._micro_batches
         priced, count = self._priced[self._subject(first, last)[1], submesh], self._micro_batches
         once_s = sum(price_once(priced, count).split(found.choice)) / count

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from stablehlo_alpa.errors import CompileError, InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op.forecast import Forecast, likely_counts
 from stablehlo_alpa.inter_op.forms import layered_forms
 from stablehlo_alpa.inter_op.options import (
     AutoStages,
@@ -75,9 +76,11 @@ def sweep(
     made: list[_Attempts] = []
     stages = options.stages
     profiler = profiler_of(stages, say) if isinstance(stages, ProfiledStages) else None
+    forecast = Forecast()
     try:
         for recomputed, program in programs:
-            attempts = _Attempts(program, recomputed, say, profiler, _least_latency(made))
+            latency_s = _least_latency(made)
+            attempts = _Attempts(program, recomputed, say, profiler, latency_s, forecast=forecast)
             attempts.learn(1, whole)
             before = _fastest(made)
             made.append(attempts)
@@ -142,6 +145,7 @@ class _Attempts:
         best: the fastest; None as long as nothing fits.
         tried: all, in order.
         refused: what did not fit last, and why.
+        forecast: says how long it goes on.
     """
 
     program: TracedProgram
@@ -152,6 +156,7 @@ class _Attempts:
     best: Plan | None = None
     tried: list[Alternative] = field(default_factory=list)
     refused: tuple[PipelineOptions, InfeasibleError] | None = None
+    forecast: Forecast = field(default_factory=Forecast)
     _is_trial: bool = False
     # Bytes that a number of micro-batches needs at least.
     _needed: tuple[int, float] = (1, 0.0)
@@ -194,7 +199,9 @@ class _Attempts:
             )
         is_open = schedule is None and options.num_chunks == 1
         if is_open and self.best is not None and len(self.best.stages) > 1:
-            for other in _alternatives(self.best, options):
+            others = _alternatives(self.best, options)
+            for number, other in enumerate(others):
+                self.expect(len(others) - number - 1, len(others) - number - 1, options)
                 self.attempt(other)
 
     def is_tight(self, budget: float | None) -> bool:
@@ -211,14 +218,30 @@ class _Attempts:
         is_full = self.best.peak_bytes > _FULL * budget
         return is_full or self.best.memory_price_s_per_gib > 0
 
+    def expect(self, likely: float, most: int, options: PipelineOptions) -> None:
+        """Takes how many candidates follow the next one, with as much computed again.
+
+        Where memory is short, half as many follow with more of it computed again (heuristic: what
+        was slower is ruled out by bounds).
+        """
+        number = 0 if self.recomputed else len(self.tried) + 1
+        is_tight = self.is_tight(options.solve.memory_budget)
+        self.forecast.likely = likely
+        self.forecast.again = 0.5 * (number + likely) if number and is_tight else 0.0
+        self.forecast.most = most + 2 * (number + most if number else 0)
+
     def attempt(self, one: PipelineOptions) -> bool | None:
         """Makes a plan; says whether it is the fastest, None where it does not fit."""
+        with self.forecast.candidate():
+            return self._attempt(one)
+
+    def _attempt(self, one: PipelineOptions) -> bool | None:
         which = f"{self.program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
         alternative = self._alternative(one)
         most_s = (1 - _WORTH) * self.latency_s
         one = replace(one, most_s=most_s, is_trial=self._is_trial)
         try:
-            planned = self._plan(one, lambda what: self.say(f"{which}: {what}"))
+            planned = self._plan(one, lambda what: self.say(f"{which}: {what}{self.forecast}"))
         except InfeasibleError as error:
             self.tried.append(alternative)
             self.refused = one, error
@@ -229,6 +252,7 @@ class _Attempts:
             _log.info("%s: %s", which, error)
             self.tried.append(replace(alternative, least_s=error.least_s))
             return False
+        self.forecast.fits()
         is_given = not isinstance(one.stages, AutoStages)
         cut = Cut.of(planned.stages, one.num_chunks, is_given=is_given)
         self.tried.append(replace(alternative, step_time_s=planned.step_time_s, cut=cut))
@@ -246,9 +270,9 @@ class _Attempts:
         return Alternative(one.num_micro_batches, str(one.schedule), None, self.recomputed)
 
     def learn(self, count: int, refusal: InfeasibleError | None) -> None:
-        """Takes what a number of micro-batches lacks."""
-        if refusal is not None and refusal.needed_bytes is not None:
-            self._needed = count, refusal.needed_bytes
+        """Takes what a number of micro-batches is proved to need."""
+        if refusal is not None and refusal.least_bytes is not None:
+            self._needed = count, refusal.least_bytes
 
     def _may_fit(self, one: PipelineOptions) -> bool:
         """Whether a number of micro-batches may fit by what a smaller one needs.
@@ -304,10 +328,14 @@ class _Attempts:
         it ends with the second in a row that is slower.
         """
         slower = 0
-        for count in counts:
+        for number, count in enumerate(counts):
             if slower >= _PATIENCE and count > options.cluster.num_devices:
                 break
             one = replace(options, num_micro_batches=count)
+            # What less of it computed again takes rules numbers out as well.
+            following, is_found = len(counts) - number - 1, math.isfinite(self.latency_s)
+            likely = likely_counts(following, slower, _PATIENCE, is_found=is_found)
+            self.expect(likely, following, options)
             if count < counts[-1] and not self._may_fit(one):
                 self.tried.append(self._alternative(one))
                 continue
@@ -334,7 +362,10 @@ class _Attempts:
         """
         middle = max(0, bisect.bisect_right(counts, start) - 1)
         refusal: CompileError | None = None
-        for count in counts[middle:]:
+        for number, count in enumerate(counts[middle:], middle):
+            # Up to the first that is slower, and down: one more of each is likely.
+            most = len(counts) - 1 - (number - middle)
+            self.expect(min(2, most), most, options)
             try:
                 is_best = self.attempt(replace(options, num_micro_batches=count))
             except CompileError as error:
@@ -346,7 +377,8 @@ class _Attempts:
         # More of them take less memory: where none fits, fewer do not.
         if is_more or (self.tried and self.best is None):
             return
-        for count in reversed(counts[:middle]):
+        for number, count in reversed(list(enumerate(counts[:middle]))):
+            self.expect(min(1, number), number, options)
             try:
                 if not self.attempt(replace(options, num_micro_batches=count)):
                     break

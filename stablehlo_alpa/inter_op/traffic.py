@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from alpa_runtime import Resharding, ValueSpec
 from alpa_runtime.plan import Recv, Send
@@ -53,7 +53,9 @@ class Traffic:
         self._draft, self._meshes, self._router = draft, meshes, router
         self._transfers: dict[tuple[Slot, int, int], int] = {}
 
-    def send(self, slot: Slot, mesh: int, buffer: int, at: int) -> None:
+    def send(
+        self, slot: Slot, mesh: int, buffer: int, at: int, targets: Set[int] | None = None
+    ) -> None:
         """Sends a buffer to every other mesh that needs it.
 
         Args:
@@ -61,10 +63,11 @@ class Traffic:
             mesh: that has it.
             buffer: its number there.
             at: the micro-batch.
+            targets: meshes that need this one; all that need the slot by default.
         """
         own = self._draft.meshes[mesh]
         for target, wanted in self.needs.get(slot, {}).items():
-            if target != mesh:
+            if target != mesh and (targets is None or target in targets):
                 route = self._route(own.values[buffer], mesh, wanted, target)
                 transfer, number = self._transfer(slot, at, target), self._number(route)
                 own.instructions.append(Send(buffer, target, transfer, number))

@@ -33,8 +33,8 @@ class Minimum:
     Attributes:
         status: 'optimal'; 'given up': tables or time exceed their limit; 'infeasible': every plan
             costs +inf.
-        labels: int64[N] places of the strategies of an optimum, or of the best plan met; empty
-            when there is none.
+        labels: int64[N] places of the strategies of an optimum, or of the best plan met: where time
+            was over before any was, the cheapest of every node. Empty when there is none.
         bound: no plan costs less. Seconds.
         kept: bool[C] strategies that were not dropped; an optimum is among them.
         nodes, choices: nodes of several strategies, and these, after the first reductions.
@@ -101,9 +101,13 @@ def minimize(
     def count(name: str) -> int:
         return int(found[name][0])
 
+    status, labels = _STATUS[count("status")], found["choice"].astype(np.int64)
+    if status == "given up" and not labels.size:
+        spans = (costs.node_s[costs.span(node)] for node in range(len(costs.sizes)))
+        labels = np.array([own.argmin() for own in spans], np.int64)
     return Minimum(
-        status=_STATUS[count("status")],
-        labels=found["choice"].astype(np.int64),
+        status=status,
+        labels=labels,
         bound=float(found["bound"][0]),
         kept=found["kept"].astype(np.bool_),
         nodes=count("num_nodes"),

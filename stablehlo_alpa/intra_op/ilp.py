@@ -255,11 +255,7 @@ class Programme:
         if status == "infeasible" or x.value is None:
             return _Vertex(status, None, -np.inf)
         value = np.asarray(x.value)
-        if not is_integral:
-            bound = float(problem.value) if status == "optimal" else -np.inf
-        else:
-            info = problem.solver_stats.extra_stats
-            bound = float(getattr(info, "mip_dual_bound", -np.inf))
+        bound = proved_bound(problem, status)
         return _Vertex(status, value, self.constant + bound / scale)
 
     def seconds(self, x: Float) -> float:
@@ -274,6 +270,15 @@ class Programme:
             ties = np.flatnonzero(share >= share.max() - TOLERANCE)
             labels[node] = ties[np.argmin(self.cost[begin + ties])]
         return labels
+
+
+def proved_bound(problem: cp.Problem, status: str) -> float:
+    """What the least objective of a programme that HiGHS has run is not below."""
+    if not problem.is_mixed_integer():
+        return float(problem.value) if status == "optimal" else -np.inf
+    if problem.solver_stats is None:
+        return -np.inf
+    return float(getattr(problem.solver_stats.extra_stats, "mip_dual_bound", -np.inf))
 
 
 def run_highs(

@@ -59,7 +59,8 @@ def solve(
     try:
         found = solve_anew(priced, options, cache, before, memory_price)
     except InfeasibleError as error:
-        store.put(key, {"infeasible": _infeasible(error), "limit_s": options.time_limit_s})
+        limit_s = math.inf if error.is_proved else options.time_limit_s
+        store.put(key, {"infeasible": _infeasible(error), "limit_s": limit_s})
         raise
     except SlowerError as error:
         store.put(key, {"slower": str(error), "least_s": error.least_s, "limit_s": math.inf})
@@ -87,6 +88,7 @@ def _infeasible(error: InfeasibleError) -> Record:
     return {
         "message": str(error),
         "needed": error.needed_bytes,
+        "least": error.least_bytes,
         "budget": error.budget_bytes,
         "largest": list(error.largest),
     }
@@ -103,6 +105,7 @@ def _read(record: Record) -> Solution:
             needed_bytes=found["needed"],
             budget_bytes=found["budget"],
             largest=[(name, size) for name, size in found["largest"]],
+            least_bytes=found["least"],
         )
     values = record["solution"]
     minimum = values["minimum"]

@@ -120,7 +120,7 @@ class _Search:
     best: Int | None = None
     best_value: float = np.inf
     bound: float = -np.inf
-    prices: Float = field(default_factory=lambda: np.zeros(1))
+    prices: Float = field(default_factory=lambda: np.zeros(0))
     priced: list[int] = field(default_factory=list)
 
     def left(self) -> float:

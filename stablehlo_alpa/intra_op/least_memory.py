@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.intra_op.costs import Costs
-from stablehlo_alpa.intra_op.ilp import TOLERANCE, run_highs
+from stablehlo_alpa.intra_op.ilp import TOLERANCE, proved_bound, run_highs
 from stablehlo_alpa.intra_op.memory import MemoryModel
 
 # Rounds of weighing program points, and how much the fullest gains in the first (heuristics).
@@ -82,14 +82,14 @@ def weighted_choice(costs: Costs, memory: MemoryModel, budget: float) -> tuple[I
 
 def least_memory(
     costs: Costs, memory: MemoryModel, time_limit_s: float, relative_gap: float
-) -> tuple[Int, float, bool]:
+) -> tuple[Int, float, float]:
     """A plan of the least peak: ``min z, bytes live at p <= z``, points added while violated.
 
     Only strategies that no other of their node undercuts in every value are asked, which leaves
     few nodes to decide.
 
     Returns:
-        int64[N] places within each node, the peak in bytes, and whether it is proved least.
+        int64[N] places within each node, the peak in bytes, and bytes that no plan's peak is below.
     """
     import cvxpy as cp
 
@@ -103,8 +103,10 @@ def least_memory(
     owner = np.repeat(np.arange(len(lean.sizes)), lean.sizes)
     one = sp.csr_matrix((np.ones(len(columns)), (owner, columns)))
     points, unit = [point], max(peak, 1.0)
-    is_proved = len(columns) == len(lean.sizes) or point < 0
-    while not is_proved:
+    if len(columns) == len(lean.sizes) or point < 0:
+        return costs.encode(lean.decode(best)), least, least
+    bound = 0.0
+    while bound < least * (1 - TOLERANCE):
         left = deadline - time.monotonic()
         if left <= 0:
             break
@@ -113,6 +115,8 @@ def least_memory(
         rows = memory.rows(points)[:, lean.rows] / unit
         problem = cp.Problem(cp.Minimize(z), [one @ s == 1, rows @ s <= z])
         status = run_highs(problem, left, relative_gap, presolve=True)
+        # Fewer points are a relaxation: what bounds it bounds the least peak.
+        bound = max(bound, unit * proved_bound(problem, status))
         if s.value is None:
             break
         picked = np.flatnonzero(np.asarray(s.value) > 0.5)
@@ -121,11 +125,12 @@ def least_memory(
         peak, point = memory.peak(lean.decode(labels))
         if peak < least:
             best, least = labels, peak
-        is_proved = status == "optimal" and peak <= float(z.value) * unit * (1 + TOLERANCE)
+        if status != "optimal":
+            break
         if point in points:
             break
         points.append(point)
-    return costs.encode(lean.decode(best)), least, is_proved
+    return costs.encode(lean.decode(best)), least, min(bound, least)
 
 
 def _own_bytes(costs: Costs, memory: MemoryModel) -> list[Float]:

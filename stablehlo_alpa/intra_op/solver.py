@@ -229,9 +229,9 @@ def _lean(costs: Costs, memory: MemoryModel, limits: _Limits) -> Int:
     """A plan within the budget that need not be good."""
     lean = lean_choice(costs, memory)
     if not _fits(memory, costs, lean, limits.budget):
-        lean, _ = weighted_choice(costs, memory, limits.budget)
-    if not _fits(memory, costs, lean, limits.budget):
-        lean = _least(costs, memory, limits.budget, limits.options, limits.deadline)
+        lean, bound = weighted_choice(costs, memory, limits.budget)
+        if not _fits(memory, costs, lean, limits.budget):
+            lean = _least(costs, memory, bound, limits)
     return lean
 
 
@@ -268,26 +268,36 @@ def _drop(costs: Costs, memory: MemoryModel, found: Priced, budget: float) -> Co
     return costs.restrict(kept | costs.union([found.labels]))
 
 
-def _least(
-    costs: Costs, memory: MemoryModel, budget: float, options: SolveOptions, deadline: float
-) -> Int:
-    """A plan within the budget, or the error that says by how much there is none."""
-    left = max(0.0, deadline - time.monotonic())
-    lean, needed, is_least = least_memory(costs, memory, left, options.relative_gap)
+def _least(costs: Costs, memory: MemoryModel, bound: float, limits: _Limits) -> Int:
+    """A plan within the budget, or the error that says by how much there is none.
+
+    Args:
+        costs: the strategies that may be chosen.
+        memory: their bytes.
+        bound: bytes that no plan's peak is below, as far as is known.
+        limits: budget and time.
+    """
+    budget, options = limits.budget, limits.options
+    lean, needed, least = least_memory(costs, memory, limits.left(), options.relative_gap)
+    least = max(least, bound)
     if _fits(memory, costs, lean, budget):
         return lean
     choice = costs.decode(lean)
     largest = memory.largest(choice, memory.peak(choice)[1])
     listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in largest)
+    is_least = needed <= least * (1 + max(TOLERANCE, options.relative_gap))
     proved = "" if is_least else f" found within {format_seconds(options.time_limit_s)}"
-    raise InfeasibleError(
+    error = InfeasibleError(
         f"no plan fits the memory budget of {format_bytes(budget)} per device: the least "
         f"reachable peak{proved} is {format_bytes(needed)}, {format_bytes(needed - budget)} more; "
         f"largest live tensors there: {listed}",
         needed_bytes=needed,
         budget_bytes=budget,
         largest=largest,
+        least_bytes=least,
     )
+    _log.info("least peak: %.9g bytes, bound %.9g, proved: %s", needed, least, error.is_proved)
+    raise error
 
 
 def _cut(

@@ -134,6 +134,7 @@ class Account:
         schedule: name of the schedule.
         stage_meshes: per stage the number of its mesh.
         order: tasks of every mesh under a schedule of one's own, see `write_order`.
+        micro_batches_per_update, delay: see `Schedule`.
         recomputed: see `Plan`.
         bracket: see `Plan`.
         donated: inputs whose buffers the step may overwrite, and the outputs that are their next
@@ -148,6 +149,8 @@ class Account:
     schedule: str
     stage_meshes: tuple[int, ...]
     order: tuple[str, ...]
+    micro_batches_per_update: int | None
+    delay: int | None
     recomputed: str
     bracket: Bracket | None
     donated: tuple[tuple[int, int], ...]

@@ -175,7 +175,12 @@ def find_candidate(
     if slower:
         raise min(slower, key=lambda error: error.least_s)
     short = [e for e in refused if isinstance(e, InfeasibleError) and e.needed_bytes is not None]
-    raise min(short, key=lack) if short else refused[0]
+    if not short:
+        raise refused[0]
+    leanest = min(short, key=lack)
+    # On another shape the least may be less.
+    leanest.least_bytes = min(error.least_bytes or 0.0 for error in short)
+    raise leanest
 
 
 def undercutting(options: PlanOptions, found: Candidate) -> PlanOptions:

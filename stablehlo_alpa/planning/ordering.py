@@ -34,6 +34,20 @@ def schedule_kind(schedule: ScheduleKind) -> ScheduleName | OwnSchedule:
     return schedule if isinstance(schedule, OwnSchedule) else ScheduleName(schedule)
 
 
+def is_asynchronous(schedule: ScheduleKind | None) -> bool:
+    """Whether stages update their weights by themselves."""
+    return isinstance(schedule, OwnSchedule) and schedule.micro_batches_per_update is not None
+
+
+def num_updates(schedule: ScheduleKind | None, num_micro_batches: int) -> int:
+    """Updates of the weights in a step.
+
+    Raises:
+        ValueError: the micro-batches do not divide into them.
+    """
+    return schedule.num_updates(num_micro_batches) if isinstance(schedule, OwnSchedule) else 1
+
+
 def usual_meshes(schedule: ScheduleKind, num_stages: int, num_chunks: int) -> tuple[int, ...]:
     """Per stage the mesh that it runs on, where nobody says otherwise.
 

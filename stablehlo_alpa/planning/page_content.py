@@ -65,7 +65,7 @@ def page_content(
             stage,
             plan.cluster.device,
             simulation.peak_bytes[schedule.mesh_of(number)],
-            schedule.num_micro_batches,
+            schedule,
         )
         for number, stage in enumerate(plan.stages)
     ]
@@ -127,7 +127,7 @@ def _cluster(cluster: ClusterSpec) -> ClusterContent:
 
 
 def _stages(plan: Plan) -> tuple[StageContent, ...]:
-    count, simulation = plan.schedule.num_micro_batches, plan.simulation
+    simulation = plan.simulation
     found = []
     for number, stage in enumerate(plan.stages):
         mesh = plan.schedule.mesh_of(number)
@@ -136,7 +136,7 @@ def _stages(plan: Plan) -> tuple[StageContent, ...]:
                 one.name,
                 float(one.time_s),
                 float(one.compute_s),
-                1 if one.runs_once else count,
+                one.num_runs(plan.schedule),
             )
             for one in stage.phases
         )

@@ -211,8 +211,7 @@ class Plan(Shown, Predicted, Compared, Transferable, Staged, Pictured):
 
     def communication(self) -> list[Collective]:
         """Collectives of one step per stage, kind and axes, most bytes of a stage first."""
-        count = self.runtime.num_micro_batches
-        return [one for stage in self.stages for one in collectives_of(stage, count)]
+        return [one for stage in self.stages for one in collectives_of(stage, self.schedule)]
 
     def report(self) -> Report:
         """What is shown of it."""

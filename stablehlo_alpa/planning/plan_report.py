@@ -75,7 +75,7 @@ def plan_report(
             stage,
             device,
             peaks[schedule.mesh_of(number)],
-            count,
+            schedule,
         )
         for number, stage in enumerate(stages)
     )

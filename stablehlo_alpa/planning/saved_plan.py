@@ -35,7 +35,7 @@ from stablehlo_alpa.planning.stage import CostedProgram, StageBody
 if TYPE_CHECKING:
     from stablehlo_alpa.planning.plan import Plan
 
-ACCOUNT_VERSION = 3
+ACCOUNT_VERSION = 4
 # Schedules that are made again from their sizes; "none" has nothing to order.
 _NAMES = (*ScheduleName, "none")
 
@@ -71,6 +71,8 @@ class SavedPlan(Predicted):
             schedule=str(schedule.name),
             stage_meshes=tuple(map(schedule.mesh_of, range(len(plan.stages)))),
             order=() if schedule.name in _NAMES else write_order(schedule),
+            micro_batches_per_update=schedule.micro_batches_per_update,
+            delay=schedule.delay,
             recomputed=plan.recomputed,
             bracket=plan.bracket,
             donated=tuple((i, donated[i]) for i in sorted(plan.program.donated) if i in donated),
@@ -109,7 +111,8 @@ class SavedPlan(Predicted):
         name, meshes = self.account.schedule, self.account.stage_meshes
         count = self.runtime.num_micro_batches
         if self.account.order:
-            return read_order(name, self.account.order, meshes, count)
+            per_update, delay = self.account.micro_batches_per_update, self.account.delay
+            return read_order(name, self.account.order, meshes, count, per_update, delay)
         return make_schedule(name, meshes, count)
 
     def save(self, path: str | os.PathLike[str], more: Mapping[str, bytes] | None = None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence, Set
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 
 class ScheduleName(enum.StrEnum):
@@ -26,26 +28,40 @@ class TaskKind(enum.Enum):
     """What a stage does with a micro-batch.
 
     ``BACKWARD`` is the whole backward pass, or, where the schedule has ``WEIGHT`` tasks, only the
-    part that the stage before waits for.
+    part that the stage before waits for. ``UPDATE`` is the update of a stage's weights by the
+    gradients of some micro-batches, where the schedule says when that is: its number is that of
+    the update.
     """
 
     FORWARD = "forward"
     BACKWARD = "backward"
     WEIGHT = "backward_weight"
+    UPDATE = "update"
 
     @property
     def letter(self) -> str:
-        """In tables: F, B or W."""
+        """In tables: F, B, W or U."""
         return "W" if self is TaskKind.WEIGHT else self.value[0].upper()
 
 
 @dataclass(frozen=True)
 class Task:
-    """One pass of one micro-batch through one stage."""
+    """One pass of one micro-batch through one stage, or an update of a stage.
+
+    Attributes:
+        kind: what is done.
+        stage: number of the stage.
+        micro_batch: number of the micro-batch in the step; of an update its own.
+    """
 
     kind: TaskKind
     stage: int
     micro_batch: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Stage and micro-batch."""
+        return self.stage, self.micro_batch
 
     def __str__(self) -> str:
         """``F3`` for one stage per mesh; the stage is printed by the schedule."""
@@ -54,6 +70,8 @@ class Task:
     @property
     def described(self) -> str:
         """For messages."""
+        if self.kind is TaskKind.UPDATE:
+            return f"update {self.micro_batch} of stage {self.stage}"
         return f"{self.kind.value} of micro-batch {self.micro_batch} through stage {self.stage}"
 
 
@@ -67,6 +85,10 @@ class Schedule:
         num_micro_batches: micro-batches of a step.
         meshes: per mesh its tasks.
         stage_meshes: per stage the mesh that it runs on; by default mesh ``s % len(meshes)``.
+        micro_batches_per_update: micro-batches whose gradients make one update of the weights;
+            None where one update behind the last task is all.
+        delay: micro-batches of update ``t`` read the weights that update ``t - delay`` begins
+            with, in all stages; None where they read those that a stage has as they go forward.
     """
 
     name: str
@@ -74,6 +96,59 @@ class Schedule:
     num_micro_batches: int
     meshes: tuple[tuple[Task, ...], ...]
     stage_meshes: tuple[int, ...] = ()
+    micro_batches_per_update: int | None = None
+    delay: int | None = None
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether it says when each stage updates its weights."""
+        return self.micro_batches_per_update is not None
+
+    @property
+    def num_updates(self) -> int:
+        """Updates of the weights in a step."""
+        return self.num_micro_batches // (self.micro_batches_per_update or self.num_micro_batches)
+
+    def update_of(self, micro_batch: int) -> int:
+        """The update that the gradients of a micro-batch are for."""
+        return micro_batch // (self.micro_batches_per_update or self.num_micro_batches)
+
+    def version(self, stage: int, micro_batch: int) -> int:
+        """The weights that a micro-batch reads in a stage: those behind so many updates."""
+        if self.delay is not None:
+            return max(0, self.update_of(micro_batch) - self.delay)
+        return self._versions.get((stage, micro_batch), 0)
+
+    def staleness(self, stage: int) -> int:
+        """Updates that are made between weights and the gradients at them, at most."""
+        each = range(self.num_micro_batches)
+        return max(self.update_of(m) - self.version(stage, m) for m in each)
+
+    @cached_property
+    def _versions(self) -> Mapping[tuple[int, int], int]:
+        """By stage and micro-batch the updates before its forward pass."""
+        made: Counter[int] = Counter()
+        found: dict[tuple[int, int], int] = {}
+        for task in (task for tasks in self.meshes for task in tasks):
+            if task.kind is TaskKind.FORWARD:
+                found[task.stage, task.micro_batch] = made[task.stage]
+            made[task.stage] += task.kind is TaskKind.UPDATE
+        return found
+
+    def dependencies(self, task: Task) -> list[Task]:
+        """The tasks that have to end before a task can start."""
+        if task.kind is not TaskKind.UPDATE:
+            before = dependencies(task, self.num_stages)
+            if task.kind is TaskKind.FORWARD and (version := self.version(*task.place)):
+                before.append(Task(TaskKind.UPDATE, task.stage, version - 1))
+            return before
+        last = TaskKind.WEIGHT if self.splits_backward else TaskKind.BACKWARD
+        each = range(self.num_micro_batches)
+        own = [m for m in each if self.update_of(m) == task.micro_batch]
+        before = [Task(last, task.stage, m) for m in own]
+        if task.micro_batch:
+            before.append(Task(TaskKind.UPDATE, task.stage, task.micro_batch - 1))
+        return before
 
     @property
     def splits_backward(self) -> bool:
@@ -122,7 +197,7 @@ class Schedule:
 
 
 def dependencies(task: Task, num_stages: int) -> list[Task]:
-    """The tasks that have to end before a task can start."""
+    """The tasks that have to end before a pass of a micro-batch can start."""
     before: list[Task] = []
     match task.kind:
         case TaskKind.FORWARD:
@@ -150,7 +225,7 @@ def timeline(schedule: Schedule) -> list[list[Task | None]]:
         started: list[Task] = []
         for mesh, tasks in enumerate(schedule.meshes):
             task = tasks[position[mesh]] if position[mesh] < len(tasks) else None
-            if task and not all(t in done for t in dependencies(task, schedule.num_stages)):
+            if task and not all(t in done for t in schedule.dependencies(task)):
                 task = None
             rows[mesh].append(task)
             if task:
@@ -175,7 +250,7 @@ def _standstill(schedule: Schedule, done: Set[Task]) -> str:
     mesh = next(mesh for task, mesh in mesh_of.items() if task not in done)
     while mesh not in waits:
         task = next(task for task in schedule.meshes[mesh] if task not in done)
-        before = dependencies(task, schedule.num_stages)
+        before = schedule.dependencies(task)
         needed = next(one for one in before if one not in done)
         said = f"{task.described} on mesh {mesh} waits for {needed.described}"
         if needed not in mesh_of:

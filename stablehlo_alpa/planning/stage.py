@@ -12,6 +12,7 @@ from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.intra_op import Solution
+from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.view import Collective
 
 PREPARE, FORWARD, BACKWARD = "prepare", "forward", "backward"
@@ -100,8 +101,12 @@ class PhaseProgram(CostedProgram):
 
     @property
     def runs_once(self) -> bool:
-        """Once per step instead of once per micro-batch."""
+        """Once per update of the step instead of once per micro-batch."""
         return self.name in (PREPARE, WHOLE) or self.is_update
+
+    def num_runs(self, schedule: Schedule) -> int:
+        """How often it runs in a step."""
+        return schedule.num_updates if self.runs_once else schedule.num_micro_batches
 
     @property
     def is_update(self) -> bool:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from alpa_runtime import ValueSpec
 
 from stablehlo_alpa.cluster import DeviceSpec
+from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import PlannedStage, SlotKind
 from stablehlo_alpa.view import Collective, Part, merged
 
 
 def stage_part(
-    label: str, stage: PlannedStage, device: DeviceSpec, peak_bytes: float, num_micro_batches: int
+    label: str, stage: PlannedStage, device: DeviceSpec, peak_bytes: float, schedule: Schedule
 ) -> Part:
     """What is shown of a stage: its inputs of the step, and its operators in a whole step.
 
@@ -22,7 +23,7 @@ def stage_part(
         stage: the stage.
         device: one of its devices.
         peak_bytes: per device of its mesh.
-        num_micro_batches: of a step.
+        schedule: of the step.
     """
     live = max((phase.live for phase in stage.phases), key=_total)
     return Part(
@@ -32,17 +33,17 @@ def stage_part(
         device=device,
         priced=stage.priced,
         solution=stage.solution,
-        collectives=collectives_of(stage, num_micro_batches),
+        collectives=collectives_of(stage, schedule),
         live=live,
         peak_bytes=peak_bytes,
     )
 
 
-def collectives_of(stage: PlannedStage, num_micro_batches: int) -> tuple[Collective, ...]:
+def collectives_of(stage: PlannedStage, schedule: Schedule) -> tuple[Collective, ...]:
     """Those of a whole step, per kind and axes, most bytes first."""
     found = []
     for phase in stage.phases:
-        runs = 1 if phase.runs_once else num_micro_batches
+        runs = phase.num_runs(schedule)
         found += [
             replace(one, bytes=one.bytes * runs, count=one.count * runs)
             for one in phase.collectives

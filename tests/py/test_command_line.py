@@ -243,6 +243,13 @@ def test_several_hosts_are_planned_as_a_pipeline_and_one_is_not() -> None:
             ("plan", "gpt-tiny", "--batch", "8", "--method", "pipeshard", "--schedule", "fifo"),
             "got 'fifo'",
         ),
+        (
+            (
+                *("plan", "gpt-tiny", "--batch", "8", "--method", "pipeshard"),
+                *("--micro-batches", "4", "--schedule", "pipedream_2bw"),
+            ),
+            "behind a colon, such as pipedream_2bw:4",
+        ),
         (("plan", "gpt-tiny"), "needs --batch"),
         (("plan", "gpt-tiny", "--batch", "8", "--image", "8"), "has no image, it has batch"),
         (("plan", "gpt-tiny", "--batch", "8", "--mesh", "2y4"), "joined by x"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from graphs import brute_force, random_priced
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 
 from stablehlo_alpa import _core
 from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.inter_op.stage_pricing import StagePrice, StagePricing
+from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import MemoryModel, SolveOptions, solve
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import minimize
@@ -72,8 +76,8 @@ def test_price_is_the_slope_of_the_bound(seed: int, share: float) -> None:
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
     free = costs.encode(solve(priced).choice)
     peak = memory.peak(costs.decode(free))[0]
-    lean, least, is_proved = least_memory(costs, memory, 60.0, 1e-9)
-    assert is_proved
+    lean, least, bound = least_memory(costs, memory, 60.0, 1e-9)
+    assert bound == pytest.approx(least, rel=1e-6)
     assert least == pytest.approx(brute_force(priced)[1], rel=1e-6)
     budget = least + share * (peak - least)
     if budget >= peak * (1 - 1e-9):
@@ -85,6 +89,47 @@ def test_price_is_the_slope_of_the_bound(seed: int, share: float) -> None:
     for other in np.linspace(least, peak, 5):
         best = brute_force(priced, other)[0]
         assert best >= found.bound - found.prices.sum() * (other - budget) - 1e-9 * abs(best)
+
+
+def refusal_of(priced: Any, options: SolveOptions) -> InfeasibleError | None:
+    try:
+        solve(priced, options)
+    except InfeasibleError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("limit_s", [1e-9, 60.0])
+def test_a_refusal_is_a_proof_only_where_it_says_so(limit_s: float) -> None:
+    proved = unproved = 0
+    for seed in range(60):
+        priced = random_priced(seed, nodes=5, edges=8, strategies=(2, 4))
+        least = brute_force(priced)[1]
+        for budget in (0.5 * least, 0.97 * least, least * (1 + 1e-9)):
+            error = refusal_of(priced, SolveOptions(memory_budget=budget, time_limit_s=limit_s))
+            if error is None:
+                continue
+            assert error.least_bytes is not None
+            assert error.needed_bytes is not None
+            assert error.least_bytes <= least * (1 + 1e-6)
+            assert error.needed_bytes >= least * (1 - 1e-6)
+            assert not error.is_proved or budget < least
+            assert error.is_proved or "found within" in str(error)
+            proved, unproved = proved + error.is_proved, unproved + (not error.is_proved)
+    assert proved > 60
+    assert unproved == 0 if limit_s > 1 else unproved > 5
+
+
+def test_a_stage_that_may_fit_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(least_bytes: float) -> Any:
+        pricing = StagePricing.__new__(StagePricing)
+        pricing.refusals = []
+        error = InfeasibleError("", needed_bytes=5.0, budget_bytes=4.0, least_bytes=least_bytes)
+        monkeypatch.setattr(pricing, "_solution", lambda *_: error, raising=False)
+        return pricing.price(0, 1, Submesh(1, 1, (1,)), 1)
+
+    assert refused(4.5) is None
+    assert refused(3.5) == StagePrice(np.inf, 0.0)
 
 
 def _chain(length: int, pairs: int, border_s: float) -> Costs:

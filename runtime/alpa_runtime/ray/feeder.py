@@ -56,8 +56,13 @@ class Feeder:
     def _rows_of(self, index: int, mesh: int) -> list[range] | None:
         """The rows that each process needs of a batch; None where all get all of it."""
         value, count = self._plan.inputs[index], self._num_hosts[mesh]
-        is_cut = all(placement.is_cut for placement in value.placements if placement.mesh == mesh)
-        if not is_cut or count == 1 or value.value.key_impl is not None:
+        own = {len(one.buffers) for one in value.placements if one.mesh == mesh}
+        if (
+            own != {self._plan.num_micro_batches}
+            or own == {1}
+            or count == 1
+            or value.value.key_impl is not None
+        ):
             return None
         return rows_per_process(self._plan, index, mesh, count)
 

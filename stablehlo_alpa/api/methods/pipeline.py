@@ -10,7 +10,13 @@ from stablehlo_alpa.api.methods.method import Method
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.inter_op import AutoStages, ScheduleName, StageOption
 from stablehlo_alpa.layers import AutoLayers, LayerOption
-from stablehlo_alpa.planning.ordering import SEVERAL_STAGES, ScheduleKind, schedule_kind
+from stablehlo_alpa.planning.ordering import (
+    SEVERAL_STAGES,
+    ScheduleKind,
+    is_asynchronous,
+    num_updates,
+    schedule_kind,
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,9 @@ class PipeshardParallel(Method):
         layers: how the forward function is cut into layers.
         stages: how layers become stages.
         schedule: ``"1f1b"``, ``"gpipe"``, ``"zero_bubble"``, ``"interleaved"``, ``"dualpipe_v"`` or
-            an `OwnSchedule`; None searches.
+            an `OwnSchedule` (`pipedream` and `pipedream_2bw` update the state several times in a
+            call, the function being traced for the part of the batch of one update); None
+            searches.
         num_chunks: stages per mesh under the interleaved schedule; two under dualpipe_v.
         runtime: how it is run, e.g. traced.
         pad: sizes of products that the devices of a stage do not divide may be padded inside of
@@ -69,6 +77,13 @@ class PipeshardParallel(Method):
         if self.schedule is not None:
             # Refuses a name that there is not.
             schedule_kind(self.schedule)
+        if is_asynchronous(self.schedule) and self.num_micro_batches is None:
+            raise ValueError(
+                f"schedule {str(self.schedule)!r} updates the state several times in a call, and "
+                "gives another result for every number of micro-batches: pass num_micro_batches"
+            )
+        # Refuses micro-batches that do not divide into updates.
+        num_updates(self.schedule, self.num_micro_batches or 1)
 
     def _check_stage_methods(self) -> None:
         """Methods of stages say how one mesh is split; all else is of the pipeline."""
@@ -97,6 +112,11 @@ class PipeshardParallel(Method):
                     f"stage {number} has the method {method.brief()}, whose {', '.join(given)} is "
                     "of the whole function: pass it to PipeshardParallel"
                 )
+
+    @property
+    def num_parts(self) -> int:
+        """Parts of a batch of which the function is traced for one; those of updates at least."""
+        return max(super().num_parts, num_updates(self.schedule, self.num_micro_batches or 1))
 
     @property
     def has_one_mesh(self) -> bool:
