@@ -61,10 +61,16 @@ def in_batches(x: Any, w: Any, sizes: Any) -> Any:
     return jax.lax.ragged_dot_general(x, w, sizes, numbers)
 
 
+def of_odd_sizes(x: Any, up: Any, down: Any, sizes: Any) -> Any:
+    """Rows and widths that no mesh here divides but one."""
+    return gradients(x, up, down, sizes)
+
+
 OPERANDS: Mapping[Callable[..., Any], tuple[Any, ...]] = {
     forward: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH)),
     gradients: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH), real(EXPERTS, WIDTH, DEPTH)),
     in_batches: (real(4, ROWS, DEPTH), real(EXPERTS, 4, DEPTH, WIDTH)),
+    of_odd_sizes: (real(26, 17), real(EXPERTS, 17, 13), real(EXPERTS, 13, 17)),
 }
 
 
@@ -115,17 +121,21 @@ def for_cpu(text: str) -> str:
 
 
 @functools.cache
-def prepared(fun: Callable[..., Any]) -> tuple[TracedProgram, str]:
-    """The function as jax lowers it where there are such products."""
+def prepared(fun: Callable[..., Any], pad_to: int) -> tuple[TracedProgram, str]:
+    """The function as jax lowers it where there are such products, odd sizes padded."""
     args = (*OPERANDS[fun], np.zeros(EXPERTS, np.int32))
     traced = trace_function(Function(fun), args, {}, platform="tpu")
     assert "chlo.ragged_dot" in traced.text
-    pipeline = f"builtin.module(alpa-prepare-pipeline{{{traced.state_option}}})"
-    return traced, _core.run_pipeline(traced.text, pipeline)[0]
+    padding = f"pad-to={pad_to} most-added=1" if fun is of_odd_sizes else ""
+    pipeline = f"builtin.module(alpa-prepare-pipeline{{{traced.state_option} {padding}}})"
+    merged = _core.run_pipeline(traced.text, pipeline)[0]
+    products = [line for line in merged.splitlines() if '"chlo.ragged_dot"' in line]
+    assert fun is not of_odd_sizes or not any("x17x" in line for line in products)
+    return traced, merged
 
 
 def check(fun: Callable[..., Any], mesh: Sequence[tuple[str, int]], seed: int) -> None:
-    traced, merged = prepared(fun)
+    traced, merged = prepared(fun, math.prod(size for _, size in mesh))
     option = ",".join(f"{axis}:{size}" for axis, size in mesh)
     solution = ",".join(map(str, choose(counts_of(merged, mesh), seed)))
     what = f"{fun.__name__} on {option} with {solution}"
