@@ -829,6 +829,37 @@ def BlockExchanges : Pass<"alpa-block-exchanges", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
 
+def GatherRaggedExchanges
+    : Pass<"alpa-gather-ragged-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Does exchanges of rows by all-gathers";
+  let description = [{
+    Input: a module of one device that may call `ragged_all_to_all`
+    (`jax.lax.ragged_all_to_all` in a `shard_map`), which sends each device of a
+    group as many rows as the data say. XLA for CPU has no such collective. The
+    operands, offsets and sizes of all devices are gathered instead, and each
+    device takes the rows that are for it: the same values, and more bytes.
+
+    Calls with dynamic shapes, or without groups, stay.
+
+    before, on 2 devices, each with a piece of rows for either:
+    ```mlir
+    %r = stablehlo.custom_call @ragged_all_to_all(%rows, %place, %starts, %sizes,
+        %targets, %received) : (tensor<4x8xf32>, tensor<6x8xf32>, ...)
+        -> tensor<6x8xf32>
+    ```
+    after:
+    ```mlir
+    %0 = "stablehlo.all_gather"(%starts) : (tensor<2xi32>) -> tensor<4xi32>
+    ... // of starts, targets and sizes the pieces that are for this device
+    %1 = ... : tensor<6xi32> // per row of the result its row of %3
+    %2 = "stablehlo.all_gather"(%rows) : (tensor<4x8xf32>) -> tensor<8x8xf32>
+    %3 = stablehlo.concatenate %2, %place, dim = 0 : tensor<14x8xf32>
+    %r = "stablehlo.gather"(%3, %1) : tensor<6x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
 def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
   let summary = "Writes the plan for one of XLA's partitioners";
   let description = [{

@@ -248,6 +248,9 @@ void buildSpmdPipeline(OpPassManager &manager,
     manager.addPass(createReduceBeforeTransposes());
     manager.addPass(createBlockExchanges());
   }
+  if (options.platform == "cpu") {
+    manager.addPass(createGatherRaggedExchanges());
+  }
   // Device positions and zeros are emitted anew wherever they are needed.
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalizerPass());

@@ -144,14 +144,16 @@ private:
 
   static DimensionUse getUse(const ShardingRule &rule, unsigned index,
                              unsigned factor) {
-    if (rule.factors[factor].kind == FactorKind::Reduction) {
-      return DimensionUse::Contracted;
-    }
     auto has = [&](const TensorFactors &tensor) {
       return llvm::any_of(tensor, [&](const DimFactors &factors) {
         return llvm::is_contained(factors, factor);
       });
     };
+    if (rule.factors[factor].kind == FactorKind::Reduction) {
+      // What is multiplied is summed over in both operands, groups are not.
+      return llvm::count_if(rule.operands, has) > 1 ? DimensionUse::Contracted
+                                                    : DimensionUse::Batch;
+    }
     if (!llvm::any_of(rule.results, has)) {
       return DimensionUse::None;
     }

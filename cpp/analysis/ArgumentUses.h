@@ -23,7 +23,8 @@ bool isProduct(Operation *op);
 enum class DimensionUse : int8_t {
   /// By no product.
   None,
-  /// All operands have it, and the result: the experts of a mixture.
+  /// All operands have it, and the result, or it counts the groups that the
+  /// rows of another operand come in: the experts of a mixture.
   Batch,
   /// It is summed over: the input features of a matrix.
   Contracted,

@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/Combination.h"
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/ManualVolumes.h"
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/analysis/ProductRings.h"
 #include "cpp/analysis/StrategyGraph.h"
@@ -41,6 +42,14 @@ static void addReshard(ReshardOp reshard, MeshAttr mesh,
   }
 }
 
+static void addManual(ManualOp op, std::vector<CollectiveVolume> &volumes) {
+  for (const ManualVolume &volume : getManualVolumes(op)) {
+    const VolumeStep &step = volume.step;
+    volumes.push_back({getReadableName(volume.op), step.kind, step.axes,
+                       step.bytes, getRunsPerStep(op) * volume.runs});
+  }
+}
+
 double getRunsPerStep(Operation *op) {
   double count = 1;
   for (Operation *around = op->getParentOp(); around;
@@ -69,6 +78,10 @@ FailureOr<std::vector<CollectiveVolume>> getCommunication(ModuleOp module) {
     if (auto reshard = dyn_cast<ReshardOp>(op)) {
       addReshard(reshard, mesh, planner, leeway, volumes);
       return WalkResult::advance();
+    }
+    if (auto manual = dyn_cast<ManualOp>(op)) {
+      addManual(manual, volumes);
+      return WalkResult::skip();
     }
     auto strategy = op->getAttrOfType<StrategyAttr>(kStrategyAttrName);
     if (!strategy || !hasShardingRule(op) || !op->hasAttr(kResultsAttrName)) {

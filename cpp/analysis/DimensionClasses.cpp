@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/DimensionClasses.h"
 
+#include "cpp/analysis/ArgumentUses.h"
 #include "cpp/analysis/FusionRole.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -73,14 +74,20 @@ bool DimensionClasses::isMade(Value value, unsigned dim) const {
 
 bool DimensionClasses::isMade(Operation *op, const ShardingRule &rule,
                               unsigned factor) const {
+  bool isRead = false;
   for (auto [value, tensor] : llvm::zip(op->getOperands(), rule.operands)) {
     for (auto [dim, factors] : llvm::enumerate(tensor)) {
-      if (llvm::is_contained(factors, factor) && !isMade(value, dim)) {
-        return false;
+      if (llvm::is_contained(factors, factor)) {
+        isRead = true;
+        if (!isMade(value, dim)) {
+          return false;
+        }
       }
     }
   }
-  return true;
+  // The gradient of weights in groups has a dimension that none of its operands
+  // has: it is that of the weights.
+  return isRead || !isProduct(rule);
 }
 
 SmallVector<int64_t>

@@ -1,5 +1,6 @@
 //===- ManualStrategies.cpp - The one strategy of what is split by hand ---===//
 
+#include "cpp/analysis/ManualVolumes.h"
 #include "cpp/analysis/StrategyGraphBuilder.h"
 
 namespace mlir::alpa {
@@ -9,7 +10,7 @@ static double getBodyFlops(ManualOp op) {
   double flops = 0;
   op.getBody().walk([&](Operation *inner) {
     std::optional<ShardingRule> rule = getShardingRule(inner);
-    flops += rule ? rule->flops : 0;
+    flops += rule ? rule->flops * getRunsInBody(inner, op) : 0;
   });
   return flops;
 }
@@ -46,6 +47,10 @@ LogicalResult StrategyGraphBuilder::visitManual(ManualOp op, double weight) {
   // What one device does, however many there are.
   rule.flops = op.getNumOperands() > 0 ? getBodyFlops(op) : 0;
   placeOperator(op, node, rule, FactorRow(numAxes, kNoFactor), rows, weight);
+  for (const ManualVolume &volume : getManualVolumes(op)) {
+    graph.unaryTerms.push_back(
+        {node, weight * volume.runs, {internPlan({volume.step})}});
+  }
   return success();
 }
 

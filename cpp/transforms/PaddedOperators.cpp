@@ -4,6 +4,7 @@
 
 #include "dialects/alpa/Alpa.h"
 #include "mlir/IR/IRMapping.h"
+#include "stablehlo/dialect/ChloOps.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <complex>
@@ -221,6 +222,21 @@ static bool canPadScatter(ScatterOp scatter, const LongerLoops &loops) {
          (scatter.getInputs().size() == 1 && !loops.rule.accumulators.empty());
 }
 
+/// Rows behind the last are of no group. Groups have sizes, one each, the same
+/// for all batches: those stay as many, be they of the right side or, where
+/// rows are summed up, of the result.
+static bool canPadRagged(chlo::RaggedDotOp product, const LongerLoops &loops) {
+  if (cast<ShapedType>(product.getOperand(2).getType()).getRank() != 1) {
+    return false;
+  }
+  ArrayRef<int64_t> groups =
+      product.getRaggedDotDimensionNumbers().getRhsGroupDimensions();
+  llvm::SmallBitVector dims = loops.getDims(
+      groups.empty() ? loops.rule.results[0] : loops.rule.operands[1]);
+  unsigned counted = groups.empty() ? 0 : groups.front();
+  return counted < dims.size() && !dims.test(counted);
+}
+
 bool canPadOperator(Operation *op, const LongerLoops &loops) {
   // A rule that the operator carries has the sizes in it.
   if (op->hasAttr(kRuleAttrName) || !standAlone(loops) ||
@@ -243,6 +259,9 @@ bool canPadOperator(Operation *op, const LongerLoops &loops) {
       })
       .Case<ScatterOp>(
           [&](ScatterOp scatter) { return canPadScatter(scatter, loops); })
+      .Case<chlo::RaggedDotOp>([&](chlo::RaggedDotOp product) {
+        return canPadRagged(product, loops);
+      })
       .Default([&](Operation *other) {
         StringRef dialect = other->getName().getDialectNamespace();
         return (dialect == "stablehlo" || dialect == "chlo") &&

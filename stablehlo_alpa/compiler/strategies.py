@@ -52,7 +52,7 @@ class DimensionUse(enum.IntEnum):
     """How the first product that reads an argument uses one of its dimensions."""
 
     NONE = 0
-    BATCH = 1  # all operands have it, and the result: the experts of a mixture
+    BATCH = 1  # all operands and the result have it, or rows come in groups of it: experts
     CONTRACTED = 2  # it is summed over: the input features of a matrix
     FREE = 3  # the argument alone brings it into the result: the output features
     LOOKED_UP = 4  # data say which of its rows are read: the vocabulary of an embedding

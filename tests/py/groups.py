@@ -11,7 +11,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("methods", "megatron", "expert_parallel", "manual_sharding", "drawn", "export"),
         *("partition", "partition_models", "fidelity_model", "donation"),
         *("gathered_values", "padded_sizes", "whole_operators", "ordered", "windows"),
-        *("matrix_kernels", "partitioned_kernels", "ragged_products", "product_rings"),
+        *("matrix_kernels", "partitioned_kernels", "ragged_products", "ragged_exchanges"),
+        "product_rings",
     ),
     "pipelines and micro-batches equal the whole batch": (
         *("pipeline", "pipeline_matrix", "micro_batches", "stage_methods", "recomputation"),

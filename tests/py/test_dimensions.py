@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("stablehlo_alpa._core")
 
 from stablehlo_alpa.compiler import BoundaryClasses, Module
-from stablehlo_alpa.frontend import trace
+from stablehlo_alpa.frontend import Function, trace, trace_function
 
 
 def classes(fun: Any, *shapes: Any) -> BoundaryClasses:
@@ -39,6 +39,33 @@ def test_a_product_says_how_it_uses_dimensions() -> None:
     assert found.inputs[0][2] == found.inputs[1][0] >= 0
     assert found.inputs[0][0] == found.inputs[2][0] == found.outputs[0][0] >= 0
     assert found.inputs[1][1] == found.outputs[0][2]
+
+
+def test_rows_in_groups_say_which_dimension_counts_them() -> None:
+    """The gradient of weights in groups has a dimension that neither of its operands has."""
+
+    def fun(weights: Any, x: Any, sizes: Any) -> Any:
+        gradient = jax.grad(lambda w: (jax.lax.ragged_dot(x, w, sizes) ** 2).sum())(weights)
+        return weights - gradient, gradient
+
+    args = (np.zeros((4, 8, 6), "f"), np.zeros((32, 8), "f"), np.zeros(4, np.int32))
+    module = Module(trace_function(Function(fun), args, {}, platform="tpu").text, "f")
+    module.run("alpa-prepare-pipeline")
+    found = BoundaryClasses.of(module)
+    assert uses(found, 0) == ["batch", "contracted", "free"]
+    assert found.inputs[0] == found.outputs[0] == found.outputs[1]
+
+
+def test_taps_of_a_window_are_summed_over() -> None:
+    def fun(kernel: Any, x: Any) -> Any:
+        numbers = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(
+            x, kernel, (1, 1), ((1, 1), (1, 1)), None, None, numbers
+        )
+
+    # As many taps as pixels, as the gradient of a kernel has: the loop over them is split.
+    found = classes(fun, (16, 16, 8, 6), (2, 16, 16, 8))
+    assert uses(found, 0) == ["contracted", "contracted", "contracted", "free"]
 
 
 def test_only_data_look_up_rows() -> None:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from alpa_runtime import SpmdProgram, compile_spmd
+from comparing import assert_equals_jit
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import func
 from jax.interpreters import mlir
@@ -60,10 +61,16 @@ def in_batches(x: Any, w: Any, sizes: Any) -> Any:
     return jax.lax.ragged_dot_general(x, w, sizes, numbers)
 
 
+def of_odd_sizes(x: Any, up: Any, down: Any, sizes: Any) -> Any:
+    """Rows and widths that no mesh here divides but one."""
+    return gradients(x, up, down, sizes)
+
+
 OPERANDS: Mapping[Callable[..., Any], tuple[Any, ...]] = {
     forward: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH)),
     gradients: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH), real(EXPERTS, WIDTH, DEPTH)),
     in_batches: (real(4, ROWS, DEPTH), real(EXPERTS, 4, DEPTH, WIDTH)),
+    of_odd_sizes: (real(26, 17), real(EXPERTS, 17, 13), real(EXPERTS, 13, 17)),
 }
 
 
@@ -114,17 +121,21 @@ def for_cpu(text: str) -> str:
 
 
 @functools.cache
-def prepared(fun: Callable[..., Any]) -> tuple[TracedProgram, str]:
-    """The function as jax lowers it where there are such products."""
+def prepared(fun: Callable[..., Any], pad_to: int) -> tuple[TracedProgram, str]:
+    """The function as jax lowers it where there are such products, odd sizes padded."""
     args = (*OPERANDS[fun], np.zeros(EXPERTS, np.int32))
     traced = trace_function(Function(fun), args, {}, platform="tpu")
     assert "chlo.ragged_dot" in traced.text
-    pipeline = f"builtin.module(alpa-prepare-pipeline{{{traced.state_option}}})"
-    return traced, _core.run_pipeline(traced.text, pipeline)[0]
+    padding = f"pad-to={pad_to} most-added=1" if fun is of_odd_sizes else ""
+    pipeline = f"builtin.module(alpa-prepare-pipeline{{{traced.state_option} {padding}}})"
+    merged = _core.run_pipeline(traced.text, pipeline)[0]
+    products = [line for line in merged.splitlines() if '"chlo.ragged_dot"' in line]
+    assert fun is not of_odd_sizes or not any("x17x" in line for line in products)
+    return traced, merged
 
 
 def check(fun: Callable[..., Any], mesh: Sequence[tuple[str, int]], seed: int) -> None:
-    traced, merged = prepared(fun)
+    traced, merged = prepared(fun, math.prod(size for _, size in mesh))
     option = ",".join(f"{axis}:{size}" for axis, size in mesh)
     solution = ",".join(map(str, choose(counts_of(merged, mesh), seed)))
     what = f"{fun.__name__} on {option} with {solution}"
@@ -156,20 +167,105 @@ def test_any_split_of_rows_and_groups_is_the_whole(fun: Callable[..., Any], mesh
         check(fun, axes, seed)
 
 
+def mixture(params: Any, x: Any, chosen: int) -> Any:
+    """Tokens sorted by expert, none dropped, and put back: x + the sum of its experts' products."""
+    weights, experts = jax.lax.top_k(jax.nn.softmax(x @ params["router"]), chosen)
+    order = jnp.argsort(experts.reshape(-1), stable=True)
+    sizes = jnp.bincount(experts.reshape(-1), length=params["up"].shape[0])
+    rows = x[order // chosen]
+    rows = jax.nn.gelu(jax.lax.ragged_dot(rows, params["up"], sizes))
+    rows = jax.lax.ragged_dot(rows, params["down"], sizes)[jnp.argsort(order)]
+    rows = rows.reshape(x.shape[0], chosen, -1)
+    return x + jnp.einsum("tkh,tk->th", rows, weights.astype(x.dtype))
+
+
+def train_step(params: Any, x: Any, y: Any) -> Any:
+    def loss_of(params: Any) -> Any:
+        return ((mixture(params, x, 2) - y).astype(jnp.float32) ** 2).mean()
+
+    loss, grads = jax.value_and_grad(loss_of)(params)
+    return jax.tree.map(lambda a, b: a - b.astype(a.dtype), params, grads), loss
+
+
+def mixture_state(experts: int, favoured: int | None, dtype: Any) -> Any:
+    draw = np.random.default_rng(experts)
+    router = draw.normal(size=(32, experts))
+    # Tokens are positive in their first feature: all of them go to one expert, and to the first.
+    router[0, [] if favoured is None else [0, favoured]] += 1000
+    up, down = draw.normal(size=(experts, 32, 48)) / 6, draw.normal(size=(experts, 48, 32)) / 6
+    return {n: jnp.asarray(a, dtype) for n, a in (("router", router), ("up", up), ("down", down))}
+
+
+@pytest.mark.parametrize("mesh", [*MESHES, "3"])
+@pytest.mark.parametrize(
+    ("tokens", "experts", "favoured", "dtype", "tolerance"),
+    [
+        (64, 8, None, jnp.float32, 1e-5),
+        (63, 6, 4, jnp.float32, 1e-5),
+        (64, 8, 7, jnp.bfloat16, 3e-2),
+    ],
+)
+def test_a_mixture_planned_without_pins_is_the_whole(
+    mesh: str, tokens: int, experts: int, favoured: int | None, dtype: Any, tolerance: float
+) -> None:
+    shape = tuple(size for _, size in MESHES.get(mesh, (("x", 3),)))
+    draw = np.random.default_rng(tokens)
+    x, y = jnp.asarray(draw.normal(size=(2, tokens, 32)), dtype)
+    x = x.at[:, 0].set(1)
+    args = (mixture_state(experts, favoured, dtype), x, y)
+    devices = jax.devices()[: math.prod(shape)]
+    method = sa.ShardParallel(mesh_shape=shape)
+    found = sa.parallelize(train_step, method=method, devices=devices)(*args)
+    assert_equals_jit(found, jax.jit(train_step)(*args), tolerance)
+
+
+def on_paper(platform: str) -> Mapping[str, Any]:
+    """Eight devices that are planned for as jax lowers products for a platform."""
+    device = replace(preset_for("cpu"), platform=platform)
+    return {"cluster": sa.ClusterSpec(device, 1, 8), "devices": jax.devices()[:1]}
+
+
+def test_every_device_computes_by_its_part_of_the_weights() -> None:
+    """No product of a large mixture is done by all devices, and weights lie on one each."""
+    make = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.bfloat16)
+    shapes = {"router": (512, 16), "up": (16, 512, 2048), "down": (16, 2048, 512)}
+    params = {name: make(shape) for name, shape in shapes.items()}
+    tokens = make((8192, 512))
+    method = sa.ShardParallel(mesh_shape=(8,))
+    plan = sa.parallelize(train_step, method=method, **on_paper("tpu")).plan(params, tokens, tokens)
+    lines = plan.module_text("planned").splitlines()
+    products = [line for line in lines if '"chlo.ragged_dot"' in line]
+    assert len(products) == 5
+    assert not any("#alpa.strategy<>" in line for line in products)
+    ((split, *_), _) = plan.input_shardings
+    assert all("x" in split[name] for name in ("up", "down"))
+
+
+def test_experts_are_found_by_their_groups() -> None:
+    """The first product counts groups along a dimension: gradients of the weights are split so."""
+    make = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
+    params = {"router": make((64, 16)), "up": make((16, 64, 256)), "down": make((16, 256, 64))}
+    tokens = make((1024, 64))
+    method = sa.ExpertParallel()
+    plan = sa.parallelize(train_step, method=method, **on_paper("tpu")).plan(params, tokens, tokens)
+    ((split, *_), _) = plan.input_shardings
+    assert split == {"router": P(), "up": P("expert"), "down": P("expert")}
+    strategies = [
+        line.partition("alpa.strategy = ")[2].partition(">")[0]
+        for line in plan.module_text("planned").splitlines()
+        if '"chlo.ragged_dot"' in line
+    ]
+    assert strategies == ["#alpa.strategy<d=[1]"] * 5
+
+
 def test_few_rows_go_to_the_weights_of_many_experts() -> None:
     """Sums of 100 elements are cut by none of 8 devices: rows are, or groups."""
 
     def loss_of(w: Any, x: Any, sizes: Any) -> Any:
         return (jax.lax.ragged_dot(x, w, sizes) ** 2).mean()
 
-    device = replace(preset_for("cpu"), platform="tpu")
     method = sa.ManualSharding(mesh_shape=(8,), names=("x",), in_specs={0: P("x")})
-    step = sa.parallelize(
-        jax.grad(loss_of),
-        method=method,
-        cluster=sa.ClusterSpec(device, 1, 8),
-        devices=jax.devices()[:1],
-    )
+    step = sa.parallelize(jax.grad(loss_of), method=method, **on_paper("tpu"))
     plan = step.plan(real(8, 500, 500), real(60, 500), np.zeros(8, np.int32))
     lines = plan.module_text("planned").splitlines()
     strategies = [line.partition("alpa.strategy = ")[2] for line in lines if "chlo.ragged" in line]

@@ -129,9 +129,21 @@ def test_what_it_takes_and_gives_is_pinned() -> None:
     plan = step.plan(a, b)
     assert plan.input_shardings == ((P("data", "model"), P("model")), {})
     assert plan.output_shardings == P("data")
-    assert not plan.communication()
+    [moved] = plan.communication()
+    assert (moved.kind, moved.axes, moved.bytes) == ("all_reduce", ("model",), 4 * 4 * 4)
     assert plan.module_text("local").count("stablehlo.all_reduce") == 1
     assert step(a, b).sharding.is_equivalent_to(NamedSharding(MESH, P("data")), 2)
+
+
+def test_what_it_does_is_priced() -> None:
+    """The product and the hop of every turn of a ring, along the axis that it goes round."""
+    (q,) = CASES["twice"][1]
+    plan = stablehlo_alpa.parallelize(attention, method=NAMED).plan(q)
+    [moved] = plan.communication()
+    assert (moved.kind, moved.axes, moved.count) == ("collective_permute", ("model",), 4)
+    assert moved.bytes == 4 * (q.nbytes / 4)
+    without = stablehlo_alpa.parallelize(lambda q: q, method=NAMED).plan(q)
+    assert plan.step_time_s > without.step_time_s
 
 
 def test_shardings_for_a_jit() -> None:
