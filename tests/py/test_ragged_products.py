@@ -60,10 +60,16 @@ def in_batches(x: Any, w: Any, sizes: Any) -> Any:
     return jax.lax.ragged_dot_general(x, w, sizes, numbers)
 
 
+def in_batches_of_their_own(x: Any, w: Any, sizes: Any) -> Any:
+    """Groups of other sizes in each batch."""
+    return in_batches(x, w, jnp.stack([jnp.roll(sizes, shift) for shift in range(len(x))]))
+
+
 OPERANDS: Mapping[Callable[..., Any], tuple[Any, ...]] = {
     forward: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH)),
     gradients: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH), real(EXPERTS, WIDTH, DEPTH)),
     in_batches: (real(4, ROWS, DEPTH), real(EXPERTS, 4, DEPTH, WIDTH)),
+    in_batches_of_their_own: (real(4, ROWS, DEPTH), real(EXPERTS, 4, DEPTH, WIDTH)),
 }
 
 
