@@ -25,6 +25,17 @@ MICRO_BATCHES = 4
 TRACE = "gpt_pipeline_trace.json"
 
 
+def pipeline_method(schedule: str, trace: bool) -> stablehlo_alpa.PipeshardParallel:
+    """Four layers in two stages."""
+    return stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=MICRO_BATCHES,
+        layers=stablehlo_alpa.AutoLayers(num_layers=4),
+        stages=stablehlo_alpa.UniformStages(2),
+        schedule=schedule,
+        runtime=stablehlo_alpa.RuntimeOptions(trace=trace, trace_path=TRACE),
+    )
+
+
 def main() -> None:
     """Plans, trains under both, and prints the losses side by side."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -59,13 +70,7 @@ def main() -> None:
     cluster = stablehlo_alpa.RayCluster() if options.ray else None
 
     def pipeline(trace: bool) -> Any:
-        method = stablehlo_alpa.PipeshardParallel(
-            num_micro_batches=MICRO_BATCHES,
-            layers=stablehlo_alpa.AutoLayers(num_layers=4),
-            stages=stablehlo_alpa.UniformStages(2),
-            schedule=options.schedule,
-            runtime=stablehlo_alpa.RuntimeOptions(trace=trace, trace_path=TRACE),
-        )
+        method = pipeline_method(options.schedule, trace)
         return stablehlo_alpa.parallelize(
             train_step, method=method, cluster=cluster, donate_argnums=(0,)
         )

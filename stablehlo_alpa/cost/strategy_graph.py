@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stablehlo_alpa.cost.graph_checks import QUANTITIES, check_graph
 from stablehlo_alpa.errors import InfeasibleError, ShardingError
 
 Int = npt.NDArray[np.int64]
@@ -20,7 +21,6 @@ _INTS = (
     "mesh_shape node_offset plan_offset step_kind step_axes unary_node unary_offset unary_plan "
     "edge_src edge_dst edge_offset edge_plan value_node value_start value_end value_offset"
 ).split()
-_FLOATS = ("strategy_flops strategy_bytes step_bytes unary_weight edge_weight value_bytes").split()
 _NAMES = "mesh_axes node_name node_op node_dtype strategy_label value_name".split()
 
 HANDED_ON, UNSPLIT, NO_CLASS = -3, -2, -1
@@ -129,12 +129,12 @@ class StrategyGraph:
         Raises:
             ShardingError: an array is missing, or does not fit the others.
         """
-        needed = [*_INTS, *_FLOATS, *_NAMES, "num_points"]
+        needed = [*_INTS, *QUANTITIES, *_NAMES, "num_points"]
         missing = [k for k in needed if k not in arrays]
         if missing:
             raise ShardingError(f"strategy graph lacks {missing}")
         data: dict[str, Any] = {k: np.array(arrays[k], np.int64).reshape(-1) for k in _INTS}
-        data |= {k: np.array(arrays[k], np.float64).reshape(-1) for k in _FLOATS}
+        data |= {k: np.array(arrays[k], np.float64).reshape(-1) for k in QUANTITIES}
         data |= {k: tuple(arrays[k]) for k in _NAMES}
         data["num_points"] = int(arrays["num_points"])
         data["num_forward_points"] = int(arrays.get("num_forward_points", 0))
@@ -154,7 +154,7 @@ class StrategyGraph:
         for side in ("node", "input", "output"):
             data[f"{side}_classes"] = _parts(arrays, f"{side}_class")
         graph = cls(**data)
-        graph._check()
+        check_graph(graph)
         return graph
 
     @property
@@ -204,82 +204,6 @@ class StrategyGraph:
                     f"{len(mask)} strategies has"
                 )
         return replace(self, allowed=allowed)
-
-    def _check(self) -> None:
-        n, s = len(self.node_name), len(self.strategy_label)
-
-        def same(size: int, *keys: str) -> None:
-            for key in keys:
-                if len(getattr(self, key)) != size:
-                    raise ShardingError(
-                        f"strategy graph: {key} must have {size} entries, got "
-                        f"{len(getattr(self, key))}"
-                    )
-
-        def index(key: str, bound: int) -> None:
-            array = getattr(self, key)
-            if array.size and (array.min() < 0 or array.max() >= bound):
-                bad = array[(array < 0) | (array >= bound)][0]
-                raise ShardingError(f"strategy graph: {key} holds {bad}, outside 0..{bound - 1}")
-
-        def offsets(key: str, sizes: Int, total: int) -> None:
-            expected = np.concatenate([[0], np.cumsum(sizes)])
-            if not np.array_equal(getattr(self, key), expected):
-                raise ShardingError(f"strategy graph: {key} does not match the strategy counts")
-            if expected[-1] != total:
-                raise ShardingError(
-                    f"strategy graph: {key} ends at {expected[-1]}, its data has {total} entries"
-                )
-
-        def monotone(key: str, total: int) -> None:
-            array = getattr(self, key)
-            if not array.size or array[0] or array[-1] != total or (np.diff(array) < 0).any():
-                raise ShardingError(f"strategy graph: {key} must rise from 0 to {total}")
-
-        same(len(self.mesh_axes), "mesh_shape")
-        same(n, "node_op", "node_dtype")
-        same(n + 1, "node_offset")
-        monotone("node_offset", s)
-        empty = np.flatnonzero(self.num_strategies == 0)
-        if empty.size:
-            raise ShardingError(f"operator {self.node_name[empty[0]]!r} has no strategy")
-        if len(set(self.node_name)) != n:
-            raise ShardingError("strategy graph: node_name must be unique")
-        same(s, "strategy_flops", "strategy_bytes", "allowed")
-        if self.product_runs.size:
-            same(n, "product_runs")
-            same(len(self.product_rows), "product_shape", "product_bytes")
-        steps, plans = len(self.step_kind), len(self.plan_offset) - 1
-        same(steps, "step_axes", "step_bytes")
-        monotone("plan_offset", steps)
-        if plans and self.plan_offset[1] != 0:
-            raise ShardingError("strategy graph: plan 0 must be empty")
-        counts = self.num_strategies
-        index("unary_node", n)
-        same(len(self.unary_node), "unary_weight")
-        offsets("unary_offset", counts[self.unary_node], len(self.unary_plan))
-        index("edge_src", n)
-        same(len(self.edge_src), "edge_dst", "edge_weight")
-        index("edge_dst", n)
-        if (self.edge_src == self.edge_dst).any():
-            raise ShardingError("strategy graph: an edge joins a node with itself")
-        sizes = counts[self.edge_src] * counts[self.edge_dst]
-        offsets("edge_offset", sizes, len(self.edge_plan))
-        index("unary_plan", plans)
-        index("edge_plan", plans)
-        index("value_node", n)
-        same(len(self.value_node), "value_start", "value_end", "value_name")
-        index("value_start", self.num_points)
-        index("value_end", self.num_points)
-        if (self.value_end < self.value_start).any():
-            raise ShardingError("strategy graph: a value ends before it starts")
-        offsets("value_offset", counts[self.value_node], len(self.value_bytes))
-        index("accumulator_node", n)
-        same(int(counts[self.accumulator_node].sum()), "accumulator_bytes")
-        for key in _FLOATS:
-            array = getattr(self, key)
-            if not (np.isfinite(array) & (array >= 0)).all():
-                raise ShardingError(f"strategy graph: {key} must be finite and >= 0")
 
 
 def _parts(arrays: Mapping[str, Any], key: str) -> tuple[tuple[int, ...], ...]:

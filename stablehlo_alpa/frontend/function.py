@@ -115,7 +115,7 @@ class Function:
             TraceError: an argument that is not static is no array, or has a dimension that is no
                 number.
         """
-        return self.each(self._types, args, kwargs)
+        return self.each(functools.partial(_types, self.name), args, kwargs)
 
     def trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> jax.stages.Traced:
         """What jax makes of a call in the present context; the same for equal signatures.
@@ -220,25 +220,26 @@ class Function:
                 return number if is_positional else -1
         return -1
 
-    def _types(self, name: str, argument: Any) -> Any:
-        def one(path: Any, leaf: Any) -> jax.ShapeDtypeStruct:
-            where = name + jax.tree_util.keystr(path)
-            try:
-                found = abstract(leaf)
-            except TypeError as error:
-                raise TraceError(
-                    f"argument {where} of {self.name} is no array but of type "
-                    f"{type(leaf).__name__}: pass an array or a number, or name the argument in "
-                    "static_argnames= or static_argnums="
-                ) from error
-            except OverflowError as error:
-                raise OverflowError(
-                    f"argument {where} of {self.name} is {leaf}, more than its type holds: {error}"
-                ) from error
-            _check_static_shape(self.name, where, found.shape)
-            return found
 
-        return jax.tree_util.tree_map_with_path(one, argument)
+def _types(function: str, name: str, argument: Any) -> Any:
+    def one(path: Any, leaf: Any) -> jax.ShapeDtypeStruct:
+        where = name + jax.tree_util.keystr(path)
+        try:
+            found = abstract(leaf)
+        except TypeError as error:
+            raise TraceError(
+                f"argument {where} of {function} is no array but of type "
+                f"{type(leaf).__name__}: pass an array or a number, or name the argument in "
+                "static_argnames= or static_argnums="
+            ) from error
+        except OverflowError as error:
+            raise OverflowError(
+                f"argument {where} of {function} is {leaf}, more than its type holds: {error}"
+            ) from error
+        _check_static_shape(function, where, found.shape)
+        return found
+
+    return jax.tree_util.tree_map_with_path(one, argument)
 
 
 def _check_static_shape(name: str, value: str, shape: Sequence[Any]) -> None:

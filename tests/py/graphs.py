@@ -18,6 +18,16 @@ def cpu_mesh(shape: tuple[int, ...] = (2, 4)) -> LogicalMesh:
     return ClusterSpec(CPU, 1, int(np.prod(shape))).logical_mesh(shape)
 
 
+def random_edges(
+    rng: np.random.Generator, nodes: int, edges: int, reach: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of edges between nodes that are at most ``reach`` apart; some lead backward."""
+    src = rng.integers(0, max(nodes - 1, 1), edges)
+    dst = np.array([rng.integers(s + 1, min(nodes, s + 1 + reach)) for s in src], int)
+    swap = rng.random(edges) < 0.3
+    return np.where(swap, dst, src), np.where(swap, src, dst)
+
+
 def random_arrays(
     seed: int,
     nodes: int = 5,
@@ -41,11 +51,7 @@ def random_arrays(
     def draw(high: float, size: int) -> np.ndarray:
         return high * (rng.integers(1, 3, size) if ties else rng.random(size))
 
-    src = rng.integers(0, max(nodes - 1, 1), edges if nodes > 1 else 0)
-    span = reach or nodes
-    dst = np.array([rng.integers(s + 1, min(nodes, s + 1 + span)) for s in src], int)
-    swap = rng.random(len(src)) < 0.3
-    src, dst = np.where(swap, dst, src), np.where(swap, src, dst)
+    src, dst = random_edges(rng, nodes, edges if nodes > 1 else 0, reach or nodes)
     sizes = counts[src] * counts[dst]
     unary = rng.integers(0, nodes, 2)
     owner = rng.integers(0, nodes, values)

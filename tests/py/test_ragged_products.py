@@ -66,11 +66,17 @@ def of_odd_sizes(x: Any, up: Any, down: Any, sizes: Any) -> Any:
     return gradients(x, up, down, sizes)
 
 
+def in_batches_of_their_own(x: Any, w: Any, sizes: Any) -> Any:
+    """Groups of other sizes in each batch."""
+    return in_batches(x, w, jnp.stack([jnp.roll(sizes, shift) for shift in range(len(x))]))
+
+
 OPERANDS: Mapping[Callable[..., Any], tuple[Any, ...]] = {
     forward: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH)),
     gradients: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH), real(EXPERTS, WIDTH, DEPTH)),
     in_batches: (real(4, ROWS, DEPTH), real(EXPERTS, 4, DEPTH, WIDTH)),
     of_odd_sizes: (real(26, 17), real(EXPERTS, 17, 13), real(EXPERTS, 13, 17)),
+    in_batches_of_their_own: (real(4, ROWS, DEPTH), real(EXPERTS, 4, DEPTH, WIDTH)),
 }
 
 
