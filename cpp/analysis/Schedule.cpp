@@ -134,7 +134,9 @@ private:
       placed.insert(op);
       order.push_back(op);
       joined.push_back(op);
-      bytes += getTensorBytes(op->getResult(0).getType());
+      for (Type type : op->getResultTypes()) {
+        bytes += getTensorBytes(type);
+      }
       if (bytes >= kJoinedBytes) {
         follow(std::exchange(joined, {}));
         bytes = 0;

@@ -1,13 +1,14 @@
 // RUN: stablehlo-alpa-opt %s --alpa-print-materialization -o /dev/null 2>&1 | FileCheck %s
 
 // No kernel waits for the gradient %dw, so that it comes behind %dx2, which %dx3 waits for. What a
-// collective sends stays until its result is needed.
+// collective sends stays until its result is needed. A call without results (%dx is shown) is a kernel that no other waits
+// for as well.
 
-// CHECK: remark: result 0 lives from 2 to 4
+// CHECK: remark: result 0 lives from 2 to 5
 // CHECK-NEXT: %dw = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 4 to 5
+// CHECK: remark: result 0 lives from 5 to 6
 // CHECK-NEXT: %sum = "stablehlo.all_reduce"
-// CHECK: remark: result 0 lives from 0 to 1
+// CHECK: remark: result 0 lives from 0 to 4
 // CHECK-NEXT: %dx = stablehlo.dot_general
 // CHECK: remark: result 0 lives from 1 to 3
 // CHECK-NEXT: %dx2 = stablehlo.dot_general
@@ -22,6 +23,7 @@ func.func @main(%x: tensor<8x8xf32>, %dy: tensor<8x8xf32>, %w: tensor<8x8xf32>) 
   %dx = stablehlo.dot_general %dy, %w, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   %dx2 = stablehlo.dot_general %dx, %w, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   %dx3 = stablehlo.dot_general %dx2, %w, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  stablehlo.custom_call @show(%dx) {has_side_effect = true} : (tensor<8x8xf32>) -> ()
   %1 = stablehlo.negate %sum : tensor<8x8xf32>
   return %1, %dx3 : tensor<8x8xf32>, tensor<8x8xf32>
 }
