@@ -41,7 +41,10 @@ namespace {
 class Schedule {
 public:
   Schedule(Block &block, FusionRoles &roles, bool overlaps)
-      : block(block), roles(roles), overlaps(overlaps) {
+      : block(block), roles(roles),
+        isLayered(llvm::any_of(
+            block, [](Operation &op) { return op.hasAttr(kLayerAttrName); })),
+        putsOff(overlaps || isLayered) {
     findUrgent();
   }
 
@@ -51,10 +54,10 @@ public:
       if (beginsLayer(&op, layer)) {
         flush();
       }
-      if (overlaps && isGradient(&op)) {
-        deferred.push_back(&op);
-      } else if (isReady(&op)) {
+      if (isReady(&op) && !(putsOff && isGradient(&op))) {
         place(&op);
+      } else if (isLayered || isGradient(&op)) {
+        deferred.push_back(&op);
       }
     }
     flush();
@@ -102,8 +105,12 @@ private:
   }
 
   /// Places what is made of gradients and is ready: their sums over devices,
-  /// the updates of their parameters.
+  /// the updates of their parameters. In a stage with layers the order is that
+  /// of the program, of which a layer by itself is a part.
   void follow(SmallVector<Operation *> work) {
+    if (isLayered) {
+      return;
+    }
     // The last is taken first: of one gradient everything is made before the
     // next one's.
     std::reverse(work.begin(), work.end());
@@ -148,7 +155,7 @@ private:
 
   Block &block;
   FusionRoles &roles;
-  bool overlaps;
+  bool isLayered, putsOff;
   llvm::DenseSet<Operation *> urgent, placed;
   std::vector<Operation *> order, deferred;
 };
