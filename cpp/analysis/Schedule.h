@@ -26,7 +26,8 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 /// computed again, to the end of their part, behind which `alpa-split-phases`
 /// has the next one wait for them.
 ///
-/// \param overlaps whether there are collectives; a stage with layers is taken to
+/// \param overlaps whether there are collectives; a stage with layers is taken
+/// to
 ///        have some.
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
                                      bool overlaps);
