@@ -7,6 +7,7 @@
 #include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
 #include "dialects/alpa/ShardingRule.h"
+#include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "stablehlo/dialect/ChloOps.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -25,13 +26,6 @@ bool isAsynchronous(Operation *op) {
              stablehlo::CollectivePermuteOp, stablehlo::ReduceScatterOp>(op);
 }
 
-/// True if a combiner adds.
-static bool isSum(Region &combiner) {
-  Operation &first = combiner.front().front();
-  return isa<stablehlo::AddOp>(first) &&
-         first.getNextNode() == combiner.front().getTerminator();
-}
-
 /// The scatter into zeros that a summand is, or is a slice of; null if it is
 /// none, or is read elsewhere.
 static stablehlo::ScatterOp getScattered(Value summand) {
@@ -42,7 +36,8 @@ static stablehlo::ScatterOp getScattered(Value summand) {
   auto scatter = summand.getDefiningOp<stablehlo::ScatterOp>();
   bool isSummand = scatter && scatter.getInputs().size() == 1 &&
                    scatter->hasOneUse() && isZero(scatter.getInputs()[0]) &&
-                   isSum(scatter.getUpdateComputation());
+                   stablehlo::getReductionKind(
+                       scatter.getUpdateComputation()) == ReductionKind::Sum;
   return isSummand ? scatter : stablehlo::ScatterOp();
 }
 

@@ -52,9 +52,7 @@ static uint32_t getAxes(DenseIntElementsAttr rows,
 static double getBytes(ValueRange values) {
   double bytes = 0;
   for (Value value : values) {
-    if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
-      bytes += getTensorBytes(type);
-    }
+    bytes += getTensorBytes(value.getType());
   }
   return bytes;
 }

@@ -77,10 +77,7 @@ def plan_pipeline(
     say(f"stages of {layered.num_layers} layers")
     assignment = assign(layered, options, say)
     schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
-    if schedule.has_backward != program.has_gradients:
-        does = "takes gradients" if program.has_gradients else "takes no gradients"
-        tasks = "backward tasks" if schedule.has_backward else "no backward tasks"
-        raise ValueError(f"schedule {schedule.name} has {tasks}, {program.name} {does}")
+    _check_passes(program, schedule)
     said = list(layered.remarks)
     if schedule.is_asynchronous:
         said.append(_said_of_updates(program, schedule))
@@ -97,13 +94,10 @@ def plan_pipeline(
     inside_bytes = InsideBytes(options.store)
     for round_ in range(_FITTING_ROUNDS + 1):
         say("instructions")
-        interface, device = StepInterface.of(program), options.cluster.device
-        runtime, costs = emit(stages, schedule, interface, device, inside_bytes)
-        plan = assemble(program, options.cluster, stages, schedule, runtime, costs, said)
-        plan = replace(plan, bracket=assignment.bracket, considered=assignment.considered)
+        plan = planner.emitted(stages, said, inside_bytes)
         excess = _excess(plan, options.solve.memory_budget)
         if not excess:
-            check(runtime)
+            check(plan.runtime)
             return plan
         if plan.step_time_s >= options.most_step_s:
             raise SlowerError(
@@ -162,6 +156,23 @@ class _StagePlanner:
             # What a transfer goes together with is known from the stage that sends it.
             return [one(number) for number in numbers]
         return in_threads(one, numbers)
+
+    def emitted(
+        self, stages: Sequence[PlannedStage], said: Sequence[str], inside_bytes: InsideBytes
+    ) -> Plan:
+        """The plan of planned stages, with its instructions.
+
+        Args:
+            stages: of the step.
+            said: its remarks.
+            inside_bytes: what programs need beside inputs and outputs, as far as it is known.
+        """
+        program, cluster, schedule = self.program, self.options.cluster, self.schedule
+        interface = StepInterface.of(program)
+        runtime, costs = emit(stages, schedule, interface, cluster.device, inside_bytes)
+        plan = assemble(program, cluster, stages, schedule, runtime, costs, said)
+        found = self.assignment
+        return replace(plan, bracket=found.bracket, considered=found.considered)
 
     def _part_of_memory(self, number: int) -> float | None:
         """Bytes per device for one of several stages of a mesh; None where there is no such limit.
@@ -316,6 +327,14 @@ class _StagePlanner:
                 largest=error.largest,
                 least_bytes=error.least_bytes,
             ) from error
+
+
+def _check_passes(program: TracedProgram, schedule: Schedule) -> None:
+    """Refuses a schedule with backward passes of a step without, and the other way round."""
+    if schedule.has_backward != program.has_gradients:
+        does = "takes gradients" if program.has_gradients else "takes no gradients"
+        tasks = "backward tasks" if schedule.has_backward else "no backward tasks"
+        raise ValueError(f"schedule {schedule.name} has {tasks}, {program.name} {does}")
 
 
 def _said_of_updates(program: TracedProgram, schedule: Schedule) -> str:
