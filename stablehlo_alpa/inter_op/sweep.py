@@ -200,6 +200,7 @@ class _Attempts:
         is_open = schedule is None and options.num_chunks == 1
         if is_open and self.best is not None and len(self.best.stages) > 1:
             others = _alternatives(self.best, options)
+            self._is_trial = True
             for number, other in enumerate(others):
                 self.expect(len(others) - number - 1, len(others) - number - 1, options)
                 self.attempt(other)

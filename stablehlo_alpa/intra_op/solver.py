@@ -31,6 +31,9 @@ _ROWS_PER_ROUND = 8
 # many pairs of strategies, for at most so many seconds (heuristics).
 _SMALL_PROGRAMME = 3_000
 _CLOSING_S = 1.0
+# A gap of so many times the one that is good enough is closed for at most so many seconds
+# (heuristics): it need not close in all the time that there is.
+_NEAR, _NEAR_S = 10.0, 10.0
 # The integer programme is begun where it has at most so many pairs per second left (heuristic: with
 # more its relaxation alone takes longer).
 _PAIRS_PER_S = 5_000
@@ -239,15 +242,17 @@ def _close(
     costs: Costs, memory: MemoryModel, found: Priced, best: _Found, limits: _Limits
 ) -> _Found:
     """Closes the gap of what prices found by the integer programme, where that can be done."""
-    options, deadline = limits.options, limits.deadline
+    options = limits.options
     core = _drop(costs, memory, found, limits.budget)
     pairs = sum(table.size for table in core.tables if min(table.shape) > 1)
     _log.info("core: %d pairs", pairs)
     is_good = found.gap <= options.budget_gap or found.value <= options.enough_s
-    if (is_good and pairs > _SMALL_PROGRAMME) or pairs > _PAIRS_PER_S * limits.left():
+    left = limits.left()
+    if is_good or found.gap <= _NEAR * options.budget_gap:
+        left = min(left, _CLOSING_S if is_good else _NEAR_S)
+    if pairs > (_SMALL_PROGRAMME if is_good else _PAIRS_PER_S * left):
         return best
-    if is_good:
-        deadline = min(deadline, time.monotonic() + _CLOSING_S)
+    deadline = time.monotonic() + left
     start = core.encode(costs.decode(found.labels))
     points = found.points.tolist()
     cut = _cut(core, memory, limits.budget, start, points, found.bound, options, deadline)

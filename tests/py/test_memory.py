@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,38 @@ def test_tied_costs_under_a_budget_that_branches() -> None:
     best = brute_force(priced, 5.3e6)[0]
     solution = solve(priced, SolveOptions(memory_budget=5.3e6))
     assert solution.objective_s == pytest.approx(best, rel=1e-6)
+
+
+def test_a_near_gap_is_closed_in_seconds_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What prices of memory leave is closed in all the time there is where it is wide alone."""
+    solver = sys.modules["stablehlo_alpa.intra_op.solver"]
+    gaps, left = [], []
+    price, cut = solver.price_memory, solver._cut
+
+    def priced_memory(*args: Any, **kwargs: Any) -> Any:
+        found = price(*args, **kwargs)
+        gaps.append(found.gap)
+        return found
+
+    def timed_cut(*args: Any) -> Any:
+        left.append(args[-1] - time.monotonic())
+        return cut(*args)
+
+    monkeypatch.setattr(solver, "price_memory", priced_memory)
+    monkeypatch.setattr(solver, "_cut", timed_cut)
+    priced = random_priced(44, nodes=6, strategies=(3, 4), edges=25, ties=True)
+    priced.compute_s[:] *= 0.05
+
+    def solved(good_gap: float) -> float:
+        options = SolveOptions(memory_budget=5.3e6, budget_gap=good_gap, time_limit_s=500)
+        solution = solve(priced, options)
+        assert solution.objective_s == pytest.approx(brute_force(priced, 5.3e6)[0], rel=1e-6)
+        return left.pop()
+
+    wide = solved(1e-9)
+    assert gaps[0] > 1e-6
+    near = solved(gaps[0] / 2)
+    assert near <= solver._NEAR_S < 400 < wide <= 500
 
 
 @settings(max_examples=40, deadline=None)

@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,27 @@ def test_numbers_and_schedules_are_searched() -> None:
     assert plan.step_time_s == fastest.step_time_s
     assert plan.runtime.num_micro_batches == fastest.num_micro_batches
     assert str(fastest) in str(plan)
+
+
+def test_other_schedules_are_solved_no_better_than_a_choice_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the number of micro-batches is given, too: several schedules are compared."""
+    # The package has a function of the module's name.
+    sweep = sys.modules["stablehlo_alpa.inter_op.sweep"]
+    plan_pipeline, trials = sweep.plan_pipeline, {}
+
+    def plan(program: Any, options: Any, *args: Any) -> stablehlo_alpa.Plan:
+        trials[str(options.schedule)] = options.is_trial
+        return plan_pipeline(program, options, *args)
+
+    monkeypatch.setattr(sweep, "plan_pipeline", plan)
+    case = make_case(Pipeline("mlp", 8, TWO))
+    method = PipeshardParallel(layers=AutoLayers(num_layers=4), stages=TWO, num_micro_batches=8)
+    stablehlo_alpa.parallelize(case.step, method=method).plan(*case.args)
+    assert not trials.pop("1f1b")
+    assert "zero_bubble" in trials
+    assert all(trials.values())
 
 
 def test_the_search_leaves_out_what_does_not_fit() -> None:
