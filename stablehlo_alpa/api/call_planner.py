@@ -170,13 +170,17 @@ class CallPlanner:
 
 def _refusal(whole: InfeasibleError, cut: CompileError | InfeasibleError) -> InfeasibleError:
     """What to say of a step that fits neither as a whole nor in micro-batches."""
-    if isinstance(cut, CompileError) or cut.needed_bytes is None:
+    if isinstance(cut, CompileError):
+        said, best = f"it is not cut into micro-batches: {cut}", whole
+    elif cut.needed_bytes is None:
         return whole
-    least = format_bytes(cut.needed_bytes)
+    else:
+        said = f"cut into micro-batches the step takes {format_bytes(cut.needed_bytes)} at least"
+        best = cut
     return InfeasibleError(
-        f"{whole}; cut into micro-batches the step takes {least} at least",
-        needed_bytes=min(whole.needed_bytes or math.inf, cut.needed_bytes),
-        budget_bytes=cut.budget_bytes,
-        largest=cut.largest,
-        least_bytes=cut.least_bytes,
+        f"{whole}; {said}",
+        needed_bytes=min(whole.needed_bytes or math.inf, best.needed_bytes or math.inf),
+        budget_bytes=best.budget_bytes,
+        largest=best.largest,
+        least_bytes=best.least_bytes,
     )

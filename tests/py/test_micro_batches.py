@@ -578,3 +578,22 @@ def test_a_refusal_says_what_micro_batches_would_take() -> None:
     needed = caught.value.needed_bytes
     assert needed is not None
     assert plan(1.2 * needed).runtime.num_micro_batches > 1
+
+
+def test_a_refusal_says_why_there_are_no_micro_batches() -> None:
+    def step(weights: Any, x: Any) -> Any:
+        def loss(weights: Any) -> jax.Array:
+            hidden = x @ weights[0]
+            normal = (hidden - hidden.mean(0)) / (1 + hidden.std(0))
+            return jax.numpy.mean((jax.numpy.tanh(normal) @ weights[1]) ** 2)
+
+        return stablehlo_alpa.grad(loss)(weights)
+
+    weights = [np.ones((64, 256), "f"), np.ones((256, 64), "f")]
+    method = stablehlo_alpa.ShardParallel(mesh_shape=(8,), memory_budget=30_000)
+    refused = r"no plan fits.*; it is not cut into micro-batches: .*micro_batches=\"independent\""
+    with pytest.raises(InfeasibleError, match=refused) as caught:
+        stablehlo_alpa.parallelize(step, method=method).plan(weights, np.ones((512, 64), "f"))
+    assert caught.value.needed_bytes is not None
+    assert caught.value.needed_bytes > 30_000
+    assert caught.value.budget_bytes == 30_000
