@@ -19,6 +19,7 @@ from alpa_runtime import InputError
 from alpa_runtime.plan import Run
 from injected_faults import no_unhandled_errors, wait_until_gone
 from models.case import TrainCase
+from test_asynchronous import OPTIMIZERS, batches, first_state, method, train_step
 from test_models import assert_trees_close
 from test_pipeline import MATRIX, QUICK, SLOW, TWO, Pipeline, make_case, parallel_step, train
 
@@ -95,6 +96,35 @@ def test_actors_compute_the_same_bits(pipeline: Pipeline, transport: str) -> Non
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_array_equal(a, b)
     step.compile(*case.args).close()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(stablehlo_alpa.pipedream, id="pipedream"),
+        pytest.param(lambda: stablehlo_alpa.pipedream_2bw(4), id="2bw"),
+    ],
+)
+def test_updates_without_a_flush_are_the_same_bits(make: Any) -> None:
+    """Whether each mesh is a process of its own or all are one, versions are as old."""
+    optimizer = OPTIMIZERS["adam"]()
+
+    def found(**options: Any) -> Any:
+        step = stablehlo_alpa.parallelize(
+            train_step(optimizer), method=method(make(), num_stages=2), **options
+        )
+        state, losses = first_state(optimizer), []
+        for call in range(3):
+            state, loss = step(state, batches(call))
+            losses.append(np.asarray(loss))
+        if options:
+            assert isinstance(jax.tree.leaves(state)[0], DistributedArray)
+        return jax.tree.map(np.asarray, (state, losses)), step
+
+    own, step = found(cluster=RayCluster())
+    for a, b in zip(jax.tree.leaves(own), jax.tree.leaves(found()[0]), strict=True):
+        np.testing.assert_array_equal(a, b)
+    step.compile(first_state(optimizer), batches(0)).close()
 
 
 HOSTS = [
