@@ -10,9 +10,10 @@ import numpy as np
 from models import encoder_decoder, gpt, llama, moe, unet, wide_resnet
 from models.case import TrainCase
 
-from stablehlo_alpa import _core
+from stablehlo_alpa import compiler
 from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh, preset_for
-from stablehlo_alpa.cost import PricedGraph, StrategyGraph, price
+from stablehlo_alpa.compiler import Module
+from stablehlo_alpa.cost import PricedGraph, price
 from stablehlo_alpa.frontend import TracedProgram, trace
 
 DEVICE = preset_for("v100")
@@ -60,10 +61,11 @@ def trace_case(make: Callable[[], TrainCase]) -> TracedProgram:
     return trace(step, args, {})
 
 
-def prepare(program: TracedProgram) -> str:
-    """The module with operators merged."""
-    pipeline = f"alpa-prepare-pipeline{{{program.state_option}}}"
-    return _core.run_pipeline(program.text, f"builtin.module({pipeline})")[0]
+def prepare(program: TracedProgram) -> Module:
+    """The module with operators merged, as planning goes on with it: it stays parsed."""
+    module = Module(program.text, program.name)
+    module.run(f"alpa-prepare-pipeline{{{program.state_option}}}")
+    return module
 
 
 def mesh_of(shape: tuple[int, ...]) -> LogicalMesh:
@@ -73,10 +75,9 @@ def mesh_of(shape: tuple[int, ...]) -> LogicalMesh:
     return ClusterSpec(DEVICE, hosts, count // hosts).logical_mesh(shape)
 
 
-def enumerate_strategies(merged: str, mesh: LogicalMesh) -> PricedGraph:
+def enumerate_strategies(merged: Module, mesh: LogicalMesh) -> PricedGraph:
     """The strategies of a merged module on a mesh, priced."""
-    graph = StrategyGraph.from_arrays(_core.strategy_graph(merged, mesh.axes))
-    return price(graph, mesh, DEVICE)
+    return price(compiler.enumerate_strategies(merged, mesh, merged.name), mesh, DEVICE)
 
 
 def perturbed(priced: PricedGraph, seed: int = 0) -> PricedGraph:

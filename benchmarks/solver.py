@@ -21,6 +21,7 @@ from other_solvers import OTHERS, run
 from report import Row, compared, limited, measured
 
 from stablehlo_alpa import _core
+from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.intra_op import MemoryModel, Solution, SolveOptions, solve
 from stablehlo_alpa.intra_op.costs import Costs
@@ -59,7 +60,7 @@ class Case:
         return f"{self.name}{noise}, {'x'.join(map(str, self.mesh_shape))}"
 
 
-def planned(case: Case, merged: str) -> tuple[float, PricedGraph, Solution]:
+def planned(case: Case, merged: Module) -> tuple[float, PricedGraph, Solution]:
     """Seconds of enumerating, pricing and solving, each for the first time."""
     start = time.perf_counter()
     priced = enumerate_strategies(merged, mesh_of(case.mesh_shape))
@@ -71,7 +72,7 @@ def planned(case: Case, merged: str) -> tuple[float, PricedGraph, Solution]:
     return spent + time.perf_counter() - start, priced, solution
 
 
-def rows_of(case: Case, merged: str) -> list[Row]:
+def rows_of(case: Case, merged: Module) -> list[Row]:
     """The exact solver on one graph, and what it is compared with."""
     spent, priced, solution = planned(case, merged)
     method, bar = "", case.bar
@@ -106,7 +107,7 @@ def beside(case: Case, priced: PricedGraph, ours_s: float) -> list[Row]:
 
 
 def budget_rows(
-    name: str, merged: str, mesh_shape: tuple[int, ...], *, has_bars: bool = True
+    name: str, merged: Module, mesh_shape: tuple[int, ...], *, has_bars: bool = True
 ) -> list[Row]:
     """A budget at 60 % of the free optimum, or as far between the least peak and it."""
     priced = enumerate_strategies(merged, mesh_of(mesh_shape))

@@ -10,7 +10,8 @@ if(STABLEHLO_ALPA_INSTRUMENT STREQUAL "sanitize")
 elseif(STABLEHLO_ALPA_INSTRUMENT STREQUAL "fuzz")
   set(flags -fsanitize=fuzzer-no-link,${ALPA_SANITIZERS} -fno-sanitize=vptr -fno-sanitize-recover=all -g1 -O1)
 elseif(STABLEHLO_ALPA_INSTRUMENT STREQUAL "coverage")
-  set(flags -fprofile-instr-generate -fcoverage-mapping -O1)
+  set(flags -fprofile-instr-generate -fcoverage-mapping -O1
+      -fprofile-list=${CMAKE_CURRENT_LIST_DIR}/uncovered.txt)
 elseif(NOT STABLEHLO_ALPA_INSTRUMENT STREQUAL "")
   message(FATAL_ERROR
     "STABLEHLO_ALPA_INSTRUMENT is '${STABLEHLO_ALPA_INSTRUMENT}', must be sanitize, fuzz, coverage or empty")

@@ -23,6 +23,8 @@ DimensionClasses::DimensionClasses(func::FuncOp function) {
   classes.compress();
 }
 
+unsigned DimensionClasses::size() const { return classes.getNumClasses(); }
+
 void DimensionClasses::number(Value value) {
   first[value] = next;
   next += getRank(value);

@@ -34,7 +34,8 @@ class DimensionClasses {
 public:
   explicit DimensionClasses(func::FuncOp function);
 
-  unsigned size() const { return classes.getNumClasses(); }
+  /// How many classes there are.
+  unsigned size() const;
 
   /// The class of a dimension; `kNoClass` if it is made of nothing.
   int64_t get(Value value, unsigned dim) const;

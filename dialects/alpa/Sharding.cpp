@@ -2,6 +2,7 @@
 
 #include "dialects/alpa/Sharding.h"
 
+#include "mlir/Dialect/Quant/IR/QuantTypes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mlir::alpa {
@@ -126,6 +127,9 @@ SmallVector<ShardingRow> enumerateShardings(ArrayRef<int64_t> shape,
 double getElementBytes(Type elementType) {
   if (auto complex = dyn_cast<ComplexType>(elementType)) {
     return 2 * getElementBytes(complex.getElementType());
+  }
+  if (auto quantized = dyn_cast<quant::QuantizedType>(elementType)) {
+    return getElementBytes(quantized.getStorageType());
   }
   if (!elementType.isIntOrFloat()) {
     return 0;

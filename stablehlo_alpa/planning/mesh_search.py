@@ -84,11 +84,14 @@ class Subject:
         name: for messages.
         merged: the module with roles.
         boundary: what the step calls its arguments and results; None where only the price counts.
+        parsed: the module as it was made, to be read and not to be changed; None where it came as
+            text.
     """
 
     name: str
     merged: str
     boundary: Boundary | None = None
+    parsed: Module | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +158,7 @@ def find_candidate(
     found: list[Candidate] = []
     refused: list[StablehloAlpaError] = []
     # Parsed once, where it is not all in the store or made before.
-    parsed = Module.kept(subject.merged, subject.name)
+    parsed = subject.parsed or Module.kept(subject.merged, subject.name)
     for shape in options.mesh_shapes:
         which = f"mesh {'x'.join(map(str, shape))}"
         say(f"{which}: strategies")

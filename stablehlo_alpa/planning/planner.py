@@ -129,13 +129,15 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
 
     def prepare(more: str) -> PreparedForm:
         pipeline = f"alpa-prepare-pipeline{{{program.state_option} axes={axes}{more}}}"
+        parsed: Module | None = None
 
         def made() -> Record:
-            module = Module(program.text, program.name)
-            return {"remarks": module.run(pipeline), "merged": module.text()}
+            nonlocal parsed
+            parsed = Module(program.text, program.name)
+            return {"remarks": parsed.run(pipeline), "merged": parsed.text()}
 
         found = options.store.remember("merged", (program.text, pipeline), made)
-        subject = Subject(program.name, found["merged"], boundary)
+        subject = Subject(program.name, found["merged"], boundary, parsed)
         return PreparedForm(subject, tuple(found["remarks"]))
 
     def add(forms: dict[str, PreparedForm], more: str) -> bool:

@@ -1,6 +1,7 @@
 /*===- capi_test.c - Tests of the C interfaces ----------------------------===*\
 |*                                                                            *|
-|* alpa-capi-test text|threads|context|describe|solve FILE *|
+|* alpa-capi-test text|threads|context|modules|describe|          *|
+|*     strategies|solve FILE                                                  *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -20,6 +21,20 @@ AlpaArrayRef find_array(const AlpaResult *result, const char *name) {
   }
   fprintf(stderr, "there is no array %s\n", name);
   exit(1);
+}
+
+int64_t get_int(AlpaArrayRef array, size_t index) {
+  switch (array.type) {
+  case ALPA_INT8:
+    return ((const int8_t *)array.data)[index];
+  case ALPA_INT32:
+    return ((const int32_t *)array.data)[index];
+  case ALPA_INT64:
+    return ((const int64_t *)array.data)[index];
+  default:
+    fprintf(stderr, "an array is not of whole numbers\n");
+    exit(1);
+  }
 }
 
 static char *read_file(const char *path, size_t *length) {
@@ -44,7 +59,8 @@ int main(int argc, char **argv) {
   char *data = argc == 3 ? read_file(argv[2], &length) : NULL;
   if (!data) {
     fprintf(stderr,
-            "usage: alpa-capi-test text|threads|context|describe|solve FILE\n");
+            "usage: alpa-capi-test text|threads|context|modules|describe|"
+            "strategies|solve FILE\n");
     return 2;
   }
   Source source = {data, length};
@@ -55,8 +71,12 @@ int main(int argc, char **argv) {
     status = plan_in_threads(source);
   } else if (!strcmp(argv[1], "context")) {
     status = plan_in_context(source);
+  } else if (!strcmp(argv[1], "modules")) {
+    status = keep_modules(source);
   } else if (!strcmp(argv[1], "describe")) {
     status = describe(source);
+  } else if (!strcmp(argv[1], "strategies")) {
+    status = print_strategies(source);
   } else if (!strcmp(argv[1], "solve")) {
     status = solve_grids(source);
   }

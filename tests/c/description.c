@@ -55,6 +55,7 @@ int describe(Source source) {
   AlpaStringRef text = {source.data, source.length};
   int64_t donated[] = {0};
   return print_result("communication", alpaGetCommunication(text)) |
+         print_result("rings", alpaGetProductRings(text)) |
          print_result("memory", alpaGetMemory(text, donated, 1)) |
          print_result("work", alpaGetWork(text)) |
          print_result("signature", alpaGetSignature(text)) |

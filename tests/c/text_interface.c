@@ -12,21 +12,6 @@ static AlpaStringRef ref(const char *text) {
   return found;
 }
 
-/** Whole numbers come in the width that their values need. */
-static int64_t get_int(AlpaArrayRef array, size_t index) {
-  switch (array.type) {
-  case ALPA_INT8:
-    return ((const int8_t *)array.data)[index];
-  case ALPA_INT32:
-    return ((const int32_t *)array.data)[index];
-  case ALPA_INT64:
-    return ((const int64_t *)array.data)[index];
-  default:
-    fprintf(stderr, "an array is not of whole numbers\n");
-    exit(1);
-  }
-}
-
 static int fails(const AlpaResult *result, FILE *out) {
   if (alpaResultHasFailed(result)) {
     AlpaStringRef error = alpaResultGetError(result);
