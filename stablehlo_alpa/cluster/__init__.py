@@ -8,11 +8,13 @@ from stablehlo_alpa.cluster.mesh import AXIS_NAMES, LogicalMesh, logical_mesh_sh
 from stablehlo_alpa.cluster.overlap import Overlap
 from stablehlo_alpa.cluster.presets import PRESETS, preset_for
 from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
+from stablehlo_alpa.cluster.unlike import Cluster, UnlikeCluster, cluster_text, one_part
 
 __all__ = [
     "AXIS_NAMES",
     "MACHINES",
     "PRESETS",
+    "Cluster",
     "ClusterSpec",
     "DeviceSpec",
     "Fit",
@@ -22,10 +24,13 @@ __all__ = [
     "Overlap",
     "Ring",
     "Torus",
+    "UnlikeCluster",
     "as_cluster",
     "cluster_names",
     "cluster_of",
     "cluster_of_devices",
+    "cluster_text",
     "logical_mesh_shapes",
+    "one_part",
     "preset_for",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,12 +13,15 @@ from stablehlo_alpa.cluster.device import DeviceSpec, Fit, Link
 from stablehlo_alpa.cluster.overlap import Overlap
 from stablehlo_alpa.cluster.presets import PRESETS, preset_for
 from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
+from stablehlo_alpa.cluster.unlike import Cluster, UnlikeCluster
 from stablehlo_alpa.errors import MeshError
 
 _KEYS = {
     *("device", "hosts", "devices_per_host", "hosts_per_rack"),
     *("links", "torus", "overlap", "fits"),
 }
+# Where the name of a table begins.
+_HEAD = re.compile(r"^(\[+)")
 _OVERLAP = ("gradients", "parameters", "slowdown", "products")
 
 # Tables of measured constants, and what a row of each has to say.
@@ -28,8 +32,8 @@ _FITS = {
 }
 
 
-def parse_cluster(text: str, name: str) -> ClusterSpec:
-    """The cluster of a file.
+def parse_cluster(text: str, name: str) -> Cluster:
+    """The cluster of a file; of unlike parts where it has ``[[parts]]``.
 
     Args:
         text: of the file.
@@ -43,9 +47,40 @@ def parse_cluster(text: str, name: str) -> ClusterSpec:
     except tomllib.TOMLDecodeError as error:
         raise MeshError(f"{name}: {error}") from error
     try:
-        return _cluster(table)
+        return _unlike(table) if "parts" in table else _cluster(table)
     except MeshError as error:
         raise MeshError(f"{name}: {error}") from error
+
+
+def _unlike(table: Mapping[str, Any]) -> UnlikeCluster:
+    unknown = sorted(set(table) - {"parts", "links"})
+    if unknown:
+        raise MeshError(f"beside [[parts]] there are links alone, got {unknown}: they are of a part")
+    if not isinstance(table["parts"], list):
+        raise MeshError("parts must be tables [[parts]], one after the other")
+    parts = []
+    for number, part in enumerate(table["parts"]):
+        try:
+            parts.append(_part(part))
+        except MeshError as error:
+            raise MeshError(f"parts[{number}]: {error}") from error
+    between = _link(table.get("links", {}), "between")
+    if between is None:
+        raise MeshError(
+            "links.between is missing: hosts of one part reach those of another with its latency_s "
+            "and bandwidth"
+        )
+    return UnlikeCluster(tuple(parts), between)
+
+
+def _part(table: Mapping[str, Any]) -> ClusterSpec:
+    """Machines by name, or what else describes a cluster."""
+    if "machines" not in table:
+        return _cluster(table)
+    unknown = sorted(set(table) - {"machines"})
+    if unknown:
+        raise MeshError(f"machines says all of a part, leave {unknown} out")
+    return ClusterSpec.preset(str(table["machines"]))
 
 
 def _cluster(table: Mapping[str, Any]) -> ClusterSpec:
@@ -149,8 +184,19 @@ def _number(table: Mapping[str, Any], key: str, kind: type, default: Any, where:
     return kind(value)
 
 
-def format_cluster(cluster: ClusterSpec) -> str:
+def format_cluster(cluster: Cluster) -> str:
     """The file of a cluster."""
+    if isinstance(cluster, ClusterSpec):
+        return "\n".join(_lines(cluster)) + "\n"
+    between = cluster.between
+    lines = ["[links.between]", f"latency_s = {between.alpha_s!r}"]
+    lines += [f"bandwidth = {between.bandwidth!r}"]
+    for part in cluster.parts:
+        lines += ["", "[[parts]]", *(_HEAD.sub(r"\1parts.", line) for line in _lines(part))]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(cluster: ClusterSpec) -> list[str]:
     device = cluster.device
     is_preset = PRESETS.get(device.name) == replace(device, fits=())
     lines = [f"device = {json.dumps(device.name)}"] if is_preset else []
@@ -181,7 +227,7 @@ def format_cluster(cluster: ClusterSpec) -> str:
     for fit in device.fits:
         lines += ["", f"[[fits.{fit.table}]]"]
         lines += [f"{key} = {_written(value)}" for key, value in fit.entries]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _written(value: str) -> str:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from stablehlo_alpa.cluster.device import DeviceSpec, Link
 from stablehlo_alpa.cluster.presets import PRESETS
 from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
+from stablehlo_alpa.cluster.unlike import Cluster, UnlikeCluster
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.nearest import nearest
 
@@ -79,6 +80,11 @@ def cluster_named(name: str) -> ClusterSpec:
     Raises:
         MeshError: there is no such machine, or the numbers do not fit it.
     """
+    if "+" in name:
+        raise MeshError(
+            f"cluster {name!r} has parts of unlike machines: UnlikeCluster.preset, or the name "
+            "itself as cluster="
+        )
     machine, _, counts = name.strip().lower().partition(":")
     known = {**MACHINES, **_TORI}
     if machine not in known:
@@ -122,20 +128,24 @@ def _slice(machine: str, shape: tuple[int, ...]) -> ClusterSpec:
     return ClusterSpec(PRESETS[machine], size // devices, devices, torus=Torus(shape, closed))
 
 
-def as_cluster(given: ClusterSpec | str) -> ClusterSpec:
+def as_cluster(given: Cluster | str) -> Cluster:
     """A cluster as it may be given: described, by name, or by a TOML file.
 
     Raises:
         MeshError: it is none of them.
     """
-    if isinstance(given, ClusterSpec):
+    if isinstance(given, ClusterSpec | UnlikeCluster):
         return given
     if not isinstance(given, str):
         raise MeshError(
-            f"cluster is {given!r}, must be a ClusterSpec, a preset such as 'p4d.24xlarge:4' or "
-            "a TOML file; or, where a function is run, a RayCluster"
+            f"cluster is {given!r}, must be a ClusterSpec, an UnlikeCluster, a preset such as "
+            "'p4d.24xlarge:4' or a TOML file; or, where a function is run, a RayCluster"
         )
-    return ClusterSpec.read(Path(given)) if given.endswith(".toml") else cluster_named(given)
+    if given.endswith(".toml"):
+        from stablehlo_alpa.cluster.file import parse_cluster
+
+        return parse_cluster(Path(given).read_text(encoding="utf-8"), given)
+    return UnlikeCluster.preset(given) if "+" in given else cluster_named(given)
 
 
 def cluster_of_devices(device: DeviceSpec, size: int) -> ClusterSpec:

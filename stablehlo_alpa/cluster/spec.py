@@ -114,7 +114,10 @@ class ClusterSpec:
         """
         from stablehlo_alpa.cluster.file import parse_cluster
 
-        return parse_cluster(Path(path).read_text(encoding="utf-8"), str(path))
+        found = parse_cluster(Path(path).read_text(encoding="utf-8"), str(path))
+        if not isinstance(found, ClusterSpec):
+            raise MeshError(f"{path} has [[parts]] of unlike hosts: UnlikeCluster.read it")
+        return found
 
     def write(self, path: str | Path) -> None:
         """Writes a file that `read` makes the same cluster of."""
@@ -126,6 +129,15 @@ class ClusterSpec:
     def num_devices(self) -> int:
         """Devices of the cluster."""
         return self.num_hosts * self.devices_per_host
+
+    @property
+    def parts(self) -> tuple[ClusterSpec, ...]:
+        """Itself: it is one part, where an `UnlikeCluster` has several."""
+        return (self,)
+
+    def first_device(self, part: int) -> int:
+        """Position of its first device."""
+        return 0
 
     @property
     def devices_per_domain(self) -> int:

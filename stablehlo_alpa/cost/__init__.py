@@ -8,6 +8,7 @@ from stablehlo_alpa.cost.product import product_seconds, shaped_product_seconds
 from stablehlo_alpa.cost.product_rings import RingSeconds, RingVolumes, ring_seconds
 from stablehlo_alpa.cost.strategy_graph import HANDED_ON, UNSPLIT, StrategyGraph
 from stablehlo_alpa.cost.transfer import (
+    between_seconds,
     link_seconds,
     network_transfer_seconds,
     transfer_seconds,
@@ -24,6 +25,7 @@ __all__ = [
     "StrategyGraph",
     "Volume",
     "added_seconds",
+    "between_seconds",
     "collective_seconds",
     "group_seconds",
     "link_seconds",

@@ -11,6 +11,10 @@ from stablehlo_alpa.compiler.stage_sums import Float, Int
 from stablehlo_alpa.cost.strategy_graph import Bool
 
 
+FIRST = -1
+"""In place of the part of the stage before: there is none."""
+
+
 @dataclass(frozen=True)
 class StageChoice:
     """One way to run a run of layers.
@@ -24,6 +28,8 @@ class StageChoice:
             not even one does.
         key: what the caller knows the choice by.
         once_s: of ``time_s`` the share of what runs once per step.
+        part: of an unlike cluster the part that the devices are of.
+        source: there, the part of the stage before; -1 where it begins the step.
     """
 
     first: int
@@ -33,6 +39,8 @@ class StageChoice:
     most_in_flight: int
     key: object = None
     once_s: float = 0.0
+    part: int = 0
+    source: int = FIRST
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +52,7 @@ class StageChoices:
         time_s, once_s: float64[C] as in `StageChoice`.
         names: what choices are known by.
         keys: int64[C] place among the names.
+        sides: int64[2, C] part and source as in `StageChoice`; None where there is one part.
     """
 
     firsts: Int
@@ -54,6 +63,7 @@ class StageChoices:
     once_s: Float
     names: tuple[object, ...]
     keys: Int
+    sides: Int | None = None
 
     @classmethod
     def of(cls, choices: Sequence[StageChoice]) -> StageChoices:
@@ -67,6 +77,7 @@ class StageChoices:
             np.array([one.once_s for one in choices], np.float64),
             tuple(one.key for one in choices),
             np.arange(len(choices)),
+            _sides(choices),
         )
 
     @classmethod
@@ -74,6 +85,7 @@ class StageChoices:
         """All choices of some groups, one group or more, in order."""
         starts = np.cumsum([0, *(len(one.names) for one in groups[:-1])])
         keys = [one.keys + start for one, start in zip(groups, starts, strict=True)]
+        sides = [one.sides for one in groups if one.sides is not None]
         return cls(
             np.concatenate([one.firsts for one in groups]),
             np.concatenate([one.lasts for one in groups]),
@@ -83,6 +95,7 @@ class StageChoices:
             np.concatenate([one.once_s for one in groups]),
             tuple(name for one in groups for name in one.names),
             np.concatenate(keys),
+            np.concatenate(sides, axis=1) if sides else None,
         )
 
     def __len__(self) -> int:
@@ -97,6 +110,7 @@ class StageChoices:
             int(self.most_in_flight[row]),
             self.names[int(self.keys[row])],
             float(self.once_s[row]),
+            *(() if self.sides is None else map(int, self.sides[:, row])),
         )
 
     def take(self, rows: Int | Bool) -> StageChoices:
@@ -110,6 +124,7 @@ class StageChoices:
             self.once_s[rows],
             self.names,
             self.keys[rows],
+            None if self.sides is None else self.sides[:, rows],
         )
 
     def without_dominated(self) -> StageChoices:
@@ -117,14 +132,27 @@ class StageChoices:
 
         Of the choices of one run of layers and as many devices those are left out that another one
         beats in seconds, both with and without what runs once, in that, and in what may be in
-        flight. Where nothing runs once they are all of these.
+        flight. Where nothing runs once they are all of these. Those of other parts, or behind
+        other parts, are another matter.
         """
+        if self.sides is None:
+            return self.take(self._undominated())
+        groups = [
+            np.flatnonzero((self.sides == pair[:, None]).all(axis=0))
+            for pair in np.unique(self.sides, axis=1).T
+        ]
+        kept = [rows[self.take(rows)._undominated()] for rows in groups]
+        rows = np.concatenate([np.zeros(0, np.int64), *kept])
+        return self.take(rows[np.argsort(-self.firsts[rows], kind="stable")])
+
+    def _undominated(self) -> Int:
+        """Numbers of those that are not beaten, whatever their parts."""
         order = np.lexsort(
             (-self.most_in_flight, self.once_s, self.time_s, self.devices, self.lasts, -self.firsts)
         )
         own = self.take(order)
         if not len(own):
-            return own
+            return order
         keys = np.stack([own.firsts, own.lasts, own.devices])
         groups = np.cumsum(np.r_[0, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
         # Per choice the one with the most in flight of its group so far.
@@ -140,4 +168,10 @@ class StageChoices:
             & (often[before] <= often)
         )
         is_beaten[0] = False
-        return own.take(~is_beaten)
+        return order[~is_beaten]
+
+
+def _sides(choices: Sequence[StageChoice]) -> Int | None:
+    """int64[2, C] of choices of several parts."""
+    pairs = [(one.part, one.source) for one in choices]
+    return np.array(pairs, np.int64).T if set(pairs) - {(0, FIRST)} else None

@@ -28,6 +28,8 @@ with f_max, so an interval that begins at candidate a, and whose upper end has t
 nothing better than ``(B - 1) a + g``. This is exact; the paper skips candidates closer than an
 epsilon. Bounds on o are bisected around it in the same way.
 
+On a cluster of unlike parts the devices of each are counted by themselves (`unlike_table`).
+
 References:
     Zheng et al., "Alpa", OSDI 2022, section 5.1, Eq. 2-5.
 """
@@ -42,6 +44,7 @@ import numpy as np
 
 from stablehlo_alpa.compiler.stage_sums import Float, Int, StageTable, stage_sums
 from stablehlo_alpa.inter_op.stage_choices import StageChoice, StageChoices
+from stablehlo_alpa.inter_op.unlike_table import UnlikeTable
 
 # Sums of device-seconds are compared with this slack (floating-point noise).
 _RELATIVE = 1e-9
@@ -68,7 +71,7 @@ class StageSearchResult:
 def search_stages(
     choices: StageChoices,
     num_layers: int,
-    num_devices: int,
+    num_devices: int | tuple[int, ...],
     num_micro_batches: int,
     *,
     keeps_all: bool = False,
@@ -78,7 +81,7 @@ def search_stages(
     Args:
         choices: of all runs of layers and submeshes, at least one per pair that may be used.
         num_layers: layers, all of which are covered once.
-        num_devices: devices, all of which are used.
+        num_devices: devices, all of which are used; of each part of an unlike cluster.
         num_micro_batches: B.
         keeps_all: whether every stage keeps the activations of all micro-batches (GPipe), instead
             of as many as there are stages from it to the end (1F1B).
@@ -89,8 +92,9 @@ def search_stages(
     most = choices.most_in_flight
     limits = np.where(most >= num_micro_batches, num_layers, 0 if keeps_all else most)
     limits = np.minimum(limits, num_layers)
+    most_devices = num_devices if isinstance(num_devices, int) else max(num_devices)
     usable = np.flatnonzero(
-        (limits > 0) & (choices.devices <= num_devices) & np.isfinite(choices.time_s)
+        (limits > 0) & (choices.devices <= most_devices) & np.isfinite(choices.time_s)
     )
     # Known by their place among all.
     limited = replace(choices.take(usable), most_in_flight=limits[usable], keys=usable)
@@ -113,7 +117,11 @@ class _Search:
     """Bisects the candidates for what runs once, and for each those for the slowest stage."""
 
     def __init__(
-        self, choices: StageChoices, num_layers: int, num_devices: int, num_micro_batches: int
+        self,
+        choices: StageChoices,
+        num_layers: int,
+        num_devices: int | tuple[int, ...],
+        num_micro_batches: int,
     ) -> None:
         self._choices, self._weight = choices, num_micro_batches - 1
         self._num_layers, self._num_devices = num_layers, num_devices
@@ -129,7 +137,7 @@ class _Search:
         own = self._choices
         if not (own.once_s <= once_s).all():
             own = own.take(own.once_s <= once_s).without_dominated()
-        table = _Table(own, self._num_layers, self._num_devices)
+        table = self._table(own)
 
         def solve(often_s: float, most: float) -> _Found | None:
             self.num_passes += 1
@@ -143,6 +151,11 @@ class _Search:
             return None
         latency_s, _, rows = found
         return latency_s, float(own.once_s[rows].max()), own.keys[rows].tolist()
+
+    def _table(self, choices: StageChoices) -> _Table | UnlikeTable:
+        if isinstance(self._num_devices, int):
+            return _Table(choices, self._num_layers, self._num_devices)
+        return UnlikeTable(choices, self._num_layers, self._num_devices)
 
 
 def _bisect(

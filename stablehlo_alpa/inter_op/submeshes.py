@@ -18,11 +18,13 @@ class Submesh:
     Attributes:
         hosts, devices_per_host: its size.
         mesh_shape: the logical mesh laid over it.
+        part: number of the part of an unlike cluster that it lies in.
     """
 
     hosts: int
     devices_per_host: int
     mesh_shape: tuple[int, ...]
+    part: int = 0
 
     @property
     def num_devices(self) -> int:
@@ -30,7 +32,7 @@ class Submesh:
         return self.hosts * self.devices_per_host
 
 
-def submeshes(cluster: ClusterSpec) -> list[Submesh]:
+def submeshes(cluster: ClusterSpec, part: int = 0) -> list[Submesh]:
     """(1, 2^p) within a host and (n, M) over whole hosts, each under its logical shapes.
 
     Paper, section 5.2; Theorem 1 there: any choice of them with the right total covers the cluster.
@@ -40,6 +42,10 @@ def submeshes(cluster: ClusterSpec) -> list[Submesh]:
 
     Above 16 hosts not every number of them is there (see `host_counts`): a stage on one that is not
     has at most an eighth more hosts than one that is.
+
+    Args:
+        cluster: equal hosts.
+        part: its number among the parts of an unlike cluster.
     """
     sizes = []
     per_host = cluster.devices_per_host
@@ -50,7 +56,7 @@ def submeshes(cluster: ClusterSpec) -> list[Submesh]:
         size *= 2
     sizes += [(hosts, per_host) for hosts in host_counts(cluster.num_hosts)]
     return [
-        Submesh(hosts, devices, shape)
+        Submesh(hosts, devices, shape, part)
         for hosts, devices in sizes
         for shape in logical_mesh_shapes(hosts * devices, hosts)
         if hosts == 1 or len(shape) == 1 or _is_aligned(shape[-1], devices)
