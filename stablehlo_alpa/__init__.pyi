@@ -30,6 +30,7 @@ from stablehlo_alpa.cluster import Link as Link
 from stablehlo_alpa.cluster import LogicalMesh as LogicalMesh
 from stablehlo_alpa.cluster import Overlap as Overlap
 from stablehlo_alpa.cluster import Torus as Torus
+from stablehlo_alpa.cluster import UnlikeCluster as UnlikeCluster
 from stablehlo_alpa.errors import ClusterError as ClusterError
 from stablehlo_alpa.errors import CompileError as CompileError
 from stablehlo_alpa.errors import CostError as CostError

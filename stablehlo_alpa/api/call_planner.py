@@ -13,6 +13,7 @@ from stablehlo_alpa.api.following import Following
 from stablehlo_alpa.api.methods import PipeshardParallel
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.tracing import Tracing
+from stablehlo_alpa.cluster import one_part
 from stablehlo_alpa.errors import CompileError, InfeasibleError, TraceError
 from stablehlo_alpa.frontend import Function, TracedProgram, check_same_program
 from stablehlo_alpa.inter_op import PipelineOptions, sweep, transfer_pipeline
@@ -63,7 +64,8 @@ class CallPlanner:
         method = settings.method
         if self._following is not None:
             program = self._tracing.whole(self._following.layers)
-            cluster = self._settings.find_cluster(self._following.devices)
+            found = self._settings.find_cluster(self._following.devices)
+            cluster = one_part(found, settings.method.brief())
             options = self._following.options(program, cluster)
             return self._sweep([("", program)], options, None)
         if isinstance(method, PipeshardParallel):

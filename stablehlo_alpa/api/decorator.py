@@ -12,7 +12,7 @@ from alpa_runtime import ensure_cpu_pool
 from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
-from stablehlo_alpa.cluster import ClusterSpec, as_cluster
+from stablehlo_alpa.cluster import Cluster, ClusterSpec, UnlikeCluster, as_cluster
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import BatchArguments, Function, KernelRule
 from stablehlo_alpa.store import StoreOption, as_store
@@ -35,7 +35,7 @@ def parallelize(
     *,
     method: Method = ...,
     devices: Sequence[jax.Device] | None = ...,
-    cluster: RayCluster | ClusterSpec | str | None = ...,
+    cluster: RayCluster | Cluster | str | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Iterable[str] | None = ...,
     static_argnums: int | Sequence[int] | None = ...,
@@ -54,7 +54,7 @@ def parallelize(
     *,
     method: Method = ...,
     devices: Sequence[jax.Device] | None = ...,
-    cluster: RayCluster | ClusterSpec | str | None = ...,
+    cluster: RayCluster | Cluster | str | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Iterable[str] | None = ...,
     static_argnums: int | Sequence[int] | None = ...,
@@ -72,7 +72,7 @@ def parallelize(
     *,
     method: Method = ShardParallel(),  # noqa: B008
     devices: Sequence[jax.Device] | None = None,
-    cluster: RayCluster | ClusterSpec | str | None = None,
+    cluster: RayCluster | Cluster | str | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     static_argnums: int | Sequence[int] | None = None,
@@ -95,7 +95,9 @@ def parallelize(
         cluster: a Ray cluster to run on instead, where results stay, as handles. Functions of equal
             clusters share its processes, and take each other's results where they lie. Or a
             `ClusterSpec`, the name of a preset (``"p4d.24xlarge:4"``) or a TOML file that describes
-            the cluster to plan for; its devices need not exist, unless the function is run.
+            the cluster to plan for; its devices need not exist, unless the function is run. For a
+            pipeline it may have parts of unlike machines (``"p4d.24xlarge:2 + p3.16xlarge:4"``, an
+            `UnlikeCluster`), whose devices are in the order of the parts.
         donate_argnums: positions of arguments whose buffers the call may overwrite.
         donate_argnames: their names.
         static_argnums: positions of arguments that are compile-time constants.
@@ -140,7 +142,9 @@ def parallelize(
             f"fun must be callable, got {fun!r}: a method is passed as method=, and a decorator "
             "with arguments takes them all by keyword"
         )
-    described = as_cluster(cluster) if isinstance(cluster, ClusterSpec | str) else None
+    described = None
+    if isinstance(cluster, ClusterSpec | UnlikeCluster | str):
+        described = as_cluster(cluster)
     settings = Settings(
         method=method,
         devices=None if devices is None else tuple(devices),

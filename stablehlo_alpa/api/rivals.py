@@ -16,7 +16,7 @@ from stablehlo_alpa.api.methods import (
     Zero2Parallel,
     Zero3Parallel,
 )
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.errors import InfeasibleError, StablehloAlpaError, TraceError
 from stablehlo_alpa.frontend.signature import context
 from stablehlo_alpa.inter_op import ManualStages, UniformStages
@@ -97,7 +97,13 @@ def _manual(cut: Cut, method: PipeshardParallel) -> ManualStages:
     """A cut as it is given, every stage split as that of the method that has its place."""
     own, count = method.stages.stage_methods, len(cut.layers)
     methods = tuple(own[number * len(own) // count] for number in range(count)) if own else None
-    return ManualStages(cut.layers, cut.submeshes, cut.mesh_shapes or None, methods=methods)
+    return ManualStages(
+        cut.layers,
+        cut.submeshes,
+        cut.mesh_shapes or None,
+        methods=methods,
+        parts=cut.parts or None,
+    )
 
 
 def rivals(plan: Plan, method: Method) -> dict[str, Method]:
@@ -142,11 +148,11 @@ def _powers(most: int) -> list[int]:
     return [1 << power for power in range(most.bit_length())]
 
 
-def _sizes(cluster: ClusterSpec) -> list[tuple[int, int]]:
+def _sizes(cluster: Cluster) -> list[tuple[int, int]]:
     """Tensor and pipeline sizes that divide the cluster, but for those of data parallelism."""
     return [
         (tensor, pipeline)
-        for tensor in _powers(cluster.devices_per_host)[1:]
+        for tensor in _powers(max(part.devices_per_host for part in cluster.parts))[1:]
         for pipeline in _powers(cluster.num_devices)
         if cluster.num_devices % (tensor * pipeline) == 0
     ]

@@ -18,7 +18,14 @@ from stablehlo_alpa.api.methods import (
 )
 from stablehlo_alpa.api.on_cluster import OnCluster, cluster_spec, find_hosts
 from stablehlo_alpa.api.stages import Target, ThisProcess
-from stablehlo_alpa.cluster import ClusterSpec, cluster_of, cluster_of_devices
+from stablehlo_alpa.cluster import (
+    Cluster,
+    UnlikeCluster,
+    cluster_of,
+    cluster_of_devices,
+    cluster_text,
+    one_part,
+)
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import (
     BatchArguments,
@@ -56,7 +63,7 @@ class Settings:
     method: Method
     devices: tuple[jax.Device, ...] | None
     cluster: RayCluster | None
-    described: ClusterSpec | None
+    described: Cluster | None
     batches: BatchArguments
     rules: tuple[KernelRule, ...] = ()
     reuse_gap: float | None = None
@@ -70,7 +77,7 @@ class Settings:
             raise ValueError(f"reuse_gap must be None or in [0, 1), got {gap!r}")
         if self.described is not None and self.method.device is not None:
             raise MeshError(
-                f"cluster= is of {self.described.device.name} and method has device=: pass one of "
+                f"cluster= has {cluster_text(self.described)} and method has device=: pass one of "
                 "both"
             )
 
@@ -121,7 +128,7 @@ class Settings:
                 "lie, leave devices= out"
             )
 
-    def find_cluster(self, devices: tuple[jax.Device, ...] | None = None) -> ClusterSpec:
+    def find_cluster(self, devices: tuple[jax.Device, ...] | None = None) -> Cluster:
         """What is planned for: all devices, or those that are given."""
         method = self.method
         assert not isinstance(method.device, str)
@@ -152,7 +159,7 @@ class Settings:
             assert not isinstance(self.method.device, str)
             paper = cluster_of_devices(self.method.device, mesh_size(self.method.mesh_shape))
         if paper is not None and paper.num_devices != len(devices):
-            return paper.device.platform
+            return paper.parts[0].device.platform
         return platform_of(devices[0])
 
     def _check_described(self, found: int) -> None:
@@ -160,18 +167,23 @@ class Settings:
         assert described is not None
         if described.num_devices != found:
             raise MeshError(
-                f"the cluster has {described.num_devices} devices ({described.num_hosts} hosts of "
-                f"{described.devices_per_host} {described.device.name}), {found} are there: it can "
-                "be planned for and not run on"
+                f"the cluster has {described.num_devices} devices ({cluster_text(described)}), "
+                f"{found} are there: it can be planned for and not run on"
             )
 
-    def _check_covers(self, cluster: ClusterSpec) -> None:
+    def _check_covers(self, cluster: Cluster) -> None:
+        if isinstance(cluster, UnlikeCluster) and self.method.follows_inputs:
+            raise MeshError(
+                f"{self.method.brief()} runs where its inputs lie, cluster= has parts of unlike "
+                "devices: leave cluster= out"
+            )
+        if self.method.has_one_mesh:
+            one_part(cluster, self.method.brief())
         shape = self.method.mesh_shape
         if shape is not None and mesh_size(shape) != cluster.num_devices:
             raise MeshError(
                 f"mesh {'x'.join(map(str, shape))} has {mesh_size(shape)} devices, the cluster has "
-                f"{cluster.num_devices}: {cluster.num_hosts} hosts with "
-                f"{cluster.devices_per_host} each"
+                f"{cluster.num_devices}: {cluster_text(cluster)}"
             )
 
     def _check_cluster(self, hosts: Hosts) -> None:
@@ -184,7 +196,8 @@ class Settings:
 
     def plan_options(self, program: TracedProgram) -> PlanOptions:
         """For a plan of one mesh."""
-        method, cluster = self.method, self.find_cluster()
+        method = self.method
+        cluster = one_part(self.find_cluster(), method.brief())
         return PlanOptions(
             cluster=cluster,
             mesh_shapes=method.mesh_shapes(cluster.num_devices, cluster.num_hosts),
@@ -213,13 +226,15 @@ class Settings:
             num_chunks=method.num_chunks,
             reduction=method.reduction,
             solve=self._solve_options(cluster),
+            budgets=self._budgets(cluster),
             pads_sizes=method.pad,
             store=self.store,
         )
 
     def accumulation_options(self, program: TracedProgram) -> PipelineOptions:
         """For a plan of several micro-batches on one mesh."""
-        method, cluster = self.method, self.find_cluster()
+        method = self.method
+        cluster = one_part(self.find_cluster(), method.brief())
         return PipelineOptions(
             cluster=cluster,
             stages=UniformStages(1),
@@ -232,9 +247,16 @@ class Settings:
             store=self.store,
         )
 
-    def _solve_options(self, cluster: ClusterSpec) -> SolveOptions:
+    def _solve_options(self, cluster: Cluster) -> SolveOptions:
         budget = self.method.memory_budget
+        most = max(part.device.memory_bytes for part in cluster.parts)
         return SolveOptions(
-            memory_budget=cluster.device.memory_bytes if budget is None else float(budget),
+            memory_budget=most if budget is None else float(budget),
             time_limit_s=self.method.time_limit_s,
         )
+
+    def _budgets(self, cluster: Cluster) -> tuple[float, ...]:
+        """Of each part; none where one is given for all, or there is one part."""
+        if self.method.memory_budget is not None or not isinstance(cluster, UnlikeCluster):
+            return ()
+        return tuple(float(part.device.memory_bytes) for part in cluster.parts)

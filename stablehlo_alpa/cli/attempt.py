@@ -15,7 +15,7 @@ from stablehlo_alpa.cli.method_names import MethodOptions, default_method, parse
 from stablehlo_alpa.cli.record import asked_record, plan_record, refusal_record
 from stablehlo_alpa.cli.subject import FileSubject, Sizes, Subject
 from stablehlo_alpa.cli.usage import UsageError
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.errors import InfeasibleError, StablehloAlpaError
 from stablehlo_alpa.planning import Plan, SearchInterrupted
 
@@ -67,7 +67,7 @@ def method_for(subject: Subject, name: str | None, options: MethodOptions) -> Me
 
 
 def attempt(
-    subject: Subject, sizes: Sizes, method: Method, cluster: ClusterSpec, cluster_name: str | None
+    subject: Subject, sizes: Sizes, method: Method, cluster: Cluster, cluster_name: str | None
 ) -> Attempt:
     """Plans; what a user can cause is in the result."""
 

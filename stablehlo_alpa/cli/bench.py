@@ -27,11 +27,12 @@ from stablehlo_alpa.cli.model_options import (
     method_options,
 )
 from stablehlo_alpa.cli.plan import ModelArgument
+from stablehlo_alpa.cli.record import cluster_record
 from stablehlo_alpa.cli.store_options import NoStoreOption, StoreOption, find_store
 from stablehlo_alpa.cli.subject import Sizes, find_subject
 from stablehlo_alpa.cli.timing import Stepper
 from stablehlo_alpa.cli.usage import UsageError
-from stablehlo_alpa.cluster import ClusterSpec, as_cluster, cluster_of
+from stablehlo_alpa.cluster import Cluster, as_cluster, cluster_of
 from stablehlo_alpa.units import format_seconds
 from stablehlo_alpa.view import Column, Sheet
 
@@ -66,7 +67,7 @@ def bench(
     for name in names:
         parse_method(name)
     devices = local_devices(virtual_devices)
-    place = cluster_of(devices) if cluster is None else as_cluster(cluster)
+    place: Cluster = cluster_of(devices) if cluster is None else as_cluster(cluster)
     devices = first_devices(devices, place.num_devices)
     sizes = Sizes(batch, sequence, image, remat, scanned)
     subject = find_subject(model, sizes, store=find_store(store, no_store))
@@ -80,20 +81,12 @@ def bench(
     rows = _measured(made, devices, steps)
     if as_json:
         record = {"schema": BENCH_SCHEMA, "model": subject.name, "devices": len(devices)}
-        record |= {"platform": devices[0].platform, "cluster": _described(place), "rows": rows}
+        record |= {"platform": devices[0].platform, "cluster": cluster_record(place), "rows": rows}
         typer.echo(json.dumps(record, indent=2))
     else:
         typer.echo(_sheet(subject.name, len(devices), devices[0].platform, rows).text())
     if all(row["measured_step_s"] is None for row in rows):
         raise typer.Exit(ExitCode.NO_PLAN)
-
-
-def _described(cluster: ClusterSpec) -> dict[str, Any]:
-    return {
-        "device": cluster.device.name,
-        "hosts": cluster.num_hosts,
-        "devices_per_host": cluster.devices_per_host,
-    }
 
 
 def _measured(made: dict[str, Attempt], devices: list[Any], steps: int) -> list[dict[str, Any]]:

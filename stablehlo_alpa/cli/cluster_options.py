@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from stablehlo_alpa.cluster import PRESETS, ClusterSpec, as_cluster, preset_for
+from stablehlo_alpa.cluster import (
+    PRESETS,
+    Cluster,
+    ClusterSpec,
+    as_cluster,
+    cluster_text,
+    preset_for,
+)
 from stablehlo_alpa.errors import MeshError
 
 MeshOption = Annotated[
@@ -16,7 +23,8 @@ MeshOption = Annotated[
 ClusterOption = Annotated[
     str | None,
     typer.Option(
-        help="cluster preset, e.g. p5.48xlarge:16, or TOML file; instead of device, hosts"
+        help="cluster preset, e.g. p5.48xlarge:16, TOML file, or presets of unlike machines joined "
+        "by +; instead of device, hosts"
     ),
 ]
 DeviceOption = Annotated[str, typer.Option(help=f"device preset: {', '.join(PRESETS)}")]
@@ -26,7 +34,7 @@ BudgetOption = Annotated[
 ]
 
 
-def find_cluster(cluster: str | None, mesh: str | None, device: str, hosts: int) -> ClusterSpec:
+def find_cluster(cluster: str | None, mesh: str | None, device: str, hosts: int) -> Cluster:
     """The cluster that options name, or hosts of as many devices as the mesh has.
 
     Raises:
@@ -40,7 +48,7 @@ def find_cluster(cluster: str | None, mesh: str | None, device: str, hosts: int)
     return ClusterSpec(preset_for(device), hosts, count // hosts)
 
 
-def mesh_shape(mesh: str | None, cluster: ClusterSpec) -> tuple[int, ...] | None:
+def mesh_shape(mesh: str | None, cluster: Cluster) -> tuple[int, ...] | None:
     """The mesh that is asked for; None where it is searched.
 
     Raises:
@@ -52,7 +60,7 @@ def mesh_shape(mesh: str | None, cluster: ClusterSpec) -> tuple[int, ...] | None
     if math.prod(shape) != cluster.num_devices:
         raise MeshError(
             f"mesh {mesh} has {math.prod(shape)} devices, the cluster has {cluster.num_devices}: "
-            f"{cluster.num_hosts} hosts of {cluster.devices_per_host}"
+            f"{cluster_text(cluster)}"
         )
     return None if len(shape) == 1 else shape
 

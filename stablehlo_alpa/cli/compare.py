@@ -32,7 +32,8 @@ from stablehlo_alpa.cli.record import COMPARISON_SCHEMA, asked_record, refusal_r
 from stablehlo_alpa.cli.store_options import NoStoreOption, StoreOption, find_store
 from stablehlo_alpa.cli.subject import Sizes, Subject, find_subject
 from stablehlo_alpa.cli.usage import UsageError
-from stablehlo_alpa.cluster import ClusterSpec, as_cluster
+from stablehlo_alpa.cluster import as_cluster
+from stablehlo_alpa.planning import Plan
 from stablehlo_alpa.units import format_bytes, format_seconds
 
 # Characters of a reason in the table; JSON has all of it (heuristic: two lines of a screen).
@@ -148,7 +149,7 @@ def _cells(row: Attempt) -> tuple[str, ...]:
         outcome = "does not fit" if row.is_too_large else "refused"
         return (*first, "", "", "", "", f"{outcome}: {_shortened(record['reason'])}")
     rate: Any = record["flops_per_device_s"]
-    memory = f"{format_bytes(record['peak_bytes'])} of {_memory(row.plan.cluster)}"
+    memory = f"{format_bytes(record['peak_bytes'])} of {_memory(row.plan)}"
     return (
         *first,
         format_seconds(record["step_s"]),
@@ -163,8 +164,12 @@ def _place(record: dict[str, Any]) -> str:
     return str(record["cluster"]["name"])
 
 
-def _memory(cluster: ClusterSpec) -> str:
-    return format_bytes(cluster.device.memory_bytes)
+def _memory(plan: Plan) -> str:
+    """What the fullest device has."""
+    number = plan.simulation.peak_bytes.index(plan.peak_bytes)
+    stages = enumerate(plan.stages)
+    own = next(stage for at, stage in stages if plan.schedule.mesh_of(at) == number)
+    return format_bytes(own.mesh.cluster.device.memory_bytes)
 
 
 def _shortened(reason: str) -> str:

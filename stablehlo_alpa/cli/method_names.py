@@ -18,7 +18,7 @@ from stablehlo_alpa.api.methods import (
     Zero3Parallel,
 )
 from stablehlo_alpa.cli.usage import UsageError
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.inter_op import OwnSchedule, pipedream, pipedream_2bw
 from stablehlo_alpa.layers import AutoLayers
 from stablehlo_alpa.nearest import nearest
@@ -44,7 +44,7 @@ class MethodOptions:
         recomputed: the model computes its blocks again, so that its layers need not be.
     """
 
-    cluster: ClusterSpec
+    cluster: Cluster
     mesh_shape: tuple[int, ...] | None = None
     memory_budget: str | None = None
     num_micro_batches: int | None = None
@@ -72,7 +72,8 @@ def _megatron(options: MethodOptions, sizes: tuple[int, ...]) -> Method:
         raise UsageError(
             f"megatron takes tensor, data and pipeline, such as megatron:8x2x8, got {sizes}"
         )
-    tensor, data, pipeline = sizes or (options.cluster.devices_per_host, None, 1)
+    host = min(part.devices_per_host for part in options.cluster.parts)
+    tensor, data, pipeline = sizes or (host, None, 1)
     layers = AutoLayers(num_layers=max(options.layers, pipeline)) if pipeline > 1 else None
     return MegatronParallel(
         tensor=tensor, data=data, pipeline=pipeline, layers=layers, **options.shared
@@ -141,6 +142,7 @@ def parse_method(name: str) -> tuple[Maker, tuple[int, ...]]:
     return METHODS[kind], sizes
 
 
-def default_method(cluster: ClusterSpec) -> str:
+def default_method(cluster: Cluster) -> str:
     """A pipeline where the network is between devices, the search for one mesh elsewhere."""
-    return "pipeshard" if cluster.num_devices > cluster.devices_per_domain else "shard"
+    is_split = cluster.num_devices > cluster.parts[0].devices_per_domain
+    return "pipeshard" if is_split else "shard"

@@ -6,7 +6,7 @@ from typing import Any
 
 from stablehlo_alpa.api.methods import Method
 from stablehlo_alpa.cli.subject import Sizes, Subject
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import Cluster, ClusterSpec
 from stablehlo_alpa.planning import Plan
 
 PLAN_SCHEMA = "stablehlo-alpa/plan/1"
@@ -14,7 +14,7 @@ COMPARISON_SCHEMA = "stablehlo-alpa/comparison/1"
 
 
 def asked_record(
-    subject: Subject, sizes: Sizes, method: Method, cluster: ClusterSpec, cluster_name: str | None
+    subject: Subject, sizes: Sizes, method: Method, cluster: Cluster, cluster_name: str | None
 ) -> dict[str, Any]:
     """What was asked for, of any plan and of none."""
     case = subject.case
@@ -27,14 +27,20 @@ def asked_record(
             "active_parameters": case and case.active_parameters,
             "flops_per_step": case and case.flops_per_step,
         },
-        "cluster": {
-            "name": cluster_name,
-            "device": cluster.device.name,
-            "hosts": cluster.num_hosts,
-            "devices_per_host": cluster.devices_per_host,
-            "memory_bytes": cluster.device.memory_bytes,
-        },
+        "cluster": {"name": cluster_name, **cluster_record(cluster)},
         "method": method.brief(),
+    }
+
+
+def cluster_record(cluster: Cluster) -> dict[str, Any]:
+    """A cluster; one of unlike parts has them, and no device of its own."""
+    if not isinstance(cluster, ClusterSpec):
+        return {"parts": [cluster_record(part) for part in cluster.parts]}
+    return {
+        "device": cluster.device.name,
+        "hosts": cluster.num_hosts,
+        "devices_per_host": cluster.devices_per_host,
+        "memory_bytes": cluster.device.memory_bytes,
     }
 
 

@@ -104,7 +104,7 @@ def _record(
         "schema": RUN_SCHEMA,
         "name": runtime.name,
         "devices": runtime.num_devices,
-        "planned_for": None if saved is None else saved.cluster.device.name,
+        "planned_for": None if saved is None else _kinds(saved),
         "step_s": seconds,
         "measured_step_s": measured,
         "predicted_step_s": predicted,
@@ -130,3 +130,8 @@ def _text(record: Mapping[str, Any], is_brief: bool) -> str:
     if not record["not_finite"]:
         lines.append("all results are finite")
     return "\n".join(lines)
+
+
+def _kinds(saved: SavedPlan) -> str:
+    """Names of the devices that a plan is for."""
+    return " + ".join(part.device.name for part in saved.cluster.parts)

@@ -15,7 +15,7 @@ from stablehlo_alpa.api.decorator import parallelize
 from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.cli.mlir_file import read_program
 from stablehlo_alpa.cli.usage import UsageError
-from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
+from stablehlo_alpa.cluster import Cluster, logical_mesh_shapes, one_part
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning import Plan, PlanOptions, plan_program
 from stablehlo_alpa.store import OFF, Store
@@ -58,7 +58,7 @@ class Subject(Protocol):
     def case(self) -> zoo.ModelCase | None:
         """Its step where it is a model of the zoo, or made like one."""
 
-    def plan(self, method: Method, cluster: ClusterSpec) -> Plan:
+    def plan(self, method: Method, cluster: Cluster) -> Plan:
         """Plans it."""
 
 
@@ -89,7 +89,7 @@ class StepSubject:
         """The step of a model."""
         return cls(case.name, case.step, case.args, case.donate_argnums, case)
 
-    def plan(self, method: Method, cluster: ClusterSpec) -> Plan:
+    def plan(self, method: Method, cluster: Cluster) -> Plan:
         """See `Subject`."""
         step = parallelize(
             self.step,
@@ -125,7 +125,7 @@ class FileSubject:
     def case(self) -> None:
         """None."""
 
-    def plan(self, method: Method, cluster: ClusterSpec) -> Plan:
+    def plan(self, method: Method, cluster: Cluster) -> Plan:
         """See `Subject`.
 
         Raises:
@@ -137,14 +137,15 @@ class FileSubject:
                 f"{method.brief()} asks for: leave --method and --micro-batches out, or plan a "
                 "model or module:function"
             )
-        searched = tuple(logical_mesh_shapes(cluster.num_devices, cluster.num_hosts))
+        place = one_part(cluster, method.brief())
+        searched = tuple(logical_mesh_shapes(place.num_devices, place.num_hosts))
         budget = method.memory_budget
         solve = SolveOptions(
-            memory_budget=cluster.device.memory_bytes if budget is None else float(budget)
+            memory_budget=place.device.memory_bytes if budget is None else float(budget)
         )
         shapes = searched if method.mesh_shape is None else (method.mesh_shape,)
         program = replace(read_program(self.path), trip_count_hint=self.trip_count_hint)
-        options = PlanOptions(cluster=cluster, mesh_shapes=shapes, solve=solve, store=self.store)
+        options = PlanOptions(cluster=place, mesh_shapes=shapes, solve=solve, store=self.store)
         return plan_program(program, options)
 
 

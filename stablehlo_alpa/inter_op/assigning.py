@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from stablehlo_alpa.cluster import Cluster, cluster_text
 from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.inter_op.layer_parts import LayerParts
 from stablehlo_alpa.inter_op.options import (
@@ -22,6 +23,7 @@ from stablehlo_alpa.inter_op.stage_bounds import StageBounds
 from stablehlo_alpa.inter_op.stage_pricing import StagePricing
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.planning.cut import parts_of
 from stablehlo_alpa.planning.mesh_search import lack
 from stablehlo_alpa.planning.ordering import usual_meshes
 from stablehlo_alpa.planning.schedules import ScheduleName
@@ -93,7 +95,13 @@ def search(
             f"AutoStages has one stage per mesh, the {options.schedule} schedule has several: pass "
             f"UniformStages(n), n a multiple of num_chunks={options.num_chunks}, or ManualStages"
         )
-    count = options.num_micro_batches
+    count, cluster = options.num_micro_batches, options.cluster
+    if layered.num_layers < len(cluster.parts):
+        raise ValueError(
+            f"{layered.name} has {layered.num_layers} layers, and every part of the cluster "
+            f"({cluster}) has a stage of its own: cut it into {len(cluster.parts)} layers or more "
+            "(layers=), or name fewer parts as the cluster"
+        )
     bounds, pricing, stages = stage_search(layered, options, say)
     found = stages.run(SearchLimits(most_s=options.most_s))
     if found is None:
@@ -106,10 +114,21 @@ def search(
         fits = "fits" if is_proved else "was found in time that fits"
         raise InfeasibleError(
             f"{layered.name}: no pipeline of {layered.num_layers} layers {fits} "
-            f"{options.cluster.num_devices} devices with {count} micro-batches{reason}; {ADVICE}",
+            f"{cluster.num_devices} devices with {count} micro-batches"
+            f"{_idle_parts(bounds, cluster)}{reason}; {ADVICE}",
             budget_bytes=None if is_proved else options.solve.memory_budget,
         )
     return _assignment(found, pricing)
+
+
+def _idle_parts(bounds: StageBounds, cluster: Cluster) -> str:
+    """Which parts of a cluster have no room for any layer."""
+    parts = bounds.parts_without_room() if len(cluster.parts) > 1 else ()
+    return "".join(
+        f"; no layer fits the devices of part {part} ({cluster_text(cluster.parts[part])}), name "
+        "the others as the cluster"
+        for part in parts
+    )
 
 
 def stage_search(
@@ -122,16 +141,20 @@ def stage_search(
         options: what it is planned under.
         say: is told what is being done.
     """
-    count, budget = options.num_micro_batches, options.solve.memory_budget
-    budget = options.cluster.device.memory_bytes if budget is None else budget
-    solve = stage_options(options.solve, budget)
-    pricing = StagePricing(layered, options.cluster, count, solve)
+    count, cluster = options.num_micro_batches, options.cluster
+    budgets = []
+    for number, one in enumerate(cluster.parts):
+        budget = options.budget_of(number)
+        budgets.append(one.device.memory_bytes if budget is None else budget)
+    solve = [stage_options(options.solve, budget) for budget in budgets]
+    pricing = StagePricing(layered, cluster, count, solve)
     parts = LayerParts.of(layered, count)
-    bounds = StageBounds(parts, options.cluster, budget, layered.store)
+    bounds = StageBounds(parts, cluster, budgets, layered.store)
+    devices = tuple(one.num_devices for one in cluster.parts)
     stages = PipelineSearch(
         bounds,
         pricing,
-        options.cluster.num_devices,
+        devices[0] if len(devices) == 1 else devices,
         count,
         keeps_all=options.schedule == ScheduleName.GPIPE,
         say=say,
@@ -158,4 +181,5 @@ def _assignment(found: FoundStages, pricing: StagePricing) -> StageAssignment:
         tuple(solutions),
         found.bracket,
         found.considered,
+        parts_of([one.part for one in submeshes]),
     )

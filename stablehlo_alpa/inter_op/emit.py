@@ -43,7 +43,6 @@ def emit(
     stages: Sequence[StageBody],
     schedule: Schedule,
     step: StepInterface,
-    device: DeviceSpec,
     inside_bytes: InsideBytes | None = None,
 ) -> tuple[Plan, tuple[CostedProgram, ...]]:
     """Writes the plan of a step.
@@ -52,7 +51,6 @@ def emit(
         stages: all stages, in order.
         schedule: of as many stages.
         step: the flat interface.
-        device: prices what brings values from sharding to sharding.
         inside_bytes: measures what programs need.
 
     Returns:
@@ -61,7 +59,7 @@ def emit(
     Raises:
         CompileError: the schedule leaves a phase out, or no stage makes a result.
     """
-    return _Emitter(stages, schedule, step, device, inside_bytes or InsideBytes()).run()
+    return _Emitter(stages, schedule, step, inside_bytes or InsideBytes()).run()
 
 
 class _Emitter:
@@ -72,7 +70,6 @@ class _Emitter:
         stages: Sequence[StageBody],
         schedule: Schedule,
         step: StepInterface,
-        device: DeviceSpec,
         inside_bytes: InsideBytes,
     ) -> None:
         self._stages, self._schedule, self._step = stages, schedule, step
@@ -83,7 +80,7 @@ class _Emitter:
         firsts = {schedule.mesh_of(n): s for n, s in reversed(list(enumerate(stages)))}
         self._firsts = [firsts[mesh] for mesh in range(len(schedule.meshes))]
         self._draft = PlanDraft(len(schedule.meshes))
-        router = Router(device, inside_bytes)
+        router = Router(inside_bytes)
         meshes, needs = [s.mesh for s in self._firsts], find_needs(stages, schedule)
         self._traffic = Traffic(self._draft, meshes, needs, router)
         self._step_inputs = StepInputs(

@@ -64,4 +64,4 @@ def _most_devices(options: PipelineOptions) -> int:
             return max(1, cluster.num_devices * options.num_chunks // num_stages)
         case ManualStages(submeshes=submeshes):
             return max(map(math.prod, submeshes))
-    return cluster.devices_per_host
+    return max(part.devices_per_host for part in cluster.parts)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
-from stablehlo_alpa.inter_op.stage_choices import StageChoices
+from stablehlo_alpa.inter_op.stage_choices import FIRST, StageChoices
 from stablehlo_alpa.inter_op.stage_pricing import StagePrice
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.view import Say
@@ -27,7 +28,6 @@ class KnownStages:
 
     Attributes:
         in_flight: numbers of micro-batches in flight that are told apart, ascending.
-        received: by submesh float64[L, L] seconds in which each receives its input.
         solved: prices; None where a stage does not fit, infinite seconds where nothing that fits
             was found: that is no bound.
         loose: of these, which were not solved to the end, as another stage is slower.
@@ -48,8 +48,20 @@ class KnownStages:
         self.in_flight = tuple(in_flight)
         self.solved: dict[Stage, StagePrice | None] = {}
         self.loose: set[Stage] = set()
-        self.received = {one: bounds.received_s(one) for one in bounds.submeshes}
+        self._received: dict[tuple[Submesh, int], Float] = {}
         self._seconds: dict[Submesh, Float] = {}
+
+    def received(self, submesh: Submesh, source: int | None = None) -> Float:
+        """float64[L, L] seconds in which each run of layers receives its input.
+
+        Args:
+            submesh: that receives.
+            source: part of the cluster that the stage before is in; None for the same.
+        """
+        key = submesh, submesh.part if source is None else source
+        if key not in self._received:
+            self._received[key] = self._bounds.received_s(*key)
+        return self._received[key]
 
     def forget(self, submesh: Submesh) -> None:
         """To be told of a bound that was sharpened."""
@@ -91,7 +103,7 @@ class KnownStages:
         return float(np.median(own or others or [1.0]))
 
     def _times(self, submesh: Submesh, is_estimate: bool, is_solved: bool) -> Float:
-        """float64[2, numbers in flight, L, L] bounds or estimates, what is received included.
+        """float64[2, numbers in flight, L, L] bounds or estimates, without what is received.
 
         Of estimates the second are what of that is spent once per step; what a bound is made of is
         not known, and to share out what there is between the micro-batches bounds the latency.
@@ -114,21 +126,24 @@ class KnownStages:
                 fewer = times[: place + 1, first, last]
                 np.minimum(fewer, price.time_s, out=fewer)
                 once[times[:, first, last] >= price.time_s, first, last] = price.once_s
-        return np.stack([times + self.received[submesh], np.minimum(once, times)])
+        return np.stack([times, np.minimum(once, times)])
 
     def choices(self, *, is_estimate: bool, is_solved: bool = False) -> StageChoices:
         """Of all runs of layers and submeshes, with bounds or with estimates."""
-        sizes: dict[tuple[int, int], list[Submesh]] = {}
+        sizes: dict[tuple[int, int, int], list[Submesh]] = {}
         times_of = {one: self._times(one, is_estimate, is_solved) for one in self._bounds.submeshes}
         self._say("choosing stages")
         for submesh in self._bounds.submeshes:
-            sizes.setdefault((submesh.hosts, submesh.devices_per_host), []).append(submesh)
-        return StageChoices.joined(
-            [
-                _choices(group, np.stack([times_of[one] for one in group]), self.in_flight)
-                for group in sizes.values()
-            ]
-        )
+            size = submesh.part, submesh.hosts, submesh.devices_per_host
+            sizes.setdefault(size, []).append(submesh)
+        found = []
+        for group in sizes.values():
+            for source in range(self._bounds.num_parts):
+                times = np.stack([times_of[one] for one in group])
+                times[:, 0] += np.stack([self.received(one, source) for one in group])[:, None]
+                own = _choices(group, times, self.in_flight)
+                found.append(own if self._bounds.num_parts == 1 else _behind(own, group[0], source))
+        return StageChoices.joined(found)
 
 
 def _choices(group: list[Submesh], times: Float, in_flights: Sequence[int]) -> StageChoices:
@@ -164,3 +179,11 @@ def _choices(group: list[Submesh], times: Float, in_flights: Sequence[int]) -> S
         tuple(group),
         which,
     )
+
+
+def _behind(choices: StageChoices, submesh: Submesh, source: int) -> StageChoices:
+    """Choices of a part behind a stage of another; what begins the step is behind none."""
+    begins = choices.firsts == 0
+    sources = np.where(begins, FIRST, source)
+    sides = np.stack([np.full_like(sources, submesh.part), sources])
+    return replace(choices, sides=sides).take(~begins | (source == submesh.part))

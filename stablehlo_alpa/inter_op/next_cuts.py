@@ -23,9 +23,10 @@ from stablehlo_alpa.cost.strategy_graph import Bool
 from stablehlo_alpa.inter_op.stage_choices import StageChoice, StageChoices
 from stablehlo_alpa.inter_op.stage_search import StageSearchResult, search_stages
 from stablehlo_alpa.inter_op.submeshes import Submesh
+from stablehlo_alpa.planning.cut import Cut, parts_of
 
-Run: TypeAlias = tuple[int, int, tuple[int, int]]
-"""First and last layer, hosts and devices of each."""
+Run: TypeAlias = tuple[int, int, tuple[int, int, int]]
+"""First and last layer; hosts, devices of each, and the part of the cluster that they are of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +41,18 @@ class ConsideredStages:
 
     choices: StageChoices
     num_layers: int
-    num_devices: int
+    num_devices: int | tuple[int, ...]
     num_micro_batches: int
     keeps_all: bool
 
-    def cuts(self) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]]:
-        """Layers per stage, submeshes and estimated latency, the best first."""
+    def cuts(self) -> Iterator[tuple[Cut, float]]:
+        """Cuts and their estimated latencies in seconds, the best first."""
         for found in self._results():
             runs = [_run(one) for one in found.stages]
             layers = tuple(last - first + 1 for first, last, _ in runs)
-            yield layers, tuple(submesh for _, _, submesh in runs), found.latency_s
+            submeshes = tuple((hosts, per_host) for _, _, (hosts, per_host, _) in runs)
+            parts = parts_of([part for _, _, (_, _, part) in runs])
+            yield Cut(layers, submeshes, (), is_given=True, parts=parts), found.latency_s
 
     def _results(self) -> Iterator[StageSearchResult]:
         ties = itertools.count()
@@ -92,7 +95,7 @@ class ConsideredStages:
         """bool[C] which choices are of a run."""
         first, last, size = run
         own = self.choices
-        sizes = np.array([(one.hosts, one.devices_per_host) == size for one in _submeshes(own)])
+        sizes = np.array([_size(one) == size for one in _submeshes(own)])
         return (own.firsts == first) & (own.lasts == last) & sizes[own.keys]
 
 
@@ -104,4 +107,8 @@ def _submeshes(choices: StageChoices) -> Iterator[Submesh]:
 
 def _run(choice: StageChoice) -> Run:
     assert isinstance(choice.key, Submesh)
-    return choice.first, choice.last, (choice.key.hosts, choice.key.devices_per_host)
+    return choice.first, choice.last, _size(choice.key)
+
+
+def _size(submesh: Submesh) -> tuple[int, int, int]:
+    return submesh.hosts, submesh.devices_per_host, submesh.part

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
+from stablehlo_alpa.cluster import Cluster, ClusterSpec, cluster_text, logical_mesh_shapes
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.intra_op import CarriedStrategies, Solution, SolveOptions
 from stablehlo_alpa.planning.bracket import Bracket
+from stablehlo_alpa.planning.cut import parts_of
 from stablehlo_alpa.planning.ordering import ScheduleKind, num_updates, schedule_kind
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import ScheduleName
@@ -114,6 +115,8 @@ class ManualStages(StageOption):
         meshes: number of the submesh that each stage runs on, where several run on one; by default
             every stage has one of its own, or, with ``num_chunks=n``, shares it as the schedule
             has it.
+        parts: number of the part of an unlike cluster that the submesh of each stage is of; None
+            for the first.
     """
 
     layers: tuple[int, ...]
@@ -121,11 +124,18 @@ class ManualStages(StageOption):
     mesh_shapes: tuple[tuple[int, ...] | None, ...] | None = None
     methods: StageMethods = None
     meshes: tuple[int, ...] | None = None
+    parts: tuple[int, ...] | None = None
 
     @property
     def stage_methods(self) -> tuple[StageMethod, ...]:
         """See `StageOption`."""
         return _per_stage(self.methods, len(self.layers)) or ()
+
+    @property
+    def places(self) -> tuple[tuple[int, int, int], ...]:
+        """Per stage hosts and devices of each, and their part."""
+        parts = self.parts or (0,) * len(self.layers)
+        return tuple((*size, part) for size, part in zip(self.submeshes, parts, strict=True))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", _per_stage(self.methods, len(self.layers)))
@@ -135,8 +145,12 @@ class ManualStages(StageOption):
             raise MeshError(
                 f"{len(self.layers)} stages need as many submeshes, got {len(self.submeshes)}"
             )
+        if self.parts is not None and len(self.parts) != len(self.layers):
+            raise MeshError(
+                f"{len(self.layers)} stages need as many parts, got parts={self.parts}"
+            )
         if self.meshes is not None:
-            _by_mesh(self.meshes, self.submeshes)
+            _by_mesh(self.meshes, self.places)
         if self.mesh_shapes is not None:
             if len(self.mesh_shapes) != len(self.layers):
                 raise MeshError(
@@ -151,12 +165,14 @@ class ManualStages(StageOption):
                     )
 
 
-def _by_mesh(meshes: Sequence[int], submeshes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _by_mesh(
+    meshes: Sequence[int], submeshes: Sequence[tuple[int, int, int]]
+) -> list[tuple[int, int, int]]:
     """By number of a mesh the submesh that its stages share.
 
     Args:
         meshes: per stage the number of its mesh.
-        submeshes: per stage hosts and devices per host.
+        submeshes: per stage hosts and devices per host, and their part of the cluster.
 
     Raises:
         MeshError: a number is left out, or stages of one mesh have different submeshes.
@@ -166,11 +182,16 @@ def _by_mesh(meshes: Sequence[int], submeshes: Sequence[tuple[int, int]]) -> lis
             f"meshes of {len(submeshes)} stages are numbers from 0 on, one per stage and none left "
             f"out, got {tuple(meshes)}"
         )
-    found: dict[int, tuple[int, int]] = {}
+    found: dict[int, tuple[int, int, int]] = {}
     for mesh, submesh in zip(meshes, submeshes, strict=True):
-        if found.setdefault(mesh, submesh) != submesh:
+        own = found.setdefault(mesh, submesh)
+        if own[:2] != submesh[:2]:
             raise MeshError(
-                f"stages of mesh {mesh} share a submesh, got {found[mesh]} and {submesh}"
+                f"stages of mesh {mesh} share a submesh, got {own[:2]} and {submesh[:2]}"
+            )
+        if own != submesh:
+            raise MeshError(
+                f"stages of mesh {mesh} share a submesh, got parts {own[2]} and {submesh[2]}"
             )
     return [found[mesh] for mesh in range(len(found))]
 
@@ -191,6 +212,8 @@ class PipelineOptions:
         mesh_shapes: logical meshes of a stage to try; None for all.
         axis_names: names of their axes, at least as many as they have; None for the usual ones.
         solve: budget and limits of the intra-operator plans.
+        budgets: bytes per device of each part of an unlike cluster; empty for that of ``solve``,
+            which otherwise is the largest of them.
         carried: per stage strategies of a plan for other sizes, to be taken where they exist; empty
             where strategies are searched.
         pads_sizes: sizes that the devices do not divide may be padded inside of the step.
@@ -204,7 +227,7 @@ class PipelineOptions:
         store: keeps what is computed on the way.
     """
 
-    cluster: ClusterSpec
+    cluster: Cluster
     stages: StageOption
     num_micro_batches: int = 1
     schedule: ScheduleKind = ScheduleName.ONE_F_ONE_B
@@ -214,6 +237,7 @@ class PipelineOptions:
     mesh_shapes: tuple[tuple[int, ...], ...] | None = None
     axis_names: tuple[str, ...] | None = None
     solve: SolveOptions = field(default_factory=SolveOptions)
+    budgets: tuple[float, ...] = ()
     carried: tuple[CarriedStrategies, ...] = ()
     pads_sizes: bool = False
     known: tuple[Solution, ...] = ()
@@ -224,6 +248,10 @@ class PipelineOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", schedule_kind(self.schedule))
+
+    def budget_of(self, part: int) -> float | None:
+        """Bytes per device of a part of the cluster; None for any."""
+        return self.budgets[part] if self.budgets else self.solve.memory_budget
 
     @property
     def num_updates(self) -> int:
@@ -243,6 +271,7 @@ class StageAssignment:
         solutions: per stage its strategies, where a search has found them.
         bracket: what a search for stages proved.
         considered: what a search for stages has chosen from.
+        parts: per stage the part of an unlike cluster that its submesh is of; empty for the first.
     """
 
     stage_of_layer: tuple[int, ...]
@@ -252,6 +281,11 @@ class StageAssignment:
     solutions: tuple[Solution, ...] = ()
     bracket: Bracket | None = None
     considered: ConsideredStages | None = None
+    parts: tuple[int, ...] = ()
+
+    def part_of(self, stage: int) -> int:
+        """Number of the part that a stage is on."""
+        return self.parts[stage] if self.parts else 0
 
     @property
     def num_stages(self) -> int:
@@ -262,17 +296,22 @@ class StageAssignment:
         """Numbers of a stage's layers."""
         return tuple(i for i, number in enumerate(self.stage_of_layer) if number == stage)
 
-    def first_devices(self) -> list[int]:
-        """Where the devices of each mesh begin.
+    def first_devices(self, cluster: Cluster) -> list[int]:
+        """Where the devices of each mesh begin in a cluster.
 
         Largest first, so that none reaches over the border of a host without need (paper, Theorem
-        1).
+        1); in each part of the cluster by itself.
         """
-        sizes = [math.prod(submesh) for submesh in _by_mesh(self.meshes, self.submeshes)]
-        starts, position = [0] * len(sizes), 0
-        for mesh in sorted(range(len(sizes)), key=lambda mesh: -sizes[mesh]):
-            starts[mesh] = position
-            position += sizes[mesh]
+        places = [
+            (*size, self.part_of(stage)) for stage, size in enumerate(self.submeshes)
+        ]
+        found = [(hosts * size, part) for hosts, size, part in _by_mesh(self.meshes, places)]
+        starts = [0] * len(found)
+        ends = [cluster.first_device(part) for part in range(len(cluster.parts))]
+        for mesh in sorted(range(len(found)), key=lambda mesh: -found[mesh][0]):
+            size, part = found[mesh]
+            starts[mesh] = ends[part]
+            ends[part] += size
         return starts
 
 
@@ -294,9 +333,9 @@ def _per_stage(methods: StageMethods, num_stages: int) -> tuple[StageMethod, ...
 
 
 def uniform(
-    option: UniformStages, num_layers: int, cluster: ClusterSpec, meshes: tuple[int, ...]
+    option: UniformStages, num_layers: int, cluster: Cluster, meshes: tuple[int, ...]
 ) -> StageAssignment:
-    """Spreads layers over stages and devices over meshes evenly.
+    """Spreads layers over stages and devices over meshes evenly, parts in their order.
 
     Args:
         option: how many stages.
@@ -320,17 +359,27 @@ def uniform(
         raise MeshError(
             f"{cluster.num_devices} devices do not divide into {num_meshes} equal submeshes"
         )
-    submesh = _submesh(size, cluster)
+    found: list[tuple[int, int, int]] = []
+    for number, part in enumerate(cluster.parts):
+        count, rest = divmod(part.num_devices, size)
+        if rest:
+            raise MeshError(
+                f"part {number} of the cluster ({cluster_text(part)}) does not divide into "
+                f"submeshes of {size} devices: ManualStages(parts=...) places stages of other sizes"
+            )
+        found += [(*_submesh(size, part), number)] * count
+    places = [found[mesh] for mesh in meshes]
     return StageAssignment(
         tuple(layer * stages // num_layers for layer in range(num_layers)),
-        (submesh,) * stages,
+        tuple((hosts, per_host) for hosts, per_host, _ in places),
         (option.mesh_shape,) * stages,
         meshes,
+        parts=parts_of([part for _, _, part in places]),
     )
 
 
 def manual(
-    option: ManualStages, num_layers: int, cluster: ClusterSpec, meshes: tuple[int, ...]
+    option: ManualStages, num_layers: int, cluster: Cluster, meshes: tuple[int, ...]
 ) -> StageAssignment:
     """Takes stages as they are given.
 
@@ -350,15 +399,28 @@ def manual(
             f"{num_layers}"
         )
     num_stages = len(option.layers)
-    submeshes = tuple(_by_mesh(meshes, option.submeshes))
-    total = sum(hosts * devices for hosts, devices in submeshes)
-    if total != cluster.num_devices:
-        raise MeshError(
-            f"submeshes {submeshes} have {total} devices, the cluster has {cluster.num_devices}"
-        )
+    _check_covered(_by_mesh(meshes, option.places), cluster)
     stage_of_layer = [stage for stage, count in enumerate(option.layers) for _ in range(count)]
     shapes: Sequence[tuple[int, ...] | None] = option.mesh_shapes or (None,) * num_stages
-    return StageAssignment(tuple(stage_of_layer), tuple(option.submeshes), tuple(shapes), meshes)
+    parts = parts_of(option.parts or ())
+    return StageAssignment(
+        tuple(stage_of_layer), tuple(option.submeshes), tuple(shapes), meshes, parts=parts
+    )
+
+
+def _check_covered(places: Sequence[tuple[int, int, int]], cluster: Cluster) -> None:
+    """Raises ``MeshError`` unless submeshes have the devices of every part of a cluster."""
+    if not all(0 <= part < len(cluster.parts) for _, _, part in places):
+        raise MeshError(
+            f"parts {tuple(part for _, _, part in places)} of the submeshes are numbers from 0 on, "
+            f"the cluster has {len(cluster.parts)}"
+        )
+    for number, one in enumerate(cluster.parts):
+        own = tuple((hosts, size) for hosts, size, part in places if part == number)
+        total = sum(hosts * size for hosts, size in own)
+        if total != one.num_devices:
+            where = f"part {number} of the cluster" if len(cluster.parts) > 1 else "the cluster"
+            raise MeshError(f"submeshes {own} have {total} devices, {where} has {one.num_devices}")
 
 
 def _submesh(size: int, cluster: ClusterSpec) -> tuple[int, int]:

@@ -115,7 +115,7 @@ class PipelineSearch:
         self,
         bounds: StageBounds,
         pricing: Pricing,
-        num_devices: int,
+        num_devices: int | tuple[int, ...],
         num_micro_batches: int,
         *,
         keeps_all: bool = False,
@@ -126,7 +126,7 @@ class PipelineSearch:
         Args:
             bounds: of all stages.
             pricing: solves stages.
-            num_devices: all of which are used.
+            num_devices: see `search_stages`.
             num_micro_batches: B.
             keeps_all: see `search_stages`.
             say: is told what is being done.
@@ -192,13 +192,15 @@ class PipelineSearch:
                 bound of each. Seconds per micro-batch.
             limits: of the gap and of stages to solve.
         """
-        received = []
+        received: list[StageChoice] = []
         for one, bound_s in pipeline:
             assert isinstance(one.key, Submesh)
             price = StagePrice(one.time_s, bound_s, one.once_s)
             self._known.solved[one.first, one.last, one.key, one.most_in_flight] = price
-            time_s = one.time_s + float(self._known.received[one.key][one.first, one.last])
-            received.append(replace(one, time_s=time_s))
+            source = received[-1].part if received else one.key.part
+            own_s = self._known.received(one.key, source)[one.first, one.last]
+            moved = replace(one, time_s=one.time_s + float(own_s), part=one.key.part)
+            received.append(moved)
         latency_s = latency(received, self._count)
         whole = StageSearchResult(tuple(one for one, _ in pipeline), latency_s, 0)
         clock = _Patience(limits)
@@ -306,12 +308,15 @@ class PipelineSearch:
         """
         first, last, submesh, in_flight = stage
         stages = self._stages(found)
+        number = stages.index(stage)
+        source = stages[number - 1][2].part if number else submesh.part
         solved = [
             one.time_s
             for other, one in zip(stages, found.stages, strict=True)
             if other in self._known.solved
         ]
-        slowest_s = max(solved, default=0.0) - float(self._known.received[submesh][first, last])
+        received_s = float(self._known.received(submesh, source)[first, last])
+        slowest_s = max(solved, default=0.0) - received_s
         slack = gap / 2 * (self._count + len(stages) - 1) / max(1, len(stages) - 1)
         lower_s = float(
             self._known.ranges(submesh)[0, self._known.in_flight.index(in_flight), first, last]

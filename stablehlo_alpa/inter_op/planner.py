@@ -95,7 +95,8 @@ def plan_pipeline(
     for round_ in range(_FITTING_ROUNDS + 1):
         say("instructions")
         plan = planner.emitted(stages, said, inside_bytes)
-        excess = _excess(plan, options.solve.memory_budget)
+        budgets = _budgets(plan, options)
+        excess = _excess(plan, budgets)
         if not excess:
             check(plan.runtime)
             return plan
@@ -111,10 +112,8 @@ def plan_pipeline(
             except InfeasibleError as error:
                 _log.info("%s", error)
                 break
-    assert options.solve.memory_budget is not None
-    raise over_budget(
-        plan, max(excess, key=excess.__getitem__), options.solve.memory_budget, ADVICE
-    )
+    fullest = max(excess, key=excess.__getitem__)
+    raise over_budget(plan, fullest, budgets[fullest], ADVICE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +168,7 @@ class _StagePlanner:
         """
         program, cluster, schedule = self.program, self.options.cluster, self.schedule
         interface = StepInterface.of(program)
-        runtime, costs = emit(stages, schedule, interface, cluster.device, inside_bytes)
+        runtime, costs = emit(stages, schedule, interface, inside_bytes)
         plan = assemble(program, cluster, stages, schedule, runtime, costs, said)
         found = self.assignment
         return replace(plan, bracket=found.bracket, considered=found.considered)
@@ -179,10 +178,14 @@ class _StagePlanner:
 
         All have as much, unless one needs more.
         """
-        budget, mesh_of = self.options.solve.memory_budget, self.schedule.mesh_of
+        budget, mesh_of = self._budget(number), self.schedule.mesh_of
         meshes = [mesh_of(one) for one in range(self.assignment.num_stages)]
         sharing = meshes.count(mesh_of(number))
         return None if budget is None or sharing == 1 else budget / sharing
+
+    def _budget(self, number: int) -> float | None:
+        """Bytes per device of the mesh of a stage; None for any."""
+        return self.options.budget_of(self.assignment.part_of(number))
 
     def plan(self, number: int, sliced: str, room: float | None = None) -> PlannedStage:
         """The stage of a number, from its module; those before it are planned.
@@ -238,7 +241,7 @@ class _StagePlanner:
     def _lower(self, number: int, sliced: str) -> PlannedStage:
         """The stage of a number by the strategies chosen for it."""
         candidate = self.candidates[number]
-        starts = self.assignment.first_devices()
+        starts = self.assignment.first_devices(self.options.cluster)
         start = starts[self.schedule.mesh_of(number)]
         return lower_stage(
             candidate,
@@ -247,8 +250,9 @@ class _StagePlanner:
                 tuple(range(start, start + candidate.mesh.num_devices)),
                 self.assignment.submeshes[number],
                 self.assignment.layers_of(number),
+                self.assignment.part_of(number),
             ),
-            self.options.cluster.device,
+            candidate.mesh.cluster.device,
             sliced,
             split_backward=self.schedule.splits_backward,
             reach=NEAR if number in self.frugal else 0,
@@ -290,16 +294,18 @@ class _StagePlanner:
     def _mesh_options(self, number: int) -> PlanOptions:
         """The meshes that a stage may have."""
         options = self.options
-        cluster = options.cluster.part(*self.assignment.submeshes[number])
+        whole = options.cluster.parts[self.assignment.part_of(number)]
+        cluster = whole.part(*self.assignment.submeshes[number])
         methods = options.stages.stage_methods
         names, prescription = options.axis_names, options.prescription
         if methods:
             names = methods[number].axis_names
             prescription = self.prescriptions[id(methods[number])]
         shapes = tried_shapes(options, self.assignment, number)
-        solve = options.solve
-        if options.is_trial and solve.memory_budget is not None:
-            solve = stage_options(solve, solve.memory_budget)
+        budget = self._budget(number)
+        solve = replace(options.solve, memory_budget=budget)
+        if options.is_trial and budget is not None:
+            solve = stage_options(solve, budget)
         # A stage that is all of a pipeline takes as long as that.
         most_s = options.most_s if self.assignment.num_stages == 1 else math.inf
         solutions = self.assignment.solutions or options.known
@@ -378,12 +384,21 @@ def _check_shared_meshes(stages: Sequence[PlannedStage], schedule: Schedule) -> 
             )
 
 
-def _excess(plan: Plan, budget: float | None) -> dict[int, float]:
+def _budgets(plan: Plan, options: PipelineOptions) -> dict[int, float]:
+    """Bytes per device of each mesh; empty for any."""
+    found = {
+        plan.schedule.mesh_of(number): options.budget_of(stage.place.part)
+        for number, stage in enumerate(plan.stages)
+    }
+    return {mesh: budget for mesh, budget in found.items() if budget is not None}
+
+
+def _excess(plan: Plan, budgets: Mapping[int, float]) -> dict[int, float]:
     """Bytes per device over the budget of each mesh that exceeds it.
 
     Buffers of all micro-batches in flight have to fit, with what programs need inside.
     """
-    if budget is None:
+    if not budgets:
         return {}
     peaks = enumerate(plan.simulation.peak_bytes)
-    return {mesh: peak - budget for mesh, peak in peaks if peak > budget}
+    return {mesh: peak - budgets[mesh] for mesh, peak in peaks if peak > budgets[mesh]}

@@ -59,11 +59,11 @@ def _next_best(
     if best.considered is None:
         return
     own = Cut.of(best.stages)
-    for layers, submeshes, _ in best.considered.cuts():
-        if (layers, submeshes) == (own.layers, own.submeshes):
+    for cut, _ in best.considered.cuts():
+        if cut.places == own.places:
             continue
         try:
-            given = replace(options, stages=ManualStages(layers, submeshes))
-            yield plan_pipeline(program, given, say)
+            stages = ManualStages(cut.layers, cut.submeshes, parts=cut.parts or None)
+            yield plan_pipeline(program, replace(options, stages=stages), say)
         except InfeasibleError as error:
-            _log.info("%s on %s: %s", layers, submeshes, error)
+            _log.info("%s: %s", cut, error)

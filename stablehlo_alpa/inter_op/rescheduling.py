@@ -45,7 +45,7 @@ def reschedule(
     stages = plan.stages
     _check_phases(name, stages, made)
     interface = _interface(plan, count)
-    runtime, costs = emit(stages, made, interface, plan.cluster.device)
+    runtime, costs = emit(stages, made, interface)
     check(runtime)
     return Predicted(plan.cluster, runtime, costs), made
 

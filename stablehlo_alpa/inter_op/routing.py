@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from alpa_runtime import Resharding, SpmdProgram, ValueSpec
 
-from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
+from stablehlo_alpa.cluster import LogicalMesh
 from stablehlo_alpa.compiler import Module, Traffic, format_sharding, tensor_type
 from stablehlo_alpa.inter_op.cross_mesh import CrossMeshTransfer, plan_transfer
 from stablehlo_alpa.inter_op.gather import gather_collectives, gather_program, gather_seconds
@@ -36,11 +36,11 @@ class Route:
 
 
 class Router:
-    """Plans ways; equal ones once."""
+    """Plans ways; equal ones once. What brings values into another sharding has the devices' price."""
 
-    def __init__(self, device: DeviceSpec, inside_bytes: InsideBytes) -> None:
-        """For meshes of such devices; what programs need is measured by the other."""
-        self._device, self._inside_bytes = device, inside_bytes
+    def __init__(self, inside_bytes: InsideBytes) -> None:
+        """Takes what measures what programs need."""
+        self._inside_bytes = inside_bytes
         self._routes: dict[tuple[object, ...], Route] = {}
         self._reshards: dict[tuple[object, ...], CostedProgram] = {}
 
@@ -48,7 +48,9 @@ class Router:
         self, source: ValueSpec, source_mesh: LogicalMesh, target: ValueSpec, mesh: LogicalMesh
     ) -> Route:
         """The way of a value to another mesh."""
-        key = (source, tuple(source_mesh.axes), target, tuple(mesh.axes))
+        # Unlike devices gather at other prices.
+        device = mesh.cluster.device.name
+        key = (source, tuple(source_mesh.axes), target, tuple(mesh.axes), device)
         if key not in self._routes:
             found = plan_transfer(source, tuple(source_mesh.axes), target, tuple(mesh.axes))
             gather = self._gather(found, target, mesh) if found.needs_gather else None
@@ -63,25 +65,26 @@ class Router:
         program = gather_program(transfer, target, tuple(mesh.axes), name)
         return CostedProgram(
             program,
-            gather_seconds(transfer, mesh, self._device),
+            gather_seconds(transfer, mesh, mesh.cluster.device),
             self._inside_bytes.of(program),
             collectives=gather_collectives(transfer, mesh),
         )
 
     def reshard(self, source: ValueSpec, target: ValueSpec, mesh: LogicalMesh) -> CostedProgram:
         """The program that brings a value of a mesh into another sharding."""
-        key = (source, target, tuple(mesh.axes))
+        device = mesh.cluster.device
+        key = (source, target, tuple(mesh.axes), device.name)
         if key not in self._reshards:
             name = f"reshard_{len(self._reshards)}"
             module = Module(_identity(source, target, mesh), name)
             module.run("alpa-insert-reshards")
             moved = Traffic.of(module)
-            lower_planned(module, self._device)
+            lower_planned(module, device)
             program = SpmdProgram(module.text(), tuple(mesh.axes), (source,), (target,), (), name)
-            compute_s = work_seconds(work_of(module), self._device)
+            compute_s = work_seconds(work_of(module), device)
             self._reshards[key] = CostedProgram(
                 program,
-                compute_s + communication_seconds(moved, mesh, self._device),
+                compute_s + communication_seconds(moved, mesh, device),
                 self._inside_bytes.of(program),
                 compute_s,
                 collectives_in(moved, mesh),

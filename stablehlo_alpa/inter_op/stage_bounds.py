@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import Cluster, ClusterSpec, UnlikeCluster
 from stablehlo_alpa.compiler import Module
-from stablehlo_alpa.cost import link_seconds, network_transfer_seconds
+from stablehlo_alpa.cost import between_seconds, link_seconds, network_transfer_seconds
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.inter_op.layer_costs import LayerCosts
@@ -32,18 +33,24 @@ class StageBounds:
     """Bounds for the pipelines of one step on one cluster."""
 
     def __init__(
-        self, parts: LayerParts, cluster: ClusterSpec, budget: float, store: Store = OFF
+        self,
+        parts: LayerParts,
+        cluster: Cluster,
+        budget: float | Sequence[float],
+        store: Store = OFF,
     ) -> None:
         """Nothing is priced yet.
 
         Args:
             parts: the layers of the step.
             cluster: all devices.
-            budget: bytes per device.
+            budget: bytes per device, of all parts of the cluster or of each.
             store: keeps what layers cost, and the least of it.
         """
         self._store = store
-        self._parts, self._cluster, self._budget = parts, cluster, budget
+        self._parts, self._cluster = parts, cluster
+        shared = (budget,) * len(cluster.parts) if isinstance(budget, int | float) else budget
+        self._budgets = tuple(shared)
         self._by_submesh: dict[Submesh, RangeBounds] = {}
         self._start_s: float | None = None
 
@@ -51,6 +58,11 @@ class StageBounds:
     def num_layers(self) -> int:
         """L."""
         return len(self._parts.parts)
+
+    @property
+    def num_parts(self) -> int:
+        """Parts of the cluster."""
+        return len(self._cluster.parts)
 
     @cached_property
     def submeshes(self) -> tuple[Submesh, ...]:
@@ -61,13 +73,14 @@ class StageBounds:
         along whose axes most can be split. This is a heuristic: a stage that does not gain by more
         devices could be faster on one of the others.
         """
-        found: dict[tuple[int, int], list[tuple[int, Submesh]]] = {}
-        for submesh in submeshes(self._cluster):
+        found: dict[tuple[int, int, int], list[tuple[int, Submesh]]] = {}
+        every = (submeshes(part, number) for number, part in enumerate(self._cluster.parts))
+        for submesh in itertools.chain.from_iterable(every):
             try:
                 self._part(submesh).logical_mesh(submesh.mesh_shape)
             except MeshError:
                 continue
-            size = submesh.hosts, submesh.devices_per_host
+            size = submesh.part, submesh.hosts, submesh.devices_per_host
             found.setdefault(size, []).append((self._useful(submesh.mesh_shape), submesh))
         return tuple(
             submesh
@@ -88,7 +101,8 @@ class StageBounds:
             links_s = link_seconds(1e9, self._part(submesh)) / 1e9
             start_s = _FIRST_PRICE * self._parts.num_micro_batches * links_s
             windows = Windows(self._parts, layers, self._store)
-            self._by_submesh[submesh] = RangeBounds(windows, layers, self._budget, start_s)
+            budget = self._budgets[submesh.part]
+            self._by_submesh[submesh] = RangeBounds(windows, layers, budget, start_s)
         return self._by_submesh[submesh]
 
     @cached_property
@@ -131,20 +145,39 @@ class StageBounds:
         return self.of(submesh).best_price_s(first, last, in_flight) or None
 
     def leanest(self) -> Submesh:
-        """The submesh of all devices on which the whole step needs the least memory."""
-        whole = [one for one in self.submeshes if one.num_devices == self._cluster.num_devices]
+        """The submesh of all devices, of a part, on which the whole step needs least memory."""
+        parts = self._cluster.parts
+        whole = [one for one in self.submeshes if one.num_devices == parts[one.part].num_devices]
         return min(whole, key=lambda one: float(self.of(one).least_bytes(1)[0, -1]))
 
-    def received_s(self, submesh: Submesh) -> Float:
+    def parts_without_room(self) -> list[int]:
+        """Numbers of the parts of the cluster on which no layer fits the memory."""
+        with_room = {
+            one.part
+            for one in self.submeshes
+            if (np.diagonal(self.of(one).least_bytes(1)) <= self._budgets[one.part]).any()
+        }
+        return [part for part in range(self.num_parts) if part not in with_room]
+
+    def received_s(self, submesh: Submesh, source: int) -> Float:
         """float64[L, L] seconds in which runs of layers receive their inputs (heuristic).
 
-        Every device receives its part.
+        Every device receives its part, from the part of the cluster where the stage before runs,
+        whatever stage has made it.
+
+        Args:
+            submesh: that receives.
+            source: number of the part that sends.
         """
-        if self._cluster.num_devices > self._cluster.devices_per_domain:
+        cluster, whole = self._cluster.parts[submesh.part], self._cluster
+        if source != submesh.part and isinstance(whole, UnlikeCluster):
             sizes = self._received_bytes / submesh.hosts
-            return _seconds(sizes, lambda one: network_transfer_seconds(one, self._cluster))
+            return _seconds(sizes, lambda one: between_seconds(one, whole, source, submesh.part))
+        if cluster.num_devices > cluster.devices_per_domain:
+            sizes = self._received_bytes / submesh.hosts
+            return _seconds(sizes, lambda one: network_transfer_seconds(one, cluster))
         sizes = self._received_bytes / submesh.num_devices
-        return _seconds(sizes, lambda one: link_seconds(one, self._cluster))
+        return _seconds(sizes, lambda one: link_seconds(one, cluster))
 
     @cached_property
     def _received_bytes(self) -> Float:
@@ -156,7 +189,8 @@ class StageBounds:
         return found
 
     def _part(self, submesh: Submesh) -> ClusterSpec:
-        return self._cluster.part(submesh.hosts, submesh.devices_per_host)
+        cluster = self._cluster.parts[submesh.part]
+        return cluster.part(submesh.hosts, submesh.devices_per_host)
 
 
 def _seconds(sizes: Float, price: Callable[[float], float]) -> Float:

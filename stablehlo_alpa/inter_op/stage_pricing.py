@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.compiler import Module, enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, price, price_once
 from stablehlo_alpa.errors import InfeasibleError, MeshError
@@ -63,14 +63,19 @@ class StagePricing:
     def __init__(
         self,
         layered: LayeredStep,
-        cluster: ClusterSpec,
+        cluster: Cluster,
         num_micro_batches: int,
-        options: SolveOptions,
+        options: SolveOptions | Sequence[SolveOptions],
     ) -> None:
-        """Takes a step with layers and phases; see ``alpa-mark-layers``."""
+        """Takes a step with layers and phases, see ``alpa-mark-layers``.
+
+        Options are those of all parts of the cluster, or of each.
+        """
         self.layered, self._store = layered, layered.store
         self._cluster, self._micro_batches = cluster, num_micro_batches
-        self._options = options
+        if isinstance(options, SolveOptions):
+            options = [options] * len(cluster.parts)
+        self._options = tuple(options)
         self._cache = SolverCache()
         self._subjects: dict[tuple[int, int], tuple[Subject, str]] = {}
         self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
@@ -172,7 +177,8 @@ class StagePricing:
         """Solves a stage, beginning with what is known of it with other micro-batches in flight."""
         digest, submesh, in_flight = key
         if (digest, submesh) not in self._priced:
-            cluster = self._cluster.part(submesh.hosts, submesh.devices_per_host)
+            cluster = self._cluster.parts[submesh.part]
+            cluster = cluster.part(submesh.hosts, submesh.devices_per_host)
             mesh = cluster.logical_mesh(submesh.mesh_shape)
             graph = enumerate_strategies(subject.merged, mesh, subject.name, self._store)
             self._priced[digest, submesh] = price(graph, mesh, cluster.device)
@@ -183,10 +189,11 @@ class StagePricing:
             for (other, where, _), found in self._found.items()
             if (other, where) == (digest, submesh) and isinstance(found, Solution)
         ]
+        own = self._options[submesh.part]
         options = replace(
-            self._options,
+            own,
             enough_s=effort.enough_s * self._micro_batches,
-            time_limit_s=max(_LEAST_S, min(self._options.time_limit_s, effort.time_limit_s)),
+            time_limit_s=max(_LEAST_S, min(own.time_limit_s, effort.time_limit_s)),
         )
         cache, price_s = self._cache, effort.memory_price_s
         return solve(priced, options, cache, before, price_s, self._store)

@@ -91,7 +91,7 @@ def sweep(
                 if not any(one.tried for one in made[:-1]):
                     raise
                 _log.info("%s computed again: %s", recomputed, error)
-            if not attempts.is_tight(options.solve.memory_budget):
+            if not attempts.is_tight(options):
                 break
     except KeyboardInterrupt as interrupt:
         best = _fastest(made)
@@ -205,18 +205,23 @@ class _Attempts:
                 self.expect(len(others) - number - 1, len(others) - number - 1, options)
                 self.attempt(other)
 
-    def is_tight(self, budget: float | None) -> bool:
+    def is_tight(self, options: PipelineOptions) -> bool:
         """Whether less memory could make a plan that is faster than the best.
 
         It could where a plan was refused, where memory has a price, and where a cut into fewer
         stages may have been refused for it: the best takes much of the budget (a heuristic).
 
         Args:
-            budget: bytes per device; None for any.
+            options: whose budgets of memory they are.
         """
+        budget = options.solve.memory_budget
         if budget is None or self.best is None or self.refused:
             return budget is not None
-        is_full = self.best.peak_bytes > _FULL * budget
+        peaks, mesh_of = self.best.simulation.peak_bytes, self.best.schedule.mesh_of
+        is_full = any(
+            peaks[mesh_of(number)] > _FULL * (options.budget_of(stage.place.part) or math.inf)
+            for number, stage in enumerate(self.best.stages)
+        )
         return is_full or self.best.memory_price_s_per_gib > 0
 
     def expect(self, likely: float, most: int, options: PipelineOptions) -> None:
@@ -226,7 +231,7 @@ class _Attempts:
         was slower is ruled out by bounds).
         """
         number = 0 if self.recomputed else len(self.tried) + 1
-        is_tight = self.is_tight(options.solve.memory_budget)
+        is_tight = self.is_tight(options)
         self.forecast.likely = likely
         self.forecast.again = 0.5 * (number + likely) if number and is_tight else 0.0
         self.forecast.most = most + 2 * (number + most if number else 0)
@@ -426,6 +431,7 @@ def _as_given(plan: Plan, options: PipelineOptions) -> ManualStages:
         tuple(stage.submesh for stage in plan.stages),
         tuple(stage.mesh.shape for stage in plan.stages),
         options.stages.stage_methods or None,
+        parts=Cut.of(plan.stages).parts or None,
     )
 
 
@@ -440,7 +446,8 @@ def _alternatives(best: Plan, options: PipelineOptions) -> list[PipelineOptions]
     stages, submeshes = len(best.stages), {stage.submesh for stage in best.stages}
     num_layers = sum(len(stage.layers) for stage in best.stages)
     fits = num_layers >= _CHUNKS * stages and count % stages == 0
-    if isinstance(options.stages, (AutoStages, UniformStages)) and len(submeshes) == 1 and fits:
+    is_alike = len(submeshes) == 1 and len(options.cluster.parts) == 1
+    if isinstance(options.stages, (AutoStages, UniformStages)) and is_alike and fits:
         shapes = {stage.mesh.shape for stage in best.stages}
         shape = shapes.pop() if len(shapes) == 1 else None
         # Stages that are cut once more are split as the whole was.

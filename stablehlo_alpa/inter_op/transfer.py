@@ -33,6 +33,7 @@ from stablehlo_alpa.intra_op import (
 )
 from stablehlo_alpa.planning.applied import Applied
 from stablehlo_alpa.planning.bracket import Bracket
+from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.ordering import ScheduleKind
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.schedules import ScheduleName
@@ -132,6 +133,7 @@ def _as_given(source: Plan, options: PipelineOptions) -> ManualStages:
         tuple(stage.mesh.shape for stage in source.stages),
         methods or None,
         tuple(map(source.schedule.mesh_of, range(count))),
+        Cut.of(source.stages).parts or None,
     )
 
 
@@ -184,7 +186,7 @@ def _choices(plan: Plan, options: PipelineOptions) -> Iterator[StageChoice]:
     count = options.num_micro_batches
     keeps_all = options.schedule == ScheduleName.GPIPE
     for number, stage in enumerate(plan.stages):
-        where = Submesh(*stage.submesh, stage.mesh.shape)
+        where = Submesh(*stage.submesh, stage.mesh.shape, stage.place.part)
         yield StageChoice(
             stage.layers[0],
             stage.layers[-1],
@@ -222,7 +224,7 @@ def _other_meshes(
     What is prescribed is left out: without it nothing costs more.
     """
     stage = plan.stages[number]
-    cluster = plan.cluster.part(*stage.submesh)
+    cluster = plan.cluster.parts[stage.place.part].part(*stage.submesh)
     for shape in shapes:
         if shape == stage.mesh.shape:
             continue

@@ -13,6 +13,8 @@ Any part may come first, and parts may alternate. All devices of all parts are u
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +61,8 @@ class UnlikeTable:
 
     def _of_all(self, best: Float) -> Float:
         """float64[most + 2] sums of all layers on all devices."""
-        return best[(0, 0, slice(None), *self._num_devices)]
+        found: Float = best[0, 0][_at(self._num_devices)]
+        return found
 
     def _sums(self, rows: Int, most: int) -> Float:
         """float64[L + 1, parts, most + 2, D_0 + 1, D_1 + 1, ...] least sums with s stages.
@@ -70,7 +73,8 @@ class UnlikeTable:
         """
         sizes = tuple(count + 1 for count in self._num_devices)
         best = np.full((self._num_layers + 1, len(sizes), most + 2, *sizes), np.inf)
-        best[(self._num_layers, slice(None), 0, *(0 for _ in sizes))] = 0.0
+        nothing_left: Any = (self._num_layers, slice(None), 0, *(0,) * len(sizes))
+        best[nothing_left] = 0.0
         near = np.minimum(self._limits, most + 1)
         is_free = self._limits > most
         keys = np.stack([-self._firsts, self._parts, self._sources, self._sizes, near, is_free])
@@ -132,12 +136,17 @@ class UnlikeTable:
             count - (int(self._sizes[row]) if number == part else 0)
             for number, count in enumerate(left)
         ]
-        found: Float = best[(int(self._nexts[row]), part, slice(None), *devices)]
+        found: Float = best[int(self._nexts[row]), part][_at(devices)]
         return found
+
+
+def _at(devices: Sequence[int]) -> tuple[Any, ...]:
+    """The place of numbers of devices, whatever the number of stages."""
+    return (slice(None), *devices)
 
 
 def _cut(array: Float, axis: int, start: int, end: int) -> Float:
     """A part of an array along an axis."""
-    cuts = [slice(None)] * array.ndim
+    cuts: list[Any] = [slice(None)] * array.ndim
     cuts[axis] = slice(start, end)
     return array[tuple(cuts)]

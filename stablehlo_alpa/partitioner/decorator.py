@@ -11,7 +11,7 @@ from alpa_runtime.keys import data_of, impl_of, with_impl
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from stablehlo_alpa.api.methods import ShardParallel
-from stablehlo_alpa.cluster import ClusterSpec, as_cluster
+from stablehlo_alpa.cluster import ClusterSpec, as_cluster, one_part
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import check_supported, positions
 from stablehlo_alpa.partitioner.asked import Asked
@@ -64,7 +64,7 @@ def partition(
             cluster=cluster,
             trip_count_hint=trip_count_hint,
         )
-    described = None if cluster is None else as_cluster(cluster)
+    described = None if cluster is None else one_part(as_cluster(cluster), "partition")
     chosen = Asked(method or ShardParallel(), described, trip_count_hint)
     name = getattr(fun, "__name__", type(fun).__name__)
 

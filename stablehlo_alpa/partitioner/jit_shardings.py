@@ -10,7 +10,7 @@ import jax
 from jax.sharding import Mesh, NamedSharding
 
 from stablehlo_alpa.api.methods import ShardParallel
-from stablehlo_alpa.cluster import ClusterSpec, as_cluster
+from stablehlo_alpa.cluster import ClusterSpec, as_cluster, one_part
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import positions, trace
 from stablehlo_alpa.partitioner.asked import Asked
@@ -67,7 +67,7 @@ def shardings(
     leaves = jax.tree.leaves([arg for i, arg in enumerate(args) if i not in static])
     specs = {i: _kept_spec(leaf, mesh) for i, leaf in enumerate(leaves)}
     kept = Prescription({i: Exactly(spec) for i, spec in specs.items() if spec is not None})
-    described = None if cluster is None else as_cluster(cluster)
+    described = None if cluster is None else one_part(as_cluster(cluster), "shardings")
     asked = Asked(method or ShardParallel(), described, trip_count_hint)
     program = replace(program, trip_count_hint=asked.trip_count_hint)
     plan = plan_program(program, replace(mesh_options(mesh, asked), prescription=kept))

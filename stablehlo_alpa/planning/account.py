@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import alpa_runtime
 import numpy as np
 
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.compiler import Signature
 from stablehlo_alpa.cost.strategy_graph import Int
 from stablehlo_alpa.planning.bracket import Bracket
@@ -96,7 +96,7 @@ class StageAccount:
 
     def body(
         self,
-        cluster: ClusterSpec,
+        cluster: Cluster,
         programs: tuple[alpa_runtime.SpmdProgram, ...],
         costs: tuple[CostedProgram, ...],
     ) -> StageBody:
@@ -108,7 +108,8 @@ class StageAccount:
             costs: of each.
         """
         names, sizes = tuple(zip(*self.axes, strict=True)) if self.axes else ((), ())
-        mesh = cluster.part(*self.place.submesh).logical_mesh(sizes, names)
+        own = cluster.parts[self.place.part].part(*self.place.submesh)
+        mesh = own.logical_mesh(sizes, names)
         phases = tuple(
             PhaseProgram(
                 programs[one.program],
@@ -223,6 +224,7 @@ def stage_account(
             tuple(map(int, stage.devices)),
             (int(stage.submesh[0]), int(stage.submesh[1])),
             tuple(map(int, stage.layers)),
+            int(stage.place.part),
         ),
         phases,
         _inputs(stage, layers, batch),

@@ -18,8 +18,8 @@ from stablehlo_alpa.view import Column, Sheet
 if TYPE_CHECKING:
     from stablehlo_alpa.planning.plan import Plan
 
-CutEstimate: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]
-"""Layers per stage, submeshes, and the search's estimate of the latency in seconds."""
+CutEstimate: TypeAlias = tuple[Cut, float]
+"""A cut, and the search's estimate of its latency in seconds."""
 
 
 class Considered(Protocol):
@@ -206,15 +206,9 @@ def _other_cuts(plan: Plan, limit: int) -> Iterator[StagesRow]:
         # Says where the method makes no stages at all.
         plan.rivals.pinned(plan, base)
         return
-    others = (found for found in plan.considered.cuts() if found[:2] != (own.layers, own.submeshes))
-    for layers, submeshes, estimate_s in itertools.islice(others, limit):
-        one = Alternative(
-            base.num_micro_batches,
-            base.schedule,
-            None,
-            base.recomputed,
-            Cut(layers, submeshes, (), is_given=True),
-        )
+    others = (found for found in plan.considered.cuts() if found[0].places != own.places)
+    for cut, estimate_s in itertools.islice(others, limit):
+        one = Alternative(base.num_micro_batches, base.schedule, None, base.recomputed, cut)
         method = plan.rivals.pinned(plan, one)
         (made,) = plan.rivals(plan, [method])
         planned = made.plan

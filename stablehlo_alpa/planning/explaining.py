@@ -253,7 +253,7 @@ def explain_stage(plan: SavedPlan, number: int) -> StageExplanation:
         communication_s=account.communication_s,
         reshard_s=account.reshard_s,
         peak_bytes=plan.simulation.peak_bytes[mesh],
-        budget_bytes=plan.cluster.device.memory_bytes,
+        budget_bytes=plan.cluster.parts[stage.place.part].device.memory_bytes,
         memory=memory_by_kind(plan, mesh),
         operators=tuple(operators[:_SHOWN]),
         num_operators=len(operators),

@@ -11,7 +11,7 @@ from alpa_runtime import Event
 from alpa_runtime.plan import Send
 from alpa_runtime.simulate import loads_of
 
-from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
+from stablehlo_alpa.cluster import Cluster, ClusterSpec, LogicalMesh, UnlikeCluster
 from stablehlo_alpa.planning.baselines import Baselines
 from stablehlo_alpa.planning.buffer_kinds import buffer_kinds, input_kinds
 from stablehlo_alpa.planning.stage_part import stage_part
@@ -63,7 +63,7 @@ def page_content(
         stage_part(
             f"stage {number}",
             stage,
-            plan.cluster.device,
+            stage.mesh.cluster.device,
             simulation.peak_bytes[schedule.mesh_of(number)],
             schedule,
         )
@@ -81,7 +81,8 @@ def page_content(
         bound_s=plan.bound_s,
         gap=plan.gap if plan.bracket is not None else _proved_gap(plan),
         peak_bytes=max(simulation.peak_bytes),
-        cluster=_cluster(plan.cluster),
+        parts=tuple(map(_cluster, plan.cluster.parts)),
+        between=_between(plan.cluster),
         stages=_stages(plan),
         modules=tuple(one for number, part in numbered for one in _modules(number, part)),
         tensors=tuple(one for number, part in numbered for one in _tensors(number, part, kinds)),
@@ -124,6 +125,13 @@ def _cluster(cluster: ClusterSpec) -> ClusterContent:
         torus=cluster.torus.shape if cluster.torus else (),
         links=tuple(links),
     )
+
+
+def _between(cluster: Cluster) -> LinkContent | None:
+    if not isinstance(cluster, UnlikeCluster):
+        return None
+    link = cluster.between
+    return LinkContent("between parts", "host", float(link.bandwidth), float(link.alpha_s))
 
 
 def _stages(plan: Plan) -> tuple[StageContent, ...]:
@@ -310,11 +318,24 @@ def _sends(plan: Plan) -> dict[tuple[int, int], _Sent]:
 
 
 def _level_between(plan: Plan, source: int, target: int) -> str:
-    domain, host = plan.cluster.devices_per_domain, plan.cluster.devices_per_host
-    devices = [device for mesh in (source, target) for device in plan.runtime.meshes[mesh].devices]
+    parts = {
+        stage.place.part
+        for number, stage in enumerate(plan.stages)
+        if plan.schedule.mesh_of(number) in (source, target)
+    }
+    if len(parts) > 1:
+        return "between parts"
+    (part,) = parts
+    cluster, first = plan.cluster.parts[part], plan.cluster.first_device(part)
+    domain, host = cluster.devices_per_domain, cluster.devices_per_host
+    devices = [
+        device - first
+        for mesh in (source, target)
+        for device in plan.runtime.meshes[mesh].devices
+    ]
     if len({device // domain for device in devices}) > 1:
         return "network"
-    if plan.cluster.torus:
+    if cluster.torus:
         return "torus"
     return "rack" if len({device // host for device in devices}) > 1 else "host"
 

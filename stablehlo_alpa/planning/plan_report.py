@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.prediction import Predicted
 from stablehlo_alpa.planning.schedules import Schedule
@@ -68,13 +69,14 @@ def plan_report(
         remarks: on it.
     """
     count, peaks = schedule.num_micro_batches, predicted.simulation.peak_bytes
-    device = predicted.cluster.device
+    devices = [stage.mesh.cluster.device for stage in stages]
+    held = [peaks[schedule.mesh_of(number)] for number in range(len(stages))]
     parts = tuple(
         stage_part(
             f"stage {number}" if len(stages) > 1 else "",
             stage,
-            device,
-            peaks[schedule.mesh_of(number)],
+            devices[number],
+            held[number],
             schedule,
         )
         for number, stage in enumerate(stages)
@@ -89,7 +91,7 @@ def plan_report(
     step, most = format_seconds(predicted.step_time_s), format_bytes(predicted.peak_bytes)
     lines: tuple[str, ...] = (
         f"step {step} (predicted)",
-        memory_text(predicted.peak_bytes, device),
+        memory_text(*max(zip(held, devices, strict=True), key=_fullness)),
     )
     if len(stages) == 1:
         lines = solution_lines(parts[0], predicted.step_time_s)
@@ -103,6 +105,11 @@ def plan_report(
     )
 
 
+def _fullness(one: tuple[float, DeviceSpec]) -> float:
+    """What is held of what a device has, as a part of it."""
+    return one[0] / one[1].memory_bytes
+
+
 def _stage_sheet(
     stages: Sequence[PlannedStage], schedule: Schedule, predicted: Predicted, parts: Sequence[Part]
 ) -> Sheet:
@@ -114,7 +121,7 @@ def _stage_sheet(
             (
                 str(number),
                 f"{first} to {last}" if last > first else str(first),
-                f"{stage.devices[0]} to {stage.devices[-1]}",
+                f"{stage.devices[0]} to {stage.devices[-1]}{_kind(stage, predicted)}",
                 "x".join(map(str, stage.mesh.shape)),
                 format_seconds(sum(p.time_s for p in stage.phases if not p.runs_once)),
                 f"{predicted.simulation.bubble(schedule.mesh_of(number)):.0%}",
@@ -125,3 +132,9 @@ def _stage_sheet(
     heads = ("per micro-batch", "bubble", "memory per device")
     numbers = tuple(Column(head, is_number=True) for head in heads)
     return Sheet("stages", (*texts, *numbers), tuple(rows), tuple(stages))
+
+
+def _kind(stage: PlannedStage, predicted: Predicted) -> str:
+    """What the devices of a stage are, where there are others."""
+    is_unlike = len(predicted.cluster.parts) > 1
+    return f" ({stage.mesh.cluster.device.name})" if is_unlike else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import alpa_runtime
 from alpa_runtime import check
 
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
@@ -291,7 +291,7 @@ def over_budget(plan: Plan, mesh: int, budget: float, advice: str = "") -> Infea
 
 def assemble(
     program: TracedProgram,
-    cluster: ClusterSpec,
+    cluster: Cluster,
     stages: Sequence[PlannedStage],
     schedule: Schedule,
     runtime: alpa_runtime.Plan,

@@ -11,7 +11,7 @@ import alpa_runtime
 from alpa_runtime import Event, Simulation, simulate, write_trace
 from alpa_runtime.simulate import Loads
 
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.cost import transfer_seconds
 from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.planning.stage import CostedProgram
@@ -29,7 +29,7 @@ class Predicted:
             were applied; None where stages were given and strategies searched.
     """
 
-    cluster: ClusterSpec
+    cluster: Cluster
     runtime: alpa_runtime.Plan
     costs: tuple[CostedProgram, ...]
     bracket: Bracket | None = None

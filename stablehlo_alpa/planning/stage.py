@@ -122,11 +122,13 @@ class StagePlace:
         devices: positions in the cluster.
         submesh: hosts, and devices of each.
         layers: numbers of the layers that it runs; empty where the step is not cut into layers.
+        part: number of the part of an unlike cluster that its devices are of.
     """
 
     devices: tuple[int, ...]
     submesh: tuple[int, int]
     layers: tuple[int, ...] = ()
+    part: int = 0
 
 
 def program_name(stage: int, phase: str) -> str:

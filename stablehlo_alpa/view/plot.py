@@ -42,7 +42,7 @@ def plot_page(page: PageContent) -> Figure:
     height = 2 * (_AROUND + _ROW * page.num_meshes)
     shown = ShownFigure(figsize=(_WIDTH, height), layout="constrained")
     above, below = shown.subplots(2, 1)
-    shown.suptitle(f"{page.model} on {page.cluster.text}")
+    shown.suptitle(f"{page.model} on {page.cluster_text}")
     _draw_time_line(above, page)
     _draw_memory(below, page)
     rows = [page.mesh_name(mesh) for mesh in range(page.num_meshes)]
@@ -76,14 +76,18 @@ def _draw_time_line(axes: Axes, page: PageContent) -> None:
 def _draw_memory(axes: Axes, page: PageContent) -> None:
     nothing = HeldContent(0.0, 0.0, (0.0,) * len(MEMORY_KINDS))
     peaks = [max(own, key=lambda one: sum(one.bytes), default=nothing) for own in page.held]
-    ends = [0.0] * len(peaks)
+    held = [0.0] * len(peaks)
     for number, kind in enumerate(MEMORY_KINDS):
         sizes = [peak.bytes[number] / _GIB for peak in peaks]
         if any(sizes):
             rows = range(len(peaks))
-            axes.barh(rows, sizes, 0.8, ends, color=colour(number), label=kind)
-            ends = [end + size for end, size in zip(ends, sizes, strict=True)]
-    there = page.cluster.memory_bytes / _GIB
-    axes.axvline(there, color=RED, linestyle="--", label="there is")
-    axes.set_xlim(0, 1.03 * max(there, *ends))
+            axes.barh(rows, sizes, 0.8, held, color=colour(number), label=kind)
+            held = [end + size for end, size in zip(held, sizes, strict=True)]
+    there = [page.memory_bytes(mesh) / _GIB for mesh in range(page.num_meshes)]
+    if len(set(there)) == 1:
+        axes.axvline(there[0], color=RED, linestyle="--", label="there is")
+    else:
+        ends = [[mesh + side for mesh in range(page.num_meshes)] for side in (-0.5, 0.5)]
+        axes.vlines(there, *ends, color=RED, linestyle="--", label="there is")
+    axes.set_xlim(0, 1.03 * max(*there, *held))
     axes.set_xlabel("memory per device at the fullest moment (GiB)")

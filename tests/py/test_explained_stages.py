@@ -145,6 +145,6 @@ def test_next_cuts_are_all_partitions_in_order(seed: int, keeps_all: bool) -> No
             seconds = [times[key] for key in keys]
             latency = sum(seconds) + (count - 1) * max(seconds)
             expected.append((latency, layers, submeshes))
-    found = [(latency, layers, submeshes) for layers, submeshes, latency in considered.cuts()]
+    found = [(latency, cut.layers, cut.submeshes) for cut, latency in considered.cuts()]
     assert [one[0] for one in found] == pytest.approx(sorted(one[0] for one in expected))
     assert {one[1:] for one in found} == {one[1:] for one in expected}

@@ -10,7 +10,7 @@ from alpa_runtime.plain_data import decode, encode
 
 from stablehlo_alpa.view.names import stages_text
 
-CONTENT_VERSION = 1
+CONTENT_VERSION = 2
 MEMBER = "page.json"
 """Under which name the archive of a plan keeps the content."""
 
@@ -30,7 +30,7 @@ class LinkContent:
     """Links of a level.
 
     Attributes:
-        level: ``"host"``, ``"rack"``, ``"torus"`` or ``"network"``.
+        level: ``"host"``, ``"rack"``, ``"torus"``, ``"network"``, or ``"between parts"``.
         owner: what has one, ``"device"`` or ``"host"``.
         bandwidth: bytes per second, one direction.
         alpha_s: seconds before the first byte.
@@ -44,7 +44,7 @@ class LinkContent:
 
 @dataclass(frozen=True)
 class ClusterContent:
-    """The devices.
+    """Devices of equal hosts: all, or a part of them.
 
     Attributes:
         device: name.
@@ -267,7 +267,8 @@ class PageContent:
             own measure, which `gap` is of as well.
         gap: how far the best stages can be below those found, as a part.
         peak_bytes: of the fullest device.
-        cluster: the devices.
+        parts: the devices; several parts where they are unlike, numbered one after the other.
+        between: links between parts; None where there is one.
         stages: in order.
         modules, tensors, communication, operators: of all stages.
         runs: of a step, as they are predicted.
@@ -286,7 +287,8 @@ class PageContent:
     bound_s: float | None
     gap: float | None
     peak_bytes: float
-    cluster: ClusterContent
+    parts: tuple[ClusterContent, ...]
+    between: LinkContent | None
     stages: tuple[StageContent, ...]
     modules: tuple[ModuleContent, ...]
     tensors: tuple[TensorContent, ...]
@@ -300,8 +302,27 @@ class PageContent:
 
     @property
     def fits(self) -> bool:
-        """Whether the fullest device has room."""
-        return self.peak_bytes <= self.cluster.memory_bytes
+        """Whether every device has room."""
+        return all(one.peak_bytes <= self.memory_bytes(one.mesh) for one in self.stages)
+
+    @property
+    def cluster_text(self) -> str:
+        """``2 hosts of 8 a100-40gb + 4 hosts of 8 v100-16gb``."""
+        return " + ".join(part.text for part in self.parts)
+
+    def memory_bytes(self, mesh: int) -> float:
+        """What a device of a mesh has."""
+        device, ends = self.stages[self.stages_of(mesh)[0]].devices[0], 0
+        for part in self.parts:
+            ends += part.num_hosts * part.devices_per_host
+            if device < ends:
+                return part.memory_bytes
+        raise ValueError(f"device {device} of mesh {mesh} is of no part, there are {ends}")
+
+    @property
+    def fullest(self) -> StageContent:
+        """The stage whose devices have least of their memory left, as a part of it."""
+        return max(self.stages, key=lambda one: one.peak_bytes / self.memory_bytes(one.mesh))
 
     @property
     def num_meshes(self) -> int:

@@ -40,7 +40,7 @@ def quantities(first: PageContent, second: PageContent) -> list[Quantity]:
 
     return [
         Quantity("method", _both(page.method or "not known" for page in pair)),
-        Quantity("cluster", _both(page.cluster.text for page in pair)),
+        Quantity("cluster", _both(page.cluster_text for page in pair)),
         numbers("step", (page.step_s for page in pair), True),
         numbers("memory per device", (page.peak_bytes for page in pair), False),
         Quantity("stages", _both(str(len(page.stages)) for page in pair)),

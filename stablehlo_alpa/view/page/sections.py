@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stablehlo_alpa.units import format_bytes, format_seconds
-from stablehlo_alpa.view.page.content import PageContent
+from stablehlo_alpa.view.page.content import ClusterContent, LinkContent, PageContent
 from stablehlo_alpa.view.page.difference import (
     Quantity,
     operator_difference,
@@ -58,13 +58,14 @@ class Section:
 def facts(page: PageContent) -> tuple[tuple[str, str], ...]:
     """The head of a plan: what is said, and the value."""
     fits = "fits" if page.fits else "does not fit"
-    there = format_bytes(page.cluster.memory_bytes)
+    fullest = page.fullest
+    there = format_bytes(page.memory_bytes(fullest.mesh))
     rows = [
         ("model", page.model),
-        ("cluster", page.cluster.text),
+        ("cluster", page.cluster_text),
         ("method", page.method or "not known: planned from a module"),
         ("step", f"{format_seconds(page.step_s)} (predicted)"),
-        ("memory per device", f"{format_bytes(page.peak_bytes)} of {there}: {fits}"),
+        ("memory per device", f"{format_bytes(fullest.peak_bytes)} of {there}: {fits}"),
         ("stages", str(len(page.stages))),
         ("micro-batches", str(page.num_micro_batches)),
     ]
@@ -101,7 +102,7 @@ def sections_of(page: PageContent, prefix: str) -> tuple[Section, ...]:
         Section(
             "memory",
             "Memory",
-            f"The dashed line is what a device has: {format_bytes(page.cluster.memory_bytes)}.",
+            _memory_text(page),
             (peaks_figure(page), held_figure(page)),
         ),
         Section(
@@ -143,17 +144,37 @@ def _there(*found: Figure | None) -> tuple[Figure, ...]:
     return tuple(one for one in found if one is not None)
 
 
+def _memory_text(page: PageContent) -> str:
+    sizes = [f"{format_bytes(part.memory_bytes)}" for part in page.parts]
+    if len(sizes) == 1:
+        return f"The dashed line is what a device has: {sizes[0]}."
+    devices = ", ".join(
+        f"{size} ({part.device})" for size, part in zip(sizes, page.parts, strict=True)
+    )
+    return f"Dashed lines are what devices have: {devices}."
+
+
 def _links_text(page: PageContent) -> str:
-    texts = [
+    texts = [_part_text(part) for part in page.parts]
+    if page.between is not None:
+        texts.append(_link_text(page.between))
+    return f"{'. '.join(texts)}."
+
+
+def _part_text(part: ClusterContent) -> str:
+    texts = [_link_text(one) for one in part.links]
+    if part.torus:
+        texts.insert(0, f"torus of {'x'.join(map(str, part.torus))}")
+    if part.hosts_per_rack > 1:
+        texts.insert(0, f"racks of {part.hosts_per_rack} hosts")
+    return f"{part.text}; {'; '.join(texts)}"
+
+
+def _link_text(one: LinkContent) -> str:
+    return (
         f"{one.level} links: {one.bandwidth / 1e9:g} GB/s per {one.owner} and direction, "
         f"{format_seconds(one.alpha_s)} to start"
-        for one in page.cluster.links
-    ]
-    if page.cluster.torus:
-        texts.insert(0, f"torus of {'x'.join(map(str, page.cluster.torus))}")
-    if page.cluster.hosts_per_rack > 1:
-        texts.insert(0, f"racks of {page.cluster.hosts_per_rack} hosts")
-    return f"{page.cluster.text}; {'; '.join(texts)}."
+    )
 
 
 def _time_line(page: PageContent) -> Section:

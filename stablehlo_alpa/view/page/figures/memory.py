@@ -31,7 +31,8 @@ _BUDGET = MappingProxyType({"line_color": RED, "line_width": 2, "line_dash": "da
 
 def peaks_figure(page: PageContent) -> Figure:
     """What the fullest moment of every mesh is made of, against the memory that there is."""
-    budget = page.cluster.memory_bytes
+    budgets = [page.memory_bytes(mesh) for mesh in range(page.num_meshes)]
+    budget = max(budgets)
     unit = bytes_unit(max(page.peak_bytes, budget))
     rows = [page.mesh_name(mesh) for mesh in range(page.num_meshes)]
     end = 1.03 * max(page.peak_bytes, budget) / unit.size
@@ -48,15 +49,21 @@ def peaks_figure(page: PageContent) -> Figure:
             "right": [e + size / unit.size for e, size in zip(ends, sizes, strict=True)],
             "text": [format_bytes(size) for size in sizes],
             "all": [format_bytes(sum(peak.bytes)) for peak in peaks],
+            "there": [format_bytes(own) for own in budgets],
         }
         ends = data["right"]
-        tips = [(kind, "@text"), ("all", "@all"), ("there is", format_bytes(budget))]
+        tips = [(kind, "@text"), ("all", "@all"), ("there is", "@there")]
         draw_bars(plot, data, tips, fill_color=colour(number), legend_label=kind)
-    plot.vspan(x=[budget / unit.size], **_BUDGET)
+    if len(set(budgets)) == 1:
+        plot.vspan(x=[budget / unit.size], **_BUDGET)
+    else:
+        ends, meshes = [own / unit.size for own in budgets], range(len(budgets))
+        above, below = [mesh - 0.5 for mesh in meshes], [mesh + 0.5 for mesh in meshes]
+        plot.segment(x0=ends, y0=above, x1=ends, y1=below, **_BUDGET)
     place_legend(plot)
     described = "; ".join(
-        f"{row}: {format_bytes(sum(peak.bytes))} of {format_bytes(budget)}"
-        for row, peak in zip(rows, peaks, strict=True)
+        f"{row}: {format_bytes(sum(peak.bytes))} of {format_bytes(own)}"
+        for row, peak, own in zip(rows, peaks, budgets, strict=True)
     )
     return Figure("peaks", "Memory per device at the fullest moment", plot, described)
 
@@ -89,7 +96,8 @@ def held_figure(page: PageContent) -> Figure:
     line = plot.line("x", f"k{len(MEMORY_KINDS)}", source=source, line_alpha=0.0)
     tips = [("time", "@x{0.000}"), ("all", f"@k{len(MEMORY_KINDS)}{{0.00}} {size.name}")]
     point_at(plot, line, tips)
-    plot.hspan(y=[page.cluster.memory_bytes / size.size], **_BUDGET)
+    there = sorted({part.memory_bytes for part in page.parts})
+    plot.hspan(y=[one / size.size for one in there], **_BUDGET)
     place_legend(plot)
     return Figure(
         "held",

@@ -35,7 +35,8 @@ def layers_text(stage: StageContent) -> str:
 
 def cluster_figure(page: PageContent) -> Figure:
     """Hosts as rows, their devices as cells in the colour of their stage."""
-    cluster = page.cluster
+    places = _places(page)
+    widest = max(part.devices_per_host for part in page.parts)
     stages: dict[int, list[int]] = {}
     for number, stage in enumerate(page.stages):
         for device in stage.devices:
@@ -43,20 +44,23 @@ def cluster_figure(page: PageContent) -> Figure:
     data: dict[str, list[Any]] = {
         key: [] for key in ("x", "y", "colour", "pattern", "ink", "label", "device", "mesh")
     }
-    for device in range(cluster.num_hosts * cluster.devices_per_host):
+    for device, (host, place) in enumerate(places):
         own = stages.get(device, [])
         fill = colour(page.stages[own[0]].mesh) if own else GREY
-        data["x"].append(device % cluster.devices_per_host + 0.5)
-        data["y"].append(device // cluster.devices_per_host)
+        data["x"].append(place + 0.5)
+        data["y"].append(host)
         data["colour"].append(fill)
         data["pattern"].append(pattern(page.stages[own[0]].mesh) if own else " ")
         data["ink"].append(text_colour(fill))
         data["label"].append(",".join(map(str, own)) if own else "idle")
         data["device"].append(device)
         data["mesh"].append(axes_text(page.stages[own[0]]) if own else "")
-    hosts = [f"host {number}" for number in range(cluster.num_hosts)]
+    kinds = [part.device for part in page.parts for _ in range(part.num_hosts)]
+    hosts = [f"host {number}" for number in range(len(kinds))]
+    if len(page.parts) > 1:
+        hosts = [f"{host}, {kind}" for host, kind in zip(hosts, kinds, strict=True)]
     tips = [("device", "@device"), ("stage", "@label"), ("mesh", "@mesh")]
-    plot = frame("cluster", hosts, x_label="device of the host", x_end=cluster.devices_per_host)
+    plot = frame("cluster", hosts, x_label="device of the host", x_end=widest)
     bars = plot.rect(
         "x",
         "y",
@@ -70,7 +74,7 @@ def cluster_figure(page: PageContent) -> Figure:
         hatch_alpha=0.35,
     )
     point_at(plot, bars, tips)
-    if cluster.devices_per_host <= _WRITTEN:
+    if widest <= _WRITTEN:
         plot.text(
             "x",
             "y",
@@ -86,6 +90,12 @@ def cluster_figure(page: PageContent) -> Figure:
         for number, stage in enumerate(page.stages)
     )
     return Figure("cluster", "Devices by stage", plot, described)
+
+
+def _places(page: PageContent) -> list[tuple[int, int]]:
+    """Per device its host, and its place there."""
+    widths = [part.devices_per_host for part in page.parts for _ in range(part.num_hosts)]
+    return [(host, place) for host, width in enumerate(widths) for place in range(width)]
 
 
 def layers_figure(page: PageContent) -> Figure | None:
