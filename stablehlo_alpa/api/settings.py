@@ -226,7 +226,7 @@ class Settings:
             num_chunks=method.num_chunks,
             reduction=method.reduction,
             solve=self._solve_options(cluster),
-            budgets=self._budgets(cluster),
+            budgets=_budgets(method, cluster),
             pads_sizes=method.pad,
             store=self.store,
         )
@@ -255,8 +255,9 @@ class Settings:
             time_limit_s=self.method.time_limit_s,
         )
 
-    def _budgets(self, cluster: Cluster) -> tuple[float, ...]:
-        """Of each part; none where one is given for all, or there is one part."""
-        if self.method.memory_budget is not None or not isinstance(cluster, UnlikeCluster):
-            return ()
-        return tuple(float(part.device.memory_bytes) for part in cluster.parts)
+
+def _budgets(method: Method, cluster: Cluster) -> tuple[float, ...]:
+    """Bytes per device of each part; none where one is given for all, or there is one part."""
+    if method.memory_budget is not None or not isinstance(cluster, UnlikeCluster):
+        return ()
+    return tuple(float(part.device.memory_bytes) for part in cluster.parts)

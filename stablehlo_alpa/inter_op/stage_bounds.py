@@ -171,7 +171,9 @@ class StageBounds:
         """
         cluster, whole = self._cluster.parts[submesh.part], self._cluster
         if source != submesh.part and isinstance(whole, UnlikeCluster):
-            sizes = self._received_bytes / submesh.hosts
+            # The link of a host of the stage before may be all that there is to send by.
+            hosts = min(submesh.hosts, whole.parts[source].num_hosts)
+            sizes = self._received_bytes / hosts
             return _seconds(sizes, lambda one: between_seconds(one, whole, source, submesh.part))
         if cluster.num_devices > cluster.devices_per_domain:
             sizes = self._received_bytes / submesh.hosts

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from test_stage_bounds import Model, bounds_of, least
+
+from stablehlo_alpa.cluster import ClusterSpec, preset_for
+from stablehlo_alpa.inter_op.pipeline_search import PipelineSearch, SearchLimits
+from stablehlo_alpa.inter_op.range_bounds import RangeBounds
 from stablehlo_alpa.inter_op.stage_choices import FIRST, StageChoice, StageChoices
+from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePrice
 from stablehlo_alpa.inter_op.stage_search import latency, search_stages
+from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
 
 SIZES = (1, 2, 4)
 
@@ -103,14 +112,14 @@ def test_search_equals_exhaustive_search(
 def test_equal_parts_are_their_sum(seed: int, num_layers: int) -> None:
     """Where nothing is lost between them: submeshes of one part of four devices are in both."""
     rng = np.random.default_rng(seed)
-    own = [one for one in random_choices(rng, num_layers, 1, True)]
-    whole = [StageChoice(o.first, o.last, o.devices, o.time_s, o.most_in_flight, o.key, o.once_s)
-             for o in own]
+    whole = [
+        replace(one, part=0, source=FIRST) for one in random_choices(rng, num_layers, 1, True)
+    ]
     parts = [
-        StageChoice(o.first, o.last, o.devices, o.time_s, o.most_in_flight, o.key, o.once_s, p, s)
-        for o in whole
-        for p in range(2)
-        for s in (range(2) if o.first else (FIRST,))
+        replace(one, part=part, source=source)
+        for one in whole
+        for part in range(2)
+        for source in (range(2) if one.first else (FIRST,))
     ]
     for count in (1, 8):
         one = search_stages(StageChoices.of(whole), num_layers, 8, count)
@@ -118,3 +127,154 @@ def test_equal_parts_are_their_sum(seed: int, num_layers: int) -> None:
         assert (one is None) == (two is None)
         if one is not None and two is not None:
             assert two.latency_s == pytest.approx(one.latency_s, rel=1e-12)
+
+
+def test_parts_alternate_where_that_is_fastest() -> None:
+    """Each part is good at other layers; which comes first is free."""
+    choices = []
+    for layer, part in itertools.product(range(4), range(2)):
+        time_s = 1.0 if layer % 2 != part else 10.0
+        for source in range(2) if layer else (FIRST,):
+            choices.append(StageChoice(layer, layer, 1, time_s, 9, None, 0.0, part, source))
+    found = search_stages(StageChoices.of(choices), 4, (2, 2), 8)
+    assert found is not None
+    assert [one.part for one in found.stages] == [1, 0, 1, 0]
+
+
+def test_a_dear_link_is_crossed_once() -> None:
+    choices = [
+        StageChoice(
+            layer, layer, 1, 1.0 + 5.0 * (source not in (part, FIRST)), 9, None, 0.0, part, source
+        )
+        for layer, part in itertools.product(range(4), range(2))
+        for source in (range(2) if layer else (FIRST,))
+    ]
+    found = search_stages(StageChoices.of(choices), 4, (2, 2), 8)
+    assert found is not None
+    assert found.latency_s == pytest.approx(4 + 5 + 7 * 6)
+    assert sorted([one.part for one in found.stages]) == [0, 0, 1, 1]
+
+
+# The search.
+
+
+class Table:
+    """Bounds and exact prices of a model whose stages lie on two parts of unlike devices."""
+
+    def __init__(self, seed: int, budgets: tuple[float, float]) -> None:
+        """``budgets``: bytes per device of each part."""
+        rng = np.random.default_rng(seed)
+        self.num_layers, self.num_parts, self.count = 3, 2, 4
+        sizes = rng.permutation([4, 2]) if rng.random() < 0.5 else [2, 2]
+        clusters = [ClusterSpec(preset_for("cpu"), 1, int(size)) for size in sizes]
+        self.devices = tuple(one.num_devices for one in clusters)
+        self.submeshes = tuple(
+            submesh for part, one in enumerate(clusters) for submesh in submeshes(one, part)
+        )
+        self.models = {one: Model.random(rng, self.num_layers, 2) for one in self.submeshes}
+        self.budgets = budgets
+        self.bounds = {
+            one: bounds_of(model, budgets[one.part]) for one, model in self.models.items()
+        }
+        shape = 2, 2, self.num_layers, self.num_layers
+        self.received = rng.integers(0, 6, shape).astype(float)
+        # What begins the step receives nothing.
+        self.received[:, :, 0] = 0.0
+
+    def of(self, submesh: Submesh) -> RangeBounds:
+        """See `StageBounds.of`."""
+        return self.bounds[submesh]
+
+    def sharpen(
+        self, submesh: Submesh, first: int, last: int, in_flight: int, *, with_pairs: bool = True
+    ) -> bool:
+        """See `StageBounds.sharpen`."""
+        if self.bounds[submesh].is_sharp(first, last, in_flight, with_pairs=with_pairs):
+            return False
+        self.bounds[submesh].sharpen(first, last, in_flight, with_pairs=with_pairs)
+        return True
+
+    def received_s(self, submesh: Submesh, source: int) -> np.ndarray:
+        """See `StageBounds.received_s`."""
+        found: np.ndarray = self.received[source, submesh.part]
+        return found
+
+    def memory_price_s(self, submesh: Submesh, first: int, last: int, in_flight: int) -> None:
+        """See `StageBounds.memory_price_s`."""
+
+    def prepare(self, ranges: Any) -> None:
+        """See `StagePricing.prepare`."""
+
+    def price(
+        self,
+        first: int,
+        last: int,
+        submesh: Submesh,
+        in_flight: int,
+        effort: Effort | None = None,
+    ) -> StagePrice | None:
+        """See `StagePricing.price`."""
+        budget = self.budgets[submesh.part]
+        found = least(self.models[submesh], first, last, in_flight, budget) / self.count
+        return StagePrice(found, found) if np.isfinite(found) else None
+
+    def exhaustive(self) -> float:
+        """The least latency over all cuts, parts, submeshes and strategies."""
+
+        def every(layer: int, left: tuple[int, ...]) -> Iterator[list[tuple[int, int, Submesh]]]:
+            if layer == self.num_layers:
+                if not any(left):
+                    yield []
+                return
+            for last, one in itertools.product(range(layer, self.num_layers), self.submeshes):
+                rest = list(left)
+                rest[one.part] -= one.num_devices
+                if rest[one.part] >= 0:
+                    for others in every(last + 1, tuple(rest)):
+                        yield [(layer, last, one), *others]
+
+        best = np.inf
+        for stages in every(0, self.devices):
+            times, source = [], stages[0][2].part
+            for number, (first, last, one) in enumerate(stages):
+                price = self.price(first, last, one, min(len(stages) - number, self.count))
+                own_s = np.inf if price is None else price.time_s
+                times.append(own_s + self.received[source, one.part, first, last])
+                source = one.part
+            best = min(best, sum(times) + (self.count - 1) * max(times))
+        return float(best)
+
+
+BUDGETS = (9.0, 14.0, 25.0, 200.0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**31), st.sampled_from(BUDGETS), st.sampled_from(BUDGETS))
+def test_search_brackets_the_optimum(seed: int, first: float, second: float) -> None:
+    table: Any = Table(seed, (first, second))
+    found = PipelineSearch(table, table, table.devices, table.count).run(SearchLimits(gap=0.0))
+    best = table.exhaustive()
+    if found is None:
+        assert not np.isfinite(best)
+        return
+    assert found.bracket.bound_s <= best * (1 + 1e-9)
+    assert found.bracket.latency_s == pytest.approx(best, rel=found.bracket.gap + 1e-9)
+    assert found.bracket.latency_s >= best * (1 - 1e-9)
+    # Of other cuts of what was priced none takes less, and each has all devices of both parts.
+    for cut, latency_s in itertools.islice(found.considered.cuts(), 10):
+        assert latency_s >= found.bracket.latency_s * (1 - 1e-9)
+        parts = cut.parts or (0,) * len(cut.layers)
+        for part, devices in enumerate(table.devices):
+            own = [size for size, one in zip(cut.submeshes, parts, strict=True) if one == part]
+            assert sum(hosts * per_host for hosts, per_host in own) == devices
+
+
+def test_the_gap_is_closed_when_it_is_asked_for() -> None:
+    gaps = []
+    for seed in range(30):
+        table: Any = Table(seed, (25.0, 45.0))
+        search = PipelineSearch(table, table, table.devices, table.count)
+        found = search.run(SearchLimits(gap=0.0))
+        gaps += [] if found is None else [found.bracket.gap]
+    assert len(gaps) > 10
+    assert max(gaps) < 1e-9
