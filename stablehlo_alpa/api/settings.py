@@ -25,6 +25,7 @@ from stablehlo_alpa.cluster import (
     cluster_of_devices,
     cluster_text,
     one_part,
+    part_memories,
 )
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import (
@@ -226,7 +227,7 @@ class Settings:
             num_chunks=method.num_chunks,
             reduction=method.reduction,
             solve=self._solve_options(cluster),
-            budgets=_budgets(method, cluster),
+            budgets=part_memories(cluster) if method.memory_budget is None else (),
             pads_sizes=method.pad,
             store=self.store,
         )
@@ -254,10 +255,3 @@ class Settings:
             memory_budget=most if budget is None else float(budget),
             time_limit_s=self.method.time_limit_s,
         )
-
-
-def _budgets(method: Method, cluster: Cluster) -> tuple[float, ...]:
-    """Bytes per device of each part; none where one is given for all, or there is one part."""
-    if method.memory_budget is not None or not isinstance(cluster, UnlikeCluster):
-        return ()
-    return tuple(float(part.device.memory_bytes) for part in cluster.parts)

@@ -8,7 +8,13 @@ from stablehlo_alpa.cluster.mesh import AXIS_NAMES, LogicalMesh, logical_mesh_sh
 from stablehlo_alpa.cluster.overlap import Overlap
 from stablehlo_alpa.cluster.presets import PRESETS, preset_for
 from stablehlo_alpa.cluster.spec import ClusterSpec, Torus
-from stablehlo_alpa.cluster.unlike import Cluster, UnlikeCluster, cluster_text, one_part
+from stablehlo_alpa.cluster.unlike import (
+    Cluster,
+    UnlikeCluster,
+    cluster_text,
+    one_part,
+    part_memories,
+)
 
 __all__ = [
     "AXIS_NAMES",
@@ -32,5 +38,6 @@ __all__ = [
     "cluster_text",
     "logical_mesh_shapes",
     "one_part",
+    "part_memories",
     "preset_for",
 ]

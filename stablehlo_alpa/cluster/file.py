@@ -55,7 +55,9 @@ def parse_cluster(text: str, name: str) -> Cluster:
 def _unlike(table: Mapping[str, Any]) -> UnlikeCluster:
     unknown = sorted(set(table) - {"parts", "links"})
     if unknown:
-        raise MeshError(f"beside [[parts]] there are links alone, got {unknown}: they are of a part")
+        raise MeshError(
+            f"beside [[parts]] there are links alone, got {unknown}: they are of a part"
+        )
     if not isinstance(table["parts"], list):
         raise MeshError("parts must be tables [[parts]], one after the other")
     parts = []

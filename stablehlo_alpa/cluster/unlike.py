@@ -146,6 +146,13 @@ def cluster_text(cluster: Cluster) -> str:
     return f"{hosts} of {cluster.devices_per_host} {cluster.device.name}"
 
 
+def part_memories(cluster: Cluster) -> tuple[float, ...]:
+    """Bytes of a device of each part; none of a cluster of equal hosts."""
+    if not isinstance(cluster, UnlikeCluster):
+        return ()
+    return tuple(float(part.device.memory_bytes) for part in cluster.parts)
+
+
 def one_part(cluster: Cluster, who: str) -> ClusterSpec:
     """A cluster of equal hosts; one of unlike parts is refused.
 

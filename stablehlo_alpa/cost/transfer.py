@@ -70,7 +70,8 @@ def between_seconds(size: float, cluster: UnlikeCluster, source: int, target: in
     Args:
         size: bytes.
         cluster: the parts.
-        source, target: numbers of the parts.
+        source: number of the part that sends.
+        target: of the part that receives.
     """
     kind, link = CollectiveKind.COLLECTIVE_PERMUTE, cluster.between
     ends = (find_reached(cluster.parts[part].device, kind) for part in (source, target))

@@ -8,7 +8,6 @@ from collections.abc import Sequence, Set
 from alpa_runtime import ValueSpec
 from alpa_runtime.plan import Plan, PlanMesh, PlanOutput, Run
 
-from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.errors import CompileError
 from stablehlo_alpa.inter_op.beginnings import numbers_program, zeros_program
 from stablehlo_alpa.inter_op.draft import ONCE, SHARED, PlanDraft

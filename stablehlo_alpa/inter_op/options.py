@@ -146,9 +146,7 @@ class ManualStages(StageOption):
                 f"{len(self.layers)} stages need as many submeshes, got {len(self.submeshes)}"
             )
         if self.parts is not None and len(self.parts) != len(self.layers):
-            raise MeshError(
-                f"{len(self.layers)} stages need as many parts, got parts={self.parts}"
-            )
+            raise MeshError(f"{len(self.layers)} stages need as many parts, got parts={self.parts}")
         if self.meshes is not None:
             _by_mesh(self.meshes, self.places)
         if self.mesh_shapes is not None:
@@ -302,9 +300,7 @@ class StageAssignment:
         Largest first, so that none reaches over the border of a host without need (paper, Theorem
         1); in each part of the cluster by itself.
         """
-        places = [
-            (*size, self.part_of(stage)) for stage, size in enumerate(self.submeshes)
-        ]
+        places = [(*size, self.part_of(stage)) for stage, size in enumerate(self.submeshes)]
         found = [(hosts * size, part) for hosts, size, part in _by_mesh(self.meshes, places)]
         starts = [0] * len(found)
         ends = [cluster.first_device(part) for part in range(len(cluster.parts))]

@@ -36,7 +36,7 @@ class Route:
 
 
 class Router:
-    """Plans ways; equal ones once. What brings values into another sharding has the devices' price."""
+    """Plans ways; equal ones once."""
 
     def __init__(self, inside_bytes: InsideBytes) -> None:
         """Takes what measures what programs need."""

@@ -10,7 +10,6 @@ import numpy as np
 from stablehlo_alpa.compiler.stage_sums import Float, Int
 from stablehlo_alpa.cost.strategy_graph import Bool
 
-
 FIRST = -1
 """In place of the part of the stage before: there is none."""
 

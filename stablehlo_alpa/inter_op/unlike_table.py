@@ -5,7 +5,8 @@ part or over the one between parts, by the part of the stage before. With k the 
 devices of part p that are left, a the part of the stage before, the least sum under a bound on the
 slowest stage is (see `stage_search` for s, the stages that are left)::
 
-    F(s, k, d, a) = min_{i, p, mesh of z devices of p} t(k..i, mesh, s, a) + F(s - 1, i + 1, d - z e_p, p)
+    F(s, k, d, a) = min_{i, p, mesh of z devices of p}
+                    { t(k..i, mesh, s, a) + F(s - 1, i + 1, d - z e_p, p) }
 
 Any part may come first, and parts may alternate. All devices of all parts are used.
 """

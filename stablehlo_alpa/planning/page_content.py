@@ -329,9 +329,7 @@ def _level_between(plan: Plan, source: int, target: int) -> str:
     cluster, first = plan.cluster.parts[part], plan.cluster.first_device(part)
     domain, host = cluster.devices_per_domain, cluster.devices_per_host
     devices = [
-        device - first
-        for mesh in (source, target)
-        for device in plan.runtime.meshes[mesh].devices
+        device - first for mesh in (source, target) for device in plan.runtime.meshes[mesh].devices
     ]
     if len({device // domain for device in devices}) > 1:
         return "network"

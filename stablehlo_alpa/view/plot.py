@@ -87,7 +87,7 @@ def _draw_memory(axes: Axes, page: PageContent) -> None:
     if len(set(there)) == 1:
         axes.axvline(there[0], color=RED, linestyle="--", label="there is")
     else:
-        ends = [[mesh + side for mesh in range(page.num_meshes)] for side in (-0.5, 0.5)]
-        axes.vlines(there, *ends, color=RED, linestyle="--", label="there is")
+        above, below = ([mesh + side for mesh in range(page.num_meshes)] for side in (-0.5, 0.5))
+        axes.vlines(there, above, below, color=RED, linestyle="--", label="there is")
     axes.set_xlim(0, 1.03 * max(*there, *held))
     axes.set_xlabel("memory per device at the fullest moment (GiB)")

@@ -262,8 +262,8 @@ def test_a_plan_file_keeps_what_is_shown(pipeline: Any, tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("{", "what x.plan shows is damaged"),
-        ('{"version": 0}', r"is of version 0, this is version 1: plan it again"),
-        ('{"version": 1, "page": {"model": 3}}', "page has .'model'., a PageContent has"),
+        ('{"version": 0}', r"is of version 0, this is version 2: plan it again"),
+        ('{"version": 2, "page": {"model": 3}}', "page has .'model'., a PageContent has"),
     ],
 )
 def test_content_that_is_damaged_is_refused(text: str, said: str) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from test_stage_bounds import Model, bounds_of, least
 
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
@@ -44,9 +43,7 @@ def random_choices(
                     own_s = float(np.round(time_s * (1 + variant), 1)) + received_s
                     once_s = share * own_s
                     choices.append(
-                        StageChoice(
-                            first, last, size, own_s, most, variant, once_s, part, source
-                        )
+                        StageChoice(first, last, size, own_s, most, variant, once_s, part, source)
                     )
     return choices
 
@@ -112,9 +109,7 @@ def test_search_equals_exhaustive_search(
 def test_equal_parts_are_their_sum(seed: int, num_layers: int) -> None:
     """Where nothing is lost between them: submeshes of one part of four devices are in both."""
     rng = np.random.default_rng(seed)
-    whole = [
-        replace(one, part=0, source=FIRST) for one in random_choices(rng, num_layers, 1, True)
-    ]
+    whole = [replace(one, part=0, source=FIRST) for one in random_choices(rng, num_layers, 1, True)]
     parts = [
         replace(one, part=part, source=source)
         for one in whole
