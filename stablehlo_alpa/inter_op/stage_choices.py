@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -135,23 +135,24 @@ class StageChoices:
         other parts, are another matter.
         """
         if self.sides is None:
-            return self.take(self._undominated())
-        groups = [
-            np.flatnonzero((self.sides == pair[:, None]).all(axis=0))
+            return self._undominated()
+        # Known by their place among all.
+        rows = replace(self, keys=np.arange(len(self)), sides=None)
+        kept = [
+            rows.take((self.sides == pair[:, None]).all(axis=0))._undominated().keys
             for pair in np.unique(self.sides, axis=1).T
         ]
-        kept = [rows[self.take(rows)._undominated()] for rows in groups]
-        rows = np.concatenate([np.zeros(0, np.int64), *kept])
-        return self.take(rows[np.argsort(-self.firsts[rows], kind="stable")])
+        found = np.concatenate([np.zeros(0, np.int64), *kept])
+        return self.take(found[np.argsort(-self.firsts[found], kind="stable")])
 
-    def _undominated(self) -> Int:
-        """Numbers of those that are not beaten, whatever their parts."""
+    def _undominated(self) -> StageChoices:
+        """Those that are not beaten, whatever their parts."""
         order = np.lexsort(
             (-self.most_in_flight, self.once_s, self.time_s, self.devices, self.lasts, -self.firsts)
         )
         own = self.take(order)
         if not len(own):
-            return order
+            return own
         keys = np.stack([own.firsts, own.lasts, own.devices])
         groups = np.cumsum(np.r_[0, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
         # Per choice the one with the most in flight of its group so far.
@@ -167,7 +168,7 @@ class StageChoices:
             & (often[before] <= often)
         )
         is_beaten[0] = False
-        return order[~is_beaten]
+        return own.take(~is_beaten)
 
 
 def _sides(choices: Sequence[StageChoice]) -> Int | None:
