@@ -35,17 +35,28 @@ struct PrintMaterialization
     for (const StoredValue &stored : memory.getStoredValues()) {
       if (auto argument = dyn_cast<BlockArgument>(stored.value)) {
         entry->emitRemark()
-            << "argument " << argument.getArgNumber() << " lives from "
-            << stored.start << " to " << stored.end;
+            << getPrefix(stored.form) << "argument " << argument.getArgNumber()
+            << " lives from " << stored.start << " to " << stored.end;
         continue;
       }
       auto result = cast<OpResult>(stored.value);
       result.getOwner()->emitRemark()
-          << (stored.ratio == 1 ? "result " : "scratch of result ")
-          << result.getResultNumber() << " lives from " << stored.start
-          << " to " << stored.end;
+          << getPrefix(stored.form) << "result " << result.getResultNumber()
+          << " lives from " << stored.start << " to " << stored.end;
     }
     entry->walk([&](Operation *op) { printTraffic(op, memory); });
+  }
+
+  static StringRef getPrefix(StoredForm form) {
+    switch (form) {
+    case StoredForm::Value:
+      return "";
+    case StoredForm::Scratch:
+      return "scratch of ";
+    case StoredForm::Copy:
+      return "copy of ";
+    }
+    llvm_unreachable("not a form");
   }
 
   static void printTraffic(Operation *op, const Materialization &memory) {

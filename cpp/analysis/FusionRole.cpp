@@ -135,10 +135,16 @@ bool endsPrologue(Operation *op) {
   if (!broadcast || broadcast.getBroadcastDimensions().empty()) {
     return false;
   }
+  // XLA leaves out dimensions of one element.
   auto operand = cast<RankedTensorType>(broadcast.getOperand().getType());
-  auto result = cast<RankedTensorType>(broadcast.getType());
+  ArrayRef<int64_t> sizes =
+      cast<RankedTensorType>(broadcast.getType()).getShape();
+  int64_t first = std::distance(
+      sizes.begin(), llvm::find_if(sizes, [](int64_t n) { return n != 1; }));
   ArrayRef<int64_t> dims = broadcast.getBroadcastDimensions();
-  return dims.front() != 0 || operand.getDimSize(0) != result.getDimSize(0);
+  auto place = llvm::find(dims, first);
+  return place == dims.end() ||
+         operand.getDimSize(std::distance(dims.begin(), place)) != sizes[first];
 }
 
 bool isExpensive(Operation *op) {

@@ -3,6 +3,7 @@
 #include "cpp/analysis/Materialization.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
@@ -23,6 +24,10 @@ static constexpr double kLarge = 0.5;
 /// What a product computes an operand from inside of itself
 /// (`kMaxParameterPerDotOperand` of XLA for GPU).
 static constexpr unsigned kMaxPrologueSources = 4;
+
+/// How far it is looked for where the readers of a value come together. Keeps
+/// the analysis linear.
+static constexpr unsigned kMaxChain = 8;
 
 /// How much larger the padded form of a tensor may be. Heuristic.
 static constexpr double kPadding = 1.1;
@@ -69,6 +74,31 @@ static bool isReadAgain(Value value) {
   return numRead > countElements(value.getType());
 }
 
+/// The operators that a chain of single readers goes through.
+static SmallVector<Operation *> getChain(Operation *op, FusionRoles &roles) {
+  SmallVector<Operation *> chain{op};
+  while (chain.size() < kMaxChain &&
+         roles.get(chain.back()) == FusionRole::Fused &&
+         chain.back()->hasOneUse()) {
+    chain.push_back(*chain.back()->user_begin());
+  }
+  return chain;
+}
+
+/// True if what reads a value comes together in one operator, whose fusion
+/// computes the value once.
+static bool rejoins(Value value, FusionRoles &roles) {
+  SmallVector<Operation *> shared = getChain(*value.user_begin(), roles);
+  for (Operation *user : value.getUsers()) {
+    SmallVector<Operation *> chain = getChain(user, roles);
+    llvm::erase_if(
+        shared, [&](Operation *op) { return !llvm::is_contained(chain, op); });
+  }
+  return llvm::any_of(shared, [&](Operation *op) {
+    return roles.get(op) == FusionRole::Fused;
+  });
+}
+
 /// True for the results of long functions that XLA for GPU does not compute
 /// again for each of their readers: of numbers narrower than what it computes
 /// in, and of what is computed with a gathered parameter.
@@ -108,6 +138,7 @@ Materialization::Materialization(func::FuncOp function,
     }
   }
   visit(block);
+  placeCopies();
   holdSent();
   placeResults();
   recordRanges(function, isDonated);
@@ -281,10 +312,7 @@ void Materialization::visitRoot(Operation *op) {
     read(operand, fusion);
   }
   for (Value source : from) {
-    int point = points.lookup(op);
-    lastRead[source] = std::max(lastRead.lookup(source), point);
-    int &first = firstRead.try_emplace(source, point).first->second;
-    first = std::min(first, point);
+    noteRead(op, source);
   }
   bool isElementwise = role == FusionRole::Fused || role == FusionRole::View;
   for (OpResult result : op->getResults()) {
@@ -302,6 +330,34 @@ void Materialization::visitRoot(Operation *op) {
     }
   }
   roots.emplace_back(op, std::move(from));
+}
+
+bool Materialization::readsCopyOf(Operation *op, Value source) {
+  Operation *maker = source.getDefiningOp();
+  if (!maker || !isAsynchronous(maker) || !movesDimension(maker)) {
+    return false;
+  }
+  return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+    auto it = sources.find(operand.get());
+    bool isRead = it != sources.end() && llvm::is_contained(it->second, source);
+    return !isRead || (isView(operand.get()) && readsCopy(operand, source));
+  });
+}
+
+void Materialization::noteRead(Operation *op, Value source) {
+  int point = points.lookup(op);
+  int &first = firstRead.try_emplace(source, point).first->second;
+  first = std::min(first, point);
+  if (!readsCopyOf(op, source)) {
+    lastRead[source] = std::max(lastRead.lookup(source), point);
+    return;
+  }
+  // A loop's is there while the loop runs.
+  auto inside = firstInside.find(op);
+  int made = inside != firstInside.end() ? inside->second : point;
+  auto &[start, end] = copies.insert({source, {made, point}}).first->second;
+  start = std::min(start, made);
+  end = std::max(end, point);
 }
 
 /// What a micro-batch adds to a sum ends here, and the sum, read and written,
@@ -355,13 +411,14 @@ bool Materialization::isReadByKernel(Value value, bool isPrologue) {
   });
 }
 
-bool Materialization::isWorthStoring(Value value, const Sources &from) const {
+bool Materialization::isWorthStoring(Value value, const Sources &from) {
   if (getTensorBytes(value.getType()) == 0 || value.hasOneUse() ||
       value.use_empty()) {
     return false;
   }
   return (options.savesTime && isWorthKeeping(value, from)) ||
-         (countLarge(from, value) > 1 && isReadAgain(value));
+         (countLarge(from, value) > 1 && isReadAgain(value) &&
+          !rejoins(value, roles));
 }
 
 Materialization::Sources Materialization::collectSources(Operation *op) const {
@@ -442,6 +499,20 @@ double Materialization::getWrittenBytes(OpResult result) const {
 // From where to where
 //===----------------------------------------------------------------------===//
 
+/// A copy is made where it is first read, what is returned as soon as it is
+/// there.
+void Materialization::placeCopies() {
+  for (auto &[source, range] : copies) {
+    int &start = range.first;
+    if (points.lookup(source.getParentBlock()->getTerminator()) == start) {
+      start = std::min(start, points.lookup(source.getDefiningOp()) + 1);
+    }
+    lastRead[source] = std::max(lastRead.lookup(source), start);
+    firstRead[source] = std::min(firstRead.lookup(source), start);
+    storedValues.push_back({source, start, range.second, 1, StoredForm::Copy});
+  }
+}
+
 /// Collectives end when their results are needed.
 void Materialization::holdSent() {
   for (auto &[op, from] : roots) {
@@ -455,9 +526,24 @@ void Materialization::holdSent() {
       }
     }
     for (Value source : from) {
+      if (from.size() == 1 && isView(op->getOperand(0)) &&
+          sendsCopy(op, source)) {
+        storedValues.push_back(
+            {source, points.lookup(op), needed, 1, StoredForm::Copy});
+        continue;
+      }
       lastRead[source] = std::max(lastRead.lookup(source), needed);
     }
   }
+}
+
+/// True if the fusion that makes a result reduces it as well: XLA for GPU
+/// writes none of several results over an operand of both
+/// (`FusionCanShareBufferHint`).
+static bool isReduced(Value result) {
+  return llvm::any_of(result.getUsers(), [](Operation *user) {
+    return isa<stablehlo::ReduceOp>(user);
+  });
 }
 
 Value Materialization::findReplaced(OpResult result, const Sources &from) {
@@ -476,7 +562,8 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
     return own.size() == 1 && canReplace(own.front()) ? own.front() : Value();
   }
   FusionRole role = roles.get(op);
-  if (role != FusionRole::Fused && role != FusionRole::View) {
+  if ((role != FusionRole::Fused && role != FusionRole::View) ||
+      isReduced(result)) {
     return {};
   }
   auto it = llvm::find_if(from, [&](Value source) {
@@ -509,12 +596,13 @@ void Materialization::recordRanges(
     func::FuncOp function, function_ref<bool(BlockArgument)> isDonated) {
   for (BlockArgument argument : function.getArguments()) {
     int end = isDonated(argument) ? lastRead.lookup(argument) : numPoints - 1;
-    storedValues.push_back({argument, 0, end, 1});
+    storedValues.push_back({argument, 0, end});
   }
   for (auto &[op, from] : roots) {
     if (double scratch = getScratchRatio(op); scratch > 0) {
       int point = points.lookup(op);
-      storedValues.push_back({op->getResult(0), point, point, scratch});
+      storedValues.push_back(
+          {op->getResult(0), point, point, scratch, StoredForm::Scratch});
     }
     for (Value result : op->getResults()) {
       if (!isStored(result) || carried.contains(result)) {
@@ -523,7 +611,7 @@ void Materialization::recordRanges(
       int start = starts.lookup(result);
       int end = std::max(lastRead.lookup(result), points.lookup(op));
       start = std::min(start, end);
-      storedValues.push_back({result, start, end, 1});
+      storedValues.push_back({result, start, end});
     }
   }
 }

@@ -14,18 +14,23 @@
 #include "cpp/analysis/FusionRole.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include <vector>
 
 namespace mlir::alpa {
 
+/// What lies in memory of a value: itself, what the kernel that makes it needs
+/// beside it, or a copy in another order (see MemoryOrder.h).
+enum class StoredForm { Value, Scratch, Copy };
+
 /// A value that lies in memory from one program point to another, inclusive.
 struct StoredValue {
   Value value;
   int start, end;
-  /// Bytes in memory for each byte of the value: 1, or what the kernel that
-  /// makes it needs beside it.
-  double ratio;
+  /// Bytes in memory for each byte of the value.
+  double ratio = 1;
+  StoredForm form = StoredForm::Value;
 };
 
 struct MaterializationOptions {
@@ -125,7 +130,7 @@ private:
   /// True if operands are in memory when the operator runs.
   bool readsStored(Operation *op);
   /// True if it is better stored than computed again by each of its readers.
-  bool isWorthStoring(Value value, const Sources &sources) const;
+  bool isWorthStoring(Value value, const Sources &sources);
   Sources collectSources(Operation *op) const;
   void read(OpOperand &operand, FusionKey fusion);
   void store(Value value, int depth);
@@ -134,6 +139,11 @@ private:
   double getTouchedBytes(Value value, Value source) const;
   /// Notes where a value that is computed again reads a part of its sources.
   void narrow(Operation *op, Value result);
+  /// True if an operator reads a source in a copy alone.
+  bool readsCopyOf(Operation *op, Value source);
+  /// Notes where an operator reads a source.
+  void noteRead(Operation *op, Value source);
+  void placeCopies();
   void holdSent();
   void placeResults();
   /// The value in whose place a result is written; null if there is none.
@@ -159,6 +169,9 @@ private:
   DenseMap<Value, int> stored;
   /// Last point at which a fusion reads a stored value, and the first.
   DenseMap<Value, int> lastRead, firstRead;
+  /// Of sources that are copied, the first and last point at which a fusion
+  /// reads the copy.
+  llvm::MapVector<Value, std::pair<int, int>> copies;
   /// Operators that store results, in order, with what their fusions read.
   std::vector<std::pair<Operation *, Sources>> roots;
   DenseMap<OpOperand *, double> readBytes;

@@ -17,6 +17,10 @@ namespace mlir::alpa {
 /// of benchmarks/memory.py show.
 static constexpr double kJoinedBytes = 256 << 20;
 
+/// Longer sums of columns are split in two, of which the first joins what makes
+/// its operand (`ReductionDimensionRaceFreeBound` of XLA for GPU).
+static constexpr int64_t kSplitReduction = 4096;
+
 /// A kernel that others wait for. Collectives run beside them.
 static bool isAwaited(Operation *op, FusionRoles &roles) {
   return roles.get(op) == FusionRole::Kernel && !isAsynchronous(op) &&
@@ -54,7 +58,9 @@ public:
       if (beginsLayer(&op, layer)) {
         flush();
       }
-      if (isReady(&op) && !(putsOff && isGradient(&op))) {
+      if (isLate(&op)) {
+        late.push_back(&op);
+      } else if (isReady(&op) && !(putsOff && isGradient(&op))) {
         place(&op);
       } else if (isLayered || isGradient(&op)) {
         deferred.push_back(&op);
@@ -85,6 +91,24 @@ private:
   /// A kernel that no other one waits for.
   bool isGradient(Operation *op) {
     return !urgent.contains(op) && isAwaited(op, roles);
+  }
+
+  /// A reduction of columns that no kernel waits for: the gradient of a bias,
+  /// or of the scale of a norm. XLA runs it beside the sums of the others.
+  bool isLate(Operation *op) {
+    auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
+    if (!reduce || !putsOff || isLayered || urgent.contains(op)) {
+      return false;
+    }
+    auto input = cast<RankedTensorType>(reduce.getInputs()[0].getType());
+    if (llvm::is_contained(reduce.getDimensions(), input.getRank() - 1)) {
+      return false;
+    }
+    int64_t length = 1;
+    for (int64_t dim : reduce.getDimensions()) {
+      length *= input.getDimSize(dim);
+    }
+    return length <= kSplitReduction;
   }
 
   bool isReady(Operation *op) {
@@ -119,8 +143,9 @@ private:
       SmallVector<Operation *> ready;
       for (Operation *user : maker->getUsers()) {
         if (user->getBlock() == &block && !urgent.contains(user) &&
-            !isAwaited(user, roles) && getPhase(user) == getPhase(maker) &&
-            isReady(user) && placed.insert(user).second) {
+            !isAwaited(user, roles) && !isLate(user) &&
+            getPhase(user) == getPhase(maker) && isReady(user) &&
+            placed.insert(user).second) {
           ready.push_back(user);
         }
       }
@@ -151,13 +176,17 @@ private:
     }
     follow(joined);
     deferred.clear();
+    for (Operation *op : late) {
+      place(op);
+    }
+    late.clear();
   }
 
   Block &block;
   FusionRoles &roles;
   bool isLayered, putsOff;
   llvm::DenseSet<Operation *> urgent, placed;
-  std::vector<Operation *> order, deferred;
+  std::vector<Operation *> order, deferred, late;
 };
 
 } // namespace

@@ -24,7 +24,9 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 /// comes behind everything else. So the inputs of those gradients live to the
 /// end of the backward phase; of a stage with layers, or with parts that are
 /// computed again, to the end of their part, behind which `alpa-split-phases`
-/// has the next one wait for them.
+/// has the next one wait for them. Without layers, sums of columns that no
+/// kernel waits for (gradients of biases) come behind these gradients and what
+/// is made of them.
 ///
 /// \param overlaps whether there are collectives; a stage with layers is taken
 /// to

@@ -2,11 +2,12 @@
 // RUN: stablehlo-alpa-opt %s --alpa-print-materialization=donated=0 -o /dev/null 2>&1 | FileCheck %s --check-prefix=DONATED
 
 // Elementwise chains are computed in what reads them: %tanh in the product, %bias in %sum. Two
-// fusions read %sum, which is made of two values of its size, so it is stored.
+// fusions read %sum, which is made of two values of its size, so it is stored. What makes it reduces it as well, and writes
+// neither over %dot.
 
 // CHECK: remark: result 0 lives from 2 to 5
 // CHECK-NEXT: %dot = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 6 to 7
+// CHECK: remark: result 0 lives from 5 to 7
 // CHECK-NEXT: %sum = stablehlo.add
 // CHECK: remark: result 0 lives from 6 to 8
 // CHECK-NEXT: %norm = "stablehlo.reduce"

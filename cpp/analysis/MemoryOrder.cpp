@@ -1,0 +1,187 @@
+//===- MemoryOrder.cpp - In which order a tensor lies in memory -----------===//
+
+#include "cpp/analysis/MemoryOrder.h"
+
+#include "cpp/analysis/FusionRole.h"
+#include "dialects/alpa/DataFlow.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include <optional>
+
+namespace mlir::alpa {
+
+/// Dimensions of a value, slowest first; those of one element are left out.
+using Order = SmallVector<int64_t>;
+
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+/// The dimension that a collective gathers or scatters; -1 for others.
+static int64_t getMovedDimension(Operation *op) {
+  if (auto gather = dyn_cast<stablehlo::AllGatherOp>(op)) {
+    return static_cast<int64_t>(gather.getAllGatherDim());
+  }
+  if (auto scatter = dyn_cast<stablehlo::ReduceScatterOp>(op)) {
+    return static_cast<int64_t>(scatter.getScatterDimension());
+  }
+  return -1;
+}
+
+static Order getRows(Value value) {
+  Order rows;
+  for (auto [dim, size] : llvm::enumerate(getShape(value))) {
+    if (size > 1) {
+      rows.push_back(static_cast<int64_t>(dim));
+    }
+  }
+  return rows;
+}
+
+bool movesDimension(Operation *collective) {
+  int64_t dim = getMovedDimension(collective);
+  return dim >= 0 &&
+         llvm::any_of(getShape(collective->getOperand(0)).take_front(dim),
+                      [](int64_t size) { return size > 1; });
+}
+
+/// The order of a reshaped value; nothing if it is no view of the operand.
+static std::optional<Order> reshape(const Order &order, Value operand,
+                                    Value result) {
+  ArrayRef<int64_t> from = getShape(operand), to = getShape(result);
+  // The dimensions that each one becomes, or is the first of. Others are
+  // merged into it.
+  SmallVector<Order> becomes(from.size());
+  llvm::SmallDenseMap<int64_t, int64_t> mergedBehind;
+  size_t i = 0, j = 0;
+  while (i < from.size() || j < to.size()) {
+    int64_t left = 1, right = 1;
+    Order group, made;
+    do {
+      bool takesLeft = i < from.size() && (left <= right || j == to.size());
+      if (takesLeft) {
+        if (from[i] > 1) {
+          group.push_back(i);
+        }
+        left *= from[i++];
+      } else {
+        if (to[j] > 1) {
+          made.push_back(j);
+        }
+        right *= to[j++];
+      }
+    } while (left != right);
+    if (group.size() > 1 && made.size() > 1) {
+      return std::nullopt;
+    }
+    if (!group.empty()) {
+      becomes[group.front()] = made;
+    }
+    for (size_t k = 1; k < group.size(); ++k) {
+      mergedBehind[group[k]] = group[k - 1];
+    }
+  }
+  Order found;
+  for (auto [place, dim] : llvm::enumerate(order)) {
+    auto merged = mergedBehind.find(dim);
+    if (merged == mergedBehind.end()) {
+      llvm::append_range(found, becomes[dim]);
+    } else if (place == 0 || order[place - 1] != merged->second) {
+      return std::nullopt;
+    }
+  }
+  return found;
+}
+
+/// The order in which a value lies that is `gathered` in another shape; nothing
+/// if it is copied on the way.
+static std::optional<Order> getOrder(Value value, Value gathered) {
+  if (value == gathered) {
+    int64_t moved = getMovedDimension(value.getDefiningOp());
+    Order order = getRows(value);
+    llvm::stable_sort(order, [&](int64_t left, int64_t right) {
+      return left == moved && right != moved;
+    });
+    return order;
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto dataFlow = dyn_cast_if_present<DataFlowOpInterface>(op)) {
+    Value same =
+        getUnchangedOperand(op, cast<OpResult>(value).getResultNumber());
+    return same ? getOrder(same, gathered) : std::nullopt;
+  }
+  if (!op || op->getNumOperands() == 0) {
+    return std::nullopt;
+  }
+  std::optional<Order> order = getOrder(op->getOperand(0), gathered);
+  if (!order || !isa<stablehlo::ReshapeOp, stablehlo::TransposeOp>(op)) {
+    return order;
+  }
+  if (isa<stablehlo::ReshapeOp>(op)) {
+    return reshape(*order, op->getOperand(0), value);
+  }
+  ArrayRef<int64_t> permutation =
+      cast<stablehlo::TransposeOp>(op).getPermutation();
+  for (int64_t &dim : *order) {
+    dim = std::distance(permutation.begin(), llvm::find(permutation, dim));
+  }
+  return order;
+}
+
+/// True if some dimensions follow each other in memory, as they stand.
+static bool follow(const Order &order, ArrayRef<int64_t> dims) {
+  Order kept = llvm::to_vector(llvm::make_filter_range(
+      dims, [&](int64_t dim) { return llvm::is_contained(order, dim); }));
+  auto first = llvm::find_if(
+      order, [&](int64_t dim) { return !kept.empty() && dim == kept.front(); });
+  return kept.size() <=
+             static_cast<size_t>(std::distance(first, order.end())) &&
+         std::equal(kept.begin(), kept.end(), first);
+}
+
+/// True if a product takes an operand in some order as a matrix.
+static bool isMatrix(stablehlo::DotGeneralOp op, unsigned operand,
+                     const Order &order) {
+  auto numbers = op.getDotDimensionNumbers();
+  bool isLeft = operand == 0;
+  ArrayRef<int64_t> batch = isLeft ? numbers.getLhsBatchingDimensions()
+                                   : numbers.getRhsBatchingDimensions();
+  ArrayRef<int64_t> contracting = isLeft
+                                      ? numbers.getLhsContractingDimensions()
+                                      : numbers.getRhsContractingDimensions();
+  Order free = llvm::to_vector(llvm::make_filter_range(
+      getRows(op->getOperand(operand)), [&](int64_t dim) {
+        return !llvm::is_contained(batch, dim) &&
+               !llvm::is_contained(contracting, dim);
+      }));
+  return follow(order, batch) && follow(order, contracting) &&
+         follow(order, free);
+}
+
+bool readsCopy(OpOperand &operand, Value gathered) {
+  Operation *op = operand.getOwner();
+  bool takesRows = op->hasTrait<OpTrait::IsTerminator>() ||
+                   isa<DataFlowOpInterface>(op) || getMovedDimension(op) >= 0;
+  auto product = dyn_cast<stablehlo::DotGeneralOp>(op);
+  if (!takesRows && !product) {
+    return false;
+  }
+  std::optional<Order> order = getOrder(operand.get(), gathered);
+  if (!order) {
+    return true;
+  }
+  if (product) {
+    return !isMatrix(product, operand.getOperandNumber(), *order);
+  }
+  int64_t moved = getMovedDimension(op);
+  return moved >= 0 ? order->empty() || order->front() != moved
+                    : !llvm::is_sorted(*order);
+}
+
+bool sendsCopy(Operation *collective, Value sent) {
+  Operation *maker = sent.getDefiningOp();
+  return movesDimension(collective) &&
+         (!maker || isa<DataFlowOpInterface>(maker) || !keepsShape(sent));
+}
+
+} // namespace mlir::alpa

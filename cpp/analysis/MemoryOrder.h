@@ -1,0 +1,38 @@
+//===- MemoryOrder.h - In which order a tensor lies in memory ---*- C++ -*-===//
+//
+// XLA for GPU lays out what a collective gathers or scatters with that
+// dimension first, so that each device's part is one piece of memory
+// (`GpuLayoutAssignment`). Most readers take the order as it is; some need the
+// order of rows, for which the value is copied.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CPP_ANALYSIS_MEMORYORDER_H
+#define CPP_ANALYSIS_MEMORYORDER_H
+
+#include "mlir/IR/Operation.h"
+
+namespace mlir::alpa {
+
+/// True for an all-gather or a reduce-scatter of another dimension than the
+/// first with more than one element.
+bool movesDimension(Operation *collective);
+
+/// True if an operator reads a copy of what a collective that moves a dimension
+/// has gathered.
+///
+/// Loops, other collectives and the function's results take rows. A product
+/// takes any order in which the dimensions that are one of its matrix follow
+/// each other; whatever is computed elementwise reads as it is.
+///
+/// \param gathered what `operand` is, perhaps in another shape.
+bool readsCopy(OpOperand &operand, Value gathered);
+
+/// True if what a collective that moves a dimension sends is copied for it:
+/// arguments, what loops make, and products of which the dimension is no row or
+/// column by itself.
+bool sendsCopy(Operation *collective, Value sent);
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_MEMORYORDER_H
