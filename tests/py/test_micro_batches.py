@@ -99,6 +99,17 @@ def test_a_mean_over_a_mask_of_the_batch_is_right() -> None:
     check(grads(loss), PARAMS, BATCH, MASK)
 
 
+def test_statistics_of_the_batch_are_right_where_layers_are_computed_again() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        return jnp.sum(hidden(p, (x - x.mean(0)) / x.std(0)) ** 2) / (1 + jnp.sum(x**2))
+
+    layers = AutoLayers(num_layers=2, remat=True)
+    method = PipeshardParallel(num_micro_batches=4, stages=UniformStages(2), layers=layers)
+    step = grads(loss)
+    found = stablehlo_alpa.parallelize(step, method=method)(PARAMS, BATCH)
+    assert_trees_close(found, jax.jit(step)(PARAMS, BATCH), 1e-5, "results")
+
+
 def test_regularisation_counts_once() -> None:
     def loss(p: Any, x: Any) -> Any:
         return jnp.mean(hidden(p, x) ** 2) + 0.1 * sum(jnp.sum(w**2) for w in p)
