@@ -25,6 +25,7 @@ MicroBatchRewriting::MicroBatchRewriting(func::FuncOp function,
 
 void MicroBatchRewriting::run() {
   Block &old = function.getBody().front();
+  findBeside(old);
   for (Value value : old.getTerminator()->getOperands()) {
     needAfter(value);
   }
@@ -64,13 +65,33 @@ bool MicroBatchRewriting::isNeeded(Value value, TimeEntry entry) const {
   return found != needed.end() && found->second.contains(entry);
 }
 
+/// A loop over layers hands on activations of a micro-batch and, beside them,
+/// how many layers there were, or a penalty on weights.
+void MicroBatchRewriting::findBeside(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    auto isOwn = [](TimeEntry entry) { return entry != kReplicated; };
+    const TimeRows *rows = states.getRows(&op);
+    bool isBeside = rows && isa<DataFlowOpInterface>(op) &&
+                    (llvm::any_of(rows->operands, isOwn) ||
+                     llvm::any_of(rows->results, isOwn));
+    forEachUsedValue(&op,
+                     [&](Value value) { isBeside |= beside.contains(value); });
+    for (Value result : op.getResults()) {
+      if (isBeside && states.getState(result) == kReplicated) {
+        beside.insert(result);
+      }
+    }
+  }
+}
+
 /// Behind the micro-batches everything is whole.
 void MicroBatchRewriting::needAfter(Value value) {
   TimeEntry state = states.getState(value);
   if (state == kAfter) {
     return;
   }
-  if (state == kReplicated || isa<BlockArgument>(value)) {
+  bool isSame = state == kReplicated && !beside.contains(value);
+  if (isSame || isa<BlockArgument>(value)) {
     need(value, kReplicated);
     return;
   }
@@ -297,7 +318,8 @@ void MicroBatchRewriting::record(Value value, TimeEntry entry, Value made) {
     return;
   }
   auto join = AccumulateOp::create(builder, made.getLoc(), made);
-  annotate(join, {entry}, {kReplicated});
+  // What is the same for all is a summand of the first.
+  annotate(join, {entry == kReplicated ? kPartial : entry}, {kReplicated});
   joined[value] = join.getResult();
 }
 

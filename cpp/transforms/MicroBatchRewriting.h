@@ -25,6 +25,7 @@ private:
   using Key = std::pair<Value, int>;
 
   // What is needed
+  void findBeside(Block &block);
   void need(Value value, TimeEntry entry);
   void needAfter(Value value);
   void plan(Block &block);
@@ -60,6 +61,9 @@ private:
   OpBuilder builder;
   DenseMap<Value, llvm::SmallSetVector<TimeEntry, 2>> needed;
   llvm::DenseSet<Value> joins;
+  /// What is the same for all micro-batches and cannot be made without one:
+  /// results of loops that hand on parts as well, and what follows from them.
+  llvm::DenseSet<Value> beside;
   DenseMap<Operation *, SmallVector<TimeRows, 1>> executions;
   DenseMap<Key, Value> versions;
   DenseMap<Value, Value> joined;

@@ -179,6 +179,13 @@ bool MicroBatchStates::isLight(Value value) const {
       read += getTensorBytes(next.getType());
       continue;
     }
+    if (isa<stablehlo::OptimizationBarrierOp>(maker)) {
+      // Values are handed on one by one, light ones beside activations: what a
+      // layer computes again begins so.
+      unsigned number = cast<OpResult>(next).getResultNumber();
+      work.push_back(maker->getOperand(number));
+      continue;
+    }
     if (!isClonable(maker) || isa<DataFlowOpInterface>(maker) ||
         getProductFlops(maker) > 0 || ++numOperators > kMaxLightOperators) {
       return false;

@@ -238,10 +238,15 @@ def _restoring(program: SpmdProgram, call: Any) -> Any:
 
 
 def _unstack(program: SpmdProgram, args: Sequence[jax.Array]) -> list[jax.Array]:
-    """Takes the one summand that a device has of each partial value out of its dimension."""
+    """Takes the one summand that a device has of each partial value out of its dimension.
+
+    Arguments without elements are made here: XLA's partitioner (jaxlib 0.10.2) makes constants of
+    them around the function of a device, and fails where it finds no other argument.
+    """
+    whole = [arg if arg.size else jax.numpy.empty(arg.shape, arg.dtype) for arg in args]
     return [
         jax.numpy.squeeze(arg, 0) if value.partial else arg
-        for arg, value in zip(args, program.inputs, strict=True)
+        for arg, value in zip(whole, program.inputs, strict=True)
     ]
 
 

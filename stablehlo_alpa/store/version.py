@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -15,14 +14,17 @@ _OWN = ("stablehlo_alpa", "alpa_runtime")
 _IGNORED = (".pyc", ".pyi")
 
 
-@functools.cache
 def own_version() -> str:
     """A digest of this package, its compiler, and the packages that both compute with.
 
     Sources and the compiled extension are read, not asked for a number: a checkout that was
-    changed, or built anew, is another version. What a process has imported stays what it is, so
-    that it is read once.
+    changed, or built anew, is another version. They are read once, when this module is imported:
+    what a process has imported stays what it is, whatever is installed in its place while it runs.
     """
+    return _IMPORTED
+
+
+def _read_version() -> str:
     found = hashlib.sha256(sys.version.encode())
     for name in _PACKAGES:
         found.update(f"{name} {_version_of(name)}\n".encode())
@@ -54,3 +56,9 @@ def _files(package: str) -> dict[str, Path]:
         for path in Path(folder).rglob("*")
         if path.is_file() and path.suffix not in _IGNORED
     }
+
+
+# Read here and not when it is first asked for: an upgrade in between would be taken for what runs,
+# and results of the old version would be kept as those of the new one. It takes a tenth of a
+# second, beside seconds for what is imported with it.
+_IMPORTED = _read_version()

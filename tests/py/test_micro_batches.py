@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from oracle import assert_same
 from test_models import assert_trees_close
 
 import stablehlo_alpa
@@ -97,6 +98,46 @@ def test_a_mean_over_a_mask_of_the_batch_is_right() -> None:
         return jnp.sum(each * mask) / jnp.sum(mask)
 
     check(grads(loss), PARAMS, BATCH, MASK)
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_a_loop_over_layers_hands_on_what_is_the_same_for_all_rows(stages: int) -> None:
+    """Beside activations: a key, a count, products and norms of the weights."""
+
+    def loss(p: Any, x: Any, key: Any) -> Any:
+        def layer(carry: Any, w: Any) -> Any:
+            x, (key, count, product) = carry
+            key, own = jax.random.split(key)
+            x = x * jax.random.bernoulli(own, 0.9, x.shape)
+            return (x + jnp.tanh(x @ w), (key, count + 1, product @ w)), jnp.sum(w**2)
+
+        start = (key, 0, jnp.eye(WIDTH))
+        (x, (key, count, product)), norms = jax.lax.scan(layer, (x, start), p)
+        # Infinite: what only the first micro-batch adds is not multiplied by zero.
+        return jnp.mean(x**2), (key, count / 2, product, jnp.sum(norms), jnp.log(0.0 * count))
+
+    stack, key = jnp.stack([weights(WIDTH, WIDTH, seed=i) for i in range(4)]), jax.random.key(1)
+    step, method = grads(loss, has_aux=True), stablehlo_alpa.ShardParallel(num_micro_batches=4)
+    parallel = (
+        stablehlo_alpa.parallelize(step, method=method)
+        if stages == 1
+        else pipeline(step, 4, stages)
+    )
+    found, gradients = parallel(stack, BATCH, key)
+    expected, expected_gradients = jax.jit(step)(stack, BATCH, key)
+    assert_same(found, expected)
+    assert_trees_close(np.asarray(gradients), expected_gradients, 1e-5, "gradients")
+
+
+def test_statistics_of_the_batch_are_right_where_layers_are_computed_again() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        return jnp.sum(hidden(p, (x - x.mean(0)) / x.std(0)) ** 2) / (1 + jnp.sum(x**2))
+
+    layers = AutoLayers(num_layers=2, remat=True)
+    method = PipeshardParallel(num_micro_batches=4, stages=UniformStages(2), layers=layers)
+    step = grads(loss)
+    found = stablehlo_alpa.parallelize(step, method=method)(PARAMS, BATCH)
+    assert_trees_close(found, jax.jit(step)(PARAMS, BATCH), 1e-5, "results")
 
 
 def test_regularisation_counts_once() -> None:

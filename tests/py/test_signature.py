@@ -152,6 +152,11 @@ CASES: dict[str, Any] = {
         [call(np.zeros((0, 8), np.float32)), call(np.zeros((8, 0), np.float32))],
         {},
     ),
+    "nothing but empty arrays": (
+        lambda x, y: (x.sum(0), jnp.concatenate([x, y])),
+        [call(np.zeros((0, 8), np.float32), np.zeros((0, 8), np.float32))],
+        {},
+    ),
     "an empty batch": (lambda w, b: b @ w, [call(X, np.zeros((0, 8), np.float32))], {}),
     "keys": (
         lambda k: (jax.random.normal(k, (8,)), jax.random.split(k)),

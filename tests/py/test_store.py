@@ -7,6 +7,7 @@ import enum
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,6 +50,16 @@ while True:
     store.put(key, {"array": np.full(100_000, number % 7), "text": "x" * 1000})
     number += 1
     print(number, flush=True)
+"""
+
+
+# Says what version it is of, before and after another one is installed in its place.
+UPGRADED = """
+from pathlib import Path
+import stablehlo_alpa.store.version as version
+with Path(version.__file__).with_name("content.py").open("a") as upgraded:
+    print("NEW = True", file=upgraded)
+print(version.own_version())
 """
 
 
@@ -204,6 +215,23 @@ def test_a_store_of_another_version_is_said_once_and_filled_anew(
     with caplog.at_level(logging.WARNING):
         Store(store.folder).get(store.key("nothing"))
     assert caplog.records == []
+
+
+def test_an_upgrade_while_a_process_runs_is_another_version(tmp_path: Path) -> None:
+    package = Path(store_module.__file__).parents[1]
+    shutil.copytree(
+        package, tmp_path / package.name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def say(program: str) -> str:
+        command = [sys.executable, "-c", program]
+        return subprocess.check_output(command, env=environment, text=True, cwd=tmp_path)
+
+    asked = "from stablehlo_alpa.store.version import own_version; print(own_version())"
+    before = say(asked)
+    assert say(UPGRADED) == before
+    assert say(asked) != before
 
 
 def test_beyond_its_size_the_oldest_go(tmp_path: Path) -> None:
