@@ -95,7 +95,7 @@ def main() -> None:
             show(sa.ShardParallel(attention_keys=keys), arguments, options.cluster)
         return
     # As if devices had this little memory: less than the scores of a layer.
-    budget = 24 * 2**20
+    budget = 26 * 2**20
     methods = [sa.ShardParallel(attention_keys=keys, memory_budget=budget) for keys in (None, 256)]
     for method in methods:
         show(method, arguments)
