@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_stage_bounds import Model, bounds_of, least
+from test_stage_bounds import Model, Table, bounds_of, least
 
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.inter_op.pipeline_search import PipelineSearch, SearchLimits
-from stablehlo_alpa.inter_op.range_bounds import RangeBounds
 from stablehlo_alpa.inter_op.stage_choices import FIRST, StageChoice, StageChoices
 from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePrice
 from stablehlo_alpa.inter_op.stage_search import latency, search_stages
@@ -153,7 +152,7 @@ def test_a_dear_link_is_crossed_once() -> None:
 # The search.
 
 
-class Table:
+class PartsTable(Table):
     """Bounds and exact prices of a model whose stages lie on two parts of unlike devices."""
 
     def __init__(self, seed: int, budgets: tuple[float, float]) -> None:
@@ -176,29 +175,10 @@ class Table:
         # What begins the step receives nothing.
         self.received[:, :, 0] = 0.0
 
-    def of(self, submesh: Submesh) -> RangeBounds:
-        """See `StageBounds.of`."""
-        return self.bounds[submesh]
-
-    def sharpen(
-        self, submesh: Submesh, first: int, last: int, in_flight: int, *, with_pairs: bool = True
-    ) -> bool:
-        """See `StageBounds.sharpen`."""
-        if self.bounds[submesh].is_sharp(first, last, in_flight, with_pairs=with_pairs):
-            return False
-        self.bounds[submesh].sharpen(first, last, in_flight, with_pairs=with_pairs)
-        return True
-
     def received_s(self, submesh: Submesh, source: int) -> np.ndarray:
         """See `StageBounds.received_s`."""
         found: np.ndarray = self.received[source, submesh.part]
         return found
-
-    def memory_price_s(self, submesh: Submesh, first: int, last: int, in_flight: int) -> None:
-        """See `StageBounds.memory_price_s`."""
-
-    def prepare(self, ranges: Any) -> None:
-        """See `StagePricing.prepare`."""
 
     def price(
         self,
@@ -246,7 +226,7 @@ BUDGETS = (9.0, 14.0, 25.0, 200.0)
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**31), st.sampled_from(BUDGETS), st.sampled_from(BUDGETS))
 def test_search_brackets_the_optimum(seed: int, first: float, second: float) -> None:
-    table: Any = Table(seed, (first, second))
+    table: Any = PartsTable(seed, (first, second))
     found = PipelineSearch(table, table, table.devices, table.count).run(SearchLimits(gap=0.0))
     best = table.exhaustive()
     if found is None:
@@ -267,7 +247,7 @@ def test_search_brackets_the_optimum(seed: int, first: float, second: float) -> 
 def test_the_gap_is_closed_when_it_is_asked_for() -> None:
     gaps = []
     for seed in range(30):
-        table: Any = Table(seed, (25.0, 45.0))
+        table: Any = PartsTable(seed, (25.0, 45.0))
         search = PipelineSearch(table, table, table.devices, table.count)
         found = search.run(SearchLimits(gap=0.0))
         gaps += [] if found is None else [found.bracket.gap]
