@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Shape/IR/Shape.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
 #include "stablehlo/dialect/ChloOps.h"
@@ -61,6 +62,17 @@ toVector(const mlir::detail::PassOptions::ListOption<T> &option) {
   return SmallVector<T>(option.begin(), option.end());
 }
 
+/// Folds and the patterns of operators, until the worklist is empty. Programs
+/// have single blocks, of which simplifying regions finds nothing that the
+/// worklist does not; and a second round only confirms that the first, which
+/// visits whatever touches what has changed, has left nothing to do.
+void addCanonicalizer(OpPassManager &manager) {
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
+      .setMaxIterations(1);
+  manager.addPass(createCanonicalizerPass(config));
+}
+
 void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
                ArrayRef<int64_t> donated, int64_t tripCountHint,
                ArrayRef<std::string> axes) {
@@ -77,7 +89,7 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   // operator has one sharding only once every call has its own copy.
   manager.addPass(createInlineCalls());
   // Equal constants and views become one value, so that they get one sharding.
-  manager.addPass(createCanonicalizerPass());
+  addCanonicalizer(manager);
   manager.addPass(createCSEPass());
   // Behind the canonicaliser, by which numbers are known to be the same.
   manager.addPass(createFoldPadding());
@@ -133,13 +145,13 @@ void buildStacksPipeline(OpPassManager &manager,
   manager.addPass(createCheckRegions());
   // Library functions are called on whole stacks.
   manager.addPass(createInlineCalls());
-  manager.addPass(createCanonicalizerPass());
+  addCanonicalizer(manager);
   manager.addPass(createCSEPass());
   SplitStacksOptions splitOptions;
   splitOptions.aliases.assign(options.aliases.begin(), options.aliases.end());
   splitOptions.whole.assign(options.whole.begin(), options.whole.end());
   manager.addPass(createSplitStacks(splitOptions));
-  manager.addPass(createCanonicalizerPass());
+  addCanonicalizer(manager);
   manager.addPass(createCSEPass());
 }
 
@@ -173,7 +185,7 @@ void buildLayersPipeline(OpPassManager &manager,
     lowerOptions.microBatches = true;
     manager.addPass(createLowerToSpmd(lowerOptions));
     // Slices and zeros are emitted anew wherever they are needed.
-    manager.addPass(createCanonicalizerPass());
+    addCanonicalizer(manager);
     manager.addPass(createCSEPass());
     // Padding that is not written out is written out by lowering.
     manager.addPass(createFoldPadding());
@@ -182,7 +194,7 @@ void buildLayersPipeline(OpPassManager &manager,
   // taken for what runs once per step.
   addPadding(manager, options.padTo, options.mostAdded);
   if (options.padTo > 1) {
-    manager.addPass(createCanonicalizerPass());
+    addCanonicalizer(manager);
   }
   // Behind the inliner, which gives operators of called functions the scope of
   // the call, and behind the joins, where the micro-batches end.
@@ -193,7 +205,7 @@ void buildLayersPipeline(OpPassManager &manager,
 
 void buildStagePipeline(OpPassManager &manager) {
   // Cutting has made operators again for each of their users.
-  manager.addPass(createCanonicalizerPass());
+  addCanonicalizer(manager);
   manager.addPass(createCSEPass());
   manager.addPass(createMergeOperators());
 }
@@ -253,7 +265,7 @@ void buildSpmdPipeline(OpPassManager &manager,
   }
   // Device positions and zeros are emitted anew wherever they are needed.
   manager.addPass(createCSEPass());
-  manager.addPass(createCanonicalizerPass());
+  addCanonicalizer(manager);
 }
 
 } // namespace
