@@ -252,10 +252,16 @@ class PipelineSearch:
             self._say(f"stages within {bracket.gap:.1%} of the best possible")
             _log.info("bound %.6g s: %s", bound_s, self._stages(bound))
             open_ = self._open(bound)
+            small = [one for one in open_ if not self._is_large(one)]
             if bracket.gap <= gap or not (
-                self._sharpen(open_, with_pairs=False) or self._sharpen(open_)
+                self._sharpen(open_, with_pairs=False) or self._sharpen(small)
             ):
                 return bracket, bound
+
+    def _is_large(self, stage: Stage) -> bool:
+        """Whether few stages are as large, so that solving them bounds more than pairs do."""
+        first, last, *_ = stage
+        return 2 * (last - first + 1) >= self._bounds.num_layers
 
     def _stages(self, found: StageSearchResult) -> list[Stage]:
         """The stages of a pipeline with what they have in flight."""
