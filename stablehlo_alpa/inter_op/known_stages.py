@@ -5,22 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
 from stablehlo_alpa.inter_op.stage_choices import FIRST, StageChoices
-from stablehlo_alpa.inter_op.stage_pricing import StagePrice
+from stablehlo_alpa.inter_op.stage_pricing import Stage, StagePrice
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.view import Say
 
 # What a bound and a price may differ by before it is looked at as equal.
 _RELATIVE = 1e-9
-
-Stage: TypeAlias = tuple[int, int, Submesh, int]
-"""First and last layer, submesh, micro-batches in flight."""
 
 
 class KnownStages:

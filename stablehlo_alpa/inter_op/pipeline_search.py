@@ -11,7 +11,8 @@ that is not slower, and not far from its bound.
 
 The best pipeline of solved stages and the bound bracket the optimum. The search ends when they are
 close, or when to look on takes more than the rest of the gap is worth. Where all that is chosen by
-estimates is solved, the stages that the bound is made of are looked at.
+estimates is solved, the stages that the bound is made of are looked at. Where there are several
+processors, the next slowest open stages of the same pipeline are solved beside the slowest.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from typing import Protocol
 import numpy as np
 
 from stablehlo_alpa.errors import SlowerError
-from stablehlo_alpa.inter_op.known_stages import KnownStages, Stage
+from stablehlo_alpa.inter_op.known_stages import KnownStages
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
 from stablehlo_alpa.inter_op.stage_choices import StageChoice
-from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePrice
+from stablehlo_alpa.inter_op.stage_pricing import Effort, Stage, StagePrice
 from stablehlo_alpa.inter_op.stage_search import StageSearchResult, latency, search_stages
 from stablehlo_alpa.inter_op.submeshes import Submesh
+from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.view import Say
 
@@ -43,6 +45,9 @@ class Pricing(Protocol):
 
     def prepare(self, ranges: Sequence[tuple[int, int]]) -> None:
         """See `StagePricing.prepare`."""
+
+    def at_once(self, stages: Sequence[Stage]) -> list[Stage]:
+        """See `StagePricing.at_once`."""
 
     def price(
         self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort
@@ -287,24 +292,31 @@ class PipelineSearch:
     def _solve(
         self, found: StageSearchResult, open_: list[Stage], gap: float, limit_s: float
     ) -> None:
-        """Solves the slowest open stage of a pipeline, as far as that pipeline needs it."""
+        """Solves the slowest open stages of a pipeline, as far as that pipeline needs them."""
         stages = self._stages(found)
         times = {stage: one.time_s for stage, one in zip(stages, found.stages, strict=True)}
-        stage = max(open_, key=times.__getitem__)
-        first, last, submesh, in_flight = stage
-        self._say(f"layers {first} to {last} on {submesh.mesh_shape}, {in_flight} in flight")
         self._pricing.prepare([one[:2] for one in stages])
-        effort = Effort(
-            0.0 if stage in self._known.loose else self._enough_s(found, stage, gap),
-            self._bounds.memory_price_s(submesh, first, last, _power(in_flight)),
-            limit_s,
+        chosen = self._pricing.at_once(sorted(open_, key=times.__getitem__, reverse=True))
+        efforts = []
+        for first, last, submesh, in_flight in chosen:
+            self._say(f"layers {first} to {last} on {submesh.mesh_shape}, {in_flight} in flight")
+            stage = first, last, submesh, in_flight
+            efforts.append(
+                Effort(
+                    0.0 if stage in self._known.loose else self._enough_s(found, stage, gap),
+                    self._bounds.memory_price_s(submesh, first, last, _power(in_flight)),
+                    limit_s,
+                )
+            )
+        prices = in_threads(
+            lambda one: self._pricing.price(*one[0], one[1]), zip(chosen, efforts, strict=True)
         )
-        price = self._pricing.price(first, last, submesh, in_flight, effort)
-        _log.info("%s: %s", stage, price)
-        self._known.solved[stage] = price
-        self._known.loose.discard(stage)
-        if price is not None and price.time_s <= effort.enough_s:
-            self._known.loose.add(stage)
+        for stage, effort, price in zip(chosen, efforts, prices, strict=True):
+            _log.info("%s: %s", stage, price)
+            self._known.solved[stage] = price
+            self._known.loose.discard(stage)
+            if price is not None and price.time_s <= effort.enough_s:
+                self._known.loose.add(stage)
 
     def _enough_s(self, found: StageSearchResult, stage: Stage, gap: float) -> float:
         """Seconds at which a stage of a pipeline is good enough.

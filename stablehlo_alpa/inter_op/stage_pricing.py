@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from typing import TypeAlias
 
 import numpy as np
@@ -16,12 +17,16 @@ from stablehlo_alpa.inter_op.layer_parts import content_digest
 from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.inter_op.submeshes import Submesh
+from stablehlo_alpa.inter_op.threads import num_threads
 from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
 from stablehlo_alpa.store import Record
 
 # Seconds that a stage is given at least (heuristic).
 _LEAST_S = 1.0
+
+Stage: TypeAlias = tuple[int, int, Submesh, int]
+"""First and last layer, submesh, micro-batches in flight."""
 
 _Key: TypeAlias = tuple[str, Submesh, int]
 
@@ -76,7 +81,10 @@ class StagePricing:
         if isinstance(options, SolveOptions):
             options = [options] * len(cluster.parts)
         self._options = tuple(options)
-        self._cache = SolverCache()
+        # Each serves one thread at a time.
+        self._caches: SimpleQueue[SolverCache] = SimpleQueue()
+        for _ in range(num_threads()):
+            self._caches.put(SolverCache())
         self._subjects: dict[tuple[int, int], tuple[Subject, str]] = {}
         self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
         self._found: dict[_Key, Solution | InfeasibleError] = {}
@@ -106,6 +114,18 @@ class StagePricing:
             first, last = ranges[number]
             name = f"{self.layered.name} layers {first} to {last}"
             self._subjects[first, last] = Subject(name, merged), content_digest(merged)
+
+    def at_once(self, stages: Sequence[Stage]) -> list[Stage]:
+        """The first of some stages that can be solved at the same time, in threads.
+
+        What is known of a stage helps to solve it with other micro-batches in flight: of those that
+        differ in nothing else there is one.
+        """
+        chosen: dict[tuple[str, Submesh], Stage] = {}
+        for stage in stages[: num_threads()]:
+            first, last, submesh, _ = stage
+            chosen.setdefault((self._subject(first, last)[1], submesh), stage)
+        return list(chosen.values())
 
     def price(
         self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort = Effort()
@@ -186,7 +206,7 @@ class StagePricing:
         priced = replace(priced, graph=in_pipeline(priced.graph, in_flight, self._micro_batches))
         before = [
             found
-            for (other, where, _), found in self._found.items()
+            for (other, where, _), found in list(self._found.items())
             if (other, where) == (digest, submesh) and isinstance(found, Solution)
         ]
         own = self._options[submesh.part]
@@ -195,8 +215,11 @@ class StagePricing:
             enough_s=effort.enough_s * self._micro_batches,
             time_limit_s=max(_LEAST_S, min(own.time_limit_s, effort.time_limit_s)),
         )
-        cache, price_s = self._cache, effort.memory_price_s
-        return solve(priced, options, cache, before, price_s, self._store)
+        cache = self._caches.get()
+        try:
+            return solve(priced, options, cache, before, effort.memory_price_s, self._store)
+        finally:
+            self._caches.put(cache)
 
 
 def _merged(stage: Module) -> str:

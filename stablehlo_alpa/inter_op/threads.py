@@ -11,6 +11,11 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
+def num_threads() -> int:
+    """How many pieces of work are done at the same time."""
+    return os.cpu_count() or 1
+
+
 def in_threads(work: Callable[[_T], _R], items: Iterable[_T]) -> list[_R]:
     """What ``work`` makes of each item, in order; the compiler runs without Python's lock.
 
@@ -18,8 +23,8 @@ def in_threads(work: Callable[[_T], _R], items: Iterable[_T]) -> list[_R]:
         Exception: what the first of them raised.
     """
     todo = list(items)
-    num_threads = min(os.cpu_count() or 1, len(todo))
-    if num_threads <= 1:
+    workers = min(num_threads(), len(todo))
+    if workers <= 1:
         return [work(item) for item in todo]
-    with ThreadPoolExecutor(num_threads) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(work, todo))

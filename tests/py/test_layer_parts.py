@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
 from stablehlo_alpa.inter_op.stage_pricing import Effort, StagePricing
 from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
+from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.layers import layer_context
 
@@ -208,3 +210,17 @@ def test_stages_of_a_pipeline_are_cut_at_once(pricing: StagePricing) -> None:
         one = pricing.price(first, last, SUBMESHES[0], 2)
         other = together.price(first, last, SUBMESHES[0], 2)
         assert one == other
+
+
+def test_stages_are_solved_at_the_same_time(
+    pricing: StagePricing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    together = StagePricing(pricing.layered, CLUSTER, COUNT, SolveOptions())
+    one, other = SUBMESHES[:2]
+    asked = [(0, 1, one, 2), (0, 1, one, 1), (2, 4, one, 1), (0, 1, other, 2), (5, 5, one, 1)]
+    # The second differs from the first in its micro-batches in flight alone; the last is a fifth.
+    chosen = together.at_once(asked)
+    assert chosen == [asked[0], asked[2], asked[3]]
+    found = in_threads(lambda stage: together.price(*stage), chosen)
+    assert found == [pricing.price(*stage) for stage in chosen]

@@ -185,6 +185,7 @@ class Table:
 
     def __init__(self, seed: int, budget: float, once: float = 0.0) -> None:
         """``once``: what share of the seconds of a stage is spent once, at most."""
+        self.together = 1 + seed % 3
         rng = np.random.default_rng(seed)
         self.num_layers = 3
         self.submeshes = tuple(submeshes(ClusterSpec(preset_for("cpu"), 1, 4)))
@@ -217,6 +218,10 @@ class Table:
 
     def prepare(self, ranges: Any) -> None:
         """See `StagePricing.prepare`."""
+
+    def at_once(self, stages: Any) -> Any:
+        """See `StagePricing.at_once`."""
+        return stages[: self.together]
 
     def price(
         self,

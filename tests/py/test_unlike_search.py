@@ -159,6 +159,7 @@ class PartsTable(Table):
         """``budgets``: bytes per device of each part."""
         rng = np.random.default_rng(seed)
         self.num_layers, self.num_parts, self.count = 3, 2, 4
+        self.together = 1 + seed % 3
         sizes = rng.permutation([4, 2]) if rng.random() < 0.5 else [2, 2]
         clusters = [ClusterSpec(preset_for("cpu"), 1, int(size)) for size in sizes]
         self.devices = tuple(one.num_devices for one in clusters)
