@@ -35,6 +35,7 @@ from stablehlo_alpa.planning.planner import assemble, over_budget
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import Schedule, ScheduleName
 from stablehlo_alpa.planning.stage import PlannedStage, StagePlace
+from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
@@ -43,6 +44,9 @@ _log = logging.getLogger(__name__)
 # then solved (heuristics: what is emitted differs by as much from what was counted).
 _FITTING_ROUNDS = 4
 _FITTING_GAP = 2e-2
+# What lowering leaves at least of the seconds that stages were solved to: values are gathered once
+# for several operators, collectives run beside products (heuristic).
+_LOWERED_SHARE = 0.9
 # So many names are listed, the others counted.
 _LISTED = 6
 
@@ -137,9 +141,15 @@ class _StagePlanner:
     frugal: set[int] = field(default_factory=set)
 
     def plan_all(self, sliced: Sequence[str], say: Say) -> list[PlannedStage]:
-        """The stages of all modules, all processors taking part where none waits for another."""
+        """The stages of all modules, all processors taking part where none waits for another.
+
+        Raises:
+            InfeasibleError: a stage does not fit its mesh.
+            SlowerError: the stages of one mesh take longer than the step may.
+        """
 
         def one(number: int) -> PlannedStage:
+            self._check_undercuts()
             say(f"stage {number} of {len(sliced)}")
             part = self._part_of_memory(number)
             if part is not None:
@@ -149,12 +159,32 @@ class _StagePlanner:
                     _log.info("%s", error)
             return self.plan(number, sliced[number])
 
-        numbers = range(len(sliced))
+        # Those of one mesh after each other: together they may be known to be too slow.
+        mesh_of = self.schedule.mesh_of
+        numbers = sorted(range(len(sliced)), key=lambda number: (mesh_of(number), number))
         methods = (self.options.prescription, *self.prescriptions.values())
         if any(method.confinement is not None for method in methods):
             # What a transfer goes together with is known from the stage that sends it.
-            return [one(number) for number in numbers]
-        return in_threads(one, numbers)
+            return [one(number) for number in range(len(sliced))]
+        found = dict(zip(numbers, in_threads(one, numbers), strict=True))
+        return [found[number] for number in range(len(sliced))]
+
+    def _check_undercuts(self) -> None:
+        """Raises ``SlowerError`` where what is planned of a mesh takes longer than the step may."""
+        busy_s: dict[int, float] = {}
+        for number, candidate in list(self.candidates.items()):
+            mesh = self.schedule.mesh_of(number)
+            busy_s[mesh] = busy_s.get(mesh, 0.0) + candidate.solution.objective_s
+        least_s, most_s = (
+            _LOWERED_SHARE * max(busy_s.values(), default=0.0),
+            self.options.most_step_s,
+        )
+        if least_s >= most_s:
+            raise SlowerError(
+                f"{self.program.name} takes {least_s:.4g} s at least under schedule "
+                f"{self.schedule.name}, {most_s:.4g} s was to be undercut",
+                least_s,
+            )
 
     def emitted(
         self, stages: Sequence[PlannedStage], said: Sequence[str], inside_bytes: InsideBytes
@@ -289,6 +319,11 @@ class _StagePlanner:
                 stages[number] = self._lower(number, sliced[number])
             else:
                 room = left[mesh_of(number)] * stages[number].solution.memory_peak_bytes
+                if room <= 0:
+                    raise InfeasibleError(
+                        f"stage {number} of {self.program.name} would have to do without "
+                        f"{format_bytes(excess[mesh_of(number)])}, more than its mesh's stages take"
+                    )
                 stages[number] = self.plan(number, sliced[number], room)
 
     def _mesh_options(self, number: int) -> PlanOptions:

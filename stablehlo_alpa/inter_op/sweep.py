@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import logging
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -448,9 +449,8 @@ def _alternatives(best: Plan, options: PipelineOptions) -> list[PipelineOptions]
     fits = num_layers >= _CHUNKS * stages and count % stages == 0
     is_alike = len(submeshes) == 1 and len(options.cluster.parts) == 1
     if isinstance(options.stages, (AutoStages, UniformStages)) and is_alike and fits:
-        shapes = {stage.mesh.shape for stage in best.stages}
-        shape = shapes.pop() if len(shapes) == 1 else None
-        # Stages that are cut once more are split as the whole was.
+        # Stages that are cut once more are split as the whole was, or as most of it.
+        [(shape, _)] = Counter(stage.mesh.shape for stage in best.stages).most_common(1)
         methods = [one for one in options.stages.stage_methods for _ in range(_CHUNKS)]
         found.append(
             replace(

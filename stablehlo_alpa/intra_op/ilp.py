@@ -85,7 +85,8 @@ def solve_ilp(
         rows: memory constraints over the strategies of ``costs``.
         time_limit_s: seconds after which the best plan so far is taken.
         relative_gap: proved gap at which HiGHS stops.
-        enough_s: seconds of a plan that is good enough, at which it stops as well.
+        enough_s: seconds of a plan that is good enough, at which it stops as well. The relaxation
+            is then not solved by itself: its bound is not asked for.
 
     Raises:
         SolverError: HiGHS failed, or its answer decodes to other seconds than it reports.
@@ -96,16 +97,19 @@ def solve_ilp(
     if not programme.nodes.size:
         value = costs.value(decided)
         return IntegerAnswer("optimal", decided, value, lp_integral=True)
-    relaxed = programme.solve(False, deadline, relative_gap)
-    if relaxed.status != "optimal" or relaxed.x is None:
-        return IntegerAnswer(relaxed.status, None, -np.inf, lp_integral=False)
-    shares = relaxed.x[: programme.num_s]
-    if bool((np.minimum(shares, 1 - shares) < TOLERANCE).all()):
-        labels = programme.round(shares)
-        _compare(costs.value(labels), relaxed.bound)
-        return IntegerAnswer("optimal", labels, relaxed.bound, lp_integral=True)
+    bound = -np.inf
+    if np.isneginf(enough_s):
+        relaxed = programme.solve(False, deadline, relative_gap)
+        if relaxed.status != "optimal" or relaxed.x is None:
+            return IntegerAnswer(relaxed.status, None, -np.inf, lp_integral=False)
+        shares = relaxed.x[: programme.num_s]
+        if bool((np.minimum(shares, 1 - shares) < TOLERANCE).all()):
+            labels = programme.round(shares)
+            _compare(costs.value(labels), relaxed.bound)
+            return IntegerAnswer("optimal", labels, relaxed.bound, lp_integral=True)
+        bound = relaxed.bound
     exact = programme.solve(True, deadline, relative_gap, enough_s)
-    bound = max(relaxed.bound, exact.bound)
+    bound = max(bound, exact.bound)
     if exact.x is None:
         return IntegerAnswer(exact.status, None, bound, lp_integral=False)
     labels = programme.round(exact.x[: programme.num_s])

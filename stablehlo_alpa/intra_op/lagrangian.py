@@ -49,8 +49,9 @@ _MAX_PRICES = 60
 # The master's value and the bound agree to this part, or to this part of a gap that is good enough:
 # the prices are best.
 _CONVERGED, _CONVERGED_SHARE = 1e-7, 0.1
-# Part of the time left that one price may take (heuristic).
-_ROUND_SHARE = 0.1
+# Part of the time left that one price may take, and seconds more for each after the one before
+# (heuristics): the first prices are far off, and may be hard for nothing.
+_ROUND_SHARE, _ROUND_S = 0.1, 1.0
 # Program points added per violated mixture (heuristic).
 _POINTS_PER_ROUND = 4
 # A gap above it is looked into by plans between those of the prices (heuristic).
@@ -103,6 +104,7 @@ class _Search:
         best, best_value: the cheapest plan within the budget, its seconds.
         bound: no plan within the budget costs less. Seconds.
         prices, priced: of the best bound, and the points they are of.
+        num_asked: prices asked for so far.
     """
 
     costs: Costs
@@ -122,6 +124,7 @@ class _Search:
     bound: float = -np.inf
     prices: Float = field(default_factory=lambda: np.zeros(0))
     priced: list[int] = field(default_factory=list)
+    num_asked: int = 0
 
     def left(self) -> float:
         return self.deadline - time.monotonic()
@@ -159,8 +162,8 @@ class _Search:
     def ask(self, prices: Float) -> tuple[Minimum, float]:
         """The least under prices of the points, and the bound that follows; keeps the best."""
         paid = self.costs.node_s + paid_seconds(self.costs, self.memory, self.points, prices)
-        # The first prices are far off, and may be hard for nothing.
-        limit_s = _ROUND_SHARE * self.left()
+        self.num_asked += 1
+        limit_s = min(_ROUND_SHARE * self.left(), _ROUND_S * self.num_asked)
         answer = minimize(
             self.costs.with_node_s(paid), cache=self.cache, time_limit_s=limit_s, max_branches=0
         )
