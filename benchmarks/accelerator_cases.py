@@ -27,6 +27,7 @@ class Step:
         static: positions of static arguments.
         donated: positions of arguments that a step writes over.
         has_layers: whether its gradients are this library's, so that it makes a pipeline.
+        has_statistics: whether rows of a batch meet each other, as in batch normalisation.
         has_forms: whether jax lowers it otherwise for the target than for the devices at hand.
         has_rival: whether Shardy has a program for its plan: in none of its do blocks go around.
     """
@@ -36,6 +37,7 @@ class Step:
     static: Sequence[int] = ()
     donated: Sequence[int] = ()
     has_layers: bool = False
+    has_statistics: bool = False
     has_forms: bool = False
     has_rival: bool = True
 
@@ -62,7 +64,8 @@ class Step:
 
 def _suite(model: str) -> Step:
     case = importlib.import_module(f"models.{model}").make()
-    return Step(case.step, case.args, donated=(0,), has_layers=True)
+    has_statistics = model == "wide_resnet"
+    return Step(case.step, case.args, donated=(0,), has_layers=True, has_statistics=has_statistics)
 
 
 def _sampler() -> Step:

@@ -129,8 +129,12 @@ class ModelWitness(TargetWitness):
 
     def pipeline(self, model: str, step: Step) -> list[Outcome]:
         """Two stages, two micro-batches."""
-        stages = stablehlo_alpa.UniformStages(2)
-        plan = self.plan(step, stablehlo_alpa.PipeshardParallel(num_micro_batches=2, stages=stages))
+        method = stablehlo_alpa.PipeshardParallel(
+            num_micro_batches=2,
+            stages=stablehlo_alpa.UniformStages(2),
+            micro_batches="independent" if step.has_statistics else "shards",
+        )
+        plan = self.plan(step, method)
         check = check_plan(plan, self.examine(plan.runtime))
         return [
             Outcome(f"{model}, stage {number}", mesh.compiled, {"plan": self.planned(mesh)})
