@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from queue import SimpleQueue
 from typing import TypeAlias
 
@@ -90,7 +91,12 @@ class StagePricing:
         self._found: dict[_Key, Solution | InfeasibleError] = {}
         # What was good enough for each.
         self._enough_s: dict[_Key, float] = {}
-        self.refusals: list[InfeasibleError] = []
+        self._refusals: dict[Stage, InfeasibleError] = {}
+
+    @property
+    def refusals(self) -> list[InfeasibleError]:
+        """Why stages have no price, in the order of the stages, whichever thread came first."""
+        return [error for _, error in sorted(self._refusals.items(), key=itemgetter(0))]
 
     def prepare(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Cuts all stages of a pipeline out of the step at once.
@@ -141,7 +147,7 @@ class StagePricing:
         """
         found = self._solution(first, last, submesh, in_flight, effort)
         if isinstance(found, InfeasibleError):
-            self.refusals.append(found)
+            self._refusals[first, last, submesh, in_flight] = found
             return None if found.is_proved else StagePrice(np.inf, 0.0)
         time_s = found.objective_s / self._micro_batches
         priced, count = self._priced[self._subject(first, last)[1], submesh], self._micro_batches

@@ -224,3 +224,16 @@ def test_stages_are_solved_at_the_same_time(
     assert chosen == [asked[0], asked[2], asked[3]]
     found = in_threads(lambda stage: together.price(*stage), chosen)
     assert found == [pricing.price(*stage) for stage in chosen]
+
+
+def test_refusals_have_the_order_of_the_stages(pricing: StagePricing) -> None:
+    """What a message names does not depend on which of several threads was first."""
+    within = SolveOptions(memory_budget=1.0)
+    stages = [(2, 4, SUBMESHES[0], 1), (0, 1, SUBMESHES[1], 1), (0, 1, SUBMESHES[0], 1)]
+    messages = []
+    for order in (stages, stages[::-1]):
+        refusing = StagePricing(pricing.layered, CLUSTER, COUNT, within)
+        assert [refusing.price(*stage) for stage in order] == [None] * 3
+        messages.append([str(error) for error in refusing.refusals])
+    assert messages[0] == messages[1]
+    assert len(set(messages[0])) > 1

@@ -157,7 +157,7 @@ def test_a_refusal_is_a_proof_only_where_it_says_so(limit_s: float) -> None:
 def test_a_stage_that_may_fit_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(least_bytes: float) -> Any:
         pricing = StagePricing.__new__(StagePricing)
-        pricing.refusals = []
+        pricing._refusals = {}
         error = InfeasibleError("", needed_bytes=5.0, budget_bytes=4.0, least_bytes=least_bytes)
         monkeypatch.setattr(pricing, "_solution", lambda *_: error, raising=False)
         return pricing.price(0, 1, Submesh(1, 1, (1,)), 1)
