@@ -167,23 +167,24 @@ class _StagePlanner:
             # What a transfer goes together with is known from the stage that sends it.
             return [one(number) for number in range(len(sliced))]
         found = dict(zip(numbers, in_threads(one, numbers), strict=True))
+        self._check_undercuts()
         return [found[number] for number in range(len(sliced))]
 
     def _check_undercuts(self) -> None:
-        """Raises ``SlowerError`` where what is planned of a mesh takes longer than the step may."""
+        """Raises ``SlowerError`` where what is planned of a mesh takes longer than the step may.
+
+        How much longer depends on which stages were planned first, and is not said.
+        """
         busy_s: dict[int, float] = {}
         for number, candidate in list(self.candidates.items()):
             mesh = self.schedule.mesh_of(number)
             busy_s[mesh] = busy_s.get(mesh, 0.0) + candidate.solution.objective_s
-        least_s, most_s = (
-            _LOWERED_SHARE * max(busy_s.values(), default=0.0),
-            self.options.most_step_s,
-        )
-        if least_s >= most_s:
+        most_s = self.options.most_step_s
+        if _LOWERED_SHARE * max(busy_s.values(), default=0.0) >= most_s:
             raise SlowerError(
-                f"{self.program.name} takes {least_s:.4g} s at least under schedule "
-                f"{self.schedule.name}, {most_s:.4g} s was to be undercut",
-                least_s,
+                f"the stages of a mesh take {self.program.name} longer under schedule "
+                f"{self.schedule.name} than the {most_s:.4g} s that were to be undercut",
+                most_s,
             )
 
     def emitted(
