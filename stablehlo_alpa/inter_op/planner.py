@@ -95,29 +95,7 @@ def plan_pipeline(
     sliced = layered.slice_texts(assignment.stage_of_layer, schedule.is_asynchronous)
     stages = planner.plan_all(sliced, say)
     _check_shared_meshes(stages, schedule)
-    inside_bytes = InsideBytes(options.store)
-    for round_ in range(_FITTING_ROUNDS + 1):
-        say("instructions")
-        plan = planner.emitted(stages, said, inside_bytes)
-        budgets = _budgets(plan, options)
-        excess = _excess(plan, budgets)
-        if not excess:
-            check(plan.runtime)
-            return plan
-        if plan.step_time_s >= options.most_step_s:
-            raise SlowerError(
-                f"{program.name} takes {plan.step_time_s:.4g} s under schedule {schedule.name} "
-                f"before it fits the memory, {options.most_step_s:.4g} s was to be undercut",
-                plan.step_time_s,
-            )
-        if round_ < _FITTING_ROUNDS:
-            try:
-                planner.fit(stages, sliced, excess)
-            except InfeasibleError as error:
-                _log.info("%s", error)
-                break
-    fullest = max(excess, key=excess.__getitem__)
-    raise over_budget(plan, fullest, budgets[fullest], ADVICE)
+    return planner.fitted(stages, sliced, said, say)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +164,46 @@ class _StagePlanner:
                 f"{self.schedule.name} than the {most_s:.4g} s that were to be undercut",
                 most_s,
             )
+
+    def fitted(
+        self, stages: list[PlannedStage], sliced: Sequence[str], said: Sequence[str], say: Say
+    ) -> Plan:
+        """The plan of planned stages, those that exceed the memory planned again with less.
+
+        Args:
+            stages: of the step; those that are planned again are replaced.
+            sliced: their modules.
+            said: remarks of the step.
+            say: is told what is being done.
+
+        Raises:
+            InfeasibleError: they do not fit, named with what is largest.
+            SlowerError: it takes too long before it fits.
+        """
+        options, inside_bytes = self.options, InsideBytes(self.options.store)
+        for round_ in range(_FITTING_ROUNDS + 1):
+            say("instructions")
+            plan = self.emitted(stages, said, inside_bytes)
+            budgets = _budgets(plan, options)
+            excess = _excess(plan, budgets)
+            if not excess:
+                check(plan.runtime)
+                return plan
+            if plan.step_time_s >= options.most_step_s:
+                raise SlowerError(
+                    f"{self.program.name} takes {plan.step_time_s:.4g} s under schedule "
+                    f"{self.schedule.name} before it fits the memory, {options.most_step_s:.4g} s "
+                    "was to be undercut",
+                    plan.step_time_s,
+                )
+            if round_ < _FITTING_ROUNDS:
+                try:
+                    self.fit(stages, sliced, excess)
+                except InfeasibleError as error:
+                    _log.info("%s", error)
+                    break
+        fullest = max(excess, key=excess.__getitem__)
+        raise over_budget(plan, fullest, budgets[fullest], ADVICE)
 
     def emitted(
         self, stages: Sequence[PlannedStage], said: Sequence[str], inside_bytes: InsideBytes
