@@ -16,10 +16,10 @@ from stablehlo_alpa.inter_op.emit import emit
 from stablehlo_alpa.inter_op.forms import marked
 from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment, tried_shapes
 from stablehlo_alpa.inter_op.slicing import LayeredStep
+from stablehlo_alpa.inter_op.solver_caches import SolverCaches
 from stablehlo_alpa.inter_op.stage_planner import known_transfers, prepare_stage
 from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.inter_op.threads import in_threads
-from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Companions
 from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
 from stablehlo_alpa.planning.mesh_search import (
@@ -89,8 +89,7 @@ def plan_pipeline(
         assignment = replace(assignment, solutions=(), bracket=None)
     methods = {id(method): method for method in options.stages.stage_methods}
     prescriptions = {key: method.prescription(program) for key, method in methods.items()}
-    cache = SolverCache()
-    planner = _StagePlanner(program, options, assignment, schedule, cache, prescriptions)
+    planner = _StagePlanner(program, options, assignment, schedule, prescriptions)
     # As text: stages are planned in parallel, each in a context of its own.
     sliced = layered.slice_texts(assignment.stage_of_layer, schedule.is_asynchronous)
     stages = planner.plan_all(sliced, say)
@@ -106,9 +105,9 @@ class _StagePlanner:
     options: PipelineOptions
     assignment: StageAssignment
     schedule: Schedule
-    cache: SolverCache
     # Of the methods of the stages, by identity.
     prescriptions: Mapping[int, Prescription] = field(default_factory=dict)
+    caches: SolverCaches = field(default_factory=SolverCaches)
     # By number of a transfer what its dimensions go together with.
     transfers: dict[int, Companions] = field(default_factory=dict)
     # By number of a stage the strategies that it was lowered with last.
@@ -378,7 +377,8 @@ class _StagePlanner:
 
     def _candidate(self, subject: Subject, options: PlanOptions, problems: Problems) -> Candidate:
         try:
-            return find_candidate(subject, options, self.cache, problems=problems)
+            with self.caches.one() as cache:
+                return find_candidate(subject, options, cache, problems=problems)
         except InfeasibleError as error:
             raise InfeasibleError(
                 f"{subject.name} on {options.cluster.num_devices} devices: {error}; {ADVICE}",

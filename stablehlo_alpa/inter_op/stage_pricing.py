@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from queue import SimpleQueue
 from typing import TypeAlias
 
 import numpy as np
@@ -16,10 +15,11 @@ from stablehlo_alpa.cost import PricedGraph, price, price_once
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.inter_op.layer_parts import content_digest
 from stablehlo_alpa.inter_op.slicing import LayeredStep
+from stablehlo_alpa.inter_op.solver_caches import SolverCaches
 from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.inter_op.threads import num_threads
-from stablehlo_alpa.intra_op import Solution, SolveOptions, SolverCache, in_pipeline, solve
+from stablehlo_alpa.intra_op import Solution, SolveOptions, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
 from stablehlo_alpa.store import Record
 
@@ -82,10 +82,7 @@ class StagePricing:
         if isinstance(options, SolveOptions):
             options = [options] * len(cluster.parts)
         self._options = tuple(options)
-        # Each serves one thread at a time.
-        self._caches: SimpleQueue[SolverCache] = SimpleQueue()
-        for _ in range(num_threads()):
-            self._caches.put(SolverCache())
+        self._caches = SolverCaches()
         self._subjects: dict[tuple[int, int], tuple[Subject, str]] = {}
         self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
         self._found: dict[_Key, Solution | InfeasibleError] = {}
@@ -221,11 +218,8 @@ class StagePricing:
             enough_s=effort.enough_s * self._micro_batches,
             time_limit_s=max(_LEAST_S, min(own.time_limit_s, effort.time_limit_s)),
         )
-        cache = self._caches.get()
-        try:
+        with self._caches.one() as cache:
             return solve(priced, options, cache, before, effort.memory_price_s, self._store)
-        finally:
-            self._caches.put(cache)
 
 
 def _merged(stage: Module) -> str:
