@@ -21,7 +21,6 @@ References:
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ import scipy.sparse as sp
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.quiet import Quiet
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 # HiGHS's feasibility tolerance is 1e-7 (its default) on rows scaled to 1; ten times that decides
 # whether a number is integral, or a plan within its budget.
 TOLERANCE = 1e-6
+
+# That an answer is cut short is in its status.
+_CUT_SHORT = Quiet("Solution may be inaccurate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,9 +311,7 @@ def run_highs(
     import cvxpy as cp
 
     try:
-        with warnings.catch_warnings():
-            # That an answer is cut short is in the status.
-            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        with _CUT_SHORT():
             problem.solve(
                 solver=cp.HIGHS,
                 time_limit=float(time_limit_s),

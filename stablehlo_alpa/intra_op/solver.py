@@ -31,6 +31,9 @@ _ROWS_PER_ROUND = 8
 # many pairs of strategies, for at most so many seconds (heuristics).
 _SMALL_PROGRAMME = 3_000
 _CLOSING_S = 1.0
+# Of more than so many times as many pairs, strategies that a better plan cannot have are not told
+# from others, unless the gap is below the second (heuristics): too few would be.
+_LARGE, _NARROW_GAP = 100, 1e-3
 # A gap of so many times the one that is good enough is closed for at most so many seconds
 # (heuristics): it need not close in all the time that there is.
 _NEAR, _NEAR_S = 10.0, 10.0
@@ -243,10 +246,13 @@ def _close(
 ) -> _Found:
     """Closes the gap of what prices found by the integer programme, where that can be done."""
     options = limits.options
-    core = _drop(costs, memory, found, limits.budget)
-    pairs = sum(table.size for table in core.tables if min(table.shape) > 1)
-    _log.info("core: %d pairs", pairs)
     is_good = found.gap <= options.budget_gap or found.value <= options.enough_s
+    is_wide = found.gap > _NARROW_GAP
+    if is_good and is_wide and _num_pairs(costs) > _LARGE * _SMALL_PROGRAMME:
+        return best
+    core = _drop(costs, memory, found, limits.budget)
+    pairs = _num_pairs(core)
+    _log.info("core: %d pairs", pairs)
     left = limits.left()
     if is_good or found.gap <= _NEAR * options.budget_gap:
         left = min(left, _CLOSING_S if is_good else _NEAR_S)
@@ -260,6 +266,11 @@ def _close(
         return best
     labels = costs.encode(core.decode(cut.labels))
     return replace(best, labels=labels, bound=cut.bound, status=cut.status, method=cut.method)
+
+
+def _num_pairs(costs: Costs) -> int:
+    """Pairs of strategies between which the integer programme has a variable."""
+    return sum(table.size for table in costs.tables if min(table.shape) > 1)
 
 
 def _drop(costs: Costs, memory: MemoryModel, found: Priced, budget: float) -> Costs:

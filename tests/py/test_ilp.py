@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from graphs import CPU, brute_force, cpu_mesh, random_arrays, random_priced
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from stablehlo_alpa.cost import StrategyGraph, price
 from stablehlo_alpa.errors import InfeasibleError, ShardingError
 from stablehlo_alpa.intra_op import SolveOptions, StrategyTable, explain, solve
+from stablehlo_alpa.intra_op.quiet import Quiet
 
 SEEDS = st.integers(0, 2**31)
 
@@ -108,3 +111,18 @@ def test_explain_names_the_closest() -> None:
         explain([StrategyTable.of(priced, solve(priced))], "layr_2/dott")
     with pytest.raises(ShardingError, match="part of 5 operators"):
         explain([StrategyTable.of(priced, solve(priced))], "dot")
+
+
+def test_warnings_are_kept_back_until_the_last_thread_has_left() -> None:
+    quiet = Quiet("cut short")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        first, second = quiet(), quiet()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        warnings.warn("cut short by time", stacklevel=1)
+        warnings.warn("something else", stacklevel=1)
+        second.__exit__(None, None, None)
+        warnings.warn("cut short again", stacklevel=1)
+    assert [str(one.message) for one in seen] == ["something else", "cut short again"]
