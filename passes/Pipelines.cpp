@@ -39,18 +39,18 @@ template <typename T> struct StepPipelineOptions : PassPipelineOptions<T> {
       llvm::cl::desc("what padding may add to a size, as "
                      "a share of it"),
       llvm::cl::init(8)};
-};
-
-struct PreparePipelineOptions : StepPipelineOptions<PreparePipelineOptions> {
-  Option<int64_t> attentionKeys{
+  typename Base::template Option<int64_t> attentionKeys{
       *this, "attention-keys",
       llvm::cl::desc("attention over that many keys and more becomes one "
                      "operator; 0: none does"),
       llvm::cl::init(0)};
-  Option<int64_t> blockBytes{
+  typename Base::template Option<int64_t> blockBytes{
       *this, "block-bytes",
       llvm::cl::desc("bytes of scores that a device makes at once"),
       llvm::cl::init(int64_t(1) << 26)};
+};
+
+struct PreparePipelineOptions : StepPipelineOptions<PreparePipelineOptions> {
   ListOption<std::string> axes{
       *this, "axes",
       llvm::cl::desc("mesh axes that sharding constraints may name")};
@@ -118,17 +118,22 @@ void addPadding(OpPassManager &manager, int64_t multiple, double mostAdded) {
   }
 }
 
+/// Behind padding: attention as one operator is not padded.
+void addAttention(OpPassManager &manager, int64_t keys, int64_t blockBytes) {
+  if (keys > 0) {
+    OutlineAttentionOptions options;
+    options.fewestKeys = keys;
+    options.blockBytes = blockBytes;
+    manager.addPass(createOutlineAttention(options));
+  }
+}
+
 void buildPreparePipeline(OpPassManager &manager,
                           const PreparePipelineOptions &options) {
   addImport(manager, toVector(options.aliases), toVector(options.donated),
             options.tripCountHint, toVector(options.axes));
   addPadding(manager, options.padTo, options.mostAdded);
-  if (options.attentionKeys > 0) {
-    OutlineAttentionOptions attentionOptions;
-    attentionOptions.fewestKeys = options.attentionKeys;
-    attentionOptions.blockBytes = options.blockBytes;
-    manager.addPass(createOutlineAttention(attentionOptions));
-  }
+  addAttention(manager, options.attentionKeys, options.blockBytes);
   manager.addPass(createMergeOperators());
 }
 
@@ -196,6 +201,9 @@ void buildLayersPipeline(OpPassManager &manager,
   if (options.padTo > 1) {
     addCanonicalizer(manager);
   }
+  // Of micro-batches, before layers are marked: what takes the place of several
+  // operators has the layer of their products.
+  addAttention(manager, options.attentionKeys, options.blockBytes);
   // Behind the inliner, which gives operators of called functions the scope of
   // the call, and behind the joins, where the micro-batches end.
   MarkLayersOptions markOptions;

@@ -96,6 +96,7 @@ class Following:
             ),
             prescription=self.method.prescription(program),
             axis_names=longest.axis_names,
+            attention_keys=self.method.attention_keys,
             solve=SolveOptions(
                 memory_budget=self._budget(cluster), time_limit_s=self.method.time_limit_s
             ),

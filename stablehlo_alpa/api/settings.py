@@ -213,9 +213,7 @@ class Settings:
     def _attention_keys(self) -> int | None:
         method = self.method
         # Other back ends know nothing of it.
-        if isinstance(method, ShardParallel) and method.backend == "alpa":
-            return method.attention_keys
-        return None
+        return method.attention_keys if method.backend == "alpa" else None
 
     def pipeline_options(self) -> PipelineOptions:
         """For a plan of a pipeline."""
@@ -229,6 +227,7 @@ class Settings:
             solve=self._solve_options(cluster),
             budgets=part_memories(cluster) if method.memory_budget is None else (),
             pads_sizes=method.pad,
+            attention_keys=method.attention_keys,
             store=self.store,
         )
 
@@ -245,6 +244,7 @@ class Settings:
             axis_names=method.axis_names,
             solve=self._solve_options(cluster),
             pads_sizes=isinstance(method, ShardParallel) and method.pad,
+            attention_keys=self._attention_keys(),
             store=self.store,
         )
 

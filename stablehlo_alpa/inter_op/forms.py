@@ -1,21 +1,23 @@
-"""The forms of a step that are planned: as it is, and with sizes padded."""
+"""The forms of a step that are planned: as it is, with sizes padded, with attention in blocks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.options import AutoStages, ManualStages, PipelineOptions, UniformStages
-from stablehlo_alpa.inter_op.slicing import LayeredStep, Padding, mark_layers
+from stablehlo_alpa.inter_op.slicing import LayeredStep, Padding, StepForm, mark_layers
 from stablehlo_alpa.planning.planner import MOST_ADDED
 from stablehlo_alpa.planning.prescription import Prescription
 
 
 def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[LayeredStep, ...]:
-    """The step with layers and phases as it is, and the padded forms that differ from it.
+    """The step with layers and phases as it is, and the forms that differ from it.
 
-    Sizes are those of a micro-batch, padded for the devices of a stage.
+    Those whose sizes, of a micro-batch, are padded for the devices of a stage, and of each the one
+    in which attention over many keys is one operator.
 
     Args:
         program: the step.
@@ -29,16 +31,20 @@ def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[Lay
     # By what is padded: more room does not always add more.
     different = {first.padded_by(padding): padding for padding in _paddings(options)}
     different.pop((), None)
-    return (first, *(marked(program, options, one) for one in different.values()))
+    wholes = [StepForm(padding) for padding in different.values()]
+    keys = options.attention_keys
+    is_long = keys is not None and bool(first.outlined_by(keys))
+    long = [replace(one, attention_keys=keys) for one in (StepForm(), *wholes) if is_long]
+    return (first, *(marked(program, options, one) for one in (*wholes, *long)))
 
 
 def marked(
-    program: TracedProgram, options: PipelineOptions, padding: Padding | None = None
+    program: TracedProgram, options: PipelineOptions, form: StepForm | None = None
 ) -> LayeredStep:
     """The step with layers and phases as the options have it; see `mark_layers`."""
     updates, count = options.num_updates, options.num_micro_batches
     reduction, store = options.reduction, options.store
-    return mark_layers(program, count // updates, reduction, padding, store, updates)
+    return mark_layers(program, count // updates, reduction, form, store, updates)
 
 
 def _paddings(options: PipelineOptions) -> Iterator[Padding]:

@@ -215,6 +215,8 @@ class PipelineOptions:
         carried: per stage strategies of a plan for other sizes, to be taken where they exist; empty
             where strategies are searched.
         pads_sizes: sizes that the devices do not divide may be padded inside of the step.
+        attention_keys: attention over that many keys and more may be computed in blocks of keys;
+            None leaves all as it is.
         known: per stage strategies of the same stage under another schedule, to be taken where it
             keeps as much; empty where there are none.
         most_s: what a search for stages must undercut, by its own measure: seconds of a step.
@@ -238,6 +240,7 @@ class PipelineOptions:
     budgets: tuple[float, ...] = ()
     carried: tuple[CarriedStrategies, ...] = ()
     pads_sizes: bool = False
+    attention_keys: int | None = None
     known: tuple[Solution, ...] = ()
     most_s: float = math.inf
     most_step_s: float = math.inf

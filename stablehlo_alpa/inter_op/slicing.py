@@ -26,8 +26,23 @@ class Padding:
     multiple: int
     most_added: float
 
+
+@dataclass(frozen=True)
+class StepForm:
+    """What is done to a step before it is planned, beside layers and phases.
+
+    Attributes:
+        padding: of sizes of a micro-batch; None leaves them as they are.
+        attention_keys: attention over that many keys and more becomes one operator; None for none.
+    """
+
+    padding: Padding | None = None
+    attention_keys: int | None = None
+
     def __str__(self) -> str:
-        return f"pad-to={self.multiple} most-added={self.most_added}"
+        padding, keys = self.padding, self.attention_keys
+        pad = padding and f"pad-to={padding.multiple} most-added={padding.most_added}"
+        return " ".join(filter(None, (pad, keys and f"attention-keys={keys}")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +73,19 @@ class LayeredStep:
     def padded_by(self, padding: Padding) -> tuple[str, ...]:
         """What would be padded."""
         option = f"multiple={padding.multiple} most-added={padding.most_added}"
+        return self._said_by("padded", f"alpa-pad-dimensions{{{option}}}")
+
+    def outlined_by(self, attention_keys: int) -> tuple[str, ...]:
+        """The attention that would be one operator, over that many keys and more."""
+        return self._said_by("outlined", f"alpa-outline-attention{{keys={attention_keys}}}")
+
+    def _said_by(self, kind: str, tried: str) -> tuple[str, ...]:
+        """The remarks of a pass that is tried."""
 
         def made() -> Record:
-            return {"said": self._module.clone().run(f"alpa-pad-dimensions{{{option}}}")}
+            return {"said": self._module.clone().run(tried)}
 
-        return tuple(self.store.remember("padded", (self.content, option), made)["said"])
+        return tuple(self.store.remember(kind, (self.content, tried), made)["said"])
 
     def slice(
         self, stage_of_layer: tuple[int, ...], last_makes_free: bool = False
@@ -96,7 +119,7 @@ def mark_layers(
     program: TracedProgram,
     num_micro_batches: int,
     reduction: str = "mean",
-    padding: Padding | None = None,
+    form: StepForm | None = None,
     store: Store = OFF,
     num_updates: int = 1,
 ) -> LayeredStep:
@@ -107,7 +130,7 @@ def mark_layers(
         num_micro_batches: of it.
         reduction: how results of independent micro-batches are joined: ``"mean"``, ``"sum"`` or
             the name of the result that is their weight.
-        padding: of sizes of a micro-batch; None leaves them as they are.
+        form: what is done to it besides; None for nothing.
         store: keeps it, and what is made of it.
         num_updates: of a step.
 
@@ -122,8 +145,7 @@ def mark_layers(
     independent = f" independent={_joining(program, reduction)}" if is_part else ""
     marking = (
         f"alpa-layers-pipeline{{{program.state_option} batch={batch} "
-        f"micro-batches={num_micro_batches}{independent}"
-        + ("}" if padding is None else f" {padding}}}")
+        f"micro-batches={num_micro_batches}{independent} {form or ''}}}"
     )
     if not store.is_on:
         module = Module(program.text, program.name)

@@ -56,8 +56,8 @@ class PlanOptions:
         memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
         pads_sizes: sizes that the devices do not divide may be padded inside of the program, where
             nothing is prescribed.
-        attention_keys: attention over that many keys and more may be computed in blocks of keys,
-            where nothing is prescribed; None leaves all as it is.
+        attention_keys: attention over that many keys and more may be computed in blocks of keys;
+            None leaves all as it is.
         store: keeps what is computed on the way.
     """
 

@@ -149,11 +149,10 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
         return is_new
 
     forms = {"": prepare("")}
-    if options.prescription != Prescription():
-        return list(forms.values())
     devices = options.cluster.num_devices
-    paddings = reversed(MOST_ADDED) if options.pads_sizes and devices > 1 else ()
-    for most in paddings:
+    # What is prescribed is of sizes that padded operators need not keep.
+    pads = options.pads_sizes and devices > 1 and options.prescription == Prescription()
+    for most in reversed(MOST_ADDED) if pads else ():
         if not add(forms, f" pad-to={devices} most-added={most}") and len(forms) == 1:
             # What may add more adds nothing.
             break

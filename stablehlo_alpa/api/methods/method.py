@@ -17,6 +17,10 @@ from stablehlo_alpa.units import parse_bytes
 
 BACKENDS = ("alpa", "shardy", "gspmd")
 
+LONG_ATTENTION = 8192
+"""Keys from which on attention is planned in blocks of keys as well (heuristic): where scores are
+fewer there is room for them, and blocks send as much and read them as often."""
+
 
 @dataclass(frozen=True)
 class Method:
@@ -47,6 +51,10 @@ class Method:
         keys: single PRNG keys of the differentiated function in independent micro-batches:
             ``"same"`` for all, or ``"split"``: each has its own of
             ``jax.random.split(key, num_micro_batches)``.
+        attention_keys: attention over that many keys and more may be computed in blocks of keys,
+            its queries, keys and values split along one sequence, where that is faster or all
+            that fits; None leaves attention as the step has it. Only our own passes do so: with
+            another ``backend`` it stays as it is.
     """
 
     mesh_shape: tuple[int, ...] | None = None
@@ -58,12 +66,15 @@ class Method:
     micro_batches: str = "shards"
     reduction: str = "mean"
     keys: str = "same"
+    attention_keys: int | None = LONG_ATTENTION
 
     def __post_init__(self) -> None:
         check_choice("backend", self.backend, BACKENDS)
         check_choice("micro_batches", self.micro_batches, ("shards", "independent"))
         check_choice("keys", self.keys, ("same", "split"))
         self._check_micro_batches()
+        if self.attention_keys is not None and self.attention_keys < 1:
+            raise ValueError(f"attention_keys is {self.attention_keys}, must be None or >= 1")
         if isinstance(self.mesh_shape, int):
             raise MeshError(
                 f"mesh_shape has one size per axis, got {self.mesh_shape}: write mesh_shape="
@@ -172,11 +183,6 @@ class Method:
         return f"{type(self).__name__}({', '.join(given)})"
 
 
-LONG_ATTENTION = 8192
-"""Keys from which on attention is planned in blocks of keys as well (heuristic): where scores are
-fewer there is room for them, and blocks send as much and read them as often."""
-
-
 @dataclass(frozen=True)
 class ShardParallel(Method):
     """The ILP chooses everything; all logical mesh shapes are tried unless one is given.
@@ -185,19 +191,9 @@ class ShardParallel(Method):
         pad: sizes of products that the devices do not divide (a vocabulary of 50257, a batch of 6)
             may be padded inside of the step, where that makes it faster; arguments and results
             keep their shapes.
-        attention_keys: attention over that many keys and more may be computed in blocks of keys,
-            its queries, keys and values split along one sequence, where that is faster or all
-            that fits; None leaves attention as the step has it. Only our own passes do so: with
-            another ``backend`` it stays as it is.
     """
 
     pad: bool = True
-    attention_keys: int | None = LONG_ATTENTION
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.attention_keys is not None and self.attention_keys < 1:
-            raise ValueError(f"attention_keys is {self.attention_keys}, must be None or >= 1")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -1,0 +1,145 @@
+"""Attention in blocks of keys under every method, with micro-batches and in stages of pipelines."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_random_plans import compare
+from test_random_step_plans import choose_at_random
+
+import stablehlo_alpa as sa
+from stablehlo_alpa.inter_op.forms import layered_forms
+from stablehlo_alpa.planning import mesh_search, planner
+
+BATCH, LENGTH, HEADS, DEPTH = 4, 12, 2, 4
+WIDTH = HEADS * DEPTH
+
+
+def in_stages(remat: Any = "search", **options: Any) -> sa.Method:
+    layers, stages = sa.AutoLayers(num_layers=2, remat=remat), sa.UniformStages(2)
+    return sa.PipeshardParallel(num_micro_batches=2, layers=layers, stages=stages, **options)
+
+
+METHODS: dict[str, Callable[..., sa.Method]] = {
+    "data": lambda **options: sa.DataParallel(mesh_shape=(2, 2), **options),
+    "zero": lambda **options: sa.Zero3Parallel(mesh_shape=(2, 2), **options),
+    "manual": lambda **options: sa.ManualSharding(
+        in_specs={1: jax.P("x", "y")}, mesh_shape=(2, 2), **options
+    ),
+    "megatron": lambda **options: sa.MegatronParallel(tensor=2, data=2, **options),
+    "megatron, stages": lambda **options: sa.MegatronParallel(
+        tensor=2, data=1, pipeline=2, num_micro_batches=2, **options
+    ),
+    "micro-batches": lambda **options: sa.ShardParallel(
+        mesh_shape=(2, 2), num_micro_batches=2, **options
+    ),
+    "independent micro-batches": lambda **options: sa.DataParallel(
+        num_micro_batches=2, micro_batches="independent", **options
+    ),
+    "stages": in_stages,
+    "stages, computed again": lambda **options: in_stages(remat=True, **options),
+    "stages, weights' gradients apart": lambda **options: in_stages(
+        schedule="zero_bubble", **options
+    ),
+}
+
+
+def attend(x: Any, w: Any) -> Any:
+    q, k, v = ((x @ w[name]).reshape(*x.shape[:2], HEADS, -1) for name in "qkv")
+    out = jax.nn.dot_product_attention(q, k, v, is_causal=True, implementation="xla")
+    return x + out.reshape(x.shape) @ w["o"]
+
+
+def step(params: Any, x: Any, y: Any) -> Any:
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for w in params:
+            x = attend(x, w)
+        return ((x - y) ** 2).mean()
+
+    found, gradients = sa.value_and_grad(loss)(params, x, y)
+    return found, jax.tree.map(lambda p, g: p - 0.5 * g, params, gradients)
+
+
+def arguments() -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+
+    def real(*shape: int) -> np.ndarray:
+        return rng.normal(size=shape).astype(np.float32)
+
+    params = [{name: real(WIDTH, WIDTH) / 3 for name in "qkvo"} for _ in range(2)]
+    return params, real(BATCH, LENGTH, WIDTH), real(BATCH, LENGTH, WIDTH)
+
+
+def take_blocks(patch: pytest.MonkeyPatch) -> None:
+    """The form in which attention is one operator is the one that is planned."""
+    fastest = planner.fastest_form
+
+    def last(forms: Any, *rest: Any) -> Any:
+        assert len(forms) > 1
+        return fastest(forms[-1:], *rest)
+
+    def last_layers(*args: Any) -> Any:
+        forms = layered_forms(*args)
+        assert len(forms) > 1
+        return forms[-1:]
+
+    patch.setattr(planner, "fastest_form", last)
+    # The package has a function of the module's name.
+    sweep = importlib.import_module("stablehlo_alpa.inter_op.sweep")
+    patch.setattr(sweep, "layered_forms", last_layers)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_blocks_under_any_method_are_jit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    take_blocks(monkeypatch)
+    monkeypatch.setattr(mesh_search, "solve", choose_at_random(list(METHODS).index(name)))
+    method = METHODS[name](attention_keys=1)
+    args = arguments()
+    parallel: Any = sa.parallelize(
+        step, method=method, batch_argnums=(1, 2), devices=jax.devices()[:4]
+    )
+    plan = parallel.plan(*args)
+    assert any(f"attention over {LENGTH} keys" in remark for remark in plan.remarks)
+    local = plan.module_text("planned")
+    assert "alpa.attention_gradient" in local
+    expected = jax.jit(step)(*args)
+    for one, other in zip(jax.tree.leaves(parallel(*args)), jax.tree.leaves(expected), strict=True):
+        compare(np.asarray(one), np.asarray(other), 1e-5, name)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_attention_is_left_alone_where_it_is_asked_for(name: str) -> None:
+    method = METHODS[name](attention_keys=None)
+    parallel = sa.parallelize(step, method=method, batch_argnums=(1, 2), devices=jax.devices()[:4])
+    assert "alpa.attention" not in parallel.plan(*arguments()).module_text("planned")
+
+
+@pytest.mark.parametrize(
+    "method",
+    [sa.DataParallel, lambda **options: sa.ShardParallel(num_micro_batches=2, **options), in_stages],
+    ids=["data", "micro-batches", "stages"],
+)
+def test_long_sequences_fit(method: Callable[..., sa.Method]) -> None:
+    """128k tokens of eight examples on eight H100: all scores of one head are 32 GiB."""
+    w = jax.ShapeDtypeStruct((2048, 2048), jnp.bfloat16)
+    x = jax.ShapeDtypeStruct((8, 131072, 2048), jnp.bfloat16)
+    args = [dict.fromkeys("qkvo", w)] * 2, x, x
+
+    def plan(**options: Any) -> sa.Plan:
+        one = method(**options)
+        return sa.parallelize(step, method=one, batch_argnums=(1, 2), cluster="dgx-h100").plan(*args)
+
+    with pytest.raises(sa.InfeasibleError):
+        plan(attention_keys=None)
+    assert any("attention over 131072 keys" in remark for remark in plan().remarks)
+
+
+def test_attention_keys_are_of_the_whole_pipeline() -> None:
+    with pytest.raises(ValueError, match="attention_keys is of the whole function"):
+        sa.PipeshardParallel(stages=sa.UniformStages(2, methods=sa.DataParallel(attention_keys=1)))
