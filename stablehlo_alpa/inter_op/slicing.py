@@ -40,9 +40,12 @@ class StepForm:
     attention_keys: int | None = None
 
     def __str__(self) -> str:
-        padding, keys = self.padding, self.attention_keys
-        pad = padding and f"pad-to={padding.multiple} most-added={padding.most_added}"
-        return " ".join(filter(None, (pad, keys and f"attention-keys={keys}")))
+        options = []
+        if self.padding is not None:
+            options.append(f"pad-to={self.padding.multiple} most-added={self.padding.most_added}")
+        if self.attention_keys is not None:
+            options.append(f"attention-keys={self.attention_keys}")
+        return " ".join(options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,7 +122,11 @@ def test_attention_is_left_alone_where_it_is_asked_for(name: str) -> None:
 
 @pytest.mark.parametrize(
     "method",
-    [sa.DataParallel, lambda **options: sa.ShardParallel(num_micro_batches=2, **options), in_stages],
+    [
+        sa.DataParallel,
+        lambda **options: sa.ShardParallel(num_micro_batches=2, **options),
+        in_stages,
+    ],
     ids=["data", "micro-batches", "stages"],
 )
 def test_long_sequences_fit(method: Callable[..., sa.Method]) -> None:
@@ -132,8 +136,8 @@ def test_long_sequences_fit(method: Callable[..., sa.Method]) -> None:
     args = [dict.fromkeys("qkvo", w)] * 2, x, x
 
     def plan(**options: Any) -> sa.Plan:
-        one = method(**options)
-        return sa.parallelize(step, method=one, batch_argnums=(1, 2), cluster="dgx-h100").plan(*args)
+        options = {"method": method(**options), "batch_argnums": (1, 2)}
+        return sa.parallelize(step, cluster="dgx-h100", **options).plan(*args)
 
     with pytest.raises(sa.InfeasibleError):
         plan(attention_keys=None)
