@@ -90,9 +90,41 @@ def same_document(scores: Any, documents: Any) -> Any:
 DOCUMENTS = np.sort(np.random.default_rng(0).integers(0, 3, (BATCH, LENGTH)))
 CAUSAL = np.tril(np.ones((LENGTH, LENGTH), bool))
 SOME_ROWS = CAUSAL & (np.arange(LENGTH) % 5 != 0)[:, None]
-HALF = jnp.bfloat16
+HALF, LOW = jnp.bfloat16, -2.38e38
+
+
+def causal_places() -> Any:
+    return jnp.tril(jnp.ones((LENGTH, LENGTH), bool))
+
+
+FAR = np.where(np.arange(LENGTH) < 40, 0, -np.inf).astype(np.float32)
+"""A bias that leaves the last keys alone, as if what is before them were padding."""
+
+
+def padded_before(q: Any, k: Any, v: Any) -> Any:
+    """The first rows see nothing: what is masked in them has a greater score than what is not."""
+    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) + FAR[::-1]
+    return jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(jnp.where(causal_places(), scores, LOW)), v)
+
+
+def infinite_behind(q: Any, k: Any, v: Any) -> Any:
+    """Zero times infinity is no number: weights of what is masked are that."""
+    return library(is_causal=True)(q, k, v.at[:, -1].set(jnp.inf))
+
+
+def twice_masked(q: Any, k: Any, v: Any) -> Any:
+    """Not what is far before, and not what is behind."""
+    places = jnp.arange(LENGTH)
+    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k)
+    scores = jnp.where(places[:, None] > places + 20, -1e9, scores)
+    scores = jnp.where(causal_places(), scores, -jnp.inf)
+    return jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), v)
+
 
 RECOGNISED = {
+    "masked, padded before": Program(padded_before, heads()),
+    "masked, infinite behind": Program(infinite_behind, heads()),
+    "twice masked": Program(with_gradients(twice_masked), heads()),
     "library, causal": Program(with_gradients(library(is_causal=True)), heads()),
     "library, groups of heads": Program(with_gradients(library(is_causal=True)), heads(2)),
     "library, window": Program(with_gradients(library(local_window_size=(7, 3))), heads(1)),

@@ -187,5 +187,10 @@ def test_attention_over_no_keys_is_refused() -> None:
 
 def test_programs_are_what_they_say() -> None:
     """Rows without a key are NaN, as under ``jax.jit``: the comparison sees them."""
-    program = RECOGNISED["rows without keys"]
-    assert np.isnan(np.asarray(jax.jit(program.fun)(*program.args))).any()
+    for name in ("rows without keys", "masked, infinite behind"):
+        program = RECOGNISED[name]
+        assert np.isnan(np.asarray(jax.jit(program.fun)(*program.args))).any()
+    program = RECOGNISED["masked, padded before"]
+    found = np.asarray(jax.jit(program.fun)(*program.args))
+    # Such a row is the mean of all values, as a row has it that is masked as a whole.
+    assert np.allclose(found[:, 0], program.args[2][:, 1:].mean(1), atol=1e-2)

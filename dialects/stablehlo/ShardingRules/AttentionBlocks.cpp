@@ -1,19 +1,23 @@
 //===- AttentionBlocks.cpp - Scores of some keys --------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/AttentionBlocks.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 
-/// Fewer keys at once are no product worth the name (heuristic).
-static constexpr int64_t kFewestKeys = 16;
+/// Fewer rows or keys at once are no product worth the name (heuristic).
+static constexpr int64_t kFewest = 16;
 
 Value BlockEmitter::splat(RankedTensorType type, double number) {
-  Attribute element = builder.getFloatAttr(type.getElementType(), number);
+  Type elementType = type.getElementType();
+  Attribute element =
+      isa<FloatType>(elementType)
+          ? Attribute(builder.getFloatAttr(elementType, number))
+          : builder.getIntegerAttr(elementType, static_cast<int64_t>(number));
   return ConstantOp::create(builder, loc, type,
                             DenseElementsAttr::get(type, element));
 }
@@ -65,20 +69,28 @@ Value BlockEmitter::compare(Value lhs, Value rhs,
                                                : ComparisonType::SIGNED));
 }
 
+Value BlockEmitter::negate(Value mask) {
+  return NotOp::create(builder, loc, mask.getType(), mask);
+}
+
 Value BlockEmitter::select(Value mask, Value onTrue, Value onFalse) {
   return SelectOp::create(builder, loc, onTrue.getType(), mask, onTrue,
                           onFalse);
 }
 
 template <typename Op>
-Value BlockEmitter::reduceLast(Value value, double init) {
+Value BlockEmitter::reduce(Value value, double init, ArrayRef<int64_t> dims) {
   RankedTensorType type = getType(value);
   RankedTensorType scalar = RankedTensorType::get({}, type.getElementType());
-  RankedTensorType rows = type.clone(type.getShape().drop_back());
-  auto made =
-      ReduceOp::create(builder, loc, TypeRange(rows), ValueRange(value),
-                       ValueRange(splat(scalar, init)),
-                       builder.getDenseI64ArrayAttr({type.getRank() - 1}));
+  SmallVector<int64_t> kept;
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    if (!llvm::is_contained(dims, static_cast<int64_t>(dim))) {
+      kept.push_back(size);
+    }
+  }
+  auto made = ReduceOp::create(
+      builder, loc, TypeRange(type.clone(kept)), ValueRange(value),
+      ValueRange(splat(scalar, init)), builder.getDenseI64ArrayAttr(dims));
   OpBuilder::InsertionGuard guard(builder);
   Block *body =
       builder.createBlock(&made.getBody(), {}, {scalar, scalar}, {loc, loc});
@@ -87,8 +99,22 @@ Value BlockEmitter::reduceLast(Value value, double init) {
   return made->getResult(0);
 }
 
+template <typename Op>
+Value BlockEmitter::reduceLast(Value value, double init) {
+  return reduce<Op>(value, init, {getType(value).getRank() - 1});
+}
+
+template <typename Op> Value BlockEmitter::reduceAll(Value value, double init) {
+  return reduce<Op>(
+      value, init,
+      llvm::to_vector(llvm::seq<int64_t>(getType(value).getRank())));
+}
+
 template Value BlockEmitter::reduceLast<MaxOp>(Value, double);
 template Value BlockEmitter::reduceLast<AddOp>(Value, double);
+template Value BlockEmitter::reduceAll<MinOp>(Value, double);
+template Value BlockEmitter::reduceAll<AddOp>(Value, double);
+template Value BlockEmitter::reduceAll<OrOp>(Value, double);
 
 Value BlockEmitter::slice(Value value, int64_t dim, Value start, int64_t size) {
   RankedTensorType type = getType(value);
@@ -164,16 +190,32 @@ BlockEmitter::loop(int64_t count, ArrayRef<Value> initial,
   return llvm::to_vector_of<Value>(made->getResults().drop_front());
 }
 
-Value stablehlo::emitScores(BlockEmitter &emit, Region &region,
-                            ArrayRef<Value> numbers, ArrayRef<Value> extras,
-                            ArrayRef<Value> offsets) {
+SmallVector<Value>
+BlockEmitter::unless(Value isDone, ValueRange done,
+                     function_ref<SmallVector<Value>()> body) {
+  OperationState state(loc, IfOp::getOperationName());
+  state.addOperands(isDone);
+  state.addTypes(done.getTypes());
+  state.addRegion();
+  state.addRegion();
+  Operation *made = builder.create(state);
+  made->setDiscardableAttr(alpa::kTripCountAttrName,
+                           builder.getI64IntegerAttr(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(&made->getRegion(0));
+  ReturnOp::create(builder, loc, done);
+  builder.createBlock(&made->getRegion(1));
+  ReturnOp::create(builder, loc, body());
+  return llvm::to_vector_of<Value>(made->getResults());
+}
+
+void stablehlo::emitOperators(BlockEmitter &emit,
+                              ArrayRef<Operation *> operators,
+                              ArrayRef<int64_t> shape, ArrayRef<Value> offsets,
+                              IRMapping &mapping) {
   OpBuilder &builder = emit.getBuilder();
-  Block &block = region.front();
-  ArrayRef<int64_t> shape = BlockEmitter::getType(numbers.front()).getShape();
-  IRMapping mapping;
-  mapping.map(block.getArguments().take_front(numbers.size()), numbers);
-  mapping.map(block.getArguments().drop_front(numbers.size()), extras);
-  for (Operation &op : block.without_terminator()) {
+  for (Operation *each : operators) {
+    Operation &op = *each;
     auto type = cast<RankedTensorType>(op.getResult(0).getType()).clone(shape);
     if (auto constant = dyn_cast<ConstantOp>(op)) {
       auto number = cast<DenseElementsAttr>(constant.getValue());
@@ -194,21 +236,46 @@ Value stablehlo::emitScores(BlockEmitter &emit, Region &region,
                   emit.binary<AddOp>(made->getResult(0), first));
     }
   }
+}
+
+Value stablehlo::emitScores(BlockEmitter &emit, Region &region,
+                            ArrayRef<Value> numbers, ArrayRef<Value> extras,
+                            ArrayRef<Value> offsets) {
+  Block &block = region.front();
+  ArrayRef<int64_t> shape = BlockEmitter::getType(numbers.front()).getShape();
+  IRMapping mapping;
+  mapping.map(block.getArguments().take_front(numbers.size()), numbers);
+  mapping.map(block.getArguments().drop_front(numbers.size()), extras);
+  SmallVector<Operation *> operators;
+  for (Operation &op : block.without_terminator()) {
+    operators.push_back(&op);
+  }
+  emitOperators(emit, operators, shape, offsets, mapping);
   return mapping.lookup(block.getTerminator()->getOperand(0));
 }
 
-int64_t stablehlo::getBlockKeys(int64_t numKeys, double scoreBytes,
-                                int64_t blockBytes) {
-  int64_t few = std::min(numKeys, kFewestKeys), best = numKeys;
-  for (int64_t keys = numKeys; keys >= few; --keys) {
-    if (numKeys % keys != 0) {
+/// The largest divisor up to a limit, and not below `kFewest` unless there is
+/// no other than the size itself.
+static int64_t getBlockSize(int64_t size, double most) {
+  int64_t few = std::min(size, kFewest), best = size;
+  for (int64_t block = size; block >= few; --block) {
+    if (size % block != 0) {
       continue;
     }
-    best = keys;
-    if (scoreBytes * static_cast<double>(keys) <=
-        static_cast<double>(blockBytes)) {
+    best = block;
+    if (static_cast<double>(block) <= most) {
       break;
     }
   }
   return best;
+}
+
+std::pair<int64_t, int64_t> stablehlo::getBlockSizes(int64_t numRows,
+                                                     int64_t numKeys,
+                                                     double scoreBytes,
+                                                     int64_t blockBytes) {
+  double scores = static_cast<double>(blockBytes) / scoreBytes;
+  double side = std::min(static_cast<double>(numRows), std::sqrt(scores));
+  int64_t keys = getBlockSize(numKeys, scores / side);
+  return {getBlockSize(numRows, scores / static_cast<double>(keys)), keys};
 }

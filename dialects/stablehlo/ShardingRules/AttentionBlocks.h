@@ -11,6 +11,7 @@
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/ShardingRule.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/IRMapping.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::stablehlo {
@@ -41,9 +42,12 @@ public:
   }
   Value exponential(Value value);
   Value compare(Value lhs, Value rhs, ComparisonDirection direction);
+  Value negate(Value mask);
   Value select(Value mask, Value onTrue, Value onFalse);
   /// Of the last dimension: the greatest, or the sum.
   template <typename Op> Value reduceLast(Value value, double init);
+  /// Of all elements, a scalar: the least, the sum, whether any is true.
+  template <typename Op> Value reduceAll(Value value, double init);
   /// `size` entries of dimension `dim` from a scalar `start` on.
   Value slice(Value value, int64_t dim, Value start, int64_t size);
   Value update(Value value, Value part, int64_t dim, Value start);
@@ -58,9 +62,14 @@ public:
   SmallVector<Value>
   loop(int64_t count, ArrayRef<Value> initial,
        function_ref<SmallVector<Value>(Value turn, ValueRange carried)> body);
+  /// What `body` makes, or some values of the same types where a scalar
+  /// `tensor<i1>` is true. `body` is counted as if it ran every time.
+  SmallVector<Value> unless(Value isDone, ValueRange done,
+                            function_ref<SmallVector<Value>()> body);
 
 private:
-  Value reduce(Value value, Value init, StringRef combiner);
+  template <typename Op>
+  Value reduce(Value value, double init, ArrayRef<int64_t> dims);
 
   OpBuilder &builder;
   Location loc;
@@ -76,10 +85,43 @@ private:
 Value emitScores(BlockEmitter &emit, Region &region, ArrayRef<Value> numbers,
                  ArrayRef<Value> extras, ArrayRef<Value> offsets);
 
-/// How many keys a device takes at once: a divisor of all.
+/// Which scores are masked: those that have a low number in the place of what
+/// they would be, whatever that is.
+struct ScoreMask {
+  /// A score is not masked where all of these are as said.
+  SmallVector<std::pair<Value, bool>> seen;
+  /// The greatest number that masked scores have.
+  double low;
+};
+
+/// The mask that a region of scores ends with; none where there is none that
+/// can be told without the scores.
+std::optional<ScoreMask> findMask(Region &region);
+
+/// Whether some scores of a block are not masked, a scalar `tensor<i1>`; see
+/// `emitScores`.
 ///
-/// \param scoreBytes of one key.
-int64_t getBlockKeys(int64_t numKeys, double scoreBytes, int64_t blockBytes);
+/// \param shape of the block.
+Value emitSeen(BlockEmitter &emit, Region &region, const ScoreMask &mask,
+               ArrayRef<int64_t> shape, ArrayRef<Value> extras,
+               ArrayRef<Value> offsets);
+
+/// Operators of a region of attention, in order, for a block of scores; see
+/// `emitScores`.
+///
+/// \param mapping arguments; gets what is made.
+void emitOperators(BlockEmitter &emit, ArrayRef<Operation *> operators,
+                   ArrayRef<int64_t> shape, ArrayRef<Value> offsets,
+                   IRMapping &mapping);
+
+/// How many rows and keys a device takes at once: divisors of all, and as many
+/// of the ones as of the others where there are enough. Whoever takes few keys
+/// moves the rows' sums often, and whoever takes few rows the keys.
+///
+/// \param scoreBytes of one row and one key.
+std::pair<int64_t, int64_t> getBlockSizes(int64_t numRows, int64_t numKeys,
+                                          double scoreBytes,
+                                          int64_t blockBytes);
 
 /// The local forms: see `AttentionLoops.cpp`. `sequence` is the factor along
 /// which queries and keys are split, if there is one.

@@ -1,8 +1,9 @@
 //===- AttentionLoops.cpp - Attention on one device -----------------------===//
 //
-// A device goes over the keys in blocks and keeps, per row, the greatest score
-// and what it has of the sums so far, in terms of that score (Milakov and
-// Gimelshein, arXiv 1805.02867; Rabe and Staats, arXiv 2112.05682):
+// A device goes over its rows in blocks and over the keys in blocks of these,
+// and keeps, per row, the greatest score and what it has of the sums so far, in
+// terms of that score (Milakov and Gimelshein, arXiv 1805.02867; Rabe and
+// Staats, arXiv 2112.05682):
 //
 //   m' = max(m, max_s x),  l' = exp(m - m') l + sum_s exp(x - m')
 //   o' = exp(m - m') o + exp(x - m') v,  at last out = o / l
@@ -19,6 +20,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include <limits>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -26,6 +28,10 @@ using namespace mlir::stablehlo;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The exponential of the negative of it is zero: half of the smallest number
+/// of `f32` is exp(-103.97), of `f64` exp(-745.13).
+constexpr double kNothingLeft = 110, kNothingLeft64 = 750;
 
 /// What both directions have.
 ///
@@ -43,12 +49,22 @@ public:
         BlockEmitter::getType(query).getShape().drop_back();
     rowsType = RankedTensorType::get(rows, accumulated);
     numKeys = BlockEmitter::getType(key).getDimSize(numBatch);
-    blockKeys = getBlockKeys(numKeys, alpa::getTensorBytes(rowsType),
-                             op.getBlockBytes());
     numShards = sequence ? context.getNumShards(*sequence) : 1;
     for (int64_t dim = numBatch; dim < rowsType.getRank(); ++dim) {
       rowDims.push_back(dim);
     }
+    rowDim = *llvm::max_element(rowDims, [&](int64_t lhs, int64_t rhs) {
+      return rows[lhs] < rows[rhs];
+    });
+    numRows = rows[rowDim];
+    std::tie(blockRows, blockKeys) =
+        getBlockSizes(numRows, numKeys,
+                      alpa::getTensorBytes(rowsType) /
+                          static_cast<double>(std::max<int64_t>(numRows, 1)),
+                      op.getBlockBytes());
+    SmallVector<int64_t> blockShape(rows);
+    blockShape[rowDim] = blockRows;
+    blockType = rowsType.clone(blockShape);
   }
 
 protected:
@@ -61,11 +77,54 @@ protected:
                                  accumulated);
   }
 
-  /// The extras of a block of keys; what has keys has all of them.
-  SmallVector<Value> sliceExtras(ValueRange extras, Value start) {
+  /// Where a block of rows begins on the device; null where one block has all.
+  struct Rows {
+    Value begin, query;
+  };
+
+  /// Of a value with rows, those of a block.
+  Value sliceRows(Value value, const Rows &rows) {
+    return rows.begin ? emit.slice(value, rowDim, rows.begin, blockRows)
+                      : value;
+  }
+
+  /// The loop over blocks of rows: `add` makes from a block and its part of
+  /// what is carried, of which the first `numShared` have no rows and come
+  /// whole, the next of that.
+  SmallVector<Value>
+  overRows(ValueRange state, unsigned numShared,
+           function_ref<SmallVector<Value>(const Rows &, ValueRange)> add) {
+    if (blockRows == numRows) {
+      return add({{}, query}, state);
+    }
+    return emit.loop(
+        numRows / blockRows, llvm::to_vector(state),
+        [&](Value turn, ValueRange now) {
+          Rows rows{emit.binary<MulOp>(turn, emit.index(blockRows)), {}};
+          rows.query = sliceRows(query, rows);
+          SmallVector<Value> parts(now.take_front(numShared));
+          for (Value whole : now.drop_front(numShared)) {
+            parts.push_back(sliceRows(whole, rows));
+          }
+          SmallVector<Value> next = add(rows, parts);
+          for (unsigned index = numShared; index < next.size(); ++index) {
+            next[index] =
+                emit.update(now[index], next[index], rowDim, rows.begin);
+          }
+          return next;
+        });
+  }
+
+  /// The extras of a block of rows and keys; what has keys has all of them.
+  SmallVector<Value> sliceExtras(ValueRange extras, const Rows &rows,
+                                 Value start) {
     SmallVector<Value> parts(extras);
     for (auto [index, part] : llvm::enumerate(parts)) {
       ArrayRef<int64_t> dims = op.getExtraDims(index);
+      const int64_t *row = llvm::find(dims, rowDim);
+      if (rows.begin && row != dims.end()) {
+        part = emit.slice(part, row - dims.begin(), rows.begin, blockRows);
+      }
       if (!dims.empty() && dims.back() == getLast()) {
         part = emit.slice(part, dims.size() - 1, start, blockKeys);
       }
@@ -97,17 +156,67 @@ protected:
   }
 
   /// Products of queries with a block of keys.
-  Value emitProducts(Value keys) {
+  Value emitProducts(const Rows &rows, Value keys) {
     Type raw =
         getElementTypeOrSelf(op.getScores().front().getArgument(0).getType());
-    return emit.product(query, keys, numBatch, {getLast()}, {numBatch + 1}, raw,
-                        getProduct(0));
+    return emit.product(rows.query, keys, numBatch, {getLast()}, {numBatch + 1},
+                        raw, getProduct(0));
+  }
+  SmallVector<Value> getFirsts(const Rows &rows, Value start) {
+    SmallVector<Value> firsts(offsets);
+    if (rows.begin) {
+      firsts[rowDim] = getStart(firsts[rowDim], rows.begin);
+    }
+    firsts.push_back(start);
+    return firsts;
   }
   Value emitRegion(Region &region, ArrayRef<Value> numbers,
-                   ArrayRef<Value> extras, Value start) {
-    SmallVector<Value> firsts(offsets);
-    firsts.push_back(start);
-    return emitScores(emit, region, numbers, extras, firsts);
+                   ArrayRef<Value> extras, const Rows &rows, Value start) {
+    return emitScores(emit, region, numbers, extras, getFirsts(rows, start));
+  }
+
+  /// What `add` makes of a block; where none of its scores is seen, what there
+  /// was before. Masked scores add exactly nothing to a row that has one which
+  /// is greater by what no exponential survives, unless they are multiplied by
+  /// what is not finite.
+  ///
+  /// \param most the greatest scores of its rows, of those seen so far or of
+  ///        all.
+  /// \param factors what its weights and their gradients are multiplied by.
+  SmallVector<Value> unlessMasked(const Rows &rows, Value start,
+                                  ValueRange extras, Value most,
+                                  ArrayRef<Value> factors, ValueRange before,
+                                  function_ref<SmallVector<Value>()> add) {
+    std::optional<ScoreMask> mask = findMask(op.getScores());
+    // One block has all, and so something to see.
+    bool isWhole =
+        blockRows == numRows && blockKeys == numKeys && numShards == 1;
+    if (!mask || isWhole) {
+      return add();
+    }
+    SmallVector<int64_t> shape(blockType.getShape());
+    shape.push_back(blockKeys);
+    Value isMasked = emit.negate(emitSeen(emit, op.getScores(), *mask, shape,
+                                          sliceExtras(extras, rows, start),
+                                          getFirsts(rows, start)));
+    double margin = accumulated.isF64() ? kNothingLeft64 : kNothingLeft;
+    Value least = emit.reduceAll<MinOp>(most, kInfinity);
+    RankedTensorType scalar = BlockEmitter::getType(least);
+    Value isLess = emit.compare(least, emit.splat(scalar, mask->low + margin),
+                                ComparisonDirection::GT);
+    Value isDone = emit.binary<AndOp>(isMasked, isLess);
+    for (Value factor : factors) {
+      isDone = emit.binary<AndOp>(isDone, isFinite(factor));
+    }
+    return emit.unless(isDone, before, add);
+  }
+
+  /// Whether all elements are numbers, and no infinities.
+  Value isFinite(Value value) {
+    Value zeros = emit.binary<SubtractOp>(value, value);
+    Value sum = emit.reduceAll<AddOp>(zeros, 0);
+    return emit.compare(sum, emit.splat(BlockEmitter::getType(sum), 0),
+                        ComparisonDirection::EQ);
   }
 
   /// Every block of keys and values comes to every device: `pass` makes from
@@ -161,6 +270,9 @@ protected:
   Type accumulated;
   RankedTensorType rowsType;
   SmallVector<int64_t> rowDims;
+  /// The dimension of rows that is gone over in blocks, and what a block has.
+  int64_t rowDim, numRows, blockRows;
+  RankedTensorType blockType;
 };
 
 class Forward : Loops<alpa::AttentionOp> {
@@ -183,29 +295,35 @@ public:
   }
 
 private:
+  ValueRange getExtras() { return context.getOperands().drop_front(3); }
+
   SmallVector<Value> addKeys(Value first, Value keys, Value values,
                              ValueRange state) {
-    return overBlocks(first, keys, values, state,
-                      [&](Value start, Value, Value ownKeys, Value ownValues,
-                          ValueRange now) {
-                        return addBlock(start, ownKeys, ownValues, now);
-                      });
+    return overRows(state, 0, [&](const Rows &rows, ValueRange own) {
+      return overBlocks(
+          first, keys, values, own,
+          [&](Value start, Value, Value ownKeys, Value ownValues,
+              ValueRange now) {
+            return unlessMasked(
+                rows, start, getExtras(), now[0], {ownValues}, now,
+                [&] { return addBlock(rows, start, ownKeys, ownValues, now); });
+          });
+    });
   }
 
   /// \param state m, l and o, see above.
-  SmallVector<Value> addBlock(Value start, Value keys, Value values,
-                              ValueRange state) {
-    SmallVector<Value> extras =
-        sliceExtras(context.getOperands().drop_front(3), start);
-    Value scores =
-        emitRegion(op.getScores(), emitProducts(keys), extras, start);
+  SmallVector<Value> addBlock(const Rows &rows, Value start, Value keys,
+                              Value values, ValueRange state) {
+    SmallVector<Value> extras = sliceExtras(getExtras(), rows, start);
+    Value scores = emitRegion(op.getScores(), emitProducts(rows, keys), extras,
+                              rows, start);
     scores = emit.convert(scores, accumulated);
     Value most = emit.binary<MaxOp>(state[0],
                                     emit.reduceLast<MaxOp>(scores, -kInfinity));
     // Rows of which nothing has been seen yet but minus infinity have no sums.
-    Value isNothing = emit.compare(most, emit.splat(rowsType, -kInfinity),
+    Value isNothing = emit.compare(most, emit.splat(blockType, -kInfinity),
                                    ComparisonDirection::EQ);
-    Value base = emit.select(isNothing, emit.splat(rowsType, 0), most);
+    Value base = emit.select(isNothing, emit.splat(blockType, 0), most);
     Value shares = emit.exponential(
         emit.binary<SubtractOp>(scores, emit.spread(base, blockKeys)));
     Value factor = emit.exponential(emit.binary<SubtractOp>(state[0], base));
@@ -253,52 +371,78 @@ public:
   }
 
 private:
+  ValueRange getExtras() { return context.getOperands().drop_front(7); }
+
+  /// What the rows of a block have beside their queries.
+  struct OwnRows : Rows {
+    Value most, sum, gradient, along;
+  };
+
   /// \param state gradients of keys and values that others have added to, and
   ///        of the queries.
   SmallVector<Value> addKeys(Value first, Value keys, Value values,
                              ValueRange state) {
-    return overBlocks(
-        first, keys, values, state,
-        [&](Value start, Value begin, Value ownKeys, Value ownValues,
-            ValueRange now) {
-          SmallVector<Value> parts = makeBlock(start, ownKeys, ownValues);
-          SmallVector<Value> next;
-          for (auto [whole, part] : llvm::zip(now.take_front(2), parts)) {
-            Value before = emit.slice(whole, numBatch, begin, blockKeys);
-            next.push_back(emit.update(whole, emit.binary<AddOp>(before, part),
-                                       numBatch, begin));
-          }
-          next.push_back(emit.binary<AddOp>(now[2], parts[2]));
-          return next;
-        });
+    return overRows(state, 2, [&](const Rows &rows, ValueRange own) {
+      OwnRows block{rows, sliceRows(most, rows), sliceRows(sum, rows),
+                    sliceRows(gradient, rows), sliceRows(along, rows)};
+      return overBlocks(
+          first, keys, values, own,
+          [&](Value start, Value begin, Value ownKeys, Value ownValues,
+              ValueRange now) {
+            auto add = [&] {
+              return addBlock(block, start, begin, ownKeys, ownValues, now);
+            };
+            // What is not linear may have no finite slope where it is masked.
+            if (!op.getGradients().getArgument(1).use_empty()) {
+              return add();
+            }
+            return unlessMasked(
+                block, start, getExtras(), block.most,
+                {ownKeys, ownValues, block.query, block.gradient, block.along},
+                now, add);
+          });
+    });
+  }
+
+  SmallVector<Value> addBlock(const OwnRows &rows, Value start, Value begin,
+                              Value keys, Value values, ValueRange state) {
+    SmallVector<Value> parts = makeBlock(rows, start, keys, values);
+    SmallVector<Value> next;
+    for (auto [whole, part] : llvm::zip(state.take_front(2), parts)) {
+      Value before = emit.slice(whole, numBatch, begin, blockKeys);
+      next.push_back(emit.update(whole, emit.binary<AddOp>(before, part),
+                                 numBatch, begin));
+    }
+    next.push_back(emit.binary<AddOp>(state[2], parts[2]));
+    return next;
   }
 
   /// Of a block: gradients of its keys and values, and its part of the
   /// queries'.
-  SmallVector<Value> makeBlock(Value start, Value keys, Value values) {
-    SmallVector<Value> extras =
-        sliceExtras(context.getOperands().drop_front(7), start);
-    Value products = emitProducts(keys);
+  SmallVector<Value> makeBlock(const OwnRows &rows, Value start, Value keys,
+                               Value values) {
+    SmallVector<Value> extras = sliceExtras(getExtras(), rows, start);
+    Value products = emitProducts(rows, keys);
     Value scores = emit.convert(
-        emitRegion(op.getScores(), products, extras, start), accumulated);
+        emitRegion(op.getScores(), products, extras, rows, start), accumulated);
     Value weights =
         emit.binary<DivOp>(emit.exponential(emit.binary<SubtractOp>(
-                               scores, emit.spread(most, blockKeys))),
-                           emit.spread(sum, blockKeys));
-    Value ofWeights = emit.product(gradient, values, numBatch, {getLast()},
+                               scores, emit.spread(rows.most, blockKeys))),
+                           emit.spread(rows.sum, blockKeys));
+    Value ofWeights = emit.product(rows.gradient, values, numBatch, {getLast()},
                                    {numBatch + 1}, accumulated, getProduct(1));
     Value ofScores = emit.binary<MulOp>(
         weights,
-        emit.binary<SubtractOp>(ofWeights, emit.spread(along, blockKeys)));
-    Value ofProducts =
-        emitRegion(op.getGradients(), {ofScores, products}, extras, start);
+        emit.binary<SubtractOp>(ofWeights, emit.spread(rows.along, blockKeys)));
+    Value ofProducts = emitRegion(op.getGradients(), {ofScores, products},
+                                  extras, rows, start);
     Value ofQueries = emit.product(ofProducts, keys, numBatch, {getLast()},
                                    {numBatch}, accumulated, getProduct(2));
-    Value ofKeys = emit.product(ofProducts, query, numBatch, rowDims, rowDims,
-                                accumulated, getProduct(3));
+    Value ofKeys = emit.product(ofProducts, rows.query, numBatch, rowDims,
+                                rowDims, accumulated, getProduct(3));
     Value ofValues =
-        emit.product(emit.convert(weights, op.getWeights()), gradient, numBatch,
-                     rowDims, rowDims, accumulated, getProduct(4));
+        emit.product(emit.convert(weights, op.getWeights()), rows.gradient,
+                     numBatch, rowDims, rowDims, accumulated, getProduct(4));
     return {ofKeys, ofValues, ofQueries};
   }
 

@@ -22,15 +22,31 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=4]>} {
 
 // -----
 
-// On a whole sequence blocks of 16 keys are taken in turn; rows of a mask have their places among all.
+// On a whole sequence blocks of 16 rows and 16 keys are taken in turn; places in a mask are those among all. A block of which
+// nothing is seen is left out, where its rows have seen scores that leave nothing of it and its values are finite.
 
 // CHECK-LABEL: func.func @main(%{{.+}}: tensor<32x4xf32>
 // CHECK-DAG: %[[TWO:.+]] = stablehlo.constant dense<2> : tensor<i32>
 // CHECK: stablehlo.while
 // CHECK: stablehlo.compare LT, %{{.+}}, %[[TWO]]
+// CHECK: stablehlo.dynamic_slice %arg0, {{.*}}sizes = [16, 4]
+// CHECK: stablehlo.while
+// CHECK: stablehlo.compare LT, %{{.+}}, %[[TWO]]
 // CHECK: stablehlo.dynamic_slice %arg1, {{.*}}sizes = [16, 4]
-// CHECK: %[[IOTA:.+]] = stablehlo.iota dim = 1 : tensor<32x16xi32>
-// CHECK: stablehlo.add %[[IOTA]], %{{.+}} : tensor<32x16xi32>
+// CHECK: %[[ROWS:.+]] = stablehlo.iota dim = 0 : tensor<16x16xi32>
+// CHECK: stablehlo.add %[[ROWS]], %{{.+}} : tensor<16x16xi32>
+// CHECK: %[[KEYS:.+]] = stablehlo.iota dim = 1 : tensor<16x16xi32>
+// CHECK: stablehlo.add %[[KEYS]], %{{.+}} : tensor<16x16xi32>
+// CHECK: %[[SEEN:.+]] = stablehlo.compare GE
+// CHECK: stablehlo.reduce(%[[SEEN]] {{.*}} applies stablehlo.or across dimensions = [0, 1]
+// CHECK: stablehlo.reduce({{.*}} applies stablehlo.minimum across dimensions = [0] : (tensor<16xf32>
+// CHECK: stablehlo.compare GT
+// CHECK: %[[LOW:.+]] = stablehlo.and
+// CHECK: %[[DONE:.+]] = stablehlo.and %[[LOW]], %{{.+}}
+// CHECK-NEXT: %{{.+}} = "stablehlo.if"(%[[DONE]]) ({
+// CHECK-NEXT: stablehlo.return %{{.+}}, %{{.+}}, %{{.+}} : tensor<16xf32>, tensor<16xf32>, tensor<16x4xf32>
+// CHECK: stablehlo.dot_general
+// CHECK: stablehlo.dynamic_update_slice
 // CHECK-NOT: collective_permute
 module attributes {alpa.mesh = #alpa.mesh<["x"=4]>} {
   func.func @main(%q: tensor<32x4xf32> {alpa.sharding = #alpa.sharding<RR>}, %k: tensor<32x4xf32> {alpa.sharding = #alpa.sharding<RR>}, %v: tensor<32x4xf32> {alpa.sharding = #alpa.sharding<RR>}) -> (tensor<32x4xf32> {alpa.sharding = #alpa.sharding<RR>}) {

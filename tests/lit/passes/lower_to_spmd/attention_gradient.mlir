@@ -26,14 +26,16 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=4]>} {
 
 // -----
 
-// In blocks of 16 of 32 keys, with a bias of which each block has its columns: 2 gradients of keys and values are written where
-// their keys are. Nothing is sent.
+// In blocks of 16 of 32 rows and 16 of 32 keys, with a bias of which each block has its own: 2 gradients of keys and values are
+// written where their keys are, and those of the queries where their rows are. Nothing is sent.
 
 // CHECK-LABEL: func.func @main(%{{.+}}: tensor<32x4xf32>
 // CHECK: stablehlo.while
-// CHECK: stablehlo.dynamic_slice %arg7, {{.*}}sizes = [32, 16]
+// CHECK: stablehlo.while
+// CHECK: stablehlo.dynamic_slice %arg7, {{.*}}sizes = [16, 32]
+// CHECK: stablehlo.dynamic_slice %{{.+}}, {{.*}}sizes = [16, 16]
 // CHECK: stablehlo.compare GE
-// CHECK-COUNT-2: stablehlo.dynamic_update_slice {{.*}} (tensor<32x4xf32>, tensor<16x4xf32>,
+// CHECK-COUNT-3: stablehlo.dynamic_update_slice {{.*}} (tensor<32x4xf32>, tensor<16x4xf32>,
 // CHECK-NOT: collective_permute
 // CHECK: return
 module attributes {alpa.mesh = #alpa.mesh<["x"=4]>} {
