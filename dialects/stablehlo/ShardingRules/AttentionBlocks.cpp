@@ -199,8 +199,6 @@ BlockEmitter::unless(Value isDone, ValueRange done,
   state.addRegion();
   state.addRegion();
   Operation *made = builder.create(state);
-  made->setDiscardableAttr(alpa::kTripCountAttrName,
-                           builder.getI64IntegerAttr(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&made->getRegion(0));
   ReturnOp::create(builder, loc, done);

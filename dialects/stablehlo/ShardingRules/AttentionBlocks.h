@@ -63,7 +63,7 @@ public:
   loop(int64_t count, ArrayRef<Value> initial,
        function_ref<SmallVector<Value>(Value turn, ValueRange carried)> body);
   /// What `body` makes, or some values of the same types where a scalar
-  /// `tensor<i1>` is true. `body` is counted as if it ran every time.
+  /// `tensor<i1>` is true. Priced as if it were every other time.
   SmallVector<Value> unless(Value isDone, ValueRange done,
                             function_ref<SmallVector<Value>()> body);
 
@@ -97,6 +97,9 @@ struct ScoreMask {
 /// The mask that a region of scores ends with; none where there is none that
 /// can be told without the scores.
 std::optional<ScoreMask> findMask(Region &region);
+
+/// Whether a mask hides what is on one side of a diagonal of rows and keys.
+bool isTriangular(const ScoreMask &mask, Region &region);
 
 /// Whether some scores of a block are not masked, a scalar `tensor<i1>`; see
 /// `emitScores`.

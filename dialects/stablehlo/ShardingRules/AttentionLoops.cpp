@@ -188,10 +188,11 @@ protected:
                                   ArrayRef<Value> factors, ValueRange before,
                                   function_ref<SmallVector<Value>()> add) {
     std::optional<ScoreMask> mask = findMask(op.getScores());
-    // One block has all, and so something to see.
-    bool isWhole =
-        blockRows == numRows && blockKeys == numKeys && numShards == 1;
-    if (!mask || isWhole) {
+    // One block has all, and so something to see. Where the sequence is split,
+    // the device that has most to see is waited for.
+    bool isOne = blockRows == numRows && blockKeys == numKeys;
+    if (numShards > 1 || isOne || !mask ||
+        !isTriangular(*mask, op.getScores())) {
       return add();
     }
     SmallVector<int64_t> shape(blockType.getShape());

@@ -68,6 +68,37 @@ std::optional<ScoreMask> stablehlo::findMask(Region &region) {
   return mask.seen.empty() ? std::nullopt : std::optional(mask);
 }
 
+bool stablehlo::isTriangular(const ScoreMask &mask, Region &region) {
+  int64_t last = BlockEmitter::getType(region.getArgument(0)).getRank() - 1;
+  // Whether a value ascends along rows, along keys.
+  auto findIotas = [&](Value value) {
+    std::pair<bool, bool> found;
+    for (Operation *maker :
+         getMakers(value, region).value_or(SetVector<Operation *>())) {
+      if (auto iota = dyn_cast<IotaOp>(maker)) {
+        bool isOfKeys = static_cast<int64_t>(iota.getIotaDimension()) == last;
+        (isOfKeys ? found.second : found.first) = true;
+      }
+    }
+    return found;
+  };
+  auto isDiagonal = [&](Operation *op) {
+    auto compare = dyn_cast<CompareOp>(op);
+    if (!compare ||
+        compare.getComparisonDirection() == ComparisonDirection::EQ ||
+        compare.getComparisonDirection() == ComparisonDirection::NE) {
+      return false;
+    }
+    std::pair<bool, bool> lhs = findIotas(compare.getLhs()),
+                          rhs = findIotas(compare.getRhs());
+    return lhs.first != lhs.second && rhs.first != rhs.second &&
+           lhs.first != rhs.first;
+  };
+  return llvm::any_of(mask.seen, [&](const std::pair<Value, bool> &seen) {
+    return llvm::any_of(*getMakers(seen.first, region), isDiagonal);
+  });
+}
+
 Value stablehlo::emitSeen(BlockEmitter &emit, Region &region,
                           const ScoreMask &mask, ArrayRef<int64_t> shape,
                           ArrayRef<Value> extras, ArrayRef<Value> offsets) {
