@@ -3,7 +3,7 @@
 from stablehlo_alpa.frontend import versions as versions
 from stablehlo_alpa.frontend.argnums import positions
 from stablehlo_alpa.frontend.batch_arguments import BatchArguments
-from stablehlo_alpa.frontend.function import Argument, Function, abstract, name_of
+from stablehlo_alpa.frontend.function import Argument, Function, abstract, is_planned, name_of
 from stablehlo_alpa.frontend.kernel_blocks import link_kernels
 from stablehlo_alpa.frontend.kernel_calls import Kernel, SeenThrough
 from stablehlo_alpa.frontend.kernel_decorator import kernel
@@ -33,6 +33,7 @@ __all__ = [
     "check_same_program",
     "check_supported",
     "check_trip_count_hint",
+    "is_planned",
     "kernel",
     "link_kernels",
     "name_of",

@@ -415,6 +415,15 @@ def test_stages_have_layers() -> None:
         step.plan(WEIGHTS, BATCH)
 
 
+def test_a_step_that_computes_nothing_has_one_layer() -> None:
+    step, w = lambda w: (w, 2), np.ones((8, 8), np.float32)
+    plain = stablehlo_alpa.parallelize(step, method=PipeshardParallel())
+    assert_trees_close(plain(w), jax.jit(step)(w), 0, "results")
+    four = stablehlo_alpa.parallelize(step, method=PipeshardParallel(stages=FOUR))
+    with pytest.raises(ValueError, match="4 stages need as many layers, the model has 1"):
+        four.plan(w)
+
+
 def test_a_stage_that_nobody_holds() -> None:
     step = parallel_mlp(
         stablehlo_alpa.grad(loss),
