@@ -128,7 +128,7 @@ class Function:
         Raises:
             TraceError: the function closes over values of a transformation around it.
         """
-        with _prng_context(), _is_planned(True):
+        with _prng_context(), planned_whole():
             traced = self.jitted.trace(*args, **kwargs)
         if len(traced.jaxpr.in_avals) != len(jax.tree.leaves(traced.args_info)):
             raise TraceError(
@@ -139,7 +139,7 @@ class Function:
 
     def lower(self, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str) -> Any:
         """The module of a call for a platform; see ``alpa_runtime.platforms``."""
-        with _prng_context(), _is_planned(True):
+        with _prng_context(), planned_whole():
             traced = self.undonated.trace(*args, **kwargs)
             return lower(traced, platform).compiler_ir("stablehlo")
 
@@ -259,6 +259,11 @@ def _check_static_shape(name: str, value: str, shape: Sequence[Any]) -> None:
 def _prng_context() -> Any:
     impl = jax.config.jax_default_prng_impl  # type: ignore[attr-defined]
     return _prng_impl(None if impl == _USUAL_PRNG_IMPL else impl)
+
+
+def planned_whole() -> Any:
+    """A context in which what is traced is planned as a whole."""
+    return _is_planned(True)
 
 
 def is_planned() -> bool:

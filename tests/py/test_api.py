@@ -230,6 +230,16 @@ def test_what_is_parallelised_inside_of_a_step_is_a_part_of_it(outer, inner):
         assert_close(whole(w, x), jax.jit(functools.partial(step, layer))(w, x), 1e-5)
 
 
+def test_a_plan_is_exported_with_the_function():
+    step = sa.parallelize(lambda w, x: jnp.tanh(x @ w), method=sa.DataParallel())
+    w, x = np.eye(8, dtype=np.float32), make_batch()["x"][:, :8]
+    exported = jax.export.export(jax.jit(step))(w, x)
+    assert exported.nr_devices == 8
+    whole = NamedSharding(Mesh(np.array(jax.devices()), "d"), P())
+    found = jax.jit(exported.call)(*jax.device_put((w, x), whole))
+    assert_close(found, np.tanh(x @ w), 1e-5)
+
+
 def test_arguments_that_are_no_arrays_are_refused():
     step = sa.parallelize(lambda x: x + 1)
     for _ in range(2):

@@ -291,6 +291,14 @@ def test_a_part_of_an_axis_is_no_sharding_of_the_body(partitioner: str) -> None:
     assert_equal(jax.jit(outside)(rows), expected)
 
 
+def test_what_is_parallelised_inside_of_a_body_is_a_part_of_it(mesh: Mesh) -> None:
+    inner = stablehlo_alpa.parallelize(mlp, method=ShardParallel(mesh_shape=(8,)))
+    block = stablehlo_alpa.partition(lambda w, x: x + inner(w, x))
+    step = jax.jit(jax.grad(lambda w, x: block(w, x).sum()), in_shardings=(None, on(mesh, "data")))
+    w, x = weights(), batch()
+    assert_equal(step(w, x), jax.grad(lambda w: (x + mlp(w, x)).sum())(w))
+
+
 def test_what_cannot_be_planned_is_refused(mesh: Mesh) -> None:
     def printing(x: jax.Array) -> jax.Array:
         jax.debug.print("{}", x)

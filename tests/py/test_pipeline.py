@@ -191,6 +191,13 @@ def test_state_is_made_where_it_is_kept() -> None:
         assert new.sharding == old.sharding
 
 
+def test_a_parallelised_function_makes_state_where_it_is_kept() -> None:
+    step = parallel_mlp(stablehlo_alpa.grad(loss), num_micro_batches=2, stages=TWO)
+    double = stablehlo_alpa.parallelize(lambda w: jax.tree.map(lambda leaf: 2 * leaf, w))
+    state = step.create_state(double, WEIGHTS, batch=(BATCH,))
+    assert_trees_close(state, jax.tree.map(lambda leaf: 2 * leaf, WEIGHTS), 0, "state")
+
+
 def test_many_steps_neither_stall_nor_grow() -> None:
     pipeline = Pipeline("mlp", 8, FOUR)
     case = make_case(pipeline)
