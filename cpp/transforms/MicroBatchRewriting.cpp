@@ -191,21 +191,16 @@ void MicroBatchRewriting::execute(Operation *op, const TimeRows &rows) {
   for (auto [operand, entry] : llvm::zip(op->getOperands(), rows.operands)) {
     need(operand, entry);
   }
+  if (!isa<DataFlowOpInterface>(op)) {
+    // Combiners and comparators use constants at most.
+    forEachCapture(
+        op, [&](OpOperand &operand) { need(operand.get(), kReplicated); });
+  }
 }
 
 void MicroBatchRewriting::planRegions(Operation *op, const TimeRows &rows) {
   auto dataFlow = dyn_cast<DataFlowOpInterface>(op);
   if (!dataFlow) {
-    // Combiners and comparators use constants at most.
-    for (Region &region : op->getRegions()) {
-      region.walk([&](Operation *inner) {
-        for (Value value : inner->getOperands()) {
-          if (!op->isAncestor(value.getParentRegion()->getParentOp())) {
-            need(value, kReplicated);
-          }
-        }
-      });
-    }
     return;
   }
   DataFlowEdges edges(dataFlow);

@@ -23,7 +23,7 @@ from stablehlo_alpa.api.prepared import Prepared
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.errors import TraceError
-from stablehlo_alpa.frontend import Function, abstract
+from stablehlo_alpa.frontend import Function, abstract, is_planned, planned_whole
 from stablehlo_alpa.frontend.signature import (
     Signature,
     avals_of,
@@ -105,6 +105,10 @@ class Parallelized(Generic[P, R]):
         arguments, leaves = split(self._function, args, kwargs)
         last = self._last
         if last is None or not last.fits(arguments, leaves):
+            if is_planned():
+                # A part of a function that is parallelised, which decides how all of it is split.
+                part: R = self._function.undonated(*args, **kwargs)
+                return part
             if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
                 inlined: R = self._inline(leaves, args, kwargs)
                 return inlined
@@ -175,7 +179,8 @@ class Parallelized(Generic[P, R]):
             >>> state = step.create_state(init, key, batch=(batch,), kwargs={"train": True})
             >>> state, loss = step(state, batch, train=True)
         """
-        closed, shapes = jax.make_jaxpr(init_fn, return_shape=True)(*init_args)
+        with planned_whole():
+            closed, shapes = jax.make_jaxpr(init_fn, return_shape=True)(*init_args)
         tree: Any = jax.tree.structure(shapes)
         state = tree.unflatten(map(_type_of, closed.out_avals))
         compiled = self._for_state(state, batch, kwargs, argnum)

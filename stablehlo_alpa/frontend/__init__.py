@@ -3,7 +3,14 @@
 from stablehlo_alpa.frontend import versions as versions
 from stablehlo_alpa.frontend.argnums import positions
 from stablehlo_alpa.frontend.batch_arguments import BatchArguments
-from stablehlo_alpa.frontend.function import Argument, Function, abstract, name_of
+from stablehlo_alpa.frontend.function import (
+    Argument,
+    Function,
+    abstract,
+    is_planned,
+    name_of,
+    planned_whole,
+)
 from stablehlo_alpa.frontend.kernel_blocks import link_kernels
 from stablehlo_alpa.frontend.kernel_calls import Kernel, SeenThrough
 from stablehlo_alpa.frontend.kernel_decorator import kernel
@@ -33,9 +40,11 @@ __all__ = [
     "check_same_program",
     "check_supported",
     "check_trip_count_hint",
+    "is_planned",
     "kernel",
     "link_kernels",
     "name_of",
+    "planned_whole",
     "positions",
     "register_rule",
     "split_stacks",

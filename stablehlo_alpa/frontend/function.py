@@ -19,6 +19,10 @@ from stablehlo_alpa.errors import TraceError
 _prng_impl: Any = jax.make_user_context(None)
 _USUAL_PRNG_IMPL = "threefry2x32"
 
+# Whether a function is being traced that is planned as a whole: parallelised functions in it are
+# parts of it. What they are made of elsewhere is another trace.
+_is_planned: Any = jax.make_user_context(False)
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -50,6 +54,7 @@ class Function:
         fun: the function.
         name: what messages call it.
         jitted: what owns names, defaults, static and donated arguments.
+        undonated: the same without donated ones.
         static_argnums, static_argnames: as ``jax.jit`` has completed them from each other.
     """
 
@@ -76,7 +81,7 @@ class Function:
         self.jitted = jax.jit(fun, **self._options, keep_unused=True)
         # Lowered from here: donation is the executable's, and would be warned of twice. jax keeps
         # traces by the function, so both share one.
-        self._undonated = jax.jit(fun, **static, keep_unused=True)
+        self.undonated = jax.jit(fun, **static, keep_unused=True)
         # jax completes numbers and names from each other, and has no public name for the result.
         info: Any = self.jitted._jit_info  # type: ignore[attr-defined]
         self.static_argnums: tuple[int, ...] = info.static_argnums
@@ -123,7 +128,7 @@ class Function:
         Raises:
             TraceError: the function closes over values of a transformation around it.
         """
-        with _prng_context():
+        with _prng_context(), planned_whole():
             traced = self.jitted.trace(*args, **kwargs)
         if len(traced.jaxpr.in_avals) != len(jax.tree.leaves(traced.args_info)):
             raise TraceError(
@@ -134,8 +139,8 @@ class Function:
 
     def lower(self, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str) -> Any:
         """The module of a call for a platform; see ``alpa_runtime.platforms``."""
-        with _prng_context():
-            traced = self._undonated.trace(*args, **kwargs)
+        with _prng_context(), planned_whole():
+            traced = self.undonated.trace(*args, **kwargs)
             return lower(traced, platform).compiler_ir("stablehlo")
 
     def arguments(self, traced: jax.stages.Traced, num_args: int) -> list[Argument]:
@@ -254,6 +259,16 @@ def _check_static_shape(name: str, value: str, shape: Sequence[Any]) -> None:
 def _prng_context() -> Any:
     impl = jax.config.jax_default_prng_impl  # type: ignore[attr-defined]
     return _prng_impl(None if impl == _USUAL_PRNG_IMPL else impl)
+
+
+def planned_whole() -> Any:
+    """A context in which what is traced is planned as a whole."""
+    return _is_planned(True)
+
+
+def is_planned() -> bool:
+    """Whether the function around is being traced to be planned as a whole."""
+    return bool(_is_planned.value)
 
 
 def name_of(fun: Callable[..., Any]) -> str:

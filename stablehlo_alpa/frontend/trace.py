@@ -24,6 +24,7 @@ from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Argument, Function
 from stablehlo_alpa.frontend.inner_jaxprs import equations
 from stablehlo_alpa.frontend.kernel_calls import Kernel, KernelExtraction
+from stablehlo_alpa.frontend.refining import refined
 from stablehlo_alpa.frontend.rewritten import lower_rewritten
 from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
@@ -284,6 +285,7 @@ class _Call:
         except NotImplementedError as error:
             where = f" for {platform}" if platform else ""
             raise TraceError(f"jax cannot lower {self.function.name}{where}: {error}") from error
+        module = refined(module, traced.jaxpr)
         asm: str = with_rules(module, rules).operation.get_asm(
             print_generic_op_form=True, enable_debug_info=True, assume_verified=True
         )

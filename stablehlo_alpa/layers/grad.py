@@ -148,7 +148,7 @@ def _evaluate(
         for atom in equation.invars:
             if not isinstance(atom, Literal):
                 last_use[atom] = max(last_use.get(atom, 0), index)
-    starts = [0, *(i for i in range(1, len(layers)) if layers[i] != layers[i - 1])]
+    starts = [i for i in range(len(layers)) if not i or layers[i] != layers[i - 1]]
     parts = [_part(jaxpr, *ends, last_use) for ends in pairwise([*starts, len(layers)])]
     likenesses = find_likenesses([layer for _, _, layer in parts])
     runs: dict[int, Callable[..., Any]] = {}

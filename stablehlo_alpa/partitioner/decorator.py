@@ -13,7 +13,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.cluster import ClusterSpec, as_cluster, one_part
 from stablehlo_alpa.errors import TraceError
-from stablehlo_alpa.frontend import check_supported, positions
+from stablehlo_alpa.frontend import check_supported, planned_whole, positions
 from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.differentiation import differentiable
 
@@ -85,7 +85,8 @@ def partition(
             out_tree.append(found)
             return results
 
-        closed = jax.make_jaxpr(flat)(*leaves)
+        with planned_whole():
+            closed = jax.make_jaxpr(flat)(*leaves)
         check_supported(name, closed)
         results = _call(name, closed, leaves, chosen)
         return out_tree[-1].unflatten(results)

@@ -18,9 +18,10 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.frontend import SeenThrough, TracedProgram, trace
 from stablehlo_alpa.partitioner.asked import Asked
+from stablehlo_alpa.partitioner.proposed import proposed_entries
 from stablehlo_alpa.partitioner.recent import Recent
 from stablehlo_alpa.partitioner.region_planner import Proposal, digest, plan_region
-from stablehlo_alpa.partitioner.sharding_rule import BoundaryRule, spec_entries
+from stablehlo_alpa.partitioner.sharding_rule import BoundaryRule
 from stablehlo_alpa.planning import Plan
 
 logger = logging.getLogger(__name__)
@@ -78,7 +79,9 @@ class Region(SeenThrough):
         """
         if mesh.empty:
             return self._replicated(inputs, outputs)
-        proposal = Proposal(tuple(map(spec_entries, inputs)), tuple(map(spec_entries, outputs)))
+        proposal = Proposal(
+            *(tuple(proposed_entries(mesh, one) for one in some) for some in (inputs, outputs))
+        )
         plan = plan_region(self.program, mesh, proposal, self._asked)
         logger.info("%s: %s", self.name, plan)
         spmd = _program(plan)
@@ -132,6 +135,8 @@ def call_region(fun: Callable[..., Any], args: Sequence[Any], asked: Asked) -> t
         partition=region.partition,
         infer_sharding_from_operands=region.infer,
         sharding_rule=region.sdy_rule,
+        # jax has no word for a part of an axis, and would raise inside of XLA: we read them.
+        decode_shardings=False,
     )
     results: tuple[Any, ...] = partitioned(*args)
     return results

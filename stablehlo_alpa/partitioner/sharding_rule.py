@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 from jax.experimental.custom_partitioning import ArrayMapping, CompoundFactor, SdyShardingRule
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from stablehlo_alpa.compiler import BoundaryClasses, Source
+from stablehlo_alpa.partitioner.proposed import proposed_entries
 
 NO_CLASS = -1
 
@@ -76,7 +76,7 @@ class BoundaryRule:
         """
         axes: dict[int, tuple[str, ...]] = {}
         for classes, value in zip(self.inputs, inputs, strict=True):
-            for number, entry in zip(classes, spec_entries(value), strict=True):
+            for number, entry in zip(classes, proposed_entries(mesh, value), strict=True):
                 if number != NO_CLASS and entry:
                     axes.setdefault(number, entry)
         return tuple(
@@ -97,11 +97,3 @@ class BoundaryRule:
                 used |= set(entry)
                 entries.append(entry)
         return PartitionSpec(*entries)
-
-
-def spec_entries(value: jax.ShapeDtypeStruct) -> tuple[tuple[str, ...], ...]:
-    """Per dimension the mesh axes that split it."""
-    sharding = value.sharding
-    spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
-    entries = [() if e is None else (e,) if isinstance(e, str) else tuple(e) for e in spec]
-    return tuple(entries + [()] * (len(value.shape) - len(entries)))

@@ -92,3 +92,18 @@ class Pictured:
         if stacks is not None:
             members[STACKS_MEMBER] = stacks.signature.dump()
         SavedPlan.of(plan).save(path, members)
+
+    def __deepcopy__(self, memo: Any = None) -> Any:
+        """Nothing of it changes: copies are the plan itself."""
+        return self
+
+    __copy__ = __deepcopy__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what its file holds, a `SavedPlan`: functions of the process stay behind."""
+        plan: Any = self
+        return _itself, (SavedPlan.of(plan),)
+
+
+def _itself(saved: SavedPlan) -> SavedPlan:
+    return saved

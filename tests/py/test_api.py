@@ -1,6 +1,7 @@
 """``parallelize``: one compilation per signature, methods, state, errors."""
 
 import dataclasses
+import functools
 import re
 from typing import Any, NamedTuple
 
@@ -193,6 +194,50 @@ def test_transformations_of_what_is_planned_are_refused(name, is_planned):
         step(x[0] if name == "vmap" else x)
     with pytest.raises(sa.TraceError, match=r"inside of jax\.grad, .*partition"):
         TRANSFORMS[name](step)(x)
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        sa.ShardParallel(),
+        sa.ShardParallel(mesh_shape=(2, 4)),
+        sa.ShardParallel(num_micro_batches=2),
+        sa.PipeshardParallel(num_micro_batches=2, stages=sa.UniformStages(2)),
+    ],
+)
+@pytest.mark.parametrize(
+    "inner", [sa.ShardParallel(mesh_shape=(8,)), sa.PipeshardParallel(stages=sa.UniformStages(2))]
+)
+def test_what_is_parallelised_inside_of_a_step_is_a_part_of_it(outer, inner):
+    def layer(w, x, power=1):
+        return jnp.tanh(x @ w) ** power
+
+    def step(layer, w, x):
+        def loss(w):
+            rows = jax.vmap(lambda row: layer(w, row))(jax.jit(layer)(w, x))
+            return jnp.mean(layer(w, rows, power=2))
+
+        return sa.value_and_grad(loss)(w)
+
+    w, x = np.eye(8, dtype=np.float32) + 0.1, make_batch()["x"][:, :8]
+    options: Any = {"static_argnames": "power", "donate_argnums": 0}
+    part = sa.parallelize(layer, method=inner, **options)
+    # A trace of its use elsewhere is not taken for the one in the step.
+    alone = sa.parallelize(layer, method=sa.DataParallel(), **options)
+    assert_close(jax.jit(alone)(w, x), layer(w, x), 1e-5)
+    for one in (part, alone):
+        whole = sa.parallelize(functools.partial(step, one), method=outer)
+        assert_close(whole(w, x), jax.jit(functools.partial(step, layer))(w, x), 1e-5)
+
+
+def test_a_plan_is_exported_with_the_function():
+    step = sa.parallelize(lambda w, x: jnp.tanh(x @ w), method=sa.DataParallel())
+    w, x = np.eye(8, dtype=np.float32), make_batch()["x"][:, :8]
+    exported = jax.export.export(jax.jit(step))(w, x)
+    assert exported.nr_devices == 8
+    whole = NamedSharding(Mesh(np.array(jax.devices()), "d"), P())
+    found = jax.jit(exported.call)(*jax.device_put((w, x), whole))
+    assert_close(found, np.tanh(x @ w), 1e-5)
 
 
 def test_arguments_that_are_no_arrays_are_refused():

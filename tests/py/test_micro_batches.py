@@ -592,6 +592,11 @@ def test_matrices_with_as_many_rows_as_the_batch_are_kept_whole() -> None:
     check(evaluate, weights(ROWS, ROWS), BATCH[:, :ROWS], stages=1)
 
 
+def test_a_comparator_has_its_constants_where_columns_are_cut() -> None:
+    # Rows meet each other: a micro-batch sorts some columns, and adds a summand of the product.
+    check(lambda p, x: jnp.sort(x, 0) @ p, weights(WIDTH, 8), BATCH, stages=1)
+
+
 def test_gradients_alone_of_independent_micro_batches() -> None:
     def step(p: Any, x: Any) -> Any:
         return stablehlo_alpa.grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)

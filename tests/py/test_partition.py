@@ -274,6 +274,31 @@ def test_sizes_that_do_not_divide(mesh: Mesh) -> None:
     assert_equal(step(w, x), mlp(w, x))
 
 
+def test_a_part_of_an_axis_is_no_sharding_of_the_body(partitioner: str) -> None:
+    # Two of the eight blocks of the axis split the dimension of size 2, before the body or in it.
+    line = jax.make_mesh((8,), ("data",), axis_types=(AxisType.Auto,))
+    x, w = batch(16), weights()["up"]
+    rows = jax.device_put(x, on(line, "data"))
+
+    def inside(x: jax.Array) -> jax.Array:
+        return jnp.tanh(x.reshape(2, 8, 64) @ w)
+
+    def outside(x: jax.Array) -> jax.Array:
+        return stablehlo_alpa.partition(lambda x: jnp.tanh(x @ w))(x.reshape(2, 8, 64))
+
+    expected = jax.jit(inside)(x)
+    assert_equal(jax.jit(stablehlo_alpa.partition(inside))(rows), expected)
+    assert_equal(jax.jit(outside)(rows), expected)
+
+
+def test_what_is_parallelised_inside_of_a_body_is_a_part_of_it(mesh: Mesh) -> None:
+    inner = stablehlo_alpa.parallelize(mlp, method=ShardParallel(mesh_shape=(8,)))
+    block = stablehlo_alpa.partition(lambda w, x: x + inner(w, x))
+    step = jax.jit(jax.grad(lambda w, x: block(w, x).sum()), in_shardings=(None, on(mesh, "data")))
+    w, x = weights(), batch()
+    assert_equal(step(w, x), jax.grad(lambda w: (x + mlp(w, x)).sum())(w))
+
+
 def test_what_cannot_be_planned_is_refused(mesh: Mesh) -> None:
     def printing(x: jax.Array) -> jax.Array:
         jax.debug.print("{}", x)

@@ -191,6 +191,13 @@ def test_state_is_made_where_it_is_kept() -> None:
         assert new.sharding == old.sharding
 
 
+def test_a_parallelised_function_makes_state_where_it_is_kept() -> None:
+    step = parallel_mlp(stablehlo_alpa.grad(loss), num_micro_batches=2, stages=TWO)
+    double = stablehlo_alpa.parallelize(lambda w: jax.tree.map(lambda leaf: 2 * leaf, w))
+    state = step.create_state(double, WEIGHTS, batch=(BATCH,))
+    assert_trees_close(state, jax.tree.map(lambda leaf: 2 * leaf, WEIGHTS), 0, "state")
+
+
 def test_many_steps_neither_stall_nor_grow() -> None:
     pipeline = Pipeline("mlp", 8, FOUR)
     case = make_case(pipeline)
@@ -413,6 +420,15 @@ def test_stages_have_layers() -> None:
     )
     with pytest.raises(ValueError, match="4 stages need as many layers, the model has 2"):
         step.plan(WEIGHTS, BATCH)
+
+
+def test_a_step_that_computes_nothing_has_one_layer() -> None:
+    step, w = lambda w: (w, 2), np.ones((8, 8), np.float32)
+    plain = stablehlo_alpa.parallelize(step, method=PipeshardParallel())
+    assert_trees_close(plain(w), jax.jit(step)(w), 0, "results")
+    four = stablehlo_alpa.parallelize(step, method=PipeshardParallel(stages=FOUR))
+    with pytest.raises(ValueError, match="4 stages need as many layers, the model has 1"):
+        four.plan(w)
 
 
 def test_a_stage_that_nobody_holds() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import io
 import json
 import math
+import pickle
 import re
 import zipfile
 from pathlib import Path
@@ -75,6 +77,18 @@ def test_a_file_predicts_what_the_plan_predicts(
     for own, other in zip(saved.stages, plan.stages, strict=True):
         assert (own.place, own.mesh.axes) == (other.place, other.mesh.axes)
         assert [phase.inputs for phase in own.phases] == [phase.inputs for phase in other.phases]
+
+
+@pytest.mark.parametrize("name", ["piped", "single"])
+def test_a_plan_is_pickled_as_what_its_file_holds(
+    name: str, files: dict[str, Path], request: pytest.FixtureRequest
+) -> None:
+    plan, saved = request.getfixturevalue(name), sa.read_plan(files[name])
+    again = pickle.loads(pickle.dumps(plan))
+    assert (again.runtime, again.account) == (saved.runtime, saved.account)
+    operator = plan.stages[0].priced.graph.node_name[0]
+    assert explain_operator(again, operator, 0) == explain_operator(saved, operator, 0)
+    assert copy.deepcopy({"plan": plan})["plan"] is copy.copy(plan) is plan
 
 
 @pytest.mark.parametrize("name", ["piped", "single"])

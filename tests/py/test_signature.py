@@ -73,6 +73,12 @@ class Layer:
         return (x @ self.weight) ** self.power
 
 
+def any_rows(w: Any, x: Any) -> Any:
+    return jnp.tanh(x @ w) + x.shape[0], x[-1]
+
+
+ROWS = jax.ShapeDtypeStruct((*jax.export.symbolic_shape("rows"), 8), np.float32)
+EXPORTED = jax.export.export(jax.jit(any_rows))(jax.ShapeDtypeStruct((8, 8), np.float32), ROWS)
 KEY = jax.random.PRNGKey(3)
 CASES: dict[str, Any] = {
     "static values have types": (
@@ -224,6 +230,11 @@ CASES: dict[str, Any] = {
     "a partial function": (
         functools.partial(lambda x, k: x * k, k=3),
         [call(X), call(X, k=2)],
+        {},
+    ),
+    "a function that was exported for any number of rows": (
+        lambda w, x: EXPORTED.call(w, x)[0] @ w,
+        [call(X, X), call(X, X[:3])],
         {},
     ),
     "a callable object": (Scaling(), [call(X)], {}),
