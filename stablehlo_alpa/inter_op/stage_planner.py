@@ -36,7 +36,6 @@ def prepare_stage(
         transfers: what is known of transfers of earlier stages, by number.
         store: keeps merged modules.
     """
-
     parsed: Module | None = None
 
     def made() -> Record:
