@@ -190,8 +190,9 @@ StrategyGraphBuilder::getLeaderStrategies(Operation *op,
         return canBePartial(op->getOperand(operand));
       });
   auto constrain = dyn_cast<ConstrainOp>(op);
-  StrategiesKey key{&rule, constrain ? op : nullptr, -1, 0, false,
-                    {linearSets.begin(), linearSets.end()}};
+  StrategiesKey key{&rule, constrain ? op : nullptr,
+                    -1,    0,
+                    false, {linearSets.begin(), linearSets.end()}};
   auto [it, isNew] = knownStrategies.try_emplace(std::move(key));
   OperatorStrategies &strategies = it->second;
   if (!isNew) {

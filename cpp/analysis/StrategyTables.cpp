@@ -81,11 +81,9 @@ int StrategyGraphBuilder::addNode(StringRef name, StringRef op,
   return graph.nodes.size() - 1;
 }
 
-OperatorStrategies
-StrategyGraphBuilder::tabulate(const ShardingRule &rule,
-                               SmallVector<FactorRow> factorRows,
-                               SmallVector<OperatorRows> rows,
-                               bool sumsAtOnce) {
+OperatorStrategies StrategyGraphBuilder::tabulate(
+    const ShardingRule &rule, SmallVector<FactorRow> factorRows,
+    SmallVector<OperatorRows> rows, bool sumsAtOnce) {
   OperatorStrategies made;
   made.factorTable = internFactorTable(factorRows);
   for (const FactorRow &factorRow : factorRows) {
