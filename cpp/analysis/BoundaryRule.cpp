@@ -31,7 +31,8 @@ static void dropRepeated(std::vector<int64_t> &tensor) {
 
 BoundaryRule mlir::alpa::getBoundaryRule(func::FuncOp function) {
   Block &block = function.getBody().front();
-  DimensionClasses dimensions(function);
+  OperatorRules rules;
+  DimensionClasses dimensions(function, rules);
   SmallVector<Value> tensors(block.getArguments());
   llvm::append_range(tensors, block.getTerminator()->getOperands());
 

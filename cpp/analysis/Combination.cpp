@@ -120,6 +120,14 @@ static void addExchangedVolumes(Operation *op, const ShardingRule &rule,
   }
 }
 
+bool combinesAtOnce(Operation *op, const ShardingRule &rule) {
+  return isDeviceDependent(op) ||
+         llvm::any_of(rule.factors, [](const Factor &factor) {
+           return factor.hasExchange() ||
+                  (factor.kind == FactorKind::Reduction && !factor.isSum());
+         });
+}
+
 std::vector<VolumeStep> getCombinedVolumes(Operation *op,
                                            const ShardingRule &rule,
                                            ArrayRef<int> factorRow,

@@ -33,6 +33,9 @@ struct Combination {
 /// - everything else by an all-reduce as it is.
 Combination getCombination(ReductionKind kind, Type elementType);
 
+/// False if `getCombinedVolumes` is empty for every strategy of an operator.
+bool combinesAtOnce(Operation *op, const ShardingRule &rule);
+
 /// What the devices exchange right behind an operator besides its reshards.
 ///
 /// \param factorRow what each axis of the mesh splits.

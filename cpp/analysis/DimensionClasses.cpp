@@ -14,12 +14,13 @@ static unsigned getRank(Value value) {
   return type ? type.getRank() : 0;
 }
 
-DimensionClasses::DimensionClasses(func::FuncOp function) {
+DimensionClasses::DimensionClasses(func::FuncOp function,
+                                   OperatorRules &rules) {
   Block &block = function.getBody().front();
   number(block);
   classes.grow(next);
   made.resize(next);
-  visit(block);
+  visit(block, rules);
   classes.compress();
 }
 
@@ -111,11 +112,11 @@ DimensionClasses::getOfFactors(Operation *op, const ShardingRule &rule) const {
   return found;
 }
 
-void DimensionClasses::visit(Block &block) {
+void DimensionClasses::visit(Block &block, OperatorRules &rules) {
   for (Operation &op : block) {
     if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
-      visit(dataFlow);
-    } else if (std::optional<ShardingRule> rule = getShardingRule(&op)) {
+      visit(dataFlow, rules);
+    } else if (const ShardingRule *rule = rules.get(&op)) {
       visit(&op, *rule);
     }
   }
@@ -155,7 +156,7 @@ void DimensionClasses::visit(Operation *op, const ShardingRule &rule) {
   }
 }
 
-void DimensionClasses::visit(DataFlowOpInterface op) {
+void DimensionClasses::visit(DataFlowOpInterface op, OperatorRules &rules) {
   for (const DataFlowEdge &edge : op.getDataFlowEdges()) {
     SmallVector<int64_t> leader(getRank(edge.getOuter(op)), kNoClass);
     auto join = [&](Value value, bool isInside) {
@@ -182,7 +183,7 @@ void DimensionClasses::visit(DataFlowOpInterface op) {
     }
   }
   for (Region &region : op->getRegions()) {
-    llvm::for_each(region, [&](Block &block) { visit(block); });
+    llvm::for_each(region, [&](Block &block) { visit(block, rules); });
   }
 }
 

@@ -9,6 +9,7 @@
 #ifndef CPP_ANALYSIS_DIMENSIONCLASSES_H
 #define CPP_ANALYSIS_DIMENSIONCLASSES_H
 
+#include "cpp/analysis/OperatorRules.h"
 #include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/ShardingRule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,7 +33,7 @@ inline constexpr int64_t kNoClass = -1;
 ///   %2 = add %1, broadcast_in_dim %bias[n]         // {n} of %w and %bias
 class DimensionClasses {
 public:
-  explicit DimensionClasses(func::FuncOp function);
+  DimensionClasses(func::FuncOp function, OperatorRules &rules);
 
   /// How many classes there are.
   unsigned size() const;
@@ -54,9 +55,9 @@ public:
 private:
   void number(Block &block);
   void number(Value value);
-  void visit(Block &block);
+  void visit(Block &block, OperatorRules &rules);
   void visit(Operation *op, const ShardingRule &rule);
-  void visit(DataFlowOpInterface op);
+  void visit(DataFlowOpInterface op, OperatorRules &rules);
   /// Whether none of an operator's operands has iterations of a factor.
   bool isMade(Operation *op, const ShardingRule &rule, unsigned factor) const;
   bool isMade(Value value, unsigned dim) const;

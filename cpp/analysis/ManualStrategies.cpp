@@ -46,7 +46,10 @@ LogicalResult StrategyGraphBuilder::visitManual(ManualOp op, double weight) {
   ShardingRule rule;
   // What one device does, however many there are.
   rule.flops = op.getNumOperands() > 0 ? getBodyFlops(op) : 0;
-  placeOperator(op, node, rule, FactorRow(numAxes, kNoFactor), rows, weight);
+  placeOperator(op, node, rule,
+                tabulate(rule, {FactorRow(numAxes, kNoFactor)},
+                         {std::move(rows)}, /*sumsAtOnce=*/false),
+                weight);
   for (const ManualVolume &volume : getManualVolumes(op)) {
     graph.unaryTerms.push_back(
         {node, weight * volume.runs, {internPlan({volume.step})}});

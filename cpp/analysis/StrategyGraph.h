@@ -20,6 +20,8 @@
 
 namespace mlir::alpa {
 
+class StepAnalyses;
+
 /// One sharding row per strategy of a node.
 struct SpecTable {
   unsigned numRows = 0;
@@ -167,6 +169,11 @@ struct StrategyGraph {
 /// OperatorRoles.h). Fails with a diagnostic on a module without roles.
 FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
                                             MeshAttr mesh);
+
+/// The same with what is known of the function for all meshes.
+FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
+                                            MeshAttr mesh,
+                                            StepAnalyses &analyses);
 
 /// The outermost name that a location carries, `jit(step)/layer_0/dot_general`;
 /// empty if it has none.

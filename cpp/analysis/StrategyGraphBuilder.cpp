@@ -10,29 +10,13 @@
 
 namespace mlir::alpa {
 
-/// True if another stage sends an argument with every micro-batch.
-static bool isTransfer(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  unsigned index = argument.getArgNumber();
-  return function.getArgAttr(index, kTransferAttrName) != nullptr &&
-         function.getArgAttr(index, kOnceAttrName) == nullptr;
-}
-
-/// True if JAX, or who lowered the function, gives an argument away, or if it
-/// is there for one micro-batch alone.
-static bool isDonated(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  unsigned index = argument.getArgNumber();
-  return isTransfer(argument) ||
-         function.getArgAttr(index, "tf.aliasing_output") != nullptr ||
-         function.getArgAttr(index, kDonorAttrName) != nullptr;
-}
-
-StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh)
+StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh,
+                                           StepAnalyses &analyses)
     : function(function), mesh(mesh), meshShape(mesh.getSizes()),
-      numAxes(mesh.getNumAxes()), planner(mesh.getSizes()), classes(function),
-      memory(function, isDonated, {.overlaps = mesh.getNumDevices() > 1}),
-      leeway(function) {
+      numAxes(mesh.getNumAxes()), planner(mesh.getSizes()),
+      rules(analyses.getRules()), classes(analyses.getClasses()),
+      memory(analyses.getMemory(mesh.getNumDevices() > 1)),
+      leeway(analyses.getLeeway()) {
   graph.meshShape = meshShape;
   for (StringAttr name : mesh.getNames()) {
     graph.meshAxes.push_back(name.str());
@@ -101,7 +85,7 @@ LogicalResult StrategyGraphBuilder::visit(Operation *op, double weight) {
   if (auto manual = dyn_cast<ManualOp>(op)) {
     return visitManual(manual, weight);
   }
-  if (!hasShardingRule(op)) {
+  if (!rules.get(op)) {
     return op->emitOpError()
            << "has the role " << role << " but no sharding rule";
   }
@@ -198,12 +182,22 @@ void StrategyGraphBuilder::keepAllowed(ConstrainOp op, MeshAttr mesh,
   rows = std::move(keptRows);
 }
 
-void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
-  ShardingRule rule = *getShardingRule(op);
+const OperatorStrategies &
+StrategyGraphBuilder::getLeaderStrategies(Operation *op,
+                                          const ShardingRule &rule) {
   SmallVector<unsigned> linearSets =
       getLinearSets(rule, Shares::OfDevices, [&](unsigned operand) {
         return canBePartial(op->getOperand(operand));
       });
+  auto constrain = dyn_cast<ConstrainOp>(op);
+  StrategiesKey key{&rule, constrain ? op : nullptr,
+                    -1,    0,
+                    false, {linearSets.begin(), linearSets.end()}};
+  auto [it, isNew] = knownStrategies.try_emplace(std::move(key));
+  OperatorStrategies &strategies = it->second;
+  if (!isNew) {
+    return strategies;
+  }
   SmallVector<FactorRow> factorRows;
   SmallVector<OperatorRows> rows;
   llvm::StringSet<> seen;
@@ -226,51 +220,58 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
       rows.push_back(std::move(*shardings));
     }
   }
-  if (auto constrain = dyn_cast<ConstrainOp>(op)) {
+  if (constrain) {
     keepAllowed(constrain, mesh, factorRows, rows);
   }
-  int node =
-      addNode(getReadableName(op), op->getName().getStringRef(), rows.size());
-  graph.nodes[node].isProduct = isProduct(rule);
-  if (graph.nodes[node].isProduct) {
-    graph.nodes[node].productRuns = weight;
-    for (ArrayRef<int> factorRow : factorRows) {
-      graph.nodes[node].productShapes.push_back(
+  strategies = tabulate(rule, std::move(factorRows), std::move(rows), false);
+  label(strategies, op);
+  if (isProduct(rule)) {
+    for (ArrayRef<int> factorRow : strategies.factorRows) {
+      strategies.productShapes.push_back(
           getProductShape(rule, factorRow, meshShape));
     }
   }
+  return strategies;
+}
+
+void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
+  const ShardingRule &rule = *rules.get(op);
+  const OperatorStrategies &strategies = getLeaderStrategies(op, rule);
+  int node = addNode(getReadableName(op), op->getName().getStringRef(),
+                     strategies.rows.size());
+  graph.nodes[node].labels = strategies.labels;
+  graph.nodes[node].isProduct = isProduct(rule);
+  if (graph.nodes[node].isProduct) {
+    graph.nodes[node].productRuns = weight;
+    graph.nodes[node].productShapes = strategies.productShapes;
+  }
   SmallVector<int64_t> factorClasses = classes.getOfFactors(op, rule);
   graph.nodes[node].tensorClasses.insert_range(factorClasses);
-  for (auto [index, shardings] : llvm::enumerate(rows)) {
-    for (auto [axis, factor] : llvm::enumerate(factorRows[index])) {
+  for (auto [index, factorRow] : llvm::enumerate(strategies.factorRows)) {
+    for (auto [axis, factor] : llvm::enumerate(factorRow)) {
       if (factor != kNoFactor) {
         graph.nodes[node].classes[index * numAxes + axis] =
             factor >= 0 ? factorClasses[factor] : kSharesHandedOn;
       }
     }
-    std::string label;
-    auto append = [&](ArrayRef<ShardingRow> list, auto types) {
-      for (auto [position, row, type] : llvm::enumerate(list, types)) {
-        auto tensor = dyn_cast<RankedTensorType>(type);
-        label += (position == 0 ? "" : ",") +
-                 toString(row, tensor ? tensor.getRank() : 0);
-      }
-    };
-    append(shardings.operands, op->getOperandTypes());
-    label += "->";
-    append(shardings.results, op->getResultTypes());
-    graph.nodes[node].labels[index] = label;
   }
-  placeOperator(op, node, rule, factorRows, rows, weight);
+  placeOperator(op, node, rule, strategies, weight);
   if (graph.nodes[node].isProduct) {
     graph.nodes[node].productBytes = graph.nodes[node].bytes;
   }
 }
 
 void StrategyGraphBuilder::visitFollower(Operation *op, double weight) {
-  ShardingRule rule = *getShardingRule(op);
+  const ShardingRule &rule = *rules.get(op);
   unsigned followed = op->getAttrOfType<IntegerAttr>(kFollowsAttrName).getInt();
   ValuePlacement place = graph.valuePlacements.lookup(op->getOperand(followed));
+  bool sumsAtOnce = !delaysReduction(op);
+  auto [it, isNew] = knownStrategies.try_emplace(
+      StrategiesKey{&rule, nullptr, place.table, followed, sumsAtOnce, {}});
+  if (!isNew) {
+    placeOperator(op, place.node, rule, it->second, weight);
+    return;
+  }
   int set = findLinearSet(rule, followed);
   int linearSet = set < 0 ? kNoFactor : kLinearSet - set;
   SmallVector<FactorRow> factorRows;
@@ -289,50 +290,32 @@ void StrategyGraphBuilder::visitFollower(Operation *op, double weight) {
     factorRows.push_back(factorRow);
     rows.push_back(std::move(*shardings));
   }
-  placeOperator(op, place.node, rule, factorRows, rows, weight);
+  it->second =
+      tabulate(rule, std::move(factorRows), std::move(rows), sumsAtOnce);
+  placeOperator(op, place.node, rule, it->second, weight);
 }
 
 void StrategyGraphBuilder::placeOperator(Operation *op, int node,
                                          const ShardingRule &rule,
-                                         ArrayRef<FactorRow> factorRows,
-                                         ArrayRef<OperatorRows> rows,
+                                         const OperatorStrategies &strategies,
                                          double weight) {
-  OperatorPlacement placement;
-  placement.node = node;
-  placement.factorTable = internFactorTable(factorRows);
-  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    Table table;
-    for (const OperatorRows &shardings : rows) {
-      table.push_back(shardings.operands[index]);
-    }
-    placement.operandTables.push_back(internTable(table));
-    connect(operand, node, placement.operandTables.back(), weight);
+  for (auto [operand, table] :
+       llvm::zip(op->getOperands(), strategies.operandTables)) {
+    connect(operand, node, table, weight);
   }
-  bool isLeader =
-      op->getAttrOfType<StringAttr>(kRoleAttrName).getValue() == kLeaderRole;
-  bool sumsAtOnce = !isLeader && !delaysReduction(op);
-  for (auto [index, result] : llvm::enumerate(op->getResults())) {
-    Table made, handedOn;
-    for (auto [factorRow, shardings] : llvm::zip(factorRows, rows)) {
-      made.push_back(shardings.results[index]);
-      handedOn.push_back(shardings.results[index]);
-      for (unsigned axis = 0; sumsAtOnce && axis < numAxes; ++axis) {
-        if (factorRow[axis] >= 0 && handedOn.back()[axis] == kPartial) {
-          handedOn.back()[axis] = kReplicated;
-        }
-      }
-    }
-    placement.resultTables.push_back(internTable(made));
-    graph.valuePlacements[result] = {node, placement.resultTables.back()};
-    graph.operatorPlacements[op] = placement;
-    int table = internTable(handedOn);
-    if (table != placement.resultTables.back()) {
-      connect(result, node, table, weight);
-      graph.valuePlacements[result] = {node, table};
+  graph.operatorPlacements[op] = {node, strategies.factorTable,
+                                  strategies.operandTables,
+                                  strategies.resultTables};
+  for (auto [result, made, handedOn] :
+       llvm::zip(op->getResults(), strategies.resultTables,
+                 strategies.handedOnTables)) {
+    graph.valuePlacements[result] = {node, made};
+    if (handedOn != made) {
+      connect(result, node, handedOn, weight);
+      graph.valuePlacements[result] = {node, handedOn};
     }
   }
-  graph.operatorPlacements[op] = placement;
-  addOperatorCosts(op, node, rule, factorRows, rows, weight);
+  addOperatorCosts(op, node, rule, strategies, weight);
 }
 
 static std::string getElementName(Type type) {
@@ -342,44 +325,46 @@ static std::string getElementName(Type type) {
   return name;
 }
 
-void StrategyGraphBuilder::addOperatorCosts(Operation *op, int node,
-                                            const ShardingRule &rule,
-                                            ArrayRef<FactorRow> factorRows,
-                                            ArrayRef<OperatorRows> rows,
-                                            double weight) {
+void StrategyGraphBuilder::addOperatorCosts(
+    Operation *op, int node, const ShardingRule &rule,
+    const OperatorStrategies &strategies, double weight) {
   StrategyNode &target = graph.nodes[node];
   // What follows a product does not say what the product runs in.
   if (rule.flops > 0 && (!target.isProduct || isProduct(rule))) {
     target.dtype = getElementName(op->getOperand(0).getType());
   }
   target.kernels += memory.launches(op) ? weight : 0;
-  auto getShards = [&](ShardingRowRef row) {
-    return static_cast<double>(getNumShards(row, meshShape));
+  double innerBytes = getInnerBytes(op);
+  for (size_t index = 0; index < strategies.shards.size(); ++index) {
+    target.flops[index] += weight * rule.flops / strategies.shards[index];
+    target.bytes[index] += weight * innerBytes / strategies.shards[index];
+  }
+  auto addBytes = [&](double whole, ArrayRef<double> shards) {
+    for (auto [bytes, number] : llvm::zip(target.bytes, shards)) {
+      bytes += weight * whole / number;
+    }
   };
+  for (OpResult result : op->getResults()) {
+    unsigned position = result.getResultNumber();
+    double written = memory.getWrittenBytes(result);
+    if (written > 0 && !llvm::is_contained(rule.untouchedResults, position)) {
+      addBytes(written, strategies.resultShards[position]);
+    }
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned position = operand.getOperandNumber();
+    double read = memory.getReadBytes(operand);
+    if (read > 0 && !llvm::is_contained(rule.untouchedOperands, position)) {
+      addBytes(read, strategies.operandShards[position]);
+    }
+  }
+  if (!combinesAtOnce(op, rule)) {
+    return;
+  }
   UnaryTerm reduction{node, weight, {}};
   bool reduces = false;
-  for (auto [index, factorRow, shardings] : llvm::enumerate(factorRows, rows)) {
-    double shards = 1;
-    for (auto [axis, entry] : llvm::enumerate(factorRow)) {
-      shards *= entry < 0 ? 1 : static_cast<double>(meshShape[axis]);
-    }
-    target.flops[index] += weight * rule.flops / shards;
-    target.bytes[index] += weight * getInnerBytes(op) / shards;
-    for (OpResult result : op->getResults()) {
-      unsigned position = result.getResultNumber();
-      if (!llvm::is_contained(rule.untouchedResults, position)) {
-        target.bytes[index] += weight * memory.getWrittenBytes(result) /
-                               getShards(shardings.results[position]);
-      }
-    }
-    for (OpOperand &operand : op->getOpOperands()) {
-      unsigned position = operand.getOperandNumber();
-      double read = memory.getReadBytes(operand);
-      if (read > 0 && !llvm::is_contained(rule.untouchedOperands, position)) {
-        target.bytes[index] +=
-            weight * read / getShards(shardings.operands[position]);
-      }
-    }
+  for (auto [factorRow, shardings] :
+       llvm::zip(strategies.factorRows, strategies.rows)) {
     // The empty plan has the number 0.
     reduction.plans.push_back(internPlan(
         getCombinedVolumes(op, rule, factorRow, shardings.results, meshShape)));
@@ -469,7 +454,7 @@ void StrategyGraphBuilder::recordParameters() {
       return reaching.contains(result);
     });
     op.walk([&](Operation *inner) {
-      if (std::optional<ShardingRule> rule = getShardingRule(inner)) {
+      if (const ShardingRule *rule = rules.get(inner)) {
         reaches |= isa<stablehlo::GatherOp>(inner) || rule->flops > 0;
       }
     });
@@ -483,8 +468,15 @@ void StrategyGraphBuilder::recordParameters() {
 }
 
 FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
+                                            MeshAttr mesh,
+                                            StepAnalyses &analyses) {
+  return StrategyGraphBuilder(function, mesh, analyses).build();
+}
+
+FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
                                             MeshAttr mesh) {
-  return StrategyGraphBuilder(function, mesh).build();
+  StepAnalyses analyses(function);
+  return buildStrategyGraph(function, mesh, analyses);
 }
 
 } // namespace mlir::alpa

@@ -8,7 +8,7 @@
 #define CPP_ANALYSIS_STRATEGYGRAPHBUILDER_H
 
 #include "cpp/analysis/FactorMapping.h"
-#include "cpp/analysis/Materialization.h"
+#include "cpp/analysis/StepAnalyses.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "dialects/alpa/DataFlow.h"
 #include "llvm/ADT/DenseSet.h"
@@ -22,9 +22,28 @@ namespace mlir::alpa {
 /// In place of a class (see StrategyNode): the axis hands shares of a sum on.
 inline constexpr int32_t kSharesHandedOn = -3;
 
+/// The strategies of an operator as its rule gives them: those of all operators
+/// with the same rule that follow shardings of the same table.
+struct OperatorStrategies {
+  SmallVector<FactorRow> factorRows;
+  SmallVector<OperatorRows> rows;
+  int factorTable = -1;
+  /// Of results as the operator makes them, and as it hands them on.
+  SmallVector<int, 3> operandTables;
+  SmallVector<int, 2> resultTables, handedOnTables;
+  /// Per strategy the blocks that the loops are split into.
+  std::vector<double> shards;
+  /// Per operand or result and strategy the blocks of the tensor.
+  std::vector<std::vector<double>> operandShards, resultShards;
+  /// Of leaders; shapes of products alone.
+  std::vector<std::string> labels;
+  std::vector<ProductShape> productShapes;
+};
+
 class StrategyGraphBuilder {
 public:
-  StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh);
+  StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh,
+                       StepAnalyses &analyses);
 
   FailureOr<StrategyGraph> build();
 
@@ -72,18 +91,25 @@ private:
   static void keepAllowed(ConstrainOp op, MeshAttr mesh,
                           SmallVector<FactorRow> &factorRows,
                           SmallVector<OperatorRows> &rows);
+  const OperatorStrategies &getLeaderStrategies(Operation *op,
+                                                const ShardingRule &rule);
   LogicalResult visitManual(ManualOp op, double weight);
   void visitFollower(Operation *op, double weight);
   void visitReplicated(Operation *op, double weight);
   void finishFunction(Operation *terminator);
 
+  /// Tables and numbers of blocks of strategies.
+  /// \param sumsAtOnce shares of a sum over split loops are not handed on.
+  OperatorStrategies tabulate(const ShardingRule &rule,
+                              SmallVector<FactorRow> factorRows,
+                              SmallVector<OperatorRows> rows, bool sumsAtOnce);
+  /// What strategies are called: the shardings of operands and results.
+  void label(OperatorStrategies &strategies, Operation *op) const;
   /// Records the tables of one operator, its costs and its joins.
   void placeOperator(Operation *op, int node, const ShardingRule &rule,
-                     ArrayRef<FactorRow> factorRows,
-                     ArrayRef<OperatorRows> rows, double weight);
+                     const OperatorStrategies &strategies, double weight);
   void addOperatorCosts(Operation *op, int node, const ShardingRule &rule,
-                        ArrayRef<FactorRow> factorRows,
-                        ArrayRef<OperatorRows> rows, double weight);
+                        const OperatorStrategies &strategies, double weight);
   bool canBePartial(Value value) const;
 
   // Memory and data flow.
@@ -100,8 +126,23 @@ private:
   SmallVector<int64_t> meshShape;
   unsigned numAxes;
   ReshardPlanner planner;
-  DimensionClasses classes;
+  OperatorRules &rules;
+  const DimensionClasses &classes;
+  const Materialization &memory;
+  const Leeway &leeway;
   StrategyGraph graph;
+
+  /// All that strategies depend on: the rule; the operator itself where it is a
+  /// constraint; of followers the table of the operand that they follow, its
+  /// number and whether they sum at once; of leaders their sets of operands
+  /// that can be partial.
+  using StrategiesKey = std::tuple<const ShardingRule *, Operation *, int,
+                                   unsigned, bool, std::vector<unsigned>>;
+  std::map<StrategiesKey, OperatorStrategies> knownStrategies;
+  /// Of a rematerialized operator's rule and the table in which its result is
+  /// needed: the tables of its operands.
+  std::map<std::pair<const ShardingRule *, int>, SmallVector<int, 3>>
+      rematerializedTables;
 
   std::map<std::string, int> tableIds, factorTableIds;
   std::map<std::string, int32_t> planIds;
@@ -110,8 +151,6 @@ private:
   DenseMap<const void *, std::unordered_map<uint64_t, int32_t>> pairPlans;
   std::map<std::tuple<const void *, int, int>, bool> joined;
   llvm::StringMap<unsigned> nameCounts;
-  Materialization memory;
-  Leeway leeway;
 };
 
 } // namespace mlir::alpa

@@ -81,6 +81,71 @@ int StrategyGraphBuilder::addNode(StringRef name, StringRef op,
   return graph.nodes.size() - 1;
 }
 
+OperatorStrategies StrategyGraphBuilder::tabulate(
+    const ShardingRule &rule, SmallVector<FactorRow> factorRows,
+    SmallVector<OperatorRows> rows, bool sumsAtOnce) {
+  OperatorStrategies made;
+  made.factorTable = internFactorTable(factorRows);
+  for (const FactorRow &factorRow : factorRows) {
+    double shards = 1;
+    for (auto [axis, entry] : llvm::enumerate(factorRow)) {
+      shards *= entry < 0 ? 1 : static_cast<double>(meshShape[axis]);
+    }
+    made.shards.push_back(shards);
+  }
+  auto add = [&](auto member, size_t position, auto &tables, auto &shards) {
+    Table table;
+    std::vector<double> blocks;
+    for (const OperatorRows &shardings : rows) {
+      table.push_back((shardings.*member)[position]);
+      blocks.push_back(
+          static_cast<double>(getNumShards(table.back(), meshShape)));
+    }
+    tables.push_back(internTable(table));
+    shards.push_back(std::move(blocks));
+    return table;
+  };
+  for (size_t position = 0; position < rows.front().operands.size();
+       ++position) {
+    add(&OperatorRows::operands, position, made.operandTables,
+        made.operandShards);
+  }
+  for (size_t position = 0; position < rows.front().results.size();
+       ++position) {
+    Table handedOn = add(&OperatorRows::results, position, made.resultTables,
+                         made.resultShards);
+    for (auto [factorRow, row] : llvm::zip(factorRows, handedOn)) {
+      for (unsigned axis = 0; sumsAtOnce && axis < numAxes; ++axis) {
+        if (factorRow[axis] >= 0 && row[axis] == kPartial) {
+          row[axis] = kReplicated;
+        }
+      }
+    }
+    made.handedOnTables.push_back(internTable(handedOn));
+  }
+  made.factorRows = std::move(factorRows);
+  made.rows = std::move(rows);
+  return made;
+}
+
+void StrategyGraphBuilder::label(OperatorStrategies &strategies,
+                                 Operation *op) const {
+  for (const OperatorRows &shardings : strategies.rows) {
+    std::string text;
+    auto append = [&](ArrayRef<ShardingRow> list, auto types) {
+      for (auto [position, row, type] : llvm::enumerate(list, types)) {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        text += (position == 0 ? "" : ",") +
+                toString(row, tensor ? tensor.getRank() : 0);
+      }
+    };
+    append(shardings.operands, op->getOperandTypes());
+    text += "->";
+    append(shardings.results, op->getResultTypes());
+    strategies.labels.push_back(std::move(text));
+  }
+}
+
 int32_t StrategyGraphBuilder::internPlan(std::vector<VolumeStep> steps) {
   std::string key;
   for (const VolumeStep &step : steps) {
@@ -223,25 +288,31 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
 /// operands are needed in the sharding that this implies.
 void StrategyGraphBuilder::connectRematerialized(Operation *op, int node,
                                                  int table, double weight) {
-  if (!hasShardingRule(op) || op->getNumOperands() == 0) {
+  const ShardingRule *rule = rules.get(op);
+  if (!rule || op->getNumOperands() == 0) {
     return;
   }
-  ShardingRule rule = *getShardingRule(op);
-  SmallVector<Table, 2> operandTables(op->getNumOperands());
-  for (unsigned row = 0; row < graph.tables[table].numRows; ++row) {
-    std::optional<OperatorRows> rows =
-        getOperatorRows(rule,
-                        getFactorRow(rule, rule.results[0], getRow(table, row),
-                                     meshShape, kNoFactor),
-                        meshShape);
-    for (auto [index, operandTable] : llvm::enumerate(operandTables)) {
-      operandTable.push_back(rows ? rows->operands[index]
-                                  : ShardingRow(numAxes, kReplicated));
+  auto [it, isNew] = rematerializedTables.try_emplace({rule, table});
+  if (isNew) {
+    SmallVector<Table, 2> operandTables(op->getNumOperands());
+    for (unsigned row = 0; row < graph.tables[table].numRows; ++row) {
+      std::optional<OperatorRows> rows = getOperatorRows(
+          *rule,
+          getFactorRow(*rule, rule->results[0], getRow(table, row), meshShape,
+                       kNoFactor),
+          meshShape);
+      for (auto [index, operandTable] : llvm::enumerate(operandTables)) {
+        operandTable.push_back(rows ? rows->operands[index]
+                                    : ShardingRow(numAxes, kReplicated));
+      }
+    }
+    for (const Table &operandTable : operandTables) {
+      it->second.push_back(internTable(operandTable));
     }
   }
   for (auto [operand, operandTable] :
-       llvm::zip(op->getOperands(), operandTables)) {
-    connect(operand, node, internTable(operandTable), weight);
+       llvm::zip(op->getOperands(), it->second)) {
+    connect(operand, node, operandTable, weight);
   }
 }
 

@@ -72,7 +72,11 @@ AlpaResult *alpaModuleGetStrategyGraph(AlpaModule *module,
     module->session->fail(*result, "no strategies can be enumerated");
     return result;
   }
-  FailureOr<StrategyGraph> graph = buildStrategyGraph(*entry, *mesh);
+  if (!module->analyses) {
+    module->analyses = std::make_unique<StepAnalyses>(*entry);
+  }
+  FailureOr<StrategyGraph> graph =
+      buildStrategyGraph(*entry, *mesh, *module->analyses);
   if (failed(graph)) {
     module->session->fail(*result, "no strategies can be enumerated");
     return result;

@@ -3,6 +3,7 @@
 #ifndef CPP_CAPI_SESSION_H
 #define CPP_CAPI_SESSION_H
 
+#include "cpp/analysis/StepAnalyses.h"
 #include "cpp/capi/Result.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -53,6 +54,9 @@ private:
 struct AlpaModule {
   std::shared_ptr<mlir::alpa::Session> session;
   mlir::OwningOpRef<mlir::ModuleOp> op;
+  /// Of its entry function; null until it is asked for strategies, and again
+  /// once passes have run.
+  std::unique_ptr<mlir::alpa::StepAnalyses> analyses = nullptr;
 };
 
 #endif // CPP_CAPI_SESSION_H

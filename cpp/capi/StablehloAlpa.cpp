@@ -99,6 +99,7 @@ AlpaResult *alpaModuleRun(AlpaModule *module, AlpaStringRef pipeline) {
   PassManager manager(&module->session->getContext(),
                       parsed->getOpAnchorName());
   static_cast<OpPassManager &>(manager) = std::move(*parsed);
+  module->analyses = nullptr;
   // Between passes the verifier takes a third of the time of all of them, and
   // has nothing to say that it does not say behind the last. The tests of the
   // passes have it everywhere.

@@ -175,7 +175,8 @@ private:
 void padDimensions(func::FuncOp function, const PaddingOptions &options) {
   // Every turn leaves fewer products with sizes that are no multiples.
   while (true) {
-    DimensionClasses classes(function);
+    OperatorRules rules;
+    DimensionClasses classes(function, rules);
     auto choice = chooseLoop(function, classes, options);
     if (!choice) {
       return;

@@ -92,6 +92,9 @@ class _Emitter:
         self._outputs: dict[int, tuple[int, int]] = {}
         # By stage and name of a phase what its buffers hold.
         self._held: dict[tuple[int, str], tuple[Side, Side]] = {}
+        # By stage, name of a phase and key of an update, per result the buffer that all
+        # micro-batches of the update share.
+        self._shared: dict[tuple[int, str, int], list[int | None]] = {}
 
     def run(self) -> tuple[Plan, tuple[CostedProgram, ...]]:
         _check_prepared(self._stages, self._schedule, self._step)
@@ -192,13 +195,7 @@ class _Emitter:
         state = self._draft.meshes[mesh]
         taken, made = self._sides(stage, phase)
         inputs = self._inputs.of(stage, phase, taken, at)
-        outputs = []
-        for slot, value in made:
-            is_joined = slot.kind in (SlotKind.ACCUMULATOR, SlotKind.OUTPUT)
-            key = at.once if is_joined or phase.runs_once else at.micro_batch
-            outputs.append(state.buffer((stage, slot, key), value))
-            if slot.kind is SlotKind.OUTPUT:
-                self._outputs[slot.number] = (mesh, outputs[-1])
+        outputs = self._made_in(stage, phase, made, at)
         label = f"stage {stage} {phase.name}"
         if not phase.runs_once:
             label += f" {at.micro_batch}"
@@ -209,6 +206,26 @@ class _Emitter:
         )
         state.instructions.append(Run(number, inputs, tuple(outputs), label))
         self._send_made(phase, mesh, outputs, at)
+
+    def _made_in(self, stage: int, phase: PhaseProgram, made: Side, at: Moment) -> list[int]:
+        """The buffers of what a phase makes, in order."""
+        mesh, once_key = self._schedule.mesh_of(stage), at.once
+        state = self._draft.meshes[mesh]
+        shared = self._shared.setdefault((stage, phase.name, once_key), [None] * len(made))
+        outputs = []
+        for position, (slot, value) in enumerate(made):
+            buffer = shared[position]
+            if buffer is None:
+                is_joined = slot.kind in (SlotKind.ACCUMULATOR, SlotKind.OUTPUT)
+                is_shared = is_joined or phase.runs_once
+                key = once_key if is_shared else at.micro_batch
+                buffer = state.buffer((stage, slot, key), value)
+                if is_shared:
+                    shared[position] = buffer
+            if slot.kind is SlotKind.OUTPUT:
+                self._outputs[slot.number] = (mesh, buffer)
+            outputs.append(buffer)
+        return outputs
 
     def _send_made(
         self, phase: PhaseProgram, mesh: int, outputs: Sequence[int], at: Moment

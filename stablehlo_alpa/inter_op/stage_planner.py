@@ -36,15 +36,17 @@ def prepare_stage(
         transfers: what is known of transfers of earlier stages, by number.
         store: keeps merged modules.
     """
+    parsed: Module | None = None
 
     def made() -> Record:
-        module = Module(sliced, name)
-        merge(module)
-        return {"merged": module.text(), "signature": asdict(Signature.of(module))}
+        nonlocal parsed
+        parsed = Module(sliced, name)
+        merge(parsed)
+        return {"merged": parsed.text(), "signature": asdict(Signature.of(parsed))}
 
     found = store.remember("merged stage", (sliced,), made)
     signature = Signature.from_record(found["signature"])
-    return Subject(name, found["merged"], _boundary(signature, program, transfers))
+    return Subject(name, found["merged"], _boundary(signature, program, transfers), parsed)
 
 
 def known_transfers(candidate: Candidate, boundary: Boundary) -> dict[int, Companions]:

@@ -68,8 +68,10 @@ class DeviceModule:
         )
 
     def record(self) -> Record:
-        """It, as plain data."""
-        return asdict(self)
+        """It, as plain data, which shares its arrays."""
+        parts = {name: dict(vars(getattr(self, name))) for name in ("traffic", "live", "work")}
+        signature = asdict(self.signature)
+        return {"text": self.text, "signature": signature, "remarks": self.remarks} | parts
 
 
 def lower_planned(module: Module, device: DeviceSpec) -> list[str]:

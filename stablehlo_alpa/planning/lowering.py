@@ -251,7 +251,7 @@ def _apply(candidate: Candidate, reach: int) -> tuple[Module, list[str]]:
     """The module with the chosen shardings and the reshards between them, and remarks."""
     choice = ",".join(map(str, candidate.solution.choice.tolist()))
     options = f"mesh={candidate.mesh.pass_option} solution={choice} reach={reach}"
-    module = Module(candidate.merged, candidate.name)
+    module = candidate.module()
     return module, module.run(f"alpa-plan-pipeline{{{options}}}")
 
 

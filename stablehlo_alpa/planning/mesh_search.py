@@ -103,6 +103,7 @@ class Candidate:
         mesh: the mesh.
         priced, solution: strategies and the choice. Seconds are those of a whole step.
         remarks: of the strategies, and on what was prescribed and cannot be.
+        parsed: see `Subject`.
     """
 
     name: str
@@ -111,6 +112,11 @@ class Candidate:
     priced: PricedGraph
     solution: Solution
     remarks: tuple[str, ...] = ()
+    parsed: Module | None = field(default=None, compare=False, repr=False)
+
+    def module(self) -> Module:
+        """The module with roles, to be changed."""
+        return self.parsed.clone() if self.parsed else Module(self.merged, self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +170,7 @@ def find_candidate(
         say(f"{which}: strategies")
         try:
             problem = problem_on(subject, shape, options, problems, parsed)
-            found.append(_solved(subject, problem, options, cache))
+            found.append(replace(_solved(subject, problem, options, cache), parsed=parsed))
         except (InfeasibleError, SlowerError, ShardingError, MeshError) as error:
             _log.info("%s: %s: %s", subject.name, which, error)
             refused.append(error)

@@ -56,3 +56,23 @@ def test_what_the_store_has_stays_a_text(tmp_path: Any) -> None:
     assert first.parsed is not None
     assert second.parsed is None
     assert first.merged == second.merged
+
+
+def test_strategies_of_a_module_that_was_rewritten_are_those_of_its_text() -> None:
+    """What was known of a module for other meshes is forgotten once passes have run on it."""
+    options = PlanOptions(ClusterSpec(preset_for("cpu"), 1, 8), ((8,),), solve=SolveOptions())
+    module = prepared_forms(_program("gpt"), options)[0].subject.parsed
+    assert module is not None
+    meshes = [options.cluster.logical_mesh(shape) for shape in ((8,), (2, 4), (4, 2))]
+
+    def check() -> str:
+        text = module.text(locations=True)
+        for mesh in meshes:
+            kept, read = (enumerate_strategies(text, mesh, "gpt", parsed=p) for p in (module, None))
+            for field in dataclasses.fields(read):
+                np.testing.assert_equal(getattr(kept, field.name), getattr(read, field.name))
+        return text
+
+    before = check()
+    module.run("alpa-outline-attention,canonicalize,cse,alpa-merge-operators")
+    assert check() != before

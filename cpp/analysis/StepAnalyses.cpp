@@ -1,0 +1,38 @@
+//===- StepAnalyses.cpp - What no mesh changes ----------------------------===//
+
+#include "cpp/analysis/StepAnalyses.h"
+
+#include "dialects/alpa/Alpa.h"
+
+namespace mlir::alpa {
+
+bool isTransfer(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  unsigned index = argument.getArgNumber();
+  return function.getArgAttr(index, kTransferAttrName) != nullptr &&
+         function.getArgAttr(index, kOnceAttrName) == nullptr;
+}
+
+/// True if JAX, or who lowered the function, gives an argument away, or if it
+/// is there for one micro-batch alone.
+static bool isDonated(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  unsigned index = argument.getArgNumber();
+  return isTransfer(argument) ||
+         function.getArgAttr(index, "tf.aliasing_output") != nullptr ||
+         function.getArgAttr(index, kDonorAttrName) != nullptr;
+}
+
+StepAnalyses::StepAnalyses(func::FuncOp function)
+    : function(function), classes(function, rules), leeway(function) {}
+
+const Materialization &StepAnalyses::getMemory(bool overlaps) {
+  std::unique_ptr<Materialization> &memory = memories[overlaps ? 1 : 0];
+  if (!memory) {
+    memory = std::make_unique<Materialization>(
+        function, isDonated, MaterializationOptions{.overlaps = overlaps});
+  }
+  return *memory;
+}
+
+} // namespace mlir::alpa
