@@ -166,7 +166,7 @@ def _least(window: LayerCosts, price: MemoryPrice, is_last: bool) -> Minimum:
 
 
 def _column(window: LayerCosts, found: Minimum, is_last: bool) -> Float:
-    if not found.labels.size:
+    if found.labels.size < len(window.costs.sizes):
         # What the layers share they split differently, whatever is chosen.
         return np.full(5, np.inf)
     costs = window.costs

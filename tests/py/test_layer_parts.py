@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -237,3 +238,20 @@ def test_refusals_have_the_order_of_the_stages(pricing: StagePricing) -> None:
         messages.append([str(error) for error in refusing.refusals])
     assert messages[0] == messages[1]
     assert len(set(messages[0])) > 1
+
+
+def test_a_layer_without_anything_to_split_costs_nothing() -> None:
+    """The last of five layers is a division of two numbers."""
+
+    def step(w: Any, x: Any) -> Any:
+        return stablehlo_alpa.value_and_grad(lambda w: jnp.mean(jnp.tanh(x @ w) @ w))(w)
+
+    w, x = np.full((8, 8), 0.1, np.float32), np.ones((16, 8), np.float32)
+    parallel = stablehlo_alpa.parallelize(
+        step, method=PipeshardParallel(num_micro_batches=1, layers=AutoLayers(num_layers=5))
+    )
+    plan = parallel.plan(w, x)
+    assert plan.step_time_s > 0
+    found, expected = parallel(w, x), jax.jit(step)(w, x)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-5)
