@@ -202,9 +202,11 @@ getStrategyGraph(const Source &source,
   return dict;
 }
 
-py::dict getMemory(const Source &source, const std::vector<int64_t> &donated) {
+py::dict getMemory(const Source &source, const std::vector<int64_t> &donated,
+                   const std::string &platform) {
   py::dict dict = getReport(source, [&](AlpaModule *module) {
-    return alpaModuleGetMemory(module, donated.data(), donated.size());
+    return alpaModuleGetMemory(module, donated.data(), donated.size(),
+                               toRef(platform));
   });
   dict["peak_bytes"] = dict["peak_bytes"].attr("item")();
   return dict;
@@ -280,9 +282,11 @@ void defineCompiler(py::module_ &module) {
              py::arg("mesh"),
              "The strategies of a module with roles on a mesh of (name, size) "
              "axes, as a dict of arrays.");
-  module.def("memory", &getMemory, py::arg("module"),
-             py::arg("donated") = std::vector<int64_t>(),
-             "Peak memory of a per-device module and what is live there.");
+  module.def(
+      "memory", &getMemory, py::arg("module"),
+      py::arg("donated") = std::vector<int64_t>(), py::arg("platform") = "",
+      "Peak memory of a per-device module on a platform of jax, and what "
+      "is live there.");
   defineReport(module, "communication", alpaModuleGetCommunication,
                "The collectives of a planned module.");
   defineReport(module, "product_rings", alpaModuleGetProductRings,

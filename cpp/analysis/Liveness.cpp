@@ -11,7 +11,8 @@
 namespace mlir::alpa {
 
 FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
-                                          ArrayRef<int64_t> donatedArguments) {
+                                          ArrayRef<int64_t> donatedArguments,
+                                          Backend backend) {
   FailureOr<func::FuncOp> entry = getEntryFunction(module);
   if (failed(entry)) {
     return failure();
@@ -19,8 +20,9 @@ FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
   auto isDonated = [&](BlockArgument argument) {
     return llvm::is_contained(donatedArguments, argument.getArgNumber());
   };
-  Materialization memory(*entry, isDonated,
-                         {.overlaps = hasCollectives(*entry)});
+  Materialization memory(
+      *entry, isDonated,
+      {.overlaps = hasCollectives(*entry), .backend = backend});
   int numPoints = memory.getNumPoints();
   std::vector<double> change(numPoints + 1, 0);
   for (const StoredValue &stored : memory.getStoredValues()) {

@@ -3,6 +3,7 @@
 #ifndef CPP_ANALYSIS_LIVENESS_H
 #define CPP_ANALYSIS_LIVENESS_H
 
+#include "cpp/analysis/Backend.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <string>
 #include <vector>
@@ -23,8 +24,10 @@ struct MemoryProfile {
   std::vector<LiveTensor> live;
 };
 
+/// \param backend whose rules decide what is stored.
 FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
-                                          ArrayRef<int64_t> donatedArguments);
+                                          ArrayRef<int64_t> donatedArguments,
+                                          Backend backend = Backend::Gpu);
 
 } // namespace mlir::alpa
 

@@ -145,7 +145,9 @@ Materialization::Materialization(func::FuncOp function,
 }
 
 void Materialization::number(Block &block) {
-  for (Operation *op : getSchedule(block, roles, options.overlaps)) {
+  // XLA for TPU sums each gradient beside the kernels behind it.
+  bool putsOff = options.overlaps && options.backend == Backend::Gpu;
+  for (Operation *op : getSchedule(block, roles, putsOff)) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;
       for (Region &region : op->getRegions()) {
@@ -572,6 +574,53 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
   return it == from.end() ? Value() : *it;
 }
 
+/// True for a product of f32 that XLA for TPU reads in 16 bits.
+static bool roundsOperands(Operation *op) {
+  ArrayAttr precision;
+  if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
+    precision = dot.getPrecisionConfigAttr();
+  } else if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op)) {
+    precision = convolution.getPrecisionConfigAttr();
+  } else {
+    return false;
+  }
+  return !precision || llvm::all_of(precision, [](Attribute one) {
+    return cast<stablehlo::PrecisionAttr>(one).getValue() ==
+           stablehlo::Precision::DEFAULT;
+  });
+}
+
+/// True for what hands on elements as they are.
+static bool movesElements(Operation *op) {
+  return isa<stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::SliceOp,
+             stablehlo::BroadcastInDimOp, stablehlo::AllGatherOp,
+             stablehlo::AllToAllOp, stablehlo::CollectivePermuteOp>(op);
+}
+
+bool Materialization::isRounded(Value value) {
+  bool byProduct = false;
+  for (Operation *user : value.getUsers()) {
+    if (roundsOperands(user) ||
+        (movesElements(user) && isRounded(user->getResult(0)))) {
+      byProduct = true;
+      continue;
+    }
+    // The fusion that makes the value sums it up as well.
+    Operation *maker = value.getDefiningOp();
+    if (!maker || !isa<stablehlo::ReduceOp>(user) ||
+        roles.get(maker) != FusionRole::Fused) {
+      return false;
+    }
+  }
+  return byProduct;
+}
+
+double Materialization::getStoredRatio(Value value) {
+  bool isSingle = getElementTypeOrSelf(value.getType()).isF32();
+  return options.backend == Backend::Tpu && isSingle && isRounded(value) ? 0.5
+                                                                         : 1;
+}
+
 void Materialization::placeResults() {
   for (auto &[op, from] : roots) {
     int point = points.lookup(op);
@@ -611,7 +660,7 @@ void Materialization::recordRanges(
       int start = starts.lookup(result);
       int end = std::max(lastRead.lookup(result), points.lookup(op));
       start = std::min(start, end);
-      storedValues.push_back({result, start, end});
+      storedValues.push_back({result, start, end, getStoredRatio(result)});
     }
   }
 }

@@ -11,6 +11,7 @@
 #ifndef CPP_ANALYSIS_MATERIALIZATION_H
 #define CPP_ANALYSIS_MATERIALIZATION_H
 
+#include "cpp/analysis/Backend.h"
 #include "cpp/analysis/FusionRole.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -40,6 +41,8 @@ struct MaterializationOptions {
   /// Whether kernels are put where collectives can run beside them; see
   /// `getSchedule`.
   bool overlaps = true;
+  /// Whose rules decide.
+  Backend backend = Backend::Gpu;
 };
 
 /// Which values of a function are stored, and what is read of them. Takes time
@@ -145,6 +148,12 @@ private:
   void noteRead(Operation *op, Value source);
   void placeCopies();
   void holdSent();
+  /// True if XLA for TPU stores a value of f32 in 16 bits: products alone read
+  /// it, which round it (at the default precision), perhaps after it was moved
+  /// to other places or devices (`BFloat16Propagation`).
+  bool isRounded(Value value);
+  /// Bytes in memory for each byte of a value.
+  double getStoredRatio(Value value);
   void placeResults();
   /// The value in whose place a result is written; null if there is none.
   Value findReplaced(OpResult result, const Sources &from);

@@ -117,10 +117,11 @@ AlpaResult *alpaModuleGetCommunication(AlpaModule *module) {
 }
 
 AlpaResult *alpaModuleGetMemory(AlpaModule *module, const int64_t *donated,
-                                size_t numDonated) {
+                                size_t numDonated, AlpaStringRef platform) {
   auto *result = new AlpaResult();
   std::lock_guard lock(module->session->getMutex());
-  auto profile = getMemoryProfile(*module->op, ArrayRef(donated, numDonated));
+  auto profile = getMemoryProfile(*module->op, ArrayRef(donated, numDonated),
+                                  getBackend(toRef(platform)));
   if (failed(profile)) {
     module->session->fail(*result, "the module's memory cannot be counted");
     return result;

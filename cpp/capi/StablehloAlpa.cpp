@@ -175,9 +175,9 @@ AlpaResult *alpaGetProductRings(AlpaStringRef text) {
 }
 
 AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
-                          size_t numDonated) {
+                          size_t numDonated, AlpaStringRef platform) {
   return reportOn(text, [&](AlpaModule *module) {
-    return alpaModuleGetMemory(module, donated, numDonated);
+    return alpaModuleGetMemory(module, donated, numDonated, platform);
   });
 }
 

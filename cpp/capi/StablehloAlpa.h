@@ -85,9 +85,11 @@ AlpaResult *alpaGetCommunication(AlpaStringRef text);
 AlpaResult *alpaGetProductRings(AlpaStringRef text);
 
 /** Peak memory of a per-device module: arrays "peak_bytes", "bytes"; list
- *  "name". Arguments in `donated` are freed after their last use. */
+ *  "name". Arguments in `donated` are freed after their last use. `platform` is
+ *  jax's name of what runs it: for "tpu" the rules of XLA for TPU decide what is
+ *  stored, for all others those of XLA for GPU. */
 AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
-                          size_t numDonated);
+                          size_t numDonated, AlpaStringRef platform);
 
 /** Mesh and boundary shardings of a module, empty before it is planned: array
  *  "mesh_shape", and "input_once" (1 for what a stage receives once per step);
@@ -144,7 +146,7 @@ AlpaResult *alpaModuleGetStrategyGraph(AlpaModule *module,
 AlpaResult *alpaModuleGetCommunication(AlpaModule *module);
 AlpaResult *alpaModuleGetProductRings(AlpaModule *module);
 AlpaResult *alpaModuleGetMemory(AlpaModule *module, const int64_t *donated,
-                                size_t numDonated);
+                                size_t numDonated, AlpaStringRef platform);
 AlpaResult *alpaModuleGetSignature(AlpaModule *module);
 AlpaResult *alpaModuleGetBoundaryRule(AlpaModule *module);
 AlpaResult *alpaModuleGetWork(AlpaModule *module);

@@ -50,14 +50,16 @@ class Live:
     tensors: tuple[tuple[str, float], ...]
 
     @classmethod
-    def of(cls, local: Source, donated: Sequence[int] = ()) -> Live:
+    def of(cls, local: Source, donated: Sequence[int] = (), platform: str = "") -> Live:
         """That of a per-device module.
 
         Args:
             local: the module.
             donated: arguments whose bytes results may take.
+            platform: what jax calls that which runs it. For ``"tpu"`` the rules of XLA for TPU
+                say what is stored, for all others those of XLA for GPU.
         """
-        found = _core.memory(core_of(local), list(donated))
+        found = _core.memory(core_of(local), list(donated), platform)
         sizes = np.asarray(found["bytes"], np.float64).tolist()
         return cls(float(found["peak_bytes"]), tuple(zip(found["name"], sizes, strict=True)))
 

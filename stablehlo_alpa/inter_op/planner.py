@@ -179,7 +179,8 @@ class _StagePlanner:
             InfeasibleError: they do not fit, named with what is largest.
             SlowerError: it takes too long before it fits.
         """
-        options, inside_bytes = self.options, InsideBytes(self.options.store)
+        options = self.options
+        inside_bytes = InsideBytes(stages[0].mesh.cluster.device.platform, options.store)
         for round_ in range(_FITTING_ROUNDS + 1):
             say("instructions")
             plan = self.emitted(stages, said, inside_bytes)

@@ -48,7 +48,7 @@ class DeviceModule:
         """
         signature, traffic = Signature.of(module), Traffic.of(module)
         remarks = lower_planned(module, device)
-        text, live = module.text(), Live.of(module, donated)
+        text, live = module.text(), Live.of(module, donated, device.platform)
         work = work_of(module, trip_count_hint)
         return cls(text, signature, traffic, live, work, tuple(remarks))
 

@@ -293,15 +293,17 @@ class InsideBytes:
     """Bytes per device that programs need beside their inputs and outputs, each measured once.
 
     Attributes:
+        platform: what jax calls that which runs them.
         store: keeps what was measured.
     """
 
+    platform: str = ""
     store: Store = OFF
-    _peaks: dict[tuple[str, tuple[int, ...]], float] = field(default_factory=dict, repr=False)
+    _peaks: dict[tuple[str, tuple[int, ...], str], float] = field(default_factory=dict, repr=False)
 
     def of(self, program: SpmdProgram) -> float:
         """Those of a program."""
-        key = program.text, program.donated
+        key = program.text, program.donated, self.platform
 
         def made() -> Record:
             return {"peak": Live.of(*key).peak_bytes}

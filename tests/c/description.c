@@ -54,9 +54,11 @@ static int print_result(const char *title, AlpaResult *result) {
 int describe(Source source) {
   AlpaStringRef text = {source.data, source.length};
   int64_t donated[] = {0};
+  AlpaStringRef cuda = {"cuda", 4}, tpu = {"tpu", 3};
   return print_result("communication", alpaGetCommunication(text)) |
          print_result("rings", alpaGetProductRings(text)) |
-         print_result("memory", alpaGetMemory(text, donated, 1)) |
+         print_result("memory", alpaGetMemory(text, donated, 1, cuda)) |
+         print_result("memory on TPU", alpaGetMemory(text, donated, 1, tpu)) |
          print_result("work", alpaGetWork(text)) |
          print_result("signature", alpaGetSignature(text)) |
          print_result("boundary", alpaGetBoundaryRule(text)) |

@@ -161,7 +161,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     runStrategies(text);
     break;
   case 6:
-    alpaResultDestroy(alpaGetMemory(text, nullptr, 0));
+    alpaResultDestroy(alpaGetMemory(text, nullptr, 0, {"", 0}));
     alpaResultDestroy(alpaGetCommunication(text));
     alpaResultDestroy(alpaGetProductRings(text));
     alpaResultDestroy(alpaGetWork(text));

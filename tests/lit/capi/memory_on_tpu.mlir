@@ -1,0 +1,23 @@
+// The module is not planned, so what is asked of a plan fails.
+// RUN: not alpa-capi-test describe %s | FileCheck %s
+
+// XLA for TPU stores in 16 bits what products alone read, which round it: %both, though the fusion that makes it sums it up
+// besides. What a product of a higher precision reads, such as %exact, it stores as it is.
+
+// CHECK-LABEL: memory:
+// CHECK: peak_bytes: 78080
+// CHECK-LABEL: memory on TPU:
+// CHECK: peak_bytes: 69888
+// CHECK: bytes: 16384 16384 16384 8192
+// CHECK: name: 'argument 1' 'argument 2' 'stablehlo.multiply' 'stablehlo.add'
+
+func.func @main(%x: tensor<64x16xf32>, %a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> (tensor<64x16xf32>, tensor<64x16xf32>, tensor<64x16xf32>, tensor<64xf32>) {
+  %both = stablehlo.add %a, %b : tensor<64x64xf32>
+  %exact = stablehlo.multiply %a, %b : tensor<64x64xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %sum = stablehlo.reduce(%both init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<64x64xf32>, tensor<f32>) -> tensor<64xf32>
+  %c = stablehlo.dot_general %both, %x, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x16xf32>) -> tensor<64x16xf32>
+  %d = stablehlo.dot_general %both, %x, contracting_dims = [0] x [0] : (tensor<64x64xf32>, tensor<64x16xf32>) -> tensor<64x16xf32>
+  %e = stablehlo.dot_general %exact, %x, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<64x64xf32>, tensor<64x16xf32>) -> tensor<64x16xf32>
+  return %c, %d, %e, %sum : tensor<64x16xf32>, tensor<64x16xf32>, tensor<64x16xf32>, tensor<64xf32>
+}
