@@ -86,8 +86,8 @@ AlpaResult *alpaGetProductRings(AlpaStringRef text);
 
 /** Peak memory of a per-device module: arrays "peak_bytes", "bytes"; list
  *  "name". Arguments in `donated` are freed after their last use. `platform` is
- *  jax's name of what runs it: for "tpu" the rules of XLA for TPU decide what is
- *  stored, for all others those of XLA for GPU. */
+ *  jax's name of what runs it: for "tpu" the rules of XLA for TPU decide what
+ * is stored, for all others those of XLA for GPU. */
 AlpaResult *alpaGetMemory(AlpaStringRef text, const int64_t *donated,
                           size_t numDonated, AlpaStringRef platform);
 
