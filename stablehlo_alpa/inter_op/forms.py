@@ -17,7 +17,8 @@ def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[Lay
     """The step with layers and phases as it is, and the forms that differ from it.
 
     Those whose sizes, of a micro-batch, are padded for the devices of a stage, and of each the one
-    in which attention over many keys is one operator.
+    in which attention over many keys is one operator. Where stages are searched, that one is for
+    when no other fits; see `last_forms`.
 
     Args:
         program: the step.
@@ -32,10 +33,28 @@ def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[Lay
     different = {first.padded_by(padding): padding for padding in _paddings(options)}
     different.pop((), None)
     wholes = [StepForm(padding) for padding in different.values()]
-    keys = options.attention_keys
+    keys = None if isinstance(options.stages, AutoStages) else options.attention_keys
     is_long = keys is not None and bool(first.outlined_by(keys))
     long = [replace(one, attention_keys=keys) for one in (StepForm(), *wholes) if is_long]
     return (first, *(marked(program, options, one) for one in (*wholes, *long)))
+
+
+def last_forms(
+    program: TracedProgram, options: PipelineOptions, first: LayeredStep
+) -> tuple[LayeredStep, ...]:
+    """The forms to plan where none of `layered_forms` fits the memory: attention in blocks.
+
+    Another search for stages is not worth the seconds that blocks may save (heuristic).
+
+    Args:
+        program: the step.
+        options: what it is planned under.
+        first: the step with layers and phases as it is.
+    """
+    keys = options.attention_keys
+    if not isinstance(options.stages, AutoStages) or keys is None or not first.outlined_by(keys):
+        return ()
+    return (marked(program, options, StepForm(attention_keys=keys)),)
 
 
 def marked(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from stablehlo_alpa.errors import CompileError, InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.forecast import Forecast, likely_counts
-from stablehlo_alpa.inter_op.forms import layered_forms
+from stablehlo_alpa.inter_op.forms import last_forms, layered_forms
 from stablehlo_alpa.inter_op.options import (
     AutoStages,
     ManualStages,
@@ -297,27 +297,34 @@ class _Attempts:
         return plan if self.profiler is None else self.profiler.measured(plan)
 
     def _fastest_form(self, one: PipelineOptions, say: Say) -> Plan:
-        """The best of the plans of the step as it is, and with sizes padded."""
+        """The best of the plans of the step as it is, and of its other forms."""
         best: Plan | None = None
         bounds: list[float] = []
         refused: list[InfeasibleError | SlowerError] = []
-        for form in self._forms_of(one):
-            try:
-                plan = plan_pipeline(self.program, one, say, form)
-            except (InfeasibleError, SlowerError) as error:
-                bounds += [error.least_s] if isinstance(error, SlowerError) else []
-                refused.append(error)
-                continue
-            if best is None or plan.step_time_s < best.step_time_s:
-                best = plan
-            if plan.bracket is not None:
-                bounds.append(plan.bracket.bound_s)
-                one = replace(one, most_s=min(one.most_s, plan.bracket.latency_s))
+        for forms_of in (self._forms_of, self._last_forms_of):
+            for form in forms_of(one):
+                try:
+                    plan = plan_pipeline(self.program, one, say, form)
+                except (InfeasibleError, SlowerError) as error:
+                    bounds += [error.least_s] if isinstance(error, SlowerError) else []
+                    refused.append(error)
+                    continue
+                if best is None or plan.step_time_s < best.step_time_s:
+                    best = plan
+                if plan.bracket is not None:
+                    bounds.append(plan.bracket.bound_s)
+                    one = replace(one, most_s=min(one.most_s, plan.bracket.latency_s))
+            if best is not None or bounds:
+                break
         if best is None:
             raise next((one for one in refused if isinstance(one, SlowerError)), refused[0])
         if best.bracket is None:
             return best
         return replace(best, bracket=replace(best.bracket, bound_s=min(bounds)))
+
+    def _last_forms_of(self, one: PipelineOptions) -> tuple[LayeredStep, ...]:
+        """Those for where no other fits."""
+        return last_forms(self.program, one, self._forms_of(one)[0])
 
     def _forms_of(self, one: PipelineOptions) -> tuple[LayeredStep, ...]:
         """The step with layers and phases: schedules of the best number have the same."""

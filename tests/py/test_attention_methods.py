@@ -126,8 +126,11 @@ def test_attention_is_left_alone_where_it_is_asked_for(name: str) -> None:
         sa.DataParallel,
         lambda **options: sa.ShardParallel(num_micro_batches=2, **options),
         in_stages,
+        lambda **options: sa.PipeshardParallel(
+            num_micro_batches=2, layers=sa.AutoLayers(num_layers=2), schedule="1f1b", **options
+        ),
     ],
-    ids=["data", "micro-batches", "stages"],
+    ids=["data", "micro-batches", "stages", "searched stages"],
 )
 def test_long_sequences_fit(method: Callable[..., sa.Method]) -> None:
     """128k tokens of eight examples on eight H100: all scores of one head are 32 GiB."""
