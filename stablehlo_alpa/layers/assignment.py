@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from jax.extend.core import ClosedJaxpr, Literal, jaxprs_in_params
+from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.layers.boundary import layer_boundary_p
 from stablehlo_alpa.layers.clustering import cluster
+from stablehlo_alpa.layers.equations import kinds_of, tensors_of, work_of
 from stablehlo_alpa.layers.flatten import flatten, without_unused
 from stablehlo_alpa.layers.flops import equation_flops, has_matrix_product, jaxpr_flops
 from stablehlo_alpa.layers.itinerary import itinerary
@@ -42,10 +43,11 @@ def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
     match option:
         case AutoLayers():
             return cluster(
-                _work(closed.jaxpr),
-                _tensors(closed.jaxpr),
+                work_of(closed.jaxpr),
+                tensors_of(closed.jaxpr),
                 option.num_layers,
                 option.tolerance,
+                kinds_of(closed.jaxpr),
             )
         case ManualLayers():
             layers, layer = [], 0
@@ -115,36 +117,6 @@ def _has_boundary(jaxpr: Any) -> bool:
         or any(_has_boundary(body) for body in jaxprs_in_params(equation.params))
         for equation in jaxpr.eqns
     )
-
-
-def _work(jaxpr: Any) -> list[float]:
-    """FLOPs per equation; none of those on constants alone, which are of no layer."""
-    made: set[Any] = {*jaxpr.constvars, *jaxpr.invars}
-    work = []
-    for equation in jaxpr.eqns:
-        is_open = any(not isinstance(a, Literal) and a in made for a in equation.invars)
-        work.append(equation_flops(equation) if is_open else 0.0)
-        if is_open:
-            made.update(equation.outvars)
-    return work
-
-
-def _tensors(jaxpr: Any) -> list[tuple[float, int, list[int]]]:
-    """Bytes, maker and users of everything that equations make."""
-    makers: dict[Any, int] = {}
-    users: dict[Any, list[int]] = {}
-    for index, equation in enumerate(jaxpr.eqns):
-        for atom in equation.invars:
-            if not isinstance(atom, Literal) and atom in makers:
-                users.setdefault(atom, []).append(index)
-        for variable in equation.outvars:
-            makers[variable] = index
-    return [(_bytes(variable.aval), makers[variable], found) for variable, found in users.items()]
-
-
-def _bytes(aval: Any) -> float:
-    size = getattr(aval, "size", 0)
-    return float(size * getattr(getattr(aval, "dtype", None), "itemsize", 8))
 
 
 def _follow_modules(option: FollowModuleLayers, equations: Any) -> list[int]:

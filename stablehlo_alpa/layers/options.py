@@ -18,8 +18,9 @@ class LayerOption:
     """What every way of cutting has in common.
 
     Attributes:
-        remat: what the backward pass computes again. True: all but the values between layers
-            (``jax.checkpoint`` of every layer); ``"attention"``: what is between the two products
+        remat: what the backward pass computes again. True: all but the values between layers, and
+            between the equal blocks that a layer consists of (``jax.checkpoint`` of each);
+            ``"attention"``: what is between the two products
             of an attention; False: nothing. ``"search"``: the least that fits the memory, or more
             where that makes the step faster.
     """

@@ -83,6 +83,46 @@ def test_clustering_equals_brute_force(seed: int) -> None:
     assert squares == pytest.approx(evenest)
 
 
+@pytest.mark.parametrize("seed", range(100))
+def test_clustering_with_kinds_equals_brute_force(seed: int) -> None:
+    """Of cuts that are hardly less even, one with the fewest layers unlike the one before."""
+    rng = np.random.default_rng(seed)
+    period = int(rng.integers(1, 4))
+    kinds = np.tile(np.arange(period), 4)[int(rng.integers(0, period)) :][:9].tolist()
+    flops = np.array([float(2 + kind) for kind in kinds])
+    tensors = [(1.0, i, [i + 1]) for i in range(len(kinds) - 1)]
+    count = 2 + seed % 3
+
+    def costs(layers: list[int]) -> float:
+        pieces = [
+            [k for k, one in zip(kinds, layers, strict=True) if one == n] for n in range(count)
+        ]
+        unlike = sum(one != other for one, other in itertools.pairwise(pieces))
+        return objective(flops, tensors, layers)[1] / flops.sum() ** 2 + 1e-3 / count**2 * unlike
+
+    cuts = [
+        [sum(i >= cut for cut in cuts) for i in range(len(flops))]
+        for cuts in itertools.combinations(range(1, len(flops)), count - 1)
+    ]
+    limit = 1.5 * flops.sum() / count
+    best = min(costs(cut) for cut in cuts if objective(flops, tensors, cut)[2] <= limit)
+    assert costs(cluster(flops, tensors, count, 0.5, kinds)) == pytest.approx(best, abs=1e-9)
+
+
+def test_layers_that_are_unlike_the_others_are_at_the_ends() -> None:
+    """Fifteen blocks and a head in five layers: one has a part of a block more."""
+    kinds = [*["attention", "mlp"] * 15, "head"]
+    flops = [*[1.0, 2.0] * 15, 1.6]
+    tensors = [(1.0, i, [i + 1]) for i in range(30)]
+    found = cluster(flops, tensors, 5, 0.5, kinds)
+    pieces = [tuple(kinds[i] for i in np.flatnonzero(np.equal(found, n))) for n in range(5)]
+    assert sorted(map(len, pieces)) == [6, 6, 6, 6, 7]
+    assert sum(one != other for one, other in itertools.pairwise(pieces)) == 2
+    evenest = cluster(flops, tensors, 5, 0.5)
+    squares = [objective(np.array(flops), tensors, layers)[1] for layers in (found, evenest)]
+    assert squares[0] == pytest.approx(squares[1])
+
+
 def test_an_operator_that_is_nearly_all_is_a_layer_by_itself() -> None:
     """The scalar at the end of a loss would be the cheapest layer, and none to run."""
     flops = [100.0, 1.0, 10.0, 1.0, 1.0]
