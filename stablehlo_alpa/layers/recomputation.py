@@ -19,8 +19,8 @@ def recomputing(layer: ClosedJaxpr, remat: Remat) -> Callable[..., list[Any]]:
     """A layer as a function whose backward pass computes so much again.
 
     A loop over several of the model's layers keeps what goes from one turn to the next; what is in
-    a turn is computed again. So is each of the equal blocks that a layer consists of. What cuts stacks for layers stays outside: gradients of one layer must
-    not wait for those of another.
+    a turn is computed again. So is each of the equal blocks that a layer consists of. What cuts
+    stacks for layers stays outside: gradients of one layer must not wait for those of another.
 
     Args:
         layer: of the forward function.
