@@ -17,6 +17,7 @@ from stablehlo_alpa.cli.local_devices import VirtualOption, first_devices, local
 from stablehlo_alpa.cli.method_names import METHODS, MethodOptions, parse_method
 from stablehlo_alpa.cli.model_options import (
     BatchOption,
+    DtypeOption,
     ImageOption,
     JsonOption,
     LayersOption,
@@ -51,6 +52,7 @@ def bench(
     layers: LayersOption = None,
     remat: RematOption = None,
     scanned: ScannedOption = False,
+    dtype: DtypeOption = None,
     cluster: ClusterOption = None,
     memory_budget: BudgetOption = None,
     store: StoreOption = None,
@@ -69,7 +71,7 @@ def bench(
     devices = local_devices(virtual_devices)
     place: Cluster = cluster_of(devices) if cluster is None else as_cluster(cluster)
     devices = first_devices(devices, place.num_devices)
-    sizes = Sizes(batch, sequence, image, remat, scanned)
+    sizes = Sizes(batch, sequence, image, remat, scanned, dtype)
     subject = find_subject(model, sizes, store=find_store(store, no_store))
     given = MethodOptions(place, None, memory_budget, micro_batches)
     options = method_options(subject, layers, remat, given)

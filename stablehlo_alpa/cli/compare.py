@@ -16,6 +16,7 @@ from stablehlo_alpa.cli.cluster_options import BudgetOption
 from stablehlo_alpa.cli.exit_codes import ExitCode
 from stablehlo_alpa.cli.method_names import METHODS, MethodOptions, parse_method
 from stablehlo_alpa.cli.model_options import (
+    DtypeOption,
     ImageOption,
     JsonOption,
     LayersOption,
@@ -55,6 +56,7 @@ def compare(
     layers: LayersOption = None,
     remat: RematOption = None,
     scanned: ScannedOption = False,
+    dtype: DtypeOption = None,
     trip_count_hint: TripCountHintOption = None,
     memory_budget: BudgetOption = None,
     store: StoreOption = None,
@@ -67,7 +69,7 @@ def compare(
     for name in names:
         parse_method(name)
     found = {name: as_cluster(name) for name in clusters.split(",")}
-    sizes = Sizes(None, sequence, image, remat, scanned)
+    sizes = Sizes(None, sequence, image, remat, scanned, dtype)
     every = [replace(sizes, batch=one) for one in batch_sizes(batch)]
     kept = find_store(store, no_store)
     subjects = [(find_subject(model, one, trip_count_hint, kept), one) for one in every]

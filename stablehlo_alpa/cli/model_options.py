@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import replace
 from typing import Annotated
 
@@ -9,6 +10,15 @@ import typer
 
 from stablehlo_alpa.cli.method_names import DEFAULT_LAYERS, MethodOptions
 from stablehlo_alpa.cli.subject import Subject
+
+
+class Dtype(enum.StrEnum):
+    """Of what a model computes; its parameters are float32."""
+
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+    FLOAT32 = "float32"
+
 
 SCHEDULES = ("1f1b", "gpipe", "zero_bubble")
 
@@ -43,6 +53,9 @@ RematOption = Annotated[
 ]
 ScannedOption = Annotated[
     bool, typer.Option("--scanned", help="equal blocks of a model are one loop")
+]
+DtypeOption = Annotated[
+    Dtype | None, typer.Option(help="of what a model computes; by default the model's, bfloat16")
 ]
 TripCountHintOption = Annotated[
     int | None,

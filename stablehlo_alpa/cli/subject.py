@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import jax.numpy as jnp
+
 from stablehlo_alpa import zoo
 from stablehlo_alpa.api.decorator import parallelize
 from stablehlo_alpa.api.methods import Method, ShardParallel
@@ -31,6 +33,7 @@ class Sizes:
         image: pixels of a side of each.
         remat: whether blocks are computed again in the backward pass.
         scanned: whether equal blocks are one scan.
+        dtype: of what is computed.
     """
 
     batch: int | None = None
@@ -38,13 +41,21 @@ class Sizes:
     image: int | None = None
     remat: bool | None = None
     scanned: bool = False
+    dtype: str | None = None
 
     @property
     def given(self) -> dict[str, Any]:
         """Those that are not at their defaults, by name."""
         named = {"batch": self.batch, "sequence": self.sequence, "image": self.image}
         named |= {"remat": self.remat, "scanned": self.scanned or None}
+        named |= {"dtype": self.dtype}
         return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The same as functions take them."""
+        typed = {} if self.dtype is None else {"dtype": getattr(jnp, self.dtype)}
+        return self.given | typed
 
 
 class Subject(Protocol):
@@ -177,7 +188,7 @@ def find_subject(
     if sizes.batch is None:
         raise UsageError(f"{entry.name} needs --batch, the examples of a step")
     # What has a memory worth planning for does not fit without.
-    options = {"remat": True, **sizes.given}
+    options = {"remat": True, **sizes.options}
     step = StepSubject.of(entry.case(**options))
     return replace(step, trip_count_hint=trip_count_hint, store=store)
 
@@ -201,7 +212,7 @@ def _function(text: str, sizes: Sizes) -> StepSubject:
     known = inspect.signature(function).parameters
     unknown = {key: value for key, value in sizes.given.items() if key not in known}
     _refuse(unknown, f"{text} has no such parameter")
-    made = function(**sizes.given)
+    made = function(**sizes.options)
     if isinstance(made, zoo.ModelCase):
         return StepSubject.of(made)
     if isinstance(made, tuple) and len(made) == 2 and callable(made[0]):

@@ -27,6 +27,7 @@ from stablehlo_alpa.planning.mesh_search import (
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import Schedule, single
+from stablehlo_alpa.planning.slow_types import slow_types
 from stablehlo_alpa.planning.stage import CostedProgram, PlannedStage, StagePlace
 from stablehlo_alpa.store import Record
 from stablehlo_alpa.units import format_bytes
@@ -308,7 +309,8 @@ def assemble(
         costs: one per program of ``runtime``.
         remarks: on the step as a whole; those of the stages follow.
     """
-    said = [*remarks, *(remark for stage in stages for remark in stage.remarks)]
+    said = [*remarks, *slow_types(stages)]
+    said += [remark for stage in stages for remark in stage.remarks]
     return Plan(
         cluster=cluster,
         runtime=runtime,

@@ -312,3 +312,14 @@ def test_the_shell_completes_names() -> None:
         prog_name="stablehlo-alpa",
     )
     assert result.output.split() == ["llama-3-405b"]
+
+
+@pytest.mark.parametrize(("dtype", "is_slow"), [("bfloat16", True), ("float16", False)])
+def test_products_in_a_type_that_a_device_has_no_units_for_are_remarked_on(
+    dtype: str, is_slow: bool
+) -> None:
+    """A V100 multiplies f16 eight times as fast as bf16."""
+    model = ("plan", "gpt-tiny", "--batch", "16", "--dtype", dtype, "--cluster", "p3.16xlarge:1")
+    assert printed(*model)["model"]["dtype"] == dtype
+    said = run(*model).output
+    assert ("v100-16gb" in said and "in f16 it does 125" in " ".join(said.split())) == is_slow
