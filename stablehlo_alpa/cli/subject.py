@@ -46,9 +46,9 @@ class Sizes:
     @property
     def given(self) -> dict[str, Any]:
         """Those that are not at their defaults, by name."""
-        named = {"batch": self.batch, "sequence": self.sequence, "image": self.image}
+        named: dict[str, Any] = {"batch": self.batch, "sequence": self.sequence}
         named |= {"remat": self.remat, "scanned": self.scanned or None}
-        named |= {"dtype": self.dtype}
+        named |= {"image": self.image, "dtype": self.dtype}
         return {name: value for name, value in named.items() if value is not None}
 
     @property
