@@ -26,6 +26,7 @@ from alpa_runtime.inputs import (
 )
 from alpa_runtime.keys import data_of, with_impl
 from alpa_runtime.local_call import LocalModule
+from alpa_runtime.platforms import compiler_options
 from alpa_runtime.program import SpmdProgram, ValueSpec, numpy_dtype, weakened
 
 
@@ -65,6 +66,7 @@ class MeshProgram:
             out_shardings=self.out_shardings,
             donate_argnums=program.donated,
             keep_unused=True,
+            compiler_options=compiler_options(list(mesh.devices.flat)),
         )
 
     def __call__(self, *args: Any) -> tuple[jax.Array, ...]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
+
+# Whether XLA:CPU begins what does not depend on each other at the same time.
+_AT_ONCE = "xla_cpu_enable_concurrency_optimized_scheduler"
 
 
 def platform_of(device: jax.Device) -> str:
@@ -12,6 +17,19 @@ def platform_of(device: jax.Device) -> str:
     if device.platform != "gpu":
         return str(device.platform)
     return "rocm" if "rocm" in str(device.client.platform_version).lower() else "cuda"
+
+
+def compiler_options(devices: Sequence[jax.Device]) -> Mapping[str, bool] | None:
+    """Options that a program of some devices is compiled with, beside those of the process.
+
+    Devices of a CPU share its threads. Collectives that do not depend on each other, begun in
+    another order on each device, may then wait for one another for ever: they are kept in order,
+    unless ``XLA_FLAGS`` says what to do.
+    """
+    is_shared = len(devices) > 1 and all(device.platform == "cpu" for device in devices)
+    return (
+        {_AT_ONCE: False} if is_shared and _AT_ONCE not in os.environ.get("XLA_FLAGS", "") else None
+    )
 
 
 def lower(traced: Any, platform: str) -> Any:

@@ -26,10 +26,7 @@ def steps_of(printed: str) -> list[str]:
 def run(name: str, *options: str) -> str:
     """What a program of examples/ prints, in a process of its own."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "runtime"), os.environ.get("PYTHONPATH", "")])
-    # Collectives that do not depend on each other are otherwise begun in any order, and with fewer
-    # cores than virtual devices each may wait for the other.
-    in_order = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
-    flags = f"{os.environ.get('XLA_FLAGS', '')} {in_order}"
+    flags = os.environ.get("XLA_FLAGS", "")
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name), *options],
         env={**os.environ, "PYTHONPATH": paths, "XLA_FLAGS": flags},
