@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -19,7 +19,7 @@ def platform_of(device: jax.Device) -> str:
     return "rocm" if "rocm" in str(device.client.platform_version).lower() else "cuda"
 
 
-def compiler_options(devices: Sequence[jax.Device]) -> Mapping[str, bool] | None:
+def compiler_options(devices: Sequence[jax.Device]) -> dict[str, Any] | None:
     """Options that a program of some devices is compiled with, beside those of the process.
 
     Devices of a CPU share its threads. Collectives that do not depend on each other, begun in
