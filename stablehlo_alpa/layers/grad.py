@@ -12,6 +12,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from stablehlo_alpa.layers.assignment import assign, flatten_for
+from stablehlo_alpa.layers.blocks import block_starts
 from stablehlo_alpa.layers.keys import split_keys
 from stablehlo_alpa.layers.likeness import find_likenesses
 from stablehlo_alpa.layers.options import LayerOption, Remat, WholeFunction
@@ -149,12 +150,19 @@ def _evaluate(
             if not isinstance(atom, Literal):
                 last_use[atom] = max(last_use.get(atom, 0), index)
     starts = [i for i in range(len(layers)) if not i or layers[i] != layers[i - 1]]
+    if remat is True:
+        # What is between the blocks of a layer is kept as well.
+        starts = [
+            start + place
+            for start, end in pairwise([*starts, len(layers)])
+            for place in block_starts(_part(jaxpr, start, end, last_use)[2].jaxpr)
+        ]
     parts = [_part(jaxpr, *ends, last_use) for ends in pairwise([*starts, len(layers)])]
-    likenesses = find_likenesses([layer for _, _, layer in parts])
+    likenesses = find_likenesses([part for _, _, part in parts])
     runs: dict[int, Callable[..., Any]] = {}
-    for start, (inputs, outputs, layer), likeness in zip(starts, parts, likenesses, strict=True):
+    for start, (inputs, outputs, part), likeness in zip(starts, parts, likenesses, strict=True):
         if likeness.first not in runs:
-            runs[likeness.first] = recomputing(layer, remat)
+            runs[likeness.first] = recomputing(part, remat)
         scopes = filter(None, (layer_scope(layers[start]), likeness.scope))
         with jax.named_scope("/".join(scopes)):
             results = runs[likeness.first](*(values[variable] for variable in inputs))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.layers.attention import function_of, recomputing_attention
-from stablehlo_alpa.layers.blocks import block_starts
 from stablehlo_alpa.layers.options import Remat
 from stablehlo_alpa.layers.scopes import STACK_SCOPE, TURNS_SCOPE
 
@@ -19,8 +18,8 @@ def recomputing(layer: ClosedJaxpr, remat: Remat) -> Callable[..., list[Any]]:
     """A layer as a function whose backward pass computes so much again.
 
     A loop over several of the model's layers keeps what goes from one turn to the next; what is in
-    a turn is computed again. So is each of the equal blocks that a layer consists of. What cuts
-    stacks for layers stays outside: gradients of one layer must not wait for those of another.
+    a turn is computed again. What cuts stacks for layers stays outside: gradients of one layer must
+    not wait for those of another.
 
     Args:
         layer: of the forward function.
@@ -28,7 +27,7 @@ def recomputing(layer: ClosedJaxpr, remat: Remat) -> Callable[..., list[Any]]:
     """
     if not remat:
         return _kept(layer)
-    runs = list(_runs(layer, remat))
+    runs = list(_runs(layer))
     if len(runs) == 1 and runs[0][0] is not _turns:
         return runs[0][0](layer, remat)
     parts = [
@@ -49,17 +48,11 @@ def recomputing(layer: ClosedJaxpr, remat: Remat) -> Callable[..., list[Any]]:
     return call
 
 
-def _runs(layer: ClosedJaxpr, remat: Remat) -> Iterator[tuple[Callable[..., Any], list[int]]]:
+def _runs(layer: ClosedJaxpr) -> Iterator[tuple[Callable[..., Any], list[int]]]:
     """Equations that stand beside each other, and what makes a function of them."""
     equations = layer.jaxpr.eqns
     for (make, _), group in groupby(range(len(equations)), lambda i: _maker(i, equations[i])):
-        numbers = list(group)
-        if make is _straight and remat is True:
-            _, _, part = function_of(layer.jaxpr, numbers)
-            ends = [*block_starts(part.jaxpr), len(numbers)]
-            yield from ((make, numbers[start:end]) for start, end in pairwise(ends))
-        else:
-            yield make, numbers
+        yield make, list(group)
 
 
 def _maker(number: int, equation: Any) -> tuple[Callable[..., Any], int]:

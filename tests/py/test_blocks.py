@@ -12,9 +12,8 @@ from jax.ad_checkpoint import print_saved_residuals
 
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers
-from stablehlo_alpa.layers import layer_context
+from stablehlo_alpa.layers import WholeFunction, in_layers, layer_context
 from stablehlo_alpa.layers.blocks import block_starts
-from stablehlo_alpa.layers.recomputation import recomputing
 
 WIDTH, WIDE, BATCH, COUNT = 8, 64, 512, 6
 
@@ -89,9 +88,9 @@ def test_gradients_are_those_of_jax() -> None:
 
 def test_what_is_kept_is_between_blocks(capsys: pytest.CaptureFixture[str]) -> None:
     """As jax tells it: nothing wide, and the values between blocks."""
-    args = make_params(), jnp.ones((BATCH, WIDTH))
-    layer = recomputing(jax.make_jaxpr(model)(*args), True)
-    print_saved_residuals(lambda *leaves: layer(*leaves)[0], *jax.tree.leaves(args))
+    layered = in_layers(model, "model")
+    with layer_context(WholeFunction(AutoLayers(num_layers=1, remat=True))):
+        print_saved_residuals(layered, make_params(), jnp.ones((BATCH, WIDTH)))
     kept = [line for line in capsys.readouterr().out.splitlines() if "argument" not in line]
     shapes = [line.split()[0] for line in kept]
     assert shapes.count(f"f32[{BATCH},{WIDTH}]") == COUNT - 1
