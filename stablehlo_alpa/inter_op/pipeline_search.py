@@ -161,6 +161,7 @@ class PipelineSearch:
             is_over = len(self._known.solved) >= limits.max_solved
             if best is not None:
                 bracket, of_bound = self._bracket(best, limits.gap)
+                self._check_undercuts(of_bound, limits.most_s)
                 # What is estimated to be better, what bounds it, what could be better itself.
                 is_better = found.latency_s < best.latency_s * (1 - limits.gap)
                 looked_at = (
@@ -229,15 +230,19 @@ class PipelineSearch:
             bound = self._search(is_estimate=False)
             if bound is None:
                 return
-            if bound.latency_s >= most_s:
-                raise SlowerError(
-                    f"a step of {self._count} micro-batches takes {bound.latency_s:.4g} s at "
-                    f"least, {most_s:.4g} s was to be undercut",
-                    bound.latency_s,
-                )
+            self._check_undercuts(bound, most_s)
             stages = self._stages(bound)
             if not self._sharpen(stages, with_pairs=False) and not self._sharpen(stages):
                 return
+
+    def _check_undercuts(self, bound: StageSearchResult, most_s: float) -> None:
+        """Raises ``SlowerError`` where what bounds all pipelines is not below what is asked for."""
+        if bound.latency_s >= most_s:
+            raise SlowerError(
+                f"a step of {self._count} micro-batches takes {bound.latency_s:.4g} s at least, "
+                f"{most_s:.4g} s was to be undercut",
+                bound.latency_s,
+            )
 
     def _open(self, found: StageSearchResult) -> list[Stage]:
         """The stages of a pipeline that are not solved."""
