@@ -15,6 +15,8 @@ Int: TypeAlias = npt.NDArray[np.int64]
 
 # What repeats is a layer's blocks where it has at least this part of its FLOPs (heuristic).
 _BLOCKS_SHARE = 0.5
+# FLOPs that differ by less are equal (floating-point noise of sums).
+_RELATIVE = 1e-9
 # A piece with less than this part of a block's FLOPs goes with the one behind it (heuristic).
 _PIECE_SHARE = 0.1
 # Blocks of a layer with more of them are computed again several at a time.
@@ -52,15 +54,23 @@ def block_starts(jaxpr: Any) -> list[int]:
 
 
 def _repetition(kinds: Sequence[Hashable], work: Float) -> tuple[int, int, int] | None:
-    """Start, end and period of the equations that repeat with most FLOPs; None of too few."""
+    """Start, end and period of the equations that repeat with most FLOPs; None of too few.
+
+    A period leads from one equation of the kind that takes the most FLOPs to another: those that
+    lead from the one in the middle are looked at.
+    """
+    if not len(work):
+        return None
     numbers: dict[Hashable, int] = {}
     each = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], np.int64)
+    places = np.flatnonzero(each == np.argmax(np.bincount(each, work)))
+    middle = (len(places) - 1) // 2
     sums = np.concatenate([[0.0], np.cumsum(work)])
     best, most = None, _BLOCKS_SHARE * sums[-1]
-    for period in range(1, len(each) // 2 + 1):
+    for period in (places[middle + 1 :] - places[middle]).tolist():
         start, length = _longest_run(each[period:] == each[:-period])
         end = start + length + period
-        if length >= period and sums[end] - sums[start] > most * (1 + 1e-9):
+        if length >= period and sums[end] - sums[start] > most * (1 + _RELATIVE):
             best, most = (start, end, period), sums[end] - sums[start]
     return best
 

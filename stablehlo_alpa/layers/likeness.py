@@ -1,4 +1,4 @@
-"""Layers, and blocks of them, that compute the same: differentiated once for all of them, each under its own names.
+"""Layers, or blocks, that compute the same: differentiated once, each under its own names.
 
 JAX keeps what it makes of a function (its derivative, what that transposes to) by the identity of
 the function. Equal layers are therefore run as one object. What comes out bears the names of the
