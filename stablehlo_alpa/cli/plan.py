@@ -80,6 +80,16 @@ MethodOption = Annotated[
         autocompletion=_complete_method,
     ),
 ]
+OutputOption = Annotated[
+    Path | None, typer.Option("-o", "--output", help="file that alpa_runtime.load reads")
+]
+PageOption = Annotated[
+    Path | None, typer.Option(help="write the plan as an HTML page, as view does of a file")
+]
+ExplainOption = Annotated[
+    str | None,
+    typer.Option(help="what to explain: an operator, layer:N, stage:N, or stages: other cuts"),
+]
 
 
 def plan(
@@ -102,17 +112,10 @@ def plan(
     memory_budget: BudgetOption = None,
     store: StoreOption = None,
     no_store: NoStoreOption = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="file that alpa_runtime.load reads")
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="write the plan as an HTML page, as view does of a file")
-    ] = None,
+    output: OutputOption = None,
+    page: PageOption = None,
     is_opened: Annotated[bool, typer.Option("--open", help="open the page in the browser")] = False,
-    explain: Annotated[
-        str | None,
-        typer.Option(help="what to explain: an operator, layer:N, stage:N, or stages: other cuts"),
-    ] = None,
+    explain: ExplainOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
