@@ -16,10 +16,12 @@ class Peak:
         buffers: numbers of the buffers that are live, ascending.
         inside_bytes: what the program that runs then needs beside its inputs and outputs. Bytes per
             device.
+        program: number of that program; None where none runs.
     """
 
     buffers: tuple[int, ...]
     inside_bytes: float
+    program: int | None = None
 
 
 class BufferMemory:
@@ -104,7 +106,9 @@ def peak_of(plan: Plan, mesh: int, program_bytes: Sequence[float]) -> Peak:
     for one in plan.instructions[mesh][: position + 1]:
         _step(memory, one, program_bytes)
     last = plan.instructions[mesh][position]
-    return Peak(memory.live, program_bytes[last.program] if isinstance(last, Run) else 0.0)
+    if not isinstance(last, Run):
+        return Peak(memory.live, 0.0)
+    return Peak(memory.live, program_bytes[last.program], last.program)
 
 
 def _step(memory: BufferMemory, instruction: object, program_bytes: Sequence[float]) -> None:

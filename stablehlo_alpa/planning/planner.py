@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import alpa_runtime
 from alpa_runtime import check
+from alpa_runtime.buffer_memory import peak_of
 
 from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.compiler import Module
@@ -28,7 +29,13 @@ from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import Schedule, single
 from stablehlo_alpa.planning.slow_types import slow_types
-from stablehlo_alpa.planning.stage import CostedProgram, PlannedStage, StagePlace
+from stablehlo_alpa.planning.stage import (
+    CostedProgram,
+    PhaseProgram,
+    PlannedStage,
+    StagePlace,
+    program_name,
+)
 from stablehlo_alpa.store import Record
 from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import Say, progress
@@ -270,8 +277,7 @@ def over_budget(plan: Plan, mesh: int, budget: float, advice: str = "") -> Infea
     """
     peak = plan.simulation.peak_bytes[mesh]
     numbers = range(mesh, len(plan.stages), len(plan.runtime.meshes))
-    phases = [phase for number in numbers for phase in plan.stages[number].phases]
-    fullest = max(phases, key=lambda phase: sum(size for _, size in phase.live))
+    fullest = _fullest(plan, mesh, numbers)
     largest = fullest.live[:_SHOWN_TENSORS]
     listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in largest)
     who, what, which = "the plan that needs least takes", "", "there"
@@ -287,6 +293,18 @@ def over_budget(plan: Plan, mesh: int, budget: float, advice: str = "") -> Infea
         budget_bytes=budget,
         largest=largest,
     )
+
+
+def _fullest(plan: Plan, mesh: int, stages: Sequence[int]) -> PhaseProgram:
+    """The phase that runs where a mesh holds the most; of what only waits the one with the most."""
+    phases = [(stage, phase) for stage in stages for phase in plan.stages[stage].phases]
+    peak = peak_of(plan.runtime, mesh, [cost.inside_bytes for cost in plan.costs])
+    if peak.program is not None:
+        running = plan.runtime.programs[peak.program].name
+        named = {program_name(stage, phase.name): phase for stage, phase in phases}
+        if running in named:
+            return named[running]
+    return max((phase for _, phase in phases), key=lambda phase: sum(b for _, b in phase.live))
 
 
 def assemble(

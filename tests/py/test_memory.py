@@ -6,13 +6,17 @@ import sys
 import time
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from graphs import brute_force, random_priced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stablehlo_alpa import _core
+import stablehlo_alpa
+from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages, _core
 from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.inter_op.stage_pricing import StagePrice, StagePricing
 from stablehlo_alpa.inter_op.submeshes import Submesh
@@ -22,6 +26,9 @@ from stablehlo_alpa.intra_op.exact import minimize
 from stablehlo_alpa.intra_op.lagrangian import price_memory
 from stablehlo_alpa.intra_op.least_memory import least_memory
 from stablehlo_alpa.intra_op.relink import Parts
+from stablehlo_alpa.planning.memory_kinds import MemoryKind, memory_by_kind
+from stablehlo_alpa.planning.planner import over_budget
+from stablehlo_alpa.planning.saved_plan import SavedPlan
 
 
 @settings(max_examples=40, deadline=None)
@@ -225,3 +232,34 @@ def test_parts_of_graphs_without_an_order() -> None:
         factors = list(Parts(costs))
         assert len(factors) == 12
         assert all(len(set(x)) == 2 for x in factors)
+
+
+def test_a_refusal_names_the_program_that_runs_where_most_is_held() -> None:
+    """The update reads more than the backward phase, but beside this one the moments wait."""
+    optimiser = optax.adam(1e-3)
+    params = [jnp.zeros((256, 256)) for _ in range(4)]
+
+    def loss(params: list[jax.Array], x: jax.Array) -> jax.Array:
+        for weight in params:
+            x = jnp.tanh(x @ weight)
+        return jnp.mean(x**2)
+
+    def step(params: Any, state: Any, x: jax.Array) -> Any:
+        updates, state = optimiser.update(stablehlo_alpa.grad(loss)(params, x), state)
+        return optax.apply_updates(params, updates), state
+
+    method = PipeshardParallel(
+        num_micro_batches=2,
+        layers=AutoLayers(2, remat=False),
+        stages=UniformStages(2, (1,)),
+        schedule="1f1b",
+    )
+    parallel = stablehlo_alpa.parallelize(
+        step, method=method, cluster="cpu:1x2", donate_argnums=(0, 1)
+    )
+    plan = parallel.plan(params, optimiser.init(params), jnp.zeros((256, 256)))
+    phases = {phase.name: phase for phase in plan.stages[0].phases}
+    read = {name: sum(bytes_ for _, bytes_ in phase.live) for name, phase in phases.items()}
+    assert read["backward"] < read["apply_0"]
+    assert MemoryKind.WORKSPACE in memory_by_kind(SavedPlan.of(plan), 0)
+    assert "largest live tensors of its backward program" in str(over_budget(plan, 0, 1.0))
