@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "modules: rules, reshards, border to jax": (
         *("rules", "reshards", "roundtrip", "constants", "dimensions", "inlining", "frontend"),
-        *("core_fuzz", "dialect_fuzz", "threads", "embedding"),
+        *("core_fuzz", "dialect_fuzz", "upstream_verifier", "threads", "embedding"),
         *("known_kernels", "attention_kernels"),
     ),
     "parallelize, as a user calls it": (
