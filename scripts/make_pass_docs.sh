@@ -8,7 +8,7 @@ bin=$1
 cat <<'HEAD'
 # Passes
 
-Made from `passes/Passes.td` by `make pass-docs`. `stablehlo-alpa-opt` and, with the plugin, stock `mlir-opt` run them by these names.
+Made from `passes/*Passes.td` by `make pass-docs`. `stablehlo-alpa-opt` and, with the plugin, stock `mlir-opt` run them by these names.
 
 | pipeline | passes |
 | --- | --- |

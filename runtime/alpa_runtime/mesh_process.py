@@ -110,9 +110,9 @@ class MeshProcess:
         self.store = ArrayStore(self._devices, f"mesh_{place[0]}")
         self.parts: dict[int, PlanPart] = {}
 
-    def describe(self) -> tuple[str, str]:
-        """Address of the transport, and the file that says how far the process is."""
-        return self._link.address, self._progress.path
+    def describe(self) -> tuple[str, tuple[str, str]]:
+        """Addresses of the transport, and of the memory that says how far the process is."""
+        return self._link.address, self._progress.address
 
     def connect(self, addresses: Mapping[Place, str], secret: bytes) -> None:
         """Says where all processes are and what only they know; again when there are more."""

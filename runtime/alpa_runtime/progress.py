@@ -4,32 +4,51 @@ from __future__ import annotations
 
 import mmap
 import os
+import secrets
 import struct
-import tempfile
 
 from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 
 
 class Progress:
-    """How far a process is, in a file that outlives it.
+    """How far a process is, in memory that has no name in any file system.
+
+    Whoever finds it keeps it beyond the end of the process that writes. It ends with the last that
+    has it, whatever ends them, so that there is nothing to be removed.
 
     Attributes:
-        path: of the file.
+        address: where other processes of the host find it, and what the memory is called there.
     """
 
     _LAYOUT = struct.Struct("<qqq")
 
-    def __init__(self, path: str, memory: mmap.mmap) -> None:
-        """See `create`."""
-        self.path, self._memory = path, memory
+    def __init__(self, address: tuple[str, str], memory: mmap.mmap) -> None:
+        """See `create` and `find`."""
+        self.address, self._memory = address, memory
 
     @classmethod
     def create(cls) -> Progress:
-        """Makes the file."""
-        handle, path = tempfile.mkstemp(prefix="alpa_progress_")
+        """Makes the memory, which says that nothing is done yet."""
+        name = f"alpa_progress_{secrets.token_hex(8)}"
+        # Stays open: others find the memory by it.
+        handle = os.memfd_create(name)
+        os.write(handle, cls._LAYOUT.pack(-1, -1, -1))
+        memory = mmap.mmap(handle, cls._LAYOUT.size)
+        return cls((f"/proc/{os.getpid()}/fd/{handle}", name), memory)
+
+    @classmethod
+    def find(cls, address: tuple[str, str]) -> Progress | None:
+        """What a living process has made; None when that is on another host."""
+        path, name = address
         try:
-            os.write(handle, cls._LAYOUT.pack(-1, -1, -1))
-            return cls(path, mmap.mmap(handle, cls._LAYOUT.size))
+            # Numbers of processes are those of a host. What else is there is not opened.
+            if os.readlink(path) != f"/memfd:{name} (deleted)":
+                return None
+            handle = os.open(path, os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            return cls(address, mmap.mmap(handle, cls._LAYOUT.size, access=mmap.ACCESS_READ))
         finally:
             os.close(handle)
 
@@ -37,11 +56,9 @@ class Progress:
         """Notes an instruction of a step of a plan; -1 behind the last."""
         self._LAYOUT.pack_into(self._memory, 0, plan, step, position)
 
-    @classmethod
-    def read(cls, path: str) -> tuple[int, int, int]:
-        """Plan, step and instruction that a process has noted last; -1 for none."""
-        with open(path, "rb") as file:
-            plan, step, position = cls._LAYOUT.unpack(file.read(cls._LAYOUT.size))
+    def read(self) -> tuple[int, int, int]:
+        """Plan, step and instruction that were noted last; -1 for none."""
+        plan, step, position = self._LAYOUT.unpack_from(self._memory)
         return plan, step, position
 
 

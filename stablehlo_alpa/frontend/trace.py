@@ -229,22 +229,14 @@ def trace_function(
             boundary = _boundary(function, traced, len(args), batches)
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
-        split = KernelExtraction(traced.jaxpr)
-        talk = CallbackExtraction(function.name, split.closed)
-        check_supported(function.name, talk.closed, effects=talk.effects, allows_shard_map=True)
-        known = {**registered_rules(), **{rule.target: rule for rule in rules}}
-        is_rewritten = bool(talk.functions or split.kernels)
-        text = call.text(traced, talk if is_rewritten else None, known, platform)
+        split, talk = _extracted(function.name, traced)
+        text = call.text(traced, talk if talk.functions or split.kernels else None, rules, platform)
     boundary = _boundary(function, traced, len(args), batches)
-    out_paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     return TracedProgram(
         name=function.name,
         text=text,
         inputs=boundary.inputs,
-        outputs=tuple(
-            _value("result" + jax.tree_util.keystr(path), aval)
-            for (path, _), aval in zip(out_paths, traced.jaxpr.out_avals, strict=True)
-        ),
+        outputs=_outputs(traced),
         in_tree=jax.tree.structure(traced.args_info),
         out_tree=jax.tree.structure(traced.out_info),
         input_argnum=boundary.argnums,
@@ -257,8 +249,29 @@ def trace_function(
         kernels=split.kernels,
         trip_count_hint=trip_count_hint,
         platform=platform,
-        has_gradients=any(map(_is_backward, equations(traced.jaxpr.jaxpr))),
-        marks_gradients=any(map(_is_mark, equations(traced.jaxpr.jaxpr))),
+        has_gradients=_has(traced, _is_backward),
+        marks_gradients=_has(traced, _is_mark),
+    )
+
+
+def _extracted(name: str, traced: jax.stages.Traced) -> tuple[KernelExtraction, CallbackExtraction]:
+    """What a function calls beside the compiler, taken out of it one after the other."""
+    split = KernelExtraction(traced.jaxpr)
+    talk = CallbackExtraction(name, split.closed)
+    check_supported(name, talk.closed, effects=talk.effects, allows_shard_map=True)
+    return split, talk
+
+
+def _has(traced: jax.stages.Traced, is_one: Callable[[Any], bool]) -> bool:
+    return any(map(is_one, equations(traced.jaxpr.jaxpr)))
+
+
+def _outputs(traced: jax.stages.Traced) -> tuple[TracedValue, ...]:
+    """The results of a function, named by where they are in its pytree."""
+    paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
+    return tuple(
+        _value("result" + jax.tree_util.keystr(path), aval)
+        for (path, _), aval in zip(paths, traced.jaxpr.out_avals, strict=True)
     )
 
 
@@ -277,16 +290,17 @@ class _Call:
         self,
         traced: jax.stages.Traced,
         talk: CallbackExtraction | None,
-        rules: Mapping[str, KernelRule],
+        rules: Sequence[KernelRule],
         platform: str,
     ) -> str:
+        known = {**registered_rules(), **{rule.target: rule for rule in rules}}
         try:
             module = self._lowered(traced, talk, platform)
         except NotImplementedError as error:
             where = f" for {platform}" if platform else ""
             raise TraceError(f"jax cannot lower {self.function.name}{where}: {error}") from error
         module = refined(module, traced.jaxpr)
-        asm: str = with_rules(module, rules).operation.get_asm(
+        asm: str = with_rules(module, known).operation.get_asm(
             print_generic_op_form=True, enable_debug_info=True, assume_verified=True
         )
         return with_own_names(asm)

@@ -103,7 +103,27 @@ def solve_anew(
         limits = _Limits(budget, options, cache, deadline, memory_price)
         found = _solve_within(costs, memory, found, plans, limits)
 
-    choice = costs.decode(found.labels)
+    return _solution(priced, costs.decode(found.labels), memory, found, options, begin)
+
+
+def _solution(
+    priced: PricedGraph,
+    choice: Int,
+    memory: MemoryModel,
+    found: _Found,
+    options: SolveOptions,
+    begin: float,
+) -> Solution:
+    """A plan with what it takes, computed anew from its choice.
+
+    Args:
+        priced: the strategy graph in seconds.
+        choice: int64[N]; strategy per node.
+        memory: what the strategies keep.
+        found: what is proved of the choice.
+        options: with the gap that is good enough.
+        begin: of solving, by ``time.monotonic``.
+    """
     compute, communication, reshard = priced.split(choice)
     objective = compute + communication + reshard
     gap = max(0.0, objective - found.bound) / max(abs(objective), 1e-30)

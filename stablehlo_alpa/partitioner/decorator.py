@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -70,28 +70,39 @@ def partition(
 
     @functools.wraps(fun)
     def partitioned(*args: Any, **kwargs: Any) -> Any:
-        fixed = positions(static_argnums, len(args))
-        dynamic = [arg for i, arg in enumerate(args) if i not in fixed]
-        leaves, tree = jax.tree.flatten((dynamic, kwargs))
-        _check_leaves(name, leaves)
-        structure: Any = tree
-        out_tree: list[Any] = []
-
-        def flat(*values: Any) -> list[Any]:
-            given, named = structure.unflatten(values)
-            rest = iter(given)
-            call = [arg if i in fixed else next(rest) for i, arg in enumerate(args)]
-            results, found = jax.tree.flatten(fun(*call, **named))
-            out_tree.append(found)
-            return results
-
-        with planned_whole():
-            closed = jax.make_jaxpr(flat)(*leaves)
-        check_supported(name, closed)
-        results = _call(name, closed, leaves, chosen)
-        return out_tree[-1].unflatten(results)
+        return _call_trees(fun, name, chosen, positions(static_argnums, len(args)), args, kwargs)
 
     return partitioned
+
+
+def _call_trees(
+    fun: Callable[..., Any],
+    name: str,
+    asked: Asked,
+    fixed: Collection[int],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Calls a function of pytrees, of which some arguments are constants."""
+    dynamic = [arg for i, arg in enumerate(args) if i not in fixed]
+    leaves, tree = jax.tree.flatten((dynamic, kwargs))
+    _check_leaves(name, leaves)
+    structure: Any = tree
+    out_tree: list[Any] = []
+
+    def flat(*values: Any) -> list[Any]:
+        given, named = structure.unflatten(values)
+        rest = iter(given)
+        call = [arg if i in fixed else next(rest) for i, arg in enumerate(args)]
+        results, found = jax.tree.flatten(fun(*call, **named))
+        out_tree.append(found)
+        return results
+
+    with planned_whole():
+        closed = jax.make_jaxpr(flat)(*leaves)
+    check_supported(name, closed)
+    results = _call(name, closed, leaves, asked)
+    return out_tree[-1].unflatten(results)
 
 
 def _call(name: str, closed: Any, leaves: Sequence[Any], asked: Asked) -> list[Any]:

@@ -74,8 +74,30 @@ def lower_program(
         rings_content(mesh),
     )
     found = store.remember("lowered program", content, made)
-    module = DeviceModule.from_record(found["module"])
-    signature, live, rings = module.signature, module.live, ChosenRings(**found["rings"])
+    module, rings = DeviceModule.from_record(found["module"]), ChosenRings(**found["rings"])
+    phase, linked = _whole(candidate, program, module, rings)
+    return PlannedStage(
+        mesh=mesh,
+        place=place,
+        phases=(phase,),
+        priced=candidate.priced,
+        solution=candidate.solution,
+        texts={
+            "traced": program.text,
+            "merged": candidate.merged,
+            "planned": found["planned"],
+            "local": phase.program.text,
+        },
+        remarks=(*candidate.remarks, *found["remarks"], *module.remarks, *linked),
+        done_beside=rings.reasons,
+    )
+
+
+def _whole(
+    candidate: Candidate, program: TracedProgram, module: DeviceModule, rings: ChosenRings
+) -> tuple[PhaseProgram, list[str]]:
+    """A whole step as the only phase, and remarks."""
+    mesh, signature, live = candidate.mesh, module.signature, module.live
     local, linked = _linked(module, program, mesh)
     inputs = tuple(Slot(SlotKind.INPUT, i) for i in range(len(program.inputs)))
     outputs = tuple(Slot(SlotKind.OUTPUT, i) for i in range(len(program.outputs)))
@@ -100,21 +122,7 @@ def lower_program(
         outputs,
         live.tensors,
     )
-    return PlannedStage(
-        mesh=mesh,
-        place=place,
-        phases=(phase,),
-        priced=candidate.priced,
-        solution=candidate.solution,
-        texts={
-            "traced": program.text,
-            "merged": candidate.merged,
-            "planned": found["planned"],
-            "local": local,
-        },
-        remarks=(*candidate.remarks, *found["remarks"], *module.remarks, *linked),
-        done_beside=rings.reasons,
-    )
+    return phase, linked
 
 
 def _program_record(
@@ -156,14 +164,7 @@ def lower_stage(
     hint = program.trip_count_hint
 
     def made() -> Record:
-        module, remarks = _apply(candidate, reach)
-        planned = module.text()
-        more = module.run(f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}")
-        found = {
-            name: _phase_record(phase, candidate.mesh, device, hint)
-            for name, phase in module.submodules().items()
-        }
-        return {"planned": planned, "remarks": [*remarks, *more], "phases": found}
+        return _stage_record(candidate, device, reach, hint, split_backward=split_backward)
 
     content = (
         *(_content(candidate), reach, device.platform, split_backward, hint),
@@ -193,6 +194,25 @@ def lower_stage(
         remarks=tuple(dict.fromkeys(said)),
         done_beside=beside,
     )
+
+
+def _stage_record(
+    candidate: Candidate,
+    device: DeviceSpec,
+    reach: int,
+    trip_count_hint: int | None,
+    *,
+    split_backward: bool,
+) -> Record:
+    """What the compiler makes of a stage."""
+    module, remarks = _apply(candidate, reach)
+    planned = module.text()
+    more = module.run(f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}")
+    found = {
+        name: _phase_record(phase, candidate.mesh, device, trip_count_hint)
+        for name, phase in module.submodules().items()
+    }
+    return {"planned": planned, "remarks": [*remarks, *more], "phases": found}
 
 
 def _phase_record(

@@ -11,11 +11,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("methods", "megatron", "expert_parallel", "manual_sharding", "drawn", "export"),
         *("partition", "partition_models", "fidelity_model", "donation"),
         *("gathered_values", "padded_sizes", "whole_operators", "ordered", "windows"),
-        *("matrix_kernels", "partitioned_kernels", "ragged_products", "ragged_exchanges"),
+        *("matrix_kernels", "partitioned_kernels", "kernel_places"),
+        *("ragged_products", "ragged_exchanges"),
         "product_rings",
     ),
     "pipelines and micro-batches equal the whole batch": (
-        *("pipeline", "pipeline_matrix", "micro_batches", "stage_methods", "recomputation"),
+        *("pipeline", "pipeline_matrix", "forward_pipelines", "stage_methods"),
+        *("micro_batches", "independent_micro_batches", "recomputation"),
         *("layers", "layer_parts", "likeness", "schedules", "own_schedules", "stacks"),
     ),
     "searches against brute force": (
@@ -28,7 +30,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "modules: rules, reshards, border to jax": (
         *("rules", "reshards", "roundtrip", "constants", "dimensions", "inlining", "frontend"),
-        *("core_fuzz", "dialect_fuzz", "threads", "embedding"),
+        *("core_fuzz", "dialect_fuzz", "upstream_verifier", "threads", "embedding"),
         *("known_kernels", "attention_kernels"),
     ),
     "parallelize, as a user calls it": (

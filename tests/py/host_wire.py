@@ -6,10 +6,9 @@ Both sides have to start at once, nothing is matched but by order, and sizes hav
 from __future__ import annotations
 
 import ctypes
-import os
+import secrets
 import socket
 import struct
-import tempfile
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -22,19 +21,18 @@ IDENTITY_SIZE = 128
 
 
 class HostLibrary:
-    """Wires over sockets of the file system."""
+    """Wires over sockets of the host, whose names are in no file system."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.mkdtemp()
         self._listening: dict[bytes, socket.socket] = {}
 
     def new_identity(self) -> bytes:
         """See `WireLibrary`."""
-        path = os.path.join(self._folder, str(len(self._listening)))
+        name = f"\0wire_{secrets.token_hex(16)}".encode()
         listener = socket.socket(socket.AF_UNIX)
-        listener.bind(path)
+        listener.bind(name)
         listener.listen(1)
-        identity = path.encode().ljust(IDENTITY_SIZE, b"\0")
+        identity = name.ljust(IDENTITY_SIZE, b"\0")
         self._listening[identity] = listener
         return identity
 
@@ -105,7 +103,7 @@ class HostWire:
             self._socket, _ = self._listener.accept()
         else:
             self._socket = socket.socket(socket.AF_UNIX)
-            self._socket.connect(identity.rstrip(b"\0").decode())
+            self._socket.connect(identity.rstrip(b"\0"))
 
     def _perform(self, sends: Sequence[Move], receives: Sequence[Move]) -> None:
         assert self._socket is not None

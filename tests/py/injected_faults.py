@@ -84,8 +84,7 @@ class Run:
         return {place: pid for place, (_, pid) in executable.processes.items()}
 
 
-@contextlib.contextmanager
-def running(cluster: RayCluster) -> Iterator[Run]:
+def begin(cluster: RayCluster) -> Run:
     """A run that has done two steps."""
     case = mlp.make(layers=4)
     method = PipeshardParallel(
@@ -98,10 +97,17 @@ def running(cluster: RayCluster) -> Iterator[Run]:
     state = step.create_state(lambda: case.state, batch=(case.batch, case.rng))
     run = Run(step, case, state)
     run.advance(2)
+    return run
+
+
+@contextlib.contextmanager
+def running(cluster: RayCluster) -> Iterator[Run]:
+    """The same, closed at the end."""
+    run = begin(cluster)
     try:
         yield run
     finally:
-        step.compile(*case.args).close()
+        run.step.compile(*run.case.args).close()
 
 
 @contextlib.contextmanager
@@ -241,6 +247,54 @@ def driver_killed() -> Outcome:
     wait_until_gone(pids)
     seconds = time.monotonic() - start
     return Outcome("kill -9", "driver", seconds, None, "since checkpoint", pids)
+
+
+# What a driver may end with.
+ENDS = {
+    "a return": "",
+    "ray.shutdown": "import ray; ray.shutdown()",
+    "an exception": "raise SystemExit(3)",
+    "os._exit": "os._exit(0)",
+    "a killed actor": "os.kill(run.processes[1, 0], signal.SIGKILL)",
+    "killed actors, os._exit": """
+for process in run.processes.values():
+    os.kill(process, signal.SIGKILL)
+os._exit(0)
+""",
+    "kill -9": "os.kill(os.getpid(), signal.SIGKILL)",
+}
+
+_ENDING_DRIVER = """
+import os, signal, sys
+sys.path[:0] = {path!r}
+import injected_faults as faults, stablehlo_alpa
+run = faults.begin(stablehlo_alpa.RayCluster())
+print(*run.processes.values(), flush=True)
+{end}
+"""
+
+
+def ended(end: str, folder: Path) -> list[int]:
+    """Lets a driver end without closing anything.
+
+    Args:
+        end: the driver's last statements.
+        folder: for its temporary files and those of its processes.
+
+    Returns:
+        the processes that it had.
+    """
+    code = _ENDING_DRIVER.format(path=[path for path in sys.path if path], end=end)
+    driver = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        # Ray keeps the folders of its sessions, and notes the last.
+        env={**os.environ, "TMPDIR": str(folder), "RAY_TMPDIR": tempfile.gettempdir()},
+    )
+    # Behind the first line comes what Ray says of those that die.
+    return [int(pid) for pid in driver.stdout.splitlines()[0].split()]
 
 
 _NAMESPACES = (f"alpa_{os.getpid()}_1", f"alpa_{os.getpid()}_2")

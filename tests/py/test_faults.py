@@ -67,3 +67,11 @@ def test_driver_killed() -> None:
     outcome = faults.driver_killed()
     assert len(outcome.processes) == 2
     assert outcome.known_s < SOON
+
+
+@pytest.mark.parametrize("end", faults.ENDS)
+def test_nothing_is_left(end: str, tmp_path: Path) -> None:
+    processes = faults.ended(faults.ENDS[end], tmp_path)
+    assert len(processes) == 2
+    faults.wait_until_gone(processes)
+    assert list(tmp_path.iterdir()) == []

@@ -9,61 +9,25 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from batch_steps import (
+    BATCH,
+    INDEX,
+    MASK,
+    PARAMS,
+    ROWS,
+    WIDTH,
+    check,
+    grads,
+    hidden,
+    pipeline,
+    weights,
+)
 from oracle import assert_same
 from test_models import assert_trees_close
 
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages
 from stablehlo_alpa.errors import CompileError, InfeasibleError
-
-WIDTH, ROWS = 16, 8
-
-
-def weights(*shape: int, seed: int = 0) -> jax.Array:
-    return jax.random.normal(jax.random.key(seed), shape) / np.sqrt(shape[0])
-
-
-def pipeline(fun: Any, count: int = 4, stages: int = 2, **options: Any) -> Any:
-    return stablehlo_alpa.parallelize(
-        fun,
-        method=PipeshardParallel(
-            num_micro_batches=count,
-            stages=UniformStages(stages),
-            layers=AutoLayers(num_layers=stages),
-            **options,
-        ),
-    )
-
-
-def hidden(params: Any, x: Any) -> Any:
-    for w in params:
-        x = jnp.tanh(x @ w)
-    return x
-
-
-PARAMS = [weights(WIDTH, WIDTH, seed=i) for i in range(2)]
-BATCH = jax.random.normal(jax.random.key(7), (ROWS, WIDTH))
-INDEX = jnp.arange(ROWS, dtype=jnp.int32) * 3 % 5
-MASK = jnp.arange(ROWS) % 3 != 0
-
-
-def grads(loss: Any, **options: Any) -> Any:
-    def step(params: Any, *rest: Any) -> Any:
-        return stablehlo_alpa.value_and_grad(loss, **options)(params, *rest)
-
-    return step
-
-
-def check(step: Any, *args: Any, count: int = 4, stages: int = 2, tolerance: float = 1e-5) -> Any:
-    """The pipeline equals plain ``jax.jit`` of the step on the whole batch, dtypes included."""
-    found = pipeline(step, count, stages)(*args)
-    expected = jax.jit(step)(*args)
-    structure: Any = jax.tree.structure(found)
-    assert structure == jax.tree.structure(expected)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        assert (one.shape, one.dtype) == (other.shape, other.dtype)
-    assert_trees_close(found, expected, tolerance, "results")
-    return found
 
 
 def test_a_frozen_table_is_kept_whole() -> None:
@@ -341,39 +305,6 @@ def test_a_loop_over_examples_is_said_to_be_in_the_way() -> None:
     assert_trees_close(found, expected, 1e-5, "results")
 
 
-@pytest.mark.parametrize("count", [1, 4])
-def test_a_function_without_gradients_is_a_forward_pipeline(count: int) -> None:
-    def evaluate(p: Any, x: Any, i: Any) -> Any:
-        out = hidden(p, x)
-        return {"logits": out, "loss": jnp.mean(out**2), "hits": jnp.sum(out.argmax(-1) == i)}
-
-    check(evaluate, PARAMS, BATCH, INDEX, count=count)
-    assert pipeline(evaluate, count).plan(PARAMS, BATCH, INDEX).schedule.name == "inference"
-
-
-@pytest.mark.parametrize("count", [1, 4])
-def test_a_result_may_have_the_type_of_the_batch(count: int) -> None:
-    """It looks like a state that goes in and comes out, and there is no other argument."""
-    check(lambda x: hidden(PARAMS, x), BATCH, count=count)
-    assert len(pipeline(lambda x: hidden(PARAMS, x), count).plan(BATCH).stages) == 2
-
-
-def test_what_is_transposed_alone_is_no_gradient() -> None:
-    def evaluate(p: Any, x: Any) -> Any:
-        h = jnp.tanh(x @ p[0])
-        h = jax.linear_transpose(lambda y: y @ p[1], h)(h)[0]
-        matrices = jnp.einsum("bi,bj->bij", h, h) + 4 * jnp.eye(WIDTH)
-        return jnp.tanh(jnp.linalg.solve(matrices, h[..., None])[..., 0] @ p[1])
-
-    check(evaluate, PARAMS, BATCH)
-
-
-def test_a_forward_schedule_takes_no_gradients() -> None:
-    step = pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)), schedule="inference")
-    with pytest.raises(ValueError, match="runs no backward passes and step takes gradients"):
-        step(PARAMS, BATCH)
-
-
 @pytest.mark.parametrize(
     "method",
     [stablehlo_alpa.ShardParallel, stablehlo_alpa.DataParallel, stablehlo_alpa.Zero3Parallel],
@@ -407,166 +338,6 @@ def test_an_optimizer_may_multiply_gradients() -> None:
     assert_trees_close(parallel(*args), jax.jit(step)(*args), 1e-4, "results")
 
 
-def test_independent_micro_batches_are_a_loop() -> None:
-    def loss(p: Any, x: Any) -> Any:
-        x = x @ p[0]
-        return jnp.mean(jnp.tanh((x - x.mean(0)) @ p[1]) ** 2)
-
-    def loop(p: Any, x: Any) -> Any:
-        found = [jax.value_and_grad(loss)(p, part) for part in jnp.split(x, 4)]
-        return jax.tree.map(lambda *parts: sum(parts) / 4, *found)
-
-    step = pipeline(grads(loss), micro_batches="independent")
-    assert_trees_close(step(PARAMS, BATCH), jax.jit(loop)(PARAMS, BATCH), 1e-5, "results")
-
-
-def one_mesh(fun: Any, count: int = 4, **options: Any) -> Any:
-    method = stablehlo_alpa.ShardParallel(num_micro_batches=count, **options)
-    return stablehlo_alpa.parallelize(fun, method=method)
-
-
-@pytest.mark.parametrize(
-    ("parallel", "dtype"),
-    [(pipeline, jnp.int32), (one_mesh, jnp.float32), (one_mesh, jnp.bfloat16)],
-)
-def test_independent_micro_batches_are_weighted_by_a_result(parallel: Any, dtype: Any) -> None:
-    def loss(p: Any, x: Any, mask: Any) -> Any:
-        count = mask.sum().astype(dtype)
-        mean = jnp.sum(hidden(p, x) ** 2 * mask[:, None]) / jnp.maximum(mask.sum(), 1)
-        return mean, {"count": count, "half": mean.astype(jnp.bfloat16)}
-
-    def loop(p: Any, x: Any, mask: Any) -> Any:
-        take = jax.value_and_grad(loss, has_aux=True)
-        found = [take(p, *part) for part in zip(jnp.split(x, 4), jnp.split(mask, 4), strict=True)]
-        weights = [part[0][1]["count"].astype(jnp.float32) for part in found]
-        total = sum(part[0][1]["count"] for part in found)
-        (mean, aux), gradients = jax.tree.map(
-            lambda *parts: (
-                sum(w * one for w, one in zip(weights, parts, strict=True)) / sum(weights)
-            ),
-            *found,
-        )
-        aux = {"count": total, "half": aux["half"].astype(jnp.bfloat16)}
-        return (mean, aux), gradients
-
-    step = parallel(
-        grads(loss, has_aux=True),
-        micro_batches="independent",
-        reduction="result[0][1]['count']",
-    )
-    found, expected = step(PARAMS, BATCH, MASK), jax.jit(loop)(PARAMS, BATCH, MASK)
-    assert jax.tree.map(lambda x: x.dtype, found) == jax.tree.map(lambda x: x.dtype, expected)
-    assert_trees_close(found, expected, 1e-5, "results")
-
-
-def test_the_weight_of_a_micro_batch_leaves_the_differentiated_function() -> None:
-    def step(p: Any, x: Any) -> Any:
-        value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
-        return gradients, {"twice": 2 * value, "rows": gradients[0][0]}
-
-    def plan(name: str) -> Any:
-        return one_mesh(step, micro_batches="independent", reduction=name).plan(PARAMS, BATCH)
-
-    with pytest.raises(stablehlo_alpa.TraceError, match=r"must be .*: result\[0\]\[0\], "):
-        plan("tokens")
-    with pytest.raises(CompileError, match="must leave the differentiated function"):
-        plan("result[1]['twice']")
-    with pytest.raises(CompileError, match=r"must be one real number, and has type 'tensor<16x16"):
-        plan("result[0][0]")
-
-
-@pytest.mark.parametrize(
-    ("parallel", "make", "keys"),
-    [
-        (pipeline, jax.random.key, "split"),
-        (one_mesh, jax.random.PRNGKey, "split"),
-        (one_mesh, jax.random.key, "same"),
-    ],
-)
-def test_keys_of_independent_micro_batches(parallel: Any, make: Any, keys: str) -> None:
-    def loss(p: Any, x: Any, key: Any) -> Any:
-        return jnp.mean(hidden(p, x * jax.random.bernoulli(key, 0.5, x.shape)) ** 2)
-
-    def step(p: Any, x: Any, key: Any) -> Any:
-        key, own = jax.random.split(key)
-        value, gradients = stablehlo_alpa.value_and_grad(lambda p: loss(p, x, own))(p)
-        return gradients, value, key
-
-    def loop(p: Any, x: Any, key: Any) -> Any:
-        key, own = jax.random.split(key)
-        parts = jax.random.split(own, 4) if keys == "split" else [own] * 4
-        found = [
-            jax.value_and_grad(loss)(p, *one) for one in zip(jnp.split(x, 4), parts, strict=True)
-        ]
-        value, gradients = jax.tree.map(lambda *each: sum(each) / 4, *found)
-        return gradients, value, key
-
-    method = {"micro_batches": "independent", "keys": keys}
-    found = parallel(step, **method)(PARAMS, BATCH, make(3))
-    expected = jax.jit(loop)(PARAMS, BATCH, make(3))
-    assert_trees_close(found[:2], expected[:2], 1e-5, "results")
-    one, other = (jax.random.key_data(key) for key in (found[2], expected[2]))
-    np.testing.assert_array_equal(one, other)
-
-
-def test_an_evaluation_follows_the_state_of_a_pipeline() -> None:
-    def step(p: Any, x: Any) -> Any:
-        value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
-        return jax.tree.map(lambda w, g: w - 0.1 * g, p, gradients), value
-
-    def evaluate(p: Any, x: Any) -> Any:
-        out = hidden(p, x)
-        return jnp.mean(out**2), out
-
-    state, _ = pipeline(step)(PARAMS, BATCH)
-    meshes = [w.sharding.mesh for w in state]
-    assert meshes[0] != meshes[1]
-    follow = stablehlo_alpa.parallelize(evaluate, method=stablehlo_alpa.FollowParallel())
-    found = follow(state, BATCH[:6])
-    assert_trees_close(found, jax.jit(evaluate)(jax.device_get(state), BATCH[:6]), 1e-5, "results")
-    shardings = follow.compile(state, BATCH[:6]).argument_shardings(0)
-    assert shardings == [w.sharding for w in state]
-    assert len(follow.plan(state, BATCH[:6]).stages) == 2
-
-
-@pytest.mark.parametrize("count", [None, 2, 3])
-@pytest.mark.parametrize("is_tied", [False, True])
-def test_an_evaluation_visits_the_meshes_of_interleaved_stages(
-    is_tied: bool, count: int | None
-) -> None:
-    """State stays where it lies, also what is used again behind the last stage."""
-
-    def step(p: Any, x: Any) -> Any:
-        value, gradients = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
-        return jax.tree.map(lambda w, g: w - 0.1 * g, p, gradients), value
-
-    def evaluate(p: Any, x: Any) -> Any:
-        return hidden([*p, p[0]] if is_tied else p, x)
-
-    params = [weights(WIDTH, WIDTH, seed=i) for i in range(4)]
-    train = pipeline(step, 4, 4, schedule="interleaved", num_chunks=2)
-    state, _ = train(params, BATCH)
-    meshes = [w.sharding.mesh for w in state]
-    assert meshes[0] == meshes[2] != meshes[1] == meshes[3]
-    method = stablehlo_alpa.FollowParallel(num_micro_batches=count)
-    follow = stablehlo_alpa.parallelize(evaluate, method=method)
-    found = follow(state, BATCH[:6])
-    assert_trees_close(found, jax.jit(evaluate)(jax.device_get(state), BATCH[:6]), 1e-5, "results")
-    plan = follow.plan(state, BATCH[:6])
-    assert len(plan.stages) == 4 + is_tied
-    assert [plan.schedule.mesh_of(stage) for stage in range(4 + is_tied)] == [0, 1, 0, 1, 0][
-        : 4 + is_tied
-    ]
-    assert follow.compile(state, BATCH[:6]).argument_shardings(0) == [w.sharding for w in state]
-
-
-def test_forward_steps_interleave_as_well() -> None:
-    params = [weights(WIDTH, WIDTH, seed=i) for i in range(4)]
-    forward = pipeline(hidden, 2, 4, schedule="interleaved", num_chunks=2)
-    assert_trees_close(forward(params, BATCH), jax.jit(hidden)(params, BATCH), 1e-5, "results")
-    assert forward.plan(params, BATCH).schedule.name == "inference"
-
-
 def test_what_looks_like_state_is_cut_where_nothing_else_is() -> None:
     check(lambda x, p: hidden(p, x), BATCH, PARAMS)
 
@@ -595,14 +366,6 @@ def test_matrices_with_as_many_rows_as_the_batch_are_kept_whole() -> None:
 def test_a_comparator_has_its_constants_where_columns_are_cut() -> None:
     # Rows meet each other: a micro-batch sorts some columns, and adds a summand of the product.
     check(lambda p, x: jnp.sort(x, 0) @ p, weights(WIDTH, 8), BATCH, stages=1)
-
-
-def test_gradients_alone_of_independent_micro_batches() -> None:
-    def step(p: Any, x: Any) -> Any:
-        return stablehlo_alpa.grad(lambda p: jnp.mean(hidden(p, x) ** 2))(p)
-
-    found = pipeline(step, micro_batches="independent")(PARAMS, BATCH)
-    assert_trees_close(found, jax.jit(step)(PARAMS, BATCH), 1e-5, "gradients")
 
 
 def test_a_refusal_says_what_micro_batches_would_take() -> None:

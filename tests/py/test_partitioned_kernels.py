@@ -4,133 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import alpa_runtime
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import test_random_plans as random_plans
-from alpa_runtime import LocalExecutable, SpmdProgram, compile_spmd
-from jax.experimental import pallas as pl
+from alpa_runtime import SpmdProgram, compile_spmd
 from jax.experimental.custom_partitioning import custom_partitioning
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding
+from partitioned import (
+    HIDDEN,
+    MESHES,
+    ROWS,
+    P,
+    as_asked,
+    axes_of,
+    check_equal,
+    check_split,
+    draw,
+    kernel_calls,
+    norm,
+    norm_kernel,
+    slope_kernel,
+)
 
 import stablehlo_alpa as sa
 from stablehlo_alpa import _core
-from stablehlo_alpa.cluster import preset_for
 from stablehlo_alpa.errors import ShardingError, TraceError
 from stablehlo_alpa.frontend import link_kernels, trace
-
-P = PartitionSpec
-ROWS, HIDDEN = 4, 32
-MESHES = {"8": (8,), "2x4": (2, 4), "2x2x2": (2, 2, 2), "3": (3,)}
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape).astype("f")
-
-
-def axes_of(entry: Any) -> tuple[str, ...]:
-    return () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
-
-
-def as_asked(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A partition callback that takes what it is asked for."""
-
-    def partition(mesh: Any, arguments: Any, results: Any) -> Any:
-        def shardings(values: Any) -> Any:
-            return jax.tree.map(lambda value: value.sharding, values)
-
-        return mesh, fun, shardings(results), shardings(arguments)
-
-    return partition
-
-
-def kernel_calls(plan: sa.Plan, stage: int = 0) -> list[str]:
-    """The planned calls of kernels, with their strategies."""
-    lines = plan.module_text("planned", stage).splitlines()
-    return [line for line in lines if 'call_target_name = "alpa_kernel"' in line]
-
-
-def check_split(plan: sa.Plan, stage: int = 0) -> None:
-    calls = kernel_calls(plan, stage)
-    assert calls
-    assert not any("#alpa.strategy<>" in line for line in calls)
-
-
-def check_equal(fun: Callable[..., Any], args: tuple[Any, ...], step: Any) -> None:
-    found, expected = jax.tree.leaves(step(*args)), jax.tree.leaves(jax.jit(fun)(*args))
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-4, atol=2e-5)
-
-
-# A kernel of Pallas with its gradients.
-
-
-def forward_body(x: Any, scale: Any, out: Any) -> None:
-    rows = x[...]
-    out[...] = rows * jax.lax.rsqrt((rows * rows).mean(1, keepdims=True) + 1e-6) * scale[...]
-
-
-def backward_body(x: Any, scale: Any, slope: Any, x_slope: Any, scale_slope: Any) -> None:
-    rows, slopes = x[...], slope[...]
-    inverse = jax.lax.rsqrt((rows * rows).mean(1, keepdims=True) + 1e-6)
-    normal, scaled = rows * inverse, slopes * scale[...]
-    x_slope[...] = inverse * (scaled - normal * (scaled * normal).mean(1, keepdims=True))
-    scale_slope[...] = (slopes * normal).sum(0, keepdims=True)
-
-
-def rows_of(count: int) -> Any:
-    return pl.BlockSpec((count, HIDDEN), lambda i: (i, 0))
-
-
-WHOLE = pl.BlockSpec((1, HIDDEN), lambda i: (0, 0))
-
-
-@sa.kernel("rows h, one h -> rows h", whole=("h",))
-def norm_kernel(x: Any, scale: Any) -> Any:
-    # The grid is that of a block: a call that was made for the whole would read beyond it.
-    call = pl.pallas_call(
-        forward_body,
-        jax.ShapeDtypeStruct(x.shape, x.dtype),
-        grid=(x.shape[0] // ROWS,),
-        in_specs=[rows_of(ROWS), WHOLE],
-        out_specs=rows_of(ROWS),
-        interpret=True,
-    )
-    return call(x, scale)
-
-
-@sa.kernel("(n r) h, one h, (n r) h -> (n r) h, n h", whole=("r", "h"), sizes={"r": ROWS})
-def slope_kernel(x: Any, scale: Any, slope: Any) -> Any:
-    count = x.shape[0] // ROWS
-    types = [jax.ShapeDtypeStruct(shape, x.dtype) for shape in (x.shape, (count, HIDDEN))]
-    call = pl.pallas_call(
-        backward_body,
-        tuple(types),
-        grid=(count,),
-        in_specs=[rows_of(ROWS), WHOLE, rows_of(ROWS)],
-        out_specs=(rows_of(ROWS), rows_of(1)),
-        interpret=True,
-    )
-    return call(x, scale, slope)
-
-
-@jax.custom_vjp
-def norm(x: Any, scale: Any) -> Any:
-    return norm_kernel(x, scale)
-
-
-def slopes_of(kept: Any, slope: Any) -> Any:
-    x_slope, parts = slope_kernel(*kept, slope)
-    return x_slope, parts.sum(0, keepdims=True)
-
-
-norm.defvjp(lambda x, scale: (norm_kernel(x, scale), (x, scale)), slopes_of)
 
 
 def loss_of(params: Any, x: Any, y: Any) -> Any:
@@ -526,112 +429,3 @@ def test_plain_jit_splits_it_by_the_same_rule() -> None:
 def test_rules_that_say_nothing_are_refused(rule: str, options: Any, match: str) -> None:
     with pytest.raises(ShardingError, match=match):
         sa.kernel(rule, **options)
-
-
-# Around other things.
-
-doubled = sa.kernel("i j -> i j")(lambda x: 2 * x)
-
-
-def in_a_loop(x: Any) -> Any:
-    return jax.lax.scan(lambda carry, _: (jnp.tanh(doubled(carry)), None), x, None, length=3)[0]
-
-
-def computed_again(x: Any) -> Any:
-    scale = np.ones((1, HIDDEN), "f")
-    return jax.grad(lambda x: jax.checkpoint(lambda x: (norm(x, scale) ** 3).sum())(x))(x)
-
-
-def in_a_region(x: Any) -> Any:
-    return sa.partition(lambda x: jnp.tanh(doubled(x)) + 1)(x)
-
-
-@pytest.mark.parametrize("fun", [in_a_loop, computed_again, in_a_region])
-def test_kernels_stand_wherever_operators_do(fun: Callable[..., Any]) -> None:
-    step = sa.parallelize(fun, method=sa.DataParallel(), batch_argnums=0)
-    check_equal(fun, (draw(32, HIDDEN),), step)
-    if fun is not in_a_region:
-        check_split(step.plan(draw(32, HIDDEN)))
-
-
-def test_two_regions_with_kernels_of_one_name_are_two() -> None:
-    def region(factor: int) -> Any:
-        made = sa.kernel("i j -> i j")(lambda x: factor * x)
-        return sa.partition(lambda x: made(x) + 1)
-
-    mesh = Mesh(np.array(jax.devices()), "x")
-    sharding = NamedSharding(mesh, P("x"))
-    x = draw(32, 8)
-    for factor in (2, 3):
-        found = jax.jit(region(factor), in_shardings=sharding)(x)
-        np.testing.assert_allclose(np.asarray(found), factor * x + 1, rtol=1e-6, atol=1e-6)
-
-
-def test_a_saved_plan_has_the_functions_of_blocks(tmp_path: Path) -> None:
-    step = sa.parallelize(lambda x: doubled(x) + 1, method=sa.DataParallel(), batch_argnums=0)
-    x = draw(16, 8)
-    path = tmp_path / "doubled.plan"
-    step.plan(x).save(path)
-    (found,) = LocalExecutable(alpa_runtime.load(path), jax.devices())(x)
-    np.testing.assert_array_equal(np.asarray(found), 2 * x + 1)
-
-
-def test_kernels_are_those_of_the_devices_that_run_them() -> None:
-    """A cluster that is described is taken for the devices at hand where there are as many."""
-
-    def of_platform(x: Any) -> Any:
-        return jax.lax.platform_dependent(x, cpu=lambda x: 2 * x, default=lambda x: 3 * x)
-
-    made = sa.kernel("i j -> i j")(of_platform)
-    cluster = sa.ClusterSpec(replace(preset_for("cpu"), platform="tpu"), 1, 8)
-    x = draw(16, 8)
-    step = sa.parallelize(
-        lambda x: made(x), method=sa.DataParallel(), batch_argnums=0, cluster=cluster
-    )
-    np.testing.assert_array_equal(np.asarray(step(x)), 2 * x)
-    plan = sa.parallelize(lambda x: made(x), cluster=cluster, devices=jax.devices()[:1]).plan(x)
-    assert "3.000000e+00" in plan.module_text()
-
-
-def for_tpu(q: Any, k: Any, v: Any) -> Any:
-    from jax.experimental.pallas.ops.tpu import flash_attention
-
-    return flash_attention.flash_attention(q, k, v, causal=True)
-
-
-def for_gpu(q: Any, k: Any, v: Any) -> Any:
-    from jax.experimental.pallas.ops.gpu import attention
-
-    # Heads behind positions.
-    q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
-    return attention.mha(q, k, v, segment_ids=None, causal=True).swapaxes(1, 2)
-
-
-@pytest.mark.parametrize(
-    ("platform", "fun", "target", "block"),
-    [
-        ("tpu", for_tpu, "tpu_custom_call", "2x2x512x128"),
-        ("cuda", for_gpu, "__gpu$xla.gpu.triton", "2x512x2x128"),
-    ],
-)
-def test_attention_by_pallas_is_lowered_for_blocks(
-    platform: str, fun: Callable[..., Any], target: str, block: str
-) -> None:
-    attention = sa.kernel("b h s d, b h t d, b h t d -> b h s d", whole=("s", "t", "d"))(fun)
-    value = jax.ShapeDtypeStruct((4, 8, 512, 128), jnp.bfloat16)
-    cluster = sa.ClusterSpec(replace(preset_for("cpu"), platform=platform), 1, 8)
-    method = sa.ManualSharding(mesh_shape=(2, 4), names=("x", "y"), in_specs={0: P("x", "y")})
-    devices = jax.devices()[:1]
-    step = sa.parallelize(
-        lambda q, k, v: attention(q, k, v), method=method, cluster=cluster, devices=devices
-    )
-    plan = step.plan(value, value, value)
-    assert plan.remarks == ()
-    (call,) = [line for line in plan.module_text().splitlines() if f'"{target}"' in line]
-    assert f"tensor<{block}xbf16>" in call
-
-
-def test_a_program_without_its_kernels_says_so() -> None:
-    program = trace(lambda x: doubled(x), (draw(16, 8),), {})
-    with pytest.raises(ShardingError, match="calls the kernel <lambda>, which is not there"):
-        link_kernels(program.text, (), (("x", 8),), "cpu")

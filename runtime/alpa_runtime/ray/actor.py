@@ -41,7 +41,7 @@ class MeshActor:
         bind: str,
         transport: str,
         coordinator: str | None,
-    ) -> tuple[str, str]:
+    ) -> tuple[str, tuple[str, str]]:
         """Makes the mesh; see `MeshProcess`."""
         self._process = MeshProcess(
             place,

@@ -17,6 +17,7 @@ from ray.util.placement_group import remove_placement_group
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.plan import Plan
 from alpa_runtime.plan_part import Assignment
+from alpa_runtime.progress import Progress
 from alpa_runtime.ray.cluster import Hosts, RayCluster
 from alpa_runtime.ray.launcher import Launcher
 from alpa_runtime.ray.watch import Watch
@@ -174,7 +175,9 @@ class Fleet:
                 for place in new
             },
         )
-        self.watch.progress |= {place: path for place, (_, path) in described.items()}
+        self.watch.progress |= {
+            place: Progress.find(progress) for place, (_, progress) in described.items()
+        }
         self._addresses |= {place: address for place, (address, _) in described.items()}
         self._started |= set(meshes)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,7 +24,7 @@ class Watch:
     """Collects results of the processes of a session.
 
     Attributes:
-        progress: per process the file that says how far it is, on its own host.
+        progress: how far each process is; None for those on other hosts.
     """
 
     def __init__(
@@ -40,7 +38,7 @@ class Watch:
         Both change while processes come and go.
         """
         self._assignments, self._actors, self._cluster = assignments, actors, cluster
-        self.progress: dict[Place, str] = {}
+        self.progress: dict[Place, Progress | None] = {}
         self._given_up: list[Any] = []
 
     def collect(self, refs: Mapping[Place, Any], deadline: float) -> dict[Place, Any]:
@@ -130,13 +128,12 @@ class Watch:
     def _noted(self, place: Place) -> tuple[str, str]:
         """Where and in what a process is, as far as it has noted."""
         where = f"mesh {place[0]} host {place[1]}"
-        path = self.progress.get(place)
-        if path is None:
+        if place not in self.progress:
             return where, "the start"
         names = [one.plan.name for one in self._assignments.values() if place[0] in one.meshes]
         doing = "an unknown instruction"
-        with contextlib.suppress(OSError):
-            number, _, position = Progress.read(path)
+        if (progress := self.progress.get(place)) is not None:
+            number, _, position = progress.read()
             doing = "between two steps"
             if number in self._assignments:
                 running = self._assignments[number]
@@ -146,9 +143,8 @@ class Watch:
         return " of ".join([where, *names[:1]]), doing
 
     def forget(self, place: Place) -> None:
-        """Removes what a process leaves behind on this host."""
-        with contextlib.suppress(OSError, KeyError):
-            os.unlink(self.progress.pop(place))
+        """Forgets how far a process is."""
+        self.progress.pop(place, None)
 
 
 def _gather(

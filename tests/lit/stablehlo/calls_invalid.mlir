@@ -96,6 +96,14 @@ func.func @features(%x: tensor<2x8x4xf32>, %v: tensor<4xf32>, %w: tensor<8xf32>)
 
 // -----
 
+func.func @gradient_of_another_shape(%x: tensor<4x2xf32>, %v: tensor<2xf32>) {
+  // expected-error @+1 {{the other tensor must have rank 2, but got 1}}
+  %0:3 = "stablehlo.batch_norm_grad"(%x, %v, %v, %v, %v) {epsilon = 0.001 : f32, feature_index = 1 : i64} : (tensor<4x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<4x2xf32>, tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
 func.func @tolerance(%x: tensor<4xf32>) {
   // expected-error @+1 {{tolerances other than 0 need the mode TOLERANCE, but got HIGHEST}}
   %0 = stablehlo.tanh %x {result_accuracy = #stablehlo.result_accuracy<ulps = 2, mode = #stablehlo.result_accuracy_mode<HIGHEST>>} : tensor<4xf32>

@@ -116,3 +116,33 @@ func.func @ragged_result(%lhs: tensor<11x5xf32>, %rhs: tensor<3x5x7xf32>, %sizes
   %0 = "chlo.ragged_dot"(%lhs, %rhs, %sizes) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>} : (tensor<11x5xf32>, tensor<3x5x7xf32>, tensor<3xi64>) -> tensor<11x5xf32>
   return
 }
+
+// -----
+
+func.func @scan_without_a_carry(%x: tensor<8x4xf32>, %c: tensor<4xf32>) {
+  // expected-error @below {{has 1 inits, but 0 carries}}
+  %0 = "chlo.scan"(%x, %c) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 1, 0>}> ({
+  ^bb0(%input: tensor<4xf32>, %carry: tensor<4xf32>):
+    stablehlo.return %input : tensor<4xf32>
+  }) : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @text_of_a_scan_without_carries(%x: tensor<8x4xf32>, %c: tensor<4xf32>) {
+  // expected-error @below {{2 inits need as many carries among the results, but there are 1}}
+  %0 = chlo.scan(%x) inits (%c, %c) dimension=0 {
+  ^bb0(%input: tensor<4xf32>, %a: tensor<4xf32>, %b: tensor<4xf32>):
+    stablehlo.return %a, %b : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_dimension_below_zero(%x: tensor<4x2xf32>, %v: tensor<2xf32>) {
+  // expected-error @+1 {{broadcast_dimensions must not be negative, but got array<i64: -1>}}
+  %0 = chlo.broadcast_add %x, %v {broadcast_dimensions = array<i64: -1>} : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
+  return
+}

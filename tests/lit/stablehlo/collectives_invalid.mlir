@@ -125,3 +125,11 @@ func.func @filled_group(%x: tensor<4xf32>) -> tensor<8xf32> {
   %0 = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, -1]]> : tensor<1x2xi64>} : (tensor<4xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+func.func @many_device_numbers() {
+  // expected-error @+1 {{result #0 must be 0D tensor of 32-bit unsigned integer values, but got 'tensor<?xui32>'}}
+  %0 = "stablehlo.partition_id"() : () -> tensor<?xui32>
+  return
+}

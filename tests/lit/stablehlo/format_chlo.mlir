@@ -30,3 +30,27 @@ func.func @unranked(%x: tensor<*xf32>) -> tensor<*xf32> {
   %0:2 = chlo.top_k(%x, k = 8) : tensor<*xf32> -> (tensor<*xf32>, tensor<*xi32>)
   return %0#0 : tensor<*xf32>
 }
+
+// CHECK-LABEL: @scan
+func.func @scan(%x: tensor<4x8xf32>, %c: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>) {
+  // CHECK: chlo.scan(%{{.*}}) inits (%{{.*}}) dimension=0 {
+  // CHECK-NEXT: ^bb0(%input: tensor<8xf32>, %carry: tensor<8xf32>):
+  // CHECK: } : (tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  %0:2 = chlo.scan(%x) inits (%c) dimension=0 {
+  ^bb0(%row: tensor<8xf32>, %sum: tensor<8xf32>):
+    %2 = stablehlo.add %row, %sum : tensor<8xf32>
+    stablehlo.return %2, %2 : tensor<8xf32>, tensor<8xf32>
+  } : (tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  // CHECK: chlo.scan() inits (%{{.*}}) dimension=0 attributes {is_reverse = true, scan_dim_size = 4 : i64} {
+  // CHECK-NEXT: ^bb0(%carry: tensor<8xf32>):
+  %1:2 = chlo.scan() inits (%c) dimension=0 attributes {is_reverse = true, scan_dim_size = 4 : i64} {
+  ^bb0(%sum: tensor<8xf32>):
+    stablehlo.return %sum, %sum : tensor<8xf32>, tensor<8xf32>
+  } : (tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  // CHECK: chlo.scan(%{{.*}}, %{{.*}}) inits () dimension=1 {
+  %3 = chlo.scan(%0#0, %x) inits () dimension=1 {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    stablehlo.return %b : tensor<4xf32>
+  } : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %3, %1#1 : tensor<4x8xf32>, tensor<8xf32>
+}

@@ -58,6 +58,11 @@ getBroadcastShape(Operation *op, std::optional<ArrayRef<int64_t>> dims) {
 
 LogicalResult chlo::detail::verifyBroadcast(Operation *op) {
   auto dims = op->getAttrOfType<DenseI64ArrayAttr>("broadcast_dimensions");
+  if (dims &&
+      llvm::any_of(dims.asArrayRef(), [](int64_t d) { return d < 0; })) {
+    return op->emitOpError() << "broadcast_dimensions must not be negative, "
+                             << "but got " << dims;
+  }
   auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   if (!result ||
       !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>)) {
@@ -296,6 +301,10 @@ static LogicalResult verifyBody(ScanOp op, StringRef name, TypeRange outside,
 LogicalResult ScanOp::verify() {
   if (getInputs().empty() && getOutputs().empty()) {
     return emitOpError("needs an input or an output");
+  }
+  if (getInits().size() != getCarries().size()) {
+    return emitOpError() << "has " << getInits().size() << " inits, but "
+                         << getCarries().size() << " carries";
   }
   std::optional<uint64_t> size = getScanDimSize();
   SmallVector<Type> wholes(getInputs().getTypes());

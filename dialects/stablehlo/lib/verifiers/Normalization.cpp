@@ -10,9 +10,11 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::stablehlo::verifiers;
 
-/// Tensors of the operand's shape, and vectors of one entry for each feature:
-/// (C1), and what says that shapes agree.
-static LogicalResult verifyBatchNorm(Operation *op, int64_t featureDim) {
+/// Tensors of the operand's shape, the first operand and result and those that
+/// are given, and vectors of one entry for each feature: (C1), and what says
+/// that shapes agree.
+static LogicalResult verifyBatchNorm(Operation *op, int64_t featureDim,
+                                     Value gradOutput = {}) {
   RankedTensorType type = typeOf(op->getOperand(0));
   if (verifyDim(op, "feature index", featureDim, type.getRank()).failed()) {
     return failure();
@@ -20,7 +22,8 @@ static LogicalResult verifyBatchNorm(Operation *op, int64_t featureDim) {
   SmallVector<int64_t> features = {type.getDimSize(featureDim)};
   for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()),
                                          llvm::to_vector(op->getResults()))) {
-    bool isVector = typeOf(value).getRank() == 1;
+    bool isVector = value != op->getOperand(0) && value != op->getResult(0) &&
+                    value != gradOutput;
     ArrayRef<int64_t> shape = isVector ? ArrayRef(features) : type.getShape();
     if (verifyShape(op, isVector ? "a vector of features" : "the other tensor",
                     typeOf(value).getShape(), shape)
@@ -32,7 +35,7 @@ static LogicalResult verifyBatchNorm(Operation *op, int64_t featureDim) {
 }
 
 LogicalResult BatchNormGradOp::verify() {
-  return verifyBatchNorm(*this, getFeatureIndex());
+  return verifyBatchNorm(*this, getFeatureIndex(), getGradOutput());
 }
 
 LogicalResult BatchNormInferenceOp::verify() {

@@ -235,7 +235,8 @@ def CHLO_RaggedDotOp : CHLO_Op<"ragged_dot", [Pure]> {
 
 def CHLO_ScanOp : CHLO_Op<"scan", [
     AttrSizedOperandSegments, AttrSizedResultSegments, IsolatedFromAbove,
-    RecursiveMemoryEffects]> {
+    RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let arguments = (ins Variadic<HLO_AnyTensor>:$inputs, Variadic<HLO_AnyTensor>:$inits,
     ConfinedAttr<I64Attr, [IntNonNegative]>:$dimension,
     OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$scan_dim_size,
@@ -243,6 +244,7 @@ def CHLO_ScanOp : CHLO_Op<"scan", [
     OptionalAttr<BoolAttr>:$is_associative);
   let results = (outs Variadic<HLO_AnyTensor>:$outputs, Variadic<HLO_AnyTensor>:$carries);
   let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 

@@ -56,7 +56,7 @@ def HLO_CollectiveBroadcastOp
 }
 
 class HLO_DeviceIndex<string mnemonic> : HLO_Op<mnemonic, [Pure]> {
-  let results = (outs HLO_UI32Tensor:$result);
+  let results = (outs HLO_UI32Scalar:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 def HLO_PartitionIdOp : HLO_DeviceIndex<"partition_id">;

@@ -87,7 +87,7 @@ def HLO_IntFpOrComplexOrQuantizedIntTensor
 def HLO_FeatureTensor : 1DTensorOf<[HLO_Float, HLO_QuantizedInt]>;
 
 def HLO_I32Tensor : HLO_TensorOf<[I32]>;
-def HLO_UI32Tensor : HLO_TensorOf<[UI32]>;
+def HLO_UI32Scalar : HLO_ScalarOf<[UI32]>;
 def HLO_ScalarIntTensor : HLO_ScalarOf<[HLO_Int]>;
 def HLO_PredIntOrFpScalar : HLO_ScalarOf<[HLO_Pred, HLO_Int, HLO_Float]>;
 def HLO_PredScalar : HLO_ScalarOf<[HLO_Pred]>;

@@ -1,0 +1,263 @@
+//===- ImportPasses.td - Passes that import a trace --------*- tablegen -*-===//
+
+#ifndef PASSES_IMPORT_PASSES_TD
+#define PASSES_IMPORT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def CheckRegions : Pass<"alpa-check-regions", "::mlir::ModuleOp"> {
+  let summary = "Refuses unknown operators that have a region";
+  let description = [{
+    Nothing is known about when such a region runs, so it cannot be planned;
+    and some of MLIR's passes do not survive them. Unknown operators without
+    regions pass: they are replicated.
+  }];
+}
+
+def ImportConstraints : Pass<"alpa-import-constraints", "::mlir::ModuleOp"> {
+  let summary = "Makes sharding constraints known to the planner";
+  let description = [{
+    Constraints of Shardy (`sdy.sharding_constraint`) and of GSPMD
+    (`custom_call @Sharding`), which the program's author wrote: one becomes an
+    `alpa.constrain` where all axes of its mesh are among `axes`, the names that
+    a plan will use. So do the shardings of arguments and results
+    (`sdy.sharding`). Of another mesh, or in a notation without names or with
+    parts of axes, it is left out, and so is what a propagation has written on
+    operators; a remark says how many are, but for those on a mesh without axes,
+    which JAX itself puts behind PRNG keys. The meshes go. Before the inliner,
+    for which these operations are unknown.
+
+    before, with `axes=data`:
+    ```mlir
+    sdy.mesh @mesh = <["data"=2]>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {} ]> : tensor<8x4xf32>
+    ```
+    after:
+    ```mlir
+    %1 = alpa.constrain %0 [["data"], []] : tensor<8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"axes", "axes", "std::string",
+               "mesh axes that constraints may name">,
+  ];
+}
+
+def ImportRules : Pass<"alpa-import-rules", "::mlir::ModuleOp"> {
+  let summary = "Reads Shardy's rules of custom calls";
+  let description = [{
+    A `sdy.sharding_rule` on a custom call of which nothing else is known, as
+    JAX and its users write it, becomes an `alpa.rule`. A factor is parallel if
+    an operand and every result have it; those that Shardy reduces are sums; all
+    others are replicated. Rules by which nothing could be split are left out,
+    and so are those that do not fit; a remark says why.
+
+    Fails on a rule of a kernel that is made for the sizes of the whole tensors
+    (Pallas, cuDNN's attention), unless the operator itself can be split.
+
+    before:
+    ```mlir
+    %1 = stablehlo.custom_call @solve(%0) {sdy.sharding_rule =
+      #sdy.op_sharding_rule<([i, j])->([i, k]) {i=8, j=4, k=4}, custom>}
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.custom_call @solve(%0) {alpa.rule =
+      #alpa.rule<([a, b]) -> ([a, c]) {a=8, b=4:replicated, c=4:replicated}>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def ImportManual : Pass<"alpa-import-manual", "::mlir::ModuleOp"> {
+  let summary = "Computations that are split by hand become operators";
+  let description = [{
+    Each `sdy.manual_computation` (a `shard_map` of JAX) becomes an
+    `alpa.manual`. Before what refuses unknown operators with regions.
+
+    Fails on one inside of another, on axes of one dimension in another order
+    than that of the mesh, and on partial sums.
+
+    before:
+    ```mlir
+    sdy.mesh @mesh = <["x"=2]>
+    %1 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"x"} ]>]
+           out_shardings=[<@mesh, [{"x"} ]>] manual_axes={"x"}
+           (%a: tensor<4xf32>) { ... sdy.return %b } : (tensor<8xf32>) -> tensor<8xf32>
+    ```
+    after:
+    ```mlir
+    %1 = alpa.manual (%0) on <["x"=2]> ins [[["x"]]] outs [[["x"]]]
+        : (tensor<8xf32>) -> tensor<8xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      ...
+      alpa.yield %b : tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def InlineCalls : Pass<"alpa-inline-calls", "::mlir::ModuleOp"> {
+  let summary = "Puts the bodies of private functions in the place of calls";
+  let description = [{
+    Every `func.call` of a private function with one block becomes the
+    function's body; private functions that nothing needs any more go. An
+    operator's location is then that of the call around its own, from which the
+    name scopes of layers are read. Does what MLIR's inliner does to such calls,
+    in time that is linear in the operators that come out, times the depth of
+    calls. Functions that something other than a call refers to (a
+    decomposition) stay.
+
+    Fails on functions that call each other in a circle.
+
+    before:
+    ```mlir
+    func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = call @relu(%x) : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+    func.func private @relu(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<8xf32>
+      %0 = stablehlo.maximum %x, %zero : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+    ```
+    after:
+    ```mlir
+    func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<8xf32>
+      %0 = stablehlo.maximum %x, %zero : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"report", "report", "bool", "false",
+           "remarks how often an operator was read, moved or copied">
+  ];
+}
+
+def ImportCallbacks : Pass<"alpa-import-callbacks", "::mlir::ModuleOp"> {
+  let summary = "Custom calls of callbacks become operators";
+  let description = [{
+    `custom_call @alpa_callback`, as the front end writes functions of the host,
+    becomes `alpa.callback`. Ordered ones hand on a token, through loops and
+    branches, in the order in which they stand. Calls have been inlined.
+
+    Fails on ordered callbacks in the condition of a loop and in regions of
+    other operators than loops and branches.
+
+    before:
+    ```mlir
+    stablehlo.custom_call @alpa_callback(%0) {has_side_effect = true,
+      backend_config = {index = 0, name = "log", ordered = true}}
+    ```
+    after:
+    ```mlir
+    %t = stablehlo.constant dense<0> : tensor<i32>
+    %1 = alpa.callback "log" index 0 ordered (%t, %0)
+        : (tensor<i32>, tensor<8xf32>) -> tensor<i32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+}
+
+def FoldPadding : Pass<"alpa-fold-padding", "::mlir::ModuleOp"> {
+  let summary = "Windows over padded tensors pad by themselves";
+  let description = [{
+    A `pad` that a convolution or a `reduce_window` reads is made padding and
+    dilation of the window, where it pads with what the window itself pads with:
+    zero, or the initial value. JAX writes the gradient of average pooling with
+    such a pad, and authors pad before they convolve. The blocks of a padded
+    tensor do not lie under those of the window's results; those of the tensor
+    itself often do, so that it can be split.
+
+    The gradient of maximum pooling is padded with a number that loses to all
+    others, and what it makes of that is cut off: `select_and_scatter` gets the
+    padding and `alpa.explicit_padding`, as padding of its own would be elements
+    that are not there, and -inf and NaN tell the difference.
+
+    before:
+    ```mlir
+    %1 = stablehlo.pad %0, %zero, low = [1], high = [1], interior = [1]
+        : (tensor<8xf32>, tensor<f32>) -> tensor<17xf32>
+    %2 = "stablehlo.reduce_window"(%1, %zero)
+        <{window_dimensions = array<i64: 2>}> ({...})
+        : (tensor<17xf32>, tensor<f32>) -> tensor<16xf32>
+    ```
+    after:
+    ```mlir
+    %2 = "stablehlo.reduce_window"(%0, %zero)
+        <{base_dilations = array<i64: 2>, padding = dense<1> : tensor<1x2xi64>,
+          window_dimensions = array<i64: 2>}> ({...})
+        : (tensor<8xf32>, tensor<f32>) -> tensor<16xf32>
+    ```
+  }];
+}
+
+def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
+  let summary = "Prepares a StableHLO module for planning";
+  let description = [{
+    The module must have one public function; calls have been inlined. Checks
+    that it can be planned: static shapes, and results that are functions of
+    operands. Notes on the arguments which result is their next-step value, and
+    as JAX does (`jax.buffer_donor`) which of them are given away. Forgets the
+    numbers of `alpa-split-stacks`: arguments and results are counted anew. Tensors
+    without elements, of which nothing has a part, become constants, and are
+    dropped from concatenations; padding around one is its value, broadcast.
+
+    Fails on dynamic shapes; outside of `alpa.manual` on collectives, on
+    `partition_id` and `replica_id`, and on what exchanges values with other
+    devices or the host (`infeed`, `send`, ...): replicated, they would not be
+    the same on all devices.
+
+    before, with `aliases=0:1`:
+    ```mlir
+    func.func @main(%arg0: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>)
+    ```
+    after:
+    ```mlir
+    func.func @main(%arg0: tensor<8xf32> {alpa.alias = 1}) -> ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    ListOption<"aliases", "aliases", "std::string",
+               "argument:result pairs, the result being the argument's value "
+               "in the next step">,
+    ListOption<"donated", "donated", "int64_t",
+               "arguments whose memory results may take">,
+  ];
+}
+
+def HintTripCounts : Pass<"alpa-hint-trip-counts", "::mlir::ModuleOp"> {
+  let summary = "Loops of which it is not known how often they run";
+  let description = [{
+    Notes on loops that do not say themselves how often they run, as one that
+    ends when values have converged, how often their author says they do. Costs
+    are weighed by it; nothing else depends on it. It goes with the plan: on the
+    program of one device it is noted again where that is to be priced.
+
+    Fails on a number below one.
+
+    before, with `count=50`:
+    ```mlir
+    %0 = stablehlo.while(%x) cond { %p = stablehlo.compare LT, %norm, %small ... }
+    ```
+    after:
+    ```mlir
+    %0 = stablehlo.while(%x) ... {alpa.trip_count = 50}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    Option<"count", "count", "int64_t", /*default=*/"1",
+           "how often they run, at least 1">,
+  ];
+}
+
+#endif // PASSES_IMPORT_PASSES_TD

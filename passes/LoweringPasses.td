@@ -1,0 +1,169 @@
+//===- LoweringPasses.td - Passes that lower plans ---------*- tablegen -*-===//
+
+#ifndef PASSES_LOWERING_PASSES_TD
+#define PASSES_LOWERING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LowerToSpmd : Pass<"alpa-lower-to-spmd", "::mlir::ModuleOp"> {
+  let summary = "Writes the module for one device";
+  let description = [{
+    Input: a module with shardings and reshards. Output: local shapes, explicit
+    StableHLO collectives with replica groups in mesh order, nothing of the
+    `alpa` dialect. Fails on what `alpa-verify-plan` refuses.
+
+    before, on `#alpa.mesh<["x"=2]>`:
+    ```mlir
+    %1 = alpa.reshard %0 from <S0R> to <RR> : tensor<8x4xf32>
+    ```
+    after:
+    ```mlir
+    %1 = "stablehlo.all_gather"(%0) <{all_gather_dim = 0, ...}>
+        : (tensor<4x4xf32>) -> tensor<8x4xf32>
+    ```
+
+    With `micro-batches` the mesh is that of `alpa-split-micro-batches`: the
+    position on it is the argument with `alpa.micro_batch`, joins stay and say
+    how they join, and so do the attributes of arguments.
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    Option<"microBatches", "micro-batches", "bool", "false",
+           "positions of the mesh are micro-batches">,
+  ];
+}
+
+def ReduceBeforeTransposes
+    : Pass<"alpa-reduce-before-transposes", "::mlir::ModuleOp"> {
+  let summary = "Adds up over devices what is not yet transposed";
+  let description = [{
+    A plan completes a sum where it is read, which may be behind a transposition:
+    the gradient of a kernel is transposed once its product has made it. Devices
+    exchange the same elements in front of it. XLA for TPU lays a reduce-scatter's
+    operand out as it is written, so that a product which is transposed writes
+    its result twice; in front of the transposition it writes it once, and the
+    smaller part is transposed.
+
+    Only where the collective alone reads what is transposed. What a collective
+    of several operands takes stays as it is.
+
+    before, in groups of 2:
+    ```mlir
+    %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<4x6xf32>) -> tensor<6x4xf32>
+    %2 = "stablehlo.reduce_scatter"(%1) <{scatter_dimension = 0, ...}> ({...})
+        : (tensor<6x4xf32>) -> tensor<3x4xf32>
+    ```
+    after:
+    ```mlir
+    %1 = "stablehlo.reduce_scatter"(%0) <{scatter_dimension = 1, ...}> ({...})
+        : (tensor<4x6xf32>) -> tensor<4x3xf32>
+    %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
+def BlockExchanges : Pass<"alpa-block-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Lays what all-to-alls exchange along a leading dimension";
+  let description = [{
+    Splits off the blocks that an all-to-all exchanges as dimension 0, and joins
+    them where they belong behind it. Each is contiguous then, whatever the
+    layout of the other dimensions. XLA for TPU lays the operand out by the
+    dimension that is split otherwise, and copies more around the collective;
+    XLA for GPU copies less as it stands.
+
+    Blocks that lie one behind another as they are, all in front of what is split
+    having a size of 1, and are joined along dimension 0, stay as they are.
+
+    before, in groups of 4:
+    ```mlir
+    %1 = "stablehlo.all_to_all"(%0) <{split_dimension = 0,
+        concat_dimension = 1, ...}> : (tensor<16x4xf32>) -> tensor<4x16xf32>
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.reshape %0 : (tensor<16x4xf32>) -> tensor<4x4x4xf32>
+    %2 = "stablehlo.all_to_all"(%1) <{split_dimension = 0,
+        concat_dimension = 0, ...}> : (tensor<4x4x4xf32>) -> tensor<4x4x4xf32>
+    %3 = stablehlo.transpose %2, dims = [1, 0, 2]
+    %4 = stablehlo.reshape %3 : (tensor<4x4x4xf32>) -> tensor<4x16xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
+def GatherRaggedExchanges
+    : Pass<"alpa-gather-ragged-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Does exchanges of rows by all-gathers";
+  let description = [{
+    Input: a module of one device that may call `ragged_all_to_all`
+    (`jax.lax.ragged_all_to_all` in a `shard_map`), which sends each device of a
+    group as many rows as the data say. XLA for CPU has no such collective. The
+    operands, offsets and sizes of all devices are gathered instead, and each
+    device takes the rows that are for it: the same values, and more bytes.
+
+    Calls with dynamic shapes, or without groups, stay.
+
+    before, on 2 devices, each with a piece of rows for either:
+    ```mlir
+    %r = stablehlo.custom_call @ragged_all_to_all(%rows, %place, %starts, %sizes,
+        %targets, %received) : (tensor<4x8xf32>, tensor<6x8xf32>, ...)
+        -> tensor<6x8xf32>
+    ```
+    after:
+    ```mlir
+    %0 = "stablehlo.all_gather"(%starts) : (tensor<2xi32>) -> tensor<4xi32>
+    ... // of starts, targets and sizes the pieces that are for this device
+    %1 = ... : tensor<6xi32> // per row of the result its row of %3
+    %2 = "stablehlo.all_gather"(%rows) : (tensor<4x8xf32>) -> tensor<8x8xf32>
+    %3 = stablehlo.concatenate %2, %place, dim = 0 : tensor<14x8xf32>
+    %r = "stablehlo.gather"(%3, %1) : tensor<6x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
+def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
+  let summary = "Writes the plan for one of XLA's partitioners";
+  let description = [{
+    Input: a module with shardings and reshards. Output: the global program
+    whose values are constrained to the shardings of the plan, for XLA to split.
+    Reshards become constraints; partial sums, which cannot be asked for, are
+    left to the partitioner. Values are constrained by operators, not by
+    attributes: those XLA drops. Arguments and results of the function carry
+    attributes as well.
+    Convolutions in groups of the batch, of which XLA's partitioners compute
+    something else, become convolutions in groups of features.
+
+    before, on `#alpa.mesh<["x"=2]>`:
+    ```mlir
+    %1 = alpa.reshard %0 from <RR> to <S0R> : tensor<8x4xf32>
+    ```
+    after, with `form=shardy`:
+    ```mlir
+    %1 = sdy.sharding_constraint %0 <mesh<["x"=2]>, [{"x"}, {} ]>
+        : tensor<8x4xf32>
+    ```
+    with `form=gspmd`:
+    ```mlir
+    %1 = stablehlo.custom_call @Sharding(%0)
+        {mhlo.sharding = "{devices=[2,1]<=[2]}" }
+        : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    Option<"form", "form", "std::string", "\"shardy\"",
+           "whose constraints: shardy or gspmd">,
+  ];
+}
+
+def VerifySpmd : Pass<"alpa-verify-spmd", "::mlir::ModuleOp"> {
+  let summary = "Proves that nothing of the alpa dialect is left";
+  let description = [{
+    Fails on operators of the dialect and on discardable attributes `alpa.*`.
+  }];
+}
+
+#endif // PASSES_LOWERING_PASSES_TD

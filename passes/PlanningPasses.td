@@ -1,0 +1,305 @@
+//===- PlanningPasses.td - Passes that choose strategies ---*- tablegen -*-===//
+
+#ifndef PASSES_PLANNING_PASSES_TD
+#define PASSES_PLANNING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PadDimensions : Pass<"alpa-pad-dimensions", "::mlir::ModuleOp"> {
+  let summary = "Pads sizes that the devices do not divide";
+  let description = [{
+    Makes loops of products longer whose sizes are no multiples of `multiple`:
+    a vocabulary of 50257 on 8 devices, 3 heads, a batch of 6. A loop is the
+    dimensions that go together by the sharding rules; it is padded where its
+    products have a share of the program's FLOPs, its blocks become smaller by
+    it, and no more than `most-added` of its size is added.
+
+    Arguments and results keep their shapes. The operators that are padded are
+    those between the products and a minimum cut: the values of the fewest bytes
+    to be padded on the one side and sliced on the other. Operators that depend
+    on the size of the loop in a way that nothing is known of (sorts along it,
+    loops and branches, custom calls) are on the other side of the cut. Where
+    the loop is reduced, what stands behind the elements of the program is
+    replaced by the neutral element.
+
+    A remark says what is padded and how many bytes that moves.
+
+    before, with `multiple=4`:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w : (tensor<8x4xf32>, tensor<4x5xf32>)
+        -> tensor<8x5xf32>
+    %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add
+        across dimensions = [1] : tensor<8xf32>
+    ```
+    after:
+    ```mlir
+    %p = stablehlo.pad %w, %zero, low = [0, 0], high = [0, 3] : tensor<4x8xf32>
+    %1 = stablehlo.dot_general %x, %p : tensor<8x8xf32>
+    %m = stablehlo.select %isInside, %1, %zeros : tensor<8x8xf32>
+    %2 = stablehlo.reduce(%m init: %zero) applies stablehlo.add
+        across dimensions = [1] : tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    Option<"multiple", "multiple", "int64_t", "1",
+           "what padded sizes are multiples of: the number of devices">,
+    Option<"mostAdded", "most-added", "double", "8.0",
+           "what padding may add to a size, as a share of it">,
+  ];
+}
+
+def OutlineAttention : Pass<"alpa-outline-attention", "::mlir::ModuleOp"> {
+  let summary = "Attention over many keys as one operator";
+  let description = [{
+    Recognises attention and its gradient, as `jax.nn.dot_product_attention` and
+    the usual products with `jax.nn.softmax` between them give them: a product
+    over the depth of heads; any elementwise function of it, of iotas, and of
+    values around it (scale, mask, bias, soft cap); a softmax along the keys,
+    differentiated by whatever rule; a product with the values. Attention with
+    fewer keys than `keys`, and whatever else needs scores or weights (dropout,
+    the gradient of a bias of every score, the largest score of a row, weights
+    that are returned), stay as they are.
+
+    Each becomes `alpa.attention`, with `alpa.attention_gradient` for its
+    gradient, of which no device ever has all scores, and whose queries, keys
+    and values are split along one sequence.
+
+    before:
+    ```mlir
+    %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0],
+        contracting_dims = [2] x [2] : tensor<2x8x8xf32>
+    %m = stablehlo.reduce(%s init: %low) applies stablehlo.maximum
+        across dimensions = [2] : tensor<2x8xf32>
+    %d = stablehlo.subtract %s, %m_of_rows : tensor<2x8x8xf32>
+    %e = stablehlo.exponential %d : tensor<2x8x8xf32>
+    %l = stablehlo.reduce(%e init: %zero) applies stablehlo.add
+        across dimensions = [2] : tensor<2x8xf32>
+    %p = stablehlo.divide %e, %l_of_rows : tensor<2x8x8xf32>
+    %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0],
+        contracting_dims = [2] x [1] : tensor<2x8x4xf32>
+    ```
+    after:
+    ```mlir
+    %o, %m, %l = "alpa.attention"(%q, %k, %v) <{batch = 1, ...}> ({
+    ^bb0(%s: tensor<2x8x8xf32>):
+      alpa.yield %s : tensor<2x8x8xf32>
+    }) : (...) -> (tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    Option<"fewestKeys", "keys", "int64_t", "8192",
+           "attention over fewer keys stays as it is">,
+    Option<"blockBytes", "block-bytes", "int64_t", "67108864",
+           "bytes of scores that a device makes at once">,
+  ];
+}
+
+def MergeOperators : Pass<"alpa-merge-operators", "::mlir::ModuleOp"> {
+  let summary = "Lets light operators follow their deepest operand";
+  let description = [{
+    Section 4.2 of the Alpa paper. Writes `alpa.role` on every operator:
+    `leader` (has strategies), `follower` with `alpa.follows` (the operand whose
+    sharding it takes), `rematerialized` (made again wherever it is needed) or
+    `replicated`; inserts `alpa.resolve` where a partial sum has to be reduced
+    once for several uses, and where several products read one value; writes
+    `alpa.trip_count` on counted loops, and `alpa.partial_edges` on loops that
+    add up what may stay partial until they are done. A sum with zero is its
+    other summand, as XLA has it.
+
+    What is computed whole on every device is followed by nothing: what stands
+    behind it follows an operand that can be split, or leads. A remark names
+    every operator without a sharding rule, and every one by whose rule nothing
+    can be split, with what it costs; those that cost next to nothing are not
+    named.
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def EnumerateStrategies : Pass<"alpa-enumerate-strategies", "::mlir::ModuleOp"> {
+  let summary = "Shows the strategies of every node of the graph";
+  let description = [{
+    Input: a module with roles. Builds the strategy graph for the mesh and
+    emits one remark per node with its strategies, `operands->results` in the
+    paper's notation. The planner reads the same graph as arrays.
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"mesh", "mesh", "std::string", "mesh axes, name:size">,
+  ];
+}
+
+def ChooseStrategies : Pass<"alpa-choose-strategies", "::mlir::ModuleOp"> {
+  let summary = "Names the chosen strategy on every operator";
+  let description = [{
+    Input: a module with roles; `solution` has one strategy index per node, in
+    the order of `alpa-enumerate-strategies`. Writes `alpa.mesh` on the module
+    and `alpa.strategy` on operators; where values have no operator of their
+    own, their shardings: `alpa.sharding` on arguments and results of the
+    function, `alpa.results` on loops and branches. Rematerialized operators
+    get theirs where they are made.
+
+    Fails if the solution does not fit the graph.
+
+    before, with `mesh=x:2`:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w {alpa.role = "leader"}
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w
+        {alpa.role = "leader", alpa.strategy = #alpa.strategy<a=[0]>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"mesh", "mesh", "std::string", "mesh axes, name:size">,
+    ListOption<"solution", "solution", "int64_t",
+               "index of the chosen strategy of every node">,
+  ];
+}
+
+def ApplyStrategies : Pass<"alpa-apply-strategies", "::mlir::ModuleOp"> {
+  let summary = "Writes the shardings that follow from the strategies";
+  let description = [{
+    Input: a module with roles, a mesh and strategies. Writes `alpa.operands`
+    and `alpa.results`; makes rematerialized operators once per sharding in
+    which they are needed; reduces the sums that light reductions leave right
+    behind them. Takes the roles away.
+
+    Fails if an operator has no strategy, or one that is none of its rule's.
+
+    before:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w {alpa.strategy = #alpa.strategy<b=[0]>}
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w {alpa.strategy = #alpa.strategy<b=[0]>,
+      alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<S0R>],
+      alpa.results = [#alpa.sharding<RRP0>]}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def VerifyPlan : Pass<"alpa-verify-plan", "::mlir::ModuleOp"> {
+  let summary = "Proves that a plan follows from its strategies";
+  let description = [{
+    Input: a planned module. Makes of every operator's rule and strategy what
+    its operands and results have to be, and compares that with what is written;
+    checks that values come in the sharding in which they are needed, that what
+    loops carry and branches return keeps one, that all devices decide alike,
+    that combiners use what every device has, and that no partial sum leaves the
+    program. Changes nothing; one walk.
+
+    Fails at the first operator, argument or result that does not follow. The
+    passes that take a plan further (`alpa-lower-to-spmd`,
+    `alpa-export-shardings`, `alpa-split-phases`) ask the same before they
+    begin.
+
+    Refused, since the rows of `%w` are what the product sums over:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %w {alpa.strategy = #alpa.strategy<b=[0]>,
+      alpa.operands = [#alpa.sharding<RS0>, #alpa.sharding<S0R>],
+      alpa.results = [#alpa.sharding<RR>]}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    Option<"resharded", "resharded", "bool", "true",
+           "reshards stand between producers and consumers that differ">,
+    Option<"microBatches", "micro-batches", "bool", "false",
+           "positions of the mesh are micro-batches">,
+  ];
+}
+
+def InsertReshards : Pass<"alpa-insert-reshards", "::mlir::ModuleOp"> {
+  let summary = "Inserts `alpa.reshard` where producer and consumer differ";
+  let description = [{
+    before:
+    ```mlir
+    %0 = stablehlo.dot_general ... {alpa.results = [#alpa.sharding<RRP1>]}
+    %1 = stablehlo.tanh %0 {alpa.operands = [#alpa.sharding<RS1>]}
+    ```
+    after:
+    ```mlir
+    %1 = alpa.reshard %0 from <RRP1> to <RS1>
+    %2 = stablehlo.tanh %1
+    ```
+    Uses of one value in one sharding share a reshard. Where its result takes
+    more memory than its operand they do so within a phase alone, and within
+    `reach` operators: what was gathered is gathered again rather than kept.
+  }];
+  let options = [
+    Option<"reach", "reach", "unsigned", "0",
+           "operators between the first and the last that share what was "
+           "gathered; 0: all of a phase">
+  ];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def OptimizeCollectives : Pass<"alpa-optimize-collectives", "::mlir::ModuleOp"> {
+  let summary = "Starts reshards from where less has to be moved";
+  let description = [{
+    Where a value is resharded twice, the second reshard starts from the result
+    of the first if that moves less: after an all-reduce a slice is free, after
+    a reduce-scatter an all-gather is half an all-reduce. A result that takes
+    more memory than its operand serves a phase alone, and `reach` operators of
+    it.
+  }];
+  let options = [
+    Option<"reach", "reach", "unsigned", "0",
+           "operators between the first and the last that share what was "
+           "gathered; 0: all of a phase">
+  ];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
+def ChooseProductRings : Pass<"alpa-choose-product-rings", "::mlir::ModuleOp"> {
+  let summary = "Says which products are done beside the collectives around them";
+  let description = [{
+    Input: a module with shardings and reshards. An all-gather over one axis
+    before a product, or a reduce-scatter over one axis behind one, need not be
+    waited for: its blocks can go from neighbour to neighbour while the product
+    is made of one after the other (Wang et al., ASPLOS 2023). `rings` numbers
+    those for which that is to be done among those for which it can, in the
+    order in which their reshards stand and, of one reshard, the reduce-scatter
+    first; it is written on the products as `alpa.product_ring`. Lowering writes
+    out the blocks, `alpa-verify-plan` proves that it can. What is computed is
+    the same, sums in another order.
+
+    Fails on a number that there is none of, and on two that one product would
+    be in.
+
+    before:
+    ```mlir
+    %1 = alpa.reshard %0 from <S0R> to <RR> : tensor<8x4xf32>
+    %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] ...
+    ```
+    after, with `rings=0`:
+    ```mlir
+    %1 = alpa.reshard %0 from <S0R> to <RR> : tensor<8x4xf32>
+    %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] ...
+        {alpa.product_ring = "lhs"}
+    ```
+    and by `alpa-lower-to-spmd`, for the device at position p of two:
+    ```mlir
+    %1 = "stablehlo.collective_permute"(%0)
+        <{source_target_pairs = [[0, 1], [1, 0]]}>
+    %2 = stablehlo.dot_general %0, %w ... // block p
+    %3 = stablehlo.dynamic_update_slice %zeros, %2, %p_rows, %c0
+    %4 = stablehlo.dot_general %1, %w ... // block p - 1
+    %5 = stablehlo.dynamic_update_slice %3, %4, %q_rows, %c0
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"rings", "rings", "int64_t",
+               "numbers of those that are to be done beside products">,
+  ];
+}
+
+#endif // PASSES_PLANNING_PASSES_TD
