@@ -860,6 +860,31 @@ def GatherRaggedExchanges
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
 
+def FenceExchanges : Pass<"alpa-fence-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Keeps what is in front of all-to-alls apart from their blocks";
+  let description = [{
+    Input: a module of one device. XLA for CPU makes an all-to-all one of slices
+    of its operand, and then looks for the slices in what the operand is joined
+    of: one slice may be found where another is not, and have another layout
+    (of dimensions of size 1, for instance). Its verifier takes that for another
+    shape ("all-to-all has operands with different shapes", XLA of jaxlib
+    0.10.2). Behind a barrier all slices are of one value.
+
+    before:
+    ```mlir
+    %1 = stablehlo.concatenate %a, %b, dim = 0
+    %2 = "stablehlo.all_to_all"(%1) : ...
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.concatenate %a, %b, dim = 0
+    %2 = stablehlo.optimization_barrier %1
+    %3 = "stablehlo.all_to_all"(%2) : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
 def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
   let summary = "Writes the plan for one of XLA's partitioners";
   let description = [{

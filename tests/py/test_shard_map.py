@@ -214,3 +214,17 @@ def test_one_inside_of_another_is_refused() -> None:
 
     with pytest.raises(CompileError, match="a shard_map inside of a shard_map cannot be planned"):
         stablehlo_alpa.parallelize(nested, method=NAMED).plan(x_of(8, 16))
+
+
+def test_all_to_alls_behind_each_other_run_where_dimensions_are_of_size_one() -> None:
+    """XLA for CPU refuses the second by itself, whose blocks it finds among those of the first."""
+
+    def inner(x: jax.Array) -> jax.Array:
+        turned = jax.lax.all_to_all(jnp.transpose(x, (0, 2, 1, 3)), "data", 1, 1, tiled=True)
+        return jax.lax.all_to_all(jnp.transpose(turned, (1, 0, 2, 3)), "data", 0, 0, tiled=True)
+
+    x = x_of(2, 6, 2, 3)
+    fun = by_hand(inner, P("data"), P("data"))
+    found = stablehlo_alpa.parallelize(fun, method=NAMED)(x)
+    wanted = jax.vmap(inner, axis_name="data")(x[:, None])
+    assert_equal(found, wanted.reshape(found.shape))
