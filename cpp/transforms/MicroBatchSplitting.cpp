@@ -192,6 +192,13 @@ private:
             states.getSplitBytes()};
   }
 
+  static bool makesNumber(Operation *op) {
+    return llvm::all_of(op->getResultTypes(), [](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor && tensor.getRank() == 0;
+    });
+  }
+
   LogicalResult refuse(const MicroBatchStates &states) {
     Operation *op = states.getRefused();
     Operation *cause = states.getCause(op);
@@ -207,9 +214,14 @@ private:
     error << "needs the whole batch, not one of " << options.numMicroBatches
           << " parts (a sum over the batch that is not simply added up, such "
              "as batch statistics, or rows that meet each other)";
-    return error
-           << ": use num_micro_batches=1, or micro_batches=\"independent\""
-              " to compute it per micro-batch";
+    error << ": use num_micro_batches=1, or micro_batches=\"independent\""
+             " to compute it per micro-batch";
+    if (makesNumber(cause)) {
+      error << "; where it makes the loss of a sum (a root, a logarithm), take "
+               "gradients of the sum, and multiply them by its derivative "
+               "afterwards";
+    }
+    return error;
   }
 
   LogicalResult refuseSizes() {

@@ -302,6 +302,24 @@ def test_batch_statistics_are_refused() -> None:
         pipeline(grads(loss))(PARAMS, BATCH)
 
 
+def test_a_root_of_a_mean_is_refused_with_what_to_write() -> None:
+    def mean(p: Any, x: Any) -> Any:
+        return jnp.mean((hidden(p, x) - 1) ** 2)
+
+    def root(p: Any, x: Any) -> Any:
+        return jnp.sqrt(mean(p, x))
+
+    with pytest.raises(CompileError, match="sqrt'.* take gradients of the sum, and multiply"):
+        pipeline(grads(root)).plan(PARAMS, BATCH)
+
+    def behind(p: Any, x: Any) -> Any:
+        value, gradients = stablehlo_alpa.value_and_grad(mean)(p, x)
+        return jnp.sqrt(value), jax.tree.map(lambda g: g / (2 * jnp.sqrt(value)), gradients)
+
+    expected = jax.jit(jax.value_and_grad(root))(PARAMS, BATCH)
+    assert_same(pipeline(behind)(PARAMS, BATCH), expected)
+
+
 def test_parameters_are_not_cut_in_place_of_a_batch() -> None:
     def step(p: Any, x: Any) -> Any:
         def loss(p: Any) -> Any:
