@@ -19,7 +19,7 @@ class Placer:
     def __init__(
         self, plan: Plan, shardings: Sequence[Sequence[NamedSharding]], unread: NamedSharding
     ) -> None:
-        """Takes a plan, per mesh and buffer where its value lies, and where inputs stay that no mesh reads."""
+        """Takes a plan, per mesh and buffer where its value lies, and where unread inputs lie."""
         self._plan, self._shardings, self._unread = plan, shardings, unread
         self._cut_here = jax.jit(jax.numpy.split, static_argnums=1)
 

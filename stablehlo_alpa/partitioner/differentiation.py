@@ -16,6 +16,7 @@ from stablehlo_alpa.partitioner.linear_call import LinearFunction, linear_call_p
 from stablehlo_alpa.partitioner.region import Flat
 from stablehlo_alpa.partitioner.region_call import RegionFunction, bind_region, region_call_p
 
+
 def differentiable(fun: Flat, asked: Asked) -> Flat:
     """A partitioned function with derivatives, of any order, in forward and in reverse mode.
 
