@@ -61,6 +61,9 @@ private:
     if (states->getRefused()) {
       return refuse(*states);
     }
+    if (!dividesWork(*states)) {
+      return refuseSizes();
+    }
     return states;
   }
 
@@ -99,17 +102,17 @@ private:
       if (best) {
         addOthers(groups);
       }
+      if (!hasState) {
+        reason = std::move(refused);
+      }
       if (best && best->hasParts()) {
         break;
       }
-      if (!hasState) {
-        reason = std::move(refused);
-        if (reason && reason->hasParts() && hasGradients()) {
-          break;
-        }
+      if (!hasState && reason && reason->hasParts() && hasGradients()) {
+        break;
       }
     }
-    if (best) {
+    if (best && dividesWork(*best)) {
       return std::move(best);
     }
     return reason ? refuse(*reason) : refuseSizes();
@@ -160,6 +163,12 @@ private:
         addOthers(other);
       }
     }
+  }
+
+  /// False if gradients take products of which every micro-batch would make
+  /// all: examples that are put side by side, or looked at one by one.
+  static bool dividesWork(const MicroBatchStates &states) {
+    return states.getSplitFlops() > 0 || states.getGradientFlops() == 0;
   }
 
   /// Whether examples are what is cut: some values have parts, and products
