@@ -885,6 +885,33 @@ def FenceExchanges : Pass<"alpa-fence-exchanges", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
 
+def RowMajorTransforms
+    : Pass<"alpa-row-major-transforms", "::mlir::ModuleOp"> {
+  let summary = "Keeps Fourier transforms in row-major layout";
+  let description = [{
+    Input: a module of one device. XLA for CPU runs Fourier transforms whose
+    operand is row-major, and does not ask for that layout: what follows, such
+    as an all-gather along another dimension, may choose one that it then
+    refuses (`fft_thunk.cc`, XLA of jaxlib 0.10.2). Of one dimension there is
+    one layout, which the operand gets from the result.
+
+    Transforms of one dimension, or of dynamic shapes, stay.
+
+    before:
+    ```mlir
+    %1 = stablehlo.fft %0, type = FFT, length = [16] : tensor<8x16xcomplex<f32>>
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.fft %0, type = FFT, length = [16] : tensor<8x16xcomplex<f32>>
+    %2 = stablehlo.reshape %1 : tensor<128xcomplex<f32>>
+    %3 = stablehlo.optimization_barrier %2
+    %4 = stablehlo.reshape %3 : tensor<8x16xcomplex<f32>>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
 def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
   let summary = "Writes the plan for one of XLA's partitioners";
   let description = [{

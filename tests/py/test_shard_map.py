@@ -228,3 +228,18 @@ def test_all_to_alls_behind_each_other_run_where_dimensions_are_of_size_one() ->
     found = stablehlo_alpa.parallelize(fun, method=NAMED)(x)
     wanted = jax.vmap(inner, axis_name="data")(x[:, None])
     assert_equal(found, wanted.reshape(found.shape))
+
+
+def test_fourier_transforms_run_whatever_follows_them() -> None:
+    """XLA for CPU lays the result out for the all-gather, and refuses its own layout."""
+
+    def inner(x: jax.Array) -> jax.Array:
+        start = jax.lax.axis_index("data") * 8
+        part = jax.lax.dynamic_slice(jnp.fft.fft2(x), (0, start), (8, 8))
+        whole = jax.lax.all_gather(part[4:], "data", axis=1, tiled=True)
+        return jax.lax.dynamic_slice(whole, (0, start), (4, 8))
+
+    x = x_of(8, 16).astype(jnp.complex64)
+    fun = by_hand(inner, P(), P(None, "data"), check_vma=False)
+    found = stablehlo_alpa.parallelize(fun, method=NAMED)(x)
+    assert_equal(found, jax.jit(jnp.fft.fft2)(x)[4:])
