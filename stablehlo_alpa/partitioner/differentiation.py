@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax._src.interpreters.batching import BatchTracer
 from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad, batching
 
@@ -142,17 +143,32 @@ ad.primitive_jvps[linear_call_p] = _derivative_of_linear
 
 def _batch(
     args: Sequence[Any], dims: Sequence[int | None], *, function: RegionFunction
-) -> tuple[list[Any], list[int]]:
+) -> tuple[list[Any], list[int | None]]:
     """A batch of a partitioned function is one as well."""
     size = next(arg.shape[dim] for arg, dim in zip(args, dims, strict=True) if dim is not None)
-    batched = jax.vmap(function.fun, in_axes=tuple(dims), axis_size=size)
+    axes = _result_axes(function.fun, args, dims, size)
+    batched = jax.vmap(function.fun, in_axes=tuple(dims), out_axes=axes, axis_size=size)
 
     def named(*values: Any) -> tuple[Any, ...]:
         return tuple(batched(*values))
 
     named.__name__ = f"{function.fun.__name__}_batched"
-    results = differentiable(named, function.asked)(*args)
-    return list(results), [0] * len(results)
+    return list(differentiable(named, function.asked)(*args)), list(axes)
+
+
+def _result_axes(
+    fun: Flat, args: Sequence[Any], dims: Sequence[int | None], size: int
+) -> tuple[int | None, ...]:
+    """Per result 0, or None where it is the same for the whole batch, as ``jax.vmap`` finds it."""
+    found: list[int | None] = []
+
+    def look(*values: Any) -> tuple[Any, ...]:
+        results = fun(*values)
+        found[:] = [0 if isinstance(one, BatchTracer) else None for one in results]
+        return results
+
+    jax.make_jaxpr(jax.vmap(look, in_axes=tuple(dims), axis_size=size))(*args)
+    return tuple(found)
 
 
 def _transpose(cotangents: Sequence[Any], *args: Any, function: RegionFunction) -> list[Any]:

@@ -511,3 +511,15 @@ def test_linear_functions_are_transposed(transform: Any, mesh: Mesh, partitioner
     w, x = jax.random.normal(jax.random.key(0), (8, 8)), jnp.arange(64.0).reshape(8, 8) / 64
     step = jax.jit(pulled(stablehlo_alpa.partition(linear)), in_shardings=(None, on(mesh, "data")))
     assert_equal(step(w, x), jax.jit(pulled(linear))(w, x), 2e-5)
+
+
+def test_results_that_are_the_same_for_a_batch_are_not_batched(mesh: Mesh) -> None:
+    def both(w: jax.Array, x: jax.Array) -> Any:
+        return jnp.tanh(x @ w), {"w": 2 * w, "ones": jnp.ones(3)}
+
+    def run(fun: Any) -> Any:
+        return jax.vmap(fun, in_axes=(None, 0), out_axes=(0, None))
+
+    w, x = jax.random.normal(jax.random.key(0), (8, 8)), jnp.arange(128.0).reshape(8, 2, 8) / 64
+    step = jax.jit(run(stablehlo_alpa.partition(both)), in_shardings=(None, on(mesh, "data")))
+    assert_equal(step(w, x), jax.jit(run(both))(w, x), 2e-5)
