@@ -124,6 +124,58 @@ def GatherRaggedExchanges
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
 
+def FenceExchanges : Pass<"alpa-fence-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Keeps what is in front of all-to-alls apart from their blocks";
+  let description = [{
+    Input: a module of one device. XLA for CPU makes an all-to-all one of slices
+    of its operand, and then looks for the slices in what the operand is joined
+    of: one slice may be found where another is not, and have another layout
+    (of dimensions of size 1, for instance). Its verifier takes that for another
+    shape ("all-to-all has operands with different shapes", XLA of jaxlib
+    0.10.2). Behind a barrier all slices are of one value.
+
+    before:
+    ```mlir
+    %1 = stablehlo.concatenate %a, %b, dim = 0
+    %2 = "stablehlo.all_to_all"(%1) : ...
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.concatenate %a, %b, dim = 0
+    %2 = stablehlo.optimization_barrier %1
+    %3 = "stablehlo.all_to_all"(%2) : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
+def RowMajorTransforms
+    : Pass<"alpa-row-major-transforms", "::mlir::ModuleOp"> {
+  let summary = "Keeps Fourier transforms in row-major layout";
+  let description = [{
+    Input: a module of one device. XLA for CPU runs Fourier transforms whose
+    operand is row-major, and does not ask for that layout: what follows, such
+    as an all-gather along another dimension, may choose one that it then
+    refuses (`fft_thunk.cc`, XLA of jaxlib 0.10.2). Of one dimension there is
+    one layout, which the operand gets from the result.
+
+    Transforms of one dimension, or of dynamic shapes, stay.
+
+    before:
+    ```mlir
+    %1 = stablehlo.fft %0, type = FFT, length = [16] : tensor<8x16xcomplex<f32>>
+    ```
+    after:
+    ```mlir
+    %1 = stablehlo.fft %0, type = FFT, length = [16] : tensor<8x16xcomplex<f32>>
+    %2 = stablehlo.reshape %1 : tensor<128xcomplex<f32>>
+    %3 = stablehlo.optimization_barrier %2
+    %4 = stablehlo.reshape %3 : tensor<8x16xcomplex<f32>>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
 def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
   let summary = "Writes the plan for one of XLA's partitioners";
   let description = [{

@@ -270,6 +270,8 @@ void buildSpmdPipeline(OpPassManager &manager,
   }
   if (options.platform == "cpu") {
     manager.addPass(createGatherRaggedExchanges());
+    manager.addPass(createFenceExchanges());
+    manager.addPass(createRowMajorTransforms());
   }
   // Device positions and zeros are emitted anew wherever they are needed.
   manager.addPass(createCSEPass());

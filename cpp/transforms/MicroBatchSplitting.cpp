@@ -61,6 +61,9 @@ private:
     if (states->getRefused()) {
       return refuse(*states);
     }
+    if (!dividesWork(*states)) {
+      return refuseSizes();
+    }
     return states;
   }
 
@@ -99,17 +102,17 @@ private:
       if (best) {
         addOthers(groups);
       }
+      if (!hasState) {
+        reason = std::move(refused);
+      }
       if (best && best->hasParts()) {
         break;
       }
-      if (!hasState) {
-        reason = std::move(refused);
-        if (reason && reason->hasParts() && hasGradients()) {
-          break;
-        }
+      if (!hasState && reason && reason->hasParts() && hasGradients()) {
+        break;
       }
     }
-    if (best) {
+    if (best && dividesWork(*best)) {
       return std::move(best);
     }
     return reason ? refuse(*reason) : refuseSizes();
@@ -162,6 +165,12 @@ private:
     }
   }
 
+  /// False if gradients take products of which every micro-batch would make
+  /// all: examples that are put side by side, or looked at one by one.
+  static bool dividesWork(const MicroBatchStates &states) {
+    return states.getSplitFlops() > 0 || states.getGradientFlops() == 0;
+  }
+
   /// Whether examples are what is cut: some values have parts, and products
   /// are divided.
   static bool isBatch(const MicroBatchStates &states) {
@@ -192,6 +201,13 @@ private:
             states.getSplitBytes()};
   }
 
+  static bool makesNumber(Operation *op) {
+    return llvm::all_of(op->getResultTypes(), [](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor && tensor.getRank() == 0;
+    });
+  }
+
   LogicalResult refuse(const MicroBatchStates &states) {
     Operation *op = states.getRefused();
     Operation *cause = states.getCause(op);
@@ -207,9 +223,14 @@ private:
     error << "needs the whole batch, not one of " << options.numMicroBatches
           << " parts (a sum over the batch that is not simply added up, such "
              "as batch statistics, or rows that meet each other)";
-    return error
-           << ": use num_micro_batches=1, or micro_batches=\"independent\""
-              " to compute it per micro-batch";
+    error << ": use num_micro_batches=1, or micro_batches=\"independent\""
+             " to compute it per micro-batch";
+    if (makesNumber(cause)) {
+      error << "; where it makes the loss of a sum (a root, a logarithm), take "
+               "gradients of the sum, and multiply them by its derivative "
+               "afterwards";
+    }
+    return error;
   }
 
   LogicalResult refuseSizes() {

@@ -79,6 +79,14 @@ void MicroBatchStates::measure() {
   }
 }
 
+double MicroBatchStates::getGradientFlops() const {
+  double flops = 0;
+  for (Operation *op : ancestors) {
+    flops += getProductFlops(op);
+  }
+  return flops;
+}
+
 void MicroBatchStates::findReported() {
   llvm::DenseSet<int64_t> updates;
   for (BlockArgument argument : function.getArguments()) {

@@ -71,6 +71,8 @@ public:
   /// The first operator on the way to `op` that needs the whole batch.
   Operation *getCause(Operation *op) const { return causes.lookup(op); }
 
+  /// Floating-point work that gradients are made from.
+  double getGradientFlops() const;
   /// Floating-point work that is divided among the micro-batches.
   double getSplitFlops() const { return splitFlops; }
   /// Work that is left for behind the micro-batches, other than that of

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 from jax._src.api_util import InternalFloatingPointError
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from alpa_runtime.analysis import Inspected, Reports
 from alpa_runtime.checkpoint import Leaf, read_part
@@ -65,7 +65,8 @@ class LocalExecutable(Inspected):
             MeshWorker(plan, number, mesh, self._transport, donates=not options.trace)
             for number, mesh in enumerate(self.meshes)
         ]
-        self._placer = Placer(plan, [worker.shardings for worker in self._workers])
+        unread = NamedSharding(self.meshes[0], PartitionSpec())
+        self._placer = Placer(plan, [worker.shardings for worker in self._workers], unread)
         self.in_shardings = tuple(map(self._placer.sharding, range(len(plan.inputs))))
         self.out_shardings = tuple(self._workers[o.mesh].shardings[o.buffer] for o in plan.outputs)
         self._order = issue_order(plan.instructions)

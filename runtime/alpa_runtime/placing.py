@@ -16,16 +16,18 @@ from alpa_runtime.plan import Plan
 class Placer:
     """Puts inputs, whole or cut into micro-batches, into buffers."""
 
-    def __init__(self, plan: Plan, shardings: Sequence[Sequence[NamedSharding]]) -> None:
-        """Takes a plan, and per mesh and buffer where its value lies."""
-        self._plan, self._shardings = plan, shardings
+    def __init__(
+        self, plan: Plan, shardings: Sequence[Sequence[NamedSharding]], unread: NamedSharding
+    ) -> None:
+        """Takes a plan, per mesh and buffer where its value lies, and where unread inputs lie."""
+        self._plan, self._shardings, self._unread = plan, shardings, unread
         self._cut_here = jax.jit(jax.numpy.split, static_argnums=1)
 
     def sharding(self, index: int) -> NamedSharding:
         """The sharding of an input on the mesh that keeps it."""
         placements = self._plan.inputs[index].placements
         if not placements:
-            return NamedSharding(self._shardings[0][0].mesh, jax.sharding.PartitionSpec())
+            return self._unread
         return self._shardings[placements[0].mesh][placements[0].buffers[0]]
 
     def place(self, index: int, array: Any) -> dict[tuple[int, int], jax.Array]:

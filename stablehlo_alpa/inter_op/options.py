@@ -350,7 +350,8 @@ def uniform(
     if stages > num_layers:
         raise ValueError(
             f"{stages} stages need as many layers, the model has {num_layers}; layers= says how it "
-            "is cut, where gradients are taken by stablehlo_alpa.grad or value_and_grad"
+            "is cut, where gradients are taken by stablehlo_alpa.grad or value_and_grad (what runs "
+            "once per step, not once per micro-batch, is of no layer)"
         )
     num_meshes = max(meshes) + 1
     size, rest = divmod(cluster.num_devices, num_meshes)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
-from jax.custom_batching import custom_vmap
+from jax._src.interpreters.batching import BatchTracer
 from jax.custom_derivatives import SymbolicZero
-from jax.interpreters import ad
+from jax.interpreters import ad, batching
 
 from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.linear_call import LinearFunction, linear_call_p
-from stablehlo_alpa.partitioner.region import call_region
-
-Flat: TypeAlias = Callable[..., tuple[Any, ...]]
-"""A function of arrays without PRNG keys, that returns a tuple of such arrays."""
+from stablehlo_alpa.partitioner.region import Flat
+from stablehlo_alpa.partitioner.region_call import RegionFunction, bind_region, region_call_p
 
 
 def differentiable(fun: Flat, asked: Asked) -> Flat:
@@ -30,7 +28,7 @@ def differentiable(fun: Flat, asked: Asked) -> Flat:
 
     @jax.custom_jvp
     def call(*args: Any) -> tuple[Any, ...]:
-        return _batchable(fun, asked)(*args)
+        return bind_region(fun, args, asked)
 
     def rule(args: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         moved = [None if isinstance(one, SymbolicZero) else one for one in tangents]
@@ -143,24 +141,56 @@ def _derivative_of_linear(
 ad.primitive_jvps[linear_call_p] = _derivative_of_linear
 
 
-def _batchable(fun: Flat, asked: Asked) -> Flat:
-    """A partitioned function; a batch of it is one as well."""
+def _batch(
+    args: Sequence[Any], dims: Sequence[int | None], *, function: RegionFunction
+) -> tuple[list[Any], list[int | None]]:
+    """A batch of a partitioned function is one as well."""
+    size = next(arg.shape[dim] for arg, dim in zip(args, dims, strict=True) if dim is not None)
+    axes = _result_axes(function.fun, args, dims, size)
+    batched = jax.vmap(function.fun, in_axes=tuple(dims), out_axes=axes, axis_size=size)
 
-    @custom_vmap
-    def call(*args: Any) -> tuple[Any, ...]:
-        return call_region(fun, args, asked)
+    def named(*values: Any) -> tuple[Any, ...]:
+        return tuple(batched(*values))
 
-    @call.def_vmap
-    def batch(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, Any]:
-        in_axes = [0 if is_batched else None for is_batched in in_batched]
-        batched = jax.vmap(fun, in_axes=in_axes, axis_size=axis_size)
+    named.__name__ = f"{function.fun.__name__}_batched"
+    return list(differentiable(named, function.asked)(*args)), list(axes)
 
-        def named(*values: Any) -> tuple[Any, ...]:
-            return tuple(batched(*values))
 
-        named.__name__ = f"{fun.__name__}_batched"
-        results = differentiable(named, asked)(*args)
-        return results, tuple(True for _ in results)
+def _result_axes(
+    fun: Flat, args: Sequence[Any], dims: Sequence[int | None], size: int
+) -> tuple[int | None, ...]:
+    """Per result 0, or None where it is the same for the whole batch, as ``jax.vmap`` finds it."""
+    found: list[int | None] = []
 
-    flat: Flat = call
-    return flat
+    def look(*values: Any) -> tuple[Any, ...]:
+        results = fun(*values)
+        found[:] = [0 if isinstance(one, BatchTracer) else None for one in results]
+        return results
+
+    jax.make_jaxpr(jax.vmap(look, in_axes=tuple(dims), axis_size=size))(*args)
+    return tuple(found)
+
+
+def _transpose(cotangents: Sequence[Any], *args: Any, function: RegionFunction) -> list[Any]:
+    """The transposed function of one that is linear in what is not known."""
+    is_asked = [ad.is_undefined_primal(arg) for arg in args]
+    avals = [arg.aval for arg, asked in zip(args, is_asked, strict=True) if asked]
+    known = [arg for arg, asked in zip(args, is_asked, strict=True) if not asked]
+    is_moved = list(map(_is_differentiable, function.out_avals))
+
+    def transposed(*values: Any) -> tuple[Any, ...]:
+        def push(*some: Any) -> list[Any]:
+            rest, moving = iter(values[: len(known)]), iter(some)
+            results = function.fun(*(next(moving) if one else next(rest) for one in is_asked))
+            return list(itertools.compress(results, is_moved))
+
+        return tuple(jax.linear_transpose(push, *avals)(list(values[len(known) :])))
+
+    transposed.__name__ = f"{function.fun.__name__}_transposed"
+    given = map(ad.instantiate_zeros, itertools.compress(cotangents, is_moved))
+    pulled = iter(differentiable(transposed, function.asked)(*known, *given))
+    return [next(pulled) if asked else None for asked in is_asked]
+
+
+batching.primitive_batchers[region_call_p] = _batch
+ad.primitive_transposes[region_call_p] = _transpose

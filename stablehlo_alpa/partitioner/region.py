@@ -6,7 +6,7 @@ import functools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 from alpa_runtime import SpmdProgram
@@ -25,6 +25,9 @@ from stablehlo_alpa.partitioner.sharding_rule import BoundaryRule
 from stablehlo_alpa.planning import Plan
 
 logger = logging.getLogger(__name__)
+
+Flat: TypeAlias = Callable[..., tuple[Any, ...]]
+"""A function of arrays without PRNG keys, that returns a tuple of such arrays."""
 
 _rules: Recent[BoundaryRule] = Recent(256)
 

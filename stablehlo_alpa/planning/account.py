@@ -243,7 +243,7 @@ def _inputs(stage: PlannedStage, layers: Int, batch: frozenset[int]) -> tuple[In
             if slot.kind in (SlotKind.INPUT, SlotKind.BATCH):
                 held.setdefault(slot.number, float(value.local_bytes(dict(sizes))))
     found = []
-    for position, number in enumerate(_numbers(stage)):
+    for position, number in enumerate(input_numbers(stage)):
         if number is None or number not in held:
             continue
         node = int(graph.input_node[position])
@@ -253,7 +253,7 @@ def _inputs(stage: PlannedStage, layers: Int, batch: frozenset[int]) -> tuple[In
     return tuple(found)
 
 
-def _numbers(stage: PlannedStage) -> list[int | None]:
+def input_numbers(stage: PlannedStage) -> list[int | None]:
     """Per argument of a stage's module the input of the step that it is."""
     kinds = Signature.of(stage.texts["merged"]).inputs.kinds
     if not any(kinds):

@@ -8,6 +8,7 @@ import alpa_runtime
 from alpa_runtime.plan import Recv, Run, Send
 
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.planning.account import input_numbers
 from stablehlo_alpa.planning.stage import FORWARD, PREPARE, PlannedStage, SlotKind
 from stablehlo_alpa.view.page import (
     ACTIVATIONS,
@@ -37,19 +38,16 @@ def input_kinds(program: TracedProgram, stages: Sequence[PlannedStage]) -> tuple
     phase reads, unless they are of the batch; what is left is state that the update alone reads,
     or no numbers, e.g. keys.
     """
-    parameters: set[str] = set()
     read: set[int] = set()
     for stage in stages:
-        graph = stage.priced.graph
-        flags = zip(graph.input_node.tolist(), graph.input_is_parameter.tolist(), strict=True)
-        parameters |= {graph.node_name[node] for node, is_one in flags if is_one}
+        flags = zip(input_numbers(stage), stage.priced.graph.input_is_parameter, strict=True)
+        read |= {number for number, is_one in flags if is_one and number is not None}
         for phase in stage.phases:
             if phase.name in (PREPARE, FORWARD):
                 read |= {slot.number for slot in phase.inputs if slot.kind is SlotKind.INPUT}
     kinds = []
     for number, one in enumerate(program.inputs):
-        is_read = number in read or one.name in parameters
-        is_parameter = is_read and "float" in one.dtype
+        is_parameter = number in read and "float" in one.dtype
         kind = PARAMETERS if is_parameter else OPTIMISER
         kinds.append(BATCH if number in program.batch else kind)
     return tuple(kinds)

@@ -200,7 +200,7 @@ class PlannedStage(StageBody):
             ShardingError: there is no such step.
         """
         if step is None:
-            return self.phases[0].program.text
+            return self.phases[0].program.text if self.phases else self.texts["planned"]
         if step not in self.texts:
             raise ShardingError(f"step {step!r} is not known, steps are {', '.join(self.texts)}")
         return self.texts[step]

@@ -25,7 +25,8 @@ def stage_part(
         peak_bytes: per device of its mesh.
         schedule: of the step.
     """
-    live = max((phase.live for phase in stage.phases), key=_total)
+    # A step that makes nothing of its arguments has no phases.
+    live = max((phase.live for phase in stage.phases), key=_total, default=())
     return Part(
         label=label,
         inputs=_inputs(stage),

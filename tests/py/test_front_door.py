@@ -185,6 +185,21 @@ def test_arrays_that_are_there_are_computed_with_while_jax_traces() -> None:
         np.testing.assert_allclose(found, expected + 1, rtol=1e-5)
 
 
+@pytest.mark.parametrize("fun", [lambda w, x: None, lambda w, x: {"none": ()}, lambda w, x: 1.0])
+@pytest.mark.parametrize(
+    "method",
+    [
+        LINE,
+        sa.DataParallel(num_micro_batches=2),
+        sa.PipeshardParallel(stages=sa.UniformStages(1), layers=sa.AutoLayers(num_layers=1)),
+    ],
+    ids=["one mesh", "micro-batches", "stages"],
+)
+def test_a_function_may_make_nothing_of_its_arguments(method: sa.Method, fun: Any) -> None:
+    parallel = sa.parallelize(fun, method=method, batch_argnums=(1,))
+    assert_same(parallel(X, X), jax.jit(fun)(X, X))
+
+
 def test_what_cannot_be_a_part_of_a_program_is_refused_by_name() -> None:
     line, pipeline = (sa.parallelize(pipelined, method=method) for method in (LINE, PIPELINE))
     xla = sa.parallelize(pipelined, method=sa.ShardParallel(backend="shardy"))

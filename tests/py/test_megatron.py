@@ -94,8 +94,10 @@ def test_pairs_of_experts_and_plain_layers() -> None:
     assert "state.params['params']['Dense_2']['kernel']" not in chain
 
 
-def fused_attention() -> tuple[Any, Any]:
+def fused_attention(by_heads: bool = False) -> tuple[Any, Any]:
     """A step of one layer whose queries, keys and values come from one matrix; its arguments.
+
+    Thirds are cut out of it, or out of what each head has of it.
 
     The vocabulary has as many rows as there are features, which must not be taken for each other.
     """
@@ -109,6 +111,9 @@ def fused_attention() -> tuple[Any, Any]:
         x = params["table"][tokens]
         parts = jnp.split(x @ params["c_attn"], 3, -1)
         query, key, value = (part.reshape(*tokens.shape, 4, 8) for part in parts)
+        if by_heads:
+            heads = (x @ params["c_attn"]).reshape(*tokens.shape, 4, 24)
+            query, key, value = jnp.split(heads, 3, -1)
         weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", query, key))
         mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, value).reshape(x.shape)
         x = x + mixed @ params["c_proj"]
@@ -131,10 +136,20 @@ def test_a_fused_projection_is_left_whole_or_split_by_patterns() -> None:
     assert found["params['down']"] == found["params['table']"] == ROW
     assert found["params['c_attn']"] == found["params['c_proj']"] == P()
     assert any("params['c_attn'], params['c_proj']: in no" in one for one in plan.remarks)
+    assert any("over the columns of params['c_attn'] as they are" in one for one in plan.remarks)
     patterns = (("c_attn|up", "column"), ("c_proj|down", "row"), ("table", "vocabulary"))
     found = specs(check(step, args, sa.MegatronParallel(tensor=4, patterns=patterns)))
     assert found["params['c_attn']"] == COLUMN
     assert found["params['c_proj']"] == ROW
+
+
+def test_a_fused_projection_in_heads_is_in_a_pair() -> None:
+    step, args = fused_attention(by_heads=True)
+    plan = check(step, args, sa.MegatronParallel(tensor=4))
+    found = specs(plan)
+    assert found["params['c_attn']"] == COLUMN
+    assert found["params['c_proj']"] == ROW
+    assert not any("in no column-row pair" in one for one in plan.remarks)
 
 
 def test_patterns_say_what_is_split() -> None:

@@ -266,6 +266,24 @@ def test_batch_statistics_are_refused() -> None:
         pipeline(grads(loss))(PARAMS, BATCH)
 
 
+def test_a_root_of_a_mean_is_refused_with_what_to_write() -> None:
+    def mean(p: Any, x: Any) -> Any:
+        return jnp.mean((hidden(p, x) - 1) ** 2)
+
+    def root(p: Any, x: Any) -> Any:
+        return jnp.sqrt(mean(p, x))
+
+    with pytest.raises(CompileError, match=r"sqrt'.* take gradients of the sum, and multiply"):
+        pipeline(grads(root)).plan(PARAMS, BATCH)
+
+    def behind(p: Any, x: Any) -> Any:
+        value, gradients = stablehlo_alpa.value_and_grad(mean)(p, x)
+        return jnp.sqrt(value), jax.tree.map(lambda g: g / (2 * jnp.sqrt(value)), gradients)
+
+    expected = jax.jit(jax.value_and_grad(root))(PARAMS, BATCH)
+    assert_same(pipeline(behind)(PARAMS, BATCH), expected)
+
+
 def test_parameters_are_not_cut_in_place_of_a_batch() -> None:
     def step(p: Any, x: Any) -> Any:
         def loss(p: Any) -> Any:
@@ -284,6 +302,14 @@ def test_parameters_are_not_cut_in_place_of_a_batch() -> None:
 def test_a_batch_that_does_not_divide_is_named() -> None:
     with pytest.raises(CompileError, match=r"no argument can be cut into 4.*10"):
         pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
+
+
+def test_examples_put_side_by_side_are_said_to_be_in_the_way() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        return jnp.mean(hidden(p, jnp.concatenate([x, x + 1])) ** 2)
+
+    with pytest.raises(CompileError, match="nothing that is computed is cut with those"):
+        pipeline(grads(loss)).plan(PARAMS, BATCH)
 
 
 def test_a_loop_over_examples_is_said_to_be_in_the_way() -> None:

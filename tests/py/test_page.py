@@ -182,6 +182,10 @@ def forward(w: Any, x: Any) -> Any:
     return x
 
 
+def updated(w: Any, x: Any) -> Any:
+    return w - sa.grad(lambda w: jnp.mean(forward(w, x) ** 2))(w)
+
+
 def keyed(key: Any, w: Any, x: Any) -> Any:
     return jnp.where(jax.random.bernoulli(key, 0.5, x.shape), x, 0.0) @ w, key
 
@@ -224,8 +228,25 @@ def keyed(key: Any, w: Any, x: Any) -> Any:
         # A batch that does not divide by the devices is padded.
         (sa.DataParallel(), "forward", ((4, 4), (20, 4))),
         (sa.ShardParallel(), "keyed", ((8, 8), (8, 8))),
+        # Nothing can be split, so that no operator has strategies.
+        (sa.ShardParallel(pad=False, num_micro_batches=2), "updated", ((4, 4), (8, 4))),
+        (
+            sa.PipeshardParallel(layers=sa.AutoLayers(num_layers=1), stages=sa.UniformStages(1)),
+            "nothing",
+            ((8, 8),),
+        ),
     ],
-    ids=["accumulated", "data", "interleaved", "zero_bubble", "inference", "padded", "keys"],
+    ids=[
+        "accumulated",
+        "data",
+        "interleaved",
+        "zero_bubble",
+        "inference",
+        "padded",
+        "keys",
+        "whole",
+        "nothing",
+    ],
 )
 def test_plans_of_every_kind_have_a_page(
     method: Any, function: str, args: tuple[tuple[int, ...], ...]
@@ -236,11 +257,16 @@ def test_plans_of_every_kind_have_a_page(
         plan = sa.parallelize(case.step, method=method, donate_argnums=0).plan(*case.args)
     elif function == "keyed":
         plan = sa.parallelize(keyed, method=method).plan(jax.random.key(0), *arrays)
+    elif function == "nothing":
+        plan = sa.parallelize(lambda x: None, method=method).plan(*arrays)
+        assert "main" in plan.module_text()
     else:
-        plan = sa.parallelize(forward, method=method, batch_argnums=1).plan(*arrays)
+        fun = updated if function == "updated" else forward
+        plan = sa.parallelize(fun, method=method, batch_argnums=1).plan(*arrays)
+    assert str(plan)
     page = plan.content()
     assert PageContent.parse(page.dump(), "it") == page
-    peaks = [max(sum(one.bytes) for one in own) for own in page.held]
+    peaks = [max((sum(one.bytes) for one in own), default=0) for own in page.held]
     assert peaks == pytest.approx(list(plan.simulation.peak_bytes))
     assert len(page_html([page])) < 3e6
 

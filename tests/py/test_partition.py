@@ -486,3 +486,40 @@ def test_derivatives_inside_of_a_shard_map(mesh: Mesh) -> None:
         out_specs=Spec("data"),
     )
     assert_equal(jax.jit(found)(w, x), loss(mlp)(x, w))
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda pull: pull,
+        lambda pull: lambda w, c: jax.vmap(pull, in_axes=(None, 0))(w, jnp.stack([c, 2 * c])),
+        lambda pull: jax.grad(lambda w, c: jnp.sum(pull(w, c) ** 3), argnums=(0, 1)),
+        lambda pull: lambda w, c: jax.linear_transpose(lambda c: pull(w, c), c)(pull(w, c)),
+    ],
+    ids=["alone", "vmap", "grad", "twice"],
+)
+def test_linear_functions_are_transposed(transform: Any, mesh: Mesh, partitioner: str) -> None:
+    def linear(w: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return 2 * x @ jnp.tanh(w), jnp.arange(3)
+
+    def pulled(fun: Any) -> Any:
+        def pull(w: jax.Array, cotangent: jax.Array) -> jax.Array:
+            return jax.linear_transpose(lambda x: fun(w, x)[0], cotangent)(cotangent)[0]
+
+        return transform(pull)
+
+    w, x = jax.random.normal(jax.random.key(0), (8, 8)), jnp.arange(64.0).reshape(8, 8) / 64
+    step = jax.jit(pulled(stablehlo_alpa.partition(linear)), in_shardings=(None, on(mesh, "data")))
+    assert_equal(step(w, x), jax.jit(pulled(linear))(w, x), 2e-5)
+
+
+def test_results_that_are_the_same_for_a_batch_are_not_batched(mesh: Mesh) -> None:
+    def both(w: jax.Array, x: jax.Array) -> Any:
+        return jnp.tanh(x @ w), {"w": 2 * w, "ones": jnp.ones(3)}
+
+    def run(fun: Any) -> Any:
+        return jax.vmap(fun, in_axes=(None, 0), out_axes=(0, None))
+
+    w, x = jax.random.normal(jax.random.key(0), (8, 8)), jnp.arange(128.0).reshape(8, 2, 8) / 64
+    step = jax.jit(run(stablehlo_alpa.partition(both)), in_shardings=(None, on(mesh, "data")))
+    assert_equal(step(w, x), jax.jit(run(both))(w, x), 2e-5)

@@ -214,3 +214,32 @@ def test_one_inside_of_another_is_refused() -> None:
 
     with pytest.raises(CompileError, match="a shard_map inside of a shard_map cannot be planned"):
         stablehlo_alpa.parallelize(nested, method=NAMED).plan(x_of(8, 16))
+
+
+def test_all_to_alls_behind_each_other_run_where_dimensions_are_of_size_one() -> None:
+    """XLA for CPU refuses the second by itself, whose blocks it finds among those of the first."""
+
+    def inner(x: jax.Array) -> jax.Array:
+        turned = jax.lax.all_to_all(jnp.transpose(x, (0, 2, 1, 3)), "data", 1, 1, tiled=True)
+        return jax.lax.all_to_all(jnp.transpose(turned, (1, 0, 2, 3)), "data", 0, 0, tiled=True)
+
+    x = x_of(2, 6, 2, 3)
+    fun = by_hand(inner, P("data"), P("data"))
+    found = stablehlo_alpa.parallelize(fun, method=NAMED)(x)
+    wanted = jax.vmap(inner, axis_name="data")(x[:, None])
+    assert_equal(found, wanted.reshape(found.shape))
+
+
+def test_fourier_transforms_run_whatever_follows_them() -> None:
+    """XLA for CPU lays the result out for the all-gather, and refuses its own layout."""
+
+    def inner(x: jax.Array) -> jax.Array:
+        start = jax.lax.axis_index("data") * 8
+        part = jax.lax.dynamic_slice(jnp.fft.fft2(x), (0, start), (8, 8))
+        whole = jax.lax.all_gather(part[4:], "data", axis=1, tiled=True)
+        return jax.lax.dynamic_slice(whole, (0, start), (4, 8))
+
+    x = x_of(8, 16).astype(jnp.complex64)
+    fun = by_hand(inner, P(), P(None, "data"), check_vma=False)
+    found = stablehlo_alpa.parallelize(fun, method=NAMED)(x)
+    assert_equal(found, jax.jit(jnp.fft.fft2)(x)[4:])

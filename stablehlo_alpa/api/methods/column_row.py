@@ -115,15 +115,35 @@ def find_pairs(dims: ProgramDimensions) -> ColumnRow:
     vocabulary = _vocabulary(dims, taken, outside)
     split = [one for members in chosen for one in members] + vocabulary
     left = [
-        dims.value(index).name
-        for index in dims.others()
-        if index not in dict(split) and _is_matrix(dims, index)
+        index for index in dims.others() if index not in dict(split) and _is_matrix(dims, index)
     ]
-    remark = (
-        f"{listed(left)}: in no column-row pair, whole over the tensor axis; patterns= splits what "
-        "it names"
+    remarks = (_whole(dims, left),) if left else ()
+    return ColumnRow(dims.together(split), _repeats(dims, chosen), remarks)
+
+
+def _whole(dims: ProgramDimensions, left: list[int]) -> str:
+    """What is said of matrices in no pair."""
+    read = {
+        dims.number((i, d)) for i in dims.others() for d in dims.used(i, DimensionUse.CONTRACTED)
+    } - {-1}
+    apart = [
+        index
+        for index in left
+        if all(dims.number((index, d)) not in read for d in dims.used(index, DimensionUse.FREE))
+    ]
+
+    def names(some: list[int]) -> str:
+        return listed([dims.value(index).name for index in some])
+
+    why = (
+        f"; no product is contracted over the columns of {names(apart)} as they are: where parts "
+        "are cut out of them (jnp.split of query, key and value), a reshape to heads in front of "
+        "the cut makes a pair"
     )
-    return ColumnRow(dims.together(split), _repeats(dims, chosen), (remark,) if left else ())
+    return (
+        f"{names(left)}: in no column-row pair, whole over the tensor axis{why if apart else ''}; "
+        "patterns= splits what it names"
+    )
 
 
 Ends = dict[int, list[Dimension]]

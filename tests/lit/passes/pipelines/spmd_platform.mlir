@@ -1,10 +1,13 @@
 // RUN: stablehlo-alpa-opt %s -alpa-spmd-pipeline | FileCheck %s --check-prefixes=CHECK,ANY
 // RUN: stablehlo-alpa-opt %s -alpa-spmd-pipeline=platform=cuda | FileCheck %s --check-prefixes=CHECK,ANY
+// RUN: stablehlo-alpa-opt %s -alpa-spmd-pipeline=platform=cpu | FileCheck %s --check-prefixes=CHECK,CPU
 // RUN: stablehlo-alpa-opt %s -alpa-spmd-pipeline=platform=tpu | FileCheck %s --check-prefixes=CHECK,TPU
 
 // Among forms of equal meaning, the one that the platform's compiler makes most of.
 
 // CHECK-LABEL: @main
+// CPU-NEXT: stablehlo.optimization_barrier
+// CPU-NEXT: "stablehlo.all_to_all"{{.*}}concat_dimension = 1 : i64{{.*}}(tensor<8x4xf32>) -> tensor<2x16xf32>
 // ANY-NEXT: "stablehlo.all_to_all"{{.*}}concat_dimension = 1 : i64{{.*}}(tensor<8x4xf32>) -> tensor<2x16xf32>
 // TPU-NEXT: stablehlo.reshape
 // TPU-NEXT: "stablehlo.all_to_all"{{.*}}concat_dimension = 0 : i64{{.*}}(tensor<4x2x4xf32>) -> tensor<4x2x4xf32>
