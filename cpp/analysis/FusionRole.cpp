@@ -148,8 +148,15 @@ bool takesPrologue(Operation *op, Backend backend) {
          (backend == Backend::Tpu && isa<stablehlo::ConvolutionOp>(op));
 }
 
+/// The scatter that an operator is, or takes a slice of; null if it is neither.
+static stablehlo::ScatterOp getSlicedScatter(Operation *op) {
+  auto slice = dyn_cast<stablehlo::SliceOp>(op);
+  Operation *maker = slice ? slice.getOperand().getDefiningOp() : op;
+  return dyn_cast_if_present<stablehlo::ScatterOp>(maker);
+}
+
 bool endsPrologue(Operation *op, Backend backend) {
-  if (auto scatter = dyn_cast<stablehlo::ScatterOp>(op);
+  if (auto scatter = getSlicedScatter(op);
       scatter && backend == Backend::Tpu && isOneHot(scatter)) {
     return false;
   }
