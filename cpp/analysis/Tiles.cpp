@@ -39,8 +39,8 @@ double getTilePadding(RankedTensorType type) {
     return 1;
   }
   ArrayRef<int64_t> sizes = type.getShape();
-  double padding = type.getRank() > 2 ? getLeast(sizes.drop_front())
-                                      : getLeast(sizes);
+  double padding =
+      type.getRank() > 2 ? getLeast(sizes.drop_front()) : getLeast(sizes);
   return padding > kMuch ? getLeast(sizes) : padding;
 }
 
