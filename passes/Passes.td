@@ -37,6 +37,9 @@ def PrintMaterialization : Pass<"alpa-print-materialization", "::mlir::ModuleOp"
   let options = [
     ListOption<"donated", "donated", "int64_t",
                "arguments whose memory may be written over">,
+    Option<"platform", "platform", "std::string", "",
+           "what jax calls that which runs it: for \"tpu\" the rules of XLA for "
+           "TPU are followed, for others those of XLA for GPU">,
   ];
 }
 

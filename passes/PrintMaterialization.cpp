@@ -30,8 +30,9 @@ struct PrintMaterialization
       return llvm::is_contained(donated,
                                 static_cast<int64_t>(argument.getArgNumber()));
     };
-    Materialization memory(*entry, isDonated,
-                           {.overlaps = hasCollectives(*entry)});
+    Materialization memory(
+        *entry, isDonated,
+        {.overlaps = hasCollectives(*entry), .backend = getBackend(platform)});
     for (const StoredValue &stored : memory.getStoredValues()) {
       if (auto argument = dyn_cast<BlockArgument>(stored.value)) {
         entry->emitRemark()
@@ -40,9 +41,13 @@ struct PrintMaterialization
         continue;
       }
       auto result = cast<OpResult>(stored.value);
-      result.getOwner()->emitRemark()
-          << getPrefix(stored.form) << "result " << result.getResultNumber()
-          << " lives from " << stored.start << " to " << stored.end;
+      InFlightDiagnostic remark = result.getOwner()->emitRemark();
+      remark << getPrefix(stored.form) << "result " << result.getResultNumber()
+             << " lives from " << stored.start << " to " << stored.end;
+      if (stored.form == StoredForm::Value && stored.ratio != 1) {
+        remark << ", " << static_cast<int64_t>(stored.ratio * 100)
+               << " % of its bytes";
+      }
     }
     entry->walk([&](Operation *op) { printTraffic(op, memory); });
   }

@@ -41,6 +41,22 @@ static stablehlo::ScatterOp getScattered(Value summand) {
   return isSummand ? scatter : stablehlo::ScatterOp();
 }
 
+/// True for a scatter of one number per row into zeros.
+static bool isOneHot(stablehlo::ScatterOp op) {
+  auto numbers = op.getScatterDimensionNumbers();
+  if (op.getInputs().size() != 1 || !isZero(op.getInputs()[0]) ||
+      numbers.getInsertedWindowDims().size() != 1 ||
+      !numbers.getUpdateWindowDims().empty()) {
+    return false;
+  }
+  auto input = cast<RankedTensorType>(op.getInputs()[0].getType());
+  auto updates = cast<RankedTensorType>(op.getUpdates()[0].getType());
+  int64_t length = input.getDimSize(numbers.getInsertedWindowDims().front());
+  return static_cast<int64_t>(numbers.getInputBatchingDims().size()) + 1 ==
+             input.getRank() &&
+         updates.getNumElements() * length == input.getNumElements();
+}
+
 /// True for what `getScatteredInto` has an addition do.
 static bool isAdded(stablehlo::ScatterOp op) {
   Operation *user = op->hasOneUse() ? *op->user_begin() : nullptr;
@@ -53,17 +69,20 @@ static bool isAdded(stablehlo::ScatterOp op) {
          });
 }
 
-Value getScatteredInto(Operation *op) {
+Value getScatteredInto(Operation *op, Backend backend) {
   if (!isa<stablehlo::AddOp>(op)) {
     return {};
   }
-  if (getScattered(op->getOperand(0))) {
-    return op->getOperand(1);
+  for (unsigned summand : {0, 1}) {
+    if (auto scatter = getScattered(op->getOperand(summand))) {
+      bool isCompared = backend == Backend::Tpu && isOneHot(scatter);
+      return isCompared ? Value() : op->getOperand(1 - summand);
+    }
   }
-  return getScattered(op->getOperand(1)) ? op->getOperand(0) : Value();
+  return {};
 }
 
-FusionRole getFusionRole(Operation *op) {
+FusionRole getFusionRole(Operation *op, Backend backend) {
   if (isa<DataFlowOpInterface>(op) || isAsynchronous(op)) {
     return FusionRole::Kernel;
   }
@@ -80,12 +99,13 @@ FusionRole getFusionRole(Operation *op) {
                                            : FusionRole::Fused;
   }
   if (auto scatter = dyn_cast<stablehlo::ScatterOp>(op);
-      scatter && isAdded(scatter)) {
+      scatter &&
+      (isAdded(scatter) || (backend == Backend::Tpu && isOneHot(scatter)))) {
     return FusionRole::Fused;
   }
   if (isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp, stablehlo::ScatterOp,
           stablehlo::DynamicUpdateSliceOp>(op) ||
-      getScatteredInto(op)) {
+      getScatteredInto(op, backend)) {
     return FusionRole::Root;
   }
   // Operators that only move data lead, or follow, by what the planner can
@@ -123,16 +143,31 @@ double getScratchRatio(Operation *op) {
   return found / getTensorBytes(result);
 }
 
-bool takesPrologue(Operation *op) { return isa<stablehlo::DotGeneralOp>(op); }
+bool takesPrologue(Operation *op, Backend backend) {
+  return isa<stablehlo::DotGeneralOp>(op) ||
+         (backend == Backend::Tpu && isa<stablehlo::ConvolutionOp>(op));
+}
 
-bool endsPrologue(Operation *op) {
+/// The scatter that an operator is, or takes a slice of; null if it is neither.
+static stablehlo::ScatterOp getSlicedScatter(Operation *op) {
+  auto slice = dyn_cast<stablehlo::SliceOp>(op);
+  Operation *maker = slice ? slice.getOperand().getDefiningOp() : op;
+  return dyn_cast_if_present<stablehlo::ScatterOp>(maker);
+}
+
+bool endsPrologue(Operation *op, Backend backend) {
+  if (auto scatter = getSlicedScatter(op);
+      scatter && backend == Backend::Tpu && isOneHot(scatter)) {
+    return false;
+  }
   if (isa<stablehlo::GatherOp, stablehlo::ScatterOp, stablehlo::DynamicSliceOp,
           stablehlo::SliceOp, stablehlo::PadOp, stablehlo::ConcatenateOp,
           stablehlo::ReverseOp>(op)) {
     return true;
   }
   auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op);
-  if (!broadcast || broadcast.getBroadcastDimensions().empty()) {
+  if (!broadcast || broadcast.getBroadcastDimensions().empty() ||
+      backend == Backend::Tpu) {
     return false;
   }
   // XLA leaves out dimensions of one element.

@@ -8,6 +8,7 @@
 #ifndef CPP_ANALYSIS_FUSIONROLE_H
 #define CPP_ANALYSIS_FUSIONROLE_H
 
+#include "cpp/analysis/Backend.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -29,17 +30,21 @@ enum class FusionRole {
   Generated,
 };
 
-FusionRole getFusionRole(Operation *op);
+FusionRole getFusionRole(Operation *op, Backend backend);
 
 /// The roles of a program's operators, each found once.
 class FusionRoles {
 public:
+  explicit FusionRoles(Backend backend) : backend(backend) {}
+
   FusionRole get(Operation *op) {
     auto it = roles.find(op);
-    return it != roles.end() ? it->second : roles[op] = getFusionRole(op);
+    return it != roles.end() ? it->second
+                             : roles[op] = getFusionRole(op, backend);
   }
 
 private:
+  Backend backend;
   DenseMap<Operation *, FusionRole> roles;
 };
 
@@ -52,12 +57,12 @@ bool isAsynchronous(Operation *op);
 double getScratchRatio(Operation *op);
 
 /// True for a kernel that computes elementwise functions of an operand itself.
-bool takesPrologue(Operation *op);
+bool takesPrologue(Operation *op, Backend backend);
 
 /// True for what a kernel that takes prologues does not compute in its operand:
 /// a broadcast along leading dimensions, such as that of a bias, a look-up, a
 /// concatenation.
-bool endsPrologue(Operation *op);
+bool endsPrologue(Operation *op, Backend backend);
 
 /// True for functions of so many instructions that a fusion does not compute
 /// them again for each of its readers.
@@ -74,8 +79,10 @@ bool keepsShape(Value value);
 Value getUpdatedOperand(Operation *op, unsigned result);
 
 /// The value that an addition has numbers scattered into: `x + scatter(0, u)`
-/// is `scatter(x, u)` to XLA. Null for all else.
-Value getScatteredInto(Operation *op);
+/// is `scatter(x, u)` to XLA. Null for all else, and for what XLA for TPU
+/// computes without a scatter: one number per row, by comparing its place with
+/// a counter.
+Value getScatteredInto(Operation *op, Backend backend);
 
 /// The operand that a loop hands on as it is; null where there is none.
 Value getUnchangedOperand(Operation *op, unsigned result);

@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/MemoryOrder.h"
+#include "cpp/analysis/Readers.h"
 #include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
@@ -24,13 +25,6 @@ static constexpr double kLarge = 0.5;
 /// What a product computes an operand from inside of itself
 /// (`kMaxParameterPerDotOperand` of XLA for GPU).
 static constexpr unsigned kMaxPrologueSources = 4;
-
-/// How far it is looked for where the readers of a value come together. Keeps
-/// the analysis linear.
-static constexpr unsigned kMaxChain = 8;
-
-/// How much larger the padded form of a tensor may be. Heuristic.
-static constexpr double kPadding = 1.1;
 
 static int64_t countElements(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -54,51 +48,6 @@ static unsigned countLarge(ArrayRef<Value> sources, Value value) {
   });
 }
 
-/// True if a result can be written over a value: it is as large, or its padded
-/// form is.
-static bool fits(Value value, Value result) {
-  double room = getTensorBytes(value.getType());
-  double bytes = getTensorBytes(result.getType());
-  return bytes <= room && room <= kPadding * bytes;
-}
-
-/// True if the readers of a value read any of its elements more than once:
-/// slices that together are the value do not.
-static bool isReadAgain(Value value) {
-  int64_t numRead = 0;
-  for (Operation *user : value.getUsers()) {
-    bool isSlice = isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(user);
-    numRead +=
-        countElements(isSlice ? user->getResult(0).getType() : value.getType());
-  }
-  return numRead > countElements(value.getType());
-}
-
-/// The operators that a chain of single readers goes through.
-static SmallVector<Operation *> getChain(Operation *op, FusionRoles &roles) {
-  SmallVector<Operation *> chain{op};
-  while (chain.size() < kMaxChain &&
-         roles.get(chain.back()) == FusionRole::Fused &&
-         chain.back()->hasOneUse()) {
-    chain.push_back(*chain.back()->user_begin());
-  }
-  return chain;
-}
-
-/// True if what reads a value comes together in one operator, whose fusion
-/// computes the value once.
-static bool rejoins(Value value, FusionRoles &roles) {
-  SmallVector<Operation *> shared = getChain(*value.user_begin(), roles);
-  for (Operation *user : value.getUsers()) {
-    SmallVector<Operation *> chain = getChain(user, roles);
-    llvm::erase_if(
-        shared, [&](Operation *op) { return !llvm::is_contained(chain, op); });
-  }
-  return llvm::any_of(shared, [&](Operation *op) {
-    return roles.get(op) == FusionRole::Fused;
-  });
-}
-
 /// True for the results of long functions that XLA for GPU does not compute
 /// again for each of their readers: of numbers narrower than what it computes
 /// in, and of what is computed with a gathered parameter.
@@ -115,17 +64,10 @@ static bool isWorthKeeping(Value value, ArrayRef<Value> sources) {
          });
 }
 
-/// True if more is read of a value than the result has: what is better read in
-/// its narrow form where it is read several times (`IsInputWorthFusing` of
-/// XLA's GEMM fusion for GPU).
-static bool narrows(Value value, Value result) {
-  return getTensorBytes(value.getType()) > getTensorBytes(result.getType());
-}
-
 Materialization::Materialization(func::FuncOp function,
                                  function_ref<bool(BlockArgument)> isDonated,
                                  MaterializationOptions options)
-    : options(options) {
+    : options(options), roles(options.backend), rounding(roles) {
   Block &block = function.getBody().front();
   auto microBatches =
       function->getAttrOfType<IntegerAttr>(kMicroBatchesAttrName);
@@ -235,7 +177,7 @@ void Materialization::visitView(Operation *op) {
 
 void Materialization::visitFused(Operation *op) {
   Sources from = collectSources(op);
-  bool isEnded = !from.empty() && endsPrologue(op);
+  bool isEnded = !from.empty() && endsPrologue(op, options.backend);
   for (Value operand : op->getOperands()) {
     isEnded |= noPrologues.contains(operand);
   }
@@ -243,7 +185,8 @@ void Materialization::visitFused(Operation *op) {
     bool isPrologue = !isEnded && isFunctionOfOne(from, result);
     return from.empty() ? isReturned(result)
                         : isReadByKernel(result, isPrologue) ||
-                              isWorthStoring(result, from);
+                              (!(isPrologue && isReadByProductsOnly(result)) &&
+                               isWorthStoring(result, from));
   });
   if (isStoredHere || from.size() > kMaxSources) {
     return visitRoot(op);
@@ -260,9 +203,46 @@ void Materialization::visitFused(Operation *op) {
   }
 }
 
+bool Materialization::isNarrowed(const Sources &from, Value result) {
+  double bytes = getTensorBytes(result.getType());
+  return llvm::any_of(from, [&](Value source) {
+    return getStoredRatio(source) * getTensorBytes(source.getType()) > bytes;
+  });
+}
+
+bool Materialization::isRoundedOnce(const Sources &from, Value result) {
+  auto convert = result.getDefiningOp<stablehlo::ConvertOp>();
+  return convert &&
+         getTensorBytes(convert.getOperand().getType()) >
+             getTensorBytes(result.getType()) &&
+         (isNarrowed(from, result) || isMoved(convert)) &&
+         countProducts(result) > 1;
+}
+
+bool Materialization::isEpilogue(const Sources &from, Value result) {
+  auto isHeavy = [&](Value source) {
+    return getTensorBytes(source.getType()) >=
+           kLarge * getTensorBytes(result.getType());
+  };
+  auto getTime = [&](Value source) {
+    Operation *maker = source.getDefiningOp();
+    return maker ? points.lookup(maker) : -1;
+  };
+  Value last = *llvm::max_element(from, [&](Value left, Value right) {
+    return getTime(left) < getTime(right);
+  });
+  return llvm::count_if(from, isHeavy) > 1 && isHeavy(last) &&
+         last.getDefiningOp() &&
+         takesPrologue(last.getDefiningOp(), options.backend);
+}
+
 bool Materialization::isFunctionOfOne(const Sources &from, Value result) {
+  if (options.backend == Backend::Tpu) {
+    return from.size() == 1 ||
+           (!isRoundedOnce(from, result) && !isEpilogue(from, result));
+  }
   if (from.size() == 1) {
-    return !narrows(from.front(), result) || countProducts(result) == 1;
+    return !isNarrowed(from, result) || countProducts(result) == 1;
   }
   return from.size() <= kMaxPrologueSources && countLarge(from, result) == 1 &&
          llvm::none_of(
@@ -392,7 +372,7 @@ unsigned Materialization::countProducts(Value value) {
     if (!seen.insert(user).second) {
       continue;
     }
-    if (takesPrologue(user)) {
+    if (takesPrologue(user, options.backend)) {
       ++count;
     } else if (roles.get(user) == FusionRole::View) {
       count += countProducts(user->getResult(0));
@@ -401,10 +381,20 @@ unsigned Materialization::countProducts(Value value) {
   return count;
 }
 
+bool Materialization::isReadByProductsOnly(Value value) {
+  return options.backend == Backend::Tpu &&
+         llvm::all_of(value.getUsers(), [&](Operation *user) {
+           return takesPrologue(user, options.backend) ||
+                  (roles.get(user) == FusionRole::View &&
+                   isReadByProductsOnly(user->getResult(0)));
+         });
+}
+
 bool Materialization::isReadByKernel(Value value, bool isPrologue) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if ((readsStored(user) && !(isPrologue && takesPrologue(user))) ||
-        getScatteredInto(user) == value ||
+    if ((readsStored(user) &&
+         !(isPrologue && takesPrologue(user, options.backend))) ||
+        getScatteredInto(user, options.backend) == value ||
         user->getParentRegion() != value.getParentRegion()) {
       return true;
     }
@@ -418,7 +408,8 @@ bool Materialization::isWorthStoring(Value value, const Sources &from) {
       value.use_empty()) {
     return false;
   }
-  return (options.savesTime && isWorthKeeping(value, from)) ||
+  return (options.savesTime && options.backend == Backend::Gpu &&
+          isWorthKeeping(value, from)) ||
          (countLarge(from, value) > 1 && isReadAgain(value) &&
           !rejoins(value, roles));
 }
@@ -495,174 +486,6 @@ void Materialization::read(OpOperand &operand, FusionKey fusion) {
 
 double Materialization::getWrittenBytes(OpResult result) const {
   return isStored(result) ? getTensorBytes(result.getType()) : 0;
-}
-
-//===----------------------------------------------------------------------===//
-// From where to where
-//===----------------------------------------------------------------------===//
-
-/// A copy is made where it is first read, what is returned as soon as it is
-/// there.
-void Materialization::placeCopies() {
-  for (auto &[source, range] : copies) {
-    int &start = range.first;
-    if (points.lookup(source.getParentBlock()->getTerminator()) == start) {
-      start = std::min(start, points.lookup(source.getDefiningOp()) + 1);
-    }
-    lastRead[source] = std::max(lastRead.lookup(source), start);
-    firstRead[source] = std::min(firstRead.lookup(source), start);
-    storedValues.push_back({source, start, range.second, 1, StoredForm::Copy});
-  }
-}
-
-/// Collectives end when their results are needed.
-void Materialization::holdSent() {
-  for (auto &[op, from] : roots) {
-    if (!isAsynchronous(op)) {
-      continue;
-    }
-    int needed = points.lookup(op);
-    for (Value result : op->getResults()) {
-      if (auto it = firstRead.find(result); it != firstRead.end()) {
-        needed = std::max(needed, it->second - 1);
-      }
-    }
-    for (Value source : from) {
-      if (from.size() == 1 && isView(op->getOperand(0)) &&
-          sendsCopy(op, source)) {
-        storedValues.push_back(
-            {source, points.lookup(op), needed, 1, StoredForm::Copy});
-        continue;
-      }
-      lastRead[source] = std::max(lastRead.lookup(source), needed);
-    }
-  }
-}
-
-/// True if the fusion that makes a result reduces it as well: XLA for GPU
-/// writes none of several results over an operand of both
-/// (`FusionCanShareBufferHint`).
-static bool isReduced(Value result) {
-  return llvm::any_of(result.getUsers(), [](Operation *user) {
-    return isa<stablehlo::ReduceOp>(user);
-  });
-}
-
-Value Materialization::findReplaced(OpResult result, const Sources &from) {
-  Operation *op = result.getOwner();
-  int point = points.lookup(op);
-  auto canReplace = [&](Value source) {
-    return lastRead.lookup(source) == point && replaceable.contains(source) &&
-           fits(source, result);
-  };
-  Value updated = getScatteredInto(op);
-  if (!updated) {
-    updated = getUpdatedOperand(op, result.getResultNumber());
-  }
-  if (updated) {
-    Sources own = sources.lookup(updated);
-    return own.size() == 1 && canReplace(own.front()) ? own.front() : Value();
-  }
-  FusionRole role = roles.get(op);
-  if ((role != FusionRole::Fused && role != FusionRole::View) ||
-      isReduced(result)) {
-    return {};
-  }
-  auto it = llvm::find_if(from, [&](Value source) {
-    return canReplace(source) && keepsShape(source);
-  });
-  return it == from.end() ? Value() : *it;
-}
-
-/// True for a product of f32 that XLA for TPU reads in 16 bits.
-static bool roundsOperands(Operation *op) {
-  ArrayAttr precision;
-  if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
-    precision = dot.getPrecisionConfigAttr();
-  } else if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op)) {
-    precision = convolution.getPrecisionConfigAttr();
-  } else {
-    return false;
-  }
-  return !precision || llvm::all_of(precision, [](Attribute one) {
-    return cast<stablehlo::PrecisionAttr>(one).getValue() ==
-           stablehlo::Precision::DEFAULT;
-  });
-}
-
-/// True for what hands on elements as they are.
-static bool movesElements(Operation *op) {
-  return isa<stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::SliceOp,
-             stablehlo::BroadcastInDimOp, stablehlo::AllGatherOp,
-             stablehlo::AllToAllOp, stablehlo::CollectivePermuteOp>(op);
-}
-
-bool Materialization::isRounded(Value value) {
-  bool byProduct = false;
-  for (Operation *user : value.getUsers()) {
-    if (roundsOperands(user) ||
-        (movesElements(user) && isRounded(user->getResult(0)))) {
-      byProduct = true;
-      continue;
-    }
-    // The fusion that makes the value sums it up as well.
-    Operation *maker = value.getDefiningOp();
-    if (!maker || !isa<stablehlo::ReduceOp>(user) ||
-        roles.get(maker) != FusionRole::Fused) {
-      return false;
-    }
-  }
-  return byProduct;
-}
-
-double Materialization::getStoredRatio(Value value) {
-  bool isSingle = getElementTypeOrSelf(value.getType()).isF32();
-  return options.backend == Backend::Tpu && isSingle && isRounded(value) ? 0.5
-                                                                         : 1;
-}
-
-void Materialization::placeResults() {
-  for (auto &[op, from] : roots) {
-    int point = points.lookup(op);
-    for (OpResult result : op->getResults()) {
-      if (Value replaced = findReplaced(result, from)) {
-        replaceable.erase(replaced);
-        if (carried.contains(replaced)) {
-          carried.insert(result);
-        }
-        starts[result] = point + 1;
-        continue;
-      }
-      // What a loop carries or collects has its place while the loop runs.
-      starts[result] = isMadeInside(op, result.getResultNumber())
-                           ? firstInside.lookup(op)
-                           : point;
-    }
-  }
-}
-
-void Materialization::recordRanges(
-    func::FuncOp function, function_ref<bool(BlockArgument)> isDonated) {
-  for (BlockArgument argument : function.getArguments()) {
-    int end = isDonated(argument) ? lastRead.lookup(argument) : numPoints - 1;
-    storedValues.push_back({argument, 0, end});
-  }
-  for (auto &[op, from] : roots) {
-    if (double scratch = getScratchRatio(op); scratch > 0) {
-      int point = points.lookup(op);
-      storedValues.push_back(
-          {op->getResult(0), point, point, scratch, StoredForm::Scratch});
-    }
-    for (Value result : op->getResults()) {
-      if (!isStored(result) || carried.contains(result)) {
-        continue;
-      }
-      int start = starts.lookup(result);
-      int end = std::max(lastRead.lookup(result), points.lookup(op));
-      start = std::min(start, end);
-      storedValues.push_back({result, start, end, getStoredRatio(result)});
-    }
-  }
 }
 
 } // namespace mlir::alpa

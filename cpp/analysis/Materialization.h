@@ -13,6 +13,7 @@
 
 #include "cpp/analysis/Backend.h"
 #include "cpp/analysis/FusionRole.h"
+#include "cpp/analysis/Rounding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -120,6 +121,18 @@ private:
   /// \param isPrologue the value is an elementwise function of one stored
   /// value; of a larger one only if one product reads it.
   bool isReadByKernel(Value value, bool isPrologue);
+  /// True if more is read of some value than the result has: what is better
+  /// read in its narrow form where it is read several times
+  /// (`IsInputWorthFusing` of XLA's GEMM fusion for GPU).
+  bool isNarrowed(const Sources &from, Value result);
+  /// True for what XLA for TPU rounds once for all products that read it: it is
+  /// made of more bytes, or of what lies in another order.
+  bool isRoundedOnce(const Sources &from, Value result);
+  /// True for an elementwise function of several values of which a product
+  /// makes the last: XLA for TPU computes it where that product is made.
+  bool isEpilogue(const Sources &from, Value result);
+  /// True if XLA for TPU compiles the program, and products alone read a value.
+  bool isReadByProductsOnly(Value value);
   /// True if a result is computed elementwise from one stored value, perhaps
   /// with the sums and maxima of its rows.
   bool isFunctionOfOne(const Sources &from, Value result);
@@ -148,13 +161,14 @@ private:
   void noteRead(Operation *op, Value source);
   void placeCopies();
   void holdSent();
-  /// True if XLA for TPU stores a value of f32 in 16 bits: products alone read
-  /// it, which round it (at the default precision), perhaps after it was moved
-  /// to other places or devices (`BFloat16Propagation`).
-  bool isRounded(Value value);
   /// Bytes in memory for each byte of a value.
   double getStoredRatio(Value value);
+  /// Bytes in memory for each of these, with what pads them to tiles.
+  double getPadding(Value value) const;
   void placeResults();
+  /// True if a result can be written over a value: it is as large, or its
+  /// padded form is.
+  bool fits(Value value, Value result);
   /// The value in whose place a result is written; null if there is none.
   Value findReplaced(OpResult result, const Sources &from);
   void recordRanges(func::FuncOp function,
@@ -162,6 +176,7 @@ private:
 
   MaterializationOptions options;
   FusionRoles roles;
+  Rounding rounding;
   int numPoints = 0;
   DenseMap<Operation *, int> points;
   /// Of operators with regions, the point of the first operator inside.

@@ -5,34 +5,34 @@
 // the end; for TPU each gradient is made where the program has it, and its cotangent goes with it.
 
 // CHECK-LABEL: memory:
-// CHECK: peak_bytes: 83968
-// CHECK: bytes: 16384 16384 16384 16384 16384 1024 1024
+// CHECK: peak_bytes: 5.37395e+06
+// CHECK: bytes: 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 65536 65536
 // CHECK-LABEL: memory on TPU:
-// CHECK: peak_bytes: 70656
-// CHECK: bytes: 16384 16384 16384 16384 1024
+// CHECK: peak_bytes: 4.52198e+06
+// CHECK: bytes: 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 65536
 
-func.func @main(%x: tensor<256x16xf32>, %d: tensor<256x16xf32>, %w: tensor<16x16xf32>) -> (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<256x16xf32>) {
-  %d0 = stablehlo.dot_general %d, %w, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<256x16xf32>, tensor<16x16xf32>) -> tensor<256x16xf32>
-  %g0 = stablehlo.dot_general %x, %d0, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<256x16xf32>, tensor<256x16xf32>) -> tensor<16x16xf32>
+func.func @main(%x: tensor<2048x128xf32>, %d: tensor<2048x128xf32>, %w: tensor<128x128xf32>) -> (tensor<128x128xf32>, tensor<128x128xf32>, tensor<128x128xf32>, tensor<2048x128xf32>) {
+  %d0 = stablehlo.dot_general %d, %w, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2048x128xf32>, tensor<128x128xf32>) -> tensor<2048x128xf32>
+  %g0 = stablehlo.dot_general %x, %d0, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2048x128xf32>, tensor<2048x128xf32>) -> tensor<128x128xf32>
   %s0 = "stablehlo.all_reduce"(%g0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %s = stablehlo.add %a, %b : tensor<f32>
     stablehlo.return %s : tensor<f32>
-  }) : (tensor<16x16xf32>) -> tensor<16x16xf32>
-  %d1 = stablehlo.dot_general %d0, %w, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<256x16xf32>, tensor<16x16xf32>) -> tensor<256x16xf32>
-  %g1 = stablehlo.dot_general %x, %d1, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<256x16xf32>, tensor<256x16xf32>) -> tensor<16x16xf32>
+  }) : (tensor<128x128xf32>) -> tensor<128x128xf32>
+  %d1 = stablehlo.dot_general %d0, %w, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2048x128xf32>, tensor<128x128xf32>) -> tensor<2048x128xf32>
+  %g1 = stablehlo.dot_general %x, %d1, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2048x128xf32>, tensor<2048x128xf32>) -> tensor<128x128xf32>
   %s1 = "stablehlo.all_reduce"(%g1) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %s = stablehlo.add %a, %b : tensor<f32>
     stablehlo.return %s : tensor<f32>
-  }) : (tensor<16x16xf32>) -> tensor<16x16xf32>
-  %d2 = stablehlo.dot_general %d1, %w, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<256x16xf32>, tensor<16x16xf32>) -> tensor<256x16xf32>
-  %g2 = stablehlo.dot_general %x, %d2, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<256x16xf32>, tensor<256x16xf32>) -> tensor<16x16xf32>
+  }) : (tensor<128x128xf32>) -> tensor<128x128xf32>
+  %d2 = stablehlo.dot_general %d1, %w, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2048x128xf32>, tensor<128x128xf32>) -> tensor<2048x128xf32>
+  %g2 = stablehlo.dot_general %x, %d2, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2048x128xf32>, tensor<2048x128xf32>) -> tensor<128x128xf32>
   %s2 = "stablehlo.all_reduce"(%g2) <{channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %s = stablehlo.add %a, %b : tensor<f32>
     stablehlo.return %s : tensor<f32>
-  }) : (tensor<16x16xf32>) -> tensor<16x16xf32>
-  %last = stablehlo.dot_general %d2, %w, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<256x16xf32>, tensor<16x16xf32>) -> tensor<256x16xf32>
-  return %s0, %s1, %s2, %last : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<256x16xf32>
+  }) : (tensor<128x128xf32>) -> tensor<128x128xf32>
+  %last = stablehlo.dot_general %d2, %w, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2048x128xf32>, tensor<128x128xf32>) -> tensor<2048x128xf32>
+  return %s0, %s1, %s2, %last : tensor<128x128xf32>, tensor<128x128xf32>, tensor<128x128xf32>, tensor<2048x128xf32>
 }

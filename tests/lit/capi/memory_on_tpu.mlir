@@ -5,19 +5,20 @@
 // besides. What a product of a higher precision reads, such as %exact, it stores as it is.
 
 // CHECK-LABEL: memory:
-// CHECK: peak_bytes: 78080
+// CHECK: peak_bytes: 274944
 // CHECK-LABEL: memory on TPU:
-// CHECK: peak_bytes: 69888
-// CHECK: bytes: 16384 16384 16384 8192
+// CHECK: peak_bytes: 242176
+// CHECK: bytes: 65536 65536 65536 32768
 // CHECK: name: 'argument 1' 'argument 2' 'stablehlo.multiply' 'stablehlo.add'
 
-func.func @main(%x: tensor<64x16xf32>, %a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> (tensor<64x16xf32>, tensor<64x16xf32>, tensor<64x16xf32>, tensor<64xf32>) {
-  %both = stablehlo.add %a, %b : tensor<64x64xf32>
-  %exact = stablehlo.multiply %a, %b : tensor<64x64xf32>
+func.func @main(%x: tensor<128x8xf32>, %a: tensor<128x128xf32>, %b: tensor<128x128xf32>) -> (tensor<128x8xf32>, tensor<128x8xf32>, tensor<128x8xf32>, tensor<128xf32>) {
+  %product = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+  %both = stablehlo.add %a, %product : tensor<128x128xf32>
+  %exact = stablehlo.multiply %a, %product : tensor<128x128xf32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %sum = stablehlo.reduce(%both init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<64x64xf32>, tensor<f32>) -> tensor<64xf32>
-  %c = stablehlo.dot_general %both, %x, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x16xf32>) -> tensor<64x16xf32>
-  %d = stablehlo.dot_general %both, %x, contracting_dims = [0] x [0] : (tensor<64x64xf32>, tensor<64x16xf32>) -> tensor<64x16xf32>
-  %e = stablehlo.dot_general %exact, %x, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<64x64xf32>, tensor<64x16xf32>) -> tensor<64x16xf32>
-  return %c, %d, %e, %sum : tensor<64x16xf32>, tensor<64x16xf32>, tensor<64x16xf32>, tensor<64xf32>
+  %sum = stablehlo.reduce(%both init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<128x128xf32>, tensor<f32>) -> tensor<128xf32>
+  %c = stablehlo.dot_general %both, %x, contracting_dims = [1] x [0] : (tensor<128x128xf32>, tensor<128x8xf32>) -> tensor<128x8xf32>
+  %d = stablehlo.dot_general %both, %x, contracting_dims = [0] x [0] : (tensor<128x128xf32>, tensor<128x8xf32>) -> tensor<128x8xf32>
+  %e = stablehlo.dot_general %exact, %x, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<128x128xf32>, tensor<128x8xf32>) -> tensor<128x8xf32>
+  return %c, %d, %e, %sum : tensor<128x8xf32>, tensor<128x8xf32>, tensor<128x8xf32>, tensor<128xf32>
 }

@@ -1,0 +1,53 @@
+//===- Readers.cpp - How often a value is computed again ------------------===//
+
+#include "cpp/analysis/Readers.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace mlir::alpa {
+
+/// How far it is looked for where the readers of a value come together. Keeps
+/// the analysis linear.
+static constexpr unsigned kMaxChain = 8;
+
+static int64_t countElements(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() ? tensor.getNumElements() : 0;
+}
+
+bool isReadAgain(Value value) {
+  int64_t numRead = 0;
+  for (Operation *user : value.getUsers()) {
+    bool isSlice = isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(user);
+    numRead +=
+        countElements(isSlice ? user->getResult(0).getType() : value.getType());
+  }
+  return numRead > countElements(value.getType());
+}
+
+/// The operators that a chain of single readers goes through.
+static SmallVector<Operation *> getChain(Operation *op, FusionRoles &roles) {
+  SmallVector<Operation *> chain{op};
+  while (chain.size() < kMaxChain &&
+         roles.get(chain.back()) == FusionRole::Fused &&
+         chain.back()->hasOneUse()) {
+    chain.push_back(*chain.back()->user_begin());
+  }
+  return chain;
+}
+
+bool rejoins(Value value, FusionRoles &roles) {
+  SmallVector<Operation *> shared = getChain(*value.user_begin(), roles);
+  for (Operation *user : value.getUsers()) {
+    SmallVector<Operation *> chain = getChain(user, roles);
+    llvm::erase_if(
+        shared, [&](Operation *op) { return !llvm::is_contained(chain, op); });
+  }
+  return llvm::any_of(shared, [&](Operation *op) {
+    return roles.get(op) == FusionRole::Fused;
+  });
+}
+
+} // namespace mlir::alpa

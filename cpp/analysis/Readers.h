@@ -1,0 +1,21 @@
+//===- Readers.h - How often a value is computed again ----------*- C++ -*-===//
+
+#ifndef CPP_ANALYSIS_READERS_H
+#define CPP_ANALYSIS_READERS_H
+
+#include "cpp/analysis/FusionRole.h"
+#include "mlir/IR/Value.h"
+
+namespace mlir::alpa {
+
+/// True if the readers of a value read any of its elements more than once:
+/// slices that together are the value do not.
+bool isReadAgain(Value value);
+
+/// True if what reads a value comes together in one operator, whose fusion
+/// computes the value once.
+bool rejoins(Value value, FusionRoles &roles);
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_READERS_H

@@ -1,0 +1,19 @@
+//===- Tiles.h - How much a tensor is padded in memory ----------*- C++ -*-===//
+
+#ifndef CPP_ANALYSIS_TILES_H
+#define CPP_ANALYSIS_TILES_H
+
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace mlir::alpa {
+
+/// Bytes that a tensor takes in the memory of a TPU for each byte of its
+/// numbers. Two of its dimensions are padded to tiles of 8 x 128 words. XLA
+/// leaves the first dimension of three or more where it is unless that costs
+/// much, and takes of the others the two that are padded least. The threshold
+/// is a heuristic.
+double getTilePadding(RankedTensorType type);
+
+} // namespace mlir::alpa
+
+#endif // CPP_ANALYSIS_TILES_H
