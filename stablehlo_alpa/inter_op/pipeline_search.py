@@ -160,8 +160,7 @@ class PipelineSearch:
             best = self._search(is_estimate=True, is_solved=True) if self._known.solved else None
             is_over = len(self._known.solved) >= limits.max_solved
             if best is not None:
-                bracket, of_bound = self._bracket(best, limits.gap)
-                self._check_undercuts(of_bound, limits.most_s)
+                bracket, of_bound = self._bracket(best, limits.gap, limits.most_s)
                 # What is estimated to be better, what bounds it, what could be better itself.
                 is_better = found.latency_s < best.latency_s * (1 - limits.gap)
                 looked_at = (
@@ -252,11 +251,18 @@ class PipelineSearch:
         """The stages of a pipeline that were not solved to the end."""
         return [one for one in self._stages(found) if one in self._known.loose]
 
-    def _bracket(self, best: StageSearchResult, gap: float) -> tuple[Bracket, StageSearchResult]:
-        """What is proved of a pipeline, and what bounds it, sharpened until the gap is small."""
+    def _bracket(
+        self, best: StageSearchResult, gap: float, most_s: float = np.inf
+    ) -> tuple[Bracket, StageSearchResult]:
+        """What is proved of a pipeline, and what bounds it, sharpened until the gap is small.
+
+        Raises:
+            SlowerError: the bound is not below what is to be undercut.
+        """
         while True:
             bound = self._search(is_estimate=False)
             assert bound is not None
+            self._check_undercuts(bound, most_s)
             bound_s = min(bound.latency_s, best.latency_s)
             bracket = Bracket(best.latency_s, bound_s, len(self._known.solved))
             self._say(f"stages within {bracket.gap:.1%} of the best possible")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from alpa_runtime import check
@@ -139,11 +139,7 @@ class _StagePlanner:
         # Those of one mesh after each other: together they may be known to be too slow.
         mesh_of = self.schedule.mesh_of
         numbers = sorted(range(len(sliced)), key=lambda number: (mesh_of(number), number))
-        methods = (self.options.prescription, *self.prescriptions.values())
-        if any(method.confinement is not None for method in methods):
-            # What a transfer goes together with is known from the stage that sends it.
-            return [one(number) for number in range(len(sliced))]
-        found = dict(zip(numbers, in_threads(one, numbers), strict=True))
+        found = dict(zip(numbers, self._each(one, numbers), strict=True))
         self._check_undercuts()
         return [found[number] for number in range(len(sliced))]
 
@@ -331,19 +327,33 @@ class _StagePlanner:
             mesh = mesh_of(number)
             taken[mesh] = taken.get(mesh, 0.0) + stage.solution.memory_peak_bytes
         left = {mesh: max(0.0, 1 - over / taken[mesh]) for mesh, over in excess.items()}
-        exceeding = [number for number in range(len(stages)) if mesh_of(number) in excess]
-        for number in sorted(exceeding, key=lambda number: left[mesh_of(number)]):
+
+        def mended(number: int) -> PlannedStage:
             if number not in self.frugal:
                 self.frugal.add(number)
-                stages[number] = self._lower(number, sliced[number])
-            else:
-                room = left[mesh_of(number)] * stages[number].solution.memory_peak_bytes
-                if room <= 0:
-                    raise InfeasibleError(
-                        f"stage {number} of {self.program.name} would have to do without "
-                        f"{format_bytes(excess[mesh_of(number)])}, more than its mesh's stages take"
-                    )
-                stages[number] = self.plan(number, sliced[number], room)
+                return self._lower(number, sliced[number])
+            room = left[mesh_of(number)] * stages[number].solution.memory_peak_bytes
+            if room <= 0:
+                raise InfeasibleError(
+                    f"stage {number} of {self.program.name} would have to do without "
+                    f"{format_bytes(excess[mesh_of(number)])}, more than its mesh's stages take"
+                )
+            return self.plan(number, sliced[number], room)
+
+        exceeding = [number for number in range(len(stages)) if mesh_of(number) in excess]
+        exceeding.sort(key=lambda number: left[mesh_of(number)])
+        for number, stage in zip(exceeding, self._each(mended, exceeding), strict=True):
+            stages[number] = stage
+
+    def _each(
+        self, work: Callable[[int], PlannedStage], numbers: Sequence[int]
+    ) -> list[PlannedStage]:
+        """What is made of stages, all processors taking part where none waits for another."""
+        methods = (self.options.prescription, *self.prescriptions.values())
+        if any(method.confinement is not None for method in methods):
+            # What a transfer goes together with is known from the stage that sends it.
+            return [work(number) for number in sorted(numbers)]
+        return in_threads(work, numbers)
 
     def _mesh_options(self, number: int) -> PlanOptions:
         """The meshes that a stage may have."""

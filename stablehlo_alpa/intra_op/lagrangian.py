@@ -51,7 +51,7 @@ _MAX_PRICES = 60
 _CONVERGED, _CONVERGED_SHARE = 1e-7, 0.1
 # Part of the time left that one price may take, and seconds more for each after the one before
 # (heuristics): the first prices are far off, and may be hard for nothing.
-_ROUND_SHARE, _ROUND_S = 0.1, 1.0
+_ROUND_SHARE, _ROUND_S = 0.1, 0.4
 # Program points added per violated mixture (heuristic).
 _POINTS_PER_ROUND = 4
 # A gap above it is looked into by plans between those of the prices (heuristic).
