@@ -348,11 +348,12 @@ class _StagePlanner:
     def _each(
         self, work: Callable[[int], PlannedStage], numbers: Sequence[int]
     ) -> list[PlannedStage]:
-        """What is made of stages, all processors taking part where none waits for another."""
+        """What is made of each stage, all processors taking part where none waits for another."""
         methods = (self.options.prescription, *self.prescriptions.values())
         if any(method.confinement is not None for method in methods):
             # What a transfer goes together with is known from the stage that sends it.
-            return [work(number) for number in sorted(numbers)]
+            found = {number: work(number) for number in sorted(numbers)}
+            return [found[number] for number in numbers]
         return in_threads(work, numbers)
 
     def _mesh_options(self, number: int) -> PlanOptions:
