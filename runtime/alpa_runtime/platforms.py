@@ -27,9 +27,8 @@ def compiler_options(devices: Sequence[jax.Device]) -> dict[str, Any] | None:
     unless ``XLA_FLAGS`` says what to do.
     """
     is_shared = len(devices) > 1 and all(device.platform == "cpu" for device in devices)
-    return (
-        {_AT_ONCE: False} if is_shared and _AT_ONCE not in os.environ.get("XLA_FLAGS", "") else None
-    )
+    is_said = _AT_ONCE in os.environ.get("XLA_FLAGS", "")
+    return {_AT_ONCE: False} if is_shared and not is_said else None
 
 
 def lower(traced: Any, platform: str) -> Any:

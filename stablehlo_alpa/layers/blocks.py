@@ -11,7 +11,6 @@ import numpy.typing as npt
 from stablehlo_alpa.layers.equations import Tensor, kinds_of, tensors_of, work_of
 
 Float: TypeAlias = npt.NDArray[np.float64]
-Int: TypeAlias = npt.NDArray[np.int64]
 
 # What repeats is a layer's blocks where it has at least this part of its FLOPs (heuristic).
 _BLOCKS_SHARE = 0.5

@@ -20,9 +20,8 @@ class LayerOption:
     Attributes:
         remat: what the backward pass computes again. True: all but the values between layers, and
             between the equal blocks that a layer consists of (``jax.checkpoint`` of each);
-            ``"attention"``: what is between the two products
-            of an attention; False: nothing. ``"search"``: the least that fits the memory, or more
-            where that makes the step faster.
+            ``"attention"``: what is between the two products of an attention; False: nothing.
+            ``"search"``: the least that fits the memory, or more where that makes the step faster.
     """
 
     remat: Remat | Literal["search"] = field(default="search", kw_only=True)
