@@ -26,12 +26,7 @@ static constexpr double kLarge = 0.5;
 /// (`kMaxParameterPerDotOperand` of XLA for GPU).
 static constexpr unsigned kMaxPrologueSources = 4;
 
-static int64_t countElements(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape() ? tensor.getNumElements() : 0;
-}
-
-/// What is made from nothing is made where it is read, by loops as well.
+/// True for what ends its block, and is handed on from there.
 static bool isReturned(Value value) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     return user->hasTrait<OpTrait::IsTerminator>() &&

@@ -2,7 +2,7 @@
 
 #include "cpp/analysis/Readers.h"
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -11,11 +11,6 @@ namespace mlir::alpa {
 /// How far it is looked for where the readers of a value come together. Keeps
 /// the analysis linear.
 static constexpr unsigned kMaxChain = 8;
-
-static int64_t countElements(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape() ? tensor.getNumElements() : 0;
-}
 
 bool isReadAgain(Value value) {
   int64_t numRead = 0;

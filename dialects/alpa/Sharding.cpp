@@ -138,11 +138,16 @@ double getElementBytes(Type elementType) {
   return bits <= 8 ? 1 : bits / 8.0;
 }
 
-double getTensorBytes(Type type) {
+int64_t countElements(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape()
-             ? getElementBytes(tensor.getElementType()) *
-                   static_cast<double>(tensor.getNumElements())
+  return tensor && tensor.hasStaticShape() ? tensor.getNumElements() : 0;
+}
+
+double getTensorBytes(Type type) {
+  auto numElements = static_cast<double>(countElements(type));
+  return numElements > 0
+             ? getElementBytes(cast<RankedTensorType>(type).getElementType()) *
+                   numElements
              : 0;
 }
 

@@ -52,6 +52,9 @@ SmallVector<ShardingRow> enumerateShardings(ArrayRef<int64_t> shape,
 /// Bytes of an element as it lies in memory: i1 and sub-byte types take one.
 double getElementBytes(Type elementType);
 
+/// Elements of a tensor; none for types that are no tensor of known shape.
+int64_t countElements(Type type);
+
 /// Bytes of a tensor; none for types that are no tensor of known shape.
 double getTensorBytes(Type type);
 
