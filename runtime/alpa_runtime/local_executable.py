@@ -11,6 +11,7 @@ import jax
 from jax._src.api_util import InternalFloatingPointError
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from alpa_runtime.allocator import memory_limit, warn_of_limits
 from alpa_runtime.analysis import Inspected, Reports
 from alpa_runtime.checkpoint import Leaf, read_part
 from alpa_runtime.context import outside_mesh, outside_trace
@@ -90,6 +91,10 @@ class LocalExecutable(Inspected):
         for worker in self._workers:
             worker.compile()
         self._is_compiled = True
+        limits = [memory_limit(mesh.devices.flat[0]) for mesh in self.meshes]
+        if any(limit is not None for limit in limits):
+            peaks = [stats.peak_memory_in_bytes for stats in self.memory_analysis()]
+            warn_of_limits(self.plan.name, peaks, limits)
 
     def __call__(self, *args: Any) -> tuple[jax.Array, ...]:
         """Runs a step.

@@ -9,7 +9,7 @@ import alpa_runtime
 import jax
 from alpa_runtime import RuntimeOptions
 
-from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, preset_for
+from stablehlo_alpa.cluster import ClusterSpec, DeviceSpec, known_device
 
 if TYPE_CHECKING:
     from alpa_runtime.ray import RayCluster
@@ -32,11 +32,14 @@ def cluster_spec(hosts: Hosts, device: DeviceSpec | None) -> ClusterSpec:
 
     Args:
         hosts: of the cluster.
-        device: what each device can do; by default what its kind is known for.
+        device: what each device can do; by default what its kind is known for, with the memory
+            that XLA has there.
     """
     from alpa_runtime.ray.cluster import device_kind
 
-    device = device or preset_for(device_kind(hosts))
+    if device is None:
+        kind, limit = device_kind(hosts)
+        device = known_device(kind, [limit])
     return ClusterSpec(device, hosts.num_hosts, hosts.devices_per_host)
 
 

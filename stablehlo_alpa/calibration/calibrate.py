@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+from alpa_runtime.allocator import memory_limit
 from alpa_runtime.platforms import platform_of
 
 from stablehlo_alpa.calibration.compute import fit_products, stream_bandwidth, time_products
@@ -137,9 +138,9 @@ def _note_product(
 
 
 def _memory_bytes(device: jax.Device) -> float:
-    stats = device.memory_stats()
-    if stats and "bytes_limit" in stats:
-        return float(stats["bytes_limit"])
+    limit = memory_limit(device)
+    if limit is not None:
+        return float(limit)
     # Devices of the host share its memory.
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return whole / len(jax.local_devices())

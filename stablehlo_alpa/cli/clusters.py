@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from stablehlo_alpa.cluster import ClusterSpec, cluster_names
-from stablehlo_alpa.units import format_bytes
 
 CLUSTERS_SCHEMA = "stablehlo-alpa/clusters/1"
 
@@ -24,21 +23,24 @@ def clusters(
         rows = [{"name": name, **_record(cluster)} for name, cluster in found.items()]
         typer.echo(json.dumps({"schema": CLUSTERS_SCHEMA, "clusters": rows}, indent=2))
         return
-    table = Table(title="clusters: NAME:HOSTS, of TPUs NAME:SHAPE (tpu-v5p:4x4x4)")
+    table = Table(
+        title="clusters: NAME:HOSTS, of TPUs NAME:SHAPE (tpu-v5p:4x4x4)",
+        caption="TFLOP/s in 16 bits; GB/s of a device to others of its host, of a host to others",
+    )
     table.add_column("name", no_wrap=True)
     table.add_column("device", no_wrap=True)
-    for head in ("devices", "memory", "16 bits", "between devices", "network"):
-        table.add_column(head, justify="right")
+    for head in ("devices", "GiB", "TFLOP/s", "link", "net"):
+        table.add_column(head, justify="right", no_wrap=True)
     for name, cluster in found.items():
         record = _record(cluster)
         table.add_row(
             name,
             cluster.device.name,
             str(cluster.num_devices),
-            format_bytes(cluster.device.memory_bytes),
-            f"{float(record['half_flops']) / 1e12:.4g} TFLOP/s",
-            f"{float(record['device_bytes_per_s']) / 1e9:.4g} GB/s",
-            f"{float(record['network_bytes_per_s']) / 1e9:.4g} GB/s",
+            f"{cluster.device.memory_bytes / 2**30:.4g}",
+            f"{float(record['half_flops']) / 1e12:.4g}",
+            f"{float(record['device_bytes_per_s']) / 1e9:.4g}",
+            f"{float(record['network_bytes_per_s']) / 1e9:.4g}",
         )
     Console().print(table)
 

@@ -1,7 +1,7 @@
 """Devices, clusters and the logical meshes laid over them."""
 
 from stablehlo_alpa.cluster.device import DeviceSpec, Fit, Link
-from stablehlo_alpa.cluster.discovery import cluster_of
+from stablehlo_alpa.cluster.discovery import cluster_of, known_device
 from stablehlo_alpa.cluster.groups import Group, Ring
 from stablehlo_alpa.cluster.machines import MACHINES, as_cluster, cluster_names, cluster_of_devices
 from stablehlo_alpa.cluster.mesh import AXIS_NAMES, LogicalMesh, logical_mesh_shapes
@@ -36,6 +36,7 @@ __all__ = [
     "cluster_of",
     "cluster_of_devices",
     "cluster_text",
+    "known_device",
     "logical_mesh_shapes",
     "one_part",
     "part_memories",

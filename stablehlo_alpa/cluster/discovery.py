@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import jax
+from alpa_runtime.allocator import memory_limit
 
 from stablehlo_alpa.cluster.device import DeviceSpec
 from stablehlo_alpa.cluster.presets import preset_for
 from stablehlo_alpa.cluster.spec import ClusterSpec
 from stablehlo_alpa.errors import MeshError
+
+# Memory is told in steps, so that processes whose allocators differ by little plan alike. Bytes.
+_STEP = 256 * 2**20
 
 
 def cluster_of(devices: Sequence[jax.Device], device: DeviceSpec | None = None) -> ClusterSpec:
@@ -17,13 +22,30 @@ def cluster_of(devices: Sequence[jax.Device], device: DeviceSpec | None = None) 
 
     Args:
         devices: all of one kind.
-        device: what each can do; by default what its kind is known for.
+        device: what each can do; by default what its kind is known for, with the memory that XLA
+            has there.
 
     Raises:
         MeshError: hosts have different numbers of devices, or the kind is not known.
     """
     hosts = len({one.process_index for one in devices})
-    spec = device or preset_for(devices[0].device_kind)
+    spec = device or known_device(devices[0].device_kind, map(memory_limit, devices))
     if len(devices) % hosts:
         raise MeshError(f"{len(devices)} devices are not spread evenly over {hosts} hosts")
     return ClusterSpec(spec, hosts, len(devices) // hosts)
+
+
+def known_device(kind: str, limits: Iterable[int | None]) -> DeviceSpec:
+    """What a kind is known for, with the memory that XLA has there.
+
+    Args:
+        kind: as JAX spells it.
+        limits: bytes that XLA may take of devices of the kind; None of those that do not say.
+
+    Raises:
+        MeshError: the kind is not known.
+    """
+    spec, said = preset_for(kind), [limit for limit in limits if limit is not None]
+    if not said or min(said) < _STEP:
+        return spec
+    return replace(spec, memory_bytes=float(min(said) // _STEP * _STEP))

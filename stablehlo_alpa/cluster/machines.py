@@ -35,9 +35,10 @@ class Machine:
     hosts_per_rack: int = 1
 
 
-# EC2: instance pages of AWS. DGX: NVIDIA's user guides (DGX A100: eight HDR cards of 200 Gbit/s for
-# computing; DGX H100, H200 and B200: eight of 400). GB200 and GB300 NVL72: 18 trays of four devices
-# in a rack, one card a device of 400 (GB300: 800) Gbit/s.
+# EC2: instance pages of AWS. Google's (a2, a3, a4, g2) and Azure's (nd): their pages of machine
+# types, the cards for GPUs alone. DGX: NVIDIA's user guides (DGX A100: eight HDR cards of 200
+# Gbit/s for computing; DGX H100, H200 and B200: eight of 400). GB200 and GB300 NVL72: 18 trays of
+# four devices in a rack, one card a device of 400 (GB300: 800) Gbit/s.
 MACHINES: Mapping[str, Machine] = MappingProxyType(
     {
         "p3.16xlarge": Machine("v100-16gb", 8, 25),
@@ -45,7 +46,25 @@ MACHINES: Mapping[str, Machine] = MappingProxyType(
         "p4d.24xlarge": Machine("a100-40gb", 8, 400),
         "p4de.24xlarge": Machine("a100-80gb", 8, 400),
         "p5.48xlarge": Machine("h100-80gb", 8, 3200),
+        "p5e.48xlarge": Machine("h200-141gb", 8, 3200),
         "p5en.48xlarge": Machine("h200-141gb", 8, 3200),
+        "p6-b200.48xlarge": Machine("b200-180gb", 8, 3200),
+        "g4dn.metal": Machine("t4-16gb", 8, 100),
+        "g5.48xlarge": Machine("a10g-24gb", 8, 100),
+        "g6.48xlarge": Machine("l4-24gb", 8, 100),
+        "g6e.48xlarge": Machine("l40s-48gb", 8, 400),
+        "a2-highgpu-8g": Machine("a100-40gb", 8, 100),
+        "a2-ultragpu-8g": Machine("a100-80gb", 8, 100),
+        "a3-highgpu-8g": Machine("h100-80gb", 8, 800),
+        "a3-megagpu-8g": Machine("h100-80gb", 8, 1600),
+        "a3-ultragpu-8g": Machine("h200-141gb", 8, 3200),
+        "a4-highgpu-8g": Machine("b200-180gb", 8, 3200),
+        "g2-standard-96": Machine("l4-24gb", 8, 100),
+        "nd96asr-v4": Machine("a100-40gb", 8, 1600),
+        "nd96amsr-a100-v4": Machine("a100-80gb", 8, 1600),
+        "nd96isr-h100-v5": Machine("h100-80gb", 8, 3200),
+        "nd96isr-h200-v5": Machine("h200-141gb", 8, 3200),
+        "nd96isr-mi300x-v5": Machine("mi300x-192gb", 8, 3200),
         "dgx-a100": Machine("a100-80gb", 8, 1600),
         "dgx-h100": Machine("h100-80gb", 8, 3200),
         "dgx-h200": Machine("h200-141gb", 8, 3200),

@@ -36,6 +36,7 @@ from stablehlo_alpa.planning.stage import (
     StagePlace,
     program_name,
 )
+from stablehlo_alpa.planning.unmeasured import unmeasured
 from stablehlo_alpa.store import Record
 from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import Say, progress
@@ -327,7 +328,7 @@ def assemble(
         costs: one per program of ``runtime``.
         remarks: on the step as a whole; those of the stages follow.
     """
-    said = [*remarks, *slow_types(stages)]
+    said = [*remarks, *slow_types(stages), *unmeasured(cluster)]
     said += [remark for stage in stages for remark in stage.remarks]
     return Plan(
         cluster=cluster,

@@ -8,7 +8,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from stablehlo_alpa.cluster import DeviceSpec
+from stablehlo_alpa.cluster import PRESETS, DeviceSpec
 from stablehlo_alpa.intra_op import Solution
 from stablehlo_alpa.units import format_bytes, format_seconds
 from stablehlo_alpa.view.modules import module_sheet
@@ -23,6 +23,9 @@ KINDS = ("parameters", "modules", "operators", "communication", "memory")
 # and the fewest of each of many parts.
 _SHOWN_INPUTS = 60
 _FEWEST_INPUTS = 8
+
+# XLA takes that much of a GPU unless it is told otherwise (JAX, "GPU memory allocation").
+_XLA_TAKES, _GPUS = 0.75, ("cuda", "rocm")
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,11 +174,16 @@ def solution_lines(part: Part, step_time_s: float) -> tuple[str, ...]:
 def memory_text(peak_bytes: float, device: DeviceSpec) -> str:
     """``memory 6.1 GiB of 80 GiB per device at the peak: fits``.
 
+    Of a whole GPU that needs more than XLA takes of it, the setting is named that gives it more.
+
     Args:
         peak_bytes: per device.
         device: what the devices are.
     """
-    fits = "fits" if peak_bytes <= device.memory_bytes else "does not fit"
+    share = peak_bytes / device.memory_bytes
+    fits = "fits" if share <= 1 else "does not fit"
+    if device.platform in _GPUS and device == PRESETS.get(device.name) and _XLA_TAKES < share <= 1:
+        fits += f", with XLA_CLIENT_MEM_FRACTION={math.ceil(100 * share) / 100}"
     needed, there = format_bytes(peak_bytes), format_bytes(device.memory_bytes)
     return f"memory {needed} of {there} per device at the peak: {fits}"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from groups import table
+from hypothesis import settings
 
 NUM_DEVICES = 8
 
@@ -32,6 +33,10 @@ os.environ["STABLEHLO_ALPA_STORE"] = "off"
 # Traces and modules are many objects that live on: by default they are walked again every few
 # hundred, which takes a twentieth of the time.
 gc.set_threshold(50_000, 20, 20)
+
+# Cores are shared with other tests: how long an example takes says nothing.
+settings.register_profile("shared_cores", deadline=None)
+settings.load_profile("shared_cores")
 
 _ROOT = Path(__file__).resolve().parents[2]
 for _folder in (_ROOT, _ROOT / "runtime"):

@@ -13,29 +13,31 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("gathered_values", "padded_sizes", "whole_operators", "ordered", "windows"),
         *("matrix_kernels", "partitioned_kernels", "kernel_places"),
         *("ragged_products", "ragged_exchanges"),
-        "product_rings",
+        *("product_rings", "attention", "attention_methods", "compiler_options"),
     ),
     "pipelines and micro-batches equal the whole batch": (
         *("pipeline", "pipeline_matrix", "forward_pipelines", "stage_methods"),
         *("micro_batches", "independent_micro_batches", "recomputation"),
         *("layers", "layer_parts", "likeness", "schedules", "own_schedules", "stacks"),
+        *("asynchronous", "blocks", "stack_parts"),
     ),
     "searches against brute force": (
         *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory"),
         *("known_plans", "memory", "loop_sums", "explained_stages", "baselines"),
+        *("schedule_trials", "unlike_search", "forecast"),
     ),
     "prices, clusters, compilers as witness": (
         *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
-        *("stage_seconds", "trip_counts", "profiled_stages"),
+        *("stage_seconds", "trip_counts", "profiled_stages", "devices_at_hand", "unlike_clusters"),
     ),
     "modules: rules, reshards, border to jax": (
         *("rules", "reshards", "roundtrip", "constants", "dimensions", "inlining", "frontend"),
         *("core_fuzz", "dialect_fuzz", "upstream_verifier", "threads", "embedding"),
-        *("known_kernels", "attention_kernels"),
+        *("known_kernels", "attention_kernels", "parsed_modules"),
     ),
     "parallelize, as a user calls it": (
         *("api", "front_door", "signature", "constraints", "shard_map", "talking", "errors"),
-        *("call_state", "data", "interruption", "varying_sizes"),
+        *("call_state", "data", "interruption", "varying_sizes", "kept_plans", "store"),
     ),
     "running: plans, transports, faults, Ray": (
         *("runtime", "executable", "plan", "saved_plan", "one_plan", "simulate", "cross_mesh"),

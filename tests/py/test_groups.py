@@ -14,6 +14,11 @@ def test_groups_name_files_that_are_there_once() -> None:
         assert (Path(__file__).parent / f"test_{stem}.py").exists(), stem
 
 
+def test_every_file_has_a_group() -> None:
+    names = [path.name for path in Path(__file__).parent.glob("test_*.py")]
+    assert [name for name in names if group_of(name) == OTHERS] == []
+
+
 def test_every_group_that_ran_has_a_row() -> None:
     lines = table(
         {

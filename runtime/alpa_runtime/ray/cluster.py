@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import ray
 
+from alpa_runtime.allocator import memory_limit
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.transport import LINKS
 
@@ -112,17 +113,18 @@ class Hosts:
     nodes: tuple[str, ...] = ()
 
 
-def device_kind(hosts: Hosts) -> str:
-    """What jax calls the devices of a cluster."""
+def device_kind(hosts: Hosts) -> tuple[str, int | None]:
+    """What jax calls the devices of a cluster, and `memory_limit` of one."""
     if hosts.platform == "cpu":
-        return "cpu"
+        return "cpu", None
 
-    def ask() -> str:
+    def ask() -> tuple[str, int | None]:
         import jax
 
-        return str(jax.devices()[0].device_kind)
+        device = jax.devices()[0]
+        return str(device.device_kind), memory_limit(device)
 
-    found: str = ray.get(ray.remote(num_gpus=1)(ask).remote())
+    found: tuple[str, int | None] = ray.get(ray.remote(num_gpus=1)(ask).remote())
     return found
 
 
