@@ -68,6 +68,11 @@ def format_seconds(time_s: float) -> str:
     return f"{_digits(time_s / factor)} {unit}"
 
 
+def micro_batches(count: int) -> str:
+    """``1 micro-batch``, ``8 micro-batches``."""
+    return f"{count} micro-batch{'es' if count != 1 else ''}"
+
+
 def _digits(number: float) -> str:
     """Three digits, never with an exponent."""
     if not math.isfinite(number):

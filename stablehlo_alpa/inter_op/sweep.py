@@ -32,6 +32,7 @@ from stablehlo_alpa.planning.own_schedule import OwnSchedule
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.plan_report import Alternative
 from stablehlo_alpa.planning.schedules import ScheduleName
+from stablehlo_alpa.units import micro_batches
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
@@ -243,7 +244,7 @@ class _Attempts:
             return self._attempt(one)
 
     def _attempt(self, one: PipelineOptions) -> bool | None:
-        which = f"{self.program.name}: {one.num_micro_batches} micro-batches, {one.schedule}"
+        which = f"{self.program.name}: {micro_batches(one.num_micro_batches)}, {one.schedule}"
         alternative = self._alternative(one)
         most_s = (1 - _WORTH) * self.latency_s
         one = replace(one, most_s=most_s, is_trial=self._is_trial)

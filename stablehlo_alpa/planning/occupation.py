@@ -11,7 +11,7 @@ from alpa_runtime.plan import Run
 from stablehlo_alpa.planning.prediction import Predicted
 from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import BACKWARD, FORWARD, WEIGHT, program_name
-from stablehlo_alpa.units import format_bytes, format_seconds
+from stablehlo_alpa.units import format_bytes, format_seconds, micro_batches
 from stablehlo_alpa.view import Column, Sheet
 
 _NAMED = re.compile(r"stage_(\d+)_(\w+)")
@@ -103,7 +103,7 @@ class Occupation:
         )
         title = (
             f"a step of {self.name}: {format_seconds(self.step_s)} (simulated), "
-            f"{self.num_micro_batches} micro-batches, schedule {self.schedule}"
+            f"{micro_batches(self.num_micro_batches)}, schedule {self.schedule}"
         )
         return Sheet(
             title, tuple(Column(head, is_number=True) for head in heads), rows, self.stages

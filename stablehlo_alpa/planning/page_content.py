@@ -15,6 +15,7 @@ from stablehlo_alpa.cluster import Cluster, ClusterSpec, LogicalMesh, UnlikeClus
 from stablehlo_alpa.planning.baselines import Baselines
 from stablehlo_alpa.planning.buffer_kinds import buffer_kinds, input_kinds
 from stablehlo_alpa.planning.stage_part import stage_part
+from stablehlo_alpa.units import micro_batches
 from stablehlo_alpa.view import Part
 from stablehlo_alpa.view.folding import fold
 from stablehlo_alpa.view.modules import module_rows
@@ -343,7 +344,7 @@ def _alternatives(plan: Plan, baselines: Baselines | None) -> tuple[AlternativeC
     found = []
     for one in plan.tried:
         again = f", {one.recomputed} computed again" if one.recomputed else ""
-        name = f"{one.num_micro_batches} micro-batches, {one.schedule}{again}"
+        name = f"{micro_batches(one.num_micro_batches)}, {one.schedule}{again}"
         is_chosen = one.step_time_s == plan.step_time_s
         found.append(AlternativeContent(name, one.step_time_s, False, is_chosen, one.reason))
     if not any(one.is_chosen for one in found):

@@ -11,7 +11,7 @@ from stablehlo_alpa.planning.prediction import Predicted
 from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import PlannedStage
 from stablehlo_alpa.planning.stage_part import stage_part
-from stablehlo_alpa.units import format_bytes, format_seconds
+from stablehlo_alpa.units import format_bytes, format_seconds, micro_batches
 from stablehlo_alpa.view import Column, Part, Report, Sheet, memory_text, mesh_text, solution_lines
 
 
@@ -47,7 +47,7 @@ class Alternative:
     def __str__(self) -> str:
         time = self.reason if self.step_time_s is None else format_seconds(self.step_time_s)
         again = f", {self.recomputed} computed again" if self.recomputed else ""
-        return f"{self.num_micro_batches} micro-batches, {self.schedule}{again}: {time}"
+        return f"{micro_batches(self.num_micro_batches)}, {self.schedule}{again}: {time}"
 
 
 def plan_report(
@@ -86,7 +86,7 @@ def plan_report(
     brief = f"plan of {name}: {mesh_text(parts[0])}{cut}"
     if len(stages) > 1:
         heading = brief = (
-            f"pipeline of {name}: {len(stages)} stages, {count} micro-batches, {schedule.name}"
+            f"pipeline of {name}: {len(stages)} stages, {micro_batches(count)}, {schedule.name}"
         )
     step, most = format_seconds(predicted.step_time_s), format_bytes(predicted.peak_bytes)
     lines: tuple[str, ...] = (

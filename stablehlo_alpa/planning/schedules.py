@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
+from stablehlo_alpa.units import micro_batches
+
 
 class ScheduleName(enum.StrEnum):
     """The schedules that there are, by the names that users give them."""
@@ -190,7 +192,7 @@ class Schedule:
             for row in rows
         ]
         width = max((len(cell) for row in cells for cell in row), default=1)
-        lines = [f"{self.name}: {self.num_stages} stages, {self.num_micro_batches} micro-batches"]
+        lines = [f"{self.name}: {self.num_stages} stages, {micro_batches(self.num_micro_batches)}"]
         for mesh, row in enumerate(cells):
             lines.append(f"mesh {mesh} | " + " ".join(cell.ljust(width) for cell in row).rstrip())
         return "\n".join(lines)

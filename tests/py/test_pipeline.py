@@ -273,7 +273,7 @@ def test_the_search_leaves_out_what_does_not_fit() -> None:
     short = plan(None, 0.7 * max(whole.simulation.peak_bytes))
     assert short.runtime.num_micro_batches > 1
     assert short.tried[0].step_time_s is None
-    assert "1 micro-batches, 1f1b: does not fit" in str(short)
+    assert "1 micro-batch, 1f1b: does not fit" in str(short)
     with pytest.raises(InfeasibleError):
         plan(None, 100)
 
