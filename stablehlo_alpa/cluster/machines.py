@@ -93,8 +93,9 @@ def cluster_named(name: str) -> ClusterSpec:
 
     Args:
         name: a machine and how many (hosts, ``"p4d.24xlarge:4"``; racks, ``"gb200-nvl72:1"``), one
-            when left out; hosts and devices of each, ``"cpu:1x8"``; or a TPU and the shape of the
-            slice, ``"tpu-v5p:4x4x4"``.
+            when left out; hosts and devices of each, ``"cpu:1x8"``; a device likewise, whose
+            machine has no name, ``"rtx-4090-24gb:1x8"``; or a TPU and the shape of the slice,
+            ``"tpu-v5p:4x4x4"``.
 
     Raises:
         MeshError: there is no such machine, or the numbers do not fit it.
@@ -106,9 +107,11 @@ def cluster_named(name: str) -> ClusterSpec:
         )
     machine, _, counts = name.strip().lower().partition(":")
     known = {**MACHINES, **_TORI}
-    if machine not in known:
+    if machine not in {**known, **PRESETS}:
         raise MeshError(
-            f"no cluster preset {machine!r}{nearest(machine, known)}, presets are {sorted(known)}"
+            f"no cluster preset {machine!r}{nearest(machine, {**known, **PRESETS})}, presets are "
+            f"{sorted(known)}, and devices with hosts and devices of each, such as "
+            f"rtx-4090-24gb:1x8: {sorted(set(PRESETS) - set(known))}"
         )
     try:
         sizes = tuple(int(size) for size in counts.split("x")) if counts else (1,)
@@ -118,7 +121,14 @@ def cluster_named(name: str) -> ClusterSpec:
         raise MeshError(f"cluster {name!r} must be a name and sizes, such as {machine}:4")
     if machine in _TORI:
         return _slice(machine, sizes)
-    return _hosts(name, MACHINES[machine], sizes)
+    if machine in MACHINES:
+        return _hosts(name, MACHINES[machine], sizes)
+    if len(sizes) != 2:
+        raise MeshError(
+            f"cluster {name!r} names a device: say how many hosts and devices of each, as in "
+            f"{machine}:1x8"
+        )
+    return ClusterSpec(PRESETS[machine], *sizes)
 
 
 def _hosts(name: str, machine: Machine, sizes: tuple[int, ...]) -> ClusterSpec:

@@ -40,6 +40,8 @@ NAMES = {
     "tpu-v6e:16x16": 256,
     "cpu:1x8": 8,
     "cpu:2x4": 8,
+    "rtx-4090-24gb:1x4": 4,
+    "l40s-48gb:2x8": 16,
 }
 
 
@@ -56,6 +58,8 @@ def test_presets_have_their_devices(name: str) -> None:
         ("p4d.24xlarge:0", "a name and sizes"),
         ("p4d.24xlarge:1x16", "hosts have 8 devices"),
         ("tpu-v5e:4x4x4", "2 axes"),
+        ("rtx-4090-24gb:8", "as in rtx-4090-24gb:1x8"),
+        ("rtx-4090:1x8", "did you mean 'rtx-4090-24gb'"),
     ],
 )
 def test_presets_that_are_none(name: str, message: str) -> None:
