@@ -73,9 +73,10 @@ def generic_of(program: str) -> str:
 
 def assert_changes_are_judged_alike(program: str, seed: int, count: int) -> None:
     rng, generic = random.Random(seed), generic_of(program)
+    context = jax_mlir.make_ir_context()
     for _ in range(count):
         text = changed(generic, rng)
-        with jax_mlir.make_ir_context():
+        with context:
             is_good = read_by_jaxlib(text) is not None
         said = refusal(text)
         assert is_good == (not said) or (is_good and STRICTER.search(said)), f"{said}\n{text}"
