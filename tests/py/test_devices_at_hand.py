@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -137,3 +138,11 @@ def test_programs_that_take_more_than_xla_has_are_warned_of(
     with pytest.warns(RuntimeWarning, match=r"needs .* GiB per device .*XLA_CLIENT_MEM_FRACTION"):
         found = step(x)
     assert jnp.allclose(found, jnp.tanh(x) @ x)
+
+
+@pytest.mark.parametrize("kind", ["NVIDIA H100 80GB HBM3", "NVIDIA L4", "AMD Instinct MI300X"])
+def test_clusters_of_devices_at_hand_are_written_and_read(kind: str, tmp_path: Path) -> None:
+    for limits in ([None], [20 * GIB]):
+        cluster = ClusterSpec(known_device(kind, limits), 2, 8)
+        cluster.write(tmp_path / "here.toml")
+        assert ClusterSpec.read(tmp_path / "here.toml") == cluster
