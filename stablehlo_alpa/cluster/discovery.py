@@ -28,11 +28,21 @@ def cluster_of(devices: Sequence[jax.Device], device: DeviceSpec | None = None) 
     Raises:
         MeshError: hosts have different numbers of devices, or the kind is not known.
     """
-    hosts = len({one.process_index for one in devices})
+    hosts = len(set(map(_host_of, devices)))
     spec = device or known_device(devices[0].device_kind, map(memory_limit, devices))
     if len(devices) % hosts:
         raise MeshError(f"{len(devices)} devices are not spread evenly over {hosts} hosts")
     return ClusterSpec(spec, hosts, len(devices) // hosts)
+
+
+def _host_of(device: jax.Device) -> int:
+    """Number of the host, or of what is linked as the devices of one.
+
+    A process is a host, unless it has one of the GPUs of a host only, as launchers such as SLURM
+    have it: XLA numbers what NVLink joins as slices.
+    """
+    number: int = device.process_index
+    return getattr(device, "slice_index", number) if device.platform == "gpu" else number
 
 
 def known_device(kind: str, limits: Iterable[int | None]) -> DeviceSpec:

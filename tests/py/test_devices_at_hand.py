@@ -65,6 +65,8 @@ class At:
     limit: int | None
     device_kind: str = "NVIDIA H100 80GB HBM3"
     process_index: int = 0
+    platform: str = "gpu"
+    slice_index: int = 0
 
     def memory_stats(self) -> dict[str, int] | None:
         """As jax says it."""
@@ -103,6 +105,13 @@ def test_memory_of_devices_that_do_not_say_is_the_preset_s() -> None:
 
 def test_devices_of_other_processes_are_not_asked() -> None:
     assert cluster_at(At(60 * GIB), At(1, process_index=1)).device.memory_bytes == 60 * GIB
+
+
+@pytest.mark.parametrize(("platform", "hosts", "each"), [("gpu", 2, 2), ("tpu", 4, 1)])
+def test_hosts_are_what_is_linked_not_processes(platform: str, hosts: int, each: int) -> None:
+    kind = {"gpu": "NVIDIA H100 80GB HBM3", "tpu": "TPU v4"}[platform]
+    found = cluster_at(*(At(None, kind, number, platform, number // 2) for number in range(4)))
+    assert (found.num_hosts, found.devices_per_host) == (hosts, each)
 
 
 @pytest.mark.parametrize(
