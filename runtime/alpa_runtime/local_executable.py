@@ -11,6 +11,7 @@ import jax
 from jax._src.api_util import InternalFloatingPointError
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from alpa_runtime.agreement import require_one_plan
 from alpa_runtime.allocator import memory_limit, warn_of_limits
 from alpa_runtime.analysis import Inspected, Reports
 from alpa_runtime.checkpoint import Leaf, read_part
@@ -34,6 +35,7 @@ from alpa_runtime.transport import InProcessTransport
 class LocalExecutable(Inspected):
     """An `Executable` on devices of this process, or of all that ``jax.distributed`` has joined.
 
+    Compiling one raises ``RuntimeMeshError`` where processes have come to different plans.
     Making one raises ``RuntimeMeshError`` when there are not as many devices as the plan is for, or
     when they are virtual CPU devices of a client on which programs of several meshes can deadlock.
 
@@ -76,6 +78,7 @@ class LocalExecutable(Inspected):
         self._sole: MeshProgram | None = None
         if plan.sole_program is not None and not options.trace:
             ((_, self._sole),) = self._workers[0].instructions
+        self._devices = tuple(devices)
         self._guard = functools.partial(order_of(devices[0].client).guard, devices)
         self._run = self._guard(self._sole or self._step)
         self._is_compiled = False
@@ -88,6 +91,7 @@ class LocalExecutable(Inspected):
     @outside_mesh
     def compile(self) -> None:
         """See `Executable`."""
+        require_one_plan(self.plan, self._devices)
         for worker in self._workers:
             worker.compile()
         self._is_compiled = True

@@ -110,6 +110,23 @@ def fail(folder: Path) -> None:
         saving.wait()
 
 
+def disagree() -> None:
+    """What one process plans otherwise all refuse to run, instead of waiting for each other."""
+    import jax
+    import jax.numpy as jnp
+    from alpa_runtime import RuntimeMeshError
+
+    import stablehlo_alpa
+
+    mesh_shape = ((2, 2), (4, 1))[jax.process_index()]
+    step = stablehlo_alpa.parallelize(
+        lambda x, w: jnp.tanh(x @ w), method=stablehlo_alpa.ShardParallel(mesh_shape=mesh_shape)
+    )
+    x = jnp.ones((64, 64))
+    with pytest.raises(RuntimeMeshError, match="process 1 came to another plan than process 0"):
+        step(x, x)
+
+
 def serve(pipe: Connection, number: int, address: str, folder: Path) -> None:
     os.environ["JAX_PLATFORMS"] = "cpu"
     # Behind the suite's own flags, of which the last of a name counts.
@@ -123,6 +140,7 @@ def serve(pipe: Connection, number: int, address: str, folder: Path) -> None:
         saved = train(folder)
         save_what_one_process_has(folder)
         fail(folder)
+        disagree()
         pipe.send((True, saved))
     except BaseException as error:
         pipe.send((False, f"{type(error).__name__}: {error}"))
