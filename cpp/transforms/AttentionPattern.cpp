@@ -237,14 +237,14 @@ private:
     if (double scale = found->factor.scale; scale != 1) {
       yielded.push_back(region->splat(found->accumulated, scale));
     }
-    if (const std::optional<KeptWeights> &kept = found->factor.kept) {
-      Value mask = writeForward(kept->mask, kept->labels);
+    for (const KeptWeights &kept : found->factor.kept) {
+      Value mask = writeForward(kept.mask, kept.labels);
       if (!mask) {
         return false;
       }
-      mask = kept->isWhenTrue ? mask : region->negate(mask);
+      mask = kept.isWhenTrue ? mask : region->negate(mask);
       yielded.push_back(
-          kept->isProduct ? region->convert(mask, found->accumulated) : mask);
+          kept.isProduct ? region->convert(mask, found->accumulated) : mask);
     }
     region->yield(yielded);
     found->scores = region->take();

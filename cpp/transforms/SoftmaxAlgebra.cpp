@@ -6,7 +6,6 @@
 #include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/bit.h"
 
 namespace mlir::alpa {
 
@@ -117,13 +116,14 @@ SoftmaxAlgebra::getWeightFactor(Value value, const Labels &labels) {
   }
   auto [monomial, scale] = *found->begin();
   int bits = monomial[Masks];
-  if (monomial != Monomial{1, 0, -1, 0, bits} ||
-      llvm::popcount(static_cast<unsigned>(bits)) > 1) {
+  if (monomial != Monomial{1, 0, -1, 0, bits}) {
     return std::nullopt;
   }
-  WeightFactor factor{scale, std::nullopt};
-  if (bits != 0) {
-    factor.kept = masks[llvm::countr_zero(static_cast<unsigned>(bits))];
+  WeightFactor factor{scale, {}};
+  for (auto [index, mask] : llvm::enumerate(masks)) {
+    if (bits >> index & 1) {
+      factor.kept.push_back(mask);
+    }
   }
   return factor;
 }
@@ -132,8 +132,8 @@ bool SoftmaxAlgebra::isScoreGradient(Value value, const Labels &labels,
                                      const WeightFactor &factor) {
   std::optional<Sum> found = evaluate(value, labels);
   int bits = 0;
-  if (factor.kept) {
-    bits = 1 << std::distance(masks.begin(), llvm::find(masks, *factor.kept));
+  for (const KeptWeights &kept : factor.kept) {
+    bits |= 1 << std::distance(masks.begin(), llvm::find(masks, kept));
   }
   return found && alongMasks == bits &&
          *found == Sum{{{1, 1, -1, 0, bits}, factor.scale},

@@ -43,7 +43,8 @@ struct KeptWeights {
 /// What weights are multiplied by.
 struct WeightFactor {
   double scale = 1;
-  std::optional<KeptWeights> kept;
+  /// All of them say so of a weight that is kept.
+  std::vector<KeptWeights> kept;
 
   bool operator==(const WeightFactor &other) const {
     return scale == other.scale && kept == other.kept;

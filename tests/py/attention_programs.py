@@ -119,6 +119,11 @@ def selected_otherwise(weights: Any, key: Any) -> Any:
     return jnp.where(~kept(key, weights.shape), 0, weights)
 
 
+def twice_dropped(weights: Any, key: Any) -> Any:
+    """Rows that are padding, and dropout."""
+    return selected(weights * SOME_ROWS.any(1, keepdims=True), key)
+
+
 def dropout_in_layers(x: Any, weights: Any, key: Any) -> Any:
     """As `in_layers`, each layer with a key of its own."""
 
@@ -208,6 +213,7 @@ RECOGNISED = {
     "dropout, selected otherwise": Program(
         with_gradients(dropout(selected_otherwise)), (*heads(), KEY)
     ),
+    "dropout, twice": Program(with_gradients(dropout(twice_dropped)), (*heads(), KEY)),
     "dropout, other keys": Program(
         with_gradients(dropout(selected, False)), (*heads(length=24), KEY)
     ),
