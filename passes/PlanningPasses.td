@@ -56,10 +56,13 @@ def OutlineAttention : Pass<"alpa-outline-attention", "::mlir::ModuleOp"> {
     the usual products with `jax.nn.softmax` between them give them: a product
     over the depth of heads; any elementwise function of it, of iotas, and of
     values around it (scale, mask, bias, soft cap); a softmax along the keys,
-    differentiated by whatever rule; a product with the values. Attention with
-    fewer keys than `keys`, and whatever else needs scores or weights (dropout,
-    the gradient of a bias of every score, the largest score of a row, weights
-    that are returned), stay as they are.
+    differentiated by whatever rule; dropout, by a product with a mask or by a
+    selection; a product with the values. Attention with
+    fewer keys than `keys`, and whatever else needs scores or weights (the
+    gradient of a bias of every score, the largest score of a row, weights that
+    are multiplied by other numbers or returned), stay as they are. Random bits
+    by position, as threefry has them, are made anew in the region: the loop that
+    JAX writes them with becomes its turns.
 
     Each becomes `alpa.attention`, with `alpa.attention_gradient` for its
     gradient, of which no device ever has all scores, and whose queries, keys

@@ -295,6 +295,8 @@ void outlineAttention(func::FuncOp function, const AttentionOptions &options) {
       emitRemark(loc) << "attention over " << numKeys
                       << " keys is computed in blocks of keys; where its "
                          "sequence is split, keys and values go around";
+      // Its random bits use what is dead without them.
+      pattern.reset();
       eraseDead(replaced, erased);
     }
   }

@@ -2,7 +2,6 @@
 
 #include "cpp/transforms/AttentionPattern.h"
 
-#include "cpp/transforms/SoftmaxAlgebra.h"
 #include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -41,7 +40,7 @@ public:
 
   std::unique_ptr<AttentionPattern> match() {
     if (!matchMaximum() || !matchProducts() || !writeScores() || !matchUses() ||
-        !matchGradient() || !isAllOfIt()) {
+        !writeFactor() || !matchGradient() || !isAllOfIt()) {
       return nullptr;
     }
     return std::move(found);
@@ -218,16 +217,37 @@ private:
     found->accumulated = getElementType(shares).isF64()
                              ? getElementType(shares)
                              : Float32Type::get(shares.getContext());
-    ScoreRegion region(shares.getContext(), dims, found->extras);
-    Value products = region.addNumbers(found->products.getType());
-    if (failed(region.write(scores, getOwnLabels(dims.shape),
-                            found->accumulated,
-                            [&](Value value, const Labels &labels) {
-                              return isProducts(value, labels, products);
-                            }))) {
-      return false;
+    region.emplace(shares.getContext(), dims, found->extras, found->bits);
+    products = region->addNumbers(found->products.getType());
+    Value made = writeForward(scores, getOwnLabels(dims.shape));
+    if (made) {
+      yielded.push_back(region->convert(made, found->accumulated));
     }
-    found->scores = region.take();
+    return made != nullptr;
+  }
+
+  Value writeForward(Value value, const Labels &labels) {
+    return region->write(value, labels, [&](Value value, const Labels &labels) {
+      return isProducts(value, labels, products);
+    });
+  }
+
+  /// What weights are multiplied by, behind the scores.
+  bool writeFactor() {
+    if (double scale = found->factor.scale; scale != 1) {
+      yielded.push_back(region->splat(found->accumulated, scale));
+    }
+    for (const KeptWeights &kept : found->factor.kept) {
+      Value mask = writeForward(kept.mask, kept.labels);
+      if (!mask) {
+        return false;
+      }
+      mask = kept.isWhenTrue ? mask : region->negate(mask);
+      yielded.push_back(
+          kept.isProduct ? region->convert(mask, found->accumulated) : mask);
+    }
+    region->yield(yielded);
+    found->scores = region->take();
     found->numScoreExtras = found->extras.size();
     return true;
   }
@@ -287,12 +307,17 @@ private:
     product.other.order.push_back(other.free.front());
     product.resultOrder =
         getResultOrder(*batch, *kept, operand == 0 ? 0 : other.free.size());
-    bool isWeights = algebra.isWeights(own.value, labels);
+    std::optional<WeightFactor> factor =
+        algebra.getWeightFactor(own.value, labels);
     std::optional<AttentionProduct> &place =
-        isWeights ? (isPerRow ? found->out : found->ofValue)
-                  : (isPerRow ? found->ofQuery : found->ofKey);
-    if (place) {
+        factor ? (isPerRow ? found->out : found->ofValue)
+               : (isPerRow ? found->ofQuery : found->ofKey);
+    if (place || (factor && isFactorKnown && *factor != found->factor)) {
       return false;
+    }
+    if (factor) {
+      found->factor = *factor;
+      isFactorKnown = true;
     }
     place = std::move(product);
     return true;
@@ -346,19 +371,21 @@ private:
   }
 
   bool writeGradients(const AttentionProduct &product) {
-    ScoreRegion region(shares.getContext(), dims, found->extras);
+    ScoreRegion region(shares.getContext(), dims, found->extras, found->bits);
     Value gradient = region.addNumbers(found->accumulated);
     Value products = region.addNumbers(found->products.getType());
     auto find = [&](Value value, const Labels &labels) {
-      if (dims.isWhole(labels) && algebra.isScoreGradient(value, labels)) {
+      if (dims.isWhole(labels) &&
+          algebra.isScoreGradient(value, labels, found->factor)) {
         return region.convert(gradient, getElementType(value));
       }
       return isProducts(value, labels, products);
     };
-    if (failed(region.write(product.scores, product.labels,
-                            getElementType(product.scores), find))) {
+    Value made = region.write(product.scores, product.labels, find);
+    if (!made) {
       return false;
     }
+    region.yield(region.convert(made, getElementType(product.scores)));
     found->gradients = region.take();
     return true;
   }
@@ -428,7 +455,12 @@ private:
   std::unique_ptr<AttentionPattern> found;
   ScoreDims &dims;
   SoftmaxAlgebra algebra;
+  bool isFactorKnown = false;
   Value scores;
+  /// Of the scores, with what they are a function of and what it yields.
+  std::optional<ScoreRegion> region;
+  Value products;
+  SmallVector<Value> yielded;
 };
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include "cpp/transforms/ScoreProducts.h"
 #include "cpp/transforms/ScoreRegion.h"
+#include "cpp/transforms/SoftmaxAlgebra.h"
 
 namespace mlir::alpa {
 
@@ -25,10 +26,12 @@ struct AttentionProduct {
 /// Attention, or its gradient, as far as it is in one block of a program.
 ///
 ///   products = query key,  x = function of products,  e = exp(x - max x)
-///   out = (e / sum e) value
+///   out = (c k e / sum e) value,  k: which weights are kept, c: a number
 ///
 /// and, where the gradient is there, what `alpa.attention_gradient` says.
 struct AttentionPattern {
+  /// What extras may be made by; it goes last.
+  RandomBits bits;
   ScoreDims dims;
   stablehlo::DotGeneralOp products;
   Labels productLabels;
@@ -44,6 +47,8 @@ struct AttentionPattern {
   /// What the first of them needs, and what both do.
   size_t numScoreExtras = 0;
   std::vector<ScoreExtra> extras;
+  /// What weights are multiplied by.
+  WeightFactor factor;
   /// In which sums are added up.
   Type accumulated;
 

@@ -29,7 +29,8 @@ Labels getOwnLabels(ArrayRef<int64_t> shape) {
 bool isElementwise(Operation *op) {
   if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
       !(op->hasTrait<OpTrait::Elementwise>() ||
-        isa<ConvertOp, stablehlo::SelectOp, stablehlo::ClampOp>(op))) {
+        isa<ConvertOp, stablehlo::BitcastConvertOp, stablehlo::SelectOp,
+            stablehlo::ClampOp>(op))) {
     return false;
   }
   std::optional<ArrayRef<int64_t>> shape = getStaticShape(op->getResult(0));

@@ -73,9 +73,9 @@ Value ScoreRegion::emitExtra(OpBuilder &builder, const ScoreDims &dims,
 }
 
 ScoreRegion::ScoreRegion(MLIRContext *context, const ScoreDims &dims,
-                         std::vector<ScoreExtra> &extras)
-    : dims(dims), extras(extras), region(std::make_unique<Region>()),
-      builder(context) {
+                         std::vector<ScoreExtra> &extras, RandomBits &bits)
+    : dims(dims), extras(extras), bits(bits),
+      region(std::make_unique<Region>()), builder(context) {
   region->emplaceBlock();
   builder.setInsertionPointToEnd(&region->front());
 }
@@ -103,14 +103,19 @@ void ScoreRegion::addArguments() {
   }
 }
 
-LogicalResult ScoreRegion::write(Value value, const Labels &labels,
-                                 Type elementType, Find find) {
-  Value made = get(value, labels, find);
-  if (!made) {
-    return failure();
-  }
-  YieldOp::create(builder, value.getLoc(), convert(made, elementType));
-  return success();
+Value ScoreRegion::splat(Type elementType, double number) {
+  RankedTensorType type = getScoreType(elementType);
+  Attribute element = builder.getFloatAttr(elementType, number);
+  return ConstantOp::create(builder, builder.getUnknownLoc(), type,
+                            DenseElementsAttr::get(type, element));
+}
+
+Value ScoreRegion::negate(Value mask) {
+  return stablehlo::NotOp::create(builder, mask.getLoc(), mask.getType(), mask);
+}
+
+void ScoreRegion::yield(ValueRange values) {
+  YieldOp::create(builder, values.front().getLoc(), values);
 }
 
 Value ScoreRegion::convert(Value value, Type elementType) {
@@ -126,7 +131,7 @@ std::unique_ptr<Region> ScoreRegion::take() {
   return std::move(region);
 }
 
-Value ScoreRegion::get(Value value, const Labels &labels, Find find) {
+Value ScoreRegion::write(Value value, const Labels &labels, Find find) {
   std::pair<void *, std::vector<int>> entry{
       value.getAsOpaquePointer(),
       std::vector<int>(labels.begin(), labels.end())};
@@ -156,6 +161,10 @@ Value ScoreRegion::make(Value value, const Labels &labels, Find find) {
     }
   }
   if (auto iota = dyn_cast<IotaOp>(op)) {
+    if ((*getStaticShape(value))[iota.getIotaDimension()] == 1) {
+      return ConstantOp::create(builder, op->getLoc(), type,
+                                cast<ElementsAttr>(builder.getZeroAttr(type)));
+    }
     if (int dim = labels[iota.getIotaDimension()]; dim != kUnit) {
       return IotaOp::create(builder, op->getLoc(), type,
                             builder.getI64IntegerAttr(getPosition(dims, dim)));
@@ -163,7 +172,14 @@ Value ScoreRegion::make(Value value, const Labels &labels, Find find) {
   }
   if (isMovement(op)) {
     std::optional<Labels> own = getOperandLabels(op->getOpOperand(0), labels);
-    return own ? get(op->getOperand(0), *own, find) : getExtra(value, labels);
+    return own ? write(op->getOperand(0), *own, find) : getExtra(value, labels);
+  }
+  if (std::optional<llvm::APInt> number = getKnownInteger(value)) {
+    return ConstantOp::create(builder, op->getLoc(), type,
+                              DenseElementsAttr::get(type, *number));
+  }
+  if (Value same = dims.isPerScore(labels) ? bits.expand(value) : Value()) {
+    return write(same, labels, find);
   }
   return isElementwise(op) && dims.isPerScore(labels)
              ? makeElementwise(op, labels, find)
@@ -174,7 +190,7 @@ Value ScoreRegion::makeElementwise(Operation *op, const Labels &labels,
                                    Find find) {
   IRMapping mapping;
   for (OpOperand &operand : op->getOpOperands()) {
-    Value made = get(operand.get(), *getOperandLabels(operand, labels), find);
+    Value made = write(operand.get(), *getOperandLabels(operand, labels), find);
     if (!made) {
       return {};
     }

@@ -3,6 +3,7 @@
 #ifndef CPP_TRANSFORMS_SCOREREGION_H
 #define CPP_TRANSFORMS_SCOREREGION_H
 
+#include "cpp/transforms/RandomBits.h"
 #include "cpp/transforms/ScoreLabels.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -24,8 +25,9 @@ class ScoreRegion {
 public:
   /// \param extras those that other regions of the operator have; those that
   ///        this one needs beside them are added.
+  /// \param bits what makes random bits of some positions.
   ScoreRegion(MLIRContext *context, const ScoreDims &dims,
-              std::vector<ScoreExtra> &extras);
+              std::vector<ScoreExtra> &extras, RandomBits &bits);
 
   /// A new argument of scores; before everything is written.
   BlockArgument addNumbers(Type elementType);
@@ -36,9 +38,17 @@ public:
   /// Says what values of scores are by the arguments, null if they are none.
   using Find = function_ref<Value(Value, const Labels &)>;
 
-  /// Writes a value and ends the region with it, in an element type.
-  LogicalResult write(Value value, const Labels &labels, Type elementType,
-                      Find find);
+  /// Writes a value; null if it cannot be told from scores and extras.
+  Value write(Value value, const Labels &labels, Find find);
+
+  /// The same number for every score.
+  Value splat(Type elementType, double number);
+
+  /// The opposite of a mask of the region.
+  Value negate(Value mask);
+
+  /// Ends the region with values that were written.
+  void yield(ValueRange values);
 
   /// Hands the region on; it gets arguments for extras that were added since.
   std::unique_ptr<Region> take();
@@ -52,7 +62,6 @@ public:
                                            const ScoreExtra &extra);
 
 private:
-  Value get(Value value, const Labels &labels, Find find);
   Value make(Value value, const Labels &labels, Find find);
   Value makeElementwise(Operation *op, const Labels &labels, Find find);
   Value getExtra(Value value, const Labels &labels);
@@ -61,6 +70,7 @@ private:
 
   const ScoreDims &dims;
   std::vector<ScoreExtra> &extras;
+  RandomBits &bits;
   std::unique_ptr<Region> region;
   OpBuilder builder;
   unsigned numNumbers = 0;

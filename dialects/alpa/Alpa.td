@@ -465,21 +465,21 @@ def Alpa_AttentionOp : Alpa_Attention<"attention"> {
   let description = [{
     Of query `q[b.., r.., d]`, key `k[b.., s, d]` and value `v[b.., s, f]`:
 
-        x = scores(q k)            a function of every single score
+        x, w = scores(q k)         functions of every single score
         m = max_s x,  l = sum_s exp(x - m)
-        out[b.., r.., f] = (exp(x - m) / l) v
+        out[b.., r.., f] = (w exp(x - m) / l) v
 
     and `m` and `l`, `[b.., r..]`. `batch` is the number of dimensions `b`. The
     region computes `x` from the products, and from extras: each is an argument
     of the region as well, and its dimensions are, in ascending order, those
-    `dims` of the scores `[b.., r.., s]`.
+    `dims` of the scores `[b.., r.., s]`. What the region yields behind `x`, is
+    `w`: numbers to multiply by, and masks (`i1`) outside of which weights are
+    zero, as dropout has them; one, where it yields `x` alone.
 
     `products` are the attributes of the `dot_general` of the scores and of the
     one with the values, the weights of which have the type `weights`;
-    `block_bytes` is how many bytes of scores a device makes at once.
-    `alpa-outline-attention` writes it, and its local form runs over blocks of
-    keys; where the sequence of queries and keys is split, the blocks of keys
-    and values go around the devices.
+    `block_bytes` are those of scores that a device makes at once. Its local form
+    runs over blocks of keys, which go around where the sequence is split.
 
     **Constraints:**
     - (C1) query, key and value have the shapes above, with the sizes of the
@@ -487,8 +487,8 @@ def Alpa_AttentionOp : Alpa_Attention<"attention"> {
     - (C2) there is an entry of `dims` per extra, which ascends, with the sizes
       of the extra;
     - (C3) the region takes scores and extras, consists of elementwise
-      operators, `iota`, splat constants and `broadcast_in_dim`, and yields a
-      tensor of the shape of the scores;
+      operators, `iota`, splat constants and `broadcast_in_dim`, and yields
+      tensors of the shape of the scores, the gradient's one;
     - (C4) results have the shapes above, `m` and `l` one type.
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key,
@@ -509,8 +509,8 @@ def Alpa_AttentionGradientOp : Alpa_Attention<"attention_gradient"> {
     With `g` the gradient of `out` of `alpa.attention`:
 
         p = exp(x - m) / l,  t = sum_f g out
-        y = gradients(p * (g v - t))     a function of every single score
-        dq = y k,  dk = y q,  dv = p g
+        y = gradients(p * (w g v - t))   a function of every single score
+        dq = y k,  dk = y q,  dv = w p g
 
     Scores are made again, in blocks. The region `gradients` takes the gradient
     of `x`, the products, and the extras. `products` are the attributes of the

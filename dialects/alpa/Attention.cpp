@@ -54,8 +54,9 @@ static LogicalResult verifyRegion(Operation *op, Region &region,
           ValueRange(block.getArguments().drop_front(numScores)).getTypes(),
           extras.getTypes());
   auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
-  if (!fits || !yield || yield->getNumOperands() != 1 ||
-      !isOfScores(yield->getOperand(0))) {
+  if (!fits || !yield || yield->getNumOperands() == 0 ||
+      (numScores == 2 && yield->getNumOperands() != 1) ||
+      !llvm::all_of(yield->getOperands(), isOfScores)) {
     return op->emitOpError()
            << "has a region that does not take scores and extras and yield "
               "tensors of shape ["

@@ -87,6 +87,57 @@ def same_document(scores: Any, documents: Any) -> Any:
     return jnp.where(mask & (jnp.tril(jnp.ones((LENGTH, LENGTH), bool))), scores, -jnp.inf)
 
 
+def kept(key: Any, shape: tuple[int, ...], is_shared: bool = False) -> Any:
+    """Nine weights in ten, for all examples and heads the same or not."""
+    return jax.random.bernoulli(key, 0.9, (1, 1, *shape[2:]) if is_shared else shape)
+
+
+def dropout(drop: Any, is_causal: bool = True) -> Callable[..., Any]:
+    """Attention some of whose weights are dropped."""
+
+    def attention(q: Any, k: Any, v: Any, key: Any) -> Any:
+        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k)
+        if is_causal:
+            scores = jnp.where(causal_places(), scores, -1e9)
+        weights = drop(jax.nn.softmax(scores), key)
+        return jnp.einsum("bhqk,bkhd->bqhd", weights.astype(v.dtype), v)
+
+    return attention
+
+
+def multiplied(weights: Any, key: Any, is_shared: bool = False) -> Any:
+    """As flax has it."""
+    return weights * (kept(key, weights.shape, is_shared).astype(weights.dtype) / 0.9)
+
+
+def selected(weights: Any, key: Any) -> Any:
+    """As equinox has it."""
+    return jnp.where(kept(key, weights.shape), weights / 0.9, 0)
+
+
+def selected_otherwise(weights: Any, key: Any) -> Any:
+    return jnp.where(~kept(key, weights.shape), 0, weights)
+
+
+def twice_dropped(weights: Any, key: Any) -> Any:
+    """Rows that are padding, and dropout."""
+    return selected(weights * SOME_ROWS.any(1, keepdims=True), key)
+
+
+def dropout_in_layers(x: Any, weights: Any, key: Any) -> Any:
+    """As `in_layers`, each layer with a key of its own."""
+
+    @jax.checkpoint
+    def layer(x: Any, turn: Any) -> Any:
+        w, own = turn
+        q, k, v = jnp.einsum("bsf,nfg->nbsg", x, w).reshape(3, BATCH, LENGTH, HEADS, DEPTH)
+        return x + dropout(selected)(q, k, v, own).reshape(x.shape), None
+
+    keys = jax.vmap(lambda number: jax.random.fold_in(key, number))(jnp.arange(len(weights)))
+    return jax.lax.scan(layer, x, (weights, keys))[0]
+
+
+KEY = np.array([17, 4], np.uint32)
 DOCUMENTS = np.sort(np.random.default_rng(0).integers(0, 3, (BATCH, LENGTH)))
 CAUSAL = np.tril(np.ones((LENGTH, LENGTH), bool))
 SOME_ROWS = CAUSAL & (np.arange(LENGTH) % 5 != 0)[:, None]
@@ -157,6 +208,44 @@ RECOGNISED = {
         with_gradients(in_layers, 2),
         (real(BATCH, LENGTH, HEADS * DEPTH), real(2, 3, HEADS * DEPTH, HEADS * DEPTH) / 5),
     ),
+    "dropout, multiplied": Program(with_gradients(dropout(multiplied)), (*heads(), KEY)),
+    "dropout, selected": Program(with_gradients(dropout(selected, False)), (*heads(), KEY)),
+    "dropout, selected otherwise": Program(
+        with_gradients(dropout(selected_otherwise)), (*heads(), KEY)
+    ),
+    "dropout, twice": Program(with_gradients(dropout(twice_dropped)), (*heads(), KEY)),
+    "dropout, other keys": Program(
+        with_gradients(dropout(selected, False)), (*heads(length=24), KEY)
+    ),
+    "dropout, shared": Program(
+        with_gradients(dropout(functools.partial(multiplied, is_shared=True))), (*heads(), KEY)
+    ),
+    "dropout, half": Program(with_gradients(dropout(multiplied)), (*heads(dtype=HALF), KEY), 2e-2),
+    "dropout, odd": Program(
+        with_gradients(dropout(multiplied, False)), (*real(3, BATCH, 50, 3, DEPTH), KEY)
+    ),
+    "dropout, one example": Program(
+        with_gradients(dropout(selected)), (*real(3, 1, LENGTH, HEADS, DEPTH), KEY)
+    ),
+    "dropout, recomputed": Program(
+        with_gradients(jax.checkpoint(dropout(multiplied))), (*heads(), KEY)
+    ),
+    "dropout, layers": Program(
+        with_gradients(dropout_in_layers, 2),
+        (real(BATCH, LENGTH, HEADS * DEPTH), real(2, 3, HEADS * DEPTH, HEADS * DEPTH) / 5, KEY),
+    ),
+    "scaled weights": Program(with_gradients(dropout(lambda w, half: w * 0.5)), (*heads(), KEY)),
+    "thresholded scores": Program(
+        with_gradients(softmax(lambda s: jnp.where(s > 0.25, s, -1e9))), heads()
+    ),
+    "dropout of heads": Program(
+        with_gradients(dropout(lambda w, heads: w * heads[:, None, None])),
+        (*heads(), np.array([True, True, False, True])),
+    ),
+    "dropout of an argument": Program(
+        with_gradients(dropout(lambda w, keep: w * keep)),
+        (*heads(), np.random.default_rng(0).random((BATCH, HEADS, LENGTH, LENGTH)) < 0.9),
+    ),
 }
 """Programs of which all attention becomes one operator."""
 
@@ -171,8 +260,8 @@ def by_author(q: Any, k: Any, v: Any) -> Any:
     return library()(q, k, v)
 
 
-def dropped(q: Any, k: Any, v: Any, keep: Any) -> Any:
-    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k)) * keep
+def weighted(q: Any, k: Any, v: Any, numbers: Any) -> Any:
+    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k)) * numbers
     return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
 
 
@@ -200,7 +289,7 @@ def over_the_largest(q: Any, k: Any, v: Any) -> Any:
 
 LEFT = {
     "divided by the largest": Program(with_gradients(over_the_largest), heads()),
-    "dropout": Program(dropped, (*heads(), real(BATCH, HEADS, LENGTH, LENGTH))),
+    "weights times numbers": Program(weighted, (*heads(), real(BATCH, HEADS, LENGTH, LENGTH))),
     "weights are returned": Program(with_weights, heads()),
     "softmax along queries": Program(along_queries, heads()),
     "no maximum": Program(without_maximum, heads()),

@@ -12,7 +12,19 @@ import jax
 import numpy as np
 import pytest
 from alpa_runtime import SpmdProgram, compile_spmd
-from attention_programs import LEFT, LENGTH, RECOGNISED, heads, library, with_gradients
+from attention_programs import (
+    KEY,
+    LEFT,
+    LENGTH,
+    RECOGNISED,
+    dropout,
+    heads,
+    library,
+    multiplied,
+    selected,
+    with_gradients,
+)
+from comparing import assert_equals_jit
 from local_text import Operation, collective_bytes, parse
 from programs import Program
 from test_random_plans import MESHES, choose, compare, specs, strategy_counts
@@ -143,6 +155,37 @@ def test_few_keys_stay_as_they_are() -> None:
     assert prepare(name, "attention-keys=48") != prepare(name, "")
 
 
+@pytest.mark.parametrize("mesh", [*MESHES, "3"])
+def test_what_is_dropped_is_what_is_dropped_of_the_whole(mesh: str) -> None:
+    """Values that are one in one place each: a result is the weights, zero where they are."""
+    axes = MESHES.get(mesh, (("x", 3),))
+    query, key, _ = heads()
+    value = np.broadcast_to(np.eye(LENGTH, dtype="f")[:, None], (*query.shape[:3], LENGTH))
+    program = Program(dropout(multiplied, is_causal=False), (query, key, value, KEY))
+    one = trace(program.fun, program.args, {})
+    options = f"{one.state_option} attention-keys=1 block-bytes={BLOCK_BYTES}"
+    merged, _ = _core.run_pipeline(one.text, f"builtin.module(alpa-prepare-pipeline{{{options}}})")
+    weights = np.asarray(jax.jit(program.fun)(*program.args))
+    assert 0.05 < np.mean(weights == 0) < 0.15
+    for seed in range(4):
+        _, spmd = planned_and_local(one, merged, axes, seed, "alpa-spmd-pipeline")
+        devices = jax.devices()[: math.prod(size for _, size in axes)]
+        (found,) = compile_spmd(spmd, devices)(*program.args)
+        np.testing.assert_array_equal(np.asarray(found) == 0, weights == 0, err_msg=spmd.name)
+
+
+def test_bits_of_another_generator_stay_whole() -> None:
+    """Their positions say nothing: they are drawn, and their blocks are what a block needs."""
+    program = Program(with_gradients(dropout(multiplied)), (*heads(), KEY))
+
+    def step(q: Any, k: Any, v: Any, key: Any) -> Any:
+        return program.fun(q, k, v, jax.random.wrap_key_data(key, impl="rbg"))
+
+    args = (*heads(), np.array([17, 4, 3, 9], np.uint32))
+    method = sa.ShardParallel(mesh_shape=(2, 4), attention_keys=1)
+    assert_equals_jit(sa.parallelize(step, method=method)(*args), jax.jit(step)(*args))
+
+
 def attention_step(q: Any, k: Any, v: Any) -> Any:
     return with_gradients(library(is_causal=True))(q, k, v)
 
@@ -157,10 +200,20 @@ def test_scores_that_do_not_fit_go_around_the_devices() -> None:
 
     with pytest.raises(sa.InfeasibleError, match="BNTS"):
         plan(attention_keys=None)
-    fitting = plan()
-    assert fitting.peak_bytes < 8 * 2**30
-    assert "collective_permute" in {one.kind for one in fitting.communication()}
-    assert any("attention over 131072 keys" in remark for remark in fitting.remarks)
+    assert_goes_around(plan())
+
+
+def assert_goes_around(plan: sa.Plan) -> None:
+    assert plan.peak_bytes < 8 * 2**30
+    assert "collective_permute" in {one.kind for one in plan.communication()}
+    assert any("attention over 131072 keys" in remark for remark in plan.remarks)
+
+
+def test_dropped_weights_that_do_not_fit_go_around_the_devices() -> None:
+    """Random bits of all weights take 64 GiB for each of four heads."""
+    parts = [jax.ShapeDtypeStruct((1, 131072, 4, 128), jax.numpy.bfloat16)] * 3
+    step = sa.parallelize(with_gradients(dropout(selected, is_causal=False)), cluster="dgx-h100")
+    assert_goes_around(step.plan(*parts, KEY))
 
 
 def test_scores_that_fit_stay() -> None:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from attention_programs import dropout, multiplied
 from test_random_plans import compare
 from test_random_step_plans import choose_at_random
 
@@ -66,6 +67,22 @@ def step(params: Any, x: Any, y: Any) -> Any:
     return found, jax.tree.map(lambda p, g: p - 0.5 * g, params, gradients)
 
 
+def attend_dropping(x: Any, w: Any, key: Any) -> Any:
+    q, k, v = ((x @ w[name]).reshape(*x.shape[:2], HEADS, -1) for name in "qkv")
+    out = dropout(multiplied, is_causal=False)(q, k, v, key)
+    return x + out.reshape(x.shape) @ w["o"]
+
+
+def dropping_step(params: Any, x: Any, y: Any) -> Any:
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for number, w in enumerate(params):
+            x = attend_dropping(x, w, jax.random.key(number))
+        return ((x - y) ** 2).mean()
+
+    found, gradients = sa.value_and_grad(loss)(params, x, y)
+    return found, jax.tree.map(lambda p, g: p - 0.5 * g, params, gradients)
+
+
 def arguments() -> tuple[Any, ...]:
     rng = np.random.default_rng(0)
 
@@ -95,8 +112,18 @@ def take_blocks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sweep, "layered_forms", last_layers)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_blocks_under_any_method_are_jit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+# Independent parts of a batch draw the bits of a batch of their size.
+DRAWING = [name for name in METHODS if name != "independent micro-batches"]
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [*((name, step) for name in METHODS), *((name, dropping_step) for name in DRAWING)],
+    ids=[*METHODS, *(f"{name}, dropout" for name in DRAWING)],
+)
+def test_blocks_under_any_method_are_jit(
+    name: str, step: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     take_blocks(monkeypatch)
     monkeypatch.setattr(mesh_search, "solve", choose_at_random(list(METHODS).index(name)))
     method = METHODS[name](attention_keys=1)
@@ -132,7 +159,8 @@ def test_attention_is_left_alone_where_it_is_asked_for(name: str) -> None:
     ],
     ids=["data", "micro-batches", "stages", "searched stages"],
 )
-def test_long_sequences_fit(method: Callable[..., sa.Method]) -> None:
+@pytest.mark.parametrize("step", [step, dropping_step], ids=["causal", "dropout"])
+def test_long_sequences_fit(method: Callable[..., sa.Method], step: Any) -> None:
     """128k tokens of eight examples on eight H100: all scores of one head are 32 GiB."""
     w = jax.ShapeDtypeStruct((2048, 2048), jnp.bfloat16)
     x = jax.ShapeDtypeStruct((8, 131072, 2048), jnp.bfloat16)

@@ -236,9 +236,10 @@ void stablehlo::emitOperators(BlockEmitter &emit,
   }
 }
 
-Value stablehlo::emitScores(BlockEmitter &emit, Region &region,
-                            ArrayRef<Value> numbers, ArrayRef<Value> extras,
-                            ArrayRef<Value> offsets) {
+SmallVector<Value> stablehlo::emitScores(BlockEmitter &emit, Region &region,
+                                         ArrayRef<Value> numbers,
+                                         ArrayRef<Value> extras,
+                                         ArrayRef<Value> offsets) {
   Block &block = region.front();
   ArrayRef<int64_t> shape = BlockEmitter::getType(numbers.front()).getShape();
   IRMapping mapping;
@@ -249,7 +250,9 @@ Value stablehlo::emitScores(BlockEmitter &emit, Region &region,
     operators.push_back(&op);
   }
   emitOperators(emit, operators, shape, offsets, mapping);
-  return mapping.lookup(block.getTerminator()->getOperand(0));
+  return llvm::map_to_vector(
+      block.getTerminator()->getOperands(),
+      [&](Value yielded) { return mapping.lookup(yielded); });
 }
 
 /// The largest divisor up to a limit, and not below `kFewest` unless there is

@@ -76,14 +76,16 @@ private:
 };
 
 /// The region of attention for a block: its tensors have the shape of the
-/// scores, and so has the block's form the shape of the block.
+/// scores, and so has the block's form the shape of the block. Returns what it
+/// yields.
 ///
 /// \param numbers those of its arguments that are scores.
 /// \param extras the blocks of the others.
 /// \param offsets per dimension of the scores where the block begins, a scalar
 ///        `tensor<i32>`, or null where it is the first.
-Value emitScores(BlockEmitter &emit, Region &region, ArrayRef<Value> numbers,
-                 ArrayRef<Value> extras, ArrayRef<Value> offsets);
+SmallVector<Value> emitScores(BlockEmitter &emit, Region &region,
+                              ArrayRef<Value> numbers, ArrayRef<Value> extras,
+                              ArrayRef<Value> offsets);
 
 /// Which scores are masked: those that have a low number in the place of what
 /// they would be, whatever that is.

@@ -8,6 +8,9 @@
 //   m' = max(m, max_s x),  l' = exp(m - m') l + sum_s exp(x - m')
 //   o' = exp(m - m') o + exp(x - m') v,  at last out = o / l
 //
+// Weights that are dropped are in l, and not in o. Which they are is computed
+// from where they stand in the whole, for every block.
+//
 // Where queries and keys are split along one sequence, keys and values go
 // around the devices (Liu et al., arXiv 2310.01889): the next ones are on their
 // way while a device has the scores of those that it holds. In the gradient,
@@ -170,9 +173,25 @@ protected:
     firsts.push_back(start);
     return firsts;
   }
-  Value emitRegion(Region &region, ArrayRef<Value> numbers,
-                   ArrayRef<Value> extras, const Rows &rows, Value start) {
+  SmallVector<Value> emitRegion(Region &region, ArrayRef<Value> numbers,
+                                ArrayRef<Value> extras, const Rows &rows,
+                                Value start) {
     return emitScores(emit, region, numbers, extras, getFirsts(rows, start));
+  }
+
+  /// What weights become, or the gradients of weights from those of what they
+  /// become.
+  ///
+  /// \param scores what the region of scores has made.
+  Value drop(Value weights, ArrayRef<Value> scores) {
+    Value zeros = emit.splat(BlockEmitter::getType(weights), 0);
+    for (Value factor : scores.drop_front()) {
+      weights =
+          getElementTypeOrSelf(factor.getType()).isInteger(1)
+              ? emit.select(factor, weights, zeros)
+              : emit.binary<MulOp>(weights, emit.convert(factor, accumulated));
+    }
+    return weights;
   }
 
   /// What `add` makes of a block; where none of its scores is seen, what there
@@ -316,9 +335,9 @@ private:
   SmallVector<Value> addBlock(const Rows &rows, Value start, Value keys,
                               Value values, ValueRange state) {
     SmallVector<Value> extras = sliceExtras(getExtras(), rows, start);
-    Value scores = emitRegion(op.getScores(), emitProducts(rows, keys), extras,
-                              rows, start);
-    scores = emit.convert(scores, accumulated);
+    SmallVector<Value> made = emitRegion(
+        op.getScores(), emitProducts(rows, keys), extras, rows, start);
+    Value scores = emit.convert(made.front(), accumulated);
     Value most = emit.binary<MaxOp>(state[0],
                                     emit.reduceLast<MaxOp>(scores, -kInfinity));
     // Rows of which nothing has been seen yet but minus infinity have no sums.
@@ -330,9 +349,9 @@ private:
     Value factor = emit.exponential(emit.binary<SubtractOp>(state[0], base));
     Value sum = emit.binary<AddOp>(emit.binary<MulOp>(state[1], factor),
                                    emit.reduceLast<AddOp>(shares, 0));
-    Value part =
-        emit.product(emit.convert(shares, op.getWeights()), values, numBatch,
-                     {getLast()}, {numBatch}, accumulated, getProduct(1));
+    Value part = emit.product(emit.convert(drop(shares, made), op.getWeights()),
+                              values, numBatch, {getLast()}, {numBatch},
+                              accumulated, getProduct(1));
     int64_t features = BlockEmitter::getType(part).getShape().back();
     Value out = emit.binary<AddOp>(
         emit.binary<MulOp>(state[2], emit.spread(factor, features)), part);
@@ -424,8 +443,9 @@ private:
                                Value values) {
     SmallVector<Value> extras = sliceExtras(getExtras(), rows, start);
     Value products = emitProducts(rows, keys);
-    Value scores = emit.convert(
-        emitRegion(op.getScores(), products, extras, rows, start), accumulated);
+    SmallVector<Value> made =
+        emitRegion(op.getScores(), products, extras, rows, start);
+    Value scores = emit.convert(made.front(), accumulated);
     Value weights =
         emit.binary<DivOp>(emit.exponential(emit.binary<SubtractOp>(
                                scores, emit.spread(rows.most, blockKeys))),
@@ -433,17 +453,18 @@ private:
     Value ofWeights = emit.product(rows.gradient, values, numBatch, {getLast()},
                                    {numBatch + 1}, accumulated, getProduct(1));
     Value ofScores = emit.binary<MulOp>(
-        weights,
-        emit.binary<SubtractOp>(ofWeights, emit.spread(rows.along, blockKeys)));
-    Value ofProducts = emitRegion(op.getGradients(), {ofScores, products},
-                                  extras, rows, start);
+        weights, emit.binary<SubtractOp>(drop(ofWeights, made),
+                                         emit.spread(rows.along, blockKeys)));
+    Value ofProducts =
+        emitRegion(op.getGradients(), {ofScores, products}, extras, rows, start)
+            .front();
     Value ofQueries = emit.product(ofProducts, keys, numBatch, {getLast()},
                                    {numBatch}, accumulated, getProduct(2));
     Value ofKeys = emit.product(ofProducts, rows.query, numBatch, rowDims,
                                 rowDims, accumulated, getProduct(3));
-    Value ofValues =
-        emit.product(emit.convert(weights, op.getWeights()), rows.gradient,
-                     numBatch, rowDims, rowDims, accumulated, getProduct(4));
+    Value ofValues = emit.product(
+        emit.convert(drop(weights, made), op.getWeights()), rows.gradient,
+        numBatch, rowDims, rowDims, accumulated, getProduct(4));
     return {ofKeys, ofValues, ofQueries};
   }
 
