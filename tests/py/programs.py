@@ -158,6 +158,19 @@ def slices_pads_and_concatenations(a: Any) -> Any:
     return jnp.tanh(c), d * 2, a[::-1] + 1, jnp.stack([a, a * 3], 1), jnp.roll(a, 3, 0)
 
 
+@program(real(24, 16), real(16, 24))
+def one_of_each(a: Any, b: Any) -> Any:
+    """Pairs of rows and columns, as in rotary positions, and thirds; with their gradients."""
+
+    def parts(a: Any) -> Any:
+        c = a @ b
+        turned = jnp.stack([-c[:, 1::2], c[:, ::2]], -1).reshape(c.shape)
+        return turned, c[2::3, 1::4], c[:23:2] - c[1::2]
+
+    gradient = jax.grad(lambda a: sum(jnp.sum(jnp.sin(part)) for part in parts(a)))(a)
+    return parts(a), gradient, lax.pad(a, 0.5, ((1, 1, 2), (0, 1, 1)))
+
+
 @program(real(16, 12), np.int32(3))
 def dynamic_slices(a: Any, start: Any) -> Any:
     b = lax.dynamic_slice(a, (start, 0), (8, 12))

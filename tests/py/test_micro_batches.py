@@ -47,6 +47,17 @@ def test_results_per_example_are_joined() -> None:
     check(grads(loss, has_aux=True), PARAMS, BATCH)
 
 
+def test_rows_are_compared_with_their_neighbours() -> None:
+    """Pairs of rows, the preferred one first: both are in the same micro-batch."""
+
+    def loss(p: Any, x: Any) -> Any:
+        rewards = hidden(p, x).sum(-1)
+        margin = rewards[::2] - rewards[1::2]
+        return -jnp.mean(jax.nn.log_sigmoid(margin)), margin
+
+    check(grads(loss, has_aux=True), PARAMS, BATCH)
+
+
 def test_counts_are_added() -> None:
     def loss(p: Any, x: Any, i: Any) -> Any:
         out = hidden(p, x)

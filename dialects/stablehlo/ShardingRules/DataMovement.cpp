@@ -192,6 +192,21 @@ struct ConcatenateRule : RuleModel<ConcatenateRule, ConcatenateOp> {
   }
 };
 
+/// Whether a dimension becomes groups of elements, one of which is its own: the
+/// gradient of `x[1::2]`.
+bool putsOneInEach(PadOp pad, int64_t dim) {
+  if (dim >=
+      static_cast<int64_t>(std::min({pad.getEdgePaddingLow().size(),
+                                     pad.getEdgePaddingHigh().size(),
+                                     pad.getInteriorPadding().size()}))) {
+    return false;
+  }
+  int64_t low = pad.getEdgePaddingLow()[dim],
+          high = pad.getEdgePaddingHigh()[dim],
+          between = pad.getInteriorPadding()[dim];
+  return low >= 0 && high >= 0 && between > 0 && low + high == between;
+}
+
 struct PadRule : RuleModel<PadRule, PadOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto pad = cast<PadOp>(op);
@@ -204,6 +219,10 @@ struct PadRule : RuleModel<PadRule, PadOp> {
           isZero(pad.getEdgePaddingHigh(), dim) &&
           isZero(pad.getInteriorPadding(), dim)) {
         builder.share(0, dim, 0, dim);
+      } else if (putsOneInEach(pad, dim)) {
+        builder.share(0, dim, 0, dim);
+        builder.appendResult(
+            0, dim, builder.addReplicated(pad.getInteriorPadding()[dim] + 1));
       }
     }
     // A padding value is in the result once, not once per device.

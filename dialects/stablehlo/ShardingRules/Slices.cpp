@@ -1,6 +1,7 @@
 //===- Slices.cpp - Rules of slices and updates of slices -----------------===//
 //
-// Dimensions that are taken whole are parallel, all others replicated.
+// Dimensions that are taken whole are parallel, and so are the groups of one of
+// which the same element of each is taken; all others are replicated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +39,15 @@ SmallVector<int64_t> getLocalSizes(ArrayRef<int64_t> sizes, Value global,
   return result;
 }
 
+/// Whether a slice takes one element of every `stride` of a dimension:
+/// `x[1::2]`.
+bool takesOneOfEach(SliceOp slice, int64_t dim) {
+  int64_t stride = slice.getStrides()[dim];
+  return stride > 1 && slice.getStartIndices()[dim] < stride &&
+         getShape(slice.getOperand())[dim] ==
+             getShape(slice.getResult())[dim] * stride;
+}
+
 struct SliceRule : RuleModel<SliceRule, SliceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto slice = cast<SliceOp>(op);
@@ -55,6 +65,12 @@ struct SliceRule : RuleModel<SliceRule, SliceOp> {
       // The start is 0 and the stride 1 when nothing is left out.
       if (builder.getOperandSize(0, dim) == builder.getResultSize(0, dim)) {
         builder.share(0, dim, 0, dim);
+      } else if (takesOneOfEach(slice, dim)) {
+        DimFactors groups = builder.addParallel(builder.getResultSize(0, dim));
+        builder.appendOperand(0, dim, groups);
+        builder.appendResult(0, dim, groups);
+        builder.appendOperand(0, dim,
+                              builder.addReplicated(slice.getStrides()[dim]));
       }
     }
     if (isSummable(slice.getResult().getType())) {
@@ -69,9 +85,15 @@ struct SliceRule : RuleModel<SliceRule, SliceOp> {
                                          LocalContext &context) const {
     SmallVector<Value> results = alpa::cloneLocal(op, context);
     auto slice = cast<SliceOp>(results.front().getDefiningOp());
-    slice.setLimitIndices(getLocalSizes(cast<SliceOp>(op).getLimitIndices(),
-                                        op->getOperand(0),
-                                        context.getOperands().front()));
+    SmallVector<int64_t> limits =
+        getLocalSizes(cast<SliceOp>(op).getLimitIndices(), op->getOperand(0),
+                      context.getOperands().front());
+    for (auto [dim, limit] : llvm::enumerate(limits)) {
+      if (takesOneOfEach(cast<SliceOp>(op), dim)) {
+        limit = getShape(context.getOperands().front())[dim];
+      }
+    }
+    slice.setLimitIndices(limits);
     return results;
   }
 };

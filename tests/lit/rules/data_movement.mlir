@@ -56,6 +56,24 @@ func.func @concatenate(%a: tensor<4x8xf32>, %b: tensor<4x2xf32>) -> tensor<4x10x
   return %0 : tensor<4x10xf32>
 }
 
+func.func @one_of_each(%a: tensor<4x8xf32>) -> tensor<2x4xf32> {
+  // expected-remark @below {{#alpa.rule<([(a b), (c d)]) -> ([a, c]) {a=2, b=2:replicated, c=4, d=2:replicated} linear(0)> leader}}
+  %0 = stablehlo.slice %a [1:4:2, 0:7:2] : (tensor<4x8xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+func.func @neither_start_nor_end_of_each(%a: tensor<4x9xf32>) -> tensor<1x4xf32> {
+  // expected-remark @below {{#alpa.rule<([a, b]) -> ([1, c]) {a=4:replicated, b=9:replicated, c=4:replicated} linear(0)> leader}}
+  %0 = stablehlo.slice %a [2:4:2, 0:8:2] : (tensor<4x9xf32>) -> tensor<1x4xf32>
+  return %0 : tensor<1x4xf32>
+}
+
+func.func @one_in_each(%a: tensor<2x4xf32>, %zero: tensor<f32>) -> tensor<4x12xf32> {
+  // expected-remark @below {{#alpa.rule<([a, c], []) -> ([(a b), (c d)]) {a=2, b=2:replicated, c=4, d=3:replicated} linear(0, 1)> leader}}
+  %0 = stablehlo.pad %a, %zero, low = [1, 0], high = [0, 2], interior = [1, 2] : (tensor<2x4xf32>, tensor<f32>) -> tensor<4x12xf32>
+  return %0 : tensor<4x12xf32>
+}
+
 func.func @dynamic_slice(%a: tensor<4x8xf32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<1x8xf32> {
   // expected-remark @below {{#alpa.rule<([b, a], [], []) -> ([1, a]) {a=8, b=4:replicated} linear(0) untouched_operands(0)> leader}}
   %0 = stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 8] : (tensor<4x8xf32>, tensor<i32>, tensor<i32>) -> tensor<1x8xf32>
