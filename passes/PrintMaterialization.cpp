@@ -34,17 +34,18 @@ struct PrintMaterialization
         *entry, isDonated,
         {.overlaps = hasCollectives(*entry), .backend = getBackend(platform)});
     for (const StoredValue &stored : memory.getStoredValues()) {
-      if (auto argument = dyn_cast<BlockArgument>(stored.value)) {
-        entry->emitRemark()
-            << getPrefix(stored.form) << "argument " << argument.getArgNumber()
-            << " lives from " << stored.start << " to " << stored.end;
-        continue;
+      auto argument = dyn_cast<BlockArgument>(stored.value);
+      InFlightDiagnostic remark =
+          argument ? entry->emitRemark()
+                   : stored.value.getDefiningOp()->emitRemark();
+      remark << getPrefix(stored.form);
+      if (argument) {
+        remark << "argument " << argument.getArgNumber();
+      } else {
+        remark << "result " << cast<OpResult>(stored.value).getResultNumber();
       }
-      auto result = cast<OpResult>(stored.value);
-      InFlightDiagnostic remark = result.getOwner()->emitRemark();
-      remark << getPrefix(stored.form) << "result " << result.getResultNumber()
-             << " lives from " << stored.start << " to " << stored.end;
-      if (stored.form == StoredForm::Value && stored.ratio != 1) {
+      remark << " lives from " << stored.start << " to " << stored.end;
+      if (stored.form != StoredForm::Scratch && stored.ratio != 1) {
         remark << ", " << static_cast<int64_t>(stored.ratio * 100)
                << " % of its bytes";
       }

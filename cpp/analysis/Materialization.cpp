@@ -76,6 +76,7 @@ Materialization::Materialization(func::FuncOp function,
   }
   visit(block);
   placeCopies();
+  placePadded();
   holdSent();
   placeResults();
   recordRanges(function, isDonated);

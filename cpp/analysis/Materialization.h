@@ -160,6 +160,7 @@ private:
   /// Notes where an operator reads a source.
   void noteRead(Operation *op, Value source);
   void placeCopies();
+  void placePadded();
   void holdSent();
   /// Bytes in memory for each byte of a value.
   double getStoredRatio(Value value);

@@ -1,5 +1,6 @@
 //===- MaterializationRanges.cpp - From where to where values lie ---------===//
 
+#include "cpp/analysis/ConvolutionPadding.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/Tiles.h"
@@ -23,6 +24,32 @@ void Materialization::placeCopies() {
     lastRead[source] = std::max(lastRead.lookup(source), start);
     firstRead[source] = std::min(firstRead.lookup(source), start);
     storedValues.push_back({source, start, range.second, 1, StoredForm::Copy});
+  }
+}
+
+/// An input that is padded for several convolutions, such as the gradient of a
+/// kernel, lies there from the first to the last.
+void Materialization::placePadded() {
+  if (options.backend != Backend::Gpu) {
+    return;
+  }
+  llvm::MapVector<std::pair<Value, int64_t>, std::pair<int, int>> padded;
+  for (auto &[op, from] : roots) {
+    if (int64_t numElements = countPaddedElements(op)) {
+      int point = points.lookup(op);
+      auto &[start, end] =
+          padded.insert({{op->getOperand(0), numElements}, {point, point}})
+              .first->second;
+      start = std::min(start, point);
+      end = std::max(end, point);
+    }
+  }
+  for (auto &[input, range] : padded) {
+    auto [value, numElements] = input;
+    double ratio = static_cast<double>(numElements) /
+                   static_cast<double>(countElements(value.getType()));
+    storedValues.push_back(
+        {value, range.first, range.second, ratio, StoredForm::Copy});
   }
 }
 
