@@ -3,6 +3,7 @@
 #include "cpp/analysis/Schedule.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/JoinedUpdates.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -49,6 +50,9 @@ public:
         isLayered(llvm::any_of(
             block, [](Operation &op) { return op.hasAttr(kLayerAttrName); })),
         putsOff(overlaps || isLayered) {
+    if (putsOff && !isLayered) {
+      updates = findJoinedUpdates(block, roles);
+    }
     findUrgent();
   }
 
@@ -57,6 +61,9 @@ public:
     for (Operation &op : block) {
       if (beginsLayer(&op, layer)) {
         flush();
+      }
+      if (Operation *update = updates.lookup(&op)) {
+        placeWithOperands(update);
       }
       if (isLate(&op)) {
         late.push_back(&op);
@@ -128,6 +135,23 @@ private:
     }
   }
 
+  /// Places an operator behind all that it is made from.
+  void placeWithOperands(Operation *op) {
+    SmallVector<Operation *> work{op};
+    while (!work.empty()) {
+      size_t numWaiting = work.size();
+      forEachUsedValue(work.back(), [&](Value used) {
+        Operation *maker = used.getDefiningOp();
+        if (maker && maker->getBlock() == &block && !placed.contains(maker)) {
+          work.push_back(maker);
+        }
+      });
+      if (work.size() == numWaiting) {
+        place(work.pop_back_val());
+      }
+    }
+  }
+
   /// Places what is made of gradients and is ready: their sums over devices,
   /// the updates of their parameters. In a stage with layers the order is that
   /// of the program, of which a layer by itself is a part.
@@ -163,7 +187,9 @@ private:
     SmallVector<Operation *> joined;
     double bytes = 0;
     for (Operation *op : deferred) {
-      placed.insert(op);
+      if (!placed.insert(op).second) {
+        continue;
+      }
       order.push_back(op);
       joined.push_back(op);
       for (Type type : op->getResultTypes()) {
@@ -185,6 +211,8 @@ private:
   Block &block;
   FusionRoles &roles;
   bool isLayered, putsOff;
+  /// See `findJoinedUpdates`.
+  DenseMap<Operation *, Operation *> updates;
   llvm::DenseSet<Operation *> urgent, placed;
   std::vector<Operation *> order, deferred, late;
 };
