@@ -26,7 +26,8 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 /// computed again, to the end of their part, behind which `alpa-split-phases`
 /// has the next one wait for them. Without layers, sums of columns that no
 /// kernel waits for (gradients of biases) come behind these gradients and what
-/// is made of them.
+/// is made of them, and a gradient is not put off that a gather waits for (see
+/// `findJoinedUpdates`).
 ///
 /// \param overlaps whether there are collectives; a stage with layers is taken
 /// to
