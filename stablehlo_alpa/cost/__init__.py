@@ -3,7 +3,7 @@
 from stablehlo_alpa.cost.collective import added_seconds, collective_seconds, group_seconds
 from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.cost.operators import Products, operator_seconds
-from stablehlo_alpa.cost.pricing import PricedGraph, Volume, price, price_once, volumes
+from stablehlo_alpa.cost.pricing import PricedGraph, Volume, may_be_once, price, price_once, volumes
 from stablehlo_alpa.cost.product import product_seconds, shaped_product_seconds
 from stablehlo_alpa.cost.product_rings import RingSeconds, RingVolumes, ring_seconds
 from stablehlo_alpa.cost.strategy_graph import HANDED_ON, UNSPLIT, StrategyGraph
@@ -29,6 +29,7 @@ __all__ = [
     "collective_seconds",
     "group_seconds",
     "link_seconds",
+    "may_be_once",
     "network_transfer_seconds",
     "operator_seconds",
     "price",

@@ -12,7 +12,7 @@ from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.cost.collective import added_seconds
 from stablehlo_alpa.cost.kinds import Beside, CollectiveKind
 from stablehlo_alpa.cost.operators import Products, operator_seconds
-from stablehlo_alpa.cost.strategy_graph import Float, StrategyGraph
+from stablehlo_alpa.cost.strategy_graph import Bool, Float, StrategyGraph
 from stablehlo_alpa.errors import MeshError
 
 
@@ -98,16 +98,33 @@ def price_once(priced: PricedGraph, num_micro_batches: int) -> PricedGraph:
     graph = priced.graph
     terms = graph.unary_weight < num_micro_batches
     links = graph.edge_weight < num_micro_batches
-    nodes = np.concatenate([graph.unary_node, graph.edge_src, graph.edge_dst])
-    is_once = np.zeros(len(graph.node_name), np.bool_)
-    is_once[nodes] = True
-    is_once[nodes[~np.concatenate([terms, links, links])]] = False
+    has_any, has_often = _resharded(graph, num_micro_batches)
+    is_once = np.repeat(has_any & ~has_often, graph.num_strategies)
     return replace(
         priced,
-        compute_s=np.where(np.repeat(is_once, graph.num_strategies), priced.compute_s, 0.0),
+        compute_s=np.where(is_once, priced.compute_s, 0.0),
         communication_s=_term_seconds(graph, priced.beside_s, np.flatnonzero(terms)),
         edges=_edge_seconds(graph, priced.beside_s, np.flatnonzero(links)),
     )
+
+
+def may_be_once(graph: StrategyGraph, num_micro_batches: int) -> Bool:
+    """bool[S] strategies whose computing `price_once` counts, in any graph that this is part of.
+
+    There operators may have more around them than here.
+    """
+    _, has_often = _resharded(graph, num_micro_batches)
+    return np.repeat(~has_often, graph.num_strategies)
+
+
+def _resharded(graph: StrategyGraph, num_micro_batches: int) -> tuple[Bool, Bool]:
+    """bool[N], bool[N] operators that are resharded at all, and per micro-batch."""
+    nodes = np.concatenate([graph.unary_node, graph.edge_src, graph.edge_dst])
+    weights = np.concatenate([graph.unary_weight, graph.edge_weight, graph.edge_weight])
+    has_any, has_often = np.zeros((2, graph.num_nodes), np.bool_)
+    has_any[nodes] = True
+    has_often[nodes[weights >= num_micro_batches]] = True
+    return has_any, has_often
 
 
 def _term_seconds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -124,11 +124,39 @@ class KnownStages:
                 once[times[:, first, last] >= price.time_s, first, last] = price.once_s
         return np.stack([times, np.minimum(once, times)])
 
+    def _times_within(self, submesh: Submesh, once_s: float) -> Float:
+        """float64[2, numbers in flight, L, L] bounds where so much at most is spent once.
+
+        The second are what of the first need not be spent per micro-batch.
+        """
+        lower, _ = self._times(submesh, is_estimate=False, is_solved=False)
+        ranges = self._bounds.of(submesh)
+        often = ranges.often(self.in_flight, once_s * self._count) / self._count
+        often = np.maximum.accumulate(np.maximum(often, lower - once_s))
+        times = np.maximum(lower, often)
+        # What is hardly more than nothing is rounding.
+        often[often < _RELATIVE * times] = 0.0
+        more = np.subtract(times, often, out=np.zeros_like(times), where=np.isfinite(times))
+        return np.stack([times, more])
+
+    def bounds_within(self, once_s: float) -> StageChoices:
+        """Of all runs of layers and submeshes, where so much at most is spent once.
+
+        Args:
+            once_s: seconds of a step, shared out over its micro-batches.
+        """
+        times_of = {one: self._times_within(one, once_s) for one in self._bounds.submeshes}
+        return self._choices_of(times_of)
+
     def choices(self, *, is_estimate: bool, is_solved: bool = False) -> StageChoices:
         """Of all runs of layers and submeshes, with bounds or with estimates."""
-        sizes: dict[tuple[int, int, int], list[Submesh]] = {}
         times_of = {one: self._times(one, is_estimate, is_solved) for one in self._bounds.submeshes}
         self._say("choosing stages")
+        return self._choices_of(times_of)
+
+    def _choices_of(self, times_of: Mapping[Submesh, Float]) -> StageChoices:
+        """Of seconds per micro-batch, and what of that is spent once per step; see `_choices`."""
+        sizes: dict[tuple[int, int, int], list[Submesh]] = {}
         for submesh in self._bounds.submeshes:
             size = submesh.part, submesh.hosts, submesh.devices_per_host
             sizes.setdefault(size, []).append(submesh)

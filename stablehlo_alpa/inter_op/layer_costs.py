@@ -8,7 +8,7 @@ import numpy as np
 
 from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh
 from stablehlo_alpa.compiler import Module, Source, enumerate_strategies
-from stablehlo_alpa.cost import price, price_once
+from stablehlo_alpa.cost import may_be_once, price, price_once
 from stablehlo_alpa.cost.strategy_graph import Float, Int, StrategyGraph
 from stablehlo_alpa.inter_op.layer_parts import LayerPart
 from stablehlo_alpa.intra_op.costs import Costs
@@ -38,6 +38,8 @@ class LayerCosts:
     Attributes:
         costs: seconds per step.
         once: of these what is spent once per step, not per micro-batch.
+        once_least, once_most: float64[C] between which seconds of `once` lie that are of nodes, in
+            any stage that the layer is part of: what is around a node there says which they are.
         rest, activation, transient: float64[C] see `StageMemory`; of several layers, what is
             transient is that of the last.
         inputs, outputs: places of arguments and results; of a single layer.
@@ -46,6 +48,8 @@ class LayerCosts:
 
     costs: Costs
     once: Costs
+    once_least: Float
+    once_most: Float
     rest: Float
     activation: Float
     transient: Float
@@ -107,15 +111,34 @@ class LayerCosts:
             for nodes, specs in sides
         )
         priced = price(graph, mesh, device)
+        once = price_once(priced, num_micro_batches)
+        may_be = may_be_once(graph, num_micro_batches)
+        most = once.communication_s + np.where(may_be, priced.compute_s, 0.0)
         return cls(
             Costs.of(priced),
-            Costs.of(price_once(priced, num_micro_batches)),
+            Costs.of(once),
+            once.communication_s[graph.allowed],
+            most[graph.allowed],
             memory.rest,
             memory.activation,
             memory.transient,
             inputs,
             outputs,
         )
+
+    def weighted(self, once: float) -> Costs:
+        """The seconds, those that are spent once counting so much: never more than in a stage."""
+        if once == 1.0:
+            return self.costs
+        more = once - 1.0
+        node_s = self.costs.node_s + more * (self.once_least if more > 0 else self.once_most)
+        tables = list(self.costs.tables)
+        places = {edge: at for at, edge in enumerate(map(tuple, self.costs.edges.tolist()))}
+        for edge, table in zip(map(tuple, self.once.edges.tolist()), self.once.tables, strict=True):
+            at = places[edge]
+            # Where both are infinite, so is the sum.
+            tables[at] = tables[at] + np.where(np.isfinite(table), more * table, 0.0)
+        return replace(self.costs, node_s=node_s, tables=tuple(tables))
 
     def resting(self, *, is_last: bool) -> Float:
         """float64[C] what is there once; of the last layer what is transient as well."""
@@ -162,6 +185,8 @@ def join(
     return LayerCosts(
         costs,
         _beside(one.once, two.once),
+        np.concatenate([one.once_least, two.once_least]),
+        np.concatenate([one.once_most, two.once_most]),
         np.concatenate([one.rest, two.rest]),
         np.concatenate([one.activation, two.activation]),
         np.concatenate([np.zeros_like(one.transient), two.transient]),
@@ -193,6 +218,7 @@ def _record(found: LayerCosts) -> Record:
         "seconds": [costs.node_s, costs.flat_tables],
         "once_edges": once.edges,
         "once": [once.node_s, once.flat_tables],
+        "once_between": [found.once_least, found.once_most],
         "bytes": [found.rest, found.activation, found.transient],
         "places": [
             [[one.node, one.rows] for one in side] for side in (found.inputs, found.outputs)
@@ -204,8 +230,11 @@ def _from_record(record: Record, content: str) -> LayerCosts:
     inputs, outputs = (tuple(Place(*one) for one in side) for side in record["places"])
     costs = _costs(record, record["edges"], *record["seconds"])
     once = _costs(record, record["once_edges"], *record["once"])
+    least, most = record["once_between"]
     rest, activation, transient = record["bytes"]
-    return LayerCosts(costs, once, rest, activation, transient, inputs, outputs, content)
+    return LayerCosts(
+        costs, once, least, most, rest, activation, transient, inputs, outputs, content
+    )
 
 
 def _costs(record: Record, edges: Int, node_s: Float, tables: Float) -> Costs:

@@ -28,6 +28,7 @@ import numpy as np
 from stablehlo_alpa.errors import SlowerError
 from stablehlo_alpa.inter_op.known_stages import KnownStages
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
+from stablehlo_alpa.inter_op.once_bounds import OnceBounds
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
 from stablehlo_alpa.inter_op.stage_choices import StageChoice
 from stablehlo_alpa.inter_op.stage_pricing import Effort, Stage, StagePrice
@@ -141,6 +142,11 @@ class PipelineSearch:
         most = min(bounds.num_layers, num_micro_batches)
         in_flight = (num_micro_batches,) if keeps_all else range(1, most + 1)
         self._known = KnownStages(bounds, num_micro_batches, in_flight, say)
+        self._once = OnceBounds(
+            num_micro_batches,
+            lambda once_s: self._search(is_estimate=False, once_s=once_s),
+            self._weigh_once,
+        )
 
     def run(self, limits: SearchLimits = SearchLimits()) -> FoundStages | None:
         """The best pipeline; None where none was found that fits the memory.
@@ -268,16 +274,40 @@ class PipelineSearch:
             self._say(f"stages within {bracket.gap:.1%} of the best possible")
             _log.info("bound %.6g s: %s", bound_s, self._stages(bound))
             open_ = self._open(bound)
-            small = [one for one in open_ if not self._is_large(one)]
+            small = [one for one in open_ if not _is_large(one, self._bounds.num_layers)]
+            if bracket.gap > gap and self._shares_once(bound, gap):
+                enough_s = (1 - gap) * best.latency_s
+                bound_s = self._once.bound_s(bound_s, best.latency_s, enough_s)
+                bracket = replace(bracket, bound_s=bound_s)
+                _log.info("bound %.6g s, what is spent once told apart", bound_s)
             if bracket.gap <= gap or not (
                 self._sharpen(open_, with_pairs=False) or self._sharpen(small)
             ):
                 return bracket, bound
 
-    def _is_large(self, stage: Stage) -> bool:
-        """Whether few stages are as large, so that solving them bounds more than pairs do."""
-        first, last, *_ = stage
-        return 2 * (last - first + 1) >= self._bounds.num_layers
+    def _shares_once(self, bound: StageSearchResult, gap: float) -> bool:
+        """Whether a pipeline that bounds all is so fast for sharing out what is spent once.
+
+        That is more than half of a gap of its latency, as windows' plans spend it.
+        """
+        apart = []
+        for stage, choice in zip(self._stages(bound), bound.stages, strict=True):
+            first, last, submesh, in_flight = stage
+            place = self._known.in_flight.index(in_flight)
+            once_s = float(self._known.ranges(submesh)[2, place, first, last])
+            apart.append(replace(choice, once_s=min(once_s, choice.time_s)))
+        return latency(apart, self._count) > (1 + gap / 2) * bound.latency_s
+
+    def _weigh_once(self, found: StageSearchResult, once_s: float) -> bool:
+        """Makes bounds of stages better where so much at most is spent once; False where they were.
+
+        Those of other stages on the same submeshes become better as well.
+        """
+        is_new = False
+        for first, last, submesh, most in self._stages(found):
+            in_flight, total_s = _power(most), once_s * self._count
+            is_new |= self._bounds.weigh_once(submesh, first, last, in_flight, total_s)
+        return is_new
 
     def _stages(self, found: StageSearchResult) -> list[Stage]:
         """The stages of a pipeline with what they have in flight."""
@@ -352,15 +382,31 @@ class PipelineSearch:
         )
         return min(slowest_s, (1 + slack) * lower_s)
 
-    def _search(self, *, is_estimate: bool, is_solved: bool = False) -> StageSearchResult | None:
-        """The least of bounds or of estimates; of the latter, of solved stages alone."""
+    def _search(
+        self, *, is_estimate: bool, is_solved: bool = False, once_s: float | None = None
+    ) -> StageSearchResult | None:
+        """The least of bounds or of estimates; of the latter, of solved stages alone.
+
+        With ``once_s``, the least of bounds where so much at most is spent once; see `OnceBounds`.
+        """
+        if once_s is None:
+            choices = self._known.choices(is_estimate=is_estimate, is_solved=is_solved)
+        else:
+            choices = self._known.bounds_within(once_s)
         return search_stages(
-            self._known.choices(is_estimate=is_estimate, is_solved=is_solved),
+            choices,
             self._bounds.num_layers,
             self._devices,
             self._count,
             keeps_all=self._keeps_all,
+            adds_once=once_s is None,
         )
+
+
+def _is_large(stage: Stage, num_layers: int) -> bool:
+    """Whether few stages are as large, so that solving them bounds more than pairs do."""
+    first, last, *_ = stage
+    return 2 * (last - first + 1) >= num_layers
 
 
 def _power(in_flight: int) -> int:

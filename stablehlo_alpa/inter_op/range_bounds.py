@@ -2,30 +2,37 @@ r"""Lower bounds of what runs of layers cost on a mesh within a memory budget.
 
 A run of layers is tiled by windows of one layer, or of one and two where that matters, each of
 which is solved exactly by itself. What a run of layers chooses is a choice for each window, so with
-prices ``u`` and ``v`` in seconds per byte (`MemoryPrice`) and M bytes of budget, s micro-batches in
+prices ``u`` and ``v`` in seconds per byte (`Weights`) and M bytes of budget, s micro-batches in
 flight::
 
     least seconds >= sum over windows of min_x { c(x) + u rest(x) + v activation(x) }
                      - max(u, v / s) M
 
-since ``rest + s activation <= M`` must hold (Lagrange). What the last layer has beside that while
-it works is among what its window has at rest. Only the borders between windows are
-relaxed. Windows are few: layers that are equal share theirs, so prices are asked for in time that
-does not depend on the depth of a model of equal layers. Tables over all that crosses a border,
-from which runs could be put together without relaxing anything, are too large: with partial sums
-among the strategies, three blocks of a transformer on a mesh of two axes have elimination tables of
-4e9 entries and more in the best order found.
+since ``rest + s activation <= M`` must hold (Lagrange). Of what is spent once per step the same
+bounds the rest: with seconds ``f`` that are spent per micro-batch and ``o`` that are spent once, of
+which a second counts w::
+
+    f >= sum over windows of min_x { f(x) + w o(x) } - w O    where o <= O
+
+What the last layer has beside that while it works is among what its window has at rest. Only the
+borders between windows are relaxed. Windows are few: layers that are equal share theirs, so prices
+are asked for in time that does not depend on the depth of a model of equal layers. Tables over all
+that crosses a border, from which runs could be put together without relaxing anything, are too
+large: with partial sums among the strategies, three blocks of a transformer on a mesh of two axes
+have elimination tables of 4e9 entries and more in the best order found.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.inter_op.layer_costs import LayerCosts
-from stablehlo_alpa.inter_op.windows import MemoryPrice, WindowPrices, Windows
+from stablehlo_alpa.inter_op.windows import Weights, WindowPrices, Windows
 
 # A price that is too low is raised by this factor (heuristic).
 _STEP = 4.0
@@ -35,6 +42,9 @@ _GRID = 1.1
 _CLOSE = 0.01
 # Prices asked for per run of layers and number in flight (heuristic).
 _MAX_PRICES = 12
+# Weights of seconds that are spent once are powers of the first between the others, or zero
+# (heuristics).
+_ONCE_GRID, _LEAST_ONCE, _MOST_ONCE = 1.25, 0.05, 64.0
 # What sums over all windows are rounded by, as a part of them.
 _ROUNDING = 1e-14
 
@@ -54,7 +64,7 @@ class RangeBounds:
     layers: tuple[LayerCosts, ...]
     budget: float
     start_s: float
-    _tiled: dict[MemoryPrice, Float] = field(default_factory=dict)
+    _tiled: dict[Weights, Float] = field(default_factory=dict)
     _least: dict[int, Float] = field(default_factory=dict)
     # With whether pairs were solved for them.
     _sharp: set[tuple[int, int, int, bool]] = field(default_factory=set)
@@ -72,9 +82,9 @@ class RangeBounds:
         fits = np.triu(self.least_bytes(in_flight) <= self.budget)
         if not fits.any():
             return np.full((3, *fits.shape), np.inf)
-        self._tiles(MemoryPrice())
+        self._tiles(Weights())
         found = []
-        for price, (bound, seconds, rest, activation, once) in self._tiled.items():
+        for price, (bound, seconds, rest, activation, once) in self._plain():
             rest, activation = (np.where(np.isinf(seconds), 0.0, x) for x in (rest, activation))
             paid = seconds + price.rest_s * rest + price.activation_s * activation
             excess_s = price.least_excess_s(self.budget, in_flight)
@@ -83,6 +93,49 @@ class RangeBounds:
         every = np.stack(found)
         best = np.argmax(every[:, 0], axis=0)[None, None]
         return np.where(fits, np.take_along_axis(every, best, axis=0)[0], np.inf)
+
+    def often(self, in_flights: Sequence[int], once_s: float) -> Float:
+        """float64[numbers in flight, L, L] bounds of what plans cost besides what is spent once.
+
+        Args:
+            in_flights: numbers of micro-batches in flight.
+            once_s: what is spent once, at most: seconds per step.
+        """
+        if not self._tiled:
+            self._tiles(Weights())
+        bounds = np.stack([tiles[0] for tiles in self._tiled.values()])
+        counted = np.array([weights.once * once_s for weights in self._tiled])
+        excess = [
+            [weights.least_excess_s(self.budget, one) for weights in self._tiled]
+            for one in in_flights
+        ]
+        taken = counted + (1 + _ROUNDING) * np.array(excess)
+        return np.stack([(bounds - one[:, None, None]).max(axis=0) for one in taken])
+
+    def weigh_once(self, first: int, last: int, in_flight: int, once_s: float) -> bool:
+        """Looks for the weight that makes a bound of `often` largest; False where it is known.
+
+        Memory has the price that is best for the run of layers. Plans known cost ``f + w (o - O)``:
+        the next weight is that at which the least of them is largest (Kelley's cutting planes).
+        """
+        self._tiles(Weights())
+        best = self._best(first, last, in_flight)
+        found = np.stack(
+            [
+                tiles[1:, first, last]
+                for weights, tiles in self._tiled.items()
+                if replace(weights, once=best.once) == best
+            ]
+        )
+        if not np.isfinite(found).all():
+            return False
+        seconds, rest, activation, once = found.T
+        often_s = seconds - once + best.rest_s * rest + best.activation_s * activation
+        weights = replace(best, once=_best_weight(np.stack([often_s, once - once_s], axis=1)))
+        if weights in self._tiled:
+            return False
+        self._tiles(weights)
+        return True
 
     def is_sharp(self, first: int, last: int, in_flight: int, *, with_pairs: bool = True) -> bool:
         """Whether the bound of a run of layers gains nothing by more prices, or by pairs."""
@@ -99,26 +152,33 @@ class RangeBounds:
         if with_pairs and not self._has_pairs:
             self._has_pairs = True
             self._tiled.clear()
-        self._tiles(MemoryPrice())
+        self._tiles(Weights())
         for _ in range(_MAX_PRICES):
             price_s = self._next_price(first, last, in_flight)
             if price_s is None:
                 return
             # Rounded, so that runs of layers whose prices are close share them.
             price_s = _GRID ** float(np.round(np.log(price_s) / np.log(_GRID)))
-            price = MemoryPrice(price_s, in_flight * price_s)
+            price = Weights(price_s, in_flight * price_s)
             if price in self._tiled:
                 return
             self._tiles(price)
 
     def best_price_s(self, first: int, last: int, in_flight: int) -> float:
         """The price of memory at rest that makes a bound largest. Seconds per byte."""
+        return self._best(first, last, in_flight).rest_s
 
-        def bound(price: MemoryPrice) -> float:
-            tiles = float(self._tiled[price][0, first, last])
-            return tiles - price.least_excess_s(self.budget, in_flight)
+    def _best(self, first: int, last: int, in_flight: int) -> Weights:
+        """The prices of memory that make a bound largest."""
+        bounds = {
+            price: float(tiles[0, first, last]) - price.least_excess_s(self.budget, in_flight)
+            for price, tiles in self._plain()
+        }
+        return max(bounds, key=bounds.__getitem__)
 
-        return max(self._tiled, key=bound).rest_s
+    def _plain(self) -> list[tuple[Weights, Float]]:
+        """Tiles of weights that count all seconds alike."""
+        return [(weights, tiles) for weights, tiles in self._tiled.items() if weights.once == 1.0]
 
     def least_bytes(self, in_flight: int) -> Float:
         """float64[L, L] bytes that a run of layers cannot do without."""
@@ -138,7 +198,7 @@ class RangeBounds:
         lower = float(self.seconds(in_flight)[0, first, last])
         if not np.isfinite(lower):
             return None
-        found = np.stack([tiles[:, first, last] for tiles in self._tiled.values()])
+        found = np.stack([tiles[:, first, last] for _, tiles in self._plain()])
         lines = np.unique(
             np.stack([found[:, 1], found[:, 2] + in_flight * found[:, 3] - self.budget]), axis=1
         )
@@ -155,11 +215,33 @@ class RangeBounds:
         least = (lines[0][None] + prices[:, None] * lines[1][None]).min(axis=1)
         return float(prices[np.argmax(least)])
 
-    def _tiles(self, price: MemoryPrice) -> Float:
+    def _tiles(self, weights: Weights) -> Float:
         """float64[5, L, L] of the better of two tilings, as in `WindowPrices`."""
-        if price not in self._tiled:
-            self._tiled[price] = tile(self.windows.prices(price, with_pairs=self._has_pairs))
-        return self._tiled[price]
+        if weights not in self._tiled:
+            self._tiled[weights] = tile(self.windows.prices(weights, with_pairs=self._has_pairs))
+        return self._tiled[weights]
+
+
+def _best_weight(lines: Float) -> float:
+    """The weight at which the least of some lines is largest, rounded so that many share it.
+
+    Args:
+        lines: float64[n, 2] what each is at 0, and how fast it rises with the weight.
+    """
+    at_zero, rise = lines.T
+    if (rise <= 0).all():
+        return 0.0
+    if (rise > 0).all():
+        # Nothing known spends as little.
+        return _MOST_ONCE
+    falling, rising = rise <= 0, rise > 0
+    meets = (at_zero[falling][:, None] - at_zero[rising]) / (rise[rising] - rise[falling][:, None])
+    weights = np.concatenate([[0.0], meets.ravel()])
+    weights = weights[weights >= 0]
+    least = (at_zero[None] + weights[:, None] * rise[None]).min(axis=1)
+    best = float(weights[np.argmax(least)])
+    step = 0.0 if best < _LEAST_ONCE else _ONCE_GRID ** round(math.log(best, _ONCE_GRID))
+    return min(step, _MOST_ONCE)
 
 
 def tile(prices: WindowPrices) -> Float:

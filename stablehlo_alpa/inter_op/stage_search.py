@@ -75,6 +75,7 @@ def search_stages(
     num_micro_batches: int,
     *,
     keeps_all: bool = False,
+    adds_once: bool = True,
 ) -> StageSearchResult | None:
     """Finds the partition of least latency.
 
@@ -85,6 +86,8 @@ def search_stages(
         num_micro_batches: B.
         keeps_all: whether every stage keeps the activations of all micro-batches (GPipe), instead
             of as many as there are stages from it to the end (1F1B).
+        adds_once: whether what runs once is waited for behind the slowest stage; otherwise
+            minimised is ``sum_s t_s + (B - 1) max_s f_s``.
 
     Returns:
         the best, or None when there is no partition.
@@ -99,7 +102,7 @@ def search_stages(
     # Known by their place among all.
     limited = replace(choices.take(usable), most_in_flight=limits[usable], keys=usable)
     search = _Search(limited.without_dominated(), num_layers, num_devices, num_micro_batches)
-    found = search.run()
+    found = search.run() if adds_once else search.run_often()
     if found is None:
         return None
     latency_s, rows = found
@@ -130,6 +133,11 @@ class _Search:
     def run(self) -> tuple[float, list[int]] | None:
         """The least latency, and the keys of its choices."""
         found = _bisect(np.unique(self._choices.once_s), self._weight, np.inf, self._below)
+        return found and (found[0], found[2])
+
+    def run_often(self) -> tuple[float, list[int]] | None:
+        """The same without what runs once behind the slowest stage."""
+        found = self._below(np.inf, np.inf)
         return found and (found[0], found[2])
 
     def _below(self, once_s: float, most: float) -> _Found | None:

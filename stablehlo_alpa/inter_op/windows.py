@@ -1,4 +1,4 @@
-"""Least prices of single layers and of neighbouring pairs on a mesh, under prices of memory."""
+"""Least prices of single layers and of neighbouring pairs on a mesh, under weights."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ _MAX_WORK = 20_000_000
 
 
 @dataclass(frozen=True)
-class MemoryPrice:
-    """Seconds per step that a byte per device costs.
+class Weights:
+    """What bytes and seconds count.
 
     Attributes:
-        rest_s: of what is there once.
-        activation_s: of what one micro-batch in flight keeps.
+        rest_s: seconds per step that a byte per device costs which is there once.
+        activation_s: that one costs which a micro-batch in flight keeps.
+        once: what a second counts that is spent once per step, not per micro-batch.
     """
 
     rest_s: float = 0.0
     activation_s: float = 0.0
+    once: float = 1.0
 
     def least_excess_s(self, budget: float, in_flight: int) -> float:
         """What bytes within a budget cost at most.
@@ -49,15 +51,16 @@ class MemoryPrice:
 
 @dataclass(frozen=True, eq=False)
 class WindowPrices:
-    """Windows under one price of memory, by first layer.
+    """Windows under some weights, by first layer.
 
     Where pairs are not solved they are what their halves cost: that is a bound too, and close where
     layers are large.
 
     Attributes:
-        singles: float64[5, L] of single layers: no choice costs less (seconds per step, memory at
-            its price included); of a choice that costs so: its seconds, `StageMemory.rest` and
-            `StageMemory.activation` bytes, and of its seconds what is spent once per step.
+        singles: float64[5, L] of single layers: no choice costs less (seconds per step as they
+            count, memory at its price included); of a choice that costs so: its seconds,
+            `StageMemory.rest` and `StageMemory.activation` bytes, and of its seconds what is spent
+            once per step.
         pairs: float64[5, L - 1] the same of neighbours together.
         last_singles, last_pairs: the same of windows that end a run of layers: what is transient
             there is paid for, and counted among what is at rest.
@@ -79,30 +82,30 @@ class Windows:
         self._solved: dict[Key, Minimum] = {}
         self._columns: dict[Key, Float] = {}
 
-    def prices(self, price: MemoryPrice, *, with_pairs: bool) -> WindowPrices:
-        """All windows under a price of memory."""
-        self._minimize(price, with_pairs)
-        inner, last = (self._windows(price, is_last, with_pairs) for is_last in (False, True))
+    def prices(self, weights: Weights, *, with_pairs: bool) -> WindowPrices:
+        """All windows under weights."""
+        self._minimize(weights, with_pairs)
+        inner, last = (self._windows(weights, is_last, with_pairs) for is_last in (False, True))
         return WindowPrices(*inner, *last)
 
-    def _windows(self, price: MemoryPrice, is_last: bool, with_pairs: bool) -> tuple[Float, Float]:
+    def _windows(self, weights: Weights, is_last: bool, with_pairs: bool) -> tuple[Float, Float]:
         """Single layers and pairs."""
         numbers = range(len(self._layers))
-        singles = np.stack([self._single(one, price, is_last) for one in numbers], axis=1)
-        before = np.stack([self._single(one, price, False) for one in numbers], axis=1)
+        singles = np.stack([self._single(one, weights, is_last) for one in numbers], axis=1)
+        before = np.stack([self._single(one, weights, False) for one in numbers], axis=1)
         halves = before[:, :-1] + singles[:, 1:]
         if not with_pairs or not halves.size:
             return singles, halves
-        pairs = np.stack([self._pair(one, price, is_last) for one in numbers[:-1]], axis=1)
+        pairs = np.stack([self._pair(one, weights, is_last) for one in numbers[:-1]], axis=1)
         # A pair costs no less than its halves alone, whatever of its search was cut short.
         pairs[0] = np.maximum(pairs[0], halves[0])
         return singles, pairs
 
-    def _single(self, number: int, price: MemoryPrice, is_last: bool) -> Float:
-        return self._column(self._layers[number], self._single_key(number), price, is_last)
+    def _single(self, number: int, weights: Weights, is_last: bool) -> Float:
+        return self._column(self._layers[number], self._single_key(number), weights, is_last)
 
-    def _pair(self, number: int, price: MemoryPrice, is_last: bool) -> Float:
-        return self._column(self._join(number), self._pair_key(number), price, is_last)
+    def _pair(self, number: int, weights: Weights, is_last: bool) -> Float:
+        return self._column(self._join(number), self._pair_key(number), weights, is_last)
 
     def _single_key(self, number: int) -> Key:
         return (self._parts.parts[number].kind,)
@@ -118,8 +121,8 @@ class Windows:
             self._joined[key] = join(layers[number], layers[number + 1], crossings)
         return self._joined[key]
 
-    def _minimize(self, price: MemoryPrice, with_pairs: bool) -> None:
-        """Solves what is not known under a price, all processors taking part."""
+    def _minimize(self, weights: Weights, with_pairs: bool) -> None:
+        """Solves what is not known under weights, all processors taking part."""
         count = len(self._layers)
         windows = {self._single_key(number): self._layers[number] for number in range(count)}
         if with_pairs:
@@ -127,37 +130,38 @@ class Windows:
         todo = {}
         for key, window in windows.items():
             for is_last in (False, True):
-                solved = _solved_key(key, price, is_last)
+                solved = _solved_key(key, weights, is_last)
                 if solved not in self._solved:
                     todo[solved] = window, is_last
 
         def solve(one: tuple[LayerCosts, bool]) -> Minimum:
             window, is_last = one
             if not window.content or not self._store.is_on:
-                return _least(window, price, is_last)
-            content = (window.content, price, is_last and price.rest_s > 0)
+                return _least(window, weights, is_last)
+            content = (window.content, weights, is_last and weights.rest_s > 0)
 
             def made() -> Record:
-                return asdict(_least(window, price, is_last))
+                return asdict(_least(window, weights, is_last))
 
             return Minimum(**self._store.remember("window", content, made))
 
         self._solved.update(zip(todo, in_threads(solve, todo.values()), strict=True))
 
-    def _column(self, window: LayerCosts, key: Key, price: MemoryPrice, is_last: bool) -> Float:
+    def _column(self, window: LayerCosts, key: Key, weights: Weights, is_last: bool) -> Float:
         """float64[5] as a column of `WindowPrices`."""
-        if (key, price, is_last) not in self._columns:
-            found = self._solved[_solved_key(key, price, is_last)]
-            self._columns[key, price, is_last] = _column(window, found, is_last)
-        return self._columns[key, price, is_last]
+        if (key, weights, is_last) not in self._columns:
+            found = self._solved[_solved_key(key, weights, is_last)]
+            self._columns[key, weights, is_last] = _column(window, found, is_last)
+        return self._columns[key, weights, is_last]
 
 
-def _least(window: LayerCosts, price: MemoryPrice, is_last: bool) -> Minimum:
-    """A window solved under a price of memory."""
+def _least(window: LayerCosts, weights: Weights, is_last: bool) -> Minimum:
+    """A window solved under weights."""
+    costs = window.weighted(weights.once)
     rest = window.resting(is_last=is_last)
-    paid = price.rest_s * rest + price.activation_s * window.activation
+    paid = weights.rest_s * rest + weights.activation_s * window.activation
     return minimize(
-        window.costs.with_node_s(window.costs.node_s + paid),
+        costs.with_node_s(costs.node_s + paid),
         max_table=_MAX_TABLE,
         max_work=_MAX_WORK,
         max_branches=0,
@@ -176,6 +180,6 @@ def _column(window: LayerCosts, found: Minimum, is_last: bool) -> Float:
     return np.array([found.bound, seconds[0], *held, seconds[1]])
 
 
-def _solved_key(key: Key, price: MemoryPrice, is_last: bool) -> Key:
+def _solved_key(key: Key, weights: Weights, is_last: bool) -> Key:
     """Where memory costs nothing, what is transient does not: both kinds have one plan."""
-    return key, price, is_last and price.rest_s > 0
+    return key, weights, is_last and weights.rest_s > 0

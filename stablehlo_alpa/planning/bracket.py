@@ -10,11 +10,11 @@ class Bracket:
     """Latency of a pipeline, and of the best that there can be.
 
     Both are by the prices of stages, and the search's own measure: the latency of
-    `inter_op.stage_search`, and of the best the paper's Eq. 2, which is never above it. The plan's
-    step time is simulated, sends included. Of a plan of one program to which strategies were
-    applied it is the solver's measure, the seconds of its operators and of what is resharded
-    between them, and the best is that of all meshes. Collectives are waited for in both, also where
-    `Overlap.products` has them done beside products.
+    `inter_op.stage_search`, and of the best the paper's Eq. 2, which is never above it, or what
+    `inter_op.once_bounds` proves. The plan's step time is simulated, sends included. Of a plan of
+    one program to which strategies were applied it is the solver's measure, the seconds of its
+    operators and of what is resharded between them, and the best is that of all meshes. Collectives
+    are waited for in both, also where `Overlap.products` has them done beside products.
 
     Attributes:
         latency_s: of the pipeline found. Seconds of a step.
