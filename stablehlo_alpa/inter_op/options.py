@@ -219,6 +219,7 @@ class PipelineOptions:
             None leaves all as it is.
         known: per stage strategies of the same stage under another schedule, to be taken where it
             keeps as much; empty where there are none.
+        memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
         most_s: what a search for stages must undercut, by its own measure: seconds of a step.
         most_step_s: seconds of a step that must be undercut before stages that exceed the memory
             are planned with less of it.
@@ -242,6 +243,7 @@ class PipelineOptions:
     pads_sizes: bool = False
     attention_keys: int | None = None
     known: tuple[Solution, ...] = ()
+    memory_price_s: float | None = None
     most_s: float = math.inf
     most_step_s: float = math.inf
     is_trial: bool = False

@@ -20,6 +20,7 @@ from stablehlo_alpa.inter_op.solver_caches import SolverCaches
 from stablehlo_alpa.inter_op.stage_planner import known_transfers, prepare_stage
 from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.inter_op.threads import in_threads
+from stablehlo_alpa.inter_op.weight_gradients import most_waiting, waiting_bytes
 from stablehlo_alpa.planning.boundary import Companions
 from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
 from stablehlo_alpa.planning.mesh_search import (
@@ -47,6 +48,9 @@ _FITTING_GAP = 2e-2
 # What lowering leaves at least of the seconds that stages were solved to: values are gathered once
 # for several operators, collectives run beside products (heuristic).
 _LOWERED_SHARE = 0.9
+# A schedule that is one of several is not tried where what waits for weight gradients, split over
+# all devices, takes so many times the memory (heuristic).
+_HOPELESS = 1.25
 # So many names are listed, the others counted.
 _LISTED = 6
 
@@ -92,6 +96,7 @@ def plan_pipeline(
     planner = _StagePlanner(program, options, assignment, schedule, prescriptions)
     # As text: stages are planned in parallel, each in a context of its own.
     sliced = layered.slice_texts(assignment.stage_of_layer, schedule.is_asynchronous)
+    planner.check_weight_gradients(sliced)
     stages = planner.plan_all(sliced, say)
     _check_shared_meshes(stages, schedule)
     return planner.fitted(stages, sliced, said, say)
@@ -142,6 +147,33 @@ class _StagePlanner:
         found = dict(zip(numbers, self._each(one, numbers), strict=True))
         self._check_undercuts()
         return [found[number] for number in range(len(sliced))]
+
+    def check_weight_gradients(self, sliced: Sequence[str]) -> None:
+        """Refuses a trial in which far too much waits for the gradients of parameters.
+
+        Looked at is the stage in which most micro-batches wait, before anything is solved.
+
+        Raises:
+            InfeasibleError: it cannot fit.
+        """
+        schedule = self.schedule
+        if not (self.options.is_trial and schedule.splits_backward):
+            return
+        number = max(range(len(sliced)), key=lambda one: most_waiting(schedule, one))
+        budget = self._budget(number)
+        if budget is None:
+            return
+        subject, _ = self._subject(number, sliced[number])
+        hosts, per_host = self.assignment.submeshes[number]
+        part = self.options.cluster.parts[self.assignment.part_of(number)]
+        waiting = waiting_bytes(subject, schedule, number, part, self.options.store)
+        least = waiting / (hosts * per_host)
+        if least > _HOPELESS * budget:
+            raise InfeasibleError(
+                f"stage {number} of {self.program.name} keeps about {format_bytes(least)} per "
+                f"device for the gradients of its parameters under schedule {schedule.name}, more "
+                f"than {_HOPELESS:g} times the budget of {format_bytes(budget)}; {ADVICE}"
+            )
 
     def _check_undercuts(self) -> None:
         """Raises ``SlowerError`` where what is planned of a mesh takes longer than the step may.
@@ -384,6 +416,7 @@ class _StagePlanner:
             num_micro_batches=options.num_micro_batches,
             known=solutions[number] if solutions else None,
             carried=options.carried[number] if options.carried else None,
+            memory_price_s=options.memory_price_s,
             store=options.store,
         )
 

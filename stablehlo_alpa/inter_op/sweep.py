@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from stablehlo_alpa.errors import CompileError, InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.forecast import Forecast, likely_counts
@@ -447,8 +449,13 @@ def _as_given(plan: Plan, options: PipelineOptions) -> ManualStages:
 def _alternatives(best: Plan, options: PipelineOptions) -> list[PipelineOptions]:
     """The same number of micro-batches under other schedules."""
     count = best.runtime.num_micro_batches
-    same = replace(options, num_micro_batches=count, most_step_s=best.step_time_s)
     known = tuple(stage.solution for stage in best.stages)
+    same = replace(
+        options,
+        num_micro_batches=count,
+        most_step_s=best.step_time_s,
+        memory_price_s=float(np.median([one.memory_price_s for one in known])) or None,
+    )
     given = replace(same, stages=_as_given(best, options), known=known)
     found = [replace(given, schedule=name) for name in _OTHERS]
     # Equal stages can be cut once more: several to a mesh.

@@ -12,17 +12,22 @@ import pytest
 
 from stablehlo_alpa import AutoLayers, AutoStages, ManualStages, UniformStages, value_and_grad
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
-from stablehlo_alpa.errors import SlowerError
+from stablehlo_alpa.errors import InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram, trace
 from stablehlo_alpa.inter_op import PipelineOptions, plan_pipeline, planner
 from stablehlo_alpa.inter_op.sweep import _alternatives
+from stablehlo_alpa.inter_op.weight_gradients import waiting_bytes
+from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.layers import layer_context
+from stablehlo_alpa.planning.mesh_search import Subject
+from stablehlo_alpa.planning.schedules import ScheduleName
+from stablehlo_alpa.store import OFF
 
 CLUSTER = ClusterSpec(preset_for("cpu"), 1, 8)
 
 
 @functools.cache
-def program() -> TracedProgram:
+def program(remat: bool = False) -> TracedProgram:
     def loss(weights: Any, batch: jax.Array) -> jax.Array:
         for weight in weights:
             batch = jnp.tanh(batch @ weight)
@@ -33,7 +38,7 @@ def program() -> TracedProgram:
         return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), value
 
     weights = [jax.ShapeDtypeStruct((256, 256), jnp.float32)] * 8
-    with layer_context(AutoLayers(num_layers=8)):
+    with layer_context(AutoLayers(num_layers=8, remat=remat)):
         batch = jax.ShapeDtypeStruct((64, 256), jnp.float32)
         return trace(step, (weights, batch), {}, donate_argnums=(0,))
 
@@ -66,6 +71,44 @@ def test_a_trial_ends_when_the_stages_of_a_mesh_take_too_long(
     # The two stages of the first mesh say it.
     assert len(lowered) == 2
     assert tried.most_step_s == refused.value.least_s < whole.step_time_s
+
+
+@pytest.mark.parametrize("remat", [False, True])
+def test_what_waits_for_weight_gradients_is_no_more_than_is_kept(remat: bool) -> None:
+    """Where nothing but the batch is split all of it is, and parameters are there on top."""
+    schedule, stages = ScheduleName.ZERO_BUBBLE, UniformStages(4, (2,))
+    options = PipelineOptions(CLUSTER, stages, 8, schedule=schedule)
+    plan = plan_pipeline(program(remat), options)
+    for number, stage in enumerate(plan.stages):
+        subject = Subject("a stage", stage.texts["merged"])
+        total = waiting_bytes(subject, plan.schedule, number, CLUSTER, OFF)
+        kept = plan.simulation.peak_bytes[number]
+        assert 0.3 * kept < total / 2 <= kept
+
+
+def test_a_trial_in_which_too_much_waits_is_refused_before_it_is_solved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = PipelineOptions(CLUSTER, UniformStages(4, (2,)), 8, schedule="zero_bubble")
+    plan = plan_pipeline(program(), options)
+    number = plan.schedule.num_stages - 1
+    subject = Subject("a stage", plan.stages[number].texts["merged"])
+    least = waiting_bytes(subject, plan.schedule, number, CLUSTER, OFF) / 2
+    solved: list[int] = []
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        solved.append(1)
+        raise InfeasibleError("no plan")
+
+    monkeypatch.setattr(planner, "find_candidate", refuse)
+    for share, is_trial in ((0.5, True), (0.5, False), (1.0, True)):
+        solved.clear()
+        budget = SolveOptions(memory_budget=share * least)
+        tried = replace(options, solve=budget, is_trial=is_trial)
+        with pytest.raises(InfeasibleError, match=r"gradients of its parameters|no plan"):
+            plan_pipeline(program(), tried)
+        # What is asked for by itself is looked into, and what may fit.
+        assert bool(solved) == (share == 1.0 or not is_trial)
 
 
 @pytest.mark.parametrize("shapes", [((2, 2), (2, 2)), ((4,), (2, 2))])
