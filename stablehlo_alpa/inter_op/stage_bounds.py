@@ -18,7 +18,7 @@ from stablehlo_alpa.inter_op.layer_costs import LayerCosts
 from stablehlo_alpa.inter_op.layer_parts import LayerPart, LayerParts
 from stablehlo_alpa.inter_op.range_bounds import RangeBounds
 from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
-from stablehlo_alpa.inter_op.threads import in_threads
+from stablehlo_alpa.inter_op.threads import in_threads, num_threads
 from stablehlo_alpa.inter_op.windows import Windows
 from stablehlo_alpa.store import OFF, Store
 
@@ -110,16 +110,21 @@ class StageBounds:
         """Every kind of layer on every submesh, all processors taking part."""
         parts = {part.kind: part for part in self._parts.parts}
 
-        def on_all(part: LayerPart) -> list[LayerCosts]:
+        def on_some(work: tuple[LayerPart, Sequence[Submesh]]) -> list[LayerCosts]:
             # Parsed once, if at all: that takes longer than to enumerate strategies of one axis.
+            part, submeshes = work
             module, count = Module.kept(part.merged, "a layer"), self._parts.num_micro_batches
-            meshes = (self._part(one).logical_mesh(one.mesh_shape) for one in self.submeshes)
+            meshes = (self._part(one).logical_mesh(one.mesh_shape) for one in submeshes)
             return [LayerCosts.kept(part, module, one, count, self._store) for one in meshes]
 
+        # Kinds are few, and as many as processors by chance alone: each is shared out.
+        each = num_threads()
+        shares = [self.submeshes[start::each] for start in range(each)]
+        todo = [(part, share) for part in parts.values() for share in shares if share]
         found: dict[Submesh, dict[object, LayerCosts]] = {one: {} for one in self.submeshes}
-        for kind, costs in zip(parts, in_threads(on_all, parts.values()), strict=True):
-            for submesh, cost in zip(self.submeshes, costs, strict=True):
-                found[submesh][kind] = cost
+        for (part, share), costs in zip(todo, in_threads(on_some, todo), strict=True):
+            for submesh, cost in zip(share, costs, strict=True):
+                found[submesh][part.kind] = cost
         return found
 
     def sharpen(

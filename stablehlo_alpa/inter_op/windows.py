@@ -102,9 +102,11 @@ class Windows:
         return singles, pairs
 
     def _single(self, number: int, weights: Weights, is_last: bool) -> Float:
+        is_last = is_last or number == len(self._layers) - 1
         return self._column(self._layers[number], self._single_key(number), weights, is_last)
 
     def _pair(self, number: int, weights: Weights, is_last: bool) -> Float:
+        is_last = is_last or number == len(self._layers) - 2
         return self._column(self._join(number), self._pair_key(number), weights, is_last)
 
     def _single_key(self, number: int) -> Key:
@@ -127,9 +129,12 @@ class Windows:
         windows = {self._single_key(number): self._layers[number] for number in range(count)}
         if with_pairs:
             windows |= {self._pair_key(number): self._join(number) for number in range(count - 1)}
+        # With the last layer of all every run of layers ends.
+        inner = {self._single_key(number) for number in range(count - 1)}
+        inner |= {self._pair_key(number) for number in range(count - 2)} if with_pairs else set()
         todo = {}
         for key, window in windows.items():
-            for is_last in (False, True):
+            for is_last in (False, True) if key in inner else (True,):
                 solved = _solved_key(key, weights, is_last)
                 if solved not in self._solved:
                     todo[solved] = window, is_last

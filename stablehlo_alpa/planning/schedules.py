@@ -152,7 +152,7 @@ class Schedule:
             before.append(Task(TaskKind.UPDATE, task.stage, task.micro_batch - 1))
         return before
 
-    @property
+    @cached_property
     def splits_backward(self) -> bool:
         """Whether gradients of parameters are computed in tasks of their own."""
         return any(task.kind is TaskKind.WEIGHT for tasks in self.meshes for task in tasks)
