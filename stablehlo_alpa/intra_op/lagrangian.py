@@ -52,6 +52,8 @@ _CONVERGED, _CONVERGED_SHARE = 1e-7, 0.1
 # Part of the time left that one price may take, and seconds more for each after the one before
 # (heuristics): the first prices are far off, and may be hard for nothing.
 _ROUND_SHARE, _ROUND_S = 0.1, 0.4
+# A price that is roughly known is raised by this factor, so often at most (heuristics).
+_RISE, _MAX_RISES = 1.5, 4
 # Program points added per violated mixture (heuristic).
 _POINTS_PER_ROUND = 4
 # A gap above it is looked into by plans between those of the prices (heuristic).
@@ -269,7 +271,7 @@ def price_memory(
     if search.best is None:
         raise SolverError(f"the plan of least memory exceeds the budget of {format_bytes(budget)}")
     if first_price is not None:
-        search.add(search.ask(np.array([first_price]))[0].labels)
+        _approach(search, first_price)
     _converge(search)
     if not search.is_good() and search.gap() > _WIDE_GAP:
         _relink(search)
@@ -282,6 +284,20 @@ def price_memory(
         np.array(search.priced, np.int64),
         search.prices,
     )
+
+
+def _approach(search: _Search, price: float) -> None:
+    """Asks for plans under a price that is roughly known, and higher ones until one fits.
+
+    A mixture with a plan that fits at any cost has prices that are far too high.
+    """
+    for _ in range(_MAX_RISES):
+        answer, lower = search.ask(np.array([price]))
+        peak = search.add(answer.labels)
+        _log.info("memory price: %.3g s per GiB, bound %.9g", price * 2**30, lower)
+        if search.is_within(peak) or search.is_good() or search.left() <= 0:
+            return
+        price *= _RISE
 
 
 def _converge(search: _Search) -> None:
