@@ -13,6 +13,7 @@ import jax
 from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.callbacks import HostCalls
+from alpa_runtime.compiled_cache import can_be_kept, keeping
 from alpa_runtime.context import outside_mesh, outside_trace
 from alpa_runtime.errors import InputError, ProgramError
 from alpa_runtime.inputs import (
@@ -60,6 +61,7 @@ class MeshProgram:
         # arguments go to it unseen; afterwards each is looked at first.
         self._must_place = self._is_packed
         self._function = _global_function(program, mesh, self._calls)
+        self._is_kept = can_be_kept(program.text, list(mesh.devices.flat))
         self._jitted = jax.jit(
             self._function,
             in_shardings=self.in_shardings,
@@ -97,7 +99,8 @@ class MeshProgram:
             check_shared(self.program.name, args, self._donated, self._name)
         if self._must_place:
             run: Any = outside_mesh(self._jitted) if self._is_packed else compiled
-            results: tuple[jax.Array, ...] = run(*self.place(args))
+            with keeping(self._is_kept):
+                results: tuple[jax.Array, ...] = run(*self.place(args))
             return results
         try:
             return compiled(*args)
@@ -177,7 +180,7 @@ class MeshProgram:
         if self._compiled is None:
             self._array_type = concrete_type()
             # Its types are its own: what has 64 bits is not narrowed without the caller's x64.
-            with jax.enable_x64(True):
+            with jax.enable_x64(True), keeping(self._is_kept):
                 self._compiled = self._jitted.lower(*self._avals).compile()
         return self._compiled
 
