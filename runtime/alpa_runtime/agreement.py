@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Sequence
@@ -44,7 +45,9 @@ def require_one_plan(plan: Plan, devices: Sequence[jax.Device]) -> None:
 
 def digest(plan: Plan) -> str:
     """SHA-256 of what decides what devices compute, wherever the files of the model lie."""
-    content = [repr((plan.meshes, plan.inputs, plan.outputs, plan.instructions))]
-    for program in plan.programs:
-        content += [repr((program.inputs, program.outputs)), _PLACES.sub("", program.text)]
-    return hashlib.sha256("\0".join(content).encode()).hexdigest()
+    programs = [
+        dataclasses.replace(program, text=_PLACES.sub("", program.text)).digest
+        for program in plan.programs
+    ]
+    content = repr((plan.meshes, plan.inputs, plan.outputs, plan.instructions, programs))
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -34,6 +34,13 @@ class MemoryStats:
     generated_code_size_in_bytes: int
     peak_memory_in_bytes: int
 
+    @classmethod
+    def of(cls, compiled: jax.stages.Compiled) -> MemoryStats:
+        """Asks the backend."""
+        stats: Any = compiled.memory_analysis()
+        names = [field.name for field in dataclasses.fields(cls)]
+        return cls(**{name: int(getattr(stats, name, 0)) for name in names})
+
 
 @dataclasses.dataclass(frozen=True)
 class ProgramReport:
@@ -52,15 +59,15 @@ class ProgramReport:
     @classmethod
     def of(cls, compiled: jax.stages.Compiled) -> ProgramReport:
         """Asks the backend."""
-        stats: Any = compiled.memory_analysis()
-        names = [field.name for field in dataclasses.fields(MemoryStats)]
-        memory = MemoryStats(**{name: int(getattr(stats, name, 0)) for name in names})
         cost: Any = compiled.cost_analysis()
-        return cls(compiled.as_text() or "", memory, dict(cost or {}))
+        return cls(compiled.as_text() or "", MemoryStats.of(compiled), dict(cost or {}))
 
 
 Reports: TypeAlias = Mapping[tuple[int, int], ProgramReport]
 """By mesh and program."""
+
+Memories: TypeAlias = Mapping[tuple[int, int], MemoryStats]
+"""Likewise."""
 
 
 class Inspected:
@@ -76,13 +83,17 @@ class Inspected:
         """What the backend says of all programs of the plan."""
         raise NotImplementedError
 
+    def _memories(self) -> Memories:
+        """What it says of their memory alone."""
+        return {place: report.memory for place, report in self._reports().items()}
+
     def as_text(self, program: int | str | None = None) -> str:
         """See `Executable`."""
         return _text_of(self.plan, self._reports(), program)
 
     def memory_analysis(self) -> tuple[MemoryStats, ...]:
         """See `Executable`."""
-        return _memory_of(self.plan, self._reports())
+        return _memory_of(self.plan, self._memories())
 
     def cost_analysis(self) -> tuple[Mapping[str, float], ...]:
         """See `Executable`."""
@@ -113,18 +124,18 @@ def _number(plan: Plan, program: int | str) -> int:
     )
 
 
-def _memory_of(plan: Plan, reports: Reports) -> tuple[MemoryStats, ...]:
+def _memory_of(plan: Plan, memories: Memories) -> tuple[MemoryStats, ...]:
     """What each mesh of a plan needs; see ``Executable.memory_analysis``."""
     if plan.sole_program is not None:
-        return (reports[0, 0].memory,)
+        return (memories[0, 0],)
     inside = [0.0] * len(plan.programs)
-    for (_, number), report in reports.items():
-        inside[number] = max(inside[number], float(report.memory.temp_size_in_bytes))
+    for (_, number), memory in memories.items():
+        inside[number] = max(inside[number], float(memory.temp_size_in_bytes))
     peaks = simulate(plan, [1.0] * len(plan.programs), program_bytes=inside).peak_bytes
-    return tuple(_mesh_memory(plan, mesh, reports, peak) for mesh, peak in enumerate(peaks))
+    return tuple(_mesh_memory(plan, mesh, memories, peak) for mesh, peak in enumerate(peaks))
 
 
-def _mesh_memory(plan: Plan, mesh: int, reports: Reports, peak: float) -> MemoryStats:
+def _mesh_memory(plan: Plan, mesh: int, memories: Memories, peak: float) -> MemoryStats:
     sizes = plan.sizes(mesh)
 
     def size(buffers: set[int]) -> int:
@@ -141,8 +152,8 @@ def _mesh_memory(plan: Plan, mesh: int, reports: Reports, peak: float) -> Memory
     aliased = min(size(donated), outputs)
     arguments = size(taken)
     code = sum(
-        report.memory.generated_code_size_in_bytes
-        for (own_mesh, _), report in reports.items()
+        memory.generated_code_size_in_bytes
+        for (own_mesh, _), memory in memories.items()
         if own_mesh == mesh
     )
     rest = max(0, int(peak) - arguments - outputs + aliased)

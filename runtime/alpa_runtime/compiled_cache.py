@@ -12,15 +12,16 @@ from typing import Any
 import jax
 from jax._src import config
 
+from alpa_runtime.platforms import share_a_cpu
+from alpa_runtime.program import SpmdProgram
+
 _COLLECTIVES = re.compile(
     r"stablehlo\.(all_reduce|all_gather|all_to_all|reduce_scatter|collective_permute|"
     r"collective_broadcast)\b"
 )
-# Programs that XLA partitions itself have collectives that are not seen.
-_PARTITIONED = re.compile(r"\bsdy\.|mhlo\.sharding")
 
 
-def can_be_kept(text: str, devices: Sequence[jax.Device]) -> bool:
+def can_be_kept(program: SpmdProgram, devices: Sequence[jax.Device]) -> bool:
     """Whether a program runs as it was compiled when it has been written and read back.
 
     XLA:CPU keeps collectives that do not depend on each other in one order on all devices, and
@@ -28,12 +29,12 @@ def can_be_kept(text: str, devices: Sequence[jax.Device]) -> bool:
     in different ones.
 
     Args:
-        text: of the program.
+        program: the program.
         devices: that it is compiled for.
     """
-    if len(devices) == 1 or any(device.platform != "cpu" for device in devices):
-        return True
-    return len(_COLLECTIVES.findall(text)) < 2 and not _PARTITIONED.search(text)
+    # Those that XLA's partitioner writes are not seen.
+    has_one = not program.is_global and len(_COLLECTIVES.findall(program.text)) < 2
+    return has_one or not share_a_cpu(devices)
 
 
 def keeping(is_kept: bool) -> AbstractContextManager[Any]:

@@ -13,7 +13,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from alpa_runtime.agreement import require_one_plan
 from alpa_runtime.allocator import memory_limit, warn_of_limits
-from alpa_runtime.analysis import Inspected, Reports
+from alpa_runtime.analysis import Inspected, Memories, Reports
 from alpa_runtime.checkpoint import Leaf, read_part
 from alpa_runtime.context import outside_mesh, outside_trace
 from alpa_runtime.cpu_pool import require_cpu_pool
@@ -78,7 +78,6 @@ class LocalExecutable(Inspected):
         self._sole: MeshProgram | None = None
         if plan.sole_program is not None and not options.trace:
             ((_, self._sole),) = self._workers[0].instructions
-        self._devices = tuple(devices)
         self._guard = functools.partial(order_of(devices[0].client).guard, devices)
         self._run = self._guard(self._sole or self._step)
         self._is_compiled = False
@@ -91,7 +90,7 @@ class LocalExecutable(Inspected):
     @outside_mesh
     def compile(self) -> None:
         """See `Executable`."""
-        require_one_plan(self.plan, self._devices)
+        require_one_plan(self.plan, [d for mesh in self.meshes for d in mesh.devices.flat])
         for worker in self._workers:
             worker.compile()
         self._is_compiled = True
@@ -213,6 +212,13 @@ class LocalExecutable(Inspected):
 
     def close(self) -> None:
         """See `Executable`; there is nothing to end."""
+
+    def _memories(self) -> Memories:
+        return {
+            (worker.number, number): memory
+            for worker in self._workers
+            for number, memory in worker.memory().items()
+        }
 
     def _reports(self) -> Reports:
         return {

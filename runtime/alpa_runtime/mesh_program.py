@@ -61,14 +61,15 @@ class MeshProgram:
         # arguments go to it unseen; afterwards each is looked at first.
         self._must_place = self._is_packed
         self._function = _global_function(program, mesh, self._calls)
-        self._is_kept = can_be_kept(program.text, list(mesh.devices.flat))
+        devices = list(mesh.devices.flat)
+        self._is_kept = can_be_kept(program, devices)
         self._jitted = jax.jit(
             self._function,
             in_shardings=self.in_shardings,
             out_shardings=self.out_shardings,
             donate_argnums=program.donated,
             keep_unused=True,
-            compiler_options=compiler_options(list(mesh.devices.flat)),
+            compiler_options=compiler_options(devices),
         )
 
     def __call__(self, *args: Any) -> tuple[jax.Array, ...]:

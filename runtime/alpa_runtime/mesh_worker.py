@@ -9,7 +9,7 @@ from typing import Any
 
 from jax.sharding import Mesh, NamedSharding
 
-from alpa_runtime.analysis import ProgramReport
+from alpa_runtime.analysis import MemoryStats, ProgramReport
 from alpa_runtime.mesh_program import MeshProgram, bind_program
 from alpa_runtime.plan import Free, Instruction, Plan, Recv, Run, Send
 from alpa_runtime.tracing import Tracer
@@ -66,6 +66,12 @@ class MeshWorker:
         """Compiles all programs now; the first step does so otherwise."""
         for program in self._programs.values():
             program.compile()
+
+    def memory(self) -> dict[int, MemoryStats]:
+        """What it says of the memory of each alone; texts of large programs take their time."""
+        return {
+            number: MemoryStats.of(program.compile()) for number, program in self._programs.items()
+        }
 
     def report(self) -> dict[int, ProgramReport]:
         """What the backend says of each program, by number."""

@@ -19,16 +19,20 @@ def platform_of(device: jax.Device) -> str:
     return "rocm" if "rocm" in str(device.client.platform_version).lower() else "cuda"
 
 
+def share_a_cpu(devices: Sequence[jax.Device]) -> bool:
+    """Whether these are several devices of a CPU, which share its threads."""
+    return len(devices) > 1 and all(device.platform == "cpu" for device in devices)
+
+
 def compiler_options(devices: Sequence[jax.Device]) -> dict[str, Any] | None:
     """Options that a program of some devices is compiled with, beside those of the process.
 
-    Devices of a CPU share its threads. Collectives that do not depend on each other, begun in
-    another order on each device, may then wait for one another for ever: they are kept in order,
-    unless ``XLA_FLAGS`` says what to do.
+    Where they share a CPU, collectives that do not depend on each other, begun in another order on
+    each device, may wait for one another for ever: they are kept in order, unless ``XLA_FLAGS``
+    says what to do.
     """
-    is_shared = len(devices) > 1 and all(device.platform == "cpu" for device in devices)
     is_said = _AT_ONCE in os.environ.get("XLA_FLAGS", "")
-    return {_AT_ONCE: False} if is_shared and not is_said else None
+    return {_AT_ONCE: False} if share_a_cpu(devices) and not is_said else None
 
 
 def lower(traced: Any, platform: str) -> Any:
