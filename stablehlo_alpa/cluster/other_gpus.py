@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from stablehlo_alpa.cluster.device import DeviceSpec, Fit, Link
 from stablehlo_alpa.cluster.server_gpus import A100_40, A100_80, H100, V100, V100_32
@@ -117,47 +118,23 @@ _BLACKWELL = (
 # H800: NVLink of 400 GB/s both ways; GH200: an H100 with 96 GB at 4 TB/s, one in a host.
 _NVLINK_400 = Link(10e-6, 200e9)
 _V100_PCIE = {"f64": 7e12, "f32": 14e12, "f16": 112e12, "bf16": 14e12, "vector": 14e12}
+
+
+def _unlike(
+    card: DeviceSpec, name: str, shares: tuple[tuple[str, float], ...], **other: Any
+) -> DeviceSpec:
+    """A card of a measured chip whose measurements are not its own."""
+    return replace(card, name=name, measured_as="", fits=_reached(shares), **other)
+
+
 _VARIANTS = (
-    *(
-        replace(
-            card,
-            name=name,
-            flops=_V100_PCIE,
-            intra_host=_PCIE_3,
-            measured_as="",
-            fits=_reached(_LIKE_V100),
-        )
-        for card, name in ((V100, "v100-pcie-16gb"), (V100_32, "v100-pcie-32gb"))
-    ),
-    replace(
-        A100_40,
-        name="a100-pcie-40gb",
-        intra_host=_PCIE_4,
-        measured_as="",
-        fits=_reached(_LIKE_A100),
-    ),
-    replace(
-        A100_80,
-        name="a100-pcie-80gb",
-        memory_bandwidth=1935e9,
-        intra_host=_PCIE_4,
-        measured_as="",
-        fits=_reached(_LIKE_A100),
-    ),
-    replace(
-        A100_80, name="a800-80gb", intra_host=_NVLINK_400, measured_as="", fits=_reached(_LIKE_A100)
-    ),
-    replace(
-        H100, name="h800-80gb", intra_host=_NVLINK_400, measured_as="", fits=_reached(_LIKE_H100)
-    ),
-    replace(
-        H100,
-        name="gh200-96gb",
-        memory_bytes=96e9,
-        memory_bandwidth=4e12,
-        measured_as="",
-        fits=_reached(_LIKE_H100),
-    ),
+    _unlike(V100, "v100-pcie-16gb", _LIKE_V100, flops=_V100_PCIE, intra_host=_PCIE_3),
+    _unlike(V100_32, "v100-pcie-32gb", _LIKE_V100, flops=_V100_PCIE, intra_host=_PCIE_3),
+    _unlike(A100_40, "a100-pcie-40gb", _LIKE_A100, intra_host=_PCIE_4),
+    _unlike(A100_80, "a100-pcie-80gb", _LIKE_A100, memory_bandwidth=1935e9, intra_host=_PCIE_4),
+    _unlike(A100_80, "a800-80gb", _LIKE_A100, intra_host=_NVLINK_400),
+    _unlike(H100, "h800-80gb", _LIKE_H100, intra_host=_NVLINK_400),
+    _unlike(H100, "gh200-96gb", _LIKE_H100, memory_bytes=96e9, memory_bandwidth=4e12),
     _card("h100-pcie-80gb", (51, 378, 756, 1513), (80, 2000), 114, _PCIE_5, _LIKE_H100),
     _card("h100-nvl-94gb", (60, 417.5, 835.5, 1671), (94, 3900), 132, _PCIE_5, _LIKE_H100),
     _card("h20-96gb", (44, 74, 148, 296), (96, 4000), 78, H100.intra_host, _LIKE_H100),

@@ -54,17 +54,7 @@ A100_40 = DeviceSpec(
     units=108,
     platform="cuda",
 )
-A100_80 = DeviceSpec(
-    name="a100-80gb",
-    flops=_A100_FLOPS,
-    memory_bytes=80 * _GIB,
-    memory_bandwidth=2039e9,
-    intra_host=Link(10e-6, 300e9),
-    inter_host=Link(30e-6, 400e9 / 8),
-    measured_as="A100",
-    units=108,
-    platform="cuda",
-)
+A100_80 = replace(A100_40, name="a100-80gb", memory_bytes=80 * _GIB, memory_bandwidth=2039e9)
 
 # NVIDIA H100 datasheet (SXM5; its figures "with sparsity" halved): f64 34, f32 67, TF32 494.5,
 # bf16/f16 989.5, f8/int8 1979 TFLOP/s dense; 80 GB at 3.35 TB/s; NVLink 900 GB/s both directions
@@ -90,17 +80,7 @@ H100 = DeviceSpec(
     units=132,
     platform="cuda",
 )
-H200 = DeviceSpec(
-    name="h200-141gb",
-    flops=_H100_FLOPS,
-    memory_bytes=141e9,
-    memory_bandwidth=4.8e12,
-    intra_host=Link(10e-6, 450e9),
-    inter_host=Link(30e-6, 3200e9 / 8),
-    measured_as="H100",
-    units=132,
-    platform="cuda",
-)
+H200 = replace(H100, name="h200-141gb", memory_bytes=141e9, memory_bandwidth=4.8e12)
 
 # NVIDIA HGX B200 datasheet, per device: f64 37, f32 75, TF32 1100, bf16/f16 2250, f8/int8 4500
 # TFLOP/s dense; 180 GB at 7.7 TB/s; NVLink 1800 GB/s both directions together. Network: DGX B200,

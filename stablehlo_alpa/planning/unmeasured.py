@@ -26,7 +26,7 @@ def _is_data_sheet(device: DeviceSpec) -> bool:
     preset = PRESETS.get(device.name)
     return (
         preset is not None
-        and device.platform in ("cuda", "rocm", "tpu")
+        and device.platform != "cpu"
         and not device.measured_as
         and device == replace(preset, memory_bytes=device.memory_bytes)
     )
