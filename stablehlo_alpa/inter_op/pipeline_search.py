@@ -306,7 +306,7 @@ class PipelineSearch:
         is_new = False
         for first, last, submesh, most in self._stages(found):
             in_flight, total_s = _power(most), once_s * self._count
-            is_new |= self._bounds.weigh_once(submesh, first, last, in_flight, total_s)
+            is_new |= self._bounds.of(submesh).weigh_once(first, last, in_flight, total_s)
         return is_new
 
     def _stages(self, found: StageSearchResult) -> list[Stage]:

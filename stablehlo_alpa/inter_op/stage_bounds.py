@@ -143,12 +143,6 @@ class StageBounds:
         self._start_s = ranges.best_price_s(first, last, in_flight) or self._start_s
         return True
 
-    def weigh_once(
-        self, submesh: Submesh, first: int, last: int, in_flight: int, once_s: float
-    ) -> bool:
-        """See `RangeBounds.weigh_once`."""
-        return self.of(submesh).weigh_once(first, last, in_flight, once_s)
-
     def memory_price_s(
         self, submesh: Submesh, first: int, last: int, in_flight: int
     ) -> float | None:

@@ -292,12 +292,6 @@ class Table:
         self.bounds[submesh].sharpen(first, last, in_flight, with_pairs=with_pairs)
         return True
 
-    def weigh_once(
-        self, submesh: Submesh, first: int, last: int, in_flight: int, once_s: float
-    ) -> bool:
-        """See `StageBounds.weigh_once`."""
-        return self.bounds[submesh].weigh_once(first, last, in_flight, once_s)
-
     def received_s(self, submesh: Submesh, source: int) -> np.ndarray:
         """See `StageBounds.received_s`."""
         return self.received
