@@ -77,7 +77,8 @@ KEPT      = $(if $(COMPILED),JAX_COMPILATION_CACHE_DIR=$(COMPILED))
 test-quick pytest: XLA_FLAGS += --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 
 test-quick: build style lit $(TESTS_STAMP)
-	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" tests/py
+	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" \
+	  --one-case-each tests/py
 
 style: $(VENV_STAMP)
 	@$(RUN) pre-commit run --all-files --show-diff-on-failure

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from groups import table
 from hypothesis import settings
 
@@ -43,6 +44,27 @@ for _folder in (_ROOT, _ROOT / "runtime"):
     # A checkout that was not installed can be tested too; an installed package comes first.
     if str(_folder) not in sys.path:
         sys.path.append(str(_folder))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--one-case-each",
+        action="store_true",
+        help="of a test with parameters run the first case that the marks leave",
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keeps one case of each test, where that is asked for."""
+    if not config.getoption("one_case_each"):
+        return
+    first: dict[str, pytest.Item] = {}
+    for item in items:
+        first.setdefault(item.nodeid.split("[")[0], item)
+    kept = set(first.values())
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = first.values()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

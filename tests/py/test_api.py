@@ -303,6 +303,7 @@ def test_diff_names_what_changed_and_adds_up():
     assert "8x1" in str(difference)
 
 
+@pytest.mark.slow
 def test_a_binding_budget_has_a_price():
     args = (init(jax.random.key(0)), make_batch(64))
     free = sa.parallelize(train_step, method=sa.ShardParallel(mesh_shape=(8,))).plan(*args)

@@ -142,6 +142,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("case", CASES)
 def test_steps_equal_the_sequential_model(case: str, name: str) -> None:
@@ -164,6 +165,7 @@ def test_steps_equal_the_sequential_model(case: str, name: str) -> None:
     assert gap > 1e-3
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_stages_has_one_version() -> None:
     """A tied embedding is as old everywhere as in the stage that keeps it."""
     optimizer, words = optax.adam(2e-2), 48
@@ -231,6 +233,7 @@ def noisy_state(key: Any) -> Any:
     return first_state(optax.sgd(0.1))[0], (jnp.zeros((), jnp.int32), key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("donated", [(), (0,)], ids=["kept", "donated"])
 def test_state_that_passes_read_is_as_old_as_the_weights(donated: tuple[int, ...]) -> None:
     """A count and a key that noise is drawn by: all stages read those of the first."""

@@ -38,6 +38,7 @@ def of_mixture(mixture: TrainCase) -> Baselines:
     return plan_of(mixture).baselines()
 
 
+@pytest.mark.slow
 def test_the_search_is_never_slower_than_a_method_with_a_name(of_mixture: Baselines) -> None:
     times = {row.method: row.plan.step_time_s for row in of_mixture.rows if row.plan}
     assert {*ONE_MESH, "ExpertParallel()", "MegatronParallel(tensor=2)"} <= set(times)
@@ -50,6 +51,7 @@ def test_the_search_is_never_slower_than_a_method_with_a_name(of_mixture: Baseli
     assert best.plan.step_time_s == min(times.values())
 
 
+@pytest.mark.slow
 def test_each_row_is_the_plan_of_its_method(of_mixture: Baselines, mixture: TrainCase) -> None:
     rows: dict[str, Any] = {row.method: row.plan for row in of_mixture.rows}
     for method in (sa.DataParallel(), sa.Zero3Parallel(), sa.ExpertParallel()):

@@ -119,6 +119,7 @@ def count_lines(run: LocalExecutable) -> int:
     return (1 << 30) - counting.left
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(chain=CHAIN, place=st.floats(0, 1, exclude_max=True), seed=st.integers(0, 9))
 def test_an_interrupt_at_any_line_leaves_nothing(
@@ -133,6 +134,7 @@ def test_an_interrupt_at_any_line_leaves_nothing(
     check_after_disturbance(run, sizes, inputs, expected)
 
 
+@pytest.mark.slow
 def test_an_interrupted_call_keeps_no_arrays() -> None:
     sizes, count = CHAINS[1]
     run = executable(sizes, count)
@@ -324,6 +326,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 def test_threads_call_functions_of_every_method() -> None:
     draw = np.random.default_rng(0)
     weights = [0.3 * draw.normal(size=(16, 16)).astype("f") for _ in range(2)]

@@ -57,6 +57,7 @@ def created(step: Any) -> Any:
     return step.create_state(lambda: case.state, batch=(case.batch, case.rng))
 
 
+@pytest.mark.slow
 def test_a_state_comes_back_in_another_plan(tmp_path: Path) -> None:
     first, second = pipeline(TWO), sharded((2, 4))
     state = after(first, 2, created(first))
@@ -73,6 +74,7 @@ def test_a_state_comes_back_in_another_plan(tmp_path: Path) -> None:
     assert_trees_close(after(second, 1, found), after(first, 1, state), 1e-5, "state")
 
 
+@pytest.mark.slow
 def test_steps_go_on_while_files_are_written(tmp_path: Path) -> None:
     step = pipeline(TWO)
     state = after(step, 1, created(step))
@@ -164,6 +166,7 @@ def test_a_checkpoint_that_fails_is_not_there(tmp_path: Path) -> None:
     assert (tmp_path / "good" / "index.json").exists()
 
 
+@pytest.mark.slow
 def test_processes_save_one_checkpoint_and_restore_it(tmp_path: Path) -> None:
     saved = in_processes(tmp_path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["earlier", "local", "saved"]

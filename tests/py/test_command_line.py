@@ -111,6 +111,7 @@ def examples() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "output"), examples(), ids=lambda text: text.split("\n")[0])
 def test_examples_of_the_page_print_what_it_says(command: str, output: str, folder: Path) -> None:
     result = run(*shlex.split(command))
@@ -123,11 +124,13 @@ def test_examples_of_the_page_print_what_it_says(command: str, output: str, fold
     assert re.search(pattern, result.stdout, re.DOTALL), f"{result.stdout}\n{result.exception}"
 
 
+@pytest.mark.slow
 def test_a_plan_is_written_and_read(folder: Path) -> None:
     run("plan", "gpt-tiny", "--cluster", "cpu:1x4", "--batch", "8", "-o", "gpt.plan", "--quiet")
     assert alpa_runtime.load(folder / "gpt.plan").num_micro_batches == 1
 
 
+@pytest.mark.slow
 def test_a_plan_has_its_page_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
@@ -155,6 +158,7 @@ FOUND_KEYS = {
 }
 
 
+@pytest.mark.slow
 def test_json_of_a_plan_is_the_plan() -> None:
     record = printed("plan", "llama-3-tiny", "--cluster", "cpu:1x8", "--batch", "16")
     assert set(record) == PLAN_KEYS | FOUND_KEYS
@@ -183,6 +187,7 @@ def test_json_of_a_plan_is_the_plan() -> None:
     }
 
 
+@pytest.mark.slow
 def test_json_of_a_pipeline_has_its_stages() -> None:
     record = printed(
         *("plan", "gpt-tiny", "--cluster", "cpu:2x2", "--batch", "8", "--micro-batches", "2"),
@@ -194,6 +199,7 @@ def test_json_of_a_pipeline_has_its_stages() -> None:
     assert record["method"].startswith("MegatronParallel(")
 
 
+@pytest.mark.slow
 def test_json_says_what_does_not_fit() -> None:
     tight = ("plan", "gpt-tiny", "--cluster", "cpu:1x2", "--batch", "8", "--memory-budget", "9KB")
     result = run(*tight, "--json")
@@ -204,6 +210,7 @@ def test_json_says_what_does_not_fit() -> None:
     assert record["reason"] == str(result.exception)
 
 
+@pytest.mark.slow
 def test_json_of_a_comparison_has_a_row_each() -> None:
     record = printed(
         *("compare", "gpt-tiny", "--methods", "shard,expert,megatron:2x2x2"),
@@ -224,6 +231,7 @@ def test_models_and_clusters_are_all_that_there_are() -> None:
         assert (row["device"], row["hosts"]) == (cluster.device.name, cluster.num_hosts)
 
 
+@pytest.mark.slow
 def test_several_hosts_are_planned_as_a_pipeline_and_one_is_not() -> None:
     shared = ("plan", "gpt-tiny", "--batch", "8", "--micro-batches", "2")
     assert printed(*shared, "--cluster", "cpu:2x2")["method"].startswith("PipeshardParallel(")
@@ -279,6 +287,7 @@ def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
+@pytest.mark.slow
 def test_exit_codes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def ended_here(*arguments: str) -> tuple[Any, str]:
         monkeypatch.setattr(sys, "argv", ["stablehlo-alpa", *arguments])
@@ -314,6 +323,7 @@ def test_the_shell_completes_names() -> None:
     assert result.output.split() == ["llama-3-405b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "is_slow"), [("bfloat16", True), ("float16", False)])
 def test_products_in_a_type_that_a_device_has_no_units_for_are_remarked_on(
     dtype: str, is_slow: bool

@@ -46,6 +46,7 @@ def specs_of(names: list[str]) -> list[Any]:
 SPECS = st.permutations(AXES).flatmap(lambda names: st.sampled_from(specs_of(names)))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(specs=st.lists(SPECS, min_size=1, max_size=3))
 def test_what_is_asked_for_is_what_becomes(specs: list[Any]) -> None:
@@ -122,6 +123,7 @@ def test_constraints_of_another_mesh_change_nothing(mesh: Mesh) -> None:
     assert_equal(asking(w, x), silent(w, x))
 
 
+@pytest.mark.slow
 def test_stages_of_a_pipeline_leave_them_out(mesh: Mesh) -> None:
     def step(w: list[jax.Array], x: jax.Array) -> Any:
         def loss(w: list[jax.Array], x: jax.Array) -> jax.Array:

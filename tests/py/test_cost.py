@@ -133,6 +133,7 @@ def test_messages_change_their_protocol_by_the_peer() -> None:
         assert long < short < largest
 
 
+@pytest.mark.slow
 def test_shipped_prices_keep_their_bars(tmp_path: Path) -> None:
     """On points that were not fitted; those of H100 that scatter are left out."""
     script = Path(__file__).resolve().parents[2] / "benchmarks" / "prices.py"

@@ -102,6 +102,7 @@ def without_padding(transfer: CrossMeshTransfer, target: ValueSpec, mesh: Axes, 
     return whole
 
 
+@pytest.mark.slow
 @given(transfers())
 @settings(max_examples=500, deadline=None)
 def test_every_element_crosses_once_and_arrives(case: Any) -> None:
@@ -117,6 +118,7 @@ def test_every_element_crosses_once_and_arrives(case: Any) -> None:
     transfer.resharding.check(source, dict(source_mesh), transfer.landing, dict(target_mesh))
 
 
+@pytest.mark.slow
 @given(transfers())
 @settings(max_examples=300, deadline=None)
 def test_devices_share_the_work(case: Any) -> None:

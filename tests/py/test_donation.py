@@ -22,6 +22,7 @@ def test_the_search_knows_the_memory_of_the_program(donated):
     assert plan.stages[0].solution.memory_peak_bytes == pytest.approx(plan.peak_bytes, rel=0.03)
 
 
+@pytest.mark.slow
 def test_a_step_that_gives_its_state_away_fits_a_budget_that_it_else_exceeds():
     kept = _plan((), sa.ShardParallel(mesh_shape=(8,)))
     given = _plan(0, sa.ShardParallel(mesh_shape=(8,)))
@@ -34,6 +35,7 @@ def test_a_step_that_gives_its_state_away_fits_a_budget_that_it_else_exceeds():
         _plan((), method)
 
 
+@pytest.mark.slow
 def test_stages_give_their_state_away_too():
     def method():
         return sa.PipeshardParallel(
@@ -45,6 +47,7 @@ def test_stages_give_their_state_away_too():
         assert other.solution.memory_peak_bytes < one.solution.memory_peak_bytes
 
 
+@pytest.mark.slow
 def test_stages_that_take_more_than_was_counted_are_planned_with_less(monkeypatch):
     method = sa.PipeshardParallel(
         num_micro_batches=4,

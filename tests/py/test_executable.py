@@ -84,6 +84,7 @@ assert [arg.is_deleted() for arg in args] == [value.is_donated for value in plan
 """
 
 
+@pytest.mark.slow
 def test_a_plan_of_one_mesh_runs_by_the_runtime_alone(tmp_path: Path) -> None:
     method = METHODS["one mesh"]
     plan = stablehlo_alpa.parallelize(step, method=method, donate_argnums=0).plan(WEIGHTS, BATCH)

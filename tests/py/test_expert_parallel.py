@@ -18,6 +18,7 @@ from models import mlp, moe
 import stablehlo_alpa as sa
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expert", [None, 4])
 def test_experts_are_split_and_the_rest_is_data_parallel(expert: int | None) -> None:
     case = moe.make(optimizer="sgd")
@@ -59,6 +60,7 @@ def test_experts_that_do_not_divide_are_whole_with_a_remark() -> None:
     assert "dimension 0 of size 3 does not divide by 2; 4 would" in remarks
 
 
+@pytest.mark.slow
 def test_experts_in_a_stage_of_a_pipeline() -> None:
     case = moe.make(optimizer="sgd")
     method = sa.PipeshardParallel(

@@ -41,6 +41,7 @@ def test_sizes() -> None:
     assert sum(one.size for one in jax.tree.leaves(state.params)) == SIZES.num_parameters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -62,6 +63,7 @@ def test_gradients_equal_jit(options: Any) -> None:
         assert error <= 0.05 * max(size, 1e-3)
 
 
+@pytest.mark.slow
 def test_sequence_parallelism_sends_what_megatron_sends() -> None:
     """Per layer and direction two gathers and two scatters of a layer's activations."""
     method = sa.MegatronParallel(tensor=8, sequence_parallel=True, micro_batch=4)

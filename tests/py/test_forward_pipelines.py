@@ -30,6 +30,7 @@ def test_a_result_may_have_the_type_of_the_batch(count: int) -> None:
     assert len(pipeline(lambda x: hidden(PARAMS, x), count).plan(BATCH).stages) == 2
 
 
+@pytest.mark.slow
 def test_what_is_transposed_alone_is_no_gradient() -> None:
     def evaluate(p: Any, x: Any) -> Any:
         h = jnp.tanh(x @ p[0])
@@ -66,6 +67,7 @@ def test_an_evaluation_follows_the_state_of_a_pipeline() -> None:
     assert len(follow.plan(state, BATCH[:6]).stages) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [None, 2, 3])
 @pytest.mark.parametrize("is_tied", [False, True])
 def test_an_evaluation_visits_the_meshes_of_interleaved_stages(

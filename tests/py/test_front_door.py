@@ -322,6 +322,7 @@ def test_plans_of_one_function_share_its_traces() -> None:
 # The package
 
 
+@pytest.mark.slow
 def test_the_ten_lines_run_as_they_are(tmp_path: Path) -> None:
     (block,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.S | re.M)
     script = tmp_path / "lines.py"

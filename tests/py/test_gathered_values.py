@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from models import gpt
 
 import stablehlo_alpa as sa
@@ -57,6 +58,7 @@ def _num_gathers(plan):
     return sum(one.count for one in phase.collectives if one.kind == "all_gather")
 
 
+@pytest.mark.slow
 def test_a_budget_lets_go_of_what_was_gathered():
     case = gpt.make(layers=2, hidden=256, length=64, batch=64, vocabulary=512, dropout=0.0)
     shapes = jax.eval_shape(lambda: case.args)

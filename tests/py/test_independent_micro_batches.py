@@ -33,6 +33,7 @@ def one_mesh(fun: Any, count: int = 4, **options: Any) -> Any:
     return stablehlo_alpa.parallelize(fun, method=method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parallel", "dtype"),
     [(pipeline, jnp.int32), (one_mesh, jnp.float32), (one_mesh, jnp.bfloat16)],
@@ -83,6 +84,7 @@ def test_the_weight_of_a_micro_batch_leaves_the_differentiated_function() -> Non
         plan("result[0][0]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parallel", "make", "keys"),
     [

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import jax
+import pytest
 from models import gpt
 
 from stablehlo_alpa import _core
@@ -36,6 +37,7 @@ def gpt_text(layers: int) -> str:
     return trace(found[0].step, args, {}).text
 
 
+@pytest.mark.slow
 def test_every_layer_of_a_gpt_costs_the_same() -> None:
     at_2, at_4, at_8 = (num_visits(gpt_text(layers)) for layers in (2, 4, 8))
     assert at_8 - at_4 == 2 * (at_4 - at_2)

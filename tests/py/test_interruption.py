@@ -75,6 +75,7 @@ def test_a_function_is_planned_anew_after_an_interrupt(
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "shown"),
     [

@@ -100,6 +100,7 @@ PIPELINES = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(
     st.sampled_from([32, 64]), st.sampled_from(["p3.16xlarge:1x2", "p3.16xlarge:2x2"]), PIPELINES
@@ -141,6 +142,7 @@ def test_another_function_of_the_same_shapes_is_another_plan(shared: Store) -> N
     assert_plans_are_kept(shared, *question, other)
 
 
+@pytest.mark.slow
 def test_what_a_plan_from_the_store_computes_is_what_jit_computes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     weights = [rng.normal(0, 0.1, (WIDTH, 4 * WIDTH)).astype("f") for _ in range(LAYERS)]
@@ -172,6 +174,7 @@ def test_a_second_question_is_answered_by_the_first(tmp_path: Path) -> None:
         assert misses <= most * (hits + misses), question
 
 
+@pytest.mark.slow
 def test_models_of_the_zoo_need_not_be_traced_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +225,7 @@ def test_switched_off_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mon
     assert [one.name for one in tmp_path.iterdir()] == ["stablehlo_alpa"]
 
 
+@pytest.mark.slow
 def test_the_command_line_keeps_what_it_computes(tmp_path: Path) -> None:
     asked = ["plan", "gpt-tiny", "--cluster", "cpu:1x2", "--batch", "8", "--quiet"]
     folder = tmp_path / "store"

@@ -105,6 +105,7 @@ def test_tight_memory_shards_optimizer_state() -> None:
     assert state_elements(text, case) < 0.6 * sum(leaf.size for leaf in jax.tree.leaves(case.state))
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(
     strict=True,
     reason="the gathered result of a norm is read by products of both phases; the search charges "

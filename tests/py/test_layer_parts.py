@@ -142,6 +142,7 @@ def test_what_stages_spend_per_micro_batch_is_bounded_by_what_they_spend_once(
         assert bound_s >= 0.5 * often_s
 
 
+@pytest.mark.slow
 def test_bounds_within_memory_lie_below_the_optima(
     parts: LayerParts, pricing: StagePricing
 ) -> None:
@@ -214,6 +215,7 @@ def test_axes_that_divide_little_are_not_looked_at(parts: LayerParts) -> None:
     assert shapes[16] == [(16,), (2, 8), (4, 4), (8, 2)]
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_good_enough_is_taken(pricing: StagePricing) -> None:
     submesh, first, last, in_flight = Submesh(2, 2, (2, 2)), 1, 3, 3
     free = pricing.solution(first, last, submesh, in_flight)

@@ -204,6 +204,7 @@ def passed_modules(method: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_one_mesh_takes_the_way_of_a_pipeline():
     pytest.importorskip("stablehlo_alpa._core")
     one, several = passed_modules("shard"), passed_modules("pipeshard")
@@ -211,6 +212,7 @@ def test_one_mesh_takes_the_way_of_a_pipeline():
     assert one <= several, one - several
 
 
+@pytest.mark.slow
 def test_the_front_door_opens_without_the_modelling_language() -> None:
     """Few plans need cvxpy, and it takes longer to import than jax."""
     code = "import sys, stablehlo_alpa as sa; sa.parallelize; sys.exit('cvxpy' in sys.modules)"

@@ -175,6 +175,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", OPTIONS, ids=repr)
 def test_gradients_are_those_of_jax(option: Any) -> None:
     params, x = make_params(), jnp.ones((2, 8))
@@ -234,6 +235,7 @@ def test_number_of_layers(option: Any, count: int) -> None:
     assert layers_of(step, option, params) == set(range(count))
 
 
+@pytest.mark.slow
 def test_what_nothing_uses_makes_no_layer() -> None:
     params, x = make_params(), jnp.ones((2, 8))
 
@@ -335,6 +337,7 @@ def test_wrong_options_are_refused(make: Any, message: str) -> None:
         make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_one_call", [False, True])
 def test_attention_alone_is_computed_again(is_one_call: bool) -> None:
     """Scores are computed twice, products with parameters once; numbers are those of jax."""

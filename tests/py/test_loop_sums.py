@@ -117,6 +117,7 @@ def equinox_gru() -> tuple[Any, tuple[Any, ...]]:
     return step, (params, real(BATCH, STEPS, FEATURES), real(BATCH, WIDTH, seed=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [haiku_gru, equinox_gru])
 def test_recurrent_networks_move_their_gradients_only(make: Any) -> None:
     step, args = make()

@@ -30,6 +30,7 @@ PATTERNS = (
 )
 
 
+@pytest.mark.slow
 def test_patterns_split_parameters_and_their_moments() -> None:
     case = gpt.make(dropout=0.0, layers=1)
     method = sa.ManualSharding(in_specs={"batch": P("data")}, patterns=PATTERNS, **MESH)
@@ -131,6 +132,7 @@ def named_step() -> tuple[Any, Any]:
     return step, ((params, optimizer.init(params)), x)
 
 
+@pytest.mark.slow
 def test_rules_split_named_dimensions_and_tell_unmatched_names() -> None:
     step, args = named_step()
     method = sa.ManualSharding(rules=(("embed", None), ("mlp", "model")), **MESH)

@@ -47,6 +47,7 @@ def splits(found: dict[str, str], part: str) -> set[str]:
     return {how for name, how in found.items() if f"['{part}']" in name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_scanned", [False, True])
 def test_pairs_of_gpt(is_scanned: bool) -> None:
     plan = planned(gpt.make(dropout=0.0, is_scanned=is_scanned), tensor=4)
@@ -80,6 +81,7 @@ def test_pairs_of_other_transformers(module: Any) -> None:
         assert splits(found, "head") == {"column"}
 
 
+@pytest.mark.slow
 def test_pairs_of_experts_and_plain_layers() -> None:
     found = pairs(moe.make())
     assert found["state.params['params']['embed']['embedding']"] == "row"
@@ -128,6 +130,7 @@ def fused_attention(by_heads: bool = False) -> tuple[Any, Any]:
     return step, (params, rng.integers(0, 32, (8, 16)))
 
 
+@pytest.mark.slow
 def test_a_fused_projection_is_left_whole_or_split_by_patterns() -> None:
     step, args = fused_attention()
     plan = check(step, args, sa.MegatronParallel(tensor=4))
@@ -173,6 +176,7 @@ def per_layer(axis: str, make: Any, **options: Any) -> dict[str, float]:
     return {k: (counts[1][k] - counts[0][k]) / 2 for k in kinds if counts[0][k] != counts[1][k]}
 
 
+@pytest.mark.slow
 def test_a_layer_has_two_all_reduces_forward_and_two_backward() -> None:
     options = {"tensor": 4, "data": 2, "device": "h100-80gb"}
     assert per_layer("tensor", wide_gpt, **options) == {"all_reduce": 4}
@@ -196,6 +200,7 @@ def test_a_layer_has_two_all_reduces_forward_and_two_backward() -> None:
     assert 14 * activations <= one.bytes <= 15 * activations
 
 
+@pytest.mark.slow
 def test_along_the_sequence_they_are_reduce_scatters_and_all_gathers() -> None:
     options = {"tensor": 4, "data": 2, "sequence_parallel": True, "device": "h100-80gb"}
     added = per_layer("tensor", wide_gpt, **options)
@@ -255,6 +260,7 @@ def test_zero_1_splits_moments_and_scatters_gradients() -> None:
     assert sent["all_gather"] >= 5
 
 
+@pytest.mark.slow
 def test_the_search_is_no_slower_on_the_same_mesh() -> None:
     """What a person would choose is a point of the space that is searched."""
     case = gpt.make(dropout=0.0, layers=1)
@@ -268,6 +274,7 @@ def test_the_search_is_no_slower_on_the_same_mesh() -> None:
 # Numbers.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "options"),
     [
@@ -287,6 +294,7 @@ def test_results_equal_jit(make: Any, options: Any) -> None:
     check(case.step, case.args, sa.MegatronParallel(**options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -315,6 +323,7 @@ def test_pipelines_and_recomputation_equal_jit(options: Any) -> None:
                 assert value.axes[0] == ("data",)
 
 
+@pytest.mark.slow
 def test_selective_recomputation_keeps_all_but_attention() -> None:
     case = gpt.make(layers=1, dropout=0.0, optimizer="sgd", length=64)
 

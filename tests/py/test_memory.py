@@ -109,6 +109,7 @@ def test_a_near_gap_is_closed_in_seconds_alone(monkeypatch: pytest.MonkeyPatch) 
     assert near <= solver._NEAR_S < 400 < wide <= 500
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31), st.floats(0.0, 0.95))
 def test_price_is_the_slope_of_the_bound(seed: int, share: float) -> None:

@@ -171,6 +171,7 @@ class Odd(nn.Module):
         return nn.Dense(5)(x.mean(axis=1))
 
 
+@pytest.mark.slow
 def test_a_model_of_odd_sizes_equals_jit() -> None:
     size, method = 12, sa.Zero3Parallel(mesh_shape=(2, 4))
     model, optimizer = Odd(), optax.adam(1e-2)
@@ -191,6 +192,7 @@ def test_a_model_of_odd_sizes_equals_jit() -> None:
     check(step, (state, {"tokens": tokens, "labels": tokens[:, 0] % 5}, key), method)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=5,
     deadline=None,

@@ -151,6 +151,7 @@ def test_loops_over_time_inside_of_the_model() -> None:
     check(grads(loss), PARAMS, BATCH, stages=1)
 
 
+@pytest.mark.slow
 def test_a_recurrence_by_associative_scan() -> None:
     """That of an even size ends with a product of tensors without elements."""
 
@@ -176,6 +177,7 @@ def test_what_is_no_array_comes_out_of_the_loss_as_it_is() -> None:
     check(step, PARAMS, BATCH)
 
 
+@pytest.mark.slow
 def test_gradients_are_found_inside_of_a_jit() -> None:
     def step(p: Any, x: Any) -> Any:
         both = stablehlo_alpa.value_and_grad(lambda p: jnp.mean(hidden(p, x) ** 2))
@@ -185,6 +187,7 @@ def test_gradients_are_found_inside_of_a_jit() -> None:
     check(step, PARAMS, BATCH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2])
 def test_every_layer_may_read_all_before_it(count: int) -> None:
     def loss(p: Any, x: Any) -> Any:
@@ -379,6 +382,7 @@ def test_what_looks_like_state_is_cut_where_nothing_else_is() -> None:
     check(lambda x, p: hidden(p, x), BATCH, PARAMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 4])
 def test_results_that_no_micro_batch_makes_are_returned_once(count: int) -> None:
     def evaluate(p: Any, x: Any) -> Any:

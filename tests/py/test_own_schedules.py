@@ -125,6 +125,7 @@ def method(schedule: Any, stages: Any, **options: Any) -> Any:
 FOUR_ON_TWO = sa.ManualStages((1,) * 4, ((1, 4),) * 4, meshes=(0, 1, 1, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schedule", "stages"),
     [

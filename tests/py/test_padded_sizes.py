@@ -242,11 +242,13 @@ def check_steps(method: str, recipes: Sequence[Recipe], monkeypatch: pytest.Monk
     return num_padded
 
 
+@pytest.mark.slow
 def test_random_plans_of_padded_steps_equal_jit(monkeypatch: pytest.MonkeyPatch) -> None:
     flowing = [Recipe(blocks=(name, "dense")) for name in test_random_step_plans.CONTROL_FLOW]
     assert check_steps("whole batch", [*flowing, *examples(4)], monkeypatch) >= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["micro-batches", "stages"])
 def test_random_plans_of_padded_micro_batches_equal_jit(
     method: str, monkeypatch: pytest.MonkeyPatch
@@ -291,6 +293,7 @@ def says_padded(plan: Plan, size: int, padded: int) -> bool:
     return any(said in remark for remark in plan.remarks)
 
 
+@pytest.mark.slow
 def test_an_odd_vocabulary_takes_as_long_as_an_even_one() -> None:
     step, args = gpt_step(50257)
     odd, whole_ = plan_of(step, *args), plan_of(step, *args, pad=False)
@@ -344,6 +347,7 @@ def test_attention_of_odd_sizes_is_split_over_all_devices() -> None:
     assert plan.step_time_s <= 0.7 * whole_.step_time_s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["alpa", "shardy", "gspmd"])
 def test_padded_steps_run(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def last(forms: Any, *rest: Any) -> Any:

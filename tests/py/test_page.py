@@ -190,6 +190,7 @@ def keyed(key: Any, w: Any, x: Any) -> Any:
     return jnp.where(jax.random.bernoulli(key, 0.5, x.shape), x, 0.0) @ w, key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "function", "args"),
     [
@@ -306,6 +307,7 @@ def test_traces_are_read_back(tmp_path: Path) -> None:
         read_trace(tmp_path / "other.json")
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_page_of_one_plan_or_two(
     single: Any, pipeline: Any, tmp_path: Path
 ) -> None:

@@ -116,6 +116,7 @@ def test_flops_of_a_gpt_are_those_that_the_authors_published() -> None:
     assert flops / 2.464 / 8 / 1e12 == pytest.approx(37.01, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["GPT", "MoE"])
 def test_flops_are_near_those_of_the_products_of_the_model(family: str) -> None:
     """The forward phase four times, but for the output layer, which is computed three times."""
@@ -232,6 +233,7 @@ def test_flops_of_wide_and_shallow_models_are_near_those_of_their_products(famil
     assert one.flops(case) == pytest.approx(case.flops_per_step * 4 / 3, rel=0.1)
 
 
+@pytest.mark.slow
 def test_ways_of_one_host_are_planned() -> None:
     """A step that is small enough, by every way; that of our search is not slower."""
     case = zoo.gpt("tiny", batch=8, dtype=np.float16)
@@ -248,6 +250,7 @@ def test_ways_of_one_host_are_planned() -> None:
 # Figure 9.
 
 
+@pytest.mark.slow
 def test_layers_of_equal_operators_compute_what_the_model_does() -> None:
     module = GPT(GPT_SIZES["tiny"], False, False, np.float32)
     cut = EqualOperators(module, 3)
@@ -261,6 +264,7 @@ def test_layers_of_equal_operators_compute_what_the_model_does() -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
+@pytest.mark.slow
 def test_layers_of_equal_operators_become_stages() -> None:
     module = EqualOperators(GPT(GPT_SIZES["tiny"], False, False, np.float32), 4)
     case = train_case("cut", module, next_token_task(8, 16, 64), depth=4)
@@ -299,6 +303,7 @@ def pipeline(case: zoo.ModelCase, second: stablehlo_alpa.Method) -> Any:
     return stablehlo_alpa.parallelize(case.step, method=method, cluster=cluster).plan(*case.args)
 
 
+@pytest.mark.slow
 def test_sending_without_gathering_takes_longer_where_the_destination_holds_copies() -> None:
     # Both stages read the table, which is whole on all devices of the second.
     module = GPT(GPTSizes(2, 64, 2, vocabulary=65536, sequence=16), False, False, np.float32)
@@ -320,6 +325,7 @@ def test_every_device_is_sent_what_it_holds() -> None:
                 assert made.size == boundary.target * transfer.resharding.size
 
 
+@pytest.mark.slow
 def test_sending_is_the_same_where_nothing_is_gathered() -> None:
     case = zoo.find("wide-resnet-tiny").case(batch=512, norm="group")
     plan = pipeline(case, stablehlo_alpa.DataParallel())
@@ -328,6 +334,7 @@ def test_sending_is_the_same_where_nothing_is_gathered() -> None:
     assert seconds[Sending.WITHOUT] == seconds[Sending.WITH]
 
 
+@pytest.mark.slow
 def test_convolutions_are_read_off_a_plan() -> None:
     case = zoo.find("wide-resnet-tiny").case(batch=512, norm="group")
     found = list(convolutions(pipeline(case, stablehlo_alpa.DataParallel())))
@@ -414,6 +421,7 @@ def test_a_published_cut_that_is_faster_is_told() -> None:
     assert told in page(records)
 
 
+@pytest.mark.slow
 def test_plots_are_of_what_was_planned(tmp_path: Path) -> None:
     written = {one.name for one in write_plots(made_up(), tmp_path)}
     figures = ("7_gpt", "7_wide_resnet", "8_gpt", "9", "10", "11")
@@ -421,6 +429,7 @@ def test_plots_are_of_what_was_planned(tmp_path: Path) -> None:
     assert write_plots(made_up()[:1], tmp_path / "one")[0].read_text().startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_plots_of_equal_records_are_equal(tmp_path: Path) -> None:
     first, second = (write_plots(made_up(), tmp_path / name) for name in ("a", "b"))
     assert [one.read_text() for one in first] == [one.read_text() for one in second]
@@ -433,6 +442,7 @@ def test_every_image_of_the_written_page_is_there() -> None:
     assert all((ROOT / "docs" / one).is_file() for one in images)
 
 
+@pytest.mark.slow
 def test_a_search_is_told_apart_by_its_parts() -> None:
     with Sampler() as sampler:
         time.sleep(0.2)

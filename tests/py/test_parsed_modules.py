@@ -58,6 +58,7 @@ def test_what_the_store_has_stays_a_text(tmp_path: Any) -> None:
     assert first.merged == second.merged
 
 
+@pytest.mark.slow
 def test_strategies_of_a_module_that_was_rewritten_are_those_of_its_text() -> None:
     """What was known of a module for other meshes is forgotten once passes have run on it."""
     options = PlanOptions(ClusterSpec(preset_for("cpu"), 1, 8), ((8,),), solve=SolveOptions())

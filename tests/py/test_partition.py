@@ -291,6 +291,7 @@ def test_a_part_of_an_axis_is_no_sharding_of_the_body(partitioner: str) -> None:
     assert_equal(jax.jit(outside)(rows), expected)
 
 
+@pytest.mark.slow
 def test_what_is_parallelised_inside_of_a_body_is_a_part_of_it(mesh: Mesh) -> None:
     inner = stablehlo_alpa.parallelize(mlp, method=ShardParallel(mesh_shape=(8,)))
     block = stablehlo_alpa.partition(lambda w, x: x + inner(w, x))
@@ -365,6 +366,7 @@ def test_a_region_that_does_not_fit_says_so(mesh: Mesh) -> None:
         step(weights(), batch())
 
 
+@pytest.mark.slow
 def test_shardings_for_a_plain_jit(mesh: Mesh) -> None:
     def step(w: Any, x: jax.Array, rate: float) -> Any:
         loss, gradients = value_and_grad(mlp)(w, x)

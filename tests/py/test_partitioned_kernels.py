@@ -66,6 +66,7 @@ METHODS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_a_kernel_of_pallas_is_split_as_what_is_around_it(name: str) -> None:
     step = sa.parallelize(train_step, method=METHODS[name](), batch_argnums=(1, 2))
@@ -363,6 +364,7 @@ def test_blocks_of_a_function_are_combined_as_its_rule_says() -> None:
     assert "#alpa.strategy<>" in kernel_calls(step.plan(draw(6, 24)))[0]
 
 
+@pytest.mark.slow
 def test_sums_wait_for_those_of_other_operators_and_of_micro_batches() -> None:
     """Devices hold shares: two sums are reduced at once, behind the micro-batches."""
     total = sa.kernel("b h, b h -> h", reductions={"b": "sum"})(lambda x, y: (x * y).sum(0))

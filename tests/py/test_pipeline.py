@@ -148,6 +148,7 @@ def compare(pipeline: Pipeline) -> None:
     assert_trees_close(state, expected_state, 2e-4, "state")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pipeline", QUICK, ids=lambda pipeline: pipeline.id)
 def test_pipeline_equals_the_whole_batch(pipeline: Pipeline) -> None:
     compare(pipeline)
@@ -163,6 +164,7 @@ def test_models_equal_the_whole_batch(pipeline: Pipeline) -> None:
     compare(pipeline)
 
 
+@pytest.mark.slow
 def test_schedules_give_the_same_bits() -> None:
     results = []
     for schedule in ("gpipe", "1f1b", "zero_bubble"):
@@ -174,6 +176,7 @@ def test_schedules_give_the_same_bits() -> None:
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_state_is_made_where_it_is_kept() -> None:
     pipeline = Pipeline("mlp", 2, TWO)
     case = make_case(pipeline)
@@ -198,6 +201,7 @@ def test_a_parallelised_function_makes_state_where_it_is_kept() -> None:
     assert_trees_close(state, jax.tree.map(lambda leaf: 2 * leaf, WEIGHTS), 0, "state")
 
 
+@pytest.mark.slow
 def test_many_steps_neither_stall_nor_grow() -> None:
     pipeline = Pipeline("mlp", 8, FOUR)
     case = make_case(pipeline)
@@ -300,6 +304,7 @@ def test_stages_of_one_mesh_share_its_memory() -> None:
         assert max(plan(part * needed).simulation.peak_bytes) <= part * needed
 
 
+@pytest.mark.slow
 def test_parts_of_a_stacked_parameter_cross_once_per_step() -> None:
     """Layers that look theirs up: the first stage keeps the stack, the second gets its part."""
 
@@ -335,6 +340,7 @@ def test_parts_of_a_stacked_parameter_cross_once_per_step() -> None:
     assert sent(4) == expected
 
 
+@pytest.mark.slow
 def test_the_search_finds_stages_that_train() -> None:
     compare(Pipeline("mlp", 8, AutoStages()))
 

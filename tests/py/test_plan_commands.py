@@ -125,6 +125,7 @@ def test_a_plan_runs_on_ray() -> None:
     assert json.loads(done.stdout)["platform"] == "ray"
 
 
+@pytest.mark.slow
 def test_virtual_devices_are_made_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a process that has made none, whatever its environment says."""
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")

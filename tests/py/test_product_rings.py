@@ -312,6 +312,7 @@ def in_rings(overlap: Overlap | None) -> sa.ClusterSpec:
 IN_TWO = {"pipeline": 2, "data": 2, "micro_batch": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"data": 4}, pytest.param(IN_TWO, marks=pytest.mark.slow)], ids=["one", "two"]
 )

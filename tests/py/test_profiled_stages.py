@@ -59,6 +59,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_the_step_is_that_of_jit_and_its_seconds_are_measured() -> None:
     args = WEIGHTS, BATCH, jax.random.key(3)
     parallelized = parallel(sa.ProfiledStages(num_cuts=2))

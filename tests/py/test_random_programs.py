@@ -151,6 +151,7 @@ def check(method: str, programs: Sequence[tuple[Recipe, int]], allowed: float) -
     assert len(refused) <= allowed * len(chosen), "\n".join(refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_random_programs_equal_jit(method: str) -> None:
     number = list(METHODS).index(method)

@@ -82,6 +82,7 @@ def check(method: str, recipes: Sequence[Recipe], patch: pytest.MonkeyPatch) -> 
     assert num_run >= len(recipes) // 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_random_plans_of_steps_equal_jit(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     number = list(METHODS).index(method)

@@ -53,6 +53,7 @@ def peaks() -> dict[Any, float]:
     return {remat: plan(remat).peak_bytes for remat in CHOICES}
 
 
+@pytest.mark.slow
 def test_more_is_computed_again_for_less_memory() -> None:
     assert peaks()[False] > peaks()["attention"] > peaks()[True]
     # Memory that nobody lacks: nothing else is looked at.
@@ -62,6 +63,7 @@ def test_more_is_computed_again_for_less_memory() -> None:
     assert "computed again" not in str(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [1.05, 0.7, 0.4])
 def test_the_fastest_that_fits_is_chosen(share: float) -> None:
     """The memory that nothing computed again takes, and less of it, down to that of all."""
@@ -85,6 +87,7 @@ def test_the_fastest_that_fits_is_chosen(share: float) -> None:
         assert f"computed again in the backward phase: {found.recomputed}" in str(found)
 
 
+@pytest.mark.slow
 def test_what_is_computed_again_is_what_was_computed() -> None:
     case = make_case()
     step = parallel(None, 1.1 * peaks()[True])
@@ -92,6 +95,7 @@ def test_what_is_computed_again_is_what_was_computed() -> None:
     assert_trees_close(step(*case.args), jax.jit(case.step)(*case.args), 1e-4, "results")
 
 
+@pytest.mark.slow
 def test_layers_of_one_value() -> None:
     """A layer that nothing but one value goes into waits behind a barrier of one."""
     case = mlp.make()
@@ -130,6 +134,7 @@ def test_without_attention_or_layers_of_its_own(grad: Any) -> None:
     assert tried == ([] if grad is jax.grad else ["", "layers"])
 
 
+@pytest.mark.slow
 def test_a_layer_that_needs_all_micro_batches_is_computed_again_once() -> None:
     """Parts of a parameter are the micro-batches here, and a layer that needs all is made once."""
 

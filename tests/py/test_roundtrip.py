@@ -359,6 +359,7 @@ def _step(kind: int, unary: Any, join: Any, axis: int) -> Callable[[jax.Array, A
     return step
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(pipelines(), st.sampled_from(["float32", "bfloat16"]))
 def test_random_programs_survive(

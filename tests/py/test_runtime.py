@@ -316,6 +316,7 @@ def test_a_cpu_pool_that_is_too_small_is_refused():
         require_cpu_pool(10000, environment={"PJRT_NPROC": "8"})
 
 
+@pytest.mark.slow
 def test_runtime_imports_without_the_compiler():
     code = "import sys, alpa_runtime; sys.exit('stablehlo_alpa' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=_environment()).returncode == 0

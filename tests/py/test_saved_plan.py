@@ -65,6 +65,7 @@ def files(piped: Any, single: Any, tmp_path_factory: pytest.TempPathFactory) -> 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["piped", "single"])
 def test_a_file_predicts_what_the_plan_predicts(
     name: str, files: dict[str, Path], request: pytest.FixtureRequest
@@ -110,6 +111,7 @@ def test_a_file_explains_operators_as_the_plan_does(
     assert explain_operator(saved, last) == plan.explain(last)
 
 
+@pytest.mark.slow
 def test_layers_of_operators_are_their_scopes() -> None:
     """Jax puts the scope of a layer into the name of what is traced in it."""
     plan = planned(sa.PipeshardParallel(
@@ -207,11 +209,13 @@ def test_a_plan_in_its_own_order_is_itself(piped: Any, files: dict[str, Path]) -
     assert predicted.simulation == piped.simulation
 
 
+@pytest.mark.slow
 def test_another_order_is_what_planning_by_it_gives(files: dict[str, Path]) -> None:
     predicted, _ = reschedule(sa.read_plan(files["piped"]), "gpipe")
     assert predicted.step_time_s == planned(pipeline("gpipe")).step_time_s
 
 
+@pytest.mark.slow
 def test_more_micro_batches_are_those_of_a_larger_batch(tmp_path: Path) -> None:
     # What runs once per step weighs less among more micro-batches: a search would choose others.
     stages = sa.UniformStages(2, methods=sa.DataParallel())

@@ -51,6 +51,7 @@ def test_bubbles_are_the_textbooks(schedule: str) -> None:
         assert found.bubble(mesh) == pytest.approx(3 / (8 + 3))
 
 
+@pytest.mark.slow
 def test_interleaving_divides_the_bubble() -> None:
     plan = planned("interleaved", 2, 4).plan(WEIGHTS, BATCH)
     # A chunk takes a quarter of the time of a mesh's whole stage.

@@ -21,6 +21,7 @@ PINS = dict(
 )
 
 
+@pytest.mark.slow
 def test_the_site_is_made_without_a_warning_or_the_network(tmp_path: Path) -> None:
     """Links, anchors, and that every page is in the navigation: MkDocs's strict mode."""
     done = subprocess.run(
@@ -46,6 +47,7 @@ def test_the_site_is_made_without_a_warning_or_the_network(tmp_path: Path) -> No
     assert "arithmatex" not in formulas
 
 
+@pytest.mark.slow
 def test_the_reference_of_commands_is_up_to_date() -> None:
     made = subprocess.run(
         [sys.executable, str(ROOT / "scripts/make_command_docs.py")],

@@ -77,6 +77,7 @@ def sent(plan: Any) -> set[tuple[int, ...]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remat", [False, True, "attention"])
 @pytest.mark.parametrize("layers", [4, 8])
 def test_each_stage_holds_its_part_of_the_stack_and_of_the_optimiser_state(
@@ -110,6 +111,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_models_train_as_on_one_device(name: str) -> None:
     model = MODELS[name]
@@ -130,6 +132,7 @@ OPTIMISERS: dict[str, optax.GradientTransformation] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_optimisers_see_the_whole_stack(name: str) -> None:
     model = Scanned(layers=6)
@@ -140,6 +143,7 @@ def test_optimisers_see_the_whole_stack(name: str) -> None:
     assert all(one.shape == (1,) or re.search(r"\[\d+:\d+\]$", one.name) for one in stacks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [
@@ -155,6 +159,7 @@ def test_methods(method: Any) -> None:
     trains(Scanned(layers=4), method)
 
 
+@pytest.mark.slow
 def test_patterns_are_of_the_callers_paths() -> None:
     by_hand = sa.ManualSharding(
         mesh_shape=(4,),
@@ -206,6 +211,7 @@ def test_names_of_dimensions_are_those_of_each_part() -> None:
     assert sorted(map(str, split.values())) == [str(P(None, "x")), str(P(None, None, "x"))]
 
 
+@pytest.mark.slow
 def test_unlike_stages_are_handles() -> None:
     model = Scanned(layers=6)
     method = pipeline(2, stages=sa.ManualStages((1, 1), ((1, 2), (1, 6))))
@@ -220,6 +226,7 @@ def test_unlike_stages_are_handles() -> None:
     assert found.stack.sizes == stack.stack.sizes
 
 
+@pytest.mark.slow
 def test_a_flax_model_with_dropout() -> None:
     case = gpt.make(layers=4, is_scanned=True)
     step = sa.parallelize(case.step, method=pipeline(2), donate_argnums=0)
@@ -228,6 +235,7 @@ def test_a_flax_model_with_dropout() -> None:
     assert_equals_jit(step(state, *case.args[1:]), expected)
 
 
+@pytest.mark.slow
 def test_state_is_given_away_once() -> None:
     model = Scanned()
     step = sa.parallelize(model.step(ADAM), method=pipeline(4), donate_argnums=0)
@@ -239,6 +247,7 @@ def test_state_is_given_away_once() -> None:
     step(second, batch)
 
 
+@pytest.mark.slow
 def test_wrong_shapes_are_named_as_the_caller_knows_them() -> None:
     model = Scanned()
     step = sa.parallelize(model.step(ADAM), method=pipeline(4))
@@ -248,6 +257,7 @@ def test_wrong_shapes_are_named_as_the_caller_knows_them() -> None:
         compiled(start(Scanned(layers=6), ADAM), batch)
 
 
+@pytest.mark.slow
 def test_threads() -> None:
     model = Scanned()
     step = sa.parallelize(model.step(ADAM), method=pipeline(2))
@@ -268,6 +278,7 @@ def test_threads() -> None:
         assert_equals_jit(result, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uneven", [False, True])
 def test_a_state_comes_back_on_other_stages(uneven: bool, tmp_path: Path) -> None:
     model = Scanned(layers=6)
@@ -314,6 +325,7 @@ def with_two_passes(model: Scanned) -> Callable[..., Any]:
     return step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [with_penalty, with_two_passes])
 def test_stacks_that_the_loss_reads_twice(make: Callable[[Scanned], Any]) -> None:
     model = Scanned(layers=4)
@@ -323,6 +335,7 @@ def test_stacks_that_the_loss_reads_twice(make: Callable[[Scanned], Any]) -> Non
     assert_equals_jit(parallel(model.init(), batch), jax.jit(step)(model.init(), batch))
 
 
+@pytest.mark.slow
 def test_a_call_that_is_refused_leaves_the_state() -> None:
     model = Scanned()
     step = sa.parallelize(model.step(ADAM), method=pipeline(2, num_layers=4), donate_argnums=0)
@@ -338,6 +351,7 @@ def test_a_call_that_is_refused_leaves_the_state() -> None:
     compiled(state, batch)
 
 
+@pytest.mark.slow
 def test_a_saved_plan_takes_whole_stacks(tmp_path: Path) -> None:
     model, path = Scanned(layers=4), tmp_path / "step.plan"
     (batch,) = model.batches(1)
@@ -355,6 +369,7 @@ def test_a_saved_plan_takes_whole_stacks(tmp_path: Path) -> None:
         alpa_runtime.stacked(alpa_runtime.LocalExecutable(plan, jax.devices()), path)
 
 
+@pytest.mark.slow
 def test_a_state_that_jax_has_split_along_its_layers() -> None:
     model = Scanned()
     (batch,) = model.batches(1)

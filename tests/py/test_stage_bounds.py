@@ -140,6 +140,7 @@ def bounds_of(model: Model, budget: float) -> RangeBounds:
     return RangeBounds(Windows(model.parts, model.layers), model.layers, budget, 0.1)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 3), st.sampled_from([8.0, 20.0, 45.0, 200.0]))
 @example(4689, 2, 20.0)  # memory that is met exactly: its price rises to 1e9
@@ -154,6 +155,7 @@ def test_no_run_of_layers_costs_less_than_its_bound(seed: int, kinds: int, budge
             assert bounds.seconds(in_flight)[0, first, last] <= exact + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 3), st.sampled_from([8.0, 20.0, 45.0, 200.0]))
 def test_no_plan_that_spends_little_once_costs_less_besides(
@@ -380,6 +382,7 @@ class Hurried(Table):
         return StagePrice(np.inf, 0.0) if effort is not None and is_late else found
 
 
+@pytest.mark.slow
 def test_what_is_not_found_in_time_bounds_nothing() -> None:
     gaps = []
     for seed in range(40):
@@ -417,6 +420,7 @@ def test_what_runs_once_is_not_shared_out(seed: int, budget: float) -> None:
         assert cut[1] >= found.bracket.latency_s * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_what_runs_once_is_told_apart_in_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it the same pipelines are further from what is proved."""
 

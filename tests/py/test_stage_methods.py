@@ -20,6 +20,7 @@ def pipeline(stages: Any, **options: Any) -> Any:
     return sa.PipeshardParallel(stages=stages, **(usual | options))
 
 
+@pytest.mark.slow
 def test_every_stage_is_split_by_its_method() -> None:
     case = gpt.make(dropout=0.0, batch=16)
     by_hand = sa.ManualSharding(
@@ -40,6 +41,7 @@ def test_every_stage_is_split_by_its_method() -> None:
     assert second["state.params['params']['layer_1']['down']['kernel']"] == P("model")
 
 
+@pytest.mark.slow
 def test_one_method_is_for_all_stages() -> None:
     case = mlp.make()
     stages = sa.ManualStages((1, 1), ((1, 4), (1, 4)), methods=sa.DataParallel())

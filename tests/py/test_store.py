@@ -217,6 +217,7 @@ def test_a_store_of_another_version_is_said_once_and_filled_anew(
     assert caplog.records == []
 
 
+@pytest.mark.slow
 def test_an_upgrade_while_a_process_runs_is_another_version(tmp_path: Path) -> None:
     package = Path(store_module.__file__).parents[1]
     shutil.copytree(
@@ -323,6 +324,7 @@ def writer(folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.slow
 def test_processes_share_a_store_and_may_be_killed_while_they_write(store: Store) -> None:
     assert store.folder is not None
     processes = [writer(store.folder) for _ in range(2)]

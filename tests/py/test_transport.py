@@ -127,6 +127,7 @@ ODD: list[Value] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSPORTS)
 def test_odd_types_and_empty_values(name: str) -> None:
     with running(name, ODD) as transport:
@@ -134,6 +135,7 @@ def test_odd_types_and_empty_values(name: str) -> None:
             check_values(transport, ODD, 100 * step)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSPORTS)
 def test_large_values(name: str) -> None:
     values: list[Value] = [((4096, 4096), "float32", "x .", "x y")]

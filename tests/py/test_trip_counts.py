@@ -243,6 +243,7 @@ def test_the_command_line_takes_a_hint(module: Path) -> None:
     assert often["step_s"] > 20 * once["step_s"]
 
 
+@pytest.mark.slow
 def test_the_command_line_refuses_what_is_no_count(module: Path) -> None:
     done = ended("plan", str(module), "--mesh", "8", "--trip-count-hint", "0")
     assert done.returncode == 2

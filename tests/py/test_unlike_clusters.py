@@ -177,6 +177,7 @@ def test_what_crosses_parts_crosses_their_link() -> None:
 # Plans.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_a_pipeline_on_unlike_parts_computes_what_jit_does(is_turned: bool) -> None:
     cluster = replace(TWO, parts=TWO.parts[::-1]) if is_turned else TWO
@@ -202,6 +203,7 @@ def test_a_pipeline_on_unlike_parts_computes_what_jit_does(is_turned: bool) -> N
     )
 
 
+@pytest.mark.slow
 def test_equal_parts_have_the_plan_of_their_sum() -> None:
     """Where no stage of the sum reaches over both hosts, which those of parts cannot."""
     whole = ClusterSpec(CPU, 2, 4, network=Link(1e-6, 5e8))
@@ -226,6 +228,7 @@ def test_a_slow_link_is_crossed_once() -> None:
     assert sum(one != two for one, two in itertools.pairwise(parts)) == 1
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_each_part() -> None:
     # Less than the stages that the part has where there is room.
     free = planned(TWO, schedule="1f1b")
@@ -313,6 +316,7 @@ def test_as_many_parts_as_stages() -> None:
 # What is shown.
 
 
+@pytest.mark.slow
 def test_other_cuts_are_explained_by_their_parts() -> None:
     step = sa.parallelize(train, method=pipeline(schedule="1f1b"), cluster=TWO)
     plan = step.plan(parameters(), batch())
@@ -324,6 +328,7 @@ def test_other_cuts_are_explained_by_their_parts() -> None:
         assert again.plan(parameters(), batch()).step_time_s == pytest.approx(row.step_time_s)
 
 
+@pytest.mark.slow
 def test_files_pages_and_simulations_know_the_parts(tmp_path: Path) -> None:
     plan = planned(TWO, schedule="1f1b")
     path = tmp_path / "step.plan"
@@ -343,6 +348,7 @@ def test_files_pages_and_simulations_know_the_parts(tmp_path: Path) -> None:
     assert "(slow-cpu)" in str(plan)
 
 
+@pytest.mark.slow
 def test_the_command_line_plans_for_parts() -> None:
     options = ["--batch", "16", "--micro-batches", "4", "--layers", "2", "--no-store"]
     found = CliRunner().invoke(

@@ -73,6 +73,7 @@ def fits(stages: list[StageChoice], count: int, keeps_all: bool) -> bool:
     return all(one.most_in_flight >= kept for one, kept in zip(stages, in_flight, strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(2, 3), st.booleans())
 def test_search_equals_exhaustive_search(
@@ -224,6 +225,7 @@ class PartsTable(Table):
 BUDGETS = (9.0, 14.0, 25.0, 200.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**31), st.sampled_from(BUDGETS), st.sampled_from(BUDGETS))
 def test_search_brackets_the_optimum(seed: int, first: float, second: float) -> None:
@@ -245,6 +247,7 @@ def test_search_brackets_the_optimum(seed: int, first: float, second: float) -> 
             assert sum(hosts * per_host for hosts, per_host in own) == devices
 
 
+@pytest.mark.slow
 def test_the_gap_is_closed_when_it_is_asked_for() -> None:
     gaps = []
     for seed in range(30):

@@ -107,6 +107,7 @@ def shape(*sizes: int, dtype: Any = jnp.float32) -> Any:
 # Results.
 
 
+@pytest.mark.slow
 def test_every_batch_size_equals_jit() -> None:
     step, reference = sa.parallelize(mlp_step), jax.jit(mlp_step)
     for size in (16, 24, 12, 7, 1):
@@ -116,6 +117,7 @@ def test_every_batch_size_equals_jit() -> None:
         assert planned.gap is None or planned.gap <= 0.05
 
 
+@pytest.mark.slow
 def test_every_length_of_attention_equals_jit() -> None:
     step, reference = sa.parallelize(attention), jax.jit(attention)
     for length in (16, 24, 9):
@@ -143,6 +145,7 @@ def pipeline() -> Any:
     return sa.parallelize(attention, method=method)
 
 
+@pytest.mark.slow
 def test_a_pipeline_in_other_lengths_equals_jit() -> None:
     step, reference = pipeline(), jax.jit(attention)
     for batch, length in ((16, 16), (16, 24), (32, 16)):
@@ -158,6 +161,7 @@ def test_a_pipeline_in_other_lengths_equals_jit() -> None:
 # What is said of the price.
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     before=st.sampled_from([8, 16, 48, 64, 513]),
@@ -185,6 +189,7 @@ def test_the_price_on_one_mesh_is_as_stated(before: int, now: int, width: int) -
     assert price_s(best) <= price_s(plan) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(before=st.sampled_from([16, 64]), now=st.integers(2, 96))
 @example(before=16, now=37)
@@ -321,6 +326,7 @@ def test_a_batch_that_micro_batches_do_not_divide_is_searched_or_refused() -> No
         step.plan(state, shape(18, 16, dtype=jnp.int32))
 
 
+@pytest.mark.slow
 def test_over_the_memory_budget_it_is_searched() -> None:
     state = jax.eval_shape(lambda: mlp_state(256))
     sizes = [{name: shape(n, 256) for name in "xy"} for n in (256, 8192)]

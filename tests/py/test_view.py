@@ -199,6 +199,7 @@ def test_moments_that_are_split_are_shown() -> None:
 # Numbers of tables.
 
 
+@pytest.mark.slow
 def test_inputs_take_what_their_shardings_say(plan: Any) -> None:
     leaves = jax.tree.leaves(plan.input_shardings)
     sizes = dict(plan.mesh.axes)

@@ -104,6 +104,7 @@ def test_what_is_planned_is_what_is_sent(method: stablehlo_alpa.Method) -> None:
     assert "memory at the peak" in str(check)
 
 
+@pytest.mark.slow
 def test_collectives_of_a_step_are_those_of_all_its_runs() -> None:
     plan = mlp_plan(PIPELINE)
     found = examined_on_cpu(plan)

@@ -81,11 +81,13 @@ def quick_or_slow(
 ALIKE = [f"{name}-tiny" for name in ("gpt", "unet", "vit", "wide-resnet")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick_or_slow(TINY, ("llama-3-tiny",), ALIKE))
 def test_one_mesh_equals_jit(name: str) -> None:
     assert_trains_as_jit(name, sa.ShardParallel(mesh_shape=(2, 4)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     quick_or_slow(TINY, ("mamba-tiny",), [*ALIKE, "deepseek-tiny", "mixtral-tiny"]),
@@ -99,6 +101,7 @@ def test_two_stages_equal_jit(name: str) -> None:
     assert_trains_as_jit(name, method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     quick_or_slow([n for n in TINY if n != "unet-tiny"], ("gpt-tiny", "deepseek-tiny", "t5-tiny")),
@@ -212,6 +215,7 @@ def test_flops_are_those_that_others_count(name: str) -> None:
     assert case.flops_per_step == pytest.approx(counted.flops, rel=0.02)
 
 
+@pytest.mark.slow
 def test_flops_of_mixtures_are_those_of_their_active_parameters() -> None:
     """Six per active number but the table's, full attention, and sending to the experts."""
     for name, hidden, layers, attention, sent in (
@@ -226,6 +230,7 @@ def test_flops_of_mixtures_are_those_of_their_active_parameters() -> None:
         assert case.flops_per_step == pytest.approx(2 * 4096 * token, rel=0.02)
 
 
+@pytest.mark.slow
 def test_xla_counts_the_same_products() -> None:
     """XLA's count of a forward pass has elementwise operators besides: a little more."""
     case = zoo.gpt("350M", batch=1, scanned=False, dtype=jnp.float32)
@@ -245,6 +250,7 @@ def test_states_are_those_of_a_loop() -> None:
     np.testing.assert_allclose(states(decay, driven), np.stack(found, axis=1), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_tokens_go_to_their_best_experts_while_there_is_room() -> None:
     """By hand: each token to its two best, first choices first, at most `capacity` an expert."""
     scores = np.asarray(jax.nn.softmax(jax.random.normal(jax.random.key(1), (1, 12, 4))))
@@ -262,6 +268,7 @@ def test_tokens_go_to_their_best_experts_while_there_is_room() -> None:
     assert 0.5 < float(balance) < 2
 
 
+@pytest.mark.slow
 def test_masters_are_f32_and_products_bf16() -> None:
     case = zoo.llama("tiny", batch=2)
     assert {leaf.dtype for leaf in jax.tree.leaves(case.args[0].params)} == {jnp.dtype("float32")}
@@ -289,6 +296,7 @@ def test_names_are_found_in_any_case_and_unknown_ones_name_the_nearest() -> None
         zoo.wide_resnet("tiny", batch=1, norm="layer")
 
 
+@pytest.mark.slow
 def test_flax_is_needed_only_when_a_model_is_made() -> None:
     code = """
 import sys
