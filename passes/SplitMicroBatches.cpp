@@ -71,8 +71,9 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
             << "callback '" << callback.getName()
             << "' cannot run in a pipeline or between micro-batches, where it "
                "would run once per micro-batch in the process of a stage; "
-               "return its operands from the function and call it on them, or "
-               "take ShardParallel without micro-batches";
+               "call it outside of the gradients, without results, or return "
+               "its operands from the function and call it on them, or take "
+               "ShardParallel without micro-batches";
         return WalkResult::interrupt();
       }
       if (isa<ManualOp>(op)) {

@@ -112,7 +112,13 @@ def keep_trace(
         args: arguments of the call.
         kwargs: keyword arguments of the call.
     """
-    if content is None or not store.is_on or program.callbacks or program.kernels:
+    if (
+        content is None
+        or not store.is_on
+        or program.callbacks
+        or program.reports
+        or program.kernels
+    ):
         return
     result = _described(program, args)
     if result is None or program.in_tree != jax.tree.structure((args, dict(kwargs))):

@@ -170,7 +170,9 @@ class Compiled:
         program = self._program
         if program.has_void:
             flat = program.with_booleans(flat)
-        return program.result(self.executable(*flat))
+        outputs = self.executable(*flat)
+        program.report(outputs)
+        return program.result(outputs)
 
     @property
     def mesh(self) -> Any:
@@ -190,7 +192,7 @@ class Compiled:
     @property
     def output_shardings(self) -> Any:
         """Shardings in the structure of the result."""
-        return jax.tree.unflatten(self._program.out_tree, self.executable.out_shardings)
+        return self._program.unflatten(self.executable.out_shardings)
 
     def argument_shardings(self, argnum: int | str) -> list[Any]:
         """Shardings of the leaves of one argument, given by position or by name."""

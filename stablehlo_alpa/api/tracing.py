@@ -135,4 +135,5 @@ class Tracing:
                 rules=settings.rules,
                 platform=settings.find_platform(),
                 trip_count_hint=settings.trip_count_hint,
+                reports_behind=settings.has_many_programs and settings.method.num_parts == 1,
             )

@@ -155,7 +155,7 @@ class CallbackExtraction:
         is_kept = bool(equation.effects)
         function = HostFunction(
             name=callback_name(equation),
-            call=_flat_call(equation),
+            call=flat_call(equation),
             operands=tuple(_tensor(atom.aval) for atom in equation.invars),
             results=tuple(_tensor(atom.aval) for atom in equation.outvars),
             key_impls=tuple(impl_of(atom.aval) for atom in equation.invars),
@@ -186,7 +186,7 @@ def _is_ordered(params: Any) -> bool:
     return isinstance(params.get("effect"), jax.debug.OrderedDebugEffect)
 
 
-def _flat_call(equation: Any) -> Callable[..., Sequence[Any]]:
+def flat_call(equation: Any) -> Callable[..., Sequence[Any]]:
     """The function of an equation, of flat arrays on the host."""
     if equation.primitive.name == "debug_print":
         # JAX's own, so that it formats as JAX does.

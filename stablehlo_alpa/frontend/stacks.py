@@ -127,7 +127,7 @@ def _values(values: Sequence[TracedValue], stacks: Sequence[Stack]) -> tuple[Tra
 
 def _structure(tree: Any, stacks: Sequence[Stack]) -> Any:
     leaves = [0 if stack.is_whole else list(stack.numbers) for stack in stacks]
-    return jax.tree.structure(jax.tree.unflatten(tree, leaves))
+    return jax.tree.structure(jax.tree.unflatten(tree, leaves[: tree.num_leaves]))
 
 
 def _aliases(aliases: Mapping[int, int], stacks: Stacks) -> dict[int, int]:

@@ -25,6 +25,7 @@ from stablehlo_alpa.frontend.function import Argument, Function
 from stablehlo_alpa.frontend.inner_jaxprs import equations
 from stablehlo_alpa.frontend.kernel_calls import Kernel, KernelExtraction
 from stablehlo_alpa.frontend.refining import refined
+from stablehlo_alpa.frontend.reports import Report, take_reports
 from stablehlo_alpa.frontend.rewritten import lower_rewritten
 from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
@@ -85,6 +86,7 @@ class TracedProgram:
         marks_gradients: whether that was cut into layers where it was differentiated.
         aliases: flat input -> flat output that is its next-step value.
         callbacks: functions of the host that the text calls, by number.
+        reports: functions of the host that are called with outputs, behind those of ``out_tree``.
         kernels: functions that the text calls and whose author says how they are split, by number.
         trip_count_hint: how often loops run of which it is not known; None if nobody says.
         platform: what it is lowered for; empty for the default device of this process.
@@ -106,6 +108,7 @@ class TracedProgram:
     has_gradients: bool = False
     marks_gradients: bool = False
     callbacks: tuple[HostFunction, ...] = ()
+    reports: tuple[Report, ...] = ()
     kernels: tuple[Kernel, ...] = ()
     trip_count_hint: int | None = None
     platform: str = ""
@@ -142,7 +145,20 @@ class TracedProgram:
                 np.zeros(value.shape, jax.dtypes.float0) if value.dtype == "void" else leaf
                 for value, leaf in zip(self.outputs, flat, strict=True)
             ]
-        return self.out_tree.unflatten(flat)
+        return self.unflatten(flat)
+
+    def unflatten(self, flat: Sequence[Any]) -> Any:
+        """Something per flat output in the structure of the result, that of reports left out."""
+        return self.out_tree.unflatten(flat[: self.out_tree.num_leaves])
+
+    def report(self, flat: Sequence[Any]) -> None:
+        """Calls the functions of the host that look at flat outputs of the module.
+
+        Raises:
+            jax.errors.JaxRuntimeError: one of them failed; those behind it are not called.
+        """
+        for one in self.reports:
+            one.send(flat, self.name)
 
     def inputs_of(self, argument: int | str) -> list[int]:
         """Flat inputs of one argument, or of a part of one.
@@ -202,6 +218,7 @@ def trace_function(
     rules: Sequence[KernelRule] = (),
     platform: str = "",
     trip_count_hint: int | None = None,
+    reports_behind: bool = False,
 ) -> TracedProgram:
     """Traces a call of a function in the present context of jax.
 
@@ -216,6 +233,8 @@ def trace_function(
         platform: what it is lowered for, ``"cuda"``, ``"tpu"`` or ``"cpu"``; empty for the default
             device of this process.
         trip_count_hint: how often loops run of which it is not known; None if nobody says.
+        reports_behind: callbacks without results, outside of gradients, are called when the step is
+            done.
 
     Raises:
         TraceError: an argument is no array, a batch cannot be cut, the function has side effects
@@ -229,14 +248,14 @@ def trace_function(
             boundary = _boundary(function, traced, len(args), batches)
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
-        split, talk = _extracted(function.name, traced)
-        text = call.text(traced, talk if talk.functions or split.kernels else None, rules, platform)
+        taken = _Taken.of(function.name, traced, reports_behind)
+        text = call.text(traced, taken, rules, platform)
     boundary = _boundary(function, traced, len(args), batches)
     return TracedProgram(
         name=function.name,
         text=text,
         inputs=boundary.inputs,
-        outputs=_outputs(traced),
+        outputs=(*_outputs(traced), *taken.outputs),
         in_tree=jax.tree.structure(traced.args_info),
         out_tree=jax.tree.structure(traced.out_info),
         input_argnum=boundary.argnums,
@@ -245,8 +264,9 @@ def trace_function(
         aliases=boundary.aliases,
         declared_batch=boundary.batch if batches.prefixes else frozenset(),
         num_parts=num_micro_batches,
-        callbacks=talk.functions,
-        kernels=split.kernels,
+        callbacks=taken.functions,
+        reports=taken.reports,
+        kernels=taken.kernels,
         trip_count_hint=trip_count_hint,
         platform=platform,
         has_gradients=_has(traced, _is_backward),
@@ -254,12 +274,39 @@ def trace_function(
     )
 
 
-def _extracted(name: str, traced: jax.stages.Traced) -> tuple[KernelExtraction, CallbackExtraction]:
-    """What a function calls beside the compiler, taken out of it one after the other."""
-    split = KernelExtraction(traced.jaxpr)
-    talk = CallbackExtraction(name, split.closed)
-    check_supported(name, talk.closed, effects=talk.effects, allows_shard_map=True)
-    return split, talk
+@dataclass(frozen=True)
+class _Taken:
+    """What a function calls beside the compiler, taken out of it one after the other.
+
+    Attributes:
+        closed: what is left of its jaxpr; its results are those of the function, and ``outputs``.
+        functions: of the host, by number.
+        kernels: by number.
+        reports: see `TracedProgram`.
+        outputs: what they look at.
+    """
+
+    closed: Any
+    functions: tuple[HostFunction, ...]
+    kernels: tuple[Kernel, ...]
+    reports: tuple[Report, ...]
+    outputs: tuple[TracedValue, ...]
+
+    @classmethod
+    def of(cls, name: str, traced: jax.stages.Traced, reports_behind: bool) -> _Taken:
+        split = KernelExtraction(traced.jaxpr)
+        closed, reports = take_reports(split.closed) if reports_behind else (split.closed, ())
+        talk = CallbackExtraction(name, closed)
+        check_supported(name, talk.closed, effects=talk.effects, allows_shard_map=True)
+        names = [f"operand {i} of {one.name}" for one in reports for i in range(len(one.outputs))]
+        avals = talk.closed.out_avals[len(traced.jaxpr.out_avals) :]
+        outputs = tuple(map(_value, names, avals))
+        return cls(talk.closed, talk.functions, split.kernels, reports, outputs)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the function is lowered as it is."""
+        return not (self.functions or self.kernels or self.reports)
 
 
 def _has(traced: jax.stages.Traced, is_one: Callable[[Any], bool]) -> bool:
@@ -289,13 +336,13 @@ class _Call:
     def text(
         self,
         traced: jax.stages.Traced,
-        talk: CallbackExtraction | None,
+        taken: _Taken,
         rules: Sequence[KernelRule],
         platform: str,
     ) -> str:
         known = {**registered_rules(), **{rule.target: rule for rule in rules}}
         try:
-            module = self._lowered(traced, talk, platform)
+            module = self._lowered(traced, taken, platform)
         except NotImplementedError as error:
             where = f" for {platform}" if platform else ""
             raise TraceError(f"jax cannot lower {self.function.name}{where}: {error}") from error
@@ -305,14 +352,14 @@ class _Call:
         )
         return with_own_names(asm)
 
-    def _lowered(
-        self, traced: jax.stages.Traced, talk: CallbackExtraction | None, platform: str
-    ) -> Any:
-        if talk is not None:
+    def _lowered(self, traced: jax.stages.Traced, taken: _Taken, platform: str) -> Any:
+        if not taken.is_nothing:
             arguments = self.function.arguments(traced, len(self.args))
             out_tree = jax.tree.structure(traced.out_info)
+            if taken.reports:
+                out_tree = jax.tree.structure((traced.out_info, [0] * len(taken.outputs)))
             name = self.function.name
-            lowered = lower_rewritten(name, talk.closed, arguments, out_tree, platform)
+            lowered = lower_rewritten(name, taken.closed, arguments, out_tree, platform)
             return lowered.compiler_ir("stablehlo")
         return self.function.lower(self.args, self.kwargs, platform)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alpa_runtime import STACKS_MEMBER, Event
+from alpa_runtime import STACKS_MEMBER, Event, ProgramError
 
 from stablehlo_alpa.planning.baselines import Baselines
 from stablehlo_alpa.planning.page_content import page_content
@@ -85,8 +85,16 @@ class Pictured:
 
         `read_plan` and the command line read what it costs, what it was chosen from and what
         `view` shows.
+
+        Raises:
+            ProgramError: the step calls functions of this process.
         """
         plan: Any = self
+        for one in plan.program.reports:
+            raise ProgramError(
+                f"plan of {plan.program.name} calls back into Python ({one.name}), which no file "
+                "can hold: save the plan of the function without the call"
+            )
         members = {MEMBER: self.content().dump().encode()}
         stacks = plan.program.stacks
         if stacks is not None:

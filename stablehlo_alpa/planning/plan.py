@@ -103,7 +103,7 @@ class Plan(Shown, Predicted, Compared, Transferable, Staged, Pictured):
     def output_shardings(self) -> Any:
         """``PartitionSpec`` in the structure of the result."""
         found = (self.runtime.value(out.mesh, out.buffer) for out in self.runtime.outputs)
-        return jax.tree.unflatten(self.program.out_tree, [value.logical_spec for value in found])
+        return self.program.unflatten([value.logical_spec for value in found])
 
     @property
     def memory_price_s_per_gib(self) -> float:

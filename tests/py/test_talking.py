@@ -332,6 +332,118 @@ def test_the_plan_says_what_it_costs() -> None:
     assert "callback 'print 'y = {}'' runs on the first device: 65536 bytes are gathered" in remark
 
 
+def in_two_stages(num_micro_batches: int) -> stablehlo_alpa.PipeshardParallel:
+    return stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=num_micro_batches,
+        layers=stablehlo_alpa.AutoLayers(num_layers=2),
+        stages=stablehlo_alpa.UniformStages(2),
+    )
+
+
+MANY_PROGRAMS = {
+    "stages": in_two_stages(2),
+    "micro-batches": ShardParallel(num_micro_batches=4),
+    "stages, searched": stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=4, layers=stablehlo_alpa.AutoLayers(num_layers=2)
+    ),
+}
+
+
+def logging_step(log: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that shows what it has computed, in all the ways that return nothing."""
+
+    def step(state: Any, x: jax.Array) -> Any:
+        w, count = state
+
+        def loss(w: Any) -> jax.Array:
+            y = x
+            for one in w:
+                y = jnp.tanh(y @ one)
+            return jnp.mean(y**2)
+
+        value, gradient = stablehlo_alpa.value_and_grad(loss)(w)
+        norm = sum(jnp.vdot(one, one) for one in gradient)
+        jax.debug.print("step {} of {n}", count, n=3)
+        jax.lax.cond(
+            count % 2 == 0,
+            lambda: jax.debug.print("large {:.4f}", value, ordered=True),
+            lambda: jax.debug.print("small {:.4f}", norm, ordered=True),
+        )
+        jax.debug.callback(log, {"loss": value, "corner": w[0][:2, :3]}, scale=2)
+        io_callback(functools.partial(log, scale=3), None, norm, ordered=True)
+        new = jax.tree.map(lambda a, b: a - 0.1 * b, w, gradient)
+        return (new, count + 1), value
+
+    return step
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster"),
+    [
+        *((name, None) for name in MANY_PROGRAMS),
+        pytest.param("stages", stablehlo_alpa.RayCluster(), marks=pytest.mark.slow),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "here" if one is None else "ray",
+)
+def test_what_a_step_of_many_programs_shows(name: str, cluster: Any, capfd: Any) -> None:
+    seen: list[Any] = []
+
+    def log(tree: Any, scale: int) -> None:
+        seen.append((jax.tree.map(np.asarray, tree), scale))
+
+    def shown(fun: Callable[..., Any]) -> tuple[Any, list[Any], list[str]]:
+        seen.clear()
+        state: Any = ([x_of(16, 16), x_of(16, 16)], jnp.int32(0))
+        capfd.readouterr()
+        for _ in range(3):
+            state, value = fun(state, x_of(8, 16))
+            jax.effects_barrier()
+        return (state, value), list(seen), capfd.readouterr().out.splitlines()
+
+    step = logging_step(log)
+    wanted = shown(jax.jit(step))
+    parallel = stablehlo_alpa.parallelize(
+        step,
+        method=MANY_PROGRAMS[name],
+        donate_argnums=(0,),
+        batch_argnums=(1,),
+        cluster=cluster,
+    )
+    found = shown(parallel)
+    assert_equal(found[0], wanted[0])
+    # Unordered ones may come in any order among the ordered ones.
+    assert sorted(found[2]) == sorted(wanted[2])
+    assert [one for one in found[2] if "step" not in one] == [
+        one for one in wanted[2] if "step" not in one
+    ]
+    for scale in (2, 3):
+        assert_equal(
+            [tree for tree, own in found[1] if own == scale],
+            [tree for tree, own in wanted[1] if own == scale],
+        )
+    assert len(found[1]) == len(wanted[1]) == 6
+
+
+def test_a_step_of_many_programs_fails_with_what_it_calls(tmp_path: Any) -> None:
+    fails = True
+
+    def log(tree: Any, scale: int) -> None:
+        if fails:
+            raise ValueError("no room for logs")
+
+    parallel = stablehlo_alpa.parallelize(logging_step(log), method=MANY_PROGRAMS["micro-batches"])
+    state: Any = ([x_of(16, 16)] * 2, jnp.int32(0))
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"callback of step failed[^$]*no room"):
+        parallel(state, x_of(8, 16))
+    fails = False
+    parallel(state, x_of(8, 16))
+    plan = parallel.plan(state, x_of(8, 16))
+    with pytest.raises(ProgramError, match="plan of step calls back into Python"):
+        plan.save(tmp_path / "plan")
+    wanted: Any = jax.tree.structure((state, 0))
+    assert jax.tree.structure(plan.output_shardings) == wanted
+
+
 def test_where_it_cannot_run() -> None:
     def step(w: Any, x: jax.Array) -> Any:
         def loss(w: Any) -> jax.Array:
@@ -342,14 +454,9 @@ def test_where_it_cannot_run() -> None:
         value, gradient = stablehlo_alpa.value_and_grad(loss)(w)
         return jax.tree.map(lambda a, b: a - b, w, gradient), value
 
-    method = stablehlo_alpa.PipeshardParallel(
-        num_micro_batches=2,
-        layers=stablehlo_alpa.AutoLayers(num_layers=2),
-        stages=stablehlo_alpa.UniformStages(2),
-    )
     w, x = [0.1 * x_of(16, 16)] * 2, x_of(8, 16)
     with pytest.raises(CompileError, match=r"callback 'print '\{\}'' cannot run in a pipeline"):
-        stablehlo_alpa.parallelize(step, method=method).plan(w, x)
+        stablehlo_alpa.parallelize(step, method=in_two_stages(2)).plan(w, x)
 
     @stablehlo_alpa.partition
     def part(x: jax.Array) -> jax.Array:
