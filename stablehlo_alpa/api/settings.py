@@ -87,11 +87,6 @@ class Settings:
         """Whether the function becomes one program on devices of this process."""
         return self.cluster is None and self.method.has_one_mesh
 
-    @property
-    def has_many_programs(self) -> bool:
-        """Whether a step is several programs, or one in other processes."""
-        return not self.has_one_mesh or (self.method.num_micro_batches or 1) > 1
-
     def find_devices(self) -> tuple[jax.Device, ...]:
         """The devices to run on, in the order of the flattened mesh."""
         if self.devices is not None:

@@ -135,5 +135,12 @@ class Tracing:
                 rules=settings.rules,
                 platform=settings.find_platform(),
                 trip_count_hint=settings.trip_count_hint,
-                reports_behind=settings.has_many_programs and settings.method.num_parts == 1,
+                reports_behind=_reports_behind(settings),
             )
+
+
+def _reports_behind(settings: Settings) -> bool:
+    """Whether a step is many programs, or one in other processes, and its results are whole."""
+    method = settings.method
+    is_one = settings.has_one_mesh and (method.num_micro_batches or 1) == 1
+    return not is_one and method.num_parts == 1
