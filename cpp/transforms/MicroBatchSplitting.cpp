@@ -5,6 +5,7 @@
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/transforms/IndependentMicroBatches.h"
+#include "cpp/transforms/LayerScopes.h"
 #include "cpp/transforms/MicroBatchRewriting.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -75,8 +76,9 @@ private:
 
   bool hasGradients() {
     Block &block = function.getBody().front();
-    return llvm::any_of(block,
-                        [](Operation &op) { return isGradientBarrier(&op); });
+    return llvm::any_of(block, [](Operation &op) {
+      return isGradientBarrier(&op) || isBackwardScope(getScope(op.getLoc()));
+    });
   }
 
   /// Arguments that can be cut, by their size along dimension 0.
@@ -108,7 +110,7 @@ private:
       if (best && best->hasParts()) {
         break;
       }
-      if (!hasState && reason && reason->hasParts() && hasGradients()) {
+      if (!hasState && reason && hasGradients()) {
         break;
       }
     }
@@ -220,9 +222,12 @@ private:
       error << "what it uses comes from '" << getReadableName(cause)
             << "', which ";
     }
-    error << "needs the whole batch, not one of " << options.numMicroBatches
-          << " parts (a sum over the batch that is not simply added up, such "
-             "as batch statistics, or rows that meet each other)";
+    error
+        << "needs the whole batch, not one of " << options.numMicroBatches
+        << " parts along dimension 0 (a sum over the batch that is not simply "
+           "added up, such as batch statistics, or rows that meet each "
+           "other; examples along another dimension have to be passed along "
+           "the first and swapped inside of the function)";
     error << ": use num_micro_batches=1, or micro_batches=\"independent\""
              " to compute it per micro-batch";
     if (makesNumber(cause)) {

@@ -447,3 +447,38 @@ def test_a_refusal_says_why_there_are_no_micro_batches() -> None:
     assert caught.value.needed_bytes is not None
     assert caught.value.needed_bytes > 30_000
     assert caught.value.budget_bytes == 30_000
+
+
+def test_examples_along_another_dimension_are_no_batch() -> None:
+    # Sequences first: nothing of that can be cut, and columns of a weight in its place would
+    # compute everything anew for each micro-batch.
+    def recur(weights: Any, xs: jax.Array) -> jax.Array:
+        def turn(hidden: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+            hidden = jnp.tanh(x @ weights["in"] + hidden @ weights["own"])
+            return hidden, hidden
+
+        return jax.lax.scan(turn, jnp.zeros((xs.shape[1], 32)), xs)[1] @ weights["out"]
+
+    def step(weights: Any, xs: jax.Array, ys: jax.Array) -> Any:
+        def loss(weights: Any) -> jax.Array:
+            return jnp.mean((recur(weights, xs) + weights["bias"] - ys) ** 2)
+
+        value, gradient = jax.value_and_grad(loss)(weights)
+        return jax.tree.map(lambda a, b: a - 0.1 * b, weights, gradient), value
+
+    def swapped(weights: Any, xs: jax.Array, ys: jax.Array) -> Any:
+        return step(weights, jnp.swapaxes(xs, 0, 1), jnp.swapaxes(ys, 0, 1))
+
+    shapes = {"in": (4, 32), "own": (32, 32), "out": (32, 8), "bias": (8,)}
+    weights = {
+        name: 0.3 * jax.random.normal(jax.random.key(len(name)), shape)
+        for name, shape in shapes.items()
+    }
+    xs, ys = jnp.ones((12, 16, 4)), jnp.ones((12, 16, 8))
+    method = stablehlo_alpa.ShardParallel(num_micro_batches=2)
+    with pytest.raises(CompileError, match="examples along another dimension have to be passed"):
+        stablehlo_alpa.parallelize(step, method=method).plan(weights, xs, ys)
+    batches = jnp.swapaxes(xs, 0, 1), jnp.swapaxes(ys, 0, 1)
+    found = stablehlo_alpa.parallelize(swapped, method=method)(weights, *batches)
+    wanted = jax.jit(swapped)(weights, *batches)
+    assert_trees_close(found, wanted, 1e-5, "results")

@@ -4,7 +4,7 @@
 func.func @main(%w: tensor<5x5xf32>, %x: tensor<8x5xf32>) -> tensor<f32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  // expected-error @unknown {{'jit(step)/scores' cannot run once per micro-batch: it needs the whole batch, not one of 2 parts (a sum over the batch that is not simply added up, such as batch statistics, or rows that meet each other): use num_micro_batches=1, or micro_batches="independent"}}
+  // expected-error @unknown {{'jit(step)/scores' cannot run once per micro-batch: it needs the whole batch, not one of 2 parts along dimension 0 (a sum over the batch that is not simply added up, such as batch statistics, or rows that meet each other; examples along another dimension have to be passed along the first and swapped inside of the function): use num_micro_batches=1, or micro_batches="independent"}}
   %1 = stablehlo.dot_general %0, %0, contracting_dims = [1] x [1] : (tensor<8x5xf32>, tensor<8x5xf32>) -> tensor<8x8xf32> loc("jit(step)/scores")
   %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<8x8xf32>, tensor<f32>) -> tensor<f32>
   return %2 : tensor<f32>
