@@ -117,7 +117,8 @@ private:
         if (holdsOrdered(region)) {
           return op->emitOpError()
                  << "has an ordered callback in its condition, it can only be "
-                    "in the body of a loop";
+                    "in the body of a loop: call it there, or with "
+                    "ordered=False";
         }
         continue;
       }

@@ -123,7 +123,10 @@ class CallbackExtraction:
     def _jaxpr(self, jaxpr: Any) -> Any:
         if id(jaxpr) not in self._made:
             made = jaxpr
-            if any(equation.primitive.name in CALLBACKS for equation in equations(jaxpr)):
+            # A branch has the effects of all branches, those of callbacks in another one too.
+            if not self._effects.isdisjoint(jaxpr.effects) or any(
+                equation.primitive.name in CALLBACKS for equation in equations(jaxpr)
+            ):
                 made = jaxpr.replace(
                     eqns=[self._equation(equation) for equation in jaxpr.eqns],
                     effects=self._unordered(jaxpr.effects),

@@ -473,7 +473,8 @@ def check_supported(
         if primitive in CALLBACKS:
             raise TraceError(
                 f"{name} calls back into Python ({callback_name(equation)}), which a planned "
-                "program cannot do here; take the call out of the function"
+                "program cannot do here; take the call out of the function, or switch it off where "
+                "a library makes it (EQX_ON_ERROR=nan for checks of equinox)"
             )
         if primitive == "shard_map" and not allows_shard_map:
             raise TraceError(

@@ -196,6 +196,25 @@ def test_io_callbacks_run_in_order() -> None:
     assert len(log) == 11
 
 
+def test_one_branch_of_a_loop_calls_in_order() -> None:
+    log: list[int] = []
+
+    def fun(x: jax.Array) -> Any:
+        def call(i: Any, x: Any) -> Any:
+            jax.debug.callback(lambda i: log.append(int(i)), i, ordered=True)
+            return x * 2
+
+        def body(x: Any, i: Any) -> Any:
+            return jax.lax.cond(i % 2 == 0, call, lambda i, x: x + 1, i, x), i
+
+        return jax.lax.scan(body, x, jnp.arange(4))
+
+    x = x_of(8, 16)
+    assert_equal(parallel(fun)(x), jax.jit(fun)(x))
+    jax.effects_barrier()
+    assert log == [0, 2, 0, 2]
+
+
 def test_unordered_io_callbacks_and_keys() -> None:
     seen: list[Any] = []
 

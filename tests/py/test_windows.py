@@ -72,6 +72,7 @@ def cases() -> dict[str, Program]:
     add("strided_odd_padding", (1, 48, 3), (5, 3, 4), (2,), ((3, 0),))
     add("strided_less_padding", (1, 48, 3), (3, 3, 4), (2,), ((0, 1),))
     add("strided_and_dilated", (1, 48, 3), (3, 3, 4), (2,), ((2, 1),), rhs_dilation=(2,))
+    add("transposed", (1, 8, 8, 3), (3, 4, 3, 5), (1, 1), ((2, 2), (2, 2)), lhs_dilation=(3, 2))
     add("patches", (1, 32, 16, 3), (4, 4, 3, 5), (4, 4), "VALID")
     add("patches_with_gaps", (1, 32, 3), (2, 3, 5), (4,), "VALID")
     add("transposed", (1, 24, 8, 3), (3, 3, 3, 2), (1, 1), ((2, 1), (2, 1)), lhs_dilation=(2, 2))

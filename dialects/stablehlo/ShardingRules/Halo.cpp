@@ -62,6 +62,16 @@ std::optional<SplitWindow> SplitWindow::find(const Window &window, bool isSum) {
   return best;
 }
 
+/// Whether blocks of one row are what XLA takes for a dimension of groups: as
+/// many taps as the base dilation, one more than the stride, without padding.
+/// Where it swaps the operands of a convolution (SwapConvOperands in
+/// algebraic_simplifier.cc) it leaves such a dimension as it is even if the
+/// halo makes it longer, and ends the process at the sizes that disagree.
+static bool isGroupOfOneRow(const Window &window) {
+  return window.baseDilation > 1 && window.windowDilation == 1 &&
+         window.stride == window.baseDilation - 1;
+}
+
 /// Positions that a block takes, counted from its first row: from -lowPadding
 /// to `last`, where `last` grows with the block as its rows do.
 SplitWindow::SplitWindow(const Window &window, bool overTaps)
@@ -77,6 +87,13 @@ SplitWindow::SplitWindow(const Window &window, bool overTaps)
       0, llvm::divideFloorSigned(window.lowPadding, window.baseDilation));
   halo.second = std::max<int64_t>(
       0, llvm::divideFloorSigned(last, window.baseDilation) + 1);
+  if (overTaps && isGroupOfOneRow(window) && numBlocks > 1) {
+    int64_t rows = 2;
+    while (numBlocks % rows != 0) {
+      ++rows;
+    }
+    numBlocks /= rows;
+  }
 }
 
 Padding SplitWindow::getLocalPadding(int64_t shards) const {

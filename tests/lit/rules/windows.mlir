@@ -28,6 +28,14 @@ func.func @gradient_of_kernel(%x: tensor<3x16x1xf32>, %g: tensor<16x1x5xf32>) ->
   return %0 : tensor<3x3x5xf32>
 }
 
+// XLA ends the process at blocks of one row under as many taps as the base dilation: blocks have two.
+
+func.func @gradient_of_transposed_kernel(%x: tensor<3x8x1xf32>, %g: tensor<16x1x5xf32>) -> tensor<3x4x5xf32> {
+  // expected-remark @below {{#alpa.rule<([a, (c d), 1], [(c e), 1, b]) -> ([a, f, b]) {a=3, b=5, c=4:windowed_sum, d=2:replicated, e=4:replicated, f=4:replicated} algebraic(0) algebraic(1) flops=1920> leader}}
+  %0 = stablehlo.convolution(%x, %g) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[2, 2]], lhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<3x8x1xf32>, tensor<16x1x5xf32>) -> tensor<3x4x5xf32>
+  return %0 : tensor<3x4x5xf32>
+}
+
 // Taps that run backwards do not lie over the rows that they take.
 
 func.func @reversed(%x: tensor<3x16x1xf32>, %g: tensor<16x1x5xf32>) -> tensor<3x3x5xf32> {

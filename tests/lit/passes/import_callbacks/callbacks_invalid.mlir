@@ -17,7 +17,7 @@ func.func @main(%x: tensor<8xf32>) {
 // -----
 
 func.func @main(%i: tensor<i32>) -> tensor<i32> {
-  // expected-error @below {{has an ordered callback in its condition, it can only be in the body of a loop}}
+  // expected-error @below {{has an ordered callback in its condition, it can only be in the body of a loop: call it there, or with ordered=False}}
   %0 = "stablehlo.while"(%i) ({
   ^bb0(%c: tensor<i32>):
     stablehlo.custom_call @alpa_callback() {api_version = 4 : i32, has_side_effect = true, backend_config = {index = 0 : i64, name = "f", ordered = true}} : () -> ()
