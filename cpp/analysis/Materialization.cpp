@@ -403,13 +403,26 @@ bool Materialization::isReadByKernel(Value value, bool isPrologue) {
   });
 }
 
+bool Materialization::isReducedInOtherShape(Value value, const Sources &from) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor && llvm::is_contained(tensor.getShape(), 1) &&
+         isMoved(value.getDefiningOp()) && from.size() == 1 &&
+         countLarge(from, value) == 1 &&
+         getTensorBytes(from.front().getType()) <
+             getTensorBytes(value.getType()) &&
+         llvm::any_of(
+             value.getUsers(),
+             [](Operation *user) { return isa<stablehlo::ReduceOp>(user); });
+}
+
 bool Materialization::isWorthStoring(Value value, const Sources &from) {
   if (getTensorBytes(value.getType()) == 0 || value.hasOneUse() ||
       value.use_empty()) {
     return false;
   }
   return (options.savesTime && options.backend == Backend::Gpu &&
-          isWorthKeeping(value, from)) ||
+          (isWorthKeeping(value, from) ||
+           isReducedInOtherShape(value, from))) ||
          (countLarge(from, value) > 1 && isReadAgain(value) &&
           !rejoins(value, roles));
 }
