@@ -333,8 +333,8 @@ void Materialization::noteRead(Operation *op, Value source) {
   // A loop's is there while the loop runs.
   auto inside = firstInside.find(op);
   int made = inside != firstInside.end() ? inside->second : point;
-  if (inside != firstInside.end()) {
-    // Iterations that XLA takes out of the loop read what was gathered.
+  if (inside != firstInside.end() && options.backend == Backend::Gpu) {
+    // Iterations that XLA for GPU takes out of the loop read what was gathered.
     lastRead[source] = std::max(lastRead.lookup(source), made);
   }
   auto &[start, end] = copies.insert({source, {made, point}}).first->second;
