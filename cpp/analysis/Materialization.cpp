@@ -333,6 +333,10 @@ void Materialization::noteRead(Operation *op, Value source) {
   // A loop's is there while the loop runs.
   auto inside = firstInside.find(op);
   int made = inside != firstInside.end() ? inside->second : point;
+  if (inside != firstInside.end() && options.backend == Backend::Gpu) {
+    // Iterations that XLA for GPU takes out of the loop read what was gathered.
+    lastRead[source] = std::max(lastRead.lookup(source), made);
+  }
   auto &[start, end] = copies.insert({source, {made, point}}).first->second;
   start = std::min(start, made);
   end = std::max(end, point);
@@ -399,13 +403,26 @@ bool Materialization::isReadByKernel(Value value, bool isPrologue) {
   });
 }
 
+bool Materialization::isReducedInOtherShape(Value value, const Sources &from) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor && llvm::is_contained(tensor.getShape(), 1) &&
+         isMoved(value.getDefiningOp()) && from.size() == 1 &&
+         countLarge(from, value) == 1 &&
+         getTensorBytes(from.front().getType()) <
+             getTensorBytes(value.getType()) &&
+         llvm::any_of(
+             value.getUsers(),
+             [](Operation *user) { return isa<stablehlo::ReduceOp>(user); });
+}
+
 bool Materialization::isWorthStoring(Value value, const Sources &from) {
   if (getTensorBytes(value.getType()) == 0 || value.hasOneUse() ||
       value.use_empty()) {
     return false;
   }
   return (options.savesTime && options.backend == Backend::Gpu &&
-          isWorthKeeping(value, from)) ||
+          (isWorthKeeping(value, from) ||
+           isReducedInOtherShape(value, from))) ||
          (countLarge(from, value) > 1 && isReadAgain(value) &&
           !rejoins(value, roles));
 }

@@ -145,6 +145,11 @@ private:
   bool normalizes(Operation *op) const;
   /// True if operands are in memory when the operator runs.
   bool readsStored(Operation *op);
+  /// True for widened numbers that are summed up, and read again, of which a
+  /// dimension has one element: XLA leaves it out of the reduction's operand,
+  /// and its fusion for GPU stores what stands before that reshape. Of what
+  /// lies in order, softmaxes are kernels.
+  bool isReducedInOtherShape(Value value, const Sources &from);
   /// True if it is better stored than computed again by each of its readers.
   bool isWorthStoring(Value value, const Sources &sources);
   Sources collectSources(Operation *op) const;

@@ -54,6 +54,9 @@ public:
       updates = findJoinedUpdates(block, roles);
     }
     findUrgent();
+    if (putsOff && !isLayered) {
+      findForGradients();
+    }
   }
 
   std::vector<Operation *> run() {
@@ -67,6 +70,8 @@ public:
       }
       if (isLate(&op)) {
         late.push_back(&op);
+      } else if (forGradients.contains(&op)) {
+        continue;
       } else if (isReady(&op) && !(putsOff && isGradient(&op))) {
         place(&op);
       } else if (isLayered || isGradient(&op)) {
@@ -91,6 +96,23 @@ private:
       });
       if (isUrgent) {
         urgent.insert(&op);
+      }
+    }
+  }
+
+  /// Finds what is computed for gradients alone, such as the slices of a value
+  /// that a device reads: it is computed with them.
+  void findForGradients() {
+    for (Operation &op : llvm::reverse(block)) {
+      bool isForGradients =
+          !op.use_empty() && !isAwaited(&op, roles) && !isAsynchronous(&op) &&
+          op.getNumOperands() > 0 && op.getNumRegions() == 0 &&
+          llvm::all_of(op.getUsers(), [&](Operation *user) {
+            return user->getBlock() == &block &&
+                   (isGradient(user) || forGradients.contains(user));
+          });
+      if (isForGradients) {
+        forGradients.insert(&op);
       }
     }
   }
@@ -168,8 +190,8 @@ private:
       for (Operation *user : maker->getUsers()) {
         if (user->getBlock() == &block && !urgent.contains(user) &&
             !isAwaited(user, roles) && !isLate(user) &&
-            getPhase(user) == getPhase(maker) && isReady(user) &&
-            placed.insert(user).second) {
+            !forGradients.contains(user) && getPhase(user) == getPhase(maker) &&
+            isReady(user) && placed.insert(user).second) {
           ready.push_back(user);
         }
       }
@@ -181,12 +203,23 @@ private:
     }
   }
 
+  /// Places what is computed for a gradient alone before it.
+  void placeForGradient(Operation *gradient) {
+    forEachUsedValue(gradient, [&](Value used) {
+      Operation *maker = used.getDefiningOp();
+      if (maker && forGradients.contains(maker) && !placed.contains(maker)) {
+        placeWithOperands(maker);
+      }
+    });
+  }
+
   /// Places the gradients that were put off. Those whose sums are joined wait
   /// for each other.
   void flush() {
     SmallVector<Operation *> joined;
     double bytes = 0;
     for (Operation *op : deferred) {
+      placeForGradient(op);
       if (!placed.insert(op).second) {
         continue;
       }
@@ -213,7 +246,7 @@ private:
   bool isLayered, putsOff;
   /// See `findJoinedUpdates`.
   DenseMap<Operation *, Operation *> updates;
-  llvm::DenseSet<Operation *> urgent, placed;
+  llvm::DenseSet<Operation *> urgent, forGradients, placed;
   std::vector<Operation *> order, deferred, late;
 };
 
