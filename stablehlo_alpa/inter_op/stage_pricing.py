@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -18,13 +19,15 @@ from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.solver_caches import SolverCaches
 from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.inter_op.submeshes import Submesh
-from stablehlo_alpa.inter_op.threads import num_threads
 from stablehlo_alpa.intra_op import Solution, SolveOptions, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
 from stablehlo_alpa.store import Record
 
-# Seconds that a stage is given at least (heuristic).
+# Seconds of work that a stage is given at least (heuristic).
 _LEAST_S = 1.0
+# Stages that are solved at the same time. What is solved beside another is solved without knowing
+# of it: by the number of processors, machines would find different plans.
+_AT_ONCE = 2
 
 Stage: TypeAlias = tuple[int, int, Submesh, int]
 """First and last layer, submesh, micro-batches in flight."""
@@ -55,7 +58,8 @@ class Effort:
     Attributes:
         enough_s: seconds per micro-batch of a plan that is good enough.
         memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
-        time_limit_s: seconds after which the best so far is taken, but that of the options.
+        time_limit_s: seconds of work after which the best so far is taken, but those of the
+            options.
     """
 
     enough_s: float = 0.0
@@ -86,9 +90,16 @@ class StagePricing:
         self._subjects: dict[tuple[int, int], tuple[Subject, str]] = {}
         self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
         self._found: dict[_Key, Solution | InfeasibleError] = {}
+        self._work_s: dict[_Key, float] = {}
         # What was good enough for each.
         self._enough_s: dict[_Key, float] = {}
         self._refusals: dict[Stage, InfeasibleError] = {}
+
+    @property
+    def work_s(self) -> float:
+        """Seconds of work that stages took, those from the store as those that were solved."""
+        # Rounded once, so that the order in which threads came does not count.
+        return math.fsum(self._work_s.values())
 
     @property
     def refusals(self) -> list[InfeasibleError]:
@@ -125,7 +136,7 @@ class StagePricing:
         differ in nothing else there is one.
         """
         chosen: dict[tuple[str, Submesh], Stage] = {}
-        for stage in stages[: num_threads()]:
+        for stage in stages[:_AT_ONCE]:
             first, last, submesh, _ = stage
             chosen.setdefault((self._subject(first, last)[1], submesh), stage)
         return list(chosen.values())
@@ -177,6 +188,7 @@ class StagePricing:
                 self._found[key] = error
             except MeshError as error:
                 self._found[key] = InfeasibleError(str(error))
+            self._work_s[key] = self._work_s.get(key, 0.0) + self._found[key].work_s
             self._enough_s[key] = effort.enough_s
         return self._found[key]
 
