@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -11,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from stablehlo_alpa.cluster import Cluster
-from stablehlo_alpa.compiler import Module, enumerate_strategies
+from stablehlo_alpa.compiler import Module, Signature, enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, price, price_once
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.inter_op.layer_parts import content_digest
@@ -21,6 +22,7 @@ from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import Solution, SolveOptions, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
+from stablehlo_alpa.planning.stage import Slot, SlotKind
 from stablehlo_alpa.store import Record
 
 # Seconds of work that a stage is given at least (heuristic).
@@ -28,6 +30,9 @@ _LEAST_S = 1.0
 # Stages that are solved at the same time. What is solved beside another is solved without knowing
 # of it: by the number of processors, machines would find different plans.
 _AT_ONCE = 2
+# An argument of a stage, as the compiler counts them, and those that the step has as well.
+_ARGUMENT = re.compile(r"\bargument (\d+)\b")
+_GIVEN = (SlotKind.INPUT, SlotKind.BATCH)
 
 Stage: TypeAlias = tuple[int, int, Submesh, int]
 """First and last layer, submesh, micro-batches in flight."""
@@ -88,6 +93,7 @@ class StagePricing:
         self._options = tuple(options)
         self._caches = SolverCaches()
         self._subjects: dict[tuple[int, int], tuple[Subject, str]] = {}
+        self._inputs: dict[tuple[int, int], tuple[Slot, ...]] = {}
         self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
         self._found: dict[_Key, Solution | InfeasibleError] = {}
         self._work_s: dict[_Key, float] = {}
@@ -121,11 +127,14 @@ class StagePricing:
 
         def made() -> Record:
             sliced = self.layered.slice(tuple(stages))
-            return {"merged": [_merged(sliced[f"stage_{number}"]) for number in todo]}
+            own = [sliced[f"stage_{number}"] for number in todo]
+            kinds = [list(Signature.of(stage).inputs.kinds) for stage in own]
+            return {"merged": [_merged(stage) for stage in own], "inputs": kinds}
 
         found = self._store.remember("ranges", (self.layered.content, stages, todo), made)
-        for number, merged in zip(todo, found["merged"], strict=True):
+        for number, merged, kinds in zip(todo, found["merged"], found["inputs"], strict=True):
             first, last = ranges[number]
+            self._inputs[first, last] = tuple(map(Slot.parse, kinds))
             name = f"{self.layered.name} layers {first} to {last}"
             self._subjects[first, last] = Subject(name, merged), content_digest(merged)
 
@@ -155,12 +164,30 @@ class StagePricing:
         """
         found = self._solution(first, last, submesh, in_flight, effort)
         if isinstance(found, InfeasibleError):
-            self._refusals[first, last, submesh, in_flight] = found
+            self._refusals[first, last, submesh, in_flight] = self._named(found, first, last)
             return None if found.is_proved else StagePrice(np.inf, 0.0)
         time_s = found.objective_s / self._micro_batches
         priced, count = self._priced[self._subject(first, last)[1], submesh], self._micro_batches
         once_s = sum(price_once(priced, count).split(found.choice)) / count
         return StagePrice(time_s, time_s * (1 - found.gap), min(once_s, time_s))
+
+    def _named(self, error: InfeasibleError, first: int, last: int) -> InfeasibleError:
+        """A refusal with arguments as the caller has them: stages that are equal share one."""
+        names = self.layered.inputs
+        slots = dict(enumerate(self._inputs[first, last]))
+
+        def name(match: re.Match[str]) -> str:
+            slot = slots.get(int(match[1]))
+            is_known = slot is not None and slot.kind in _GIVEN and slot.number < len(names)
+            return names[slot.number] if slot is not None and is_known else match[0]
+
+        return InfeasibleError(
+            _ARGUMENT.sub(name, str(error)),
+            needed_bytes=error.needed_bytes,
+            budget_bytes=error.budget_bytes,
+            largest=[(_ARGUMENT.sub(name, one), size) for one, size in error.largest],
+            least_bytes=error.least_bytes,
+        )
 
     def solution(self, first: int, last: int, submesh: Submesh, in_flight: int) -> Solution:
         """The strategies behind a price.
