@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 # The clock ends what takes so many times the limit and so many seconds more (heuristics): a machine
 # that is shared by a few does not get there.
-_LAST_RESORT, _LAST_RESORT_S = 5.0, 60.0
+_LAST_RESORT, _LAST_RESORT_S = 10.0, 60.0
 # Said of what the clock has ended.
 LATE = (
     "the solver was ended by the clock, far beyond its limit of work: another run may find another "
