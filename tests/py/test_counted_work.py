@@ -70,6 +70,7 @@ def slowed(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: begin + by * (clock() - begin))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit_s", [0.02, 0.3])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_limit_ends_at_the_same_place_on_a_slow_machine(
@@ -95,6 +96,7 @@ def test_the_clock_is_a_last_resort_and_says_so(caplog: pytest.LogCaptureFixture
     assert LATE in caplog.text
 
 
+@pytest.mark.slow
 def test_what_the_clock_has_ended_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +113,7 @@ def test_what_the_clock_has_ended_is_not_kept(
     assert store.asked[0] == 1
 
 
+@pytest.mark.slow
 def test_a_longer_limit_is_not_answered_by_a_shorter_one(tmp_path: Path) -> None:
     """In either order of the questions, so that what was asked before changes no answer."""
     priced, budget = hard(2)
@@ -188,6 +191,7 @@ def digest(plan: Plan) -> tuple[Any, ...]:
     return texts, choices, plan.step_time_s, plan.bracket
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_pipeline_is_planned_alike(
     change: str, first: Plan, monkeypatch: pytest.MonkeyPatch
@@ -197,6 +201,7 @@ def test_a_pipeline_is_planned_alike(
         assert digest(planned()) == digest(first)
 
 
+@pytest.mark.slow
 def test_a_pipeline_is_planned_alike_from_the_store(first: Plan, tmp_path: Path) -> None:
     for _ in range(2):
         assert digest(planned(Store(tmp_path, worth_s=0.0))) == digest(first)
