@@ -110,7 +110,8 @@ class StagePricing:
     @property
     def refusals(self) -> list[InfeasibleError]:
         """Why stages have no price, in the order of the stages, whichever thread came first."""
-        return [error for _, error in sorted(self._refusals.items(), key=itemgetter(0))]
+        found = sorted(self._refusals.items(), key=itemgetter(0))
+        return [self._named(error, first, last) for (first, last, *_), error in found]
 
     def prepare(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Cuts all stages of a pipeline out of the step at once.
@@ -164,7 +165,7 @@ class StagePricing:
         """
         found = self._solution(first, last, submesh, in_flight, effort)
         if isinstance(found, InfeasibleError):
-            self._refusals[first, last, submesh, in_flight] = self._named(found, first, last)
+            self._refusals[first, last, submesh, in_flight] = found
             return None if found.is_proved else StagePrice(np.inf, 0.0)
         time_s = found.objective_s / self._micro_batches
         priced, count = self._priced[self._subject(first, last)[1], submesh], self._micro_batches
