@@ -26,6 +26,7 @@ from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.intra_op import MemoryModel, Solution, SolveOptions, solve
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.least_memory import least_memory
+from stablehlo_alpa.intra_op.work import Work
 
 # Seconds after which another solver is stopped.
 _LIMIT_S = 150.0
@@ -113,7 +114,7 @@ def budget_rows(
     priced = enumerate_strategies(merged, mesh_of(mesh_shape))
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
     peak = solve(priced).memory_peak_bytes
-    _, least, _ = least_memory(costs, memory, _LIMIT_S, 1e-6)
+    _, least, _ = least_memory(costs, memory, Work.of(_LIMIT_S), 1e-6)
     budget, what = 0.6 * peak, "60 % of the free peak"
     rows = [measured(f"{name}: least peak over the free optimum's", least / peak, "")]
     if budget < least:

@@ -238,12 +238,14 @@ AlpaCosts toCosts(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
 py::dict
 minimize(const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
          const Flat<int64_t> &edgeNodes, const Flat<double> &edgeCosts,
-         SolverCache *cache, double timeLimit, std::optional<int64_t> maxTable,
-         std::optional<int64_t> maxWork, std::optional<int64_t> smallTable,
-         std::optional<int64_t> maxBranches, std::optional<int64_t> maxSweeps) {
+         SolverCache *cache, double timeLimit, std::optional<int64_t> maxEffort,
+         std::optional<int64_t> maxTable, std::optional<int64_t> maxWork,
+         std::optional<int64_t> smallTable, std::optional<int64_t> maxBranches,
+         std::optional<int64_t> maxSweeps) {
   AlpaCosts costs = toCosts(sizes, nodeCosts, edgeNodes, edgeCosts);
   AlpaMinimizeOptions options = alpaMinimizeOptionsDefault();
   options.timeLimitSeconds = timeLimit;
+  options.maxEffort = maxEffort.value_or(options.maxEffort);
   options.maxTable = maxTable.value_or(options.maxTable);
   options.maxWork = maxWork.value_or(options.maxWork);
   options.smallTable = smallTable.value_or(options.smallTable);
@@ -309,9 +311,9 @@ void defineSolver(py::module_ &module) {
       "minimize", &minimize, py::arg("sizes"), py::arg("node_costs"),
       py::arg("edge_nodes"), py::arg("edge_costs"),
       py::arg("cache") = py::none(), py::arg("time_limit_s") = 1e9,
-      py::arg("max_table") = py::none(), py::arg("max_work") = py::none(),
-      py::arg("small_table") = py::none(), py::arg("max_branches") = py::none(),
-      py::arg("max_sweeps") = py::none(),
+      py::arg("max_effort") = py::none(), py::arg("max_table") = py::none(),
+      py::arg("max_work") = py::none(), py::arg("small_table") = py::none(),
+      py::arg("max_branches") = py::none(), py::arg("max_sweeps") = py::none(),
       "Chooses per node so that the sum of node and edge costs is "
       "least.");
   module.def(

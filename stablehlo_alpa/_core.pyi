@@ -54,6 +54,7 @@ def minimize(
     edge_costs: npt.ArrayLike,
     cache: SolverCache | None = None,
     time_limit_s: float = 1e9,
+    max_effort: int | None = None,
     max_table: int | None = None,
     max_work: int | None = None,
     small_table: int | None = None,

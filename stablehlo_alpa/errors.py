@@ -61,6 +61,7 @@ class InfeasibleError(StablehloAlpaError):
         budget_bytes: the budget asked for. Bytes.
         largest: ``(tensor name, bytes)`` of the largest tensors live at the worst program point
             of the plan that needs the least memory, largest first.
+        work_s, needed_work_s, is_late: of finding it out, see `Solution`.
     """
 
     def __init__(
@@ -77,6 +78,8 @@ class InfeasibleError(StablehloAlpaError):
         self.least_bytes = least_bytes
         self.budget_bytes = budget_bytes
         self.largest = tuple(largest)
+        self.work_s = self.needed_work_s = 0.0
+        self.is_late = False
 
     @property
     def is_proved(self) -> bool:
@@ -91,11 +94,14 @@ class SlowerError(StablehloAlpaError):
 
     Attributes:
         least_s: what each takes at least. Seconds of a step.
+        work_s, needed_work_s, is_late: of finding it out, see `Solution`.
     """
 
     def __init__(self, message: str, least_s: float) -> None:
         super().__init__(message)
         self.least_s = least_s
+        self.work_s = self.needed_work_s = 0.0
+        self.is_late = False
 
 
 class ModelError(StablehloAlpaError, ValueError):

@@ -28,6 +28,7 @@ AlpaMinimizeOptions alpaMinimizeOptionsDefault() {
           options.limits.total,
           options.small.largest,
           options.small.total,
+          std::numeric_limits<int64_t>::max(),
           1e9,
           options.maxBranches,
           options.maxSweeps};
@@ -120,14 +121,16 @@ AlpaResult *alpaMinimize(const AlpaCosts *costs,
       static_cast<unsigned>(std::clamp<int64_t>(given->maxSweeps, 1, 1 << 20));
   // A year is as good as for ever.
   double seconds = std::clamp(given->timeLimitSeconds, 0.0, 3e7);
-  auto now = std::chrono::steady_clock::now();
-  options.deadline =
-      now + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                std::chrono::duration<double>(seconds));
+  auto now = Effort::Clock::now();
+  Effort effort;
+  effort.most = given->maxEffort;
+  effort.deadline = now + std::chrono::duration_cast<Effort::Clock::duration>(
+                              std::chrono::duration<double>(seconds));
   std::optional<AlpaSolverCache> own;
   AlpaSolverCache &tables = cache ? *cache : own.emplace();
   std::lock_guard<std::mutex> lock(tables.mutex);
-  MinimizeResult found = minimize(getCore(*costs), options, tables.tables);
+  MinimizeResult found =
+      minimize(getCore(*costs), options, tables.tables, effort);
 
   result->addArray("choice", found.choices);
   result->addArray("kept", flatten(found.kept));
@@ -144,6 +147,8 @@ AlpaResult *alpaMinimize(const AlpaCosts *costs,
   addCount("width", found.order.width);
   addCount("num_steps", found.order.nodes.size());
   addCount("num_computed", found.numComputed);
+  addCount("effort", effort.spent);
+  addCount("is_late", effort.late);
   return result;
 }
 

@@ -201,6 +201,10 @@ typedef struct AlpaMinimizeOptions {
   /** The same, above which strategies are dropped by a lower bound first. */
   int64_t smallTable;
   int64_t smallWork;
+  /** Entries of tables that are looked at before it is given up. What is found
+   *  depends on it alone, unless the clock ends it. */
+  int64_t maxEffort;
+  /** Seconds after which it is given up whatever is left: a last resort. */
   double timeLimitSeconds;
   /** Problems with a choice fixed that are looked at where elimination is not
    *  begun. */
@@ -215,7 +219,8 @@ AlpaMinimizeOptions alpaMinimizeOptionsDefault(void);
  *  optimal, 1 given up, 2 infeasible), "choice", "kept" (one per node cost: an
  *  optimum is among the kept choices), "bound" (no plan costs less), and the
  *  counts "num_nodes", "num_choices", "num_sweeps", "largest", "work",
- *  "width", "num_steps", "num_computed". `cache` may be null. */
+ *  "width", "num_steps", "num_computed", "effort" (entries looked at) and
+ *  "is_late" (the clock has ended it). `cache` may be null. */
 AlpaResult *alpaMinimize(const AlpaCosts *costs,
                          const AlpaMinimizeOptions *options,
                          AlpaSolverCache *cache);

@@ -19,8 +19,9 @@ namespace {
 
 class Branching {
 public:
-  Branching(const Core &core, const MinimizeOptions &options, TableCache &cache)
-      : core(core), options(options), cache(cache),
+  Branching(const Core &core, const MinimizeOptions &options, TableCache &cache,
+            Effort &effort)
+      : core(core), options(options), cache(cache), effort(effort),
         numLeft(options.maxBranches) {}
 
   MinimizeResult run(MinimizeResult root);
@@ -43,6 +44,7 @@ private:
   const Core &core;
   const MinimizeOptions &options;
   TableCache &cache;
+  Effort &effort;
   unsigned numLeft;
   std::vector<int32_t> best;
   double value = kInfinity;
@@ -101,11 +103,13 @@ std::vector<Branching::Branch> Branching::getBranches(const Core &part,
     Branch branch = {part, label, kInfinity};
     branch.core.restrict(node, keep);
     Core reduced = branch.core;
+    effort.spent += reduced.getNumEntries();
     std::vector<ReductionStep> steps;
     if (!reduce(reduced, steps)) {
       continue;
     }
     DualAscent dual(reduced);
+    effort.spent += 2 * kSweeps * reduced.getNumEntries();
     for (unsigned sweep = 1; sweep <= kSweeps; ++sweep) {
       dual.sweep(sweep % 2 != 0);
     }
@@ -136,7 +140,7 @@ void Branching::take(Branch &branch) {
   if (isHopeless(branch.bound)) {
     return;
   }
-  if (numLeft == 0 || std::chrono::steady_clock::now() > options.deadline) {
+  if (numLeft == 0 || effort.isOver()) {
     open = std::min(open, branch.bound);
     return;
   }
@@ -144,7 +148,7 @@ void Branching::take(Branch &branch) {
   MinimizeOptions inner = options;
   inner.maxBranches = 0;
   inner.cutoff = value;
-  MinimizeResult found = minimize(branch.core, inner, cache);
+  MinimizeResult found = minimize(branch.core, inner, cache, effort);
   if (!found.choices.empty()) {
     keepIfBest(found.choices);
   }
@@ -170,8 +174,9 @@ MinimizeResult Branching::run(MinimizeResult root) {
 }
 
 MinimizeResult branch(const Core &core, MinimizeResult root,
-                      const MinimizeOptions &options, TableCache &cache) {
-  return Branching(core, options, cache).run(std::move(root));
+                      const MinimizeOptions &options, TableCache &cache,
+                      Effort &effort) {
+  return Branching(core, options, cache, effort).run(std::move(root));
 }
 
 } // namespace mlir::alpa

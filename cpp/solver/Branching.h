@@ -24,7 +24,8 @@ namespace mlir::alpa {
 /// \param core the problem.
 /// \param root what was found of it, given up with a plan.
 MinimizeResult branch(const Core &core, MinimizeResult root,
-                      const MinimizeOptions &options, TableCache &cache);
+                      const MinimizeOptions &options, TableCache &cache,
+                      Effort &effort);
 
 } // namespace mlir::alpa
 

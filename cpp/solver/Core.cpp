@@ -145,6 +145,14 @@ bool Core::center(unsigned node) {
   return true;
 }
 
+int64_t Core::getNumEntries() const {
+  int64_t count = 0;
+  for (const CoreEdge &edge : edges) {
+    count += edge.alive ? edge.cost.size() : 0;
+  }
+  return count;
+}
+
 double Core::getValue(llvm::ArrayRef<unsigned> labels) const {
   double value = constant;
   for (auto [cost, label] : llvm::zip_equal(costs, labels)) {

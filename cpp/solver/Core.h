@@ -67,6 +67,9 @@ public:
   /// The cost of a plan: one index into `domains` per node.
   double getValue(llvm::ArrayRef<unsigned> labels) const;
 
+  /// Entries of all edges.
+  int64_t getNumEntries() const;
+
   /// Entries of an edge below this are rounding.
   double getTolerance() const { return tolerance; }
 

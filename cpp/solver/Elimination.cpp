@@ -2,6 +2,7 @@
 
 #include "cpp/solver/Elimination.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <queue>
@@ -76,6 +77,9 @@ namespace {
 /// An interned table and the node of each of its axes.
 struct Factor {
   int table;
+  /// The number of the table in the order in which the problem came to tables:
+  /// unlike the cache's, it does not depend on problems before.
+  unsigned rank;
   llvm::SmallVector<unsigned, 6> scope;
   bool alive = true;
 };
@@ -93,6 +97,7 @@ public:
 
 private:
   std::vector<Factor> factors;
+  llvm::DenseMap<int, unsigned> ranks;
   std::vector<llvm::SmallVector<unsigned, 8>> owned;
 };
 
@@ -136,7 +141,8 @@ void Factors::add(int table, llvm::ArrayRef<unsigned> scope) {
   for (unsigned node : scope) {
     owned[node].push_back(factors.size());
   }
-  factors.push_back({table, llvm::SmallVector<unsigned, 6>(scope)});
+  unsigned rank = ranks.try_emplace(table, ranks.size()).first->second;
+  factors.push_back({table, rank, llvm::SmallVector<unsigned, 6>(scope)});
 }
 
 std::vector<Factor> Factors::take(unsigned node) {
@@ -148,10 +154,20 @@ std::vector<Factor> Factors::take(unsigned node) {
     }
   }
   owned[node].clear();
+  // In another order sums would be rounded otherwise.
   llvm::sort(bucket, [](const Factor &one, const Factor &two) {
-    return std::tie(one.table, one.scope) < std::tie(two.table, two.scope);
+    return std::tie(one.rank, one.scope) < std::tie(two.rank, two.scope);
   });
   return bucket;
+}
+
+/// Entries that the minimum of a sum looks at.
+static int64_t getNumSummed(size_t numTerms, llvm::ArrayRef<unsigned> shape) {
+  int64_t entries = numTerms;
+  for (unsigned size : shape) {
+    entries *= size;
+  }
+  return entries;
 }
 
 /// The choice of a node, its neighbours being decided.
@@ -177,15 +193,15 @@ static unsigned decide(unsigned node, unsigned size,
   return std::min_element(total.begin(), total.end()) - total.begin();
 }
 
-std::optional<Elimination>
-eliminate(const Core &core, const EliminationOrder &order, TableCache &cache,
-          std::chrono::steady_clock::time_point deadline) {
+std::optional<Elimination> eliminate(const Core &core,
+                                     const EliminationOrder &order,
+                                     TableCache &cache, Effort &effort) {
   Factors factors(core, cache);
+  cache.begin();
   uint64_t before = cache.getNumComputed();
   std::vector<std::vector<Factor>> buckets;
   for (unsigned node : order.nodes) {
-    if (std::chrono::steady_clock::now() > deadline ||
-        cache.getNumEntries() > kMaxCached) {
+    if (effort.isOver() || cache.getNumEntries() > kMaxCached) {
       return std::nullopt;
     }
     const std::vector<Factor> &bucket =
@@ -208,6 +224,9 @@ eliminate(const Core &core, const EliminationOrder &order, TableCache &cache,
       }
     }
     TableCache::Minimum minimum = cache.minimize(terms, shape);
+    if (minimum.first) {
+      effort.spent += getNumSummed(terms.size(), shape);
+    }
     factors.constant += minimum.least;
     factors.add(minimum.table, llvm::ArrayRef(scope).drop_front());
   }

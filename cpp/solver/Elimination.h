@@ -35,8 +35,8 @@
 #define CPP_SOLVER_ELIMINATION_H
 
 #include "cpp/solver/Core.h"
+#include "cpp/solver/Effort.h"
 #include "cpp/solver/TableCache.h"
-#include <chrono>
 #include <optional>
 
 namespace mlir::alpa {
@@ -69,11 +69,11 @@ struct Elimination {
   unsigned computed = 0;
 };
 
-/// Minimises a core along an order; none once the deadline has passed or the
-/// cache is full.
-std::optional<Elimination>
-eliminate(const Core &core, const EliminationOrder &order, TableCache &cache,
-          std::chrono::steady_clock::time_point deadline);
+/// Minimises a core along an order; none once the effort is over or the cache
+/// is full. What is counted does not depend on what the cache held before.
+std::optional<Elimination> eliminate(const Core &core,
+                                     const EliminationOrder &order,
+                                     TableCache &cache, Effort &effort);
 
 } // namespace mlir::alpa
 

@@ -12,8 +12,6 @@
 
 namespace mlir::alpa {
 
-using Clock = std::chrono::steady_clock;
-
 /// Sweeps between two looks at the bound (heuristic).
 static constexpr unsigned kPeriod = 5;
 /// The gap must shrink to this part of itself in a period, or it is stuck
@@ -26,8 +24,9 @@ namespace {
 
 class Minimizer {
 public:
-  Minimizer(Core start, const MinimizeOptions &options, TableCache &cache)
-      : core(std::move(start)), options(options), cache(cache) {
+  Minimizer(Core start, const MinimizeOptions &options, TableCache &cache,
+            Effort &effort)
+      : core(std::move(start)), options(options), cache(cache), effort(effort) {
     for (unsigned node = 0, end = core.getNumNodes(); node < end; ++node) {
       result.kept.emplace_back(core.domains[node].back() + 1, 0);
     }
@@ -36,13 +35,16 @@ public:
   MinimizeResult run();
 
 private:
+  bool reduce();
   void drop();
+  std::optional<Elimination> eliminate();
   void finish(llvm::ArrayRef<unsigned> labels);
   void recordKept();
 
   Core core;
   const MinimizeOptions &options;
   TableCache &cache;
+  Effort &effort;
   MinimizeResult result;
   std::vector<ReductionStep> steps;
   std::vector<unsigned> best;
@@ -50,13 +52,20 @@ private:
 
 } // namespace
 
+bool Minimizer::reduce() {
+  effort.spent += core.getNumEntries();
+  return mlir::alpa::reduce(core, steps);
+}
+
 /// Drops strategies by the bound until elimination takes small tables.
 void Minimizer::drop() {
   DualAscent dual(core);
   double lastGap = kInfinity;
   for (unsigned sweep = 1; sweep <= options.maxSweeps; ++sweep) {
-    bool late = sweep == options.maxSweeps || Clock::now() > options.deadline;
-    if (sweep % kPeriod != 0 && !late) {
+    // Both ends of an edge look at it.
+    effort.spent += 2 * core.getNumEntries();
+    bool last = sweep == options.maxSweeps || effort.isOver();
+    if (sweep % kPeriod != 0 && !last) {
       dual.sweep(sweep % 2 != 0);
       continue;
     }
@@ -74,7 +83,7 @@ void Minimizer::drop() {
       core.restrict(node, keep);
     }
     double gap = dual.getBest() - bound;
-    if (late || gap <= kRounding * std::abs(dual.getBest()) ||
+    if (last || gap <= kRounding * std::abs(dual.getBest()) ||
         bound >= options.cutoff || gap > kProgress * lastGap ||
         getEliminationOrder(core, options.small)) {
       break;
@@ -105,11 +114,28 @@ void Minimizer::recordKept() {
   }
 }
 
+/// Eliminates what is left. Whether tables have room does not depend on those
+/// of problems before.
+std::optional<Elimination> Minimizer::eliminate() {
+  bool isFresh = cache.getNumEntries() == 0;
+  int64_t before = effort.spent;
+  std::optional<Elimination> found =
+      mlir::alpa::eliminate(core, result.order, cache, effort);
+  if (!found) {
+    cache.clear();
+    if (!isFresh && !effort.isOver()) {
+      effort.spent = before;
+      found = mlir::alpa::eliminate(core, result.order, cache, effort);
+    }
+  }
+  return found;
+}
+
 MinimizeResult Minimizer::run() {
   if (cache.getNumEntries() > kCacheFull) {
     cache.clear();
   }
-  if (!reduce(core, steps)) {
+  if (!reduce()) {
     return std::move(result);
   }
   for (unsigned node = 0, end = core.getNumNodes(); node < end; ++node) {
@@ -125,7 +151,7 @@ MinimizeResult Minimizer::run() {
       result.status = MinimizeStatus::GivenUp;
       return std::move(result);
     }
-    if (!reduce(core, steps)) {
+    if (!reduce()) {
       return std::move(result);
     }
   } else {
@@ -138,10 +164,8 @@ MinimizeResult Minimizer::run() {
     return std::move(result);
   }
   result.order = std::move(*order);
-  std::optional<Elimination> found =
-      eliminate(core, result.order, cache, options.deadline);
+  std::optional<Elimination> found = eliminate();
   if (!found) {
-    cache.clear();
     return std::move(result);
   }
   result.numComputed = found->computed;
@@ -169,13 +193,13 @@ DropResult drop(Core core, double cutoff, unsigned numSweeps) {
 }
 
 MinimizeResult minimize(const Core &core, const MinimizeOptions &options,
-                        TableCache &cache) {
-  MinimizeResult result = Minimizer(core, options, cache).run();
+                        TableCache &cache, Effort &effort) {
+  MinimizeResult result = Minimizer(core, options, cache, effort).run();
   if (result.status != MinimizeStatus::GivenUp || result.choices.empty() ||
       options.maxBranches == 0) {
     return result;
   }
-  return branch(core, std::move(result), options, cache);
+  return branch(core, std::move(result), options, cache, effort);
 }
 
 } // namespace mlir::alpa

@@ -10,9 +10,9 @@
 #define CPP_SOLVER_MINIMIZE_H
 
 #include "cpp/solver/Core.h"
+#include "cpp/solver/Effort.h"
 #include "cpp/solver/Elimination.h"
 #include "cpp/solver/TableCache.h"
-#include <chrono>
 
 namespace mlir::alpa {
 
@@ -32,8 +32,6 @@ struct MinimizeOptions {
   unsigned maxSweeps = 5000;
   /// Plans that cost as much are of no interest.
   double cutoff = kInfinity;
-  std::chrono::steady_clock::time_point deadline =
-      std::chrono::steady_clock::time_point::max();
 };
 
 enum class MinimizeStatus { Optimal, GivenUp, Infeasible };
@@ -57,7 +55,7 @@ struct MinimizeResult {
 };
 
 MinimizeResult minimize(const Core &core, const MinimizeOptions &options,
-                        TableCache &cache);
+                        TableCache &cache, Effort &effort);
 
 struct DropResult {
   /// The choices that a plan of at most the cutoff may use.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace mlir::alpa {
 
@@ -104,7 +105,8 @@ TableCache::Minimum TableCache::minimize(llvm::ArrayRef<Term> terms,
                                          llvm::ArrayRef<unsigned> shape) {
   llvm::SmallVector<Term, 4> key(terms);
   if (auto known = minima.find(key); known != minima.end()) {
-    return known->second;
+    bool first = std::exchange(known->second.problem, problem) != problem;
+    return {known->second.table, known->second.least, first};
   }
   ++numComputed;
   llvm::SmallVector<Operand, 6> operands;
@@ -127,9 +129,9 @@ TableCache::Minimum TableCache::minimize(llvm::ArrayRef<Term> terms,
     // An infinite least entry is the whole table: it goes with the constant.
     entry = std::isfinite(least) ? entry - least : 0.0;
   }
-  Minimum minimum{intern(std::move(result)), least};
-  minima.emplace(std::move(key), minimum);
-  return minimum;
+  int number = intern(std::move(result));
+  minima.emplace(std::move(key), Known{number, least, problem});
+  return {number, least, true};
 }
 
 void TableCache::clear() {

@@ -43,6 +43,8 @@ public:
     int table;
     /// What was the least entry; +inf when all were.
     double least;
+    /// It was not asked for since `begin`, whether it was known or not.
+    bool first;
   };
 
   /// Number of a table that is 0 everywhere.
@@ -51,6 +53,9 @@ public:
   /// The number of a table.
   int intern(CostTable table);
   const CostTable &getTable(int number) const { return tables[number]; }
+
+  /// Begins another problem.
+  void begin() { ++problem; }
 
   /// Minimises the sum of the terms over the axis at place 0.
   ///
@@ -67,9 +72,17 @@ public:
   uint64_t getNumComputed() const { return numComputed; }
 
 private:
+  struct Known {
+    int table;
+    double least;
+    /// The last problem that asked for it.
+    uint64_t problem;
+  };
+
   std::vector<CostTable> tables;
   llvm::DenseMap<uint64_t, llvm::SmallVector<int, 1>> numbers;
-  std::map<llvm::SmallVector<Term, 4>, Minimum> minima;
+  std::map<llvm::SmallVector<Term, 4>, Known> minima;
+  uint64_t problem = 0;
   int64_t numEntries = 0;
   uint64_t numComputed = 0;
 };

@@ -38,8 +38,8 @@ _STAGE_LIMIT_S = 60.0
 
 # What mends a stage that does not fit.
 ADVICE = (
-    "more micro-batches, remat=True of the layers (tried by default), or a larger submesh for the "
-    "stage take less memory per device"
+    "more micro-batches, remat=True of the layers (tried by default), a larger submesh for the "
+    "stage, or more devices take less memory per device"
 )
 
 

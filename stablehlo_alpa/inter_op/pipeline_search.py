@@ -18,7 +18,7 @@ processors, the next slowest open stages of the same pipeline are solved beside 
 from __future__ import annotations
 
 import logging
-import time
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -40,9 +40,17 @@ from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
 
+# Seconds of work for a stage besides solving it: to cut it out, for its strategies, for bounds, and
+# to choose stages again (heuristic).
+_STAGE_S = 0.5
+
 
 class Pricing(Protocol):
     """Solves a stage exactly."""
+
+    @property
+    def work_s(self) -> float:
+        """See `StagePricing.work_s`."""
 
     def prepare(self, ranges: Sequence[tuple[int, int]]) -> None:
         """See `StagePricing.prepare`."""
@@ -63,8 +71,8 @@ class SearchLimits:
     Attributes:
         gap: relative distance of latency and bound that is good enough.
         max_solved: stages that are solved exactly.
-        patience_s: seconds that are spent on a better pipeline, once there is one, for every
-            ``gap`` that it may be off.
+        patience_s: seconds of work that are spent on a better pipeline, once there is one, for
+            every ``gap`` that it may be off: counted, so that a busy machine finds the same.
         most_s: seconds of a step that must be undercut.
     """
 
@@ -94,24 +102,29 @@ class FoundStages:
 class _Patience:
     """Says when to look on is no longer worth it."""
 
-    def __init__(self, limits: SearchLimits) -> None:
-        self._limits = limits
+    def __init__(self, limits: SearchLimits, pricing: Pricing, known: KnownStages) -> None:
+        self._limits, self._pricing, self._known = limits, pricing, known
         self._begin: float | None = None
         self._end = np.inf
 
     def is_over(self, gap: float) -> bool:
-        """To be asked for each pipeline; the clock runs from the first one on."""
-        now, limits = time.monotonic(), self._limits
+        """To be asked for each pipeline; what is done counts from the first one on."""
+        spent_s, limits = self._spent_s(), self._limits
         if gap <= limits.gap:
             return True
         worth_s = limits.patience_s * gap / limits.gap if limits.gap else np.inf
-        self._begin = now if self._begin is None else self._begin
+        self._begin = spent_s if self._begin is None else self._begin
         self._end = self._begin + worth_s
-        return now > self._end
+        return spent_s > self._end
+
+    def _spent_s(self) -> float:
+        """Seconds of work so far."""
+        return self._pricing.work_s + _STAGE_S * len(self._known.solved)
 
     def left_s(self) -> float:
-        """Seconds."""
-        return max(0.0, self._end - time.monotonic())
+        """Seconds of work, rounded so that many stages are solved under the same limit."""
+        left_s = self._end - self._spent_s()
+        return 2.0 ** math.floor(math.log2(left_s)) if 0 < left_s < np.inf else max(0.0, left_s)
 
 
 class PipelineSearch:
@@ -155,7 +168,7 @@ class PipelineSearch:
             SlowerError: none takes less than asked for.
         """
         self._check_bound(limits.most_s)
-        clock = _Patience(limits)
+        patience = _Patience(limits, self._pricing, self._known)
         while True:
             found = self._search(is_estimate=True)
             if found is None:
@@ -175,7 +188,7 @@ class PipelineSearch:
                     (best, self._loose_of(best)),
                 )
                 found, open_ = next((one for one in looked_at if one[1]), (best, []))
-                if is_over or not open_ or clock.is_over(bracket.gap):
+                if is_over or not open_ or patience.is_over(bracket.gap):
                     in_flight = tuple(one[-1] for one in self._stages(best))
                     considered = ConsideredStages(
                         self._known.choices(is_estimate=True),
@@ -188,7 +201,7 @@ class PipelineSearch:
             elif is_over:
                 _log.warning("%d stages are solved, the search ends", len(self._known.solved))
                 return None
-            self._solve(found, open_, limits.gap, clock.left_s())
+            self._solve(found, open_, limits.gap, patience.left_s())
 
     def bracket(
         self, pipeline: Sequence[tuple[StageChoice, float]], limits: SearchLimits
@@ -214,14 +227,14 @@ class PipelineSearch:
             received.append(moved)
         latency_s = latency(received, self._count)
         whole = StageSearchResult(tuple(one for one, _ in pipeline), latency_s, 0)
-        clock = _Patience(limits)
+        patience = _Patience(limits, self._pricing, self._known)
         while True:
             found, of_bound = self._bracket(whole, limits.gap)
             open_ = self._open(of_bound)
             is_over = len(self._known.solved) - len(pipeline) >= limits.max_solved
-            if not open_ or is_over or clock.is_over(found.gap):
+            if not open_ or is_over or patience.is_over(found.gap):
                 return found
-            self._solve(of_bound, open_, limits.gap, clock.left_s())
+            self._solve(of_bound, open_, limits.gap, patience.left_s())
 
     def _check_bound(self, most_s: float) -> None:
         """Sharpens the bound of all pipelines as long as it is below what is to be undercut.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import TraceError
@@ -58,6 +58,7 @@ class LayeredStep:
         remarks: what the compiler wants known.
         store: keeps what is made of it.
         content: what it was made of, for the store.
+        inputs: what the caller calls the arguments; empty where that is not known.
     """
 
     name: str
@@ -66,6 +67,7 @@ class LayeredStep:
     _module: Module = field(repr=False)
     store: Store = field(default=OFF, repr=False)
     content: tuple[str, ...] = field(default=(), repr=False)
+    inputs: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, module: Module, remarks: Sequence[str] = ()) -> LayeredStep:
@@ -150,10 +152,12 @@ def mark_layers(
         f"alpa-layers-pipeline{{{program.state_option} batch={batch} "
         f"micro-batches={num_micro_batches}{independent} {form or ''}}}"
     )
-    if not store.is_on:
+    if store.is_on:
+        found = _kept_layers(program, marking, store)
+    else:
         module = Module(program.text, program.name)
-        return LayeredStep.of(module, module.run(marking))
-    return _kept_layers(program, marking, store)
+        found = LayeredStep.of(module, module.run(marking))
+    return replace(found, inputs=tuple(value.name for value in program.inputs))
 
 
 def _kept_layers(program: TracedProgram, marking: str, store: Store) -> LayeredStep:

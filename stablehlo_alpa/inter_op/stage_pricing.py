@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -10,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from stablehlo_alpa.cluster import Cluster
-from stablehlo_alpa.compiler import Module, enumerate_strategies
+from stablehlo_alpa.compiler import Module, Signature, enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, price, price_once
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.inter_op.layer_parts import content_digest
@@ -18,13 +20,19 @@ from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.solver_caches import SolverCaches
 from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.inter_op.submeshes import Submesh
-from stablehlo_alpa.inter_op.threads import num_threads
 from stablehlo_alpa.intra_op import Solution, SolveOptions, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
+from stablehlo_alpa.planning.stage import Slot, SlotKind
 from stablehlo_alpa.store import Record
 
-# Seconds that a stage is given at least (heuristic).
+# Seconds of work that a stage is given at least (heuristic).
 _LEAST_S = 1.0
+# Stages that are solved at the same time. What is solved beside another is solved without knowing
+# of it: by the number of processors, machines would find different plans.
+_AT_ONCE = 2
+# An argument of a stage, as the compiler counts them, and those that the step has as well.
+_ARGUMENT = re.compile(r"\bargument (\d+)\b")
+_GIVEN = (SlotKind.INPUT, SlotKind.BATCH)
 
 Stage: TypeAlias = tuple[int, int, Submesh, int]
 """First and last layer, submesh, micro-batches in flight."""
@@ -55,7 +63,8 @@ class Effort:
     Attributes:
         enough_s: seconds per micro-batch of a plan that is good enough.
         memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
-        time_limit_s: seconds after which the best so far is taken, but that of the options.
+        time_limit_s: seconds of work after which the best so far is taken, but those of the
+            options.
     """
 
     enough_s: float = 0.0
@@ -84,16 +93,25 @@ class StagePricing:
         self._options = tuple(options)
         self._caches = SolverCaches()
         self._subjects: dict[tuple[int, int], tuple[Subject, str]] = {}
+        self._inputs: dict[tuple[int, int], tuple[Slot, ...]] = {}
         self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
         self._found: dict[_Key, Solution | InfeasibleError] = {}
+        self._work_s: dict[_Key, float] = {}
         # What was good enough for each.
         self._enough_s: dict[_Key, float] = {}
         self._refusals: dict[Stage, InfeasibleError] = {}
 
     @property
+    def work_s(self) -> float:
+        """Seconds of work that stages took, those from the store as those that were solved."""
+        # Rounded once, so that the order in which threads came does not count.
+        return math.fsum(self._work_s.values())
+
+    @property
     def refusals(self) -> list[InfeasibleError]:
         """Why stages have no price, in the order of the stages, whichever thread came first."""
-        return [error for _, error in sorted(self._refusals.items(), key=itemgetter(0))]
+        found = sorted(self._refusals.items(), key=itemgetter(0))
+        return [self._named(error, first, last) for (first, last, *_), error in found]
 
     def prepare(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Cuts all stages of a pipeline out of the step at once.
@@ -110,11 +128,14 @@ class StagePricing:
 
         def made() -> Record:
             sliced = self.layered.slice(tuple(stages))
-            return {"merged": [_merged(sliced[f"stage_{number}"]) for number in todo]}
+            own = [sliced[f"stage_{number}"] for number in todo]
+            kinds = [list(Signature.of(stage).inputs.kinds) for stage in own]
+            return {"merged": [_merged(stage) for stage in own], "inputs": kinds}
 
         found = self._store.remember("ranges", (self.layered.content, stages, todo), made)
-        for number, merged in zip(todo, found["merged"], strict=True):
+        for number, merged, kinds in zip(todo, found["merged"], found["inputs"], strict=True):
             first, last = ranges[number]
+            self._inputs[first, last] = tuple(map(Slot.parse, kinds))
             name = f"{self.layered.name} layers {first} to {last}"
             self._subjects[first, last] = Subject(name, merged), content_digest(merged)
 
@@ -125,7 +146,7 @@ class StagePricing:
         differ in nothing else there is one.
         """
         chosen: dict[tuple[str, Submesh], Stage] = {}
-        for stage in stages[: num_threads()]:
+        for stage in stages[:_AT_ONCE]:
             first, last, submesh, _ = stage
             chosen.setdefault((self._subject(first, last)[1], submesh), stage)
         return list(chosen.values())
@@ -150,6 +171,24 @@ class StagePricing:
         priced, count = self._priced[self._subject(first, last)[1], submesh], self._micro_batches
         once_s = sum(price_once(priced, count).split(found.choice)) / count
         return StagePrice(time_s, time_s * (1 - found.gap), min(once_s, time_s))
+
+    def _named(self, error: InfeasibleError, first: int, last: int) -> InfeasibleError:
+        """A refusal with arguments as the caller has them: stages that are equal share one."""
+        names = self.layered.inputs
+        slots = dict(enumerate(self._inputs[first, last]))
+
+        def name(match: re.Match[str]) -> str:
+            slot = slots.get(int(match[1]))
+            is_known = slot is not None and slot.kind in _GIVEN and slot.number < len(names)
+            return names[slot.number] if slot is not None and is_known else match[0]
+
+        return InfeasibleError(
+            _ARGUMENT.sub(name, str(error)),
+            needed_bytes=error.needed_bytes,
+            budget_bytes=error.budget_bytes,
+            largest=[(_ARGUMENT.sub(name, one), size) for one, size in error.largest],
+            least_bytes=error.least_bytes,
+        )
 
     def solution(self, first: int, last: int, submesh: Submesh, in_flight: int) -> Solution:
         """The strategies behind a price.
@@ -177,6 +216,7 @@ class StagePricing:
                 self._found[key] = error
             except MeshError as error:
                 self._found[key] = InfeasibleError(str(error))
+            self._work_s[key] = self._work_s.get(key, 0.0) + self._found[key].work_s
             self._enough_s[key] = effort.enough_s
         return self._found[key]
 

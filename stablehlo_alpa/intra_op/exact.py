@@ -18,6 +18,11 @@ from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost.strategy_graph import Bool, Int
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.work import Work
+
+# Entries of tables that are looked at per second, on one core of a Xeon of 2023: between 1e8 and
+# 1e9 (`tests/py/test_counted_work.py` prints them).
+_ENTRIES_PER_S = 3e8
 
 _STATUS: tuple[Literal["optimal", "given up", "infeasible"], ...] = (
     "optimal",
@@ -42,6 +47,7 @@ class Minimum:
         width: most neighbours of a node when it was eliminated.
         largest, work: entries of the largest table of the elimination, and of all.
         steps, computed: nodes eliminated, and tables computed, the others being repetitions.
+        effort: entries of tables that were looked at.
     """
 
     status: Literal["optimal", "given up", "infeasible"]
@@ -56,13 +62,15 @@ class Minimum:
     work: int
     steps: int
     computed: int
+    effort: int = 0
 
 
 def minimize(
     costs: Costs,
     *,
     cache: SolverCache | None = None,
-    time_limit_s: float = 1e9,
+    work: Work | None = None,
+    limit_s: float = np.inf,
     max_table: int | None = None,
     max_work: int | None = None,
     small_table: int | None = None,
@@ -74,13 +82,16 @@ def minimize(
     Args:
         costs: the problem; +inf forbids a strategy or a pair.
         cache: tables to share with other calls: what repeats is computed once.
-        time_limit_s: seconds after which it is given up.
+        work: what may be done; what is done is added.
+        limit_s: a limit of its own, in seconds of work.
         max_table: entries of the largest table above which elimination is not begun.
         max_work: entries of all tables together, likewise.
         small_table: entries above which strategies are dropped by the lower bound first.
         max_branches: problems with a strategy fixed that are looked at instead of giving up.
         max_sweeps: passes over the nodes by which the lower bound is raised.
     """
+    work = work or Work()
+    entries = _ENTRIES_PER_S * min(limit_s, work.left_s())
     try:
         found = _core.minimize(
             costs.sizes,
@@ -88,7 +99,8 @@ def minimize(
             costs.edges,
             costs.flat_tables,
             cache,
-            time_limit_s,
+            min(work.clock_s(), 1e9),
+            int(min(entries, np.iinfo(np.int64).max / 2)),
             max_table,
             max_work,
             small_table,
@@ -101,6 +113,7 @@ def minimize(
     def count(name: str) -> int:
         return int(found[name][0])
 
+    work.spend(count("effort") / _ENTRIES_PER_S, is_late=bool(count("is_late")))
     status, labels = _STATUS[count("status")], found["choice"].astype(np.int64)
     if status == "given up" and not labels.size:
         spans = (costs.node_s[costs.span(node)] for node in range(len(costs.sizes)))
@@ -118,6 +131,7 @@ def minimize(
         work=count("work"),
         steps=count("num_steps"),
         computed=count("num_computed"),
+        effort=count("effort"),
     )
 
 

@@ -20,7 +20,6 @@ References:
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,8 @@ import scipy.sparse as sp
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.costs import Costs
-from stablehlo_alpa.intra_op.quiet import Quiet
+from stablehlo_alpa.intra_op.highs import run_highs
+from stablehlo_alpa.intra_op.work import Work
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 # HiGHS's feasibility tolerance is 1e-7 (its default) on rows scaled to 1; ten times that decides
 # whether a number is integral, or a plan within its budget.
 TOLERANCE = 1e-6
-
-# That an answer is cut short is in its status.
-_CUT_SHORT = Quiet("Solution may be inaccurate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +73,7 @@ class IntegerAnswer:
 def solve_ilp(
     costs: Costs,
     rows: MemoryRows | None,
-    time_limit_s: float,
+    work: Work,
     relative_gap: float,
     *,
     enough_s: float = -np.inf,
@@ -86,7 +83,7 @@ def solve_ilp(
     Args:
         costs: the problem, all finite.
         rows: memory constraints over the strategies of ``costs``.
-        time_limit_s: seconds after which the best plan so far is taken.
+        work: what may be done before the best plan so far is taken.
         relative_gap: proved gap at which HiGHS stops.
         enough_s: seconds of a plan that is good enough, at which it stops as well. The relaxation
             is then not solved by itself: its bound is not asked for.
@@ -94,7 +91,6 @@ def solve_ilp(
     Raises:
         SolverError: HiGHS failed, or its answer decodes to other seconds than it reports.
     """
-    deadline = time.monotonic() + time_limit_s
     programme = Programme.of(costs, rows)
     decided = np.zeros(len(costs.sizes), np.int64)
     if not programme.nodes.size:
@@ -102,7 +98,7 @@ def solve_ilp(
         return IntegerAnswer("optimal", decided, value, lp_integral=True)
     bound = -np.inf
     if np.isneginf(enough_s):
-        relaxed = programme.solve(False, deadline, relative_gap)
+        relaxed = programme.solve(False, work, relative_gap)
         if relaxed.status != "optimal" or relaxed.x is None:
             return IntegerAnswer(relaxed.status, None, -np.inf, lp_integral=False)
         shares = relaxed.x[: programme.num_s]
@@ -111,7 +107,7 @@ def solve_ilp(
             _compare(costs.value(labels), relaxed.bound)
             return IntegerAnswer("optimal", labels, relaxed.bound, lp_integral=True)
         bound = relaxed.bound
-    exact = programme.solve(True, deadline, relative_gap, enough_s)
+    exact = programme.solve(True, work, relative_gap, enough_s)
     bound = max(bound, exact.bound)
     if exact.x is None:
         return IntegerAnswer(exact.status, None, bound, lp_integral=False)
@@ -248,22 +244,20 @@ class Programme:
     def solve(
         self,
         is_integral: bool,
-        deadline: float,
+        work: Work,
         relative_gap: float,
         enough_s: float = -np.inf,
     ) -> _Vertex:
         """Runs HiGHS."""
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if work.left_s() <= 0:
             return _Vertex("time limit", None, -np.inf)
         problem, x, scale = self.state(is_integral=is_integral)
         target = scale * (enough_s - self.constant)
-        status = run_highs(problem, left, relative_gap, target=target)
-        if status == "infeasible" or x.value is None:
-            return _Vertex(status, None, -np.inf)
-        value = np.asarray(x.value)
-        bound = proved_bound(problem, status)
-        return _Vertex(status, value, self.constant + bound / scale)
+        answer = run_highs(problem, work, relative_gap, target=target)
+        bound = self.constant + answer.bound / scale
+        if not answer.has_values or x.value is None:
+            return _Vertex(answer.status, None, bound if answer.status == "time limit" else -np.inf)
+        return _Vertex(answer.status, np.asarray(x.value), bound)
 
     def seconds(self, x: Float) -> float:
         """Seconds of a point."""
@@ -277,58 +271,3 @@ class Programme:
             ties = np.flatnonzero(share >= share.max() - TOLERANCE)
             labels[node] = ties[np.argmin(self.cost[begin + ties])]
         return labels
-
-
-def proved_bound(problem: cp.Problem, status: str) -> float:
-    """What the least objective of a programme that HiGHS has run is not below."""
-    if not problem.is_mixed_integer():
-        return float(problem.value) if status == "optimal" else -np.inf
-    if problem.solver_stats is None:
-        return -np.inf
-    return float(getattr(problem.solver_stats.extra_stats, "mip_dual_bound", -np.inf))
-
-
-def run_highs(
-    problem: cp.Problem,
-    time_limit_s: float,
-    relative_gap: float,
-    *,
-    target: float = -np.inf,
-    presolve: bool = False,
-) -> str:
-    """Runs HiGHS. Returns 'optimal', 'time limit' or 'infeasible'.
-
-    Args:
-        problem: what to solve.
-        time_limit_s: seconds after which the best so far is taken.
-        relative_gap: proved gap at which it stops.
-        target: objective at which it stops, with integers alone.
-        presolve: HiGHS's own, on a programme with integers; a relaxation always has it.
-
-    Raises:
-        SolverError: it failed, or ended in another state.
-    """
-    import cvxpy as cp
-
-    try:
-        with _CUT_SHORT():
-            problem.solve(
-                solver=cp.HIGHS,
-                time_limit=float(time_limit_s),
-                mip_rel_gap=float(relative_gap),
-                mip_abs_gap=0.0,
-                objective_target=float(target) if problem.is_mixed_integer() else -np.inf,
-                random_seed=0,
-                # HiGHS 1.15's presolve calls feasible programmes with continuous e and a memory
-                # row infeasible (seen with tied costs); the relaxation is not touched by it.
-                presolve="choose" if presolve or not problem.is_mixed_integer() else "off",
-            )
-    except cp.SolverError as error:
-        raise SolverError(f"HiGHS failed: {error}") from error
-    if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        return "optimal"
-    if problem.status == cp.USER_LIMIT:
-        return "time limit"
-    if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
-        return "infeasible"
-    raise SolverError(f"HiGHS ended with status {problem.status!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +14,9 @@ from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
 from stablehlo_alpa.intra_op.solver import solve_anew
 from stablehlo_alpa.store import OFF, Record, Store
 
-# Where less than this part of the time was needed, its limit has decided nothing; what was found in
-# this part of the time that there is now will do (heuristics).
-_AMPLE, _ENOUGH = 0.1, 0.5
+# Where no more than this part of the work was needed, its limit has decided nothing (heuristic: no
+# step of the solver is given a smaller part).
+_AMPLE = 0.05
 
 
 def solve(
@@ -30,11 +29,12 @@ def solve(
 ) -> Solution:
     """Chooses one allowed strategy per node with the least seconds per step; see `solve_anew`.
 
-    What the clock may have cut short is looked for again by whom has more than twice the time.
+    What the limit of work has cut short is found again under the same limit alone, what the clock
+    has cut short is not kept: whether anything is kept changes no plan.
 
     Args:
         priced: the strategy graph in seconds.
-        options: budget and limits; how long it may take is no part of what is looked for.
+        options: budget and limits.
         cache: the exact solver's tables, to share between calls.
         before: of the same seconds and allowed strategies with other bytes, to begin with.
         memory_price: seconds per byte at the peak under the budget, where it is roughly known.
@@ -46,28 +46,27 @@ def solve(
     options = options or SolveOptions()
     if not store.is_on:
         return solve_anew(priced, options, cache, before, memory_price)
-    key = store.key(
-        "solution",
-        _content(priced),
-        dataclasses.replace(options, time_limit_s=1.0),
-        [(one.choice, one.minimum) for one in before],
-        memory_price,
-    )
+    limit_s = options.time_limit_s
+    own = dataclasses.replace(options, time_limit_s=1.0)
+    others = [(one.choice, one.minimum) for one in before]
+    key = store.key("solution", _content(priced), own, others, memory_price)
+    within = store.key("solution within", key, limit_s)
     record = store.get(key)
-    if record is not None and record["limit_s"] >= _ENOUGH * options.time_limit_s:
+    if record is None or record["needed_work_s"] > _AMPLE * limit_s:
+        record = store.get(within)
+    if record is not None:
         return _read(record)
     try:
         found = solve_anew(priced, options, cache, before, memory_price)
-    except InfeasibleError as error:
-        limit_s = math.inf if error.is_proved else options.time_limit_s
-        store.put(key, {"infeasible": _infeasible(error), "limit_s": limit_s})
+    except (InfeasibleError, SlowerError) as error:
+        if not error.is_late:
+            is_ample = error.needed_work_s <= _AMPLE * limit_s
+            store.put(key if is_ample else within, _refusal(error))
         raise
-    except SlowerError as error:
-        store.put(key, {"slower": str(error), "least_s": error.least_s, "limit_s": math.inf})
-        raise
-    is_ample = found.spent_s <= _AMPLE * options.time_limit_s and found.status != "time limit"
-    limit_s = math.inf if is_ample else options.time_limit_s
-    store.put(key, {"solution": dataclasses.asdict(found), "limit_s": limit_s})
+    if not found.is_late:
+        is_ample = found.needed_work_s <= _AMPLE * limit_s
+        kept = {"solution": dataclasses.asdict(found), "needed_work_s": found.needed_work_s}
+        store.put(key if is_ample else within, kept)
     return found
 
 
@@ -84,29 +83,43 @@ def _content(priced: PricedGraph) -> tuple[Any, ...]:
     )
 
 
-def _infeasible(error: InfeasibleError) -> Record:
-    return {
+def _refusal(error: InfeasibleError | SlowerError) -> Record:
+    """Why there is no solution."""
+    spent = {"work_s": error.work_s, "needed_work_s": error.needed_work_s}
+    if isinstance(error, SlowerError):
+        return {"slower": str(error), "least_s": error.least_s, **spent}
+    refused = {
         "message": str(error),
         "needed": error.needed_bytes,
         "least": error.least_bytes,
         "budget": error.budget_bytes,
         "largest": list(error.largest),
     }
+    return {"infeasible": refused, **spent}
 
 
-def _read(record: Record) -> Solution:
-    """A solution; or raises that there is none."""
+def _refused(record: Record) -> InfeasibleError | SlowerError:
+    """Why there is none, of what was kept."""
+    error: InfeasibleError | SlowerError
     if "slower" in record:
-        raise SlowerError(record["slower"], record["least_s"])
-    if "infeasible" in record:
+        error = SlowerError(record["slower"], record["least_s"])
+    else:
         found = record["infeasible"]
-        raise InfeasibleError(
+        error = InfeasibleError(
             found["message"],
             needed_bytes=found["needed"],
             budget_bytes=found["budget"],
             largest=[(name, size) for name, size in found["largest"]],
             least_bytes=found["least"],
         )
+    error.work_s, error.needed_work_s = record["work_s"], record["needed_work_s"]
+    return error
+
+
+def _read(record: Record) -> Solution:
+    """A solution; or raises that there is none."""
+    if "solution" not in record:
+        raise _refused(record)
     values = record["solution"]
     minimum = values["minimum"]
     minimum = None if minimum is None else Minimum(**minimum)

@@ -23,7 +23,6 @@ References:
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -40,6 +39,7 @@ from stablehlo_alpa.intra_op.exact import Minimum, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.relink import Parts
+from stablehlo_alpa.intra_op.work import Work
 from stablehlo_alpa.units import format_bytes, format_seconds
 
 _log = logging.getLogger(__name__)
@@ -49,8 +49,8 @@ _MAX_PRICES = 60
 # The master's value and the bound agree to this part, or to this part of a gap that is good enough:
 # the prices are best.
 _CONVERGED, _CONVERGED_SHARE = 1e-7, 0.1
-# Part of the time left that one price may take, and seconds more for each after the one before
-# (heuristics): the first prices are far off, and may be hard for nothing.
+# Part of the work left that one price may take, and seconds of work more for each after the one
+# before (heuristics): the first prices are far off, and may be hard for nothing.
 _ROUND_SHARE, _ROUND_S = 0.1, 0.4
 # A price that is roughly known is raised by this factor, so often at most (heuristics).
 _RISE, _MAX_RISES = 1.5, 4
@@ -58,8 +58,9 @@ _RISE, _MAX_RISES = 1.5, 4
 _POINTS_PER_ROUND = 4
 # A gap above it is looked into by plans between those of the prices (heuristic).
 _WIDE_GAP = 5e-3
-# Seconds for one of them (heuristic).
-_PART_S = 5.0
+# Seconds of work for one of them, and for one attempt to make a plan of what prices met
+# (heuristics).
+_PART_S, _REPAIR_S = 5.0, 5.0
 # Rounds of prices between two attempts to make a plan of what they met (heuristic).
 _ROUNDS_PER_REPAIR = 4
 # Rounds of adding violated points to the repair's programme (heuristic).
@@ -98,7 +99,7 @@ class _Search:
         costs: the problem.
         memory: bytes of its plans.
         budget: bytes per device.
-        deadline: by the monotonic clock.
+        work: what may be done.
         cache: the exact solver's tables.
         good_gap, enough_s, most_s: see `price_memory`.
         points: that are priced.
@@ -112,7 +113,7 @@ class _Search:
     costs: Costs
     memory: MemoryModel
     budget: float
-    deadline: float
+    work: Work
     cache: SolverCache
     good_gap: float
     enough_s: float
@@ -128,8 +129,8 @@ class _Search:
     priced: list[int] = field(default_factory=list)
     num_asked: int = 0
 
-    def left(self) -> float:
-        return self.deadline - time.monotonic()
+    def is_over(self) -> bool:
+        return self.work.left_s() <= 0
 
     def is_within(self, bytes_: float) -> bool:
         return bytes_ <= self.budget * (1 + TOLERANCE)
@@ -165,9 +166,13 @@ class _Search:
         """The least under prices of the points, and the bound that follows; keeps the best."""
         paid = self.costs.node_s + paid_seconds(self.costs, self.memory, self.points, prices)
         self.num_asked += 1
-        limit_s = min(_ROUND_SHARE * self.left(), _ROUND_S * self.num_asked)
+        limit_s = min(_ROUND_SHARE * self.work.left_s(), _ROUND_S * self.num_asked)
         answer = minimize(
-            self.costs.with_node_s(paid), cache=self.cache, time_limit_s=limit_s, max_branches=0
+            self.costs.with_node_s(paid),
+            cache=self.cache,
+            work=self.work,
+            limit_s=limit_s,
+            max_branches=0,
         )
         lower = answer.bound - float(prices.sum()) * self.budget
         if lower > self.bound:
@@ -239,7 +244,7 @@ def price_memory(
     plans: Sequence[Int],
     *,
     cache: SolverCache,
-    time_limit_s: float,
+    work: Work,
     good_gap: float = 0.0,
     enough_s: float = -np.inf,
     most_s: float = np.inf,
@@ -254,7 +259,7 @@ def price_memory(
         plans: int64[N] places of plans to begin with: an optimum without the budget, one within
             the budget, and what else is known.
         cache: the exact solver's tables.
-        time_limit_s: seconds after which the best so far is taken.
+        work: what may be done before the best so far is taken.
         good_gap: of a plan that is good enough.
         enough_s: seconds of a plan that is good enough, whatever its gap.
         most_s: seconds that a plan must undercut.
@@ -263,8 +268,7 @@ def price_memory(
     Raises:
         SlowerError: none undercuts what is asked for.
     """
-    deadline = time.monotonic() + time_limit_s
-    search = _Search(costs, memory, max(budget, 1.0), deadline, cache, good_gap, enough_s, most_s)
+    search = _Search(costs, memory, max(budget, 1.0), work, cache, good_gap, enough_s, most_s)
     search.points.append(memory.peak(costs.decode(plans[0]))[1])
     for plan in plans:
         search.add(plan)
@@ -295,7 +299,7 @@ def _approach(search: _Search, price: float) -> None:
         answer, lower = search.ask(np.array([price]))
         peak = search.add(answer.labels)
         _log.info("memory price: %.3g s per GiB, bound %.9g", price * 2**30, lower)
-        if search.is_within(peak) or search.is_good() or search.left() <= 0:
+        if search.is_within(peak) or search.is_good() or search.is_over():
             return
         price *= _RISE
 
@@ -306,7 +310,7 @@ def _converge(search: _Search) -> None:
     next_repair = 0
     for round_ in range(_MAX_PRICES):
         value, shares, prices = search.mix()
-        if search.left() <= 0 or search.is_good():
+        if search.is_over() or search.is_good():
             return
         answer, lower = search.ask(prices)
         _log.info("memory price: round %d, master %.9g, bound %.9g", round_, value, lower)
@@ -333,12 +337,13 @@ def _relink(search: _Search) -> None:
     price = paid_seconds(costs, search.memory, search.priced, search.prices)
     parts = Parts(costs)
     for factors in parts:
-        if search.left() <= 0 or search.is_good():
+        if search.is_over() or search.is_good():
             return
         answer = minimize(
             costs.with_node_s(costs.node_s + np.repeat(factors, costs.sizes) * price),
             cache=search.cache,
-            time_limit_s=min(_PART_S, search.left()),
+            work=search.work,
+            limit_s=_PART_S,
             max_branches=0,
         )
         peak = search.add(answer.labels)
@@ -356,15 +361,14 @@ def _repair(search: _Search) -> None:
     small = search.costs.restrict(kept)
     points = list(search.points)
     for _ in range(_REPAIR_ROUNDS):
-        left = search.left()
-        if left <= 0:
+        if search.is_over():
             return
         usage = sp.csr_matrix(search.memory.rows(points)[:, small.rows])
         gap = max(1e-6, 0.1 * search.gap())
         answer = solve_ilp(
             small,
             MemoryRows(usage, search.budget),
-            min(left, 5.0),
+            search.work.part(_REPAIR_S),
             min(gap, 1e-4),
             enough_s=search.target_s(),
         )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import scipy.sparse as sp
 
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.intra_op.costs import Costs
-from stablehlo_alpa.intra_op.ilp import TOLERANCE, proved_bound, run_highs
+from stablehlo_alpa.intra_op.highs import run_highs
+from stablehlo_alpa.intra_op.ilp import TOLERANCE
 from stablehlo_alpa.intra_op.memory import MemoryModel
+from stablehlo_alpa.intra_op.work import Work
 
 # Rounds of weighing program points, and how much the fullest gains in the first (heuristics).
 _ROUNDS = 100
@@ -81,7 +81,7 @@ def weighted_choice(costs: Costs, memory: MemoryModel, budget: float) -> tuple[I
 
 
 def least_memory(
-    costs: Costs, memory: MemoryModel, time_limit_s: float, relative_gap: float
+    costs: Costs, memory: MemoryModel, work: Work, relative_gap: float
 ) -> tuple[Int, float, float]:
     """A plan of the least peak: ``min z, bytes live at p <= z``, points added while violated.
 
@@ -93,7 +93,6 @@ def least_memory(
     """
     import cvxpy as cp
 
-    deadline = time.monotonic() + time_limit_s
     kept = np.concatenate([_undominated(own) for own in _own_bytes(costs, memory)])
     lean = costs.restrict(kept)
     labels = lean_choice(lean, memory)
@@ -107,17 +106,16 @@ def least_memory(
         return costs.encode(lean.decode(best)), least, least
     bound = 0.0
     while bound < least * (1 - TOLERANCE):
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if work.left_s() <= 0:
             break
         s = cp.Variable(len(columns), boolean=(columns,))
         z = cp.Variable()
         rows = memory.rows(points)[:, lean.rows] / unit
         problem = cp.Problem(cp.Minimize(z), [one @ s == 1, rows @ s <= z])
-        status = run_highs(problem, left, relative_gap, presolve=True)
+        answer = run_highs(problem, work, relative_gap, presolve=True)
         # Fewer points are a relaxation: what bounds it bounds the least peak.
-        bound = max(bound, unit * proved_bound(problem, status))
-        if s.value is None:
+        bound = max(bound, unit * answer.bound)
+        if not answer.has_values or s.value is None:
             break
         picked = np.flatnonzero(np.asarray(s.value) > 0.5)
         labels = np.zeros(len(lean.sizes), np.int64)
@@ -125,9 +123,7 @@ def least_memory(
         peak, point = memory.peak(lean.decode(labels))
         if peak < least:
             best, least = labels, peak
-        if status != "optimal":
-            break
-        if point in points:
+        if answer.status != "optimal" or point in points:
             break
         points.append(point)
     return costs.encode(lean.decode(best)), least, min(bound, least)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from stablehlo_alpa._core import SolverCache
@@ -14,6 +12,7 @@ from stablehlo_alpa.intra_op.ilp import TOLERANCE
 from stablehlo_alpa.intra_op.lagrangian import paid_seconds, price_memory
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
+from stablehlo_alpa.intra_op.work import Work
 
 
 def lower_bound(
@@ -44,26 +43,23 @@ def lower_bound(
         memory_price_s: seconds per byte at the peak, where it is roughly known.
     """
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
-    deadline = time.monotonic() + options.time_limit_s
-    free = minimize(costs, cache=cache, time_limit_s=options.time_limit_s, max_branches=0)
+    work = Work.of(options.time_limit_s)
+    free = minimize(costs, cache=cache, work=work, max_branches=0)
     if free.status == "infeasible":
         return float("inf")
     bound, budget = free.bound, options.memory_budget
     if free.status == "given up" and bound < wanted_s:
-        left = max(0.0, deadline - time.monotonic())
-        free = minimize(costs, cache=cache, time_limit_s=left)
+        free = minimize(costs, cache=cache, work=work)
         bound = max(bound, free.bound)
     if bound >= wanted_s or budget is None:
         return bound
     peak, point = memory.peak(costs.decode(free.labels))
     if peak <= budget * (1 + TOLERANCE):
         return bound
-    left = max(0.0, deadline - time.monotonic())
     if memory_price_s > 0:
         paid = paid_seconds(costs, memory, [point], np.array([memory_price_s]))
-        under = minimize(
-            costs.with_node_s(costs.node_s + paid), cache=cache, time_limit_s=left, max_branches=0
-        )
+        paid_costs = costs.with_node_s(costs.node_s + paid)
+        under = minimize(paid_costs, cache=cache, work=work, max_branches=0)
         bound = max(bound, under.bound - memory_price_s * budget)
     if bound >= wanted_s or plan is None:
         return bound
@@ -75,7 +71,7 @@ def lower_bound(
         budget,
         known,
         cache=cache,
-        time_limit_s=max(0.0, deadline - time.monotonic()),
+        work=work,
         good_gap=good,
         first_price=memory_price_s or None,
     )

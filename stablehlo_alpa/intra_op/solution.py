@@ -20,7 +20,8 @@ class SolveOptions:
     Attributes:
         memory_budget: bytes per device that live tensors may take at any program point; None
             for no limit.
-        time_limit_s: seconds after which the best plan so far is taken, with its gap.
+        time_limit_s: seconds of work after which the best plan so far is taken, with its gap:
+            counted, so that the plan does not depend on how busy the machine is, see `Work`.
         relative_gap: the solver stops when it has proved this gap.
         budget_gap: gap at which a plan under a binding memory budget is good enough, where the
             graph is too large to close it.
@@ -65,6 +66,9 @@ class Solution:
         status: 'optimal'; 'gap': within the gap below, under a memory budget; 'time limit'.
         gap: proved relative distance to the optimum.
         spent_s: wall seconds of solving.
+        work_s: seconds of work, counted.
+        needed_work_s: a limit of which this is a twentieth decided nothing.
+        is_late: the clock has ended the search.
         lp_integral: the relaxation alone gave the plan, nothing was branched on; False when it
             was not solved.
         method: 'elimination', 'lagrangian' or 'ilp', what gave the choice.
@@ -87,6 +91,9 @@ class Solution:
     memory_points: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     memory_prices: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     minimum: Minimum | None = None
+    work_s: float = 0.0
+    needed_work_s: float = 0.0
+    is_late: bool = False
 
     @property
     def memory_price_s(self) -> float:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.cost.strategy_graph import Float, Int
-from stablehlo_alpa.errors import InfeasibleError, SolverError
+from stablehlo_alpa.errors import InfeasibleError, SlowerError, SolverError
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import Minimum, drop, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
@@ -21,6 +21,7 @@ from stablehlo_alpa.intra_op.lagrangian import Priced, check_undercuts, paid_sec
 from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory, weighted_choice
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
+from stablehlo_alpa.intra_op.work import Work
 from stablehlo_alpa.units import format_bytes, format_seconds
 
 _log = logging.getLogger(__name__)
@@ -28,19 +29,19 @@ _log = logging.getLogger(__name__)
 # Program points whose rows are added per round of cutting planes (heuristic).
 _ROWS_PER_ROUND = 8
 # A gap below the one that is good enough is closed where the integer programme has at most this
-# many pairs of strategies, for at most so many seconds (heuristics).
+# many pairs of strategies, for at most so many seconds of work (heuristics).
 _SMALL_PROGRAMME = 3_000
 _CLOSING_S = 1.0
 # Of more than so many times as many pairs, strategies that a better plan cannot have are not told
 # from others, unless the gap is below the second (heuristics): too few would be.
 _LARGE, _NARROW_GAP = 100, 1e-3
-# A gap of so many times the one that is good enough is closed for at most so many seconds
-# (heuristics): it need not close in all the time that there is.
+# A gap of so many times the one that is good enough is closed for at most so many seconds of work
+# (heuristics): it need not close in all that there is.
 _NEAR, _NEAR_S = 10.0, 10.0
 # The integer programme is begun where it has at most so many pairs per second left (heuristic: with
 # more its relaxation alone takes longer).
 _PAIRS_PER_S = 5_000
-# Parts of the time for the exact solver before the integer programme, and for a plan without the
+# Parts of the work for the exact solver before the integer programme, and for a plan without the
 # budget that there is (heuristics).
 _EXACT_SHARE, _FREE_SHARE = 0.5, 0.1
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
@@ -86,24 +87,42 @@ def solve_anew(
     options = options or SolveOptions()
     cache = cache or SolverCache()
     begin = time.monotonic()
-    deadline = begin + options.time_limit_s
+    work = Work.of(options.time_limit_s)
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
+    try:
+        found = _solve(costs, memory, _Limits(options, cache, work, memory_price), before)
+    except (InfeasibleError, SlowerError) as error:
+        error.work_s, error.needed_work_s, error.is_late = _told(work)
+        raise
+    solution = _solution(priced, costs.decode(found.labels), memory, found, options, begin)
+    work_s, needed_work_s, is_late = _told(work)
+    return replace(solution, work_s=work_s, needed_work_s=needed_work_s, is_late=is_late)
+
+
+def _solve(
+    costs: Costs, memory: MemoryModel, limits: _Limits, before: Sequence[Solution]
+) -> _Found:
+    """Solves without the budget, and within it where the optimum exceeds it; see `solve_anew`."""
+    options = limits.options
     minimum = next((one.minimum for one in before if one.minimum is not None), None)
-    found = _solve_free(costs, memory, options, cache, deadline, minimum)
+    found = _solve_free(costs, memory, limits, minimum)
     check_undercuts(found.bound, options.most_s)
     budget = options.memory_budget
-    if budget is not None and not _fits(memory, costs, found.labels, budget):
-        if options.method == "elimination":
-            peak = memory.peak(costs.decode(found.labels))[0]
-            raise SolverError(
-                f"elimination cannot keep a memory budget: its optimum needs {format_bytes(peak)}, "
-                f"the budget is {format_bytes(budget)}"
-            )
-        plans = [costs.encode(one.choice.astype(np.int64)) for one in before]
-        limits = _Limits(budget, options, cache, deadline, memory_price)
-        found = _solve_within(costs, memory, found, plans, limits)
+    if budget is None or _fits(memory, costs, found.labels, budget):
+        return found
+    if options.method == "elimination":
+        peak = memory.peak(costs.decode(found.labels))[0]
+        raise SolverError(
+            f"elimination cannot keep a memory budget: its optimum needs {format_bytes(peak)}, "
+            f"the budget is {format_bytes(budget)}"
+        )
+    plans = [costs.encode(one.choice.astype(np.int64)) for one in before]
+    return _solve_within(costs, memory, found, plans, limits)
 
-    return _solution(priced, costs.decode(found.labels), memory, found, options, begin)
+
+def _told(work: Work) -> tuple[float, float, bool]:
+    """Of work that is done: how much, by what limit it was decided, whether the clock ended it."""
+    return work.spent_s, work.needed_s, work.is_late
 
 
 def _solution(
@@ -153,34 +172,30 @@ def _fits(memory: MemoryModel, costs: Costs, labels: Int, budget: float) -> bool
 
 
 def _solve_free(
-    costs: Costs,
-    memory: MemoryModel,
-    options: SolveOptions,
-    cache: SolverCache,
-    deadline: float,
-    minimum: Minimum | None,
+    costs: Costs, memory: MemoryModel, limits: _Limits, minimum: Minimum | None
 ) -> _Found:
     """Solves without a budget; where a good plan exceeds the one that there is, not to the end."""
+    options, cache, work = limits.options, limits.cache, limits.work
     start = np.zeros(len(costs.sizes), np.int64)
     bound, kept = -np.inf, np.ones(len(costs.rows), np.bool_)
     if options.method != "ilp":
         budget = options.memory_budget
-        left = max(0.0, deadline - time.monotonic())
+        left_s = work.left_s()
         # A plan that the budget forbids need not be the best.
         share, branches = (_EXACT_SHARE, None) if budget is None else (_FREE_SHARE, 0)
         minimum = minimum or minimize(
-            costs, cache=cache, time_limit_s=share * left, max_branches=branches
+            costs, cache=cache, work=work, limit_s=share * left_s, max_branches=branches
         )
         is_given_up = minimum.status == "given up"
         if budget is not None and is_given_up and _fits(memory, costs, minimum.labels, budget):
-            minimum = minimize(costs, cache=cache, time_limit_s=_EXACT_SHARE * left)
+            minimum = minimize(costs, cache=cache, work=work, limit_s=_EXACT_SHARE * left_s)
         if minimum.status == "optimal":
             _check(costs.value(minimum.labels), minimum.bound)
             return _Found(minimum.labels, minimum.bound, "optimal", "elimination", minimum=minimum)
         if options.method == "elimination":
             raise SolverError(
                 f"elimination was given up on {len(costs.sizes)} operators: its tables or its "
-                "time exceed their limit; method 'auto' falls back on the integer programme"
+                "work exceed their limit; method 'auto' falls back on the integer programme"
             )
         if budget is not None and not _fits(memory, costs, minimum.labels, budget):
             return _Found(minimum.labels, minimum.bound, "gap", "elimination", minimum=minimum)
@@ -189,7 +204,7 @@ def _solve_free(
             "elimination given up, %d of %d strategies go to HiGHS", kept.sum(), len(costs.rows)
         )
     core = costs.restrict(kept)
-    answer = solve_ilp(core, None, max(0.0, deadline - time.monotonic()), options.relative_gap)
+    answer = solve_ilp(core, None, work, options.relative_gap)
     if answer.status == "infeasible":
         raise _contradiction(None)
     labels = start
@@ -202,16 +217,18 @@ def _solve_free(
 
 @dataclass(frozen=True, eq=False)
 class _Limits:
-    """Of a solution under a budget: bytes per device, when it ends, and what helps to find it."""
+    """Of a solution: what is wanted, what may be done, and what helps to find it."""
 
-    budget: float
     options: SolveOptions
     cache: SolverCache
-    deadline: float
+    work: Work
     memory_price: float | None
 
-    def left(self) -> float:
-        return max(0.0, self.deadline - time.monotonic())
+    @property
+    def budget(self) -> float:
+        """Bytes per device, where there is one."""
+        assert self.options.memory_budget is not None
+        return self.options.memory_budget
 
 
 def _solve_within(
@@ -225,14 +242,14 @@ def _solve_within(
         return replace(free, labels=known, status="gap", method="lagrangian")
     lean = _lean(costs, memory, limits) if known is None else known
     if options.method == "ilp":
-        return _cut(costs, memory, budget, lean, [], -np.inf, options, limits.deadline)
+        return _cut(costs, memory, budget, lean, [], -np.inf, options, limits.work)
     found = price_memory(
         costs,
         memory,
         budget,
         [free.labels, lean, *plans],
         cache=limits.cache,
-        time_limit_s=limits.left(),
+        work=limits.work,
         good_gap=options.budget_gap,
         enough_s=options.enough_s,
         most_s=options.most_s,
@@ -273,15 +290,15 @@ def _close(
     core = _drop(costs, memory, found, limits.budget)
     pairs = _num_pairs(core)
     _log.info("core: %d pairs", pairs)
-    left = limits.left()
+    work = limits.work
     if is_good or found.gap <= _NEAR * options.budget_gap:
-        left = min(left, _CLOSING_S if is_good else _NEAR_S)
-    if pairs > (_SMALL_PROGRAMME if is_good else _PAIRS_PER_S * left):
+        work = work.part(_CLOSING_S if is_good else _NEAR_S)
+    is_small = pairs <= _SMALL_PROGRAMME
+    if not (is_small if is_good else work.fits(pairs / _PAIRS_PER_S, work.left_s())):
         return best
-    deadline = time.monotonic() + left
     start = core.encode(costs.decode(found.labels))
     points = found.points.tolist()
-    cut = _cut(core, memory, limits.budget, start, points, found.bound, options, deadline)
+    cut = _cut(core, memory, limits.budget, start, points, found.bound, options, work)
     if is_good and cut.status == "time limit":
         return best
     labels = costs.encode(core.decode(cut.labels))
@@ -314,7 +331,7 @@ def _least(costs: Costs, memory: MemoryModel, bound: float, limits: _Limits) -> 
         limits: budget and time.
     """
     budget, options = limits.budget, limits.options
-    lean, needed, least = least_memory(costs, memory, limits.left(), options.relative_gap)
+    lean, needed, least = least_memory(costs, memory, limits.work, options.relative_gap)
     least = max(least, bound)
     if _fits(memory, costs, lean, budget):
         return lean
@@ -344,7 +361,7 @@ def _cut(
     points: list[int],
     bound: float,
     options: SolveOptions,
-    deadline: float,
+    work: Work,
 ) -> _Found:
     """The integer programme by cutting planes: rows (C4) are added while one is violated.
 
@@ -354,8 +371,7 @@ def _cut(
     points = list(points)
     while True:
         usage = sp.csr_matrix(memory.rows(points)[:, costs.rows])
-        left = max(0.0, deadline - time.monotonic())
-        answer = solve_ilp(costs, MemoryRows(usage, budget), left, options.relative_gap)
+        answer = solve_ilp(costs, MemoryRows(usage, budget), work, options.relative_gap)
         if answer.status == "infeasible":
             raise _contradiction(budget)
         bound = max(bound, answer.bound)

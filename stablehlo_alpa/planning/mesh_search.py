@@ -28,6 +28,7 @@ from stablehlo_alpa.intra_op import (
     solve,
     solve_carried,
 )
+from stablehlo_alpa.intra_op.work import LATE
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.gathering import charge_gathers
 from stablehlo_alpa.planning.pins import masks
@@ -275,7 +276,8 @@ def _solved(
     else:
         price_s = options.memory_price_s
         solution = solve(priced, options.solve, cache, (), price_s, options.store)
-    return Candidate(subject.name, subject.merged, problem.mesh, priced, solution, problem.remarks)
+    remarks = (*problem.remarks, LATE) if solution.is_late else problem.remarks
+    return Candidate(subject.name, subject.merged, problem.mesh, priced, solution, remarks)
 
 
 def _is_of(solution: Solution, priced: PricedGraph) -> bool:

@@ -242,7 +242,7 @@ def test_large_tables_are_given_up_with_a_plan() -> None:
         assert refused.status == "given up"
         assert costs.value(refused.labels) >= found.bound * (1 - 1e-12)
         assert refused.bound <= found.bound * (1 + 1e-12)
-    late = minimize(costs, time_limit_s=0.0)
+    late = minimize(costs, limit_s=0.0)
     assert late.status == "given up"
     assert late.bound <= found.bound * (1 + 1e-12)
 

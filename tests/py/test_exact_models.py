@@ -18,6 +18,7 @@ from stablehlo_alpa.intra_op import SolveOptions, solve
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import minimize
 from stablehlo_alpa.intra_op.ilp import solve_ilp
+from stablehlo_alpa.intra_op.work import Work
 
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "mlp": ("mlp", {}),
@@ -86,7 +87,7 @@ def test_optimum_equals_the_integer_programme(model: str, shape: tuple[int, ...]
     if sum(table.size for table in costs.tables) < 100_000:
         problems.append(costs)
     for problem in problems:
-        answer = solve_ilp(problem, None, 300.0, 1e-10)
+        answer = solve_ilp(problem, None, Work.of(300.0), 1e-10)
         assert answer.status == "optimal"
         assert answer.labels is not None
         assert problem.value(answer.labels) == pytest.approx(exact.objective_s, rel=1e-9)

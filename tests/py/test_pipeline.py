@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -444,8 +445,11 @@ def test_a_stage_that_nobody_holds() -> None:
         layers=AutoLayers(num_layers=2),
         memory_budget=100,
     )
-    with pytest.raises(InfeasibleError, match=r"no pipeline of 2 layers fits 8 devices .* lacks"):
+    lacking = r"no pipeline of 2 layers fits 8 devices .* lacks"
+    with pytest.raises(InfeasibleError, match=lacking) as refused:
         step.plan(WEIGHTS, BATCH)
+    # Tensors have the names that the caller gives them.
+    assert re.search(r"largest live tensors there: weights\[", str(refused.value))
 
 
 @pytest.mark.parametrize(

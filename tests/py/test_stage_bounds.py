@@ -301,6 +301,11 @@ class Table:
     def memory_price_s(self, submesh: Submesh, first: int, last: int, in_flight: int) -> None:
         """See `StageBounds.memory_price_s`."""
 
+    @property
+    def work_s(self) -> float:
+        """See `StagePricing.work_s`."""
+        return 0.0
+
     def prepare(self, ranges: Any) -> None:
         """See `StagePricing.prepare`."""
 

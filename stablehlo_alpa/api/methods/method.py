@@ -32,7 +32,8 @@ class Method:
             ``"10GiB"``; None for the memory of the device.
         device: a device preset (``"h100-80gb"``) or description to plan for; None for the devices
             that are there.
-        time_limit_s: seconds the solver may take for one mesh shape.
+        time_limit_s: seconds of work that the solver may do for one mesh shape, counted: the plan
+            does not depend on how busy the machine is.
         backend: who writes the program of each device: ``"alpa"``, our own passes, or XLA's
             partitioner under the plan's shardings, ``"shardy"`` or ``"gspmd"`` (the one that jax is
             configured to use).
