@@ -24,7 +24,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "searches against brute force": (
         *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory"),
         *("known_plans", "memory", "loop_sums", "explained_stages", "baselines"),
-        *("schedule_trials", "unlike_search", "forecast"),
+        *("schedule_trials", "unlike_search", "forecast", "counted_work"),
     ),
     "prices, clusters, compilers as witness": (
         *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
