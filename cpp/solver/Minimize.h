@@ -54,8 +54,16 @@ struct MinimizeResult {
   unsigned numComputed = 0;
 };
 
+/// `effort` says how much may be done, and is told what was.
 MinimizeResult minimize(const Core &core, const MinimizeOptions &options,
                         TableCache &cache, Effort &effort);
+
+/// As much is done as it takes.
+inline MinimizeResult minimize(const Core &core, const MinimizeOptions &options,
+                               TableCache &cache) {
+  Effort effort;
+  return minimize(core, options, cache, effort);
+}
 
 struct DropResult {
   /// The choices that a plan of at most the cutoff may use.

@@ -5,7 +5,6 @@
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/transforms/IndependentMicroBatches.h"
-#include "cpp/transforms/LayerScopes.h"
 #include "cpp/transforms/MicroBatchRewriting.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -76,9 +75,8 @@ private:
 
   bool hasGradients() {
     Block &block = function.getBody().front();
-    return llvm::any_of(block, [](Operation &op) {
-      return isGradientBarrier(&op) || isBackwardScope(getScope(op.getLoc()));
-    });
+    return llvm::any_of(block,
+                        [](Operation &op) { return isGradientBarrier(&op); });
   }
 
   /// Arguments that can be cut, by their size along dimension 0.
@@ -110,11 +108,11 @@ private:
       if (best && best->hasParts()) {
         break;
       }
-      if (!hasState && reason && hasGradients()) {
+      if (!hasState && reason && reason->hasParts() && hasGradients()) {
         break;
       }
     }
-    if (best && dividesWork(*best)) {
+    if (best && dividesWork(*best) && !(reason && repeatsWork(*best))) {
       return std::move(best);
     }
     return reason ? refuse(*reason) : refuseSizes();
@@ -171,6 +169,19 @@ private:
   /// all: examples that are put side by side, or looked at one by one.
   static bool dividesWork(const MicroBatchStates &states) {
     return states.getSplitFlops() > 0 || states.getGradientFlops() == 0;
+  }
+
+  /// Whether most products are made as a whole by every micro-batch. Each turn
+  /// of a loop is counted once.
+  bool repeatsWork(const MicroBatchStates &states) {
+    double flops = 0;
+    function.walk([&](Operation *op) {
+      if (!isa<DataFlowOpInterface>(op)) {
+        flops += getProductFlops(op);
+      }
+    });
+    double once = states.getSplitFlops() + states.getLateFlops();
+    return 2 * once < flops;
   }
 
   /// Whether examples are what is cut: some values have parts, and products
