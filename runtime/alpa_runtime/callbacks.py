@@ -68,10 +68,7 @@ class HostCalls:
             return
         if not isinstance(error, Exception):
             raise error
-        text = "".join(traceback.format_exception(error))
-        raise jax.errors.JaxRuntimeError(
-            f"INTERNAL: a callback of {program} failed: {text}"
-        ) from error
+        raise failure_of(program, error) from error
 
     def emit(self, call: HostCall, axes: Sequence[str], operands: Sequence[Any]) -> list[Any]:
         """Calls a function under a trace of the program of one device.
@@ -121,6 +118,12 @@ class HostCalls:
             except BaseException as error:
                 self._error = error
         return (*passed, *(poison(*one) for one in function.results))
+
+
+def failure_of(program: str, error: BaseException) -> jax.errors.JaxRuntimeError:
+    """What a call of a program raises, as under ``jax.jit``, whose callback has failed so."""
+    text = "".join(traceback.format_exception(error))
+    return jax.errors.JaxRuntimeError(f"INTERNAL: a callback of {program} failed: {text}")
 
 
 def checked(function: HostFunction, results: Sequence[Any]) -> list[Any]:

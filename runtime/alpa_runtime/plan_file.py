@@ -39,6 +39,14 @@ _DAMAGE = (
 _LARGEST_TEXT = 1 << 30
 
 
+def calls_back(plan: str, function: str) -> ProgramError:
+    """Why a plan that calls a function of this process is not saved; both by name."""
+    return ProgramError(
+        f"plan of {plan} calls back into Python ({function}), which no file can hold: save the "
+        "plan of the function without the call"
+    )
+
+
 def save(
     plan: Plan, path: str | os.PathLike[str], members: Mapping[str, bytes] | None = None
 ) -> None:
@@ -54,10 +62,7 @@ def save(
     """
     for program in plan.programs:
         for function in program.callbacks:
-            raise ProgramError(
-                f"plan of {plan.name} calls back into Python ({function.name}), which no file can "
-                "hold: save the plan of the function without the call"
-            )
+            raise calls_back(plan.name, function.name)
     target = Path(path)
     temporary = target.with_name(target.name + f".{os.getpid()}.part")
     programs = [dataclasses.replace(program, text="") for program in plan.programs]

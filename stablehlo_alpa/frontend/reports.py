@@ -8,13 +8,13 @@ caller never sees.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
+from alpa_runtime.callbacks import failure_of
 from alpa_runtime.fetched import FetchedOperations
 from jax.experimental import multihost_utils
 from jax.extend.core import (
@@ -61,10 +61,7 @@ class Report:
         try:
             self.call(*operands)
         except Exception as error:
-            text = "".join(traceback.format_exception(error))
-            raise jax.errors.JaxRuntimeError(
-                f"INTERNAL: a callback of {program} failed: {text}"
-            ) from error
+            raise failure_of(program, error) from error
 
 
 def take_reports(closed: Any) -> tuple[Any, tuple[Report, ...]]:

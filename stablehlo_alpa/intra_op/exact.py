@@ -21,7 +21,7 @@ from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.work import Work
 
 # Entries of tables that are looked at per second, on one core of a Xeon of 2023: between 1e8 and
-# 1e9 (`tests/py/test_counted_work.py` prints them).
+# 1e9.
 _ENTRIES_PER_S = 3e8
 
 _STATUS: tuple[Literal["optimal", "given up", "infeasible"], ...] = (

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alpa_runtime import STACKS_MEMBER, Event, ProgramError
+from alpa_runtime import STACKS_MEMBER, Event
+from alpa_runtime.plan_file import calls_back
 
 from stablehlo_alpa.planning.baselines import Baselines
 from stablehlo_alpa.planning.page_content import page_content
@@ -91,10 +92,7 @@ class Pictured:
         """
         plan: Any = self
         for one in plan.program.reports:
-            raise ProgramError(
-                f"plan of {plan.program.name} calls back into Python ({one.name}), which no file "
-                "can hold: save the plan of the function without the call"
-            )
+            raise calls_back(plan.program.name, one.name)
         members = {MEMBER: self.content().dump().encode()}
         stacks = plan.program.stacks
         if stacks is not None:
