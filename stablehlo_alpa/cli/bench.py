@@ -18,6 +18,7 @@ from stablehlo_alpa.cli.method_names import METHODS, MethodOptions, parse_method
 from stablehlo_alpa.cli.model_options import (
     BatchOption,
     DtypeOption,
+    GradientsOption,
     ImageOption,
     JsonOption,
     LayersOption,
@@ -53,6 +54,7 @@ def bench(
     remat: RematOption = None,
     scanned: ScannedOption = False,
     dtype: DtypeOption = None,
+    gradients: GradientsOption = None,
     cluster: ClusterOption = None,
     memory_budget: BudgetOption = None,
     store: StoreOption = None,
@@ -71,7 +73,7 @@ def bench(
     devices = local_devices(virtual_devices)
     place: Cluster = cluster_of(devices) if cluster is None else as_cluster(cluster)
     devices = first_devices(devices, place.num_devices)
-    sizes = Sizes(batch, sequence, image, remat, scanned, dtype)
+    sizes = Sizes(batch, sequence, image, remat, scanned, dtype, gradients)
     subject = find_subject(model, sizes, store=find_store(store, no_store))
     given = MethodOptions(place, None, memory_budget, micro_batches)
     options = method_options(subject, layers, remat, given)

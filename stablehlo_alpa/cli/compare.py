@@ -17,6 +17,7 @@ from stablehlo_alpa.cli.exit_codes import ExitCode
 from stablehlo_alpa.cli.method_names import METHODS, MethodOptions, parse_method
 from stablehlo_alpa.cli.model_options import (
     DtypeOption,
+    GradientsOption,
     ImageOption,
     JsonOption,
     LayersOption,
@@ -57,6 +58,7 @@ def compare(
     remat: RematOption = None,
     scanned: ScannedOption = False,
     dtype: DtypeOption = None,
+    gradients: GradientsOption = None,
     trip_count_hint: TripCountHintOption = None,
     memory_budget: BudgetOption = None,
     store: StoreOption = None,
@@ -69,7 +71,7 @@ def compare(
     for name in names:
         parse_method(name)
     found = {name: as_cluster(name) for name in clusters.split(",")}
-    sizes = Sizes(None, sequence, image, remat, scanned, dtype)
+    sizes = Sizes(None, sequence, image, remat, scanned, dtype, gradients)
     every = [replace(sizes, batch=one) for one in batch_sizes(batch)]
     kept = find_store(store, no_store)
     subjects = [(find_subject(model, one, trip_count_hint, kept), one) for one in every]

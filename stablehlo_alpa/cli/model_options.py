@@ -57,6 +57,13 @@ ScannedOption = Annotated[
 DtypeOption = Annotated[
     Dtype | None, typer.Option(help="of what a model computes; by default the model's, bfloat16")
 ]
+GradientsOption = Annotated[
+    Dtype | None,
+    typer.Option(
+        help="of a model's gradients, which micro-batches add up; by default that of its "
+        "parameters, float32"
+    ),
+]
 TripCountHintOption = Annotated[
     int | None,
     typer.Option(min=1, help="how often loops run of which that is not known; once by default"),

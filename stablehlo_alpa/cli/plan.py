@@ -26,6 +26,7 @@ from stablehlo_alpa.cli.method_names import METHODS, MethodOptions
 from stablehlo_alpa.cli.model_options import (
     BatchOption,
     DtypeOption,
+    GradientsOption,
     ImageOption,
     JsonOption,
     LayersOption,
@@ -105,6 +106,7 @@ def plan(
     remat: RematOption = None,
     scanned: ScannedOption = False,
     dtype: DtypeOption = None,
+    gradients: GradientsOption = None,
     trip_count_hint: TripCountHintOption = None,
     mesh: MeshOption = None,
     device: DeviceOption = "h100-80gb",
@@ -122,7 +124,7 @@ def plan(
     """Plans a model, a module or a function for a cluster, and prints the plan."""
     found = find_cluster(cluster, mesh, device, hosts)
     shape = mesh_shape(mesh, found)
-    sizes = Sizes(batch, sequence, image, remat, scanned, dtype)
+    sizes = Sizes(batch, sequence, image, remat, scanned, dtype, gradients)
     subject = find_subject(model, sizes, trip_count_hint, find_store(store, no_store))
     given = MethodOptions(found, shape, memory_budget, micro_batches, schedule=schedule)
     options = method_options(subject, layers, remat, given)

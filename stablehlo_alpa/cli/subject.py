@@ -34,6 +34,7 @@ class Sizes:
         remat: whether blocks are computed again in the backward pass.
         scanned: whether equal blocks are one scan.
         dtype: of what is computed.
+        gradients: dtype that they are taken and added up in.
     """
 
     batch: int | None = None
@@ -42,19 +43,21 @@ class Sizes:
     remat: bool | None = None
     scanned: bool = False
     dtype: str | None = None
+    gradients: str | None = None
 
     @property
     def given(self) -> dict[str, Any]:
         """Those that are not at their defaults, by name."""
         named: dict[str, Any] = {"batch": self.batch, "sequence": self.sequence}
         named |= {"remat": self.remat, "scanned": self.scanned or None}
-        named |= {"image": self.image, "dtype": self.dtype}
+        named |= {"image": self.image, "dtype": self.dtype, "gradients": self.gradients}
         return {name: value for name, value in named.items() if value is not None}
 
     @property
     def options(self) -> dict[str, Any]:
         """The same as functions take them."""
-        typed = {} if self.dtype is None else {"dtype": getattr(jnp, self.dtype)}
+        dtypes = {"dtype": self.dtype, "gradients": self.gradients}
+        typed = {name: getattr(jnp, dtype) for name, dtype in dtypes.items() if dtype is not None}
         return self.given | typed
 
 

@@ -313,6 +313,7 @@ class _StagePlanner:
             solve=replace(solve, budget_gap=max(solve.budget_gap, _FITTING_GAP)),
             known=None,
             memory_price_s=before.solution.memory_price_s or None,
+            before=before.solution,
         )
 
     def _lower(self, number: int, sliced: str) -> PlannedStage:

@@ -36,7 +36,8 @@ def solve(
         priced: the strategy graph in seconds.
         options: budget and limits.
         cache: the exact solver's tables, to share between calls.
-        before: of the same seconds and allowed strategies with other bytes, to begin with.
+        before: of the same seconds and allowed strategies with other bytes or another budget, to
+            begin with.
         memory_price: seconds per byte at the peak under the budget, where it is roughly known.
         store: keeps solutions, and that there is none.
 
@@ -48,7 +49,7 @@ def solve(
         return solve_anew(priced, options, cache, before, memory_price)
     limit_s = options.time_limit_s
     own = dataclasses.replace(options, time_limit_s=1.0)
-    others = [(one.choice, one.minimum) for one in before]
+    others = [(one.choice, one.mixed, one.minimum) for one in before]
     key = store.key("solution", _content(priced), own, others, memory_price)
     within = store.key("solution within", key, limit_s)
     record = store.get(key)

@@ -10,6 +10,10 @@ side: a master problem mixes the plans met so far, ``min sum_k a_k c(x_k)`` with
 ``sum_k a_k usage_p(x_k) <= budget``; its duals are the next prices, the exact solver answers with
 the next plan. Program points whose rows the mixture violates are added on the way.
 
+While hardly a plan is met that keeps the budget, and none that is good, such duals are far too high
+and swing from round to round. So all of them together may rise by a factor over the best known, a
+box around these: in the master the mixture may exceed the budget, for that much a byte.
+
 A mixture is no plan. The plans in it agree on most operators, so the programme over only the
 strategies that they use is small, and HiGHS solves it with the budget rows: a feasible plan close
 to the bound. Where they differ in the layout of every layer, `relink` looks between them first.
@@ -17,6 +21,7 @@ The gap between plan and bound is reported.
 
 References:
     Kelley, "The cutting-plane method for solving convex programs", 1960.
+    Marsten, Hogan, Blankenship, "The BOXSTEP method for large-scale optimization", 1975.
     Geoffrion, "Lagrangean relaxation for integer programming", 1974.
 """
 
@@ -52,15 +57,17 @@ _CONVERGED, _CONVERGED_SHARE = 1e-7, 0.1
 # Part of the work left that one price may take, and seconds of work more for each after the one
 # before (heuristics): the first prices are far off, and may be hard for nothing.
 _ROUND_SHARE, _ROUND_S = 0.1, 0.4
-# A price that is roughly known is raised by this factor, so often at most (heuristics).
-_RISE, _MAX_RISES = 1.5, 4
+# The box around the best prices known: how far their sum may rise (heuristic).
+_RISE = 1.5
+# A plan with a smaller share is not in a mixture (rounding of the master).
+_SHARE = 1e-9
 # Program points added per violated mixture (heuristic).
 _POINTS_PER_ROUND = 4
 # A gap above it is looked into by plans between those of the prices (heuristic).
 _WIDE_GAP = 5e-3
 # Seconds of work for one of them, and for one attempt to make a plan of what prices met
 # (heuristics).
-_PART_S, _REPAIR_S = 5.0, 5.0
+_PART_S, _REPAIR_S = 2.0, 5.0
 # Rounds of prices between two attempts to make a plan of what they met (heuristic).
 _ROUNDS_PER_REPAIR = 4
 # Rounds of adding violated points to the repair's programme (heuristic).
@@ -77,6 +84,7 @@ class Priced:
         bound: no plan within the budget costs less. Seconds.
         points: int64[P] program points whose rows are priced.
         prices: float64[P] seconds per byte.
+        mixed: int64[N] places each, of the plans in the best mixture.
     """
 
     labels: Int
@@ -84,11 +92,34 @@ class Priced:
     bound: float
     points: Int
     prices: Float
+    mixed: list[Int]
 
     @property
     def gap(self) -> float:
         """How far the plan may be from the least, as a part of it."""
         return _gap(self.value, self.bound)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Of the plans met so far the best mixture.
+
+    Attributes:
+        value: its seconds, with what is paid for the bytes over the budget.
+        shares: float64[K] of the plans.
+        prices: float64[P] of the priced points. Seconds per byte.
+        excess: over the budget, as a part of it.
+    """
+
+    value: float
+    shares: Float
+    prices: Float
+    excess: float
+
+    @property
+    def is_within(self) -> bool:
+        """Whether it keeps the budget."""
+        return self.excess <= TOLERANCE
 
 
 @dataclass
@@ -148,6 +179,11 @@ class _Search:
             self.best, self.best_value = labels, value
         return peak
 
+    def peaks_over(self) -> list[int]:
+        """Where the plans that exceed the budget need most."""
+        peaks = (self.memory.peak(self.costs.decode(plan)) for plan in self.plans)
+        return sorted({point for peak, point in peaks if not self.is_within(peak)})
+
     def is_known(self, labels: Int) -> bool:
         return any(np.array_equal(labels, plan) for plan in self.plans)
 
@@ -184,29 +220,45 @@ class _Search:
         """Places of the priced points among the memory model's."""
         return np.searchsorted(self.memory.points, self.points)
 
-    def mix(self) -> tuple[float, Float, Float]:
-        """Solves the master problem: its value, the shares of the plans, the prices."""
+    def mix(self, most_price: float = np.inf) -> Mixture:
+        """Solves the master problem.
+
+        Args:
+            most_price: what the prices add up to at most. Seconds per byte.
+        """
         usage = np.stack(self.usages, axis=1)[self.columns()] / self.budget
         values = np.array(self.values)
         scale = float(values.max()) or 1.0
+        num_plans, num_rows = len(values), len(usage)
+        cost, above = values / scale, sp.csr_matrix(usage)
+        if np.isfinite(most_price):
+            # One more column: the budget is exceeded by as much as it says.
+            cost = np.append(cost, most_price * self.budget / scale)
+            above = sp.hstack([above, -np.ones((num_rows, 1))], format="csr")
         found = linprog(
-            values / scale,
-            A_ub=usage,
-            b_ub=np.ones(len(usage)),
-            A_eq=np.ones((1, len(values))),
+            cost,
+            A_ub=above,
+            b_ub=np.ones(num_rows),
+            A_eq=(np.arange(len(cost)) < num_plans).astype(np.float64)[None],
             b_eq=[1.0],
             method="highs",
         )
         if found.status != 0:
             raise SolverError(f"the master problem of the memory price failed: {found.message}")
         prices = np.maximum(0.0, -np.asarray(found.ineqlin.marginals)) * scale / self.budget
-        return float(found.fun) * scale, np.asarray(found.x), prices
+        x = np.asarray(found.x)
+        return Mixture(float(found.fun) * scale, x[:num_plans], prices, float(x[num_plans:].sum()))
 
-    def violated(self, shares: Float) -> list[int]:
-        """Points that a mixture of the plans violates most and that are not priced yet."""
-        usage = np.stack(self.usages, axis=1) @ shares
+    def mixed(self, mixture: Mixture) -> list[Int]:
+        """The plans that have a share in a mixture."""
+        pairs = zip(self.plans, mixture.shares, strict=True)
+        return [plan for plan, share in pairs if share > _SHARE]
+
+    def violated(self, mixture: Mixture) -> list[int]:
+        """Points where a mixture exceeds the budget by more than where it is priced."""
+        usage = np.stack(self.usages, axis=1) @ mixture.shares
         order = np.argsort(-usage, kind="stable")
-        limit = self.budget * (1 + TOLERANCE)
+        limit = self.budget * (1 + TOLERANCE + mixture.excess)
         over = [int(self.memory.points[i]) for i in order if usage[i] > limit]
         return [point for point in over if point not in self.points][:_POINTS_PER_ROUND]
 
@@ -269,14 +321,13 @@ def price_memory(
         SlowerError: none undercuts what is asked for.
     """
     search = _Search(costs, memory, max(budget, 1.0), work, cache, good_gap, enough_s, most_s)
-    search.points.append(memory.peak(costs.decode(plans[0]))[1])
     for plan in plans:
-        search.add(plan)
+        if not search.is_known(plan):
+            search.add(plan)
+    search.points += search.peaks_over()
     if search.best is None:
         raise SolverError(f"the plan of least memory exceeds the budget of {format_bytes(budget)}")
-    if first_price is not None:
-        _approach(search, first_price)
-    _converge(search)
+    _converge(search, first_price or np.inf)
     if not search.is_good() and search.gap() > _WIDE_GAP:
         _relink(search)
     if not search.is_good():
@@ -287,40 +338,33 @@ def price_memory(
         min(search.bound, search.best_value),
         np.array(search.priced, np.int64),
         search.prices,
+        search.mixed(search.mix()),
     )
 
 
-def _approach(search: _Search, price: float) -> None:
-    """Asks for plans under a price that is roughly known, and higher ones until one fits.
+def _converge(search: _Search, most_price: float) -> None:
+    """Asks for plans under the master's prices, until these are best or a plan is good.
 
-    A mixture with a plan that fits at any cost has prices that are far too high.
+    Args:
+        search: what was met.
+        most_price: what the first prices add up to at most.
     """
-    for _ in range(_MAX_RISES):
-        answer, lower = search.ask(np.array([price]))
-        peak = search.add(answer.labels)
-        _log.info("memory price: %.3g s per GiB, bound %.9g", price * 2**30, lower)
-        if search.is_within(peak) or search.is_good() or search.is_over():
-            return
-        price *= _RISE
-
-
-def _converge(search: _Search) -> None:
-    """Asks for plans under the master's prices, until these are best or a plan is good."""
     converged = max(_CONVERGED, _CONVERGED_SHARE * search.good_gap)
     next_repair = 0
     for round_ in range(_MAX_PRICES):
-        value, shares, prices = search.mix()
+        mixture = search.mix(most_price)
+        value, before = mixture.value, search.bound
         if search.is_over() or search.is_good():
             return
-        answer, lower = search.ask(prices)
+        answer, lower = search.ask(mixture.prices)
         _log.info("memory price: round %d, master %.9g, bound %.9g", round_, value, lower)
         if search.is_good():
             return
         is_stuck = answer.status == "given up" and search.is_known(answer.labels)
         is_best = is_stuck or lower >= value - converged * abs(value)
-        is_close = value <= search.target_s()
-        new = search.violated(shares) if is_best or is_close else []
-        if is_best and not new:
+        is_close = mixture.is_within and value <= search.target_s()
+        new = search.violated(mixture) if is_best or is_close else []
+        if is_best and mixture.is_within and not new:
             return
         search.points += new
         if not is_stuck:
@@ -329,6 +373,9 @@ def _converge(search: _Search) -> None:
             # Plans that mix to less than what is good enough may hold one that is.
             _repair(search)
             next_repair = round_ + _ROUNDS_PER_REPAIR
+        is_held = not mixture.is_within and search.bound <= before
+        best_price = float(search.prices.sum()) or np.inf
+        most_price = _RISE * (most_price if is_held else best_price)
 
 
 def _relink(search: _Search) -> None:
@@ -353,8 +400,7 @@ def _relink(search: _Search) -> None:
 
 def _repair(search: _Search) -> None:
     """Solves the programme over the strategies of the plans near the bound."""
-    shares = search.mix()[1]
-    chosen = [plan for plan, share in zip(search.plans, shares, strict=True) if share > 1e-9]
+    chosen = search.mixed(search.mix())
     recent = search.plans[-6:]
     assert search.best is not None
     kept = search.costs.union([search.best, *chosen, *recent])

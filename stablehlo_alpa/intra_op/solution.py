@@ -74,6 +74,8 @@ class Solution:
         method: 'elimination', 'lagrangian' or 'ilp', what gave the choice.
         memory_points: int64[P] program points at which the budget binds.
         memory_prices: float64[P] seconds per step that one byte more per device would save there.
+        mixed: int32[K, N] choices between which a mixture keeps the budget, at seconds close to the
+            bound: where the search under another budget begins.
         minimum: how the exact solver got on without the budget; None when it was not asked.
     """
 
@@ -90,6 +92,7 @@ class Solution:
     method: Method = "ilp"
     memory_points: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     memory_prices: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    mixed: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     minimum: Minimum | None = None
     work_s: float = 0.0
     needed_work_s: float = 0.0

@@ -59,6 +59,7 @@ class _Found:
     lp_integral: bool = False
     points: Int | None = None
     prices: Float | None = None
+    mixed: Sequence[Int] = ()
     minimum: Minimum | None = None
 
 
@@ -75,7 +76,8 @@ def solve_anew(
         priced: the strategy graph in seconds.
         options: budget and limits.
         cache: the exact solver's tables, to share between calls: what repeats is computed once.
-        before: of the same seconds and allowed strategies with other bytes, to begin with.
+        before: of the same seconds and allowed strategies with other bytes or another budget, to
+            begin with.
         memory_price: seconds per byte at the peak under the budget, where it is roughly known.
 
     Raises:
@@ -94,7 +96,7 @@ def solve_anew(
     except (InfeasibleError, SlowerError) as error:
         error.work_s, error.needed_work_s, error.is_late = _told(work)
         raise
-    solution = _solution(priced, costs.decode(found.labels), memory, found, options, begin)
+    solution = _solution(priced, costs, memory, found, options, begin)
     work_s, needed_work_s, is_late = _told(work)
     return replace(solution, work_s=work_s, needed_work_s=needed_work_s, is_late=is_late)
 
@@ -116,7 +118,8 @@ def _solve(
             f"elimination cannot keep a memory budget: its optimum needs {format_bytes(peak)}, "
             f"the budget is {format_bytes(budget)}"
         )
-    plans = [costs.encode(one.choice.astype(np.int64)) for one in before]
+    choices = [choice for one in before for choice in (one.choice, *one.mixed)]
+    plans = [costs.encode(choice.astype(np.int64)) for choice in choices]
     return _solve_within(costs, memory, found, plans, limits)
 
 
@@ -127,7 +130,7 @@ def _told(work: Work) -> tuple[float, float, bool]:
 
 def _solution(
     priced: PricedGraph,
-    choice: Int,
+    costs: Costs,
     memory: MemoryModel,
     found: _Found,
     options: SolveOptions,
@@ -137,12 +140,14 @@ def _solution(
 
     Args:
         priced: the strategy graph in seconds.
-        choice: int64[N]; strategy per node.
+        costs: its strategies that are allowed.
         memory: what the strategies keep.
         found: what is proved of the choice.
         options: with the gap that is good enough.
         begin: of solving, by ``time.monotonic``.
     """
+    choice = costs.decode(found.labels)
+    mixed = [costs.decode(labels) for labels in found.mixed]
     compute, communication, reshard = priced.split(choice)
     objective = compute + communication + reshard
     gap = max(0.0, objective - found.bound) / max(abs(objective), 1e-30)
@@ -163,6 +168,7 @@ def _solution(
         method=found.method,
         memory_points=np.zeros(0, np.int64) if found.points is None else found.points,
         memory_prices=np.zeros(0) if found.prices is None else found.prices,
+        mixed=np.array(mixed, np.int32).reshape(len(mixed), len(choice)),
         minimum=found.minimum,
     )
 
@@ -263,6 +269,7 @@ def _solve_within(
         "lagrangian",
         points=found.points,
         prices=found.prices,
+        mixed=found.mixed,
         minimum=free.minimum,
     )
     return best if found.gap <= options.relative_gap else _close(costs, memory, found, best, limits)

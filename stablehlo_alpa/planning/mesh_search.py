@@ -55,6 +55,7 @@ class PlanOptions:
         known: strategies found before; they are taken if they are of the same programme.
         carried: strategies of the same operators in other sizes, to be taken where they exist.
         memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
+        before: what was found under another budget, to begin with where the programme is the same.
         pads_sizes: sizes that the devices do not divide may be padded inside of the program, where
             nothing is prescribed.
         attention_keys: attention over that many keys and more may be computed in blocks of keys;
@@ -72,6 +73,7 @@ class PlanOptions:
     known: Solution | None = None
     carried: CarriedStrategies | None = None
     memory_price_s: float | None = None
+    before: Solution | None = None
     pads_sizes: bool = False
     attention_keys: int | None = None
     store: Store = OFF
@@ -268,26 +270,33 @@ def _solved(
     cache: SolverCache | None,
 ) -> Candidate:
     """The best plan of a subject on a mesh; raises ``InfeasibleError`` over the budget."""
-    known, priced = options.known, problem.priced
-    if known is not None and _is_of(known, priced):
-        solution = known
+    priced = problem.priced
+    if options.known is not None and _is_of(options.known, priced):
+        solution = options.known
     elif options.carried is not None:
         solution = solve_carried(priced, options.carried, options.solve, cache)
     else:
-        price_s = options.memory_price_s
-        solution = solve(priced, options.solve, cache, (), price_s, options.store)
+        price_s, before = options.memory_price_s, options.before
+        known = () if before is None or not _is_choice(before, priced) else (before,)
+        solution = solve(priced, options.solve, cache, known, price_s, options.store)
     remarks = (*problem.remarks, LATE) if solution.is_late else problem.remarks
     return Candidate(subject.name, subject.merged, problem.mesh, priced, solution, remarks)
 
 
-def _is_of(solution: Solution, priced: PricedGraph) -> bool:
-    """Whether it chooses allowed strategies of the graph, at the seconds and bytes it says."""
+def _is_choice(solution: Solution, priced: PricedGraph) -> bool:
+    """Whether it chooses allowed strategies of the graph."""
     graph, choice = priced.graph, solution.choice
     if len(choice) != graph.num_nodes or (choice >= graph.num_strategies).any():
         return False
-    if not graph.allowed[graph.node_offset[:-1] + choice].all():
+    return bool(graph.allowed[graph.node_offset[:-1] + choice].all())
+
+
+def _is_of(solution: Solution, priced: PricedGraph) -> bool:
+    """Whether it chooses allowed strategies of the graph, at the seconds and bytes it says."""
+    if not _is_choice(solution, priced):
         return False
-    peak, _ = MemoryModel.of(graph).peak(choice)
+    choice = solution.choice
+    peak, _ = MemoryModel.of(priced.graph).peak(choice)
     return math.isclose(sum(priced.split(choice)), solution.objective_s) and math.isclose(
         peak, solution.memory_peak_bytes
     )

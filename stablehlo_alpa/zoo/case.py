@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,6 +11,9 @@ import jax
 import jax.numpy as jnp
 
 from stablehlo_alpa.layers.flops import jaxpr_flops
+
+Step = Callable[[Any, Any], tuple[Any, jax.Array]]
+"""``step(state, batch) -> (state, loss)``."""
 
 
 class TrainState(NamedTuple):
@@ -57,25 +60,27 @@ class ModelCase:
 
     Attributes:
         name: model and size, ``"llama-3-70b"``.
-        step: ``step(state, batch) -> (state, loss)``, the loss f32[]; its gradients are taken by
-            ``stablehlo_alpa.value_and_grad``, so that it can become a pipeline.
+        step: the loss is f32[]; its gradients are taken by ``stablehlo_alpa.value_and_grad``, so
+            that it can become a pipeline.
         args: ``(state, batch)`` as pytrees of ``jax.ShapeDtypeStruct``.
         parameters: trained numbers.
         active_parameters: those that one token meets: of a mixture, of the chosen experts alone.
         depth: layers, which ``AutoLayers`` of a pipeline may want fewer of.
         donate_argnums: the state.
         forward: ``forward(params, statistics, batch) -> (loss, statistics)``.
+        make_step: a step from the dtype that gradients are taken in; None for that of parameters.
         fields: of the batch.
         init: ``init(key) -> state``.
     """
 
     name: str
-    step: Callable[[Any, Any], tuple[Any, jax.Array]]
+    step: Step
     args: tuple[Any, Any]
     parameters: int
     active_parameters: int
     depth: int
     forward: Callable[[Any, Any, Any], tuple[jax.Array, Any]]
+    make_step: Callable[[Any], Step]
     fields: Mapping[str, Field]
     init: Callable[[jax.Array], Any]
     donate_argnums: tuple[int, ...] = (0,)
@@ -96,6 +101,17 @@ class ModelCase:
     def has_statistics(self) -> bool:
         """Whether the step takes statistics over its batch, which micro-batches would change."""
         return bool(jax.tree.leaves(self.args[0].statistics))
+
+    def with_gradients(self, dtype: Any) -> ModelCase:
+        """The same, with weights rounded before gradients are taken of them.
+
+        Micro-batches add up gradients in the dtype that they are taken in. Beside f32 masters and
+        two moments, gradients of two bytes a number leave an eighth of that memory free.
+
+        Args:
+            dtype: of weights in the forward pass, and of gradients up to the update.
+        """
+        return replace(self, step=self.make_step(dtype))
 
     def make(self, seed: int = 0) -> tuple[Any, Any]:
         """``(state, batch)`` as arrays: initial parameters and a random batch.

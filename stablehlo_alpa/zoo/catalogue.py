@@ -16,6 +16,10 @@ from stablehlo_alpa.nearest import nearest
 from stablehlo_alpa.store import with_recipe
 from stablehlo_alpa.zoo.case import ModelCase
 
+_GRADIENTS = "gradients"
+# Options that are dtypes.
+_DTYPES = {"dtype", _GRADIENTS}
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -36,7 +40,11 @@ class Entry:
     source: str
 
     def case(self, **options: Any) -> ModelCase:
-        """Its train step; options as of the family's function, ``batch`` at least.
+        """Its train step.
+
+        Args:
+            **options: of the family's function, ``batch`` at least; and ``gradients``, the dtype
+                of `ModelCase.with_gradients`.
 
         Raises:
             ModelError: the sizes make no model, or the zoo's packages are missing.
@@ -44,13 +52,15 @@ class Entry:
         module = importlib.import_module(f"stablehlo_alpa.zoo.models.{self.family}")
         make = getattr(module, self.family)
         known = inspect.signature(make).parameters
-        unknown = [name for name in options if name not in known]
+        unknown = [name for name in options if name not in {*known, _GRADIENTS}]
         if unknown:
             raise ModelError(
                 f"{self.name} has no {', '.join(unknown)}, it has "
                 f"{', '.join(name for name in known if name != 'size')}"
             )
-        made: ModelCase = make(self.size, **options)
+        made: ModelCase = make(self.size, **{one: options[one] for one in options if one in known})
+        if options.get(_GRADIENTS) is not None:
+            made = made.with_gradients(options[_GRADIENTS])
         # Names and sizes are all that it depends on, beside the code of the zoo.
         with_recipe(made.step, "zoo", self.family, self.size, _plain(options))
         return made
@@ -59,7 +69,7 @@ class Entry:
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options, types of numbers by their names."""
     return {
-        name: jnp.dtype(value).name if name == "dtype" and value is not None else value
+        name: jnp.dtype(value).name if name in _DTYPES and value is not None else value
         for name, value in options.items()
     }
 

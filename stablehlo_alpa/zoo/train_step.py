@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from stablehlo_alpa.layers import value_and_grad
-from stablehlo_alpa.zoo.case import Field, ModelCase, TrainState
+from stablehlo_alpa.zoo.case import Field, ModelCase, Step, TrainState
 from stablehlo_alpa.zoo.linen import optax
 
 # Of AdamW: the rates of the GPT-3 paper (Brown et al., NeurIPS 2020, appendix B).
@@ -66,16 +66,21 @@ def train_case(
         outputs, updated = module.apply(variables, *inputs, mutable=list(statistics))
         return task.loss(outputs, batch), dict(updated)
 
-    def step(state: TrainState, batch: Any) -> tuple[TrainState, jax.Array]:
-        (loss, statistics), gradients = value_and_grad(forward, has_aux=True)(
-            state.params, state.statistics, batch
-        )
-        updates, opt_state = transform.update(gradients, state.opt_state, state.params)
-        params = optax.apply_updates(state.params, updates)
-        return TrainState(params, opt_state, statistics), loss
+    def make_step(dtype: Any = None) -> Step:
+        def step(state: TrainState, batch: Any) -> tuple[TrainState, jax.Array]:
+            weights = jax.tree.map(lambda one: one.astype(dtype or one.dtype), state.params)
+            (loss, statistics), gradients = value_and_grad(forward, has_aux=True)(
+                weights, state.statistics, batch
+            )
+            gradients = jax.tree.map(lambda g, p: g.astype(p.dtype), gradients, state.params)
+            updates, opt_state = transform.update(gradients, state.opt_state, state.params)
+            params = optax.apply_updates(state.params, updates)
+            return TrainState(params, opt_state, statistics), loss
 
-    # What plans and programs are called.
-    step.__name__ = re.sub(r"\W", "_", name)
+        # What plans and programs are called.
+        step.__name__ = re.sub(r"\W", "_", name)
+        return step
+
     state = jax.eval_shape(init, jax.random.key(0))
     sizes = [
         (math.prod(leaf.shape), EXPERTS in jax.tree_util.keystr(path[-1:]))
@@ -83,12 +88,13 @@ def train_case(
     ]
     return ModelCase(
         name=name,
-        step=step,
+        step=make_step(),
         args=(state, {key: field.aval for key, field in task.fields.items()}),
         parameters=sum(size for size, _ in sizes),
         active_parameters=round(sum(size * (expert_share if e else 1.0) for size, e in sizes)),
         depth=depth,
         forward=forward,
+        make_step=make_step,
         fields=task.fields,
         init=init,
     )

@@ -133,6 +133,25 @@ def test_price_is_the_slope_of_the_bound(seed: int, share: float) -> None:
         assert best >= found.bound - found.prices.sum() * (other - budget) - 1e-9 * abs(best)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_search_that_begins_with_another_budget_is_as_good(seed: int) -> None:
+    priced = random_priced(seed, nodes=6, edges=10, strategies=(2, 4))
+    free, least = solve(priced), brute_force(priced)[1]
+    room = free.memory_peak_bytes - least
+    if room < 1e-6 * least:
+        pytest.skip("the least peak is that of the fastest plan")
+    before = solve(priced, SolveOptions(memory_budget=least + 0.7 * room))
+    for share in (0.0, 0.3, 0.69, 0.95):
+        budget = least * (1 + 1e-9) + share * room
+        best = brute_force(priced, budget)[0]
+        for price in (None, before.memory_price_s or None, 1e3 * before.memory_price_s or None):
+            options = SolveOptions(memory_budget=budget)
+            found = solve(priced, options, before=[before], memory_price=price)
+            assert found.memory_peak_bytes <= budget * (1 + 1e-6)
+            assert best * (1 - 1e-6) <= found.objective_s <= best * (1 + 1e-3)
+            assert found.objective_s * (1 - found.gap) <= best * (1 + 1e-6)
+
+
 def refusal_of(priced: Any, options: SolveOptions) -> InfeasibleError | None:
     try:
         solve(priced, options)

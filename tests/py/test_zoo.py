@@ -278,6 +278,30 @@ def test_masters_are_f32_and_products_bf16() -> None:
     assert all("bf16" in line for line in products)
 
 
+@pytest.mark.slow
+def test_gradients_are_added_up_in_the_dtype_that_is_asked_for() -> None:
+    """Of micro-batches too: what they are added up in is rounded as often as they are added."""
+    case = tiny("moe-tiny", gradients=jnp.bfloat16)
+    state, batch = case.make()
+    expected, loss = jax.jit(case.step)(state, batch)
+    method = sa.PipeshardParallel(
+        layers=sa.AutoLayers(num_layers=2),
+        stages=sa.UniformStages(2, mesh_shape=(2, 2)),
+        num_micro_batches=2,
+    )
+    step = sa.parallelize(case.step, method=method)
+    zeros = [one for one in step.plan(state, batch).runtime.programs if one.name.endswith("zeros")]
+    sums = [value for program in zeros for value in program.outputs]
+    assert {value.dtype for value in sums if value.shape} == {"bfloat16"}
+    found, found_loss = step(state, batch)
+    assert float(found_loss) == pytest.approx(float(loss), rel=1e-2)
+    gradients = expected.opt_state[0].mu
+    sizes = [norm(leaf) for leaf in jax.tree.leaves(gradients)]
+    is_seen = [size > 1e-3 * max(sizes) for size in sizes]
+    assert_close(found.opt_state[0].mu, gradients, 2e-2, is_seen)
+    assert {leaf.dtype for leaf in jax.tree.leaves(found.params)} == {jnp.dtype("float32")}
+
+
 def test_names_are_found_in_any_case_and_unknown_ones_name_the_nearest() -> None:
     assert zoo.find("Llama-3-70B").size == "70B"
     with pytest.raises(sa.ModelError, match="did you mean 'llama-3-70b'"):
