@@ -119,6 +119,15 @@ def elements_from_elsewhere(a: Any) -> Any:
     )
 
 
+@program(real(32, 8), real(16, 8, seed=1))
+def nearest_neighbours(a: Any, b: Any) -> Any:
+    distances = ((b[:, None] - a[None]) ** 2).sum(-1)
+    found, i = lax.top_k(-distances, 3)
+    # Nobody reads what is approximate: the operator goes, its comparator stays.
+    approximate = lax.approx_min_k(distances, 3)
+    return found, i, a[i].mean(1), approximate[0].size
+
+
 @program(real(1, 16, 16, 3), tolerance=1e-4)
 def images(a: Any) -> Any:
     layout = ("NHWC", "HWIO", "NHWC")
