@@ -3,9 +3,11 @@
 #include "cpp/transforms/CutForms.h"
 
 #include "cpp/transforms/CutWindows.h"
+#include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 namespace mlir::alpa {
 
@@ -281,6 +283,149 @@ static Value create(OpBuilder &builder, ConcatenateOp op, ValueRange operands,
 }
 
 //===----------------------------------------------------------------------===//
+// Updates of a part
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What `x.at[1:-1].add(u)` and a dynamic update with known places write.
+struct Part {
+  unsigned update;
+  Shape starts;
+  /// What a place gets; as it is in the update where this is null.
+  Operation *combine;
+};
+
+} // namespace
+
+/// The elements of an index, or of a vector of them, that are written in the
+/// program; none where they are computed.
+static std::optional<Shape> getNumbers(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto constant = dyn_cast_if_present<ConstantOp>(op)) {
+    constexpr int64_t most = std::numeric_limits<int64_t>::max();
+    bool isUnsigned = getElementTypeOrSelf(value.getType()).isUnsignedInteger();
+    Shape numbers;
+    for (const APInt &number :
+         cast<DenseIntElementsAttr>(constant.getValue()).getValues<APInt>()) {
+      numbers.push_back(isUnsigned
+                            ? static_cast<int64_t>(number.getLimitedValue(most))
+                            : number.getSExtValue());
+    }
+    return numbers;
+  }
+  if (!isa_and_present<BroadcastInDimOp, ReshapeOp, ConcatenateOp>(op)) {
+    return std::nullopt;
+  }
+  Shape numbers;
+  for (Value operand : op->getOperands()) {
+    std::optional<Shape> part = getNumbers(operand);
+    if (!part) {
+      return std::nullopt;
+    }
+    llvm::append_range(numbers, *part);
+  }
+  auto size = cast<RankedTensorType>(value.getType()).getNumElements();
+  if (numbers.size() == 1) {
+    numbers.assign(size, numbers.front());
+  }
+  return static_cast<int64_t>(numbers.size()) == size ? std::optional(numbers)
+                                                      : std::nullopt;
+}
+
+/// A scatter of one window, whose dimensions are those of its operand.
+static std::optional<Part> getPart(ScatterOp op) {
+  ScatterDimensionNumbersAttr dims = op.getScatterDimensionNumbers();
+  auto rank = static_cast<int64_t>(getShapeOf(op.getResult(0)).size());
+  std::optional<Shape> starts = getNumbers(op.getScatterIndices());
+  Operation &first = op.getUpdateComputation().front().front();
+  bool adds = getReductionKind(op.getUpdateComputation()) == ReductionKind::Sum;
+  bool sets =
+      &first == op.getUpdateComputation().front().getTerminator() &&
+      first.getOperand(0) == op.getUpdateComputation().front().getArgument(1);
+  Part part{2, Shape(rank, 0), adds ? &first : nullptr};
+  if (op.getInputs().size() != 1 || !starts || (!adds && !sets) ||
+      getShapeOf(op.getScatterIndices()).size() != 1 ||
+      static_cast<int64_t>(dims.getUpdateWindowDims().size()) != rank ||
+      getShapeOf(op.getUpdates().front()).size() != part.starts.size()) {
+    return std::nullopt;
+  }
+  for (auto [dim, start] :
+       llvm::zip(dims.getScatterDimsToOperandDims(), *starts)) {
+    part.starts[dim] = start;
+  }
+  return part;
+}
+
+static std::optional<Part> getPart(DynamicUpdateSliceOp op) {
+  Part part{1, {}, nullptr};
+  for (auto [index, size, most] :
+       llvm::zip(op.getStartIndices(), getShapeOf(op.getUpdate()),
+                 getShapeOf(op.getOperand()))) {
+    std::optional<Shape> start = getNumbers(index);
+    if (!start) {
+      return std::nullopt;
+    }
+    part.starts.push_back(std::clamp<int64_t>(start->front(), 0, most - size));
+  }
+  return part;
+}
+
+static std::optional<Part> getPart(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<Part>>(op)
+      .Case<ScatterOp, DynamicUpdateSliceOp>(
+          [](auto update) { return getPart(update); })
+      .Default(std::nullopt);
+}
+
+/// The update is as long as the operand wherever it is longer, and covers the
+/// operand along all other dimensions.
+static std::optional<CutForm> getUpdateForm(Operation *op,
+                                            ArrayRef<Shape> operands) {
+  std::optional<Part> part = getPart(op);
+  if (!part ||
+      !isLonger(op->getOperand(part->update), operands[part->update])) {
+    return std::nullopt;
+  }
+  ArrayRef<int64_t> before = getShapeOf(op->getOperand(part->update));
+  for (auto [start, rows, update, count, whole] :
+       llvm::zip(part->starts, operands[0], operands[part->update], before,
+                 getShapeOf(op->getOperand(0)))) {
+    bool isInside = start >= 0 && start + count <= whole;
+    if (!isInside || rows != update || (update == count && count != whole)) {
+      return std::nullopt;
+    }
+  }
+  return CutForm{llvm::to_vector(operands), operands[0],
+                 SmallVector<Filling>(op->getNumOperands(), Filling::Anything)};
+}
+
+/// before: %1 = scatter %x at 1, %u : 62, add : 64
+/// after:  %0 = add %x, (pad %u low = 1, high = -1)
+///         %1 = select 1 <= iota < 63, %0, %x
+static Value createUpdate(OpBuilder &builder, Operation *op,
+                          ValueRange operands) {
+  Part part = *getPart(op);
+  Writer write(builder, op->getLoc());
+  Value made = write.move(operands[part.update], part.starts);
+  if (part.combine) {
+    Operation *combined = builder.clone(*part.combine);
+    combined->setOperands({operands[0], made});
+    combined->getResult(0).setType(made.getType());
+    made = combined->getResult(0);
+  }
+  ArrayRef<int64_t> before = getShapeOf(op->getOperand(part.update));
+  for (auto [dim, start] : llvm::enumerate(part.starts)) {
+    if (before[dim] != getShapeOf(op->getOperand(0))[dim]) {
+      auto along = static_cast<int64_t>(dim);
+      made = write.selectFrom(start + before[dim], along, operands[0], made);
+      made = write.selectFrom(start, along, made, operands[0]);
+    }
+  }
+  return made;
+}
+
+//===----------------------------------------------------------------------===//
 // All of them
 //===----------------------------------------------------------------------===//
 
@@ -297,6 +442,8 @@ std::optional<CutForm> getCutForm(Operation *op, ArrayRef<Shape> operands,
       .Case<ConcatenateOp>([&](ConcatenateOp concatenate) {
         return getForm(concatenate, operands, options);
       })
+      .Case<ScatterOp, DynamicUpdateSliceOp>(
+          [&](auto update) { return getUpdateForm(update, operands); })
       .Default([&](Operation *other) {
         return getWindowForm(other, operands, options);
       });
@@ -313,6 +460,9 @@ SmallVector<Value> createCut(OpBuilder &builder, Operation *op,
       })
       .Case<ConcatenateOp>([&](ConcatenateOp concatenate) {
         return SmallVector<Value>{create(builder, concatenate, operands, form)};
+      })
+      .Case<ScatterOp, DynamicUpdateSliceOp>([&](auto update) {
+        return SmallVector<Value>{createUpdate(builder, update, operands)};
       })
       .Default([&](Operation *other) {
         return createLongerWindow(builder, other, operands, form);

@@ -98,6 +98,15 @@ def upwind(x: Any, k: Any) -> Any:
     return x.at[1:-1].add(-0.1 * (flow[1:] - flow[:-1])).at[0].set(0.0)
 
 
+@cut(real(SIZE, 24), real(SIZE, 24, seed=1))
+def writes_to_the_middle(x: Any, k: Any) -> Any:
+    """Waves on a grid whose edge is held."""
+    inner = x[1:-1, 1:-1] * jnp.cos(k[2:, 1:-1])
+    held = x.at[1:-1, 1:-1].set(inner).at[:, 0].set(0.5)
+    moved = lax.dynamic_update_slice(x, jnp.sin(x[3:] - x[:-3]), (2, 0))
+    return held * moved + x.at[2:-2].add(k[4:] * k[:-4])
+
+
 @cut(real(SIZE, 3), real(3, seed=1))
 def one_with_what_is_not_cut(x: Any, k: Any) -> Any:
     other = jnp.cos(jnp.arange(SIZE - 1.0))[:, None]
