@@ -347,6 +347,40 @@ def numpyro_hamiltonian() -> Step:
     return Step(sample, (_reals(2**20, 512), _reals(2**20), _reals(512), _key()))
 
 
+def flax_valid_unet() -> Step:
+    """The U-Net that pads nothing, on one large image."""
+
+    class Unet(nn.Module):
+        @nn.compact
+        def __call__(self, x: Any) -> Any:
+            skips = []
+            for features in (64, 128):
+                x = self.twice(x, features)
+                skips.append(x)
+                x = nn.max_pool(x, (2, 2), (2, 2))
+            x = self.twice(x, 256)
+            for features in (128, 64):
+                x = nn.ConvTranspose(features, (2, 2), (2, 2))(x)
+                skip = skips.pop()
+                start = (skip.shape[1] - x.shape[1]) // 2
+                middle = slice(start, start + x.shape[1])
+                x = self.twice(jnp.concatenate([skip[:, middle, middle], x], -1), features)
+            return nn.Conv(2, (1, 1))(x)
+
+        def twice(self, x: Any, features: int) -> Any:
+            for _ in range(2):
+                x = nn.relu(nn.Conv(features, (3, 3), padding="VALID")(x))
+            return x
+
+    model, image = Unet(), _reals(1, 1024, 1024, 3)
+
+    def step(params: Any, image: Any) -> Any:
+        gradients = jax.grad(lambda params: jnp.mean(model.apply(params, image) ** 2))(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+    return Step(step, (jax.eval_shape(model.init, _key(), image), image))
+
+
 def flax_sampler() -> Step:
     """A step of sampling: flax's decoder, the 40 likeliest words, one drawn of them."""
 
@@ -381,6 +415,7 @@ STEPS: Mapping[str, Callable[[], Step]] = {
     "flax mixture of experts": _suite("moe", batch=64, hidden=512, vocabulary=16384, length=256),
     "flax wide resnet": _suite("wide_resnet", batch=512, size=64, channels=128, classes=1024),
     "flax u-net": _suite("unet", batch=32, size=32, channels=(64, 128)),
+    "flax u-net without padding": flax_valid_unet,
     "flax ctc": flax_ctc,
     "flax sampler": flax_sampler,
     "nnx vit": _suite("vit", batch=64, size=64, patch=8, hidden=256, heads=8),

@@ -108,7 +108,8 @@ def InlineCalls : Pass<"alpa-inline-calls", "::mlir::ModuleOp"> {
     name scopes of layers are read. Does what MLIR's inliner does to such calls,
     in time that is linear in the operators that come out, times the depth of
     calls. Functions that something other than a call refers to (a
-    decomposition) stay.
+    decomposition) stay. Where there are several public functions, those that
+    something refers to become private.
 
     Fails on functions that call each other in a circle.
 

@@ -1,6 +1,7 @@
 //===- InlineCalls.cpp - Bodies of called functions -----------------------===//
 
 #include "cpp/transforms/Inlining.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Passes.h"
 
 namespace mlir::alpa {
@@ -10,10 +11,29 @@ namespace mlir::alpa {
 
 namespace {
 
+/// Public functions that operators name, such as the comparator that JAX gives
+/// to `ApproxTopK`, are none to plan, be the operator left out later or not.
+void hideNamed(ModuleOp module) {
+  auto isDefined = [](func::FuncOp function) {
+    return function.isPublic() && !function.isExternal();
+  };
+  SmallVector<func::FuncOp> functions = llvm::to_vector(
+      llvm::make_filter_range(module.getOps<func::FuncOp>(), isDefined));
+  if (functions.size() < 2) {
+    return;
+  }
+  for (func::FuncOp function : functions) {
+    if (!SymbolTable::symbolKnownUseEmpty(function, module)) {
+      function.setPrivate();
+    }
+  }
+}
+
 struct InlineCalls : impl::InlineCallsBase<InlineCalls> {
   using InlineCallsBase::InlineCallsBase;
 
   void runOnOperation() override {
+    hideNamed(getOperation());
     FailureOr<int64_t> numVisits = inlineCalls(getOperation());
     if (failed(numVisits)) {
       signalPassFailure();

@@ -22,6 +22,22 @@ def PadDimensions : Pass<"alpa-pad-dimensions", "::mlir::ModuleOp"> {
     the loop is reduced, what stands behind the elements of the program is
     replaced by the neutral element.
 
+    What slices and windows without padding leave of a dimension that is a
+    multiple is computed in as many elements as there were, from where it is cut
+    to where it is as long again, reduced, or read by what has no longer form:
+
+    ```mlir
+    %1 = stablehlo.slice %x [1:8] : (tensor<8xf32>) -> tensor<7xf32>
+    %2 = stablehlo.slice %x [0:7] : (tensor<8xf32>) -> tensor<7xf32>
+    %3 = stablehlo.subtract %1, %2 : tensor<7xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = stablehlo.pad %x, %zero, low = [-1], high = [1] : tensor<8xf32>
+    %2 = stablehlo.subtract %1, %x : tensor<8xf32>
+    %3 = stablehlo.slice %2 [0:7] : (tensor<8xf32>) -> tensor<7xf32>
+    ```
+
     A remark says what is padded and how many bytes that moves.
 
     before, with `multiple=4`:

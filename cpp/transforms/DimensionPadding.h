@@ -3,16 +3,10 @@
 #ifndef CPP_TRANSFORMS_DIMENSIONPADDING_H
 #define CPP_TRANSFORMS_DIMENSIONPADDING_H
 
+#include "cpp/transforms/PaddedOperators.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::alpa {
-
-struct PaddingOptions {
-  /// Padded sizes are multiples of it: the number of devices.
-  int64_t multiple = 1;
-  /// What padding may add to a size, as a share of it.
-  double mostAdded = 1;
-};
 
 /// Makes loops of products longer whose sizes are no multiples, where the
 /// products of each have a good share of the program's FLOPs and its blocks

@@ -65,7 +65,7 @@ bool canPadLoop(Operation *op, const ShardingRule &rule,
   return factors.any() &&
          llvm::all_of_zip(op->getOperands(), rule.operands, fits) &&
          llvm::all_of_zip(op->getResults(), rule.results, fits) &&
-         canPadOperator(op, {rule, factors, loop.size, loop.size});
+         canPadOperator(op, {rule, factors, loop.size});
 }
 
 namespace {

@@ -8,10 +8,31 @@
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <complex>
+#include <numeric>
 
 namespace mlir::alpa {
 
 using namespace stablehlo;
+
+/// How much smaller blocks become at least. Heuristic.
+static constexpr double kLeastGain = 1.2;
+
+bool PaddingOptions::canPad(int64_t size, int64_t padded) const {
+  return padded >= size && padded % multiple == 0 &&
+         static_cast<double>(padded) <=
+             static_cast<double>(size) * (1 + mostAdded);
+}
+
+bool PaddingOptions::isWorthwhile(int64_t size, int64_t padded) const {
+  if (size < 2 || size % multiple == 0 || !canPad(size, padded)) {
+    return false;
+  }
+  double block =
+      static_cast<double>(size) / static_cast<double>(std::gcd(size, multiple));
+  double paddedBlock =
+      static_cast<double>(padded) / static_cast<double>(multiple);
+  return block >= kLeastGain * paddedBlock;
+}
 
 Filling getNeutral(ReductionKind kind) {
   switch (kind) {
@@ -85,6 +106,10 @@ Value createFilled(OpBuilder &builder, Location loc, RankedTensorType type,
   return ConstantOp::create(builder, loc, type, value).getResult();
 }
 
+LongerLoops::LongerLoops(const ShardingRule &rule,
+                         const llvm::SmallBitVector &factors, int64_t padded)
+    : rule(rule), factors(factors), sizes(rule.factors.size(), padded) {}
+
 llvm::SmallBitVector LongerLoops::getDims(const TensorFactors &tensor) const {
   llvm::SmallBitVector dims(tensor.size());
   for (auto [dim, list] : llvm::enumerate(tensor)) {
@@ -95,24 +120,32 @@ llvm::SmallBitVector LongerLoops::getDims(const TensorFactors &tensor) const {
   return dims;
 }
 
-Type getLongerType(Type type, const llvm::SmallBitVector &dims, int64_t size) {
-  if (dims.none()) {
-    return type;
+SmallVector<int64_t> LongerLoops::getShape(Type type,
+                                           const TensorFactors &tensor) const {
+  auto ranked = dyn_cast<RankedTensorType>(type);
+  if (!ranked) {
+    return {};
   }
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> shape(tensor.getShape());
-  for (unsigned dim : dims.set_bits()) {
-    shape[dim] = size;
+  SmallVector<int64_t> shape(ranked.getShape());
+  for (auto [size, list] : llvm::zip(shape, tensor)) {
+    for (unsigned factor : list) {
+      size = factors[factor] ? sizes[factor] : size;
+    }
   }
-  return tensor.clone(shape);
+  return shape;
+}
+
+Type LongerLoops::getType(Type type, const TensorFactors &tensor) const {
+  return getDims(tensor).none()
+             ? type
+             : cast<RankedTensorType>(type).clone(getShape(type, tensor));
 }
 
 //===----------------------------------------------------------------------===//
 // What can be padded
 //===----------------------------------------------------------------------===//
 
-/// Whether tensors of the type can be filled: there are types without a zero.
-static bool canBeFilled(Type type) {
+bool canBeFilled(Type type) {
   Type element = getElementTypeOrSelf(type);
   if (auto complexType = dyn_cast<ComplexType>(element)) {
     element = complexType.getElementType();
@@ -414,8 +447,7 @@ Operation *padOperator(OpBuilder &builder, Operation *op, ValueRange operands,
   padded->setOperands(inputs);
   for (auto [result, tensor] :
        llvm::zip(padded->getResults(), loops.rule.results)) {
-    result.setType(
-        getLongerType(result.getType(), loops.getDims(tensor), loops.padded));
+    result.setType(loops.getType(result.getType(), tensor));
   }
   adaptAttributes(op, padded);
   return padded;

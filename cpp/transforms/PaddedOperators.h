@@ -16,11 +16,27 @@
 
 namespace mlir::alpa {
 
+struct PaddingOptions {
+  /// Padded sizes are multiples of it: the number of devices.
+  int64_t multiple = 1;
+  /// What padding may add to a size, as a share of it.
+  double mostAdded = 1;
+
+  /// Whether the padded size can be split, at no more than the price allowed.
+  bool canPad(int64_t size, int64_t padded) const;
+
+  /// Whether blocks become smaller by that, too.
+  bool isWorthwhile(int64_t size, int64_t padded) const;
+};
+
 /// What is known of the elements behind those of the program.
 enum class Filling { Anything, Zero, One, Lowest, Highest, Ones };
 
 /// The filling that changes nothing in a reduction.
 Filling getNeutral(ReductionKind kind);
+
+/// Whether tensors of the type can be filled: there are types without a zero.
+bool canBeFilled(Type type);
 
 /// What a constant is filled with; none if it is none of the fillings.
 std::optional<Filling> getFillingOf(Value value);
@@ -29,20 +45,29 @@ std::optional<Filling> getFillingOf(Value value);
 Value createFilled(OpBuilder &builder, Location loc, RankedTensorType type,
                    Filling filling);
 
-/// The same tensor with dimensions of another size; other types where there are
-/// none.
-Type getLongerType(Type type, const llvm::SmallBitVector &dims, int64_t size);
-
 /// Loops of an operator that become longer.
 struct LongerLoops {
+  /// Those of `factors` get the size `padded`.
+  LongerLoops(const ShardingRule &rule, const llvm::SmallBitVector &factors,
+              int64_t padded);
+  /// The factors get sizes of their own.
+  LongerLoops(const ShardingRule &rule, const llvm::SmallBitVector &factors,
+              ArrayRef<int64_t> sizes)
+      : rule(rule), factors(factors), sizes(sizes) {}
+
   const ShardingRule &rule;
-  /// Factors of `rule`; all have one size.
   llvm::SmallBitVector factors;
-  int64_t size;
-  int64_t padded;
+  /// Per factor of `rule`; what is said of others than `factors` is not read.
+  SmallVector<int64_t> sizes;
 
   /// The dimensions of a tensor that are such a loop.
   llvm::SmallBitVector getDims(const TensorFactors &tensor) const;
+
+  /// The shape of a tensor with longer dimensions; none of what is no tensor.
+  SmallVector<int64_t> getShape(Type type, const TensorFactors &tensor) const;
+
+  /// Its type; that which it had where no dimension is longer.
+  Type getType(Type type, const TensorFactors &tensor) const;
 };
 
 /// Whether `padOperator` knows a longer form: each loop is a dimension of its

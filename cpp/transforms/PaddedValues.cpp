@@ -11,110 +11,117 @@ using namespace stablehlo;
 /// Longest chain of operators on constants that is made again.
 static constexpr unsigned kMaxRemadeChain = 4;
 
-void PaddedValues::set(Value value, Value longer,
-                       const llvm::SmallBitVector &dims, Filling filling) {
-  forms[value] = {{longer, dims, filling}};
+static ArrayRef<int64_t> getShapeOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getShape() : ArrayRef<int64_t>();
+}
+
+static Type withShape(Value value, ArrayRef<int64_t> shape) {
+  return cast<RankedTensorType>(value.getType()).clone(shape);
+}
+
+ArrayRef<int64_t> PaddedValues::Form::getShape() const {
+  return getShapeOf(value);
+}
+
+void PaddedValues::set(Value value, Value longer, Filling filling) {
+  forms[value] = {{longer, filling}};
   made.insert(value);
 }
 
-Filling PaddedValues::getFilling(Value value,
-                                 const llvm::SmallBitVector &dims) const {
+Filling PaddedValues::getFilling(Value value, ArrayRef<int64_t> shape) const {
   for (const Form &form : forms.lookup(value)) {
-    if (form.dims == dims) {
+    if (form.getShape() == shape) {
       return form.filling;
     }
   }
   return Filling::Anything;
 }
 
-Value PaddedValues::get(Value value, const llvm::SmallBitVector &dims,
+Value PaddedValues::get(Value value, ArrayRef<int64_t> shape,
                         Filling required) {
-  if (dims.none() && !made.contains(value)) {
+  if (shape == getShapeOf(value) && !made.contains(value)) {
     return value;
   }
   auto find = [&] {
-    return llvm::find_if(forms[value],
-                         [&](const Form &form) { return form.dims == dims; });
+    return llvm::find_if(forms[value], [&](const Form &form) {
+      return form.getShape() == shape;
+    });
   };
   if (find() == forms[value].end()) {
-    Form form = make(value, dims, required);
+    Form form = make(value, shape, required);
     forms[value].push_back(form);
   }
   Form &form = *find();
-  if (required != Filling::Anything && form.filling != required) {
+  if (required != Filling::Anything && form.filling != required &&
+      shape != getShapeOf(value)) {
     // Further users take what has been filled for this one.
-    form.value = fill(form, value.getLoc(), required);
+    form.value = fill(form, value, required);
     form.filling = required;
   }
   return form.value;
 }
 
-PaddedValues::Form PaddedValues::make(Value value,
-                                      const llvm::SmallBitVector &dims,
+PaddedValues::Form PaddedValues::make(Value value, ArrayRef<int64_t> shape,
                                       Filling required) {
   if (made.contains(value)) {
-    return extend(value, forms[value].front(), dims, required);
+    return extend(value, forms[value].front(), shape, required);
   }
-  if (std::optional<Form> form = remake(value, dims, 0)) {
+  if (std::optional<Form> form = remake(value, shape, 0)) {
     return *form;
   }
-  return extend(value, {value, llvm::SmallBitVector(dims.size())}, dims,
-                required);
+  return extend(value, {value}, shape, required);
 }
 
 /// before: %1 : tensor<5xf32>
 /// after:  %2 = pad %1, %zero, high = [3] : tensor<8xf32>
 PaddedValues::Form PaddedValues::extend(Value value, const Form &form,
-                                        const llvm::SmallBitVector &dims,
+                                        ArrayRef<int64_t> shape,
                                         Filling filling) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(form.value);
   auto type = cast<RankedTensorType>(value.getType());
   // Where some dimensions are longer already, other elements stand there.
-  bool isNew = form.dims.none();
+  bool isNew = form.getShape() == type.getShape();
   filling = filling == Filling::Anything ? Filling::Zero : filling;
-  SmallVector<int64_t> none(type.getRank(), 0), high(none);
-  for (unsigned dim : dims.set_bits()) {
-    high[dim] = form.dims[dim] ? 0 : padded - size;
+  SmallVector<int64_t> none(type.getRank(), 0), high;
+  for (auto [size, before] : llvm::zip(shape, form.getShape())) {
+    high.push_back(size - before);
   }
   Value element =
       createFilled(builder, value.getLoc(),
                    RankedTensorType::get({}, type.getElementType()), filling);
   Value longer =
-      PadOp::create(builder, value.getLoc(),
-                    getLongerType(value.getType(), dims, padded), form.value,
-                    element, builder.getDenseI64ArrayAttr(none),
+      PadOp::create(builder, value.getLoc(), withShape(value, shape),
+                    form.value, element, builder.getDenseI64ArrayAttr(none),
                     builder.getDenseI64ArrayAttr(high),
                     builder.getDenseI64ArrayAttr(none))
           .getResult();
-  return {longer, dims, isNew ? filling : Filling::Anything};
+  return {longer, isNew ? filling : Filling::Anything};
 }
 
 std::optional<PaddedValues::Form>
-PaddedValues::remake(Value value, const llvm::SmallBitVector &dims,
-                     unsigned depth) {
+PaddedValues::remake(Value value, ArrayRef<int64_t> shape, unsigned depth) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getNumResults() != 1 || depth > kMaxRemadeChain) {
     return std::nullopt;
   }
-  Operation *again = remakeOperator(op, dims, depth);
+  Operation *again = remakeOperator(op, shape, depth);
   if (!again) {
     return std::nullopt;
   }
-  return Form{again->getResult(0), dims, Filling::Anything};
+  return Form{again->getResult(0)};
 }
 
 /// Constants, iotas, what broadcasts add, and operators on them.
-Operation *PaddedValues::remakeOperator(Operation *op,
-                                        const llvm::SmallBitVector &dims,
+Operation *PaddedValues::remakeOperator(Operation *op, ArrayRef<int64_t> shape,
                                         unsigned depth) {
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
   auto cloneWith = [&](ValueRange operands) {
     Operation *again = builder.clone(*op);
     again->setOperands(operands);
-    again->getResult(0).setType(
-        getLongerType(op->getResult(0).getType(), dims, padded));
+    again->getResult(0).setType(withShape(op->getResult(0), shape));
     return again;
   };
   if (auto constant = dyn_cast<ConstantOp>(op)) {
@@ -122,8 +129,7 @@ Operation *PaddedValues::remakeOperator(Operation *op,
     if (!elements || !elements.isSplat()) {
       return nullptr;
     }
-    auto type = cast<ShapedType>(
-        getLongerType(op->getResult(0).getType(), dims, padded));
+    auto type = cast<ShapedType>(withShape(op->getResult(0), shape));
     return ConstantOp::create(builder, op->getLoc(), type,
                               elements.resizeSplat(type));
   }
@@ -134,7 +140,8 @@ Operation *PaddedValues::remakeOperator(Operation *op,
     auto source = cast<RankedTensorType>(broadcast.getOperand().getType());
     for (auto [dim, target] :
          llvm::enumerate(broadcast.getBroadcastDimensions())) {
-      if (dims[target] && source.getDimSize(dim) != 1) {
+      bool isLonger = shape[target] != getShapeOf(broadcast)[target];
+      if (isLonger && source.getDimSize(dim) != 1) {
         return nullptr;
       }
     }
@@ -150,7 +157,7 @@ Operation *PaddedValues::remakeOperator(Operation *op,
       operands.push_back(operand);
       continue;
     }
-    std::optional<Form> again = remake(operand, dims, depth + 1);
+    std::optional<Form> again = remake(operand, shape, depth + 1);
     if (!again) {
       return nullptr;
     }
@@ -161,13 +168,18 @@ Operation *PaddedValues::remakeOperator(Operation *op,
 
 /// before: %1 : tensor<8xf32>, of which 5 elements count
 /// after:  %2 = select (iota < 5), %1, %neutral
-Value PaddedValues::fill(const Form &form, Location loc, Filling filling) {
+Value PaddedValues::fill(const Form &form, Value value, Filling filling) {
+  Location loc = value.getLoc();
   OpBuilder builder(form.value.getContext());
   builder.setInsertionPointAfterValue(form.value);
   auto type = cast<RankedTensorType>(form.value.getType());
   auto maskType = RankedTensorType::get(type.getShape(), builder.getI1Type());
   Value mask;
-  for (unsigned dim : form.dims.set_bits()) {
+  for (auto [dim, size, padded] :
+       llvm::enumerate(getShapeOf(value), form.getShape())) {
+    if (size == padded) {
+      continue;
+    }
     auto count = RankedTensorType::get({padded}, builder.getI64Type());
     Value iota =
         IotaOp::create(builder, loc, count, builder.getI64IntegerAttr(0))
@@ -199,7 +211,7 @@ void PaddedValues::replace() {
     }
     const Form &form = forms[value].front();
     Value replacement = form.value;
-    if (form.dims.any()) {
+    if (form.getShape() != getShapeOf(value)) {
       OpBuilder builder(value.getContext());
       builder.setInsertionPointAfterValue(form.value);
       auto type = cast<RankedTensorType>(value.getType());

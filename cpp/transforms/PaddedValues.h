@@ -14,19 +14,16 @@ namespace mlir::alpa {
 /// elements.
 class PaddedValues {
 public:
-  PaddedValues(int64_t size, int64_t padded) : size(size), padded(padded) {}
+  /// Notes that `made`, of the same or a longer shape, stands for `value`.
+  void set(Value value, Value made, Filling filling);
 
-  /// Notes that `made` stands for `value`, with longer `dims`.
-  void set(Value value, Value made, const llvm::SmallBitVector &dims,
-           Filling filling);
-
-  /// The form of `value` with longer `dims`, filled as required: as it was set,
-  /// or else made of the value, again where it is made of constants and with a
-  /// `pad` otherwise.
-  Value get(Value value, const llvm::SmallBitVector &dims, Filling required);
+  /// The form of `value` with a longer shape, filled as required: as it was
+  /// set, or else made of the value, again where it is made of constants and
+  /// with a `pad` otherwise.
+  Value get(Value value, ArrayRef<int64_t> shape, Filling required);
 
   /// What is known to stand behind the elements of that form.
-  Filling getFilling(Value value, const llvm::SmallBitVector &dims) const;
+  Filling getFilling(Value value, ArrayRef<int64_t> shape) const;
 
   /// Puts what has been set in the place of the values, cut to their sizes.
   void replace();
@@ -34,24 +31,24 @@ public:
 private:
   struct Form {
     Value value;
-    llvm::SmallBitVector dims;
     Filling filling = Filling::Anything;
+
+    ArrayRef<int64_t> getShape() const;
   };
 
-  Form make(Value value, const llvm::SmallBitVector &dims, Filling required);
-  Form extend(Value value, const Form &form, const llvm::SmallBitVector &dims,
+  Form make(Value value, ArrayRef<int64_t> shape, Filling required);
+  Form extend(Value value, const Form &form, ArrayRef<int64_t> shape,
               Filling filling);
-  std::optional<Form> remake(Value value, const llvm::SmallBitVector &dims,
+  std::optional<Form> remake(Value value, ArrayRef<int64_t> shape,
                              unsigned depth);
-  Operation *remakeOperator(Operation *op, const llvm::SmallBitVector &dims,
+  Operation *remakeOperator(Operation *op, ArrayRef<int64_t> shape,
                             unsigned depth);
-  Value fill(const Form &form, Location loc, Filling filling);
+  Value fill(const Form &form, Value value, Filling filling);
 
-  int64_t size, padded;
   /// Values that were set, in the order in which they were made.
   llvm::SetVector<Value> made;
   /// Forms of a value with different longer dimensions; first that which was
-  /// set, whose dimensions all others have as well.
+  /// set, whose longer dimensions all others have as well.
   DenseMap<Value, SmallVector<Form, 1>> forms;
 };
 

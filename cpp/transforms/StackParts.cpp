@@ -105,7 +105,7 @@ LongerLoops StackParts::getLoops(const ShardingRule &rule, unsigned factor,
                                  int64_t size) const {
   llvm::SmallBitVector factors(rule.factors.size());
   factors.set(factor);
-  return {rule, factors, rule.factors[factor].size, size};
+  return {rule, factors, size};
 }
 
 /// Whether elements are put into a dimension by their numbers in the whole of

@@ -24,6 +24,7 @@ from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import Function, abstract, is_planned, planned_whole
+from stablehlo_alpa.frontend.separate_calls import separate_call
 from stablehlo_alpa.frontend.signature import (
     Signature,
     avals_of,
@@ -316,10 +317,13 @@ class Parallelized(Generic[P, R]):
                 "of and parallelize the result, or use stablehlo_alpa.partition"
             )
         if not self._settings.has_one_mesh or self._settings.method.backend != "alpa":
-            raise TraceError(
+            return separate_call(
+                self._function,
+                args,
+                kwargs,
                 f"{name} is called inside of jax.jit, but {self._settings.method.brief()} "
                 "makes programs of its own: call it outside, parallelize the whole function, or "
-                "use stablehlo_alpa.partition"
+                "use stablehlo_alpa.partition",
             )
         for leaf in traced:
             mesh = jax.typeof(leaf).sharding.mesh
@@ -330,7 +334,16 @@ class Parallelized(Generic[P, R]):
                     "use a mesh whose axes are of type Auto"
                 )
         with self._lock:
-            return self._prepare(args, kwargs).lowered.inline(leaves)
+            lowered = self._prepare(args, kwargs).lowered
+            if lowered.plan.runtime.sole_program is None:
+                return separate_call(
+                    self._function,
+                    args,
+                    kwargs,
+                    f"{name} runs several programs, which cannot be a part of the one that jax.jit "
+                    "traces: call it outside of jax.jit",
+                )
+            return lowered.inline(leaves)
 
 
 def _shardings(leaves: Sequence[Any]) -> list[Any]:

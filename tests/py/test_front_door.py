@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from alpa_runtime import InputError
+from jax.extend.core import jaxpr_as_fun
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 pytest.importorskip("stablehlo_alpa._core")
@@ -207,7 +208,7 @@ def test_what_cannot_be_a_part_of_a_program_is_refused_by_name() -> None:
         with pytest.raises(sa.TraceError, match=r"inside of jax\.jit, but .* programs of its own"):
             jax.jit(step)(STATE, X)
     parts = sa.parallelize(pipelined, method=sa.DataParallel(num_micro_batches=2))
-    with pytest.raises(ValueError, match=r"several programs, .* call it outside of jax\.jit"):
+    with pytest.raises(sa.TraceError, match=r"several programs, .* call it outside of jax\.jit"):
         jax.jit(parts)(STATE, X)
     with pytest.raises(sa.TraceError, match=r"jax\.shard_map or another transformation"):
         jax.shard_map(
@@ -230,6 +231,46 @@ def test_what_cannot_be_a_part_of_a_program_is_refused_by_name() -> None:
             jax.jit(line)(STATE, split)
     with pytest.raises(sa.TraceError, match="closes over values"):
         jax.jit(lambda y: sa.parallelize(lambda x: x * y, method=LINE)(X))(2.0)
+
+
+@pytest.mark.parametrize("name", ["one mesh", "pipeline", "micro-batches"])
+def test_types_of_a_call_are_those_of_the_function(name: str) -> None:
+    """`jax.eval_shape` and `jax.make_jaxpr` trace a call that no program can hold."""
+    methods = {"one mesh": LINE, "pipeline": PIPELINE}
+    method = methods.get(name, sa.DataParallel(num_micro_batches=2))
+
+    def stepped(state: Any, x: Any, *, scale: Any = 2.0, power: int = 2) -> Any:
+        state, y = pipelined(state, x)
+        return {"state": state, "scale": scale * 1, "none": None, "y": y**power}
+
+    step = sa.parallelize(stepped, method=method, static_argnames="power", donate_argnums=0)
+    types = jax.eval_shape(lambda: STATE)
+    for args, kwargs in [((STATE, X), {}), ((types, X), {"scale": 3})]:
+        theirs: Any = jax.eval_shape(stepped, *args, **kwargs)
+        found: Any = jax.eval_shape(step, *args, **kwargs)
+        jax.tree.map(lambda *_: None, theirs, found)
+        for ours, expected in zip(jax.tree.leaves(found), jax.tree.leaves(theirs), strict=True):
+            assert (ours.shape, ours.dtype) == (expected.shape, expected.dtype)
+            assert ours.weak_type == expected.weak_type
+        avals = [jax.make_jaxpr(one)(*args, **kwargs).out_avals for one in (step, stepped)]
+        assert str(avals[0]) == str(avals[1])
+    state = jax.tree.map(jnp.array, STATE)
+    assert_same(step(state, X), jax.jit(stepped)(STATE, X))
+
+
+def test_calls_of_which_types_are_known_are_not_run() -> None:
+    step = sa.parallelize(pipelined, method=PIPELINE)
+    closed = jax.make_jaxpr(step)(STATE, X)
+    flat = jax.tree.leaves((STATE, X))
+    refused = pytest.raises(sa.TraceError, match="makes programs of its own: call it outside")
+    with refused:
+        jaxpr_as_fun(closed)(*flat)
+    with refused:
+        jax.jit(jaxpr_as_fun(closed))(*flat)
+    with refused:
+        jax.grad(jax.jit(lambda x: step(STATE, x)[1].sum()))(X)
+    with refused:
+        jax.vmap(jax.jit(lambda x: step(STATE, x)[1]))(np.stack([X, X]))
 
 
 # What it follows

@@ -184,7 +184,13 @@ def prepare(program: Program, devices: int) -> tuple[str, list[str]]:
     return merged, list(remarks)
 
 
-def check(name: str, mesh: str, seeds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def check(
+    name: str,
+    mesh: str,
+    seeds: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    programs: dict[str, Program] = PADDED,
+) -> None:
     """Random plans of the padded form of a program against ``jax.jit``."""
     devices = int(np.prod([size for _, size in MESHES[mesh]]))
 
@@ -194,7 +200,7 @@ def check(name: str, mesh: str, seeds: Any, monkeypatch: pytest.MonkeyPatch) -> 
         return trace(program.fun, program.args, {}), merged
 
     monkeypatch.setattr(test_random_plans, "prepare", prepare_padded)
-    monkeypatch.setitem(test_random_plans.PROGRAMS, name, PADDED[name])
+    monkeypatch.setitem(test_random_plans.PROGRAMS, name, programs[name])
     test_random_plans.check(name, MESHES[mesh], seeds)
 
 
@@ -313,8 +319,6 @@ def test_an_odd_vocabulary_takes_as_long_as_an_even_one() -> None:
 
 
 def convolutions(kernels: Any, x: Any) -> Any:
-    """Along space nothing is split under such padding."""
-
     def loss(kernels: Any) -> Any:
         h = x
         for kernel in kernels:

@@ -151,3 +151,18 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
     parallel = sa.parallelize(step, method=sa.DataParallel(), rules=rules)
     with pytest.raises(CompileError, match="whose size no shape gives"):
         parallel.plan(matrices())
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_upper_halves_of_products_of_64_bits(dtype: Any) -> None:
+    """There is no wider type to multiply in; Python's integers have all bits."""
+    limits = np.iinfo(dtype)
+    ends = [limits.min, limits.min + 1, -1 if limits.min else 1, 0, 1, 2**32, limits.max]
+    drawn = np.random.default_rng(3).integers(limits.min, limits.max, (8, 8), dtype, endpoint=True)
+    a, b = (grid.reshape(-1) for grid in np.meshgrid(np.array(ends, dtype), drawn.reshape(-1)))
+    b[: a.size // 2] = np.resize(np.array(ends[::-1], dtype), a.size // 2)
+    exact = [int(x) * int(y) >> 64 for x, y in zip(a, b, strict=True)]
+    with jax.enable_x64(True):
+        found = sa.parallelize(jax.lax.mulhi, method=sa.ShardParallel(mesh_shape=(8,)))(a, b)
+    assert found.dtype == dtype
+    assert np.asarray(found).tolist() == exact

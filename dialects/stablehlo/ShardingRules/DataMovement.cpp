@@ -5,15 +5,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/Halo.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include <numeric>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 using alpa::DimFactors;
+using alpa::Exchange;
+using alpa::LocalContext;
 using alpa::OperatorRole;
 using alpa::ShardingRule;
 
@@ -207,6 +211,24 @@ bool putsOneInEach(PadOp pad, int64_t dim) {
   return low >= 0 && high >= 0 && between > 0 && low + high == between;
 }
 
+/// The window of a dimension whose elements are moved on, as many as there
+/// were: what `pad` has in front it lacks behind, or the other way round.
+std::optional<Window> getMovedWindow(PadOp pad, int64_t dim) {
+  if (dim >=
+      static_cast<int64_t>(std::min({pad.getEdgePaddingLow().size(),
+                                     pad.getEdgePaddingHigh().size(),
+                                     pad.getInteriorPadding().size()}))) {
+    return std::nullopt;
+  }
+  int64_t low = pad.getEdgePaddingLow()[dim];
+  if (low == 0 || low != -pad.getEdgePaddingHigh()[dim] ||
+      pad.getInteriorPadding()[dim] != 0) {
+    return std::nullopt;
+  }
+  int64_t size = cast<RankedTensorType>(pad.getType()).getDimSize(dim);
+  return Window{size, /*numTaps=*/1, size, /*stride=*/1, low};
+}
+
 struct PadRule : RuleModel<PadRule, PadOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto pad = cast<PadOp>(op);
@@ -223,6 +245,10 @@ struct PadRule : RuleModel<PadRule, PadOp> {
         builder.share(0, dim, 0, dim);
         builder.appendResult(
             0, dim, builder.addReplicated(pad.getInteriorPadding()[dim] + 1));
+      } else if (std::optional<Window> window = getMovedWindow(pad, dim)) {
+        WindowFactors factors = addWindow(builder, *window, /*isSum=*/false);
+        builder.appendOperand(0, dim, factors.input);
+        builder.appendResult(0, dim, factors.outputs);
       }
     }
     // A padding value is in the result once, not once per device.
@@ -234,6 +260,58 @@ struct PadRule : RuleModel<PadRule, PadOp> {
   }
   OperatorRole getOperatorRole(Operation *op) const {
     return getRoleOf(getShardingRule(op));
+  }
+
+  SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
+                                     unsigned factor,
+                                     ArrayRef<int64_t> factorShards) const {
+    SmallVector<SplitDim> dims =
+        getSplitDims(cast<PadOp>(op), rule,
+                     [&](unsigned each) { return factorShards[each]; });
+    return getHaloExchanges(rule, 0, op->getOperand(0).getType(),
+                            getInputs(dims), factor, factorShards);
+  }
+
+  /// before: y = pad(x) low = [1], high = [-1]
+  /// after:  l = last row of the block in front; y = pad(concatenate(l, x))
+  ///         low = [0], high = [-1]
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    SmallVector<SplitDim> dims =
+        getSplitDims(cast<PadOp>(op), context.getRule(), [&](unsigned factor) {
+          return context.getNumShards(factor);
+        });
+    Value input = fetchHalo(context, context.getOperands()[0], getInputs(dims),
+                            context.getOperands()[1], op->getLoc());
+    SmallVector<Value> results = alpa::cloneLocal(op, context);
+    auto local = cast<PadOp>(results.front().getDefiningOp());
+    local.getOperandMutable().assign(input);
+    SmallVector<int64_t> low(local.getEdgePaddingLow()),
+        high(local.getEdgePaddingHigh());
+    for (const SplitDim &dim : dims) {
+      std::tie(low[dim.number], high[dim.number]) =
+          dim.window.getLocalPadding(context.getNumShards(dim.input.factor));
+    }
+    local.setEdgePaddingLow(low);
+    local.setEdgePaddingHigh(high);
+    return results;
+  }
+
+private:
+  static SmallVector<SplitDim>
+  getSplitDims(PadOp pad, const ShardingRule &rule,
+               function_ref<int64_t(unsigned)> getShards) {
+    SmallVector<SplitDim> found;
+    for (auto [index, factors] : llvm::enumerate(rule.operands[0])) {
+      auto dim = static_cast<int64_t>(index);
+      std::optional<Window> moved = getMovedWindow(pad, dim);
+      if (moved && !factors.empty() && getShards(factors.front()) > 1) {
+        SplitWindow window = *SplitWindow::find(*moved, /*isSum=*/false);
+        found.push_back(
+            {dim, window, {dim, factors.front(), window.getHalo()}});
+      }
+    }
+    return found;
   }
 };
 

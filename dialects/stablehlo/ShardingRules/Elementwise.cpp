@@ -7,6 +7,7 @@
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/KnownValues.h"
+#include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "stablehlo/dialect/ChloOps.h"
@@ -16,6 +17,7 @@
 
 using namespace mlir;
 using namespace mlir::stablehlo;
+using alpa::LocalContext;
 using alpa::OperatorRole;
 using alpa::ShardingRule;
 
@@ -81,7 +83,8 @@ void addLinearOperands(Operation *op, ShardingRule &rule) {
   }
   llvm::TypeSwitch<Operation *>(op)
       .Case<AddOp, SubtractOp, ComplexOp>([&](auto) { rule.addLinear({0, 1}); })
-      .Case<NegOp, RealOp, ImagOp>([&](auto) { rule.addLinear(0); })
+      .Case<NegOp, RealOp, ImagOp, chlo::ConjOp>(
+          [&](auto) { rule.addLinear(0); })
       .Case<ConvertOp>([&](auto convert) { addConversion(convert, rule); })
       .Case<MulOp>([&](auto multiply) { addProduct(multiply, rule); })
       .Case<DivOp>([&](auto divide) { addQuotient(divide, rule); })
@@ -144,6 +147,85 @@ struct OptimizationBarrierRule
   }
 };
 
+/// The upper half of a product. XLA has no form of it inside of a `shard_map`
+/// (it ends at `mhlo.unknown`), which is how what each device runs is run.
+struct MulhiRule : RuleModel<MulhiRule, chlo::MulhiOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    return PointwiseRule<chlo::MulhiOp>().getShardingRule(op);
+  }
+  OperatorRole getOperatorRole(Operation *) const {
+    return OperatorRole::Follower;
+  }
+
+  /// before: y = mulhi(a, b)
+  /// after:  y = upper half of convert(a) * convert(b), or of what is made of
+  ///             products of halves where there is no wider type
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    Value lhs = context.getOperands()[0], rhs = context.getOperands()[1];
+    auto type = dyn_cast<IntegerType>(getElementTypeOrSelf(lhs.getType()));
+    if (!type || type.getWidth() == 1) {
+      return alpa::cloneLocal(op, context);
+    }
+    UpperHalf half(context, op->getLoc(), type);
+    return SmallVector<Value>{type.getWidth() < 64 ? half.widened(lhs, rhs)
+                                                   : half.split(lhs, rhs)};
+  }
+
+private:
+  class UpperHalf {
+  public:
+    UpperHalf(LocalContext &context, Location loc, IntegerType type)
+        : emit(context, loc), type(type) {}
+
+    Value widened(Value lhs, Value rhs) {
+      Type wide = IntegerType::get(type.getContext(), 2 * type.getWidth(),
+                                   type.getSignedness());
+      Value product =
+          multiply(emit.convert(lhs, wide), emit.convert(rhs, wide));
+      return emit.convert(shift(product, type.getWidth()), type);
+    }
+
+    /// Knuth, The Art of Computer Programming 2, 4.3.1, with digits of half the
+    /// bits: the first digit of either factor has its sign.
+    Value split(Value lhs, Value rhs) {
+      Value lowProduct = multiply(low(lhs), low(rhs));
+      Value carried =
+          add(multiply(high(lhs), low(rhs)), logicalShift(lowProduct));
+      Value middle = add(multiply(low(lhs), high(rhs)), low(carried));
+      return add(multiply(high(lhs), high(rhs)),
+                 add(high(carried), high(middle)));
+    }
+
+  private:
+    Value multiply(Value lhs, Value rhs) {
+      return emit.binary<MulOp>(lhs, rhs);
+    }
+    Value add(Value lhs, Value rhs) { return emit.binary<AddOp>(lhs, rhs); }
+    Value splat(Value like, int64_t value) {
+      return emit.splat(cast<RankedTensorType>(like.getType()), value);
+    }
+    Value shift(Value value, int64_t bits) {
+      return type.isUnsigned()
+                 ? emit.binary<ShiftRightLogicalOp>(value, splat(value, bits))
+                 : emit.binary<ShiftRightArithmeticOp>(value,
+                                                       splat(value, bits));
+    }
+    Value logicalShift(Value value) {
+      return emit.binary<ShiftRightLogicalOp>(
+          value, splat(value, type.getWidth() / 2));
+    }
+    Value high(Value value) { return shift(value, type.getWidth() / 2); }
+    Value low(Value value) {
+      int64_t mask = (int64_t(1) << (type.getWidth() / 2)) - 1;
+      return emit.binary<AndOp>(value, splat(value, mask));
+    }
+
+    LocalEmitter emit;
+    IntegerType type;
+  };
+};
+
 template <typename... Ops> void attachPointwise(MLIRContext &context) {
   (Ops::template attachInterface<PointwiseRule<Ops>>(context), ...);
 }
@@ -165,8 +247,11 @@ void stablehlo::attachElementwiseRules(MLIRContext &context) {
 
 void stablehlo::attachChloElementwiseRules(MLIRContext &context) {
   attachPointwise<chlo::AcosOp, chlo::AcoshOp, chlo::AsinOp, chlo::AsinhOp,
-                  chlo::AtanOp, chlo::AtanhOp, chlo::BesselI1eOp, chlo::CoshOp,
-                  chlo::DigammaOp, chlo::ErfInvOp, chlo::ErfOp, chlo::ErfcOp,
-                  chlo::LgammaOp, chlo::NextAfterOp, chlo::PolygammaOp,
-                  chlo::SinhOp, chlo::SquareOp>(context);
+                  chlo::AtanOp, chlo::AtanhOp, chlo::BesselI1eOp, chlo::ConjOp,
+                  chlo::CoshOp, chlo::DigammaOp, chlo::ErfInvOp, chlo::ErfOp,
+                  chlo::ErfcOp, chlo::IsInfOp, chlo::IsNegInfOp,
+                  chlo::IsPosInfOp, chlo::LgammaOp, chlo::NextAfterOp,
+                  chlo::PolygammaOp, chlo::SinhOp, chlo::SquareOp, chlo::TanOp,
+                  chlo::ZetaOp>(context);
+  chlo::MulhiOp::attachInterface<MulhiRule>(context);
 }

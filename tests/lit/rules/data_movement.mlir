@@ -85,3 +85,9 @@ func.func @dynamic_update_slice(%a: tensor<4x8xf32>, %u: tensor<1x8xf32>, %i: te
   %0 = stablehlo.dynamic_update_slice %a, %u, %i, %j : (tensor<4x8xf32>, tensor<1x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
+
+func.func @moved(%a: tensor<4x8xf32>, %v: tensor<f32>) -> tensor<4x8xf32> {
+  // expected-remark @below {{#alpa.rule<([a, b], []) -> ([a, b]) {a=4, b=8:windowed} linear(0, 1)> follower}}
+  %0 = stablehlo.pad %a, %v, low = [0, 1], high = [0, -1], interior = [0, 0] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}

@@ -104,3 +104,15 @@ func.func @scalar(%a: tensor<f32>) -> tensor<f32> {
   %0 = stablehlo.negate %a : tensor<f32>
   return %0 : tensor<f32>
 }
+
+func.func @chlo(%a: tensor<4xf32>, %z: tensor<4xcomplex<f32>>, %n: tensor<4xi32>) -> tensor<4xf32> {
+  // expected-remark @below {{#alpa.rule<([a], [a]) -> ([a]) {a=4}> follower}}
+  %0 = chlo.zeta %a, %a : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+  // expected-remark @below {{#alpa.rule<([a]) -> ([a]) {a=4} linear(0)> follower}}
+  %1 = chlo.conj %z : tensor<4xcomplex<f32>> -> tensor<4xcomplex<f32>>
+  // expected-remark @below {{#alpa.rule<([a]) -> ([a]) {a=4}> follower}}
+  %2 = chlo.is_inf %a : tensor<4xf32> -> tensor<4xi1>
+  // expected-remark @below {{#alpa.rule<([a], [a]) -> ([a]) {a=4}> follower}}
+  %3 = chlo.mulhi %n, %n : tensor<4xi32>, tensor<4xi32> -> tensor<4xi32>
+  return %0 : tensor<4xf32>
+}

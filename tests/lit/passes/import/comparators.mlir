@@ -4,7 +4,7 @@
 
 // CHECK: func.func @main
 // CHECK: custom_call @ApproxTopK{{.*}}called_computations = [@greater]
-// CHECK: func.func @greater
+// CHECK: func.func private @greater
 func.func @main(%x: tensor<8x64xf32>) -> tensor<8x4xf32> {
   %i = stablehlo.iota dim = 1 : tensor<8x64xi32>
   %first = stablehlo.constant dense<0xFF800000> : tensor<f32>
