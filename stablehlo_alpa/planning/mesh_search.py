@@ -7,6 +7,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from stablehlo_alpa.cluster import ClusterSpec, LogicalMesh
 from stablehlo_alpa.compiler import Module, enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, StrategyGraph, price
@@ -276,26 +279,38 @@ def _solved(
     elif options.carried is not None:
         solution = solve_carried(priced, options.carried, options.solve, cache)
     else:
-        price_s, before = options.memory_price_s, options.before
-        known = () if before is None or not _is_choice(before, priced) else (before,)
-        solution = solve(priced, options.solve, cache, known, price_s, options.store)
+        price_s, before = options.memory_price_s, _begun(options.before, priced)
+        solution = solve(priced, options.solve, cache, before, price_s, options.store)
     remarks = (*problem.remarks, LATE) if solution.is_late else problem.remarks
     return Candidate(subject.name, subject.merged, problem.mesh, priced, solution, remarks)
 
 
-def _is_choice(solution: Solution, priced: PricedGraph) -> bool:
-    """Whether it chooses allowed strategies of the graph."""
-    graph, choice = priced.graph, solution.choice
+def _is_choice(choice: npt.NDArray[np.int32], priced: PricedGraph) -> bool:
+    """Whether strategies (int32[N]) are allowed ones of the graph."""
+    graph = priced.graph
     if len(choice) != graph.num_nodes or (choice >= graph.num_strategies).any():
         return False
     return bool(graph.allowed[graph.node_offset[:-1] + choice].all())
 
 
+def _begun(before: Solution | None, priced: PricedGraph) -> tuple[Solution, ...]:
+    """What the search may begin with: choices that are some of this programme, too.
+
+    What was proved of them need not be of it: a stage is cut out with what is around it, and
+    priced before without.
+    """
+    if before is None or not _is_choice(before.choice, priced):
+        return ()
+    mixed = [choice for choice in before.mixed if _is_choice(choice, priced)]
+    rows = np.array(mixed, np.int32).reshape(len(mixed), len(before.choice))
+    return (replace(before, mixed=rows, minimum=None),)
+
+
 def _is_of(solution: Solution, priced: PricedGraph) -> bool:
     """Whether it chooses allowed strategies of the graph, at the seconds and bytes it says."""
-    if not _is_choice(solution, priced):
-        return False
     choice = solution.choice
+    if not _is_choice(choice, priced):
+        return False
     peak, _ = MemoryModel.of(priced.graph).peak(choice)
     return math.isclose(sum(priced.split(choice)), solution.objective_s) and math.isclose(
         peak, solution.memory_peak_bytes
