@@ -24,12 +24,18 @@ FITS = Path(__file__).resolve().parent.parent / "stablehlo_alpa" / "cost" / "fit
 # A plateau has as many constants again: it has to take this much of the error away.
 _PLATEAU_GAIN = 0.3
 
+# So does a root of each group size, beside one for all of a kind, and what no size is below, which
+# takes a number of sizes on either side to be told.
+_ROOTS_GAIN, _LEAST_GAIN, _LEAST_SIZES = 0.1, 0.3, 4
+
 # Kernels of their own for batches have as many constants again.
 _KERNELS_GAIN = 0.15
 
 # Length of sums, and length per tile, from which on they may be split: none, or as libraries do
-# (heuristic; the fit chooses).
-_SPLITS = ((np.inf, 0.0), (2048.0, 64.0), (2048.0, 128.0), (2048.0, 256.0))
+# (heuristic; the fit chooses). Each splits more sums than the one before it, and has to take this
+# much of the deviations away: few of the fitted products tell one from the other.
+_SPLITS = ((np.inf, 0.0), (2048.0, 256.0), (2048.0, 128.0), (2048.0, 64.0))
+_SPLITS_GAIN = 0.02
 
 # Logarithmic deviations beyond which a product counts as an outlier, and how much constants that
 # the products say nothing of are held where the search begins.
@@ -41,14 +47,61 @@ def device_of(measured: str) -> DeviceSpec:
     return next(one for one in PRESETS.values() if one.measured_as == measured)
 
 
-def fit_curve(kind: CollectiveKind, size: int, payload: Array, seconds: Array) -> Curve:
-    """The curve of a series; only what goes as messages is short, or has a plateau."""
-    order = np.argsort(payload, kind="stable")
-    payload, seconds = payload[order], seconds[order]
+Points = tuple[Array, Array]
+"""Payloads, rising, and seconds."""
+
+
+def fit_curves(kind: CollectiveKind, points: dict[int, Points]) -> dict[int, Curve]:
+    """The curves of a kind by group size."""
+    if kind in MESSAGE_KINDS:
+        return {size: _messages(kind, size, *own) for size, own in points.items()}
+    curves = {size: _grown(*own, 0.0) for size, own in points.items()}
+    shared = _grown_together(points)
+    if _mean(curves, points) > (1 - _ROOTS_GAIN) * _mean(shared, points):
+        curves = shared
+    return {size: _bounded(curve, *points[size]) for size, curve in curves.items()}
+
+
+def _mean(curves: dict[int, Curve], points: dict[int, Points]) -> float:
+    errors = [np.abs(curves[size](x) / seconds - 1) for size, (x, seconds) in points.items()]
+    return float(np.concatenate(errors).mean())
+
+
+def _grown_together(points: dict[int, Points]) -> dict[int, Curve]:
+    """With one root for all sizes: how a library adds channels is not a matter of the group."""
+    rows = []
+    for number, (payload, _) in enumerate(points.values()):
+        terms = np.zeros((len(payload), 2 * len(points) + 1))
+        terms[:, 2 * number] = 1
+        terms[:, 2 * number + 1] = payload
+        terms[:, -1] = np.sqrt(payload)
+        rows.append(terms)
+    seconds = np.concatenate([seconds for _, seconds in points.values()])
+    *own, root = least_deviation(np.concatenate(rows), seconds).tolist()
+    return {
+        size: Curve(latency, per_byte, root)
+        for size, latency, per_byte in zip(points, own[::2], own[1::2], strict=True)
+    }
+
+
+def _bounded(curve: Curve, payload: Array, seconds: Array) -> Curve:
+    """The curve with what no size is below, where that takes enough of the error away."""
+    best, least = curve, (1 - _LEAST_GAIN) * mean_error(curve(payload), seconds)
+    sizes = np.unique(payload)
+    for first in sizes[_LEAST_SIZES : 1 - _LEAST_SIZES]:
+        level = payload < first
+        grown = _grown(payload[~level], seconds[~level], 0.0)
+        bounded = replace(grown, least_s=float(np.median(seconds[level])))
+        error = mean_error(bounded(payload), seconds)
+        if error < least:
+            best, least = bounded, error
+    return best
+
+
+def _messages(kind: CollectiveKind, size: int, payload: Array, seconds: Array) -> Curve:
+    """The curve of what goes as messages, which may be short, or have a plateau."""
     short = short_payload(kind, size)
     whole = _grown(payload, seconds, short)
-    if kind not in MESSAGE_KINDS:
-        return whole
     best, least = whole, (1 - _PLATEAU_GAIN) * mean_error(whole(payload), seconds)
     sizes = np.unique(payload)
     for first, last in itertools.combinations_with_replacement(range(2, len(sizes)), 2):
@@ -83,15 +136,32 @@ def _grown(payload: Array, seconds: Array, short: float) -> Curve:
 def fit_collectives() -> list[list[object]]:
     """Rows of the curves of devices that are linked directly."""
     rows: list[list[object]] = []
-    curves: dict[tuple[str, int], Curve] = {}
-    for one in collectives():
-        kind, fitted = CollectiveKind[one.kind.upper()], one.is_fitted
-        curve = fit_curve(kind, one.group_size, one.payload[fitted], one.seconds[fitted])
-        if one.kind == "all_reduce":
-            curves[one.device, one.group_size] = curve
-        error = _held(one, curve)
-        rows.append(_curve_row(one.device, one.kind, one.group_size, "neighbours", curve, error))
-    return rows + _single_points(curves)
+    known: dict[tuple[str, int], Curve] = {}
+    for series, curves in fit_series(collectives()):
+        for size, curve in curves.items():
+            one = series[size]
+            if one.kind == "all_reduce":
+                known[one.device, size] = curve
+            error = _held(one, curve)
+            rows.append(_curve_row(one.device, one.kind, size, "neighbours", curve, error))
+    return rows + _single_points(known)
+
+
+def fit_series(series: list[Series]) -> list[tuple[dict[int, Series], dict[int, Curve]]]:
+    """By device and kind: the series of each group size, and the curves of what is fitted."""
+    found: dict[tuple[str, str], dict[int, Series]] = {}
+    for one in series:
+        found.setdefault((one.device, one.kind), {})[one.group_size] = one
+    return [
+        (own, fit_curves(CollectiveKind[kind.upper()], {s: _fitted(o) for s, o in own.items()}))
+        for (_, kind), own in found.items()
+    ]
+
+
+def _fitted(one: Series) -> Points:
+    payload, seconds = one.payload[one.is_fitted], one.seconds[one.is_fitted]
+    order = np.argsort(payload, kind="stable")
+    return payload[order], seconds[order]
 
 
 def _held(one: Series, curve: Curve) -> float:
@@ -131,6 +201,7 @@ def _curve_row(
         place,
         *map(_short, numbers),
         _short(curve.short_per_byte_s) if curve.short_bytes else "",
+        _short(curve.least_s),
         "" if error is None else f"{error:.3f}",
     ]
 
@@ -198,26 +269,29 @@ def fit_waves() -> list[list[object]]:
     kernels = {(one.device, one.dtype): one for one in product_kernels()}
     for one in products():
         parts = [one, *filter(None, [kernels.get((one.device, one.dtype))])]
-        is_batch = [part.shape[:, 0] > 1 for part in parts]
-        whole = fit_products(parts, [part.is_fitted for part in parts])
-        single, batched = (
-            fit_products(
-                parts,
-                [
-                    part.is_fitted & (rows == which)
-                    for part, rows in zip(parts, is_batch, strict=True)
-                ],
-            )
-            for which in (False, True)
-        )
-        kinds = {"single": single, "batched": batched}
-        alone = _error(parts, Kernels(whole, whole), is_fitted=True)
-        if _error(parts, Kernels(single, batched), is_fitted=True) > (1 - _KERNELS_GAIN) * alone:
-            kinds = {"all": whole}
-            single = batched = whole
-        error = _error(parts[:1], Kernels(single, batched), is_fitted=False)
+        found = fit_shapes(parts)
+        kinds = {"single": found.single, "batched": found.batched}
+        if found.single == found.batched:
+            kinds = {"all": found.single}
+        error = _error(parts[:1], found, is_fitted=False)
         rows += [_waves_row(one, kind, waves, error) for kind, waves in kinds.items()]
     return rows
+
+
+def fit_shapes(parts: list[Products]) -> Kernels:
+    """The waves of a type, with kernels of their own for batches where that is worth it."""
+    is_batch = [part.shape[:, 0] > 1 for part in parts]
+    whole = fit_products(parts, [part.is_fitted for part in parts])
+    single, batched = (
+        fit_products(
+            parts,
+            [part.is_fitted & (rows == which) for part, rows in zip(parts, is_batch, strict=True)],
+        )
+        for which in (False, True)
+    )
+    alone, apart = Kernels(whole, whole), Kernels(single, batched)
+    gain = 1 - _error(parts, apart, is_fitted=True) / _error(parts, alone, is_fitted=True)
+    return apart if gain >= _KERNELS_GAIN else alone
 
 
 def fit_products(parts: list[Products], chosen: list[npt.NDArray[np.bool_]]) -> Waves:
@@ -245,7 +319,7 @@ def fit_products(parts: list[Products], chosen: list[npt.NDArray[np.bool_]]) -> 
             return np.concatenate([found, _TIE * (logs - begin)])
 
         found = least_squares(deviations, begin, loss="soft_l1", f_scale=_SPREAD, max_nfev=100)
-        if found.cost < least:
+        if found.cost < (1 - _SPLITS_GAIN) * least:
             best, least = _waves(units, np.exp(found.x), depth, ratio), found.cost
     assert best is not None
     return best
@@ -299,7 +373,7 @@ def write(name: str, header: str, rows: list[list[object]]) -> None:
 
 def main() -> None:
     """Fits and writes all."""
-    curve = "latency_s,per_byte_s,per_root_s,plateau_s,plateau_per_byte_s,short_per_byte_s"
+    curve = "latency_s,per_byte_s,per_root_s,plateau_s,plateau_per_byte_s,short_per_byte_s,least_s"
     write("collectives", f"device,kind,group_size,place,{curve},error", fit_collectives())
     write("network", "device,kind,hop_s,efficiency,per_root_s,error", fit_networks())
     reached = "launch_s,efficiency,memory_efficiency"

@@ -12,6 +12,7 @@
 #define CPP_ANALYSIS_MATERIALIZATION_H
 
 #include "cpp/analysis/Backend.h"
+#include "cpp/analysis/DonatedPlaces.h"
 #include "cpp/analysis/FusionRole.h"
 #include "cpp/analysis/Rounding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,19 +22,6 @@
 #include <vector>
 
 namespace mlir::alpa {
-
-/// What lies in memory of a value: itself, what the kernel that makes it needs
-/// beside it, or a copy in another order (see MemoryOrder.h).
-enum class StoredForm { Value, Scratch, Copy };
-
-/// A value that lies in memory from one program point to another, inclusive.
-struct StoredValue {
-  Value value;
-  int start, end;
-  /// Bytes in memory for each byte of the value.
-  double ratio = 1;
-  StoredForm form = StoredForm::Value;
-};
 
 struct MaterializationOptions {
   /// Whether values are stored to save time as well, as XLA does; otherwise
@@ -164,6 +152,7 @@ private:
   bool readsCopyOf(Operation *op, Value source);
   /// Notes where an operator reads a source.
   void noteRead(Operation *op, Value source);
+  void placeReturnedCopies();
   void placeCopies();
   void placePadded();
   void holdSent();
@@ -172,6 +161,8 @@ private:
   /// Bytes in memory for each of these, with what pads them to tiles.
   double getPadding(Value value) const;
   void placeResults();
+  /// Where donated arguments wait for what is returned in them.
+  SmallVector<DonatedPlace> findDonatedPlaces(Operation *terminator);
   /// True if a result can be written over a value: it is as large, or its
   /// padded form is.
   bool fits(Value value, Value result);
@@ -202,6 +193,8 @@ private:
   /// Of sources that are copied, the first and last point at which a fusion
   /// reads the copy.
   llvm::MapVector<Value, std::pair<int, int>> copies;
+  /// In which order copies are made of what is returned.
+  DenseMap<Value, int> copyOrders;
   /// Operators that store results, in order, with what their fusions read.
   std::vector<std::pair<Operation *, Sources>> roots;
   DenseMap<OpOperand *, double> readBytes;
@@ -211,6 +204,8 @@ private:
 
   /// Values whose memory may be written over once they end.
   llvm::DenseSet<Value> replaceable;
+  /// Values that are written over arguments.
+  llvm::DenseSet<Value> overArguments;
   /// Values in memory that is counted for what a loop carries, or for the sums
   /// over the micro-batches of a step.
   llvm::DenseSet<Value> carried;

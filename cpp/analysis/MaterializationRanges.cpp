@@ -13,14 +13,55 @@ namespace mlir::alpa {
 /// How much larger the padded form of a tensor may be. Heuristic.
 static constexpr double kPadding = 1.1;
 
-/// A copy is made where it is first read, what is returned as soon as it is
-/// there.
-void Materialization::placeCopies() {
+/// How much XLA for GPU copies beside a gather of a byte, by its own estimates
+/// of both: what the links and the memory of an H100 take, with what launches
+/// cost. Heuristic.
+static constexpr double kCopiedBesideGather = 6;
+
+/// A copy is made where it is first read. Nothing waits for those of what is
+/// returned: from the last gather backwards, XLA for GPU puts as many beside
+/// each as it takes time for.
+void Materialization::placeReturnedCopies() {
+  SmallVector<Value> gathered;
   for (auto &[source, range] : copies) {
-    int &start = range.first;
-    if (points.lookup(source.getParentBlock()->getTerminator()) == start) {
-      start = std::min(start, points.lookup(source.getDefiningOp()) + 1);
+    if (points.lookup(source.getParentBlock()->getTerminator()) ==
+        range.first) {
+      gathered.push_back(source);
     }
+  }
+  auto getTime = [&](Value value) {
+    return points.lookup(value.getDefiningOp());
+  };
+  llvm::sort(gathered, [&](Value left, Value right) {
+    return getTime(left) < getTime(right);
+  });
+  for (auto [order, value] : llvm::enumerate(gathered)) {
+    copyOrders[value] = order;
+  }
+  ArrayRef<Value> waiting = gathered;
+  for (Value beside : llvm::reverse(gathered)) {
+    int start = getTime(beside) + 1;
+    // Its own copy waits for it, if no later gather takes longer.
+    if (!waiting.empty() && waiting.back() == beside) {
+      copies[beside].first = start;
+      waiting = waiting.drop_back();
+    }
+    double left = options.backend == Backend::Gpu
+                      ? kCopiedBesideGather * getTensorBytes(beside.getType())
+                      : 0;
+    while (!waiting.empty() &&
+           getTensorBytes(waiting.back().getType()) <= left) {
+      left -= getTensorBytes(waiting.back().getType());
+      copies[waiting.back()].first = start;
+      waiting = waiting.drop_back();
+    }
+  }
+}
+
+void Materialization::placeCopies() {
+  placeReturnedCopies();
+  for (auto &[source, range] : copies) {
+    int start = range.first;
     lastRead[source] = std::max(lastRead.lookup(source), start);
     firstRead[source] = std::min(firstRead.lookup(source), start);
     storedValues.push_back({source, start, range.second, 1, StoredForm::Copy});
@@ -140,6 +181,9 @@ void Materialization::placeResults() {
     for (OpResult result : op->getResults()) {
       if (Value replaced = findReplaced(result, from)) {
         replaceable.erase(replaced);
+        if (isa<BlockArgument>(replaced) || overArguments.contains(replaced)) {
+          overArguments.insert(result);
+        }
         if (carried.contains(replaced)) {
           carried.insert(result);
         }
@@ -152,6 +196,42 @@ void Materialization::placeResults() {
                            : point;
     }
   }
+}
+
+/// Donated arguments keep their memory for what is returned of their type and
+/// is written over none of them.
+SmallVector<DonatedPlace>
+Materialization::findDonatedPlaces(Operation *terminator) {
+  SmallVector<DonatedPlace> places;
+  if (options.backend != Backend::Gpu) {
+    return places;
+  }
+  llvm::MapVector<Type, SmallVector<BlockArgument>> left;
+  for (BlockArgument argument : terminator->getBlock()->getArguments()) {
+    if (replaceable.contains(argument)) {
+      left[argument.getType()].push_back(argument);
+    }
+  }
+  for (auto &entry : left) {
+    std::reverse(entry.second.begin(), entry.second.end());
+  }
+  for (Value returned : terminator->getOperands()) {
+    auto it = left.find(returned.getType());
+    if (it == left.end() || it->second.empty() || !isView(returned)) {
+      continue;
+    }
+    Value source = sources.lookup(returned).front();
+    auto start = starts.find(source);
+    if (start == starts.end() || overArguments.contains(source)) {
+      continue;
+    }
+    BlockArgument argument = it->second.pop_back_val();
+    auto copy = copies.find(source);
+    int written = copy != copies.end() ? copy->second.first : start->second;
+    places.push_back({argument, lastRead.lookup(argument) + 1, written - 1,
+                      copyOrders.lookup(source)});
+  }
+  return places;
 }
 
 void Materialization::recordRanges(
@@ -177,6 +257,9 @@ void Materialization::recordRanges(
           {result, start, end, getStoredRatio(result) * getPadding(result)});
     }
   }
+  fillDonatedPlaces(
+      findDonatedPlaces(function.getBody().front().getTerminator()), copyOrders,
+      storedValues);
 }
 
 } // namespace mlir::alpa

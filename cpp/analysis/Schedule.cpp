@@ -56,13 +56,16 @@ public:
     findUrgent();
     if (putsOff && !isLayered) {
       findForGradients();
+      findForResults();
     }
   }
 
   std::vector<Operation *> run() {
     std::optional<int64_t> layer;
     for (Operation &op : block) {
-      if (beginsLayer(&op, layer)) {
+      // No gradient is put off behind a loop.
+      if (beginsLayer(&op, layer) ||
+          (!isLayered && isa<stablehlo::WhileOp>(op))) {
         flush();
       }
       if (Operation *update = updates.lookup(&op)) {
@@ -70,7 +73,7 @@ public:
       }
       if (isLate(&op)) {
         late.push_back(&op);
-      } else if (forGradients.contains(&op)) {
+      } else if (forGradients.contains(&op) || forResults.contains(&op)) {
         continue;
       } else if (isReady(&op) && !(putsOff && isGradient(&op))) {
         place(&op);
@@ -113,6 +116,24 @@ private:
           });
       if (isForGradients) {
         forGradients.insert(&op);
+      }
+    }
+  }
+
+  /// Finds what is gathered to be returned, such as updated parameters: nothing
+  /// waits for it, so it comes last.
+  void findForResults() {
+    for (Operation &op : llvm::reverse(block)) {
+      bool isForResults = !op.use_empty() &&
+                          (isa<stablehlo::AllGatherOp>(op) ||
+                           roles.get(&op) == FusionRole::View) &&
+                          llvm::all_of(op.getUsers(), [&](Operation *user) {
+                            return forResults.contains(user) ||
+                                   (user->hasTrait<OpTrait::IsTerminator>() &&
+                                    user->getBlock() == &block);
+                          });
+      if (isForResults) {
+        forResults.insert(&op);
       }
     }
   }
@@ -190,8 +211,9 @@ private:
       for (Operation *user : maker->getUsers()) {
         if (user->getBlock() == &block && !urgent.contains(user) &&
             !isAwaited(user, roles) && !isLate(user) &&
-            !forGradients.contains(user) && getPhase(user) == getPhase(maker) &&
-            isReady(user) && placed.insert(user).second) {
+            !forGradients.contains(user) && !forResults.contains(user) &&
+            getPhase(user) == getPhase(maker) && isReady(user) &&
+            placed.insert(user).second) {
           ready.push_back(user);
         }
       }
@@ -216,6 +238,12 @@ private:
   /// Places the gradients that were put off. Those whose sums are joined wait
   /// for each other.
   void flush() {
+    // XLA's order is made from the end of the program backwards: the gradient
+    // that could have been computed first, that of the head, comes last.
+    if (!isLayered && !deferred.empty()) {
+      std::rotate(deferred.begin(), std::next(deferred.begin()),
+                  deferred.end());
+    }
     SmallVector<Operation *> joined;
     double bytes = 0;
     for (Operation *op : deferred) {
@@ -246,7 +274,7 @@ private:
   bool isLayered, putsOff;
   /// See `findJoinedUpdates`.
   DenseMap<Operation *, Operation *> updates;
-  llvm::DenseSet<Operation *> urgent, forGradients, placed;
+  llvm::DenseSet<Operation *> urgent, forGradients, forResults, placed;
   std::vector<Operation *> order, deferred, late;
 };
 

@@ -21,13 +21,15 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 /// gradient (its sum over devices, the update of its parameter) follows it,
 /// otherwise the order is that of the program. Where collectives are to run
 /// beside kernels, what no further kernel waits for (gradients of parameters)
-/// comes behind everything else. So the inputs of those gradients live to the
-/// end of the backward phase; of a stage with layers, or with parts that are
-/// computed again, to the end of their part, behind which `alpa-split-phases`
-/// has the next one wait for them. Without layers, sums of columns that no
-/// kernel waits for (gradients of biases) come behind these gradients and what
-/// is made of them, and a gradient is not put off that a gather waits for (see
-/// `findJoinedUpdates`).
+/// comes behind everything else up to the next loop, the one that could have
+/// been computed first (the head's) last. So the inputs of those gradients live
+/// to the end of the backward phase; of a stage with layers, or with parts that
+/// are computed again, to the end of their part, behind which
+/// `alpa-split-phases` has the next one wait for them. Without layers, sums of
+/// columns that no kernel waits for (gradients of biases) come behind these
+/// gradients and what is made of them, a gradient is not put off that a gather
+/// waits for (see `findJoinedUpdates`), and what is gathered to be returned
+/// comes last.
 ///
 /// \param overlaps whether there are collectives; a stage with layers is taken
 /// to

@@ -33,11 +33,13 @@ class Curve:
 
     ``latency + short_per_byte x`` while messages are short, and beyond that
     ``min(latency + per_byte x + per_root sqrt(x), max(plateau, plateau_per_byte x))``: libraries
-    use more channels and other protocols the larger a message is; the root stands for that. Where
-    messages go from device to device it is known what they do. Short ones go by a protocol that is
-    slower by the byte, so that a larger one can be faster. Where a channel's share of a message
-    would be larger than a channel carries, channels are doubled with the size until the link is
-    full: the time does not grow, the plateau.
+    use more channels and other protocols the larger a message is; the root stands for that. The
+    steps around a ring take their time however little is sent: nothing is below ``least``, which
+    the latency alone does not say where the root begins lower. Where messages go from device to
+    device it is known what they do. Short ones go by a protocol that is slower by the byte, so
+    that a larger one can be faster. Where a channel's share of a message would be larger than a
+    channel carries, channels are doubled with the size until the link is full: the time does not
+    grow, the plateau.
 
     Attributes:
         latency_s: seconds of the smallest.
@@ -46,6 +48,7 @@ class Curve:
         plateau_s, plateau_per_byte_s: infinite where there is no plateau.
         short_bytes: payload up to which messages are short, none by default.
         short_per_byte_s: seconds per byte of these.
+        least_s: seconds that none is below; zero where the latency says it.
     """
 
     latency_s: float
@@ -55,13 +58,14 @@ class Curve:
     plateau_per_byte_s: float = 0.0
     short_bytes: float = 0.0
     short_per_byte_s: float = 0.0
+    least_s: float = 0.0
 
     def __call__(self, payload: FloatArray) -> FloatArray:
         """Seconds of payloads."""
         grown = self.latency_s + self.per_byte_s * payload + self.per_root_s * np.sqrt(payload)
         long = np.minimum(grown, np.maximum(self.plateau_s, self.plateau_per_byte_s * payload))
         short = self.latency_s + self.short_per_byte_s * payload
-        return np.where(payload <= self.short_bytes, short, long)
+        return np.maximum(np.where(payload <= self.short_bytes, short, long), self.least_s)
 
     def scaled(self, share: float, short_bytes: float = 0.0) -> Curve:
         """The curve of a collective that sends ``share`` times as much, with the same latency.
@@ -78,6 +82,7 @@ class Curve:
             self.plateau_per_byte_s * share,
             short_bytes if self.short_bytes else 0.0,
             self.short_per_byte_s * share,
+            self.least_s,
         )
 
 
@@ -100,6 +105,7 @@ def curves_of(device: DeviceSpec) -> Mapping[Place, Mapping[int, Curve]]:
             float(row.get("plateau_per_byte_s", Curve.plateau_per_byte_s)),
             short_payload(kind, size) if short_per_byte_s else Curve.short_bytes,
             float(short_per_byte_s or Curve.short_per_byte_s),
+            float(row.get("least_s", Curve.least_s)),
         )
         place = (kind, row.get("place", "neighbours"))
         found.setdefault(place, {})[size] = curve

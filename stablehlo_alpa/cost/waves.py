@@ -18,7 +18,7 @@ Tiles = tuple[tuple[int, int], ...]
 USUAL_TILES: Tiles = ((128, 256), (128, 128), (64, 128), (64, 64))
 """Those of vendors' kernels."""
 
-PARTS = (2, 4, 8, 16)
+PARTS = (2, 4, 8, 16, 32, 64)
 """Into how many parts kernels split long sums (split-k), as vendors' libraries try them."""
 
 

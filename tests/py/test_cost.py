@@ -133,6 +133,15 @@ def test_messages_change_their_protocol_by_the_peer() -> None:
         assert long < short < largest
 
 
+def test_steps_around_a_ring_take_their_time() -> None:
+    cluster, group = ClusterSpec(preset_for("gb200"), 1, 32), Group(32, per_domain=32)
+    payload = np.array([2**16, 2**20, 2**24], np.float64)
+    short, medium, long = group_seconds(CollectiveKind.ALL_REDUCE, group, payload, cluster)
+    # Measured: 54, 60 and 145 us.
+    assert short == medium == pytest.approx(54e-6, rel=0.05)
+    assert long == pytest.approx(145e-6, rel=0.05)
+
+
 @pytest.mark.slow
 def test_shipped_prices_keep_their_bars(tmp_path: Path) -> None:
     """On points that were not fitted; those of H100 that scatter are left out."""
@@ -141,8 +150,8 @@ def test_shipped_prices_keep_their_bars(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
     rows = {row["metric"]: row for row in json.loads((tmp_path / "rows.json").read_text())}
     scattered = {
-        "collectives, H100",
         "collectives, H100, groups of 2",
+        "collectives, H100, groups of 8",
         "products, H100, f32, by shape",
     }
     assert {name for name, row in rows.items() if row.get("holds") is False} <= scattered

@@ -152,7 +152,7 @@ def test_long_sums_are_split_over_units_that_would_have_no_tile() -> None:
     waves = Waves(units, ((128, 128),), (depth_s,), 0.0, 0.0, 0.0, 0.0, split)
     few, many, short = [1, 128, 128, 8192], [1, 128, 128 * units, 8192], [1, 128, 128, 1024]
     seconds = waves(np.array([few, many, short], float), np.zeros(3))
-    assert seconds == pytest.approx([8192 * depth_s / 16 + 1e-6, 8192 * depth_s, 1024 * depth_s])
+    assert seconds == pytest.approx([8192 * depth_s / 64 + 1e-6, 8192 * depth_s, 1024 * depth_s])
 
 
 def test_batches_have_kernels_of_their_own() -> None:

@@ -27,9 +27,9 @@ func.func @reversed(%x: tensor<8x8xf32>, %dy: tensor<8x8xf32>, %part: tensor<4x8
 
 // Nothing is computed of what is gathered as it is: the gradient comes behind.
 
-// CHECK: remark: result 0 lives from 2 to 4
+// CHECK: remark: result 0 lives from 3 to 4
 // CHECK-NEXT: %dw = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 1 to 3
+// CHECK: remark: result 0 lives from 1 to 2
 // CHECK-NEXT: %dx = stablehlo.dot_general
 
 func.func @plain(%x: tensor<8x8xf32>, %dy: tensor<8x8xf32>, %part: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<8x8xf32>) {
@@ -50,9 +50,9 @@ func.func @plain(%x: tensor<8x8xf32>, %dy: tensor<8x8xf32>, %part: tensor<4x8xf3
 
 // Nor where the update depends on what is gathered, as a kernel of the forward phase.
 
-// CHECK: remark: result 0 lives from 4 to 6
+// CHECK: remark: result 0 lives from 5 to 6
 // CHECK-NEXT: %dw = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 3 to 5
+// CHECK: remark: result 0 lives from 3 to 4
 // CHECK-NEXT: %dx = stablehlo.dot_general
 
 func.func @forward(%x: tensor<8x8xf32>, %part: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<8x8xf32>) {

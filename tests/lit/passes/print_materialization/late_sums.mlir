@@ -9,7 +9,7 @@
 // CHECK-NEXT: %bias = "stablehlo.reduce"
 // CHECK: remark: result 0 lives from 2 to 7
 // CHECK-NEXT: %row = "stablehlo.reduce"
-// CHECK: remark: result 0 lives from 3 to 6
+// CHECK: remark: result 0 lives from 4 to 6
 // CHECK-NEXT: %dw = stablehlo.dot_general
 
 func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x8xf32>) {

@@ -1,16 +1,17 @@
 // RUN: stablehlo-alpa-opt %s --alpa-print-materialization -o /dev/null 2>&1 | FileCheck %s
 
-// No kernel waits for the gradient %dw, so that it comes behind %dx2, which %dx3 waits for. What a
+// No kernel waits for the gradient %dw, so that it comes behind %dx2, which %dx3 waits for; and as it could have been computed
+// first, it comes behind %dx3, which none waits for either: XLA's order is made from the end of the program backwards. What a
 // collective sends stays until its result is needed. A call without results (%dx is shown) is a kernel that no other waits
 // for as well.
 
-// CHECK: remark: result 0 lives from 2 to 5
+// CHECK: remark: result 0 lives from 4 to 5
 // CHECK-NEXT: %dw = stablehlo.dot_general
 // CHECK: remark: result 0 lives from 5 to 6
 // CHECK-NEXT: %sum = "stablehlo.all_reduce"
-// CHECK: remark: result 0 lives from 0 to 4
+// CHECK: remark: result 0 lives from 0 to 3
 // CHECK-NEXT: %dx = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 1 to 3
+// CHECK: remark: result 0 lives from 1 to 2
 // CHECK-NEXT: %dx2 = stablehlo.dot_general
 
 func.func @main(%x: tensor<8x8xf32>, %dy: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {

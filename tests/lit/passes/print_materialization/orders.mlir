@@ -42,15 +42,17 @@ func.func @rows(%part: tensor<1x4x8xf32>) -> tensor<1x8x8xf32> {
 // -----
 
 // %heads lies by its second dimension: a product that sums over the first two together reads a copy, one that sums over
-// the last does not, in another shape either. What is returned is copied as soon as it is there.
+// the last does not, in another shape either. What is gathered to be returned comes last.
 
-// CHECK: remark: copy of result 0 lives from 6 to 6
+// CHECK: remark: copy of result 0 lives from 5 to 5
 // CHECK-NEXT: %heads =
-// CHECK: remark: copy of result 0 lives from 5 to 8
+// CHECK: remark: copy of result 0 lives from 8 to 8
 // CHECK-NEXT: %returned =
-// CHECK: remark: result 0 lives from 0 to 6
+// CHECK: remark: result 0 lives from 0 to 5
 // CHECK-NEXT: %heads =
-// CHECK: remark: result 0 lives from 4 to 5
+// CHECK: remark: result 0 lives from 7 to 8
+// CHECK-NEXT: %scaled
+// CHECK: remark: result 0 lives from 7 to 8
 // CHECK-NEXT: %returned =
 
 func.func @products(%part: tensor<4x4x8xf32>, %x: tensor<4x8x16xf32>, %y: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<4x8x8xf32>) {

@@ -3,9 +3,9 @@
 // The gradient %dw is computed behind all that a kernel waits for, and so is the slice of %h that it alone is made of: all of %h
 // stays until then.
 
-// CHECK: remark: result 0 lives from 0 to 3
+// CHECK: remark: result 0 lives from 0 to 4
 // CHECK-NEXT: %h = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 3 to 4
+// CHECK: remark: result 0 lives from 4 to 5
 // CHECK-NEXT: %part = stablehlo.slice
 
 func.func @main(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>, %v: tensor<16x16xf32>) -> (tensor<8x16xf32>, tensor<4x16xf32>) {

@@ -1,0 +1,110 @@
+//===- DonatedPlaces.cpp - What lies in donated arguments -----------------===//
+
+#include "cpp/analysis/DonatedPlaces.h"
+#include "dialects/alpa/Sharding.h"
+#include "llvm/ADT/STLExtras.h"
+#include <climits>
+
+namespace mlir::alpa {
+
+/// Of how large a part of a place values are looked for: smaller ones are
+/// counted beside it. Heuristic.
+static constexpr double kLeast = 0.5;
+
+namespace {
+
+/// A place with what lies in it, in order.
+struct Filled {
+  DonatedPlace place;
+  double bytes;
+  SmallVector<StoredValue> inside;
+
+  /// Puts a value there if it fits beside what is there.
+  bool take(StoredValue &value, int order) {
+    std::pair<int, int> last{value.end, order},
+        next{place.end + 1, place.order};
+    StoredValue cut = value;
+    cut.end = std::min(value.end, place.end);
+    if (value.start < place.start || cut.end < cut.start || last >= next ||
+        llvm::any_of(
+            inside,
+            [&](const StoredValue &other) {
+              return other.start <= cut.end && cut.start <= other.end;
+            })) {
+      return false;
+    }
+    inside.push_back(value = cut);
+    return true;
+  }
+};
+
+} // namespace
+
+static double getBytes(const StoredValue &value) {
+  return value.ratio * getTensorBytes(value.value.getType());
+}
+
+/// The argument's memory without what lies there.
+static void addEmpty(Filled &filled, std::vector<StoredValue> &values) {
+  llvm::sort(filled.inside,
+             [](const StoredValue &left, const StoredValue &right) {
+               return left.start < right.start;
+             });
+  int start = filled.place.start;
+  auto add = [&](int end, double ratio) {
+    if (start <= end && ratio > 0) {
+      values.push_back({filled.place.argument, start, end, ratio});
+    }
+    start = end + 1;
+  };
+  for (const StoredValue &value : filled.inside) {
+    add(value.start - 1, 1);
+    add(value.end, 1 - getBytes(value) / filled.bytes);
+  }
+  add(filled.place.end, 1);
+}
+
+void fillDonatedPlaces(ArrayRef<DonatedPlace> places,
+                       const DenseMap<Value, int> &orders,
+                       std::vector<StoredValue> &values) {
+  std::vector<Filled> all;
+  for (const DonatedPlace &place : places) {
+    double bytes = getTensorBytes(place.argument.getType());
+    if (place.start <= place.end && bytes > 0) {
+      all.push_back({place, bytes, {}});
+    }
+  }
+  if (all.empty()) {
+    return;
+  }
+  // The smallest first, and of these the last that was made.
+  llvm::sort(all, [](const Filled &left, const Filled &right) {
+    return std::make_pair(left.bytes, right.place.argument.getArgNumber()) <
+           std::make_pair(right.bytes, left.place.argument.getArgNumber());
+  });
+  SmallVector<StoredValue *> waiting;
+  for (StoredValue &value : values) {
+    waiting.push_back(&value);
+  }
+  llvm::sort(waiting, [](const StoredValue *left, const StoredValue *right) {
+    return std::make_tuple(getBytes(*right), left->start, left->end) <
+           std::make_tuple(getBytes(*left), right->start, right->end);
+  });
+  for (StoredValue *value : waiting) {
+    double bytes = getBytes(*value);
+    auto order = orders.find(value->value);
+    auto first = llvm::partition_point(
+        all, [&](const Filled &filled) { return filled.bytes < bytes; });
+    for (auto it = first; it != all.end() && bytes >= kLeast * it->bytes;
+         ++it) {
+      if (it->take(*value, order == orders.end() ? INT_MAX : order->second)) {
+        break;
+      }
+    }
+  }
+  for (Filled &filled : all) {
+    addEmpty(filled, values);
+  }
+}
+
+} // namespace mlir::alpa
