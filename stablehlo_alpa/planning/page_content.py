@@ -95,7 +95,7 @@ def page_content(
         communication=_communication(plan, parts),
         alternatives=_alternatives(plan, baselines),
         operators=tuple(one for number, part in numbered for one in _operators(number, part)),
-        remarks=plan.remarks,
+        remarks=tuple(fold_remarks(plan.remarks)),
         measured=runs_of(measured),
     )
 

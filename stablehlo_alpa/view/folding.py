@@ -7,6 +7,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 _NUMBER = re.compile(r"(\d+)")
+# An operator by its place in the function, and what is said of it.
+_SAID = re.compile(r"(\S*/\S*): (.*)", re.DOTALL)
 _BRACES = re.compile(r"\{(\d+(?:\.\.\d+)?(?:,\d+(?:\.\.\d+)?)*)\}")
 
 
@@ -50,6 +52,22 @@ def fold(names: Sequence[str], keys: Sequence[Hashable] | None = None) -> list[F
             pieces[1::2] = [_range_text(values) for values in numbers]
             folds.append((first, Fold("".join(pieces), tuple(members))))
     return [one for _, one in sorted(folds, key=lambda pair: (pair[0], pair[1].members[0]))]
+
+
+def fold_remarks(remarks: Sequence[str]) -> list[str]:
+    """Remarks with what is said of the same operator of many layers as one.
+
+    Example:
+        >>> fold_remarks(["f/layer_0/dot: stays whole", "f/layer_1/dot: stays whole", "2 hosts"])
+        ['f/layer_{0,1}/dot: stays whole', '2 hosts']
+    """
+    matches = [_SAID.fullmatch(remark) for remark in remarks]
+    places = [match[1] if match else "" for match in matches]
+    texts = [match[2] if match else one for match, one in zip(matches, remarks, strict=True)]
+    folds = fold(places, texts)
+    folds.sort(key=lambda one: one.members[0])
+    said = [(one.name, texts[one.members[0]]) for one in folds]
+    return [f"{place}: {text}" if place else text for place, text in said]
 
 
 def _cover(vectors: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:

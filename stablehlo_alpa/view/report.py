@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from stablehlo_alpa.cluster import PRESETS, DeviceSpec
 from stablehlo_alpa.intra_op import Solution
 from stablehlo_alpa.units import format_bytes, format_seconds
+from stablehlo_alpa.view.folding import fold_remarks
 from stablehlo_alpa.view.modules import module_sheet
 from stablehlo_alpa.view.operators import communication_sheet, memory_sheet, operator_sheet
 from stablehlo_alpa.view.parameters import parameter_sheet
@@ -96,14 +97,14 @@ class Report:
     def text(self) -> str:
         """The whole plan."""
         blocks = [self.heading, *(sheet.text() for sheet in self.sheets)]
-        blocks.append("\n".join([*self.lines, *map(_remark_text, self.remarks)]))
+        blocks.append("\n".join([*self.lines, *map(_remark_text, fold_remarks(self.remarks))]))
         return "\n\n".join(blocks)
 
     def html(self) -> str:
         """The whole plan as an HTML element."""
         tables = "".join(sheet.html() for sheet in self.sheets)
         lines = "".join(f"<p>{html.escape(line)}</p>" for line in self.lines)
-        items = "".join(f"<li>{html.escape(remark)}</li>" for remark in self.remarks)
+        items = "".join(f"<li>{html.escape(remark)}</li>" for remark in fold_remarks(self.remarks))
         remarks = f"<p>remarks</p><ul>{items}</ul>" if items else ""
         return f"<div><h4>{html.escape(self.heading)}</h4>{lines}{tables}{remarks}</div>"
 
