@@ -15,7 +15,7 @@ from stablehlo_alpa.inter_op.assigning import ADVICE, assign, stage_options
 from stablehlo_alpa.inter_op.emit import emit
 from stablehlo_alpa.inter_op.forms import marked
 from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment, tried_shapes
-from stablehlo_alpa.inter_op.slicing import LayeredStep
+from stablehlo_alpa.inter_op.slicing import CutStages, LayeredStep
 from stablehlo_alpa.inter_op.solver_caches import SolverCaches
 from stablehlo_alpa.inter_op.stage_planner import known_transfers, prepare_stage
 from stablehlo_alpa.inter_op.step_inputs import StepInterface
@@ -93,13 +93,16 @@ def plan_pipeline(
         assignment = replace(assignment, solutions=(), bracket=None)
     methods = {id(method): method for method in options.stages.stage_methods}
     prescriptions = {key: method.prescription(program) for key, method in methods.items()}
-    planner = _StagePlanner(program, options, assignment, schedule, prescriptions)
-    # As text: stages are planned in parallel, each in a context of its own.
-    sliced = layered.slice_texts(assignment.stage_of_layer, schedule.is_asynchronous)
-    planner.check_weight_gradients(sliced)
-    stages = planner.plan_all(sliced, say)
+    cut = layered.kept_cut(assignment.stage_of_layer, schedule.is_asynchronous)
+    first = options.cluster.parts[assignment.part_of(0)].device
+    inside_bytes = InsideBytes(first.platform, options.store)
+    planner = _StagePlanner(
+        program, options, assignment, schedule, cut, inside_bytes, prescriptions
+    )
+    planner.check_weight_gradients()
+    stages = planner.plan_all(say)
     _check_shared_meshes(stages, schedule)
-    return planner.fitted(stages, sliced, said, say)
+    return planner.fitted(stages, said, say)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,8 @@ class _StagePlanner:
     options: PipelineOptions
     assignment: StageAssignment
     schedule: Schedule
+    cut: CutStages
+    inside_bytes: InsideBytes
     # Of the methods of the stages, by identity.
     prescriptions: Mapping[int, Prescription] = field(default_factory=dict)
     caches: SolverCaches = field(default_factory=SolverCaches)
@@ -122,7 +127,7 @@ class _StagePlanner:
     # Stages of which gathered values are kept for operators near by alone.
     frugal: set[int] = field(default_factory=set)
 
-    def plan_all(self, sliced: Sequence[str], say: Say) -> list[PlannedStage]:
+    def plan_all(self, say: Say) -> list[PlannedStage]:
         """The stages of all modules, all processors taking part where none waits for another.
 
         Raises:
@@ -132,23 +137,23 @@ class _StagePlanner:
 
         def one(number: int) -> PlannedStage:
             self._check_undercuts()
-            say(f"stage {number} of {len(sliced)}")
+            say(f"stage {number} of {self.assignment.num_stages}")
             part = self._part_of_memory(number)
             if part is not None:
                 try:
-                    return self.plan(number, sliced[number], part)
+                    return self.plan(number, part)
                 except InfeasibleError as error:
                     _log.info("%s", error)
-            return self.plan(number, sliced[number])
+            return self.plan(number)
 
         # Those of one mesh after each other: together they may be known to be too slow.
-        mesh_of = self.schedule.mesh_of
-        numbers = sorted(range(len(sliced)), key=lambda number: (mesh_of(number), number))
+        mesh_of, every = self.schedule.mesh_of, range(self.assignment.num_stages)
+        numbers = sorted(every, key=lambda number: (mesh_of(number), number))
         found = dict(zip(numbers, self._each(one, numbers), strict=True))
         self._check_undercuts()
-        return [found[number] for number in range(len(sliced))]
+        return [found[number] for number in every]
 
-    def check_weight_gradients(self, sliced: Sequence[str]) -> None:
+    def check_weight_gradients(self) -> None:
         """Refuses a trial in which far too much waits for the gradients of parameters.
 
         Looked at is the stage in which most micro-batches wait, before anything is solved.
@@ -159,11 +164,12 @@ class _StagePlanner:
         schedule = self.schedule
         if not (self.options.is_trial and schedule.splits_backward):
             return
-        number = max(range(len(sliced)), key=lambda one: most_waiting(schedule, one))
+        stages = range(self.assignment.num_stages)
+        number = max(stages, key=lambda one: most_waiting(schedule, one))
         budget = self._budget(number)
         if budget is None:
             return
-        subject, _ = self._subject(number, sliced[number])
+        subject, _ = self._subject(number)
         hosts, per_host = self.assignment.submeshes[number]
         part = self.options.cluster.parts[self.assignment.part_of(number)]
         waiting = waiting_bytes(subject, schedule, number, part, self.options.store)
@@ -192,14 +198,11 @@ class _StagePlanner:
                 most_s,
             )
 
-    def fitted(
-        self, stages: list[PlannedStage], sliced: Sequence[str], said: Sequence[str], say: Say
-    ) -> Plan:
+    def fitted(self, stages: list[PlannedStage], said: Sequence[str], say: Say) -> Plan:
         """The plan of planned stages, those that exceed the memory planned again with less.
 
         Args:
             stages: of the step; those that are planned again are replaced.
-            sliced: their modules.
             said: remarks of the step.
             say: is told what is being done.
 
@@ -208,10 +211,9 @@ class _StagePlanner:
             SlowerError: it takes too long before it fits.
         """
         options = self.options
-        inside_bytes = InsideBytes(stages[0].mesh.cluster.device.platform, options.store)
         for round_ in range(_FITTING_ROUNDS + 1):
             say("instructions")
-            plan = self.emitted(stages, said, inside_bytes)
+            plan = self.emitted(stages, said)
             budgets = _budgets(plan, options)
             excess = _excess(plan, budgets)
             if not excess:
@@ -226,26 +228,23 @@ class _StagePlanner:
                 )
             if round_ < _FITTING_ROUNDS:
                 try:
-                    self.fit(stages, sliced, excess)
+                    self.fit(stages, excess)
                 except InfeasibleError as error:
                     _log.info("%s", error)
                     break
         fullest = max(excess, key=excess.__getitem__)
         raise over_budget(plan, fullest, budgets[fullest], ADVICE)
 
-    def emitted(
-        self, stages: Sequence[PlannedStage], said: Sequence[str], inside_bytes: InsideBytes
-    ) -> Plan:
+    def emitted(self, stages: Sequence[PlannedStage], said: Sequence[str]) -> Plan:
         """The plan of planned stages, with its instructions.
 
         Args:
             stages: of the step.
             said: its remarks.
-            inside_bytes: what programs need beside inputs and outputs, as far as it is known.
         """
         program, cluster, schedule = self.program, self.options.cluster, self.schedule
         interface = StepInterface.of(program)
-        runtime, costs = emit(stages, schedule, interface, inside_bytes)
+        runtime, costs = emit(stages, schedule, interface, self.inside_bytes)
         plan = assemble(program, cluster, stages, schedule, runtime, costs, said)
         found = self.assignment
         return replace(plan, bracket=found.bracket, considered=found.considered)
@@ -264,26 +263,25 @@ class _StagePlanner:
         """Bytes per device of the mesh of a stage; None for any."""
         return self.options.budget_of(self.assignment.part_of(number))
 
-    def plan(self, number: int, sliced: str, room: float | None = None) -> PlannedStage:
-        """The stage of a number, from its module; those before it are planned.
+    def plan(self, number: int, room: float | None = None) -> PlannedStage:
+        """The stage of a number; those before it are planned.
 
         Args:
             number: of the stage.
-            sliced: its module.
             room: bytes per device for its strategies, where the budget turned out to be too much.
         """
         mesh_options = self._mesh_options(number)
         if room is not None:
             mesh_options = self._within(number, mesh_options, room)
-        subject, problems = self._subject(number, sliced)
+        subject, problems = self._subject(number)
         candidate = self._candidate(subject, mesh_options, problems)
         if mesh_options.prescription.confinement is not None:
             assert subject.boundary is not None
             self.transfers.update(known_transfers(candidate, subject.boundary))
         self.candidates[number] = candidate
-        return self._lower(number, sliced)
+        return self._lower(number)
 
-    def _subject(self, number: int, sliced: str) -> tuple[Subject, Problems]:
+    def _subject(self, number: int) -> tuple[Subject, Problems]:
         """What is split, and what was made of it before: a stage that is planned again is equal."""
         if number in self.subjects:
             return self.subjects[number]
@@ -291,7 +289,7 @@ class _StagePlanner:
         name = f"{program.name} stage {number}"
         store = self.options.store
         problems: Problems = {}
-        found = prepare_stage(sliced, name, program, self.transfers, store), problems
+        found = prepare_stage(self.cut, number, name, program, self.transfers, store), problems
         if self._mesh_options(number).prescription.confinement is None:
             self.subjects[number] = found
         return found
@@ -316,7 +314,7 @@ class _StagePlanner:
             before=before.solution,
         )
 
-    def _lower(self, number: int, sliced: str) -> PlannedStage:
+    def _lower(self, number: int) -> PlannedStage:
         """The stage of a number by the strategies chosen for it."""
         candidate = self.candidates[number]
         starts = self.assignment.first_devices(self.options.cluster)
@@ -331,15 +329,14 @@ class _StagePlanner:
                 self.assignment.part_of(number),
             ),
             candidate.mesh.cluster.device,
-            sliced,
+            self.cut.texts()[number],
             split_backward=self.schedule.splits_backward,
             reach=NEAR if number in self.frugal else 0,
             store=self.options.store,
+            inside_bytes=self.inside_bytes,
         )
 
-    def fit(
-        self, stages: list[PlannedStage], sliced: Sequence[str], excess: Mapping[int, float]
-    ) -> None:
+    def fit(self, stages: list[PlannedStage], excess: Mapping[int, float]) -> None:
         """Mends stages that take more than was counted.
 
         What is gathered is kept for operators near by alone; where it is so already, the strategies
@@ -348,7 +345,6 @@ class _StagePlanner:
 
         Args:
             stages: as planned; those of the meshes are replaced.
-            sliced: their modules.
             excess: bytes per device over the budget, per number of a mesh.
 
         Raises:
@@ -364,14 +360,14 @@ class _StagePlanner:
         def mended(number: int) -> PlannedStage:
             if number not in self.frugal:
                 self.frugal.add(number)
-                return self._lower(number, sliced[number])
+                return self._lower(number)
             room = left[mesh_of(number)] * stages[number].solution.memory_peak_bytes
             if room <= 0:
                 raise InfeasibleError(
                     f"stage {number} of {self.program.name} would have to do without "
                     f"{format_bytes(excess[mesh_of(number)])}, more than its mesh's stages take"
                 )
-            return self.plan(number, sliced[number], room)
+            return self.plan(number, room)
 
         exceeding = [number for number in range(len(stages)) if mesh_of(number) in excess]
         exceeding.sort(key=lambda number: left[mesh_of(number)])

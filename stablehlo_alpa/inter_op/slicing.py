@@ -48,6 +48,53 @@ class StepForm:
         return " ".join(options)
 
 
+class CutStages:
+    """The stages of a step for one assignment of its layers, each printed and merged once.
+
+    Where there are several, each is merged in a context of its own: modules of one context, as
+    those that were cut out of one, take turns.
+    """
+
+    def __init__(
+        self, name: str, modules: Sequence[Module] = (), texts: Sequence[str] = ()
+    ) -> None:
+        """Takes the stages in order.
+
+        Args:
+            name: of the step, for errors.
+            modules: as they were cut, in one context.
+            texts: the same; one of both will do.
+        """
+        self._name, self._modules = name, tuple(modules)
+        self._texts, self._merged = dict(enumerate(texts)), dict[int, Module]()
+        self._count = max(len(modules), len(texts))
+
+    def texts(self) -> tuple[str, ...]:
+        """The modules as they were cut."""
+        return tuple(map(self._text, range(self._count)))
+
+    def merged(self, number: int) -> Module:
+        """A stage with its operators merged, to be read and not to be changed."""
+        if number not in self._merged:
+            if self._count == len(self._modules) == 1:
+                module = self._modules[0].clone()
+            else:
+                module = Module(self._text(number), f"{self._name} stage {number}")
+            merge(module)
+            self._merged[number] = module
+        return self._merged[number]
+
+    def _text(self, number: int) -> str:
+        if number not in self._texts:
+            self._texts[number] = self._modules[number].text()
+        return self._texts[number]
+
+
+def merge(stage: Module) -> None:
+    """Merges operators of a stage, in place."""
+    stage.run("alpa-stage-pipeline")
+
+
 @dataclass(frozen=True, eq=False)
 class LayeredStep:
     """A step with layers and phases.
@@ -68,6 +115,8 @@ class LayeredStep:
     store: Store = field(default=OFF, repr=False)
     content: tuple[str, ...] = field(default=(), repr=False)
     inputs: tuple[str, ...] = field(default=(), repr=False)
+    # The last, with what it was asked for by.
+    _cuts: dict[tuple[tuple[int, ...], bool], CutStages] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, module: Module, remarks: Sequence[str] = ()) -> LayeredStep:
@@ -106,18 +155,29 @@ class LayeredStep:
         sliced.run(f"alpa-slice-stages{{stages={option}{free}}}")
         return sliced.submodules()
 
-    def slice_texts(
-        self, stage_of_layer: tuple[int, ...], last_makes_free: bool = False
-    ) -> tuple[str, ...]:
-        """The modules of the stages as text; see `slice`."""
+    def cut(self, stage_of_layer: tuple[int, ...], last_makes_free: bool = False) -> CutStages:
+        """The stages, as they were cut last where that was the same; see `slice`."""
+        asked = stage_of_layer, last_makes_free
+        if asked not in self._cuts:
+            modules = self.slice(*asked)
+            self._take(asked, CutStages(self.name, tuple(modules.values())))
+        return self._cuts[asked]
 
-        def made() -> Record:
-            modules = self.slice(stage_of_layer, last_makes_free)
-            return {"texts": [one.text() for one in modules.values()]}
+    def kept_cut(self, stage_of_layer: tuple[int, ...], last_makes_free: bool = False) -> CutStages:
+        """The same, from the store where it is there."""
+        asked = stage_of_layer, last_makes_free
+        key = self.store.key("stages", self.content, *asked)
+        found = self.store.get(key) if self.store.is_on else None
+        if found is None:
+            self.store.put(key, {"texts": list(self.cut(*asked).texts())})
+        elif asked not in self._cuts:
+            self._take(asked, CutStages(self.name, texts=found["texts"]))
+        return self._cuts[asked]
 
-        content = (self.content, stage_of_layer, *(("last",) if last_makes_free else ()))
-        found = self.store.remember("stages", content, made)
-        return tuple(found["texts"])
+    def _take(self, asked: tuple[tuple[int, ...], bool], cut: CutStages) -> None:
+        # Modules take memory: those of a cut that is looked at no more are let go.
+        self._cuts.clear()
+        self._cuts[asked] = cut
 
 
 def mark_layers(

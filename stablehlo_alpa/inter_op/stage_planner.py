@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from stablehlo_alpa.compiler import Module, Signature, Values, parse_tensor_type
 from stablehlo_alpa.frontend import TracedProgram, TracedValue
+from stablehlo_alpa.inter_op.slicing import CutStages
 from stablehlo_alpa.planning.boundary import Boundary, Companions
 from stablehlo_alpa.planning.confinement import companions
 from stablehlo_alpa.planning.lowering import traced_value
@@ -15,13 +16,9 @@ from stablehlo_alpa.planning.stage import Slot, SlotKind
 from stablehlo_alpa.store import OFF, Record, Store
 
 
-def merge(stage: Module) -> None:
-    """Merges operators of a stage, in place."""
-    stage.run("alpa-stage-pipeline")
-
-
 def prepare_stage(
-    sliced: str,
+    cut: CutStages,
+    number: int,
     name: str,
     program: TracedProgram,
     transfers: Mapping[int, Companions],
@@ -30,7 +27,8 @@ def prepare_stage(
     """A stage with its operators merged.
 
     Args:
-        sliced: the stage as it was cut.
+        cut: the stages of the step.
+        number: of the stage.
         name: of the stage, for messages.
         program: the step that it was cut from.
         transfers: what is known of transfers of earlier stages, by number.
@@ -40,11 +38,10 @@ def prepare_stage(
 
     def made() -> Record:
         nonlocal parsed
-        parsed = Module(sliced, name)
-        merge(parsed)
-        return {"merged": parsed.text(), "signature": asdict(Signature.of(parsed))}
+        parsed = cut.merged(number)
+        return {"merged": parsed.text(), "signature": Signature.of(parsed).record()}
 
-    found = store.remember("merged stage", (sliced,), made)
+    found = store.remember("merged stage", (cut.texts()[number],), made)
     signature = Signature.from_record(found["signature"])
     return Subject(name, found["merged"], _boundary(signature, program, transfers), parsed)
 

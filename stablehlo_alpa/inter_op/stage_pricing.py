@@ -18,8 +18,8 @@ from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.inter_op.layer_parts import content_digest
 from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.solver_caches import SolverCaches
-from stablehlo_alpa.inter_op.stage_planner import merge
 from stablehlo_alpa.inter_op.submeshes import Submesh
+from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op import Solution, SolveOptions, in_pipeline, solve
 from stablehlo_alpa.planning.mesh_search import Subject
 from stablehlo_alpa.planning.stage import Slot, SlotKind
@@ -94,6 +94,7 @@ class StagePricing:
         self._caches = SolverCaches()
         self._subjects: dict[tuple[int, int], tuple[Subject, str]] = {}
         self._inputs: dict[tuple[int, int], tuple[Slot, ...]] = {}
+        self._parsed: dict[tuple[int, int], Module] = {}
         self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
         self._found: dict[_Key, Solution | InfeasibleError] = {}
         self._work_s: dict[_Key, float] = {}
@@ -126,11 +127,16 @@ class StagePricing:
         ]
         todo = [number for number, one in enumerate(ranges) if one not in self._subjects]
 
+        # Those of the last pipeline alone: modules take memory.
+        self._parsed.clear()
+
         def made() -> Record:
-            sliced = self.layered.slice(tuple(stages))
-            own = [sliced[f"stage_{number}"] for number in todo]
+            cut = self.layered.cut(tuple(stages))
+            own = in_threads(cut.merged, todo)
             kinds = [list(Signature.of(stage).inputs.kinds) for stage in own]
-            return {"merged": [_merged(stage) for stage in own], "inputs": kinds}
+            self._parsed.update(zip([ranges[number] for number in todo], own, strict=True))
+            # Without locations the text is short and equal layers are equal.
+            return {"merged": [one.text(locations=False) for one in own], "inputs": kinds}
 
         found = self._store.remember("ranges", (self.layered.content, stages, todo), made)
         for number, merged, kinds in zip(todo, found["merged"], found["inputs"], strict=True):
@@ -211,7 +217,9 @@ class StagePricing:
         if not is_good:
             effort = effort or Effort()
             try:
-                self._found[key] = self._solve(subject, key, effort)
+                self._found[key] = self._solve(
+                    subject, key, effort, self._parsed.get((first, last))
+                )
             except InfeasibleError as error:
                 self._found[key] = error
             except MeshError as error:
@@ -236,14 +244,17 @@ class StagePricing:
             self.prepare([one for one in around if one[0] <= one[1]])
         return self._subjects[first, last]
 
-    def _solve(self, subject: Subject, key: _Key, effort: Effort) -> Solution:
+    def _solve(
+        self, subject: Subject, key: _Key, effort: Effort, parsed: Module | None
+    ) -> Solution:
         """Solves a stage, beginning with what is known of it with other micro-batches in flight."""
         digest, submesh, in_flight = key
         if (digest, submesh) not in self._priced:
             cluster = self._cluster.parts[submesh.part]
             cluster = cluster.part(submesh.hosts, submesh.devices_per_host)
             mesh = cluster.logical_mesh(submesh.mesh_shape)
-            graph = enumerate_strategies(subject.merged, mesh, subject.name, self._store)
+            parsed = parsed and _without_names(parsed)
+            graph = enumerate_strategies(subject.merged, mesh, subject.name, self._store, parsed)
             self._priced[digest, submesh] = price(graph, mesh, cluster.device)
         priced = self._priced[digest, submesh]
         priced = replace(priced, graph=in_pipeline(priced.graph, in_flight, self._micro_batches))
@@ -262,10 +273,8 @@ class StagePricing:
             return solve(priced, options, cache, before, effort.memory_price_s, self._store)
 
 
-def _merged(stage: Module) -> str:
-    """A stage that was cut out, its operators merged.
-
-    Without locations the text is short and equal layers are equal.
-    """
-    merge(stage)
-    return stage.text(locations=False)
+def _without_names(module: Module) -> Module:
+    """A copy as its text without locations would be parsed: equal stages are equal."""
+    found = module.clone()
+    found.run("strip-debuginfo")
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -147,6 +147,7 @@ def lower_stage(
     split_backward: bool,
     reach: int = 0,
     store: Store = OFF,
+    inside_bytes: InsideBytes | None = None,
 ) -> PlannedStage:
     """A stage as one program per phase.
 
@@ -160,11 +161,17 @@ def lower_stage(
         reach: operators of a phase between the first and the last that share what was gathered; 0:
             all.
         store: keeps what the compiler makes of it.
+        inside_bytes: is given the programs of the phases as they are parsed.
     """
     hint = program.trip_count_hint
+    parsed: Mapping[str, Module] = {}
 
     def made() -> Record:
-        return _stage_record(candidate, device, reach, hint, split_backward=split_backward)
+        nonlocal parsed
+        record, parsed = _stage_record(
+            candidate, device, reach, hint, split_backward=split_backward
+        )
+        return record
 
     content = (
         *(_content(candidate), reach, device.platform, split_backward, hint),
@@ -176,6 +183,8 @@ def lower_stage(
     for name, record in found["phases"].items():
         lowered, more = _phase(name, record, program, candidate.mesh, device)
         phases.append(lowered)
+        if inside_bytes is not None and name in parsed:
+            inside_bytes.take(lowered.program.text, record["module"]["text"], parsed[name])
         said += more
         beside |= record["rings"]["reasons"]
     return PlannedStage(
@@ -203,16 +212,17 @@ def _stage_record(
     trip_count_hint: int | None,
     *,
     split_backward: bool,
-) -> Record:
-    """What the compiler makes of a stage."""
+) -> tuple[Record, Mapping[str, Module]]:
+    """What the compiler makes of a stage, and the phases for one device."""
     module, remarks = _apply(candidate, reach)
     planned = module.text()
     more = module.run(f"alpa-split-phases{{split-backward={str(split_backward).lower()}}}")
+    phases = module.submodules()
     found = {
         name: _phase_record(phase, candidate.mesh, device, trip_count_hint)
-        for name, phase in module.submodules().items()
+        for name, phase in phases.items()
     }
-    return {"planned": planned, "remarks": [*remarks, *more], "phases": found}
+    return {"planned": planned, "remarks": [*remarks, *more], "phases": found}, phases
 
 
 def _phase_record(
@@ -320,13 +330,27 @@ class InsideBytes:
     platform: str = ""
     store: Store = OFF
     _peaks: dict[tuple[str, tuple[int, ...], str], float] = field(default_factory=dict, repr=False)
+    # Programs that are parsed, by their text.
+    _parsed: dict[str, Module] = field(default_factory=dict, repr=False)
+
+    def take(self, text: str, own: str, parsed: Module) -> None:
+        """Takes the module of a program, to be read in place of its text.
+
+        Args:
+            text: of the program.
+            own: that of the module: another where kernels were put in.
+            parsed: the module; hints are notes on it, and change no bytes.
+        """
+        if text == own:
+            self._parsed[text] = parsed
 
     def of(self, program: SpmdProgram) -> float:
         """Those of a program."""
         key = program.text, program.donated, self.platform
 
         def made() -> Record:
-            return {"peak": Live.of(*key).peak_bytes}
+            module = self._parsed.get(program.text, program.text)
+            return {"peak": Live.of(module, program.donated, self.platform).peak_bytes}
 
         if key not in self._peaks:
             self._peaks[key] = self.store.remember("peak", key, made)["peak"]
