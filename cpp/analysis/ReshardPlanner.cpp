@@ -3,6 +3,7 @@
 #include "cpp/analysis/ReshardPlanner.h"
 
 #include <functional>
+#include <mutex>
 #include <queue>
 #include <tuple>
 
@@ -397,22 +398,70 @@ ReshardPlan ReshardPlanner::search(ArrayRef<int64_t> shape,
   return plan;
 }
 
+namespace {
+
+using SharedPlan = std::shared_ptr<const ReshardPlan>;
+
+/// Plans that planners of this process have found, by mesh, shape and
+/// shardings.
+class FoundPlans {
+public:
+  static FoundPlans &get() {
+    // Never destroyed: a thread may still plan when the process ends.
+    static auto *plans = new FoundPlans;
+    return *plans;
+  }
+
+  SharedPlan lookup(StringRef key) {
+    std::lock_guard lock(mutex);
+    return plans.lookup(key);
+  }
+
+  void insert(StringRef key, const SharedPlan &plan) {
+    std::lock_guard lock(mutex);
+    if (plans.size() >= kMostPlans) {
+      plans.clear();
+    }
+    plans.try_emplace(key, plan);
+  }
+
+private:
+  /// Beyond it all are forgotten (heuristic: tens of megabytes).
+  static constexpr size_t kMostPlans = 1 << 16;
+
+  std::mutex mutex;
+  llvm::StringMap<SharedPlan> plans;
+};
+
+void append(std::string &key, ArrayRef<int64_t> sizes) {
+  key.append(reinterpret_cast<const char *>(sizes.data()),
+             sizes.size() * sizeof(int64_t));
+}
+
+} // namespace
+
 const ReshardPlan &ReshardPlanner::getPlan(ArrayRef<int64_t> shape,
                                            ShardingRowRef from,
                                            ShardingRowRef to) {
-  std::string key(reinterpret_cast<const char *>(shape.data()),
-                  shape.size() * sizeof(int64_t));
+  // The number of axes says where shape and shardings begin.
+  std::string key(1, static_cast<char>(meshShape.size()));
+  append(key, meshShape);
+  append(key, shape);
   key.append(reinterpret_cast<const char *>(from.data()), from.size());
   key.append(reinterpret_cast<const char *>(to.data()), to.size());
-  auto it = cache.find(key);
-  if (it != cache.end()) {
-    return it->second;
+  SharedPlan &own = cache[key];
+  if (!own) {
+    own = FoundPlans::get().lookup(key);
   }
-  unsigned rank = shape.size();
-  ReshardPlan plan = from == to ? ReshardPlan()
-                                : search(shape, getPlacement(from, rank),
-                                         getPlacement(to, rank));
-  return cache.try_emplace(key, std::move(plan)).first->second;
+  if (!own) {
+    unsigned rank = shape.size();
+    own = std::make_shared<const ReshardPlan>(
+        from == to
+            ? ReshardPlan()
+            : search(shape, getPlacement(from, rank), getPlacement(to, rank)));
+    FoundPlans::get().insert(key, own);
+  }
+  return *own;
 }
 
 } // namespace mlir::alpa

@@ -9,6 +9,7 @@
 
 #include "dialects/alpa/Sharding.h"
 #include "llvm/ADT/StringMap.h"
+#include <memory>
 #include <vector>
 
 namespace mlir::alpa {
@@ -79,6 +80,9 @@ using ReshardPlan = std::vector<ReshardStep>;
 /// elements that it moves through a device's link under a ring algorithm:
 /// all-reduce 2(n-1)/n x, all-gather, reduce-scatter and all-to-all (n-1)/n x,
 /// collective-permute x, for payload x and n devices (Thakur et al., 2005).
+///
+/// Plans depend on sizes alone, and the modules of a search repeat them: all
+/// planners of a process share what they have found.
 class ReshardPlanner {
 public:
   explicit ReshardPlanner(ArrayRef<int64_t> meshShape) : meshShape(meshShape) {}
@@ -97,7 +101,7 @@ private:
                      const Placement &to) const;
 
   SmallVector<int64_t, 4> meshShape;
-  llvm::StringMap<ReshardPlan> cache;
+  llvm::StringMap<std::shared_ptr<const ReshardPlan>> cache;
 };
 
 } // namespace mlir::alpa
