@@ -56,9 +56,14 @@ class Signature:
 
     @classmethod
     def from_record(cls, record: Record) -> Signature:
-        """One of which ``dataclasses.asdict`` was kept."""
+        """One that was kept; see `record`."""
         inputs, outputs = (
             Values(*(tuple(side[key]) for key in ("shardings", "types", "kinds")))
             for side in (record["inputs"], record["outputs"])
         )
         return cls(tuple(record["mesh_axes"]), inputs, outputs, tuple(record["input_once"]))
+
+    def record(self) -> Record:
+        """It, as plain data."""
+        sides = {"inputs": dict(vars(self.inputs)), "outputs": dict(vars(self.outputs))}
+        return {"mesh_axes": self.mesh_axes, "input_once": self.input_once} | sides

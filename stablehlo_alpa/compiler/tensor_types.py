@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ _DTYPES |= {
 _ELEMENTS = {dtype: element for element, dtype in _DTYPES.items()}
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def parse_tensor_type(text: str) -> tuple[tuple[int, ...], str]:
     """Shape and numpy-style dtype of ``8x4xf32``.
 

@@ -132,9 +132,10 @@ def _term_seconds(
 ) -> Float:
     """float64[S] seconds of each strategy's own collectives, some of them."""
     found = np.zeros(len(graph.strategy_label))
+    seconds_of, beside = _by_number(beside_s, graph.unary_beside)
     for i in terms:
         plans = graph.unary_plan[graph.unary_offset[i] : graph.unary_offset[i + 1]]
-        seconds = beside_s[_beside(graph.unary_beside, i)]
+        seconds = seconds_of[beside[i]] if beside else seconds_of[Beside.NOTHING]
         found[graph.span(int(graph.unary_node[i]))] += graph.unary_weight[i] * seconds[plans]
     return found
 
@@ -144,12 +145,23 @@ def _edge_seconds(
 ) -> dict[tuple[int, int], Float]:
     """Resharding seconds between two nodes, of some edges; see `PricedGraph.edges`."""
     found: dict[tuple[int, int], Float] = {}
-    counts, sources, targets = graph.num_strategies, graph.edge_src, graph.edge_dst
+    seconds_of, beside = _by_number(beside_s, graph.edge_beside)
+    # Lists: edges are many and most of them small.
+    counts, offsets, weights, sources, targets = (
+        one.tolist()
+        for one in (
+            graph.num_strategies,
+            graph.edge_offset,
+            graph.edge_weight,
+            graph.edge_src,
+            graph.edge_dst,
+        )
+    )
     for i in links:
-        src, dst = int(sources[i]), int(targets[i])
-        plans = graph.edge_plan[graph.edge_offset[i] : graph.edge_offset[i + 1]]
-        seconds = beside_s[_beside(graph.edge_beside, i)]
-        matrix = graph.edge_weight[i] * seconds[plans].reshape(counts[src], counts[dst])
+        src, dst = sources[i], targets[i]
+        seconds = seconds_of[beside[i]] if beside else seconds_of[Beside.NOTHING]
+        plans = graph.edge_plan[offsets[i] : offsets[i + 1]]
+        matrix = weights[i] * seconds[plans].reshape(counts[src], counts[dst])
         key = (src, dst) if src < dst else (dst, src)
         matrix = matrix if src < dst else matrix.T
         found[key] = found[key] + matrix if key in found else matrix
@@ -181,9 +193,14 @@ def _besides(graph: StrategyGraph) -> set[Beside]:
     return set(map(Beside, np.unique(found).tolist()))
 
 
-def _beside(given: npt.NDArray[np.int64], at: int) -> Beside:
-    """Of an edge or a term; graphs that do not say it have none that runs beside anything."""
-    return Beside(int(given[at])) if given.size else Beside.NOTHING
+def _by_number(
+    beside_s: Mapping[Beside, Float], given: npt.NDArray[np.int64]
+) -> tuple[dict[int, Float], list[int]]:
+    """Seconds of plans by the number of what runs beside, and that of each edge or term.
+
+    Graphs that do not say it have none that runs beside anything.
+    """
+    return {int(beside): seconds for beside, seconds in beside_s.items()}, given.tolist()
 
 
 @dataclass(frozen=True)

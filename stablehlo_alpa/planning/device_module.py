@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.compiler import Live, Module, Signature, Traffic, Work
@@ -70,7 +70,7 @@ class DeviceModule:
     def record(self) -> Record:
         """It, as plain data, which shares its arrays."""
         parts = {name: dict(vars(getattr(self, name))) for name in ("traffic", "live", "work")}
-        signature = asdict(self.signature)
+        signature = self.signature.record()
         return {"text": self.text, "signature": signature, "remarks": self.remarks} | parts
 
 
