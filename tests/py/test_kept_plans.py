@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +43,9 @@ def step(weights: Any, batch: jax.Array) -> tuple[Any, jax.Array]:
     return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), value
 
 
-def arguments(batch: int, dtype: Any = jnp.float32) -> Any:
-    weight = jax.ShapeDtypeStruct((WIDTH, 4 * WIDTH), dtype)
-    return [weight] * LAYERS, jax.ShapeDtypeStruct((batch, WIDTH), dtype)
+def arguments(batch: int, width: int = WIDTH) -> Any:
+    weight = jax.ShapeDtypeStruct((width, 4 * width), jnp.float32)
+    return [weight] * LAYERS, jax.ShapeDtypeStruct((batch, width), jnp.float32)
 
 
 def assert_same(one: Plan, two: Plan) -> None:
@@ -60,11 +64,11 @@ def assert_same(one: Plan, two: Plan) -> None:
 
 
 def planned(
-    store: Any, batch: int, cluster: str, method: Any, fun: Any = step
+    store: Any, batch: int, cluster: str, method: Any, fun: Any = step, width: int = WIDTH
 ) -> Plan | InfeasibleError:
     parallelized = sa.parallelize(fun, method=method, cluster=cluster, store=store)
     try:
-        return parallelized.plan(*arguments(batch))
+        return parallelized.plan(*arguments(batch, width))
     except InfeasibleError as error:
         return error
 
@@ -81,6 +85,27 @@ def assert_plans_are_kept(store: Store, *question: Any) -> None:
         else:
             assert isinstance(found, Plan)
             assert_same(found, plain)
+
+
+def two_stages() -> tuple[Any, ...]:
+    """A question whose plan has two stages, as the link between the hosts is slow."""
+    method = sa.PipeshardParallel(
+        num_micro_batches=4,
+        schedule="1f1b",
+        layers=sa.AutoLayers(num_layers=LAYERS, remat=False),
+    )
+    return 64, "p3.16xlarge:2x2", method, step, 1024
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Any, Plan]:
+    """A store with all that a question needs, the question and its plan without a store."""
+    store, question = Store(tmp_path_factory.mktemp("filled"), worth_s=0.0), two_stages()
+    planned(store, *question)
+    plain = planned(False, *question)
+    assert isinstance(plain, Plan)
+    assert len(plain.stages) == 2
+    return store, question, plain
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +132,74 @@ PIPELINES = st.builds(
 )
 def test_pipelines_are_the_same(shared: Store, batch: int, cluster: str, method: Any) -> None:
     assert_plans_are_kept(shared, batch, cluster, method)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_left_of_a_store_changes_no_plan(
+    filled: tuple[Store, Any, Plan], seed: int
+) -> None:
+    """Entries that are gone, cut short or changed are made anew, whichever others are there."""
+    store, question, plain = filled
+    assert store.folder is not None
+    rng = np.random.default_rng(seed)
+    for path in sorted(store.folder.rglob("*.entry")):
+        content = bytearray(path.read_bytes())
+        at = int(rng.integers(len(content)))
+        match rng.choice(["whole", "whole", "gone", "short", "changed"]):
+            case "gone":
+                path.unlink()
+            case "short":
+                path.write_bytes(content[:at])
+            case "changed":
+                content[at] ^= 1
+                path.write_bytes(content)
+    found = planned(Store(store.folder, worth_s=0.0), *question)
+    assert isinstance(found, Plan)
+    assert_same(found, plain)
+    again = Store(store.folder, worth_s=0.0)
+    planned(again, *question)
+    assert again.asked[1] == 0
+
+
+PLANNER = """
+import sys
+from pathlib import Path
+import test_kept_plans as kept
+from stablehlo_alpa.store import Store
+store = Store(Path(sys.argv[1]), worth_s=0.0)
+print("begins", flush=True)
+print(kept.planned(store, *kept.two_stages())
+      .step_time_s.hex())
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_plan_beside_each_other_and_are_killed_find_the_same(
+    tmp_path: Path,
+) -> None:
+    """One of three is killed while it fills the store, the others find what all find."""
+    command = [sys.executable, "-c", PLANNER, str(tmp_path)]
+    here = Path(__file__).resolve().parent
+    paths = [here, here.parents[1], here.parents[1] / "runtime"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
+    killed, *others = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert killed.stdout is not None
+    assert killed.stdout.readline() == "begins\n"
+    while not list(tmp_path.rglob("*.entry")) and killed.poll() is None:
+        time.sleep(0.01)
+    killed.kill()
+    killed.communicate()
+    answers = [one.communicate()[0].split()[-1] for one in others]
+    plain = planned(False, *two_stages())
+    assert isinstance(plain, Plan)
+    assert answers == [plain.step_time_s.hex()] * 2
+    found = planned(Store(tmp_path, worth_s=0.0), *two_stages())
+    assert isinstance(found, Plan)
+    assert_same(found, plain)
 
 
 @pytest.mark.parametrize(
