@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -29,6 +32,48 @@ class Place:
 
     node: int
     rows: Int
+
+
+class Layer(Protocol):
+    """A layer on a mesh.
+
+    Attributes:
+        content: what it was made of, for the store.
+    """
+
+    @property
+    def content(self) -> str:
+        """See above."""
+
+    @property
+    def whole(self) -> LayerCosts:
+        """All that is known of it."""
+
+    def least_bytes(self, in_flight: int, *, is_last: bool = False) -> float:
+        """See `LayerCosts.least_bytes`."""
+
+
+class KeptLayer:
+    """A layer whose costs, which are many, are read or made when they are asked for."""
+
+    def __init__(self, content: str, held: Record, make: Callable[[], LayerCosts]) -> None:
+        """Takes what it was made of, its bytes as `_held` has them, and what makes it."""
+        self.content, self._held, self._make = content, held, make
+        self._lock, self._whole = threading.Lock(), list[LayerCosts]()
+
+    @property
+    def whole(self) -> LayerCosts:
+        """All that is known of it."""
+        with self._lock:
+            if not self._whole:
+                self._whole.append(self._make())
+            return self._whole[0]
+
+    def least_bytes(self, in_flight: int, *, is_last: bool = False) -> float:
+        """See `LayerCosts.least_bytes`."""
+        rest, activation, transient = self._held["bytes"]
+        starts = self._held["starts"]
+        return _least_bytes(starts, rest, activation, transient, in_flight, is_last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +105,37 @@ class LayerCosts:
     @classmethod
     def kept(
         cls, part: LayerPart, module: Module, mesh: LogicalMesh, count: int, store: Store
-    ) -> LayerCosts:
-        """As `of`, from the store where it is there."""
-        kinds = tuple(slot.kind for slot in part.inputs)
-        content = (part.merged, kinds, part.is_owned, mesh, count)
+    ) -> Layer:
+        """As `of`, from the store where it is there; then most of it is not read before its time.
 
-        def made() -> Record:
-            return _record(cls.of(part, module, mesh, mesh.cluster.device, count))
-
+        Args:
+            part: the layer.
+            module: it, to be parsed by this thread alone.
+            mesh: where it runs.
+            count: micro-batches of a step.
+            store: keeps it.
+        """
+        device = mesh.cluster.device
         if not store.is_on:
-            return cls.of(part, module, mesh, mesh.cluster.device, count)
-        key = digest(content)
-        return _from_record(store.remember("layer costs", (key,), made), key)
+            return cls.of(part, module, mesh, device, count)
+        kinds = tuple(slot.kind for slot in part.inputs)
+        content = digest((part.merged, kinds, part.is_owned, mesh, count))
+
+        def found_in(source: Source) -> LayerCosts:
+            record = store.remember(
+                "layer costs",
+                (content,),
+                lambda: _record(cls.of(part, source, mesh, device, count)),
+            )
+            return _from_record(record, content)
+
+        key = store.key("layer bytes", content)
+        held = store.get(key)
+        if held is not None:
+            return KeptLayer(content, held, lambda: found_in(part.merged))
+        found = found_in(module)
+        store.put(key, _held(found))
+        return found
 
     @classmethod
     def of(
@@ -144,10 +208,15 @@ class LayerCosts:
         """float64[C] what is there once; of the last layer what is transient as well."""
         return self.rest + self.transient if is_last else self.rest
 
+    @property
+    def whole(self) -> LayerCosts:
+        """Itself; see `Layer`."""
+        return self
+
     def least_bytes(self, in_flight: int, *, is_last: bool = False) -> float:
         """No choice holds less with some micro-batches in flight, as the last layer or before."""
-        held = self.resting(is_last=is_last) + in_flight * self.activation
-        return float(np.minimum.reduceat(held, self.costs.start[:-1]).sum())
+        starts, transient = self.costs.start[:-1], self.transient
+        return _least_bytes(starts, self.rest, self.activation, transient, in_flight, is_last)
 
 
 def join(
@@ -190,8 +259,13 @@ def join(
         np.concatenate([one.rest, two.rest]),
         np.concatenate([one.activation, two.activation]),
         np.concatenate([np.zeros_like(one.transient), two.transient]),
-        content=digest(one.content, two.content, crossings) if one.content else "",
+        content=joined_content(one.content, two.content, crossings),
     )
+
+
+def joined_content(one: str, two: str, crossings: tuple[tuple[bool, int, bool, int], ...]) -> str:
+    """What two layers joined are made of, for the store; empty where it is not asked."""
+    return digest(one, two, crossings) if one else ""
 
 
 def _beside(one: Costs, two: Costs) -> Costs:
@@ -205,6 +279,19 @@ def _beside(one: Costs, two: Costs) -> Costs:
         tables=(*one.tables, *two.tables),
         first=np.concatenate([[0], np.cumsum(sizes)])[:-1],
     )
+
+
+def _least_bytes(
+    starts: Int, rest: Float, activation: Float, transient: Float, in_flight: int, is_last: bool
+) -> float:
+    held = (rest + transient if is_last else rest) + in_flight * activation
+    return float(np.minimum.reduceat(held, starts).sum())
+
+
+def _held(found: LayerCosts) -> Record:
+    """What is kept of the bytes of a single layer."""
+    held = [found.rest, found.activation, found.transient]
+    return {"starts": found.costs.start[:-1], "bytes": held}
 
 
 def _record(found: LayerCosts) -> Record:

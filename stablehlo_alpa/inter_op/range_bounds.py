@@ -31,7 +31,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from stablehlo_alpa.cost.strategy_graph import Float
-from stablehlo_alpa.inter_op.layer_costs import LayerCosts
+from stablehlo_alpa.inter_op.layer_costs import Layer
 from stablehlo_alpa.inter_op.windows import Weights, WindowPrices, Windows
 
 # A price that is too low is raised by this factor (heuristic).
@@ -61,7 +61,7 @@ class RangeBounds:
     """
 
     windows: Windows
-    layers: tuple[LayerCosts, ...]
+    layers: tuple[Layer, ...]
     budget: float
     start_s: float
     _tiled: dict[Weights, Float] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.cost import between_seconds, link_seconds, network_transfer_seconds
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.errors import MeshError
-from stablehlo_alpa.inter_op.layer_costs import LayerCosts
+from stablehlo_alpa.inter_op.layer_costs import Layer, LayerCosts
 from stablehlo_alpa.inter_op.layer_parts import LayerPart, LayerParts
 from stablehlo_alpa.inter_op.range_bounds import RangeBounds
 from stablehlo_alpa.inter_op.submeshes import Submesh, submeshes
@@ -106,11 +106,11 @@ class StageBounds:
         return self._by_submesh[submesh]
 
     @cached_property
-    def _kinds(self) -> dict[Submesh, dict[object, LayerCosts]]:
+    def _kinds(self) -> dict[Submesh, dict[object, Layer]]:
         """Every kind of layer on every submesh, all processors taking part."""
         parts = {part.kind: part for part in self._parts.parts}
 
-        def on_some(work: tuple[LayerPart, Sequence[Submesh]]) -> list[LayerCosts]:
+        def on_some(work: tuple[LayerPart, Sequence[Submesh]]) -> list[Layer]:
             # Parsed once, if at all: that takes longer than to enumerate strategies of one axis.
             part, submeshes = work
             module, count = Module.kept(part.merged, "a layer"), self._parts.num_micro_batches
@@ -121,7 +121,7 @@ class StageBounds:
         each = num_threads()
         shares = [self.submeshes[start::each] for start in range(each)]
         todo = [(part, share) for part in parts.values() for share in shares if share]
-        found: dict[Submesh, dict[object, LayerCosts]] = {one: {} for one in self.submeshes}
+        found: dict[Submesh, dict[object, Layer]] = {one: {} for one in self.submeshes}
         for (part, share), costs in zip(todo, in_threads(on_some, todo), strict=True):
             for submesh, cost in zip(share, costs, strict=True):
                 found[submesh][part.kind] = cost

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from stablehlo_alpa.cost.strategy_graph import Float
-from stablehlo_alpa.inter_op.layer_costs import LayerCosts, join
+from stablehlo_alpa.inter_op.layer_costs import Layer, LayerCosts, join, joined_content
 from stablehlo_alpa.inter_op.layer_parts import LayerParts
 from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.intra_op.exact import Minimum, minimize
@@ -75,12 +76,12 @@ class WindowPrices:
 class Windows:
     """Solves single layers, and pairs where they are asked for; equal ones once."""
 
-    def __init__(self, parts: LayerParts, layers: Sequence[LayerCosts], store: Store = OFF) -> None:
+    def __init__(self, parts: LayerParts, layers: Sequence[Layer], store: Store = OFF) -> None:
         """Takes the layers, what each costs on the mesh, and what keeps what is solved."""
         self._parts, self._layers, self._store = parts, layers, store
-        self._joined: dict[Key, LayerCosts] = {}
-        self._solved: dict[Key, Minimum] = {}
-        self._columns: dict[Key, Float] = {}
+        self._joined: dict[Key, _Window] = {}
+        # Columns of `WindowPrices`, of windows before others and of those that end a run.
+        self._solved: dict[Key, Float] = {}
 
     def prices(self, weights: Weights, *, with_pairs: bool) -> WindowPrices:
         """All windows under weights."""
@@ -103,11 +104,11 @@ class Windows:
 
     def _single(self, number: int, weights: Weights, is_last: bool) -> Float:
         is_last = is_last or number == len(self._layers) - 1
-        return self._column(self._layers[number], self._single_key(number), weights, is_last)
+        return self._column(self._single_key(number), weights, is_last)
 
     def _pair(self, number: int, weights: Weights, is_last: bool) -> Float:
         is_last = is_last or number == len(self._layers) - 2
-        return self._column(self._join(number), self._pair_key(number), weights, is_last)
+        return self._column(self._pair_key(number), weights, is_last)
 
     def _single_key(self, number: int) -> Key:
         return (self._parts.parts[number].kind,)
@@ -116,17 +117,24 @@ class Windows:
         parts = self._parts.parts
         return parts[number].kind, parts[number + 1].kind, self._parts.crossings[number]
 
-    def _join(self, number: int) -> LayerCosts:
+    def _one(self, number: int) -> _Window:
+        layer = self._layers[number]
+        return _Window(layer.content, lambda: layer.whole)
+
+    def _join(self, number: int) -> _Window:
         key = self._pair_key(number)
         if key not in self._joined:
-            layers, crossings = self._layers, self._parts.crossings[number]
-            self._joined[key] = join(layers[number], layers[number + 1], crossings)
+            one, two = self._layers[number : number + 2]
+            crossings = self._parts.crossings[number]
+            made = functools.cache(lambda: join(one.whole, two.whole, crossings))
+            content = joined_content(one.content, two.content, crossings)
+            self._joined[key] = _Window(content, made)
         return self._joined[key]
 
     def _minimize(self, weights: Weights, with_pairs: bool) -> None:
         """Solves what is not known under weights, all processors taking part."""
         count = len(self._layers)
-        windows = {self._single_key(number): self._layers[number] for number in range(count)}
+        windows = {self._single_key(number): self._one(number) for number in range(count)}
         if with_pairs:
             windows |= {self._pair_key(number): self._join(number) for number in range(count - 1)}
         # With the last layer of all every run of layers ends.
@@ -139,25 +147,37 @@ class Windows:
                 if solved not in self._solved:
                     todo[solved] = window, is_last
 
-        def solve(one: tuple[LayerCosts, bool]) -> Minimum:
+        def solve(one: tuple[_Window, bool]) -> Float:
             window, is_last = one
-            if not window.content or not self._store.is_on:
-                return _least(window, weights, is_last)
             content = (window.content, weights, is_last and weights.rest_s > 0)
 
             def made() -> Record:
-                return asdict(_least(window, weights, is_last))
+                return {"columns": _columns(window.whole(), weights, is_last)}
 
-            return Minimum(**self._store.remember("window", content, made))
+            is_kept = bool(window.content)
+            record = self._store.remember("window", content, made) if is_kept else made()
+            columns: Float = record["columns"]
+            return columns
 
         self._solved.update(zip(todo, in_threads(solve, todo.values()), strict=True))
 
-    def _column(self, window: LayerCosts, key: Key, weights: Weights, is_last: bool) -> Float:
+    def _column(self, key: Key, weights: Weights, is_last: bool) -> Float:
         """float64[5] as a column of `WindowPrices`."""
-        if (key, weights, is_last) not in self._columns:
-            found = self._solved[_solved_key(key, weights, is_last)]
-            self._columns[key, weights, is_last] = _column(window, found, is_last)
-        return self._columns[key, weights, is_last]
+        columns: Float = self._solved[_solved_key(key, weights, is_last)][int(is_last)]
+        return columns
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """A layer or a pair of them.
+
+    Attributes:
+        content: what it was made of, for the store.
+        whole: makes it, or has made it.
+    """
+
+    content: str
+    whole: Callable[[], LayerCosts]
 
 
 def _least(window: LayerCosts, weights: Weights, is_last: bool) -> Minimum:
@@ -174,15 +194,20 @@ def _least(window: LayerCosts, weights: Weights, is_last: bool) -> Minimum:
     )
 
 
-def _column(window: LayerCosts, found: Minimum, is_last: bool) -> Float:
-    if found.labels.size < len(window.costs.sizes):
+def _columns(window: LayerCosts, weights: Weights, is_last: bool) -> Float:
+    """float64[2, 5] columns of `WindowPrices`, before other windows and at the end of a run.
+
+    Where memory has a price, that of the other place is of another plan, and is not to be used.
+    """
+    found, costs = _least(window, weights, is_last), window.costs
+    if found.labels.size < len(costs.sizes):
         # What the layers share they split differently, whatever is chosen.
-        return np.full(5, np.inf)
-    costs = window.costs
+        return np.full((2, 5), np.inf)
     at = costs.start[:-1] + found.labels
-    held = window.resting(is_last=is_last)[at].sum(), window.activation[at].sum()
-    seconds = costs.value(found.labels), window.once.value(found.labels)
-    return np.array([found.bound, seconds[0], *held, seconds[1]])
+    seconds, once_s = costs.value(found.labels), window.once.value(found.labels)
+    activation = window.activation[at].sum()
+    rests = [window.resting(is_last=one)[at].sum() for one in (False, True)]
+    return np.array([[found.bound, seconds, rest, activation, once_s] for rest in rests])
 
 
 def _solved_key(key: Key, weights: Weights, is_last: bool) -> Key:
