@@ -17,6 +17,27 @@ DualAscent::DualAscent(const Core &start)
     : core(start), excess(core.costs), labels(core.getNumNodes(), 0),
       bestLabels(labels), best(core.getValue(labels)) {}
 
+/// The least of some numbers, several at a time: each comparison waits for the
+/// one before.
+static double getLeast(llvm::ArrayRef<double> values) {
+  constexpr size_t kLanes = 4;
+  if (values.size() < 2 * kLanes) {
+    return *std::min_element(values.begin(), values.end());
+  }
+  double least[kLanes];
+  std::copy_n(values.begin(), kLanes, least);
+  size_t at = kLanes;
+  for (; at + kLanes <= values.size(); at += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      least[lane] = std::min(least[lane], values[at + lane]);
+    }
+  }
+  for (; at < values.size(); ++at) {
+    least[0] = std::min(least[0], values[at]);
+  }
+  return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
+}
+
 /// The least entry per choice of a node: along the rows, or across them.
 static void getLeast(const CoreEdge &edge, bool rows, unsigned size,
                      unsigned others, std::vector<double> &least) {
@@ -33,12 +54,7 @@ static void getLeast(const CoreEdge &edge, bool rows, unsigned size,
     return;
   }
   for (unsigned a = 0; a < size; ++a) {
-    const double *from = cost + a * others;
-    double value = from[0];
-    for (unsigned b = 1; b < others; ++b) {
-      value = std::min(value, from[b]);
-    }
-    least[a] = value;
+    least[a] = getLeast(llvm::ArrayRef(cost + a * others, others));
   }
 }
 
@@ -172,11 +188,11 @@ void DualAscent::descend() {
 double DualAscent::getBound() const {
   double bound = core.constant;
   for (const std::vector<double> &cost : core.costs) {
-    bound += *std::min_element(cost.begin(), cost.end());
+    bound += getLeast(cost);
   }
   for (const CoreEdge &edge : core.edges) {
     if (edge.alive) {
-      bound += *std::min_element(edge.cost.begin(), edge.cost.end());
+      bound += getLeast(edge.cost);
     }
   }
   return bound;

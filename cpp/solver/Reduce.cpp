@@ -78,11 +78,12 @@ bool Reducer::dominates(unsigned b, unsigned a,
       double difference =
           first[s] == kInfinity ? kInfinity : first[s] - second[s];
       least = std::min(least, difference);
+      // The least of all entries is no more.
+      if (!(margin + least >= limit)) {
+        return false;
+      }
     }
     margin += least;
-    if (!(margin >= limit)) {
-      return false;
-    }
   }
   return true;
 }
