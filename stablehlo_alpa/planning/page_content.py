@@ -17,7 +17,7 @@ from stablehlo_alpa.planning.buffer_kinds import buffer_kinds, input_kinds
 from stablehlo_alpa.planning.stage_part import stage_part
 from stablehlo_alpa.units import micro_batches
 from stablehlo_alpa.view import Part
-from stablehlo_alpa.view.folding import fold
+from stablehlo_alpa.view.folding import fold, fold_remarks
 from stablehlo_alpa.view.modules import module_rows
 from stablehlo_alpa.view.names import path_of, stages_text
 from stablehlo_alpa.view.operators import OperatorRow, operator_rows

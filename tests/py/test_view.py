@@ -26,7 +26,7 @@ from stablehlo_alpa import cli
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.units import format_bytes, format_seconds, parse_bytes
 from stablehlo_alpa.view import Column, Sheet, progress
-from stablehlo_alpa.view.folding import fold
+from stablehlo_alpa.view.folding import fold, fold_remarks
 from stablehlo_alpa.view.names import cut_left, module_of, path_of
 from stablehlo_alpa.view.parameters import collapsed, parameter_rows
 
@@ -145,6 +145,21 @@ def test_layers_that_differ_stand_apart() -> None:
     names = [f"layer_{i}/up" for i in range(8)]
     keys = ["split" if i in (0, 5) else "whole" for i in range(8)]
     assert [one.name for one in fold(names, keys)] == ["layer_{0,5}/up", "layer_{1..4,6,7}/up"]
+
+
+def test_remarks_on_equal_layers_are_one() -> None:
+    whole = "stays whole on 8 devices: 3 MFLOP"
+    remarks = [
+        *(f"jit(f)/layer_{layer}/attention/sort: {whole}" for layer in (0, 1, 2, 4)),
+        "2 micro-batches: cut along dimension 0: x",
+        "jit(f)/layer_3/attention/sort: stays whole on 8 devices: 5 MFLOP",
+        "2 micro-batches: cut along dimension 0: x",
+    ]
+    assert fold_remarks(remarks) == [
+        f"jit(f)/layer_{{0..2,4}}/attention/sort: {whole}",
+        "2 micro-batches: cut along dimension 0: x",
+        "jit(f)/layer_3/attention/sort: stays whole on 8 devices: 5 MFLOP",
+    ]
 
 
 def test_numbers_of_two_places_fold_where_they_are_a_product() -> None:
