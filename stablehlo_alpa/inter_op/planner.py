@@ -45,6 +45,9 @@ _log = logging.getLogger(__name__)
 # then solved (heuristics: what is emitted differs by as much from what was counted).
 _FITTING_ROUNDS = 4
 _FITTING_GAP = 2e-2
+# What a stage that is planned again gives at least, as a part of what it takes (heuristic): what is
+# counted differs by as much from what its programs need, between strategies that are alike.
+_LEAST_GIVEN = 2e-3
 # What lowering leaves at least of the seconds that stages were solved to: values are gathered once
 # for several operators, collectives run beside products (heuristic).
 _LOWERED_SHARE = 0.9
@@ -355,7 +358,10 @@ class _StagePlanner:
         for number, stage in enumerate(stages):
             mesh = mesh_of(number)
             taken[mesh] = taken.get(mesh, 0.0) + stage.solution.memory_peak_bytes
-        left = {mesh: max(0.0, 1 - over / taken[mesh]) for mesh, over in excess.items()}
+        left = {
+            mesh: max(0.0, 1 - max(over / taken[mesh], _LEAST_GIVEN))
+            for mesh, over in excess.items()
+        }
 
         def mended(number: int) -> PlannedStage:
             if number not in self.frugal:

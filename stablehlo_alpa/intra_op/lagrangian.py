@@ -238,7 +238,7 @@ class _Search:
         found = linprog(
             cost,
             A_ub=above,
-            b_ub=np.ones(num_rows),
+            b_ub=np.full(num_rows, 1 + TOLERANCE),
             A_eq=(np.arange(len(cost)) < num_plans).astype(np.float64)[None],
             b_eq=[1.0],
             method="highs",

@@ -195,9 +195,10 @@ def test_a_layer_has_two_all_reduces_forward_and_two_backward() -> None:
         for row in planned(wide_gpt(3), **options).communication()
         if row.axes == ("tensor",) and row.kind == "all_reduce"
     ]
-    # Of each, the activations of one device: f32[4, 64, 128]; and softmax over the vocabulary.
+    # Of each, the activations of one device: f32[4, 64, 128]; and softmax over the vocabulary. One
+    # more or two are of the embedding, whose table may be gathered for the other.
     activations = 4 * 64 * 128 * 4
-    assert 14 * activations <= one.bytes <= 15 * activations
+    assert 13 * activations <= one.bytes <= 15 * activations
 
 
 @pytest.mark.slow

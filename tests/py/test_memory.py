@@ -22,6 +22,7 @@ from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import MemoryModel, SolveOptions, solve
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import minimize
+from stablehlo_alpa.intra_op.ilp import TOLERANCE
 from stablehlo_alpa.intra_op.lagrangian import price_memory
 from stablehlo_alpa.intra_op.least_memory import least_memory
 from stablehlo_alpa.intra_op.relink import Parts
@@ -150,6 +151,16 @@ def test_a_search_that_begins_with_another_budget_is_as_good(seed: int) -> None:
             assert found.memory_peak_bytes <= budget * (1 + 1e-6)
             assert best * (1 - 1e-6) <= found.objective_s <= best * (1 + 1e-3)
             assert found.objective_s * (1 - found.gap) <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_budget_may_be_exceeded_by_rounding(seed: int) -> None:
+    priced = random_priced(seed, nodes=6, edges=10, strategies=(2, 4))
+    least = brute_force(priced)[1]
+    before = solve(priced, SolveOptions(memory_budget=least * (1 + 1e-9)))
+    options = SolveOptions(memory_budget=least / (1 + TOLERANCE / 2))
+    found = solve(priced, options, before=[before], memory_price=before.memory_price_s or None)
+    assert found.memory_peak_bytes == pytest.approx(least)
 
 
 def refusal_of(priced: Any, options: SolveOptions) -> InfeasibleError | None:
