@@ -17,10 +17,6 @@ namespace {
 /// Heuristic.
 constexpr double kLeastShare = 0.02;
 
-Shape getShapeOf(Value value) {
-  return Shape(cast<RankedTensorType>(value.getType()).getShape());
-}
-
 double getResultBytes(Operation *op) {
   double bytes = 0;
   for (Type type : op->getResultTypes()) {
@@ -53,7 +49,7 @@ public:
     SmallVector<Shape> operands =
         llvm::map_to_vector(op->getOperands(), [&](Value operand) {
           auto it = longer.find(operand);
-          return it == longer.end() ? getShapeOf(operand) : it->second;
+          return it == longer.end() ? Shape(getShapeOf(operand)) : it->second;
         });
     if (std::optional<CutForm> form = getCutForm(op, operands, options)) {
       for (Value result : op->getResults()) {
@@ -86,7 +82,7 @@ public:
 
 private:
   void note(Value value, ArrayRef<int64_t> shape) {
-    if (shape != ArrayRef(getShapeOf(value))) {
+    if (shape != getShapeOf(value)) {
       longer[value] = Shape(shape);
     }
   }

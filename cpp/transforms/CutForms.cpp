@@ -13,10 +13,6 @@ namespace mlir::alpa {
 
 using namespace stablehlo;
 
-static ArrayRef<int64_t> getShapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 static bool isLonger(Value value, ArrayRef<int64_t> shape) {
   return shape != getShapeOf(value);
 }
@@ -105,24 +101,10 @@ public:
 
   /// `behind` where the number of an element along `dim` is not below `start`.
   Value selectFrom(int64_t start, int64_t dim, Value behind, Value before) {
-    auto type = cast<RankedTensorType>(behind.getType());
-    auto numbers =
-        RankedTensorType::get({type.getDimSize(dim)}, builder.getI64Type());
-    Value iota =
-        IotaOp::create(builder, loc, numbers, builder.getI64IntegerAttr(0))
-            .getResult();
-    Value limit = ConstantOp::create(builder, loc, numbers,
-                                     DenseElementsAttr::get(numbers, start))
-                      .getResult();
-    Value isBehind = CompareOp::create(
-                         builder, loc, numbers.clone(builder.getI1Type()), iota,
-                         limit, ComparisonDirection::GE, ComparisonTypeAttr())
-                         .getResult();
-    Value mask =
-        BroadcastInDimOp::create(builder, loc, type.clone(builder.getI1Type()),
-                                 isBehind, builder.getDenseI64ArrayAttr({dim}))
-            .getResult();
-    return SelectOp::create(builder, loc, type, mask, behind, before)
+    Value isBehind = createPositionMask(builder, loc, getShapeOf(behind), dim,
+                                        ComparisonDirection::GE, start);
+    return SelectOp::create(builder, loc, behind.getType(), isBehind, behind,
+                            before)
         .getResult();
   }
 

@@ -15,10 +15,6 @@ using namespace stablehlo;
 
 namespace {
 
-ArrayRef<int64_t> getShapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 /// A dimension of a window with the sizes that it had and those it gets.
 struct LongerWindow {
   Window before;

@@ -106,6 +106,31 @@ Value createFilled(OpBuilder &builder, Location loc, RankedTensorType type,
   return ConstantOp::create(builder, loc, type, value).getResult();
 }
 
+Value createPositionMask(OpBuilder &builder, Location loc,
+                         ArrayRef<int64_t> shape, int64_t dim,
+                         ComparisonDirection direction, int64_t limit) {
+  auto positions = RankedTensorType::get({shape[dim]}, builder.getI64Type());
+  Type flag = builder.getI1Type();
+  Value iota =
+      IotaOp::create(builder, loc, positions, builder.getI64IntegerAttr(0))
+          .getResult();
+  Value bound = ConstantOp::create(builder, loc, positions,
+                                   DenseElementsAttr::get(positions, limit))
+                    .getResult();
+  Value compared = CompareOp::create(builder, loc, positions.clone(flag), iota,
+                                     bound, direction, ComparisonTypeAttr())
+                       .getResult();
+  return BroadcastInDimOp::create(builder, loc,
+                                  RankedTensorType::get(shape, flag), compared,
+                                  builder.getDenseI64ArrayAttr({dim}))
+      .getResult();
+}
+
+ArrayRef<int64_t> getShapeOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getShape() : ArrayRef<int64_t>();
+}
+
 LongerLoops::LongerLoops(const ShardingRule &rule,
                          const llvm::SmallBitVector &factors, int64_t padded)
     : rule(rule), factors(factors), sizes(rule.factors.size(), padded) {}

@@ -11,6 +11,7 @@
 #include "dialects/alpa/ShardingRule.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include <optional>
 
@@ -44,6 +45,16 @@ std::optional<Filling> getFillingOf(Value value);
 /// The tensor whose elements are all that filling; `Anything` is zero.
 Value createFilled(OpBuilder &builder, Location loc, RankedTensorType type,
                    Filling filling);
+
+/// i1 of `shape`, by comparing where an element stands along `dim` with
+/// `limit`.
+Value createPositionMask(OpBuilder &builder, Location loc,
+                         ArrayRef<int64_t> shape, int64_t dim,
+                         stablehlo::ComparisonDirection direction,
+                         int64_t limit);
+
+/// The shape of a tensor; none of what is no tensor.
+ArrayRef<int64_t> getShapeOf(Value value);
 
 /// Loops of an operator that become longer.
 struct LongerLoops {

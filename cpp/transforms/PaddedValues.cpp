@@ -11,11 +11,6 @@ using namespace stablehlo;
 /// Longest chain of operators on constants that is made again.
 static constexpr unsigned kMaxRemadeChain = 4;
 
-static ArrayRef<int64_t> getShapeOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? type.getShape() : ArrayRef<int64_t>();
-}
-
 static Type withShape(Value value, ArrayRef<int64_t> shape) {
   return cast<RankedTensorType>(value.getType()).clone(shape);
 }
@@ -173,31 +168,19 @@ Value PaddedValues::fill(const Form &form, Value value, Filling filling) {
   OpBuilder builder(form.value.getContext());
   builder.setInsertionPointAfterValue(form.value);
   auto type = cast<RankedTensorType>(form.value.getType());
-  auto maskType = RankedTensorType::get(type.getShape(), builder.getI1Type());
   Value mask;
   for (auto [dim, size, padded] :
        llvm::enumerate(getShapeOf(value), form.getShape())) {
     if (size == padded) {
       continue;
     }
-    auto count = RankedTensorType::get({padded}, builder.getI64Type());
-    Value iota =
-        IotaOp::create(builder, loc, count, builder.getI64IntegerAttr(0))
-            .getResult();
-    Value limit = ConstantOp::create(builder, loc, count,
-                                     DenseElementsAttr::get(count, size))
-                      .getResult();
-    Value isInside =
-        CompareOp::create(
-            builder, loc, RankedTensorType::get({padded}, builder.getI1Type()),
-            iota, limit, ComparisonDirection::LT, ComparisonTypeAttr())
-            .getResult();
-    Value wide = BroadcastInDimOp::create(
-                     builder, loc, maskType, isInside,
-                     builder.getDenseI64ArrayAttr({static_cast<int64_t>(dim)}))
-                     .getResult();
-    mask = mask ? AndOp::create(builder, loc, maskType, mask, wide).getResult()
-                : wide;
+    Value isInside = createPositionMask(builder, loc, type.getShape(),
+                                        static_cast<int64_t>(dim),
+                                        ComparisonDirection::LT, size);
+    mask = mask
+               ? AndOp::create(builder, loc, isInside.getType(), mask, isInside)
+                     .getResult()
+               : isInside;
   }
   Value neutral = createFilled(builder, loc, type, filling);
   return SelectOp::create(builder, loc, type, mask, form.value, neutral)

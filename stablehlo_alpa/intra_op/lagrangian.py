@@ -166,23 +166,18 @@ class _Search:
     def is_within(self, bytes_: float) -> bool:
         return bytes_ <= self.budget * (1 + TOLERANCE)
 
-    def add(self, labels: Int) -> float:
-        """Keeps a plan, and as the best if it is within the budget and cheaper; its peak bytes."""
+    def add(self, labels: Int) -> tuple[float, int]:
+        """Keeps a plan, as the best if it is cheaper and fits; its peak bytes and their point."""
         value = self.costs.value(labels)
         choice = self.costs.decode(labels)
         usage = self.memory.usage(choice)[self.memory.points]
         self.plans.append(labels)
         self.values.append(value)
         self.usages.append(usage)
-        peak = self.memory.peak(choice)[0]
+        peak, point = self.memory.peak(choice)
         if self.is_within(peak) and value < self.best_value:
             self.best, self.best_value = labels, value
-        return peak
-
-    def peaks_over(self) -> list[int]:
-        """Where the plans that exceed the budget need most."""
-        peaks = (self.memory.peak(self.costs.decode(plan)) for plan in self.plans)
-        return sorted({point for peak, point in peaks if not self.is_within(peak)})
+        return peak, point
 
     def is_known(self, labels: Int) -> bool:
         return any(np.array_equal(labels, plan) for plan in self.plans)
@@ -321,10 +316,8 @@ def price_memory(
         SlowerError: none undercuts what is asked for.
     """
     search = _Search(costs, memory, max(budget, 1.0), work, cache, good_gap, enough_s, most_s)
-    for plan in plans:
-        if not search.is_known(plan):
-            search.add(plan)
-    search.points += search.peaks_over()
+    peaks = [search.add(plan) for plan in plans if not search.is_known(plan)]
+    search.points += sorted({point for peak, point in peaks if not search.is_within(peak)})
     if search.best is None:
         raise SolverError(f"the plan of least memory exceeds the budget of {format_bytes(budget)}")
     _converge(search, first_price or np.inf)
@@ -393,7 +386,7 @@ def _relink(search: _Search) -> None:
             limit_s=_PART_S,
             max_branches=0,
         )
-        peak = search.add(answer.labels)
+        peak, _ = search.add(answer.labels)
         parts.answer(search.is_within(peak))
         _log.info("memory price on a part: %.9g s, %.6g bytes", search.values[-1], peak)
 
@@ -421,8 +414,7 @@ def _repair(search: _Search) -> None:
         if answer.labels is None:
             return
         choice = small.decode(answer.labels)
-        search.add(search.costs.encode(choice))
-        peak, point = search.memory.peak(choice)
+        peak, point = search.add(search.costs.encode(choice))
         if search.is_within(peak) or point in points:
             return
         points.append(point)

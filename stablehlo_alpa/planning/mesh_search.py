@@ -301,9 +301,8 @@ def _begun(before: Solution | None, priced: PricedGraph) -> tuple[Solution, ...]
     """
     if before is None or not _is_choice(before.choice, priced):
         return ()
-    mixed = [choice for choice in before.mixed if _is_choice(choice, priced)]
-    rows = np.array(mixed, np.int32).reshape(len(mixed), len(before.choice))
-    return (replace(before, mixed=rows, minimum=None),)
+    is_choice = np.array([_is_choice(choice, priced) for choice in before.mixed], np.bool_)
+    return (replace(before, mixed=before.mixed[is_choice], minimum=None),)
 
 
 def _is_of(solution: Solution, priced: PricedGraph) -> bool:
