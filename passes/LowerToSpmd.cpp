@@ -324,11 +324,11 @@ private:
     FactorRow factorRow = op->getAttrOfType<StrategyAttr>(kStrategyAttrName)
                               .getRow(mesh.getNumAxes());
     SmallVector<SmallVector<unsigned, 2>> factorAxes(rule.factors.size());
-    SmallVector<int64_t> factorShards(rule.factors.size(), 1);
+    SmallVector<int64_t> factorShards =
+        getFactorShards(rule, factorRow, mesh.getSizes());
     for (auto [axis, factor] : llvm::enumerate(factorRow)) {
       if (factor >= 0) {
         factorAxes[factor].push_back(axis);
-        factorShards[factor] *= mesh.getSizes()[axis];
       }
     }
     SmallVector<Value> operands = getLocalOperands(op);

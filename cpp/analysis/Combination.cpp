@@ -90,11 +90,10 @@ static void addExchangedVolumes(Operation *op, const ShardingRule &rule,
                                 ArrayRef<int64_t> meshShape,
                                 std::vector<VolumeStep> &volumes) {
   SmallVector<uint32_t> axes(rule.factors.size(), 0);
-  SmallVector<int64_t> shards(rule.factors.size(), 1);
+  SmallVector<int64_t> shards = getFactorShards(rule, factorRow, meshShape);
   for (auto [axis, entry] : llvm::enumerate(factorRow)) {
     if (entry >= 0) {
       axes[entry] |= 1u << axis;
-      shards[entry] *= meshShape[axis];
     }
   }
   for (auto [index, factor] : llvm::enumerate(rule.factors)) {

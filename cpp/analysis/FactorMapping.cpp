@@ -4,6 +4,18 @@
 
 namespace mlir::alpa {
 
+SmallVector<int64_t> getFactorShards(const ShardingRule &rule,
+                                     ArrayRef<int> factorRow,
+                                     ArrayRef<int64_t> meshShape) {
+  SmallVector<int64_t> shards(rule.factors.size(), 1);
+  for (auto [axis, entry] : llvm::enumerate(factorRow)) {
+    if (entry >= 0) {
+      shards[entry] *= meshShape[axis];
+    }
+  }
+  return shards;
+}
+
 /// The row of one tensor; partial axes are added by the caller.
 static std::optional<ShardingRow> getTensorRow(const ShardingRule &rule,
                                                const TensorFactors &tensor,

@@ -28,6 +28,11 @@ std::optional<OperatorRows> getOperatorRows(const ShardingRule &rule,
                                             ArrayRef<int> factorRow,
                                             ArrayRef<int64_t> meshShape);
 
+/// Blocks that an assignment splits each factor in.
+SmallVector<int64_t> getFactorShards(const ShardingRule &rule,
+                                     ArrayRef<int> factorRow,
+                                     ArrayRef<int64_t> meshShape);
+
 /// The assignment that a tensor's sharding implies. Axes that fit no factor
 /// become `kNoFactor`. `linearSet` is the entry for partial axes.
 FactorRow getFactorRow(const ShardingRule &rule, const TensorFactors &tensor,

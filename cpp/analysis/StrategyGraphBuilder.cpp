@@ -334,10 +334,12 @@ void StrategyGraphBuilder::addOperatorCosts(
     target.dtype = getElementName(op->getOperand(0).getType());
   }
   target.kernels += memory.launches(op) ? weight : 0;
-  double innerBytes = getInnerBytes(op);
-  for (size_t index = 0; index < strategies.shards.size(); ++index) {
-    target.flops[index] += weight * rule.flops / strategies.shards[index];
-    target.bytes[index] += weight * innerBytes / strategies.shards[index];
+  for (auto [index, factorRow] : llvm::enumerate(strategies.factorRows)) {
+    InnerWork inner =
+        getInnerWork(op, rule, getFactorShards(rule, factorRow, meshShape));
+    target.flops[index] +=
+        weight * rule.flops * inner.doneShare / strategies.shards[index];
+    target.bytes[index] += weight * inner.bytes;
   }
   auto addBytes = [&](double whole, ArrayRef<double> shards) {
     for (auto [bytes, number] : llvm::zip(target.bytes, shards)) {

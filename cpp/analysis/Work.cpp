@@ -15,7 +15,8 @@ namespace {
 
 double getBytes(Operation *op, const ShardingRule &rule,
                 const Materialization &memory) {
-  double bytes = getInnerBytes(op);
+  SmallVector<int64_t> whole(rule.factors.size(), 1);
+  double bytes = getInnerWork(op, rule, whole).bytes;
   for (OpResult result : op->getResults()) {
     if (!llvm::is_contained(rule.untouchedResults, result.getResultNumber())) {
       bytes += memory.getWrittenBytes(result);

@@ -62,9 +62,10 @@ SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
                    : SmallVector<Exchange>();
 }
 
-double getInnerBytes(Operation *op) {
+InnerWork getInnerWork(Operation *op, const ShardingRule &rule,
+                       ArrayRef<int64_t> factorShards) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  return interface ? interface.getInnerBytes() : 0;
+  return interface ? interface.getInnerWork(rule, factorShards) : InnerWork();
 }
 
 FailureOr<SmallVector<Value>> localize(Operation *op, LocalContext &context) {

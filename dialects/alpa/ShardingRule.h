@@ -299,6 +299,16 @@ SmallVector<Exchange> getIterationExchanges(Operation *op,
 /// attributes copied: right whenever no attribute names a size that is split.
 SmallVector<Value> cloneLocal(Operation *op, LocalContext &context);
 
+/// What the local form of an operator does inside.
+struct InnerWork {
+  /// The part of the rule's FLOPs that is done; less than one where what adds
+  /// nothing is skipped.
+  double doneShare = 1;
+  /// Bytes that a device reads and writes of what is neither operand nor
+  /// result.
+  double bytes = 0;
+};
+
 } // namespace mlir::alpa
 
 #include "dialects/alpa/ShardingRuleInterface.h.inc"
@@ -324,9 +334,10 @@ SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
                                    unsigned factor,
                                    ArrayRef<int64_t> factorShards);
 
-/// Bytes that all devices together read and write of what is neither operand
-/// nor result; see `ShardingRuleOpInterface::getInnerBytes`.
-double getInnerBytes(Operation *op);
+/// What its local form does that does not follow from rule, operands and
+/// results; see `ShardingRuleOpInterface::getInnerWork`.
+InnerWork getInnerWork(Operation *op, const ShardingRule &rule,
+                       ArrayRef<int64_t> factorShards);
 
 /// Its form for one device; of an operator that knows nothing of its loops
 /// itself, the same operator on blocks.

@@ -41,11 +41,14 @@ def Alpa_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
         return ::mlir::alpa::getIterationExchanges($_op, rule, factor, factorShards);
       }]>,
     InterfaceMethod<[{
-      Bytes that the local forms on all devices together read and write beside
-      those of operands and results: of an operator that is a program of its
-      own. None by default.
-    }], "double", "getInnerBytes", (ins), /*methodBody=*/"",
-      /*defaultImplementation=*/"return 0;">,
+      What the local form does beside, or instead of, what rule, operands and
+      results tell, where the factors are split in so many blocks: of an
+      operator that is a program of its own. By default nothing.
+    }], "::mlir::alpa::InnerWork", "getInnerWork",
+      (ins "const ::mlir::alpa::ShardingRule &":$rule,
+           "::llvm::ArrayRef<int64_t>":$factorShards),
+      /*methodBody=*/"",
+      /*defaultImplementation=*/"return {};">,
     InterfaceMethod<[{
       Writes the operator for one device at the insertion point of the context's
       builder and returns its local results. The default clones the operator

@@ -25,6 +25,9 @@ KINDS = ("parameters", "modules", "operators", "communication", "memory")
 _SHOWN_INPUTS = 60
 _FEWEST_INPUTS = 8
 
+# Parts of a step that are less of it are not shown (heuristic).
+_LEAST_SHARE = 1e-4
+
 # XLA takes that much of a GPU unless it is told otherwise (JAX, "GPU memory allocation").
 _XLA_TAKES, _GPUS = 0.75, ("cuda", "rocm")
 
@@ -151,11 +154,14 @@ def solution_lines(part: Part, step_time_s: float) -> tuple[str, ...]:
         step_time_s: predicted seconds of a step.
     """
     solution, step = part.solution, format_seconds(step_time_s)
-    split = (
-        f"compute {format_seconds(solution.compute_s)}, collectives "
-        f"{format_seconds(solution.communication_s)}, resharding "
-        f"{format_seconds(solution.reshard_s)}"
-    )
+    parts = {
+        "compute": solution.compute_s,
+        "collectives": solution.communication_s,
+        "resharding": solution.reshard_s,
+    }
+    least_s = _LEAST_SHARE * sum(parts.values())
+    shown = {what: seconds for what, seconds in parts.items() if seconds >= least_s}
+    split = ", ".join(f"{what} {format_seconds(seconds)}" for what, seconds in shown.items())
     # Several programs are priced by themselves, and are less, or more, than their operators.
     is_sum = math.isclose(step_time_s, solution.objective_s)
     lines = [

@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("stablehlo_alpa._core")
 
+from attention_programs import library, with_gradients
+
 import stablehlo_alpa as sa
 from stablehlo_alpa.cluster import Overlap, preset_for
 from stablehlo_alpa.compiler import Traffic, Work
@@ -25,6 +27,7 @@ from stablehlo_alpa.cost import (
 )
 from stablehlo_alpa.cost.kinds import Beside
 from stablehlo_alpa.cost.waves import Kernels, Split, Waves
+from stablehlo_alpa.planning.lowering import work_seconds
 
 
 def shape(*sizes: int) -> Any:
@@ -252,3 +255,28 @@ def test_overlap_is_checked_and_written(tmp_path: Any) -> None:
     (tmp_path / "bad.toml").write_text(text)
     with pytest.raises(sa.MeshError, match=r"overlap has unknown keys \['speedup'\]"):
         sa.ClusterSpec.read(tmp_path / "bad.toml")
+
+
+@pytest.mark.parametrize("heads", [(16, 16), (16, 2)])
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_attention_in_blocks_is_priced_as_its_local_form(
+    heads: tuple[int, int], is_causal: bool
+) -> None:
+    """Blocks that a causal mask hides are skipped: about half of them, in the price as well."""
+    of_queries, of_keys = heads
+    arrays = [
+        jax.ShapeDtypeStruct((8, 8192, count, 128), jnp.bfloat16)
+        for count in (of_queries, of_keys, of_keys)
+    ]
+    # A score matrix that is whole does not fit beside the others.
+    step = sa.parallelize(
+        with_gradients(library(is_causal=is_causal)),
+        method=sa.ShardParallel(attention_keys=1, memory_budget=2 * 2**30),
+        cluster="dgx-h100",
+    )
+    plan = step.plan(*arrays)
+    assert any("in blocks of keys" in remark for remark in plan.remarks)
+    stage = plan.stages[0]
+    local = Work.of(plan.module_text("local"))
+    lowered_s = work_seconds(local, stage.mesh.cluster.device)
+    assert stage.solution.compute_s == pytest.approx(lowered_s, rel=0.15)

@@ -23,6 +23,7 @@ using alpa::AttentionOp;
 using alpa::DimFactors;
 using alpa::Exchange;
 using alpa::FactorKind;
+using alpa::InnerWork;
 using alpa::LocalContext;
 using alpa::ShardingRule;
 using alpa::TensorFactors;
@@ -35,6 +36,18 @@ namespace {
 /// 2), gradients of weights (1 and 1), weights (1 and 1) and gradients of
 /// scores (1 and 2).
 constexpr double kForwardPasses = 5, kBackwardPasses = 10;
+
+/// How often what a block adds to sums over blocks moves: it is written and
+/// read, and so is the sum.
+constexpr double kSumPasses = 4;
+
+double getProduct(ArrayRef<int64_t> sizes) {
+  double product = 1;
+  for (int64_t size : sizes) {
+    product *= static_cast<double>(size);
+  }
+  return product;
+}
 
 /// The loops of one operator.
 struct AttentionLoops {
@@ -69,11 +82,7 @@ struct AttentionLoops {
     // Extras have all keys, whoever has which.
     wholeKeys = add(shape.back(), FactorKind::Replicated);
     batchDims = numBatch;
-    scores = 1;
-    for (int64_t size : shape) {
-      scores *= static_cast<double>(size);
-    }
-    flopsOf = 2 * scores;
+    flopsOf = 2 * getProduct(shape);
     sizes = {static_cast<double>(sizeOf(op.getQuery())),
              static_cast<double>(sizeOf(op.getValue()))};
   }
@@ -101,7 +110,7 @@ struct AttentionLoops {
 
   DimFactors depth, features, wholeKeys;
   int64_t batchDims;
-  double scores, flopsOf;
+  double flopsOf;
   std::pair<double, double> sizes;
 };
 
@@ -156,12 +165,38 @@ template <typename Op> struct AttentionRule : RuleModel<AttentionRule<Op>, Op> {
     return getLoops(cast<Op>(op)).rule;
   }
 
-  double getInnerBytes(Operation *op) const {
+  InnerWork getInnerWork(Operation *op, const ShardingRule &,
+                         ArrayRef<int64_t> factorShards) const {
     auto attention = cast<Op>(op);
-    auto type = cast<RankedTensorType>(attention.getSum().getType());
+    AttentionLoops loops = getLoops(attention);
+    SmallVector<int64_t> scores(attention.getScoreShape());
+    for (auto [size, factors] : llvm::zip(scores, loops.dims)) {
+      for (unsigned factor : factors) {
+        size /= factorShards[factor];
+      }
+    }
+    ArrayRef<int64_t> rows = ArrayRef(scores).drop_back();
+    int64_t numBatch = attention.getBatch(), numKeys = scores.back();
+    double bytes = alpa::getTensorBytes(RankedTensorType::get(
+        {}, getElementTypeOrSelf(attention.getSum().getType())));
+    ScoreBlocks blocks(rows, numBatch, numKeys, bytes,
+                       attention.getBlockBytes());
+    double numShards = loops.sequence ? factorShards[*loops.sequence] : 1;
+    double share = blocks.skipsMasked(attention.getScores(), numShards)
+                       ? blocks.getSeenShare()
+                       : 1;
+
+    double rowBytes = bytes * getProduct(rows);
+    double keyBytes = bytes * getProduct(rows.take_front(numBatch)) * numKeys;
+    double keyBlocks = numShards * numKeys / blocks.blockKeys;
+    double rowBlocks = numShards * blocks.numRows / blocks.blockRows;
+    auto [depth, features] = loops.sizes;
+    double sums = kIsBackward ? keyBlocks * rowBytes * depth +
+                                    rowBlocks * keyBytes * (depth + features)
+                              : keyBlocks * rowBytes * features;
     double passes = kIsBackward ? kBackwardPasses : kForwardPasses;
-    return passes * alpa::getTensorBytes(type) *
-           static_cast<double>(attention.getNumKeys());
+    return {share, share * (passes * rowBytes * numShards * numKeys +
+                            kSumPasses * sums)};
   }
 
   /// Keys and values come to all devices but the one that they are from; what

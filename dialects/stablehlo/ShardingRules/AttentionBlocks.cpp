@@ -271,12 +271,37 @@ static int64_t getBlockSize(int64_t size, double most) {
   return best;
 }
 
-std::pair<int64_t, int64_t> stablehlo::getBlockSizes(int64_t numRows,
-                                                     int64_t numKeys,
-                                                     double scoreBytes,
-                                                     int64_t blockBytes) {
-  double scores = static_cast<double>(blockBytes) / scoreBytes;
+ScoreBlocks::ScoreBlocks(ArrayRef<int64_t> rows, int64_t numBatch,
+                         int64_t numKeys, double scoreBytes, int64_t blockBytes)
+    : numKeys(numKeys) {
+  const int64_t *longest =
+      std::max_element(rows.begin() + numBatch, rows.end());
+  rowDim = longest - rows.begin();
+  numRows = *longest;
+  double columnBytes = scoreBytes;
+  for (auto [dim, size] : llvm::enumerate(rows)) {
+    columnBytes *= static_cast<int64_t>(dim) == rowDim ? 1.0 : size;
+  }
+  double scores = static_cast<double>(blockBytes) / columnBytes;
   double side = std::min(static_cast<double>(numRows), std::sqrt(scores));
-  int64_t keys = getBlockSize(numKeys, scores / side);
-  return {getBlockSize(numRows, scores / static_cast<double>(keys)), keys};
+  blockKeys = getBlockSize(numKeys, scores / side);
+  blockRows = getBlockSize(numRows, scores / static_cast<double>(blockKeys));
+}
+
+bool ScoreBlocks::skipsMasked(Region &scores, int64_t numShards) const {
+  if (numShards > 1 || (blockRows == numRows && blockKeys == numKeys)) {
+    return false;
+  }
+  std::optional<ScoreMask> mask = findMask(scores);
+  return mask && isTriangular(*mask, scores);
+}
+
+double ScoreBlocks::getSeenShare() const {
+  double seen = 0, all = 0;
+  for (int64_t end = blockRows; end <= numRows; end += blockRows) {
+    seen += std::min<int64_t>(llvm::divideCeil(end, blockKeys),
+                              numKeys / blockKeys);
+    all += numKeys / blockKeys;
+  }
+  return seen / all;
 }

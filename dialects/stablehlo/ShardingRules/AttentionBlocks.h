@@ -119,14 +119,28 @@ void emitOperators(BlockEmitter &emit, ArrayRef<Operation *> operators,
                    ArrayRef<int64_t> shape, ArrayRef<Value> offsets,
                    IRMapping &mapping);
 
-/// How many rows and keys a device takes at once: divisors of all, and as many
-/// of the ones as of the others where there are enough. Whoever takes few keys
-/// moves the rows' sums often, and whoever takes few rows the keys.
-///
-/// \param scoreBytes of one row and one key.
-std::pair<int64_t, int64_t> getBlockSizes(int64_t numRows, int64_t numKeys,
-                                          double scoreBytes,
-                                          int64_t blockBytes);
+/// What a device goes over in blocks: rows along `rowDim`, and keys.
+struct ScoreBlocks {
+  /// Blocks are divisors of all, and have as many rows as keys where there are
+  /// enough. Whoever takes few keys moves the rows' sums often, and whoever
+  /// takes few rows the keys.
+  ///
+  /// \param rows shape of the rows of a device, `[b.., r..]`.
+  /// \param scoreBytes of one score.
+  /// \param blockBytes of scores that are made at once.
+  ScoreBlocks(ArrayRef<int64_t> rows, int64_t numBatch, int64_t numKeys,
+              double scoreBytes, int64_t blockBytes);
+
+  /// Whether blocks are skipped of which the mask hides all scores. One block
+  /// has all, and so something to see. Where the sequence is split, the device
+  /// that has most to see is waited for.
+  bool skipsMasked(Region &scores, int64_t numShards) const;
+
+  /// The part of the blocks that is not above the diagonal.
+  double getSeenShare() const;
+
+  int64_t rowDim, numRows, blockRows, numKeys, blockKeys;
+};
 
 /// The local forms: see `AttentionLoops.cpp`. `sequence` is the factor along
 /// which queries and keys are split, if there is one.

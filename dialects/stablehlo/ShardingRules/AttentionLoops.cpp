@@ -39,38 +39,40 @@ constexpr double kNothingLeft = 110, kNothingLeft64 = 750;
 /// What both directions have.
 ///
 /// Shapes are local: rows are `[b.., r..]`, scores of a block `[b.., r.., s]`.
-template <typename Op> class Loops {
+template <typename Op> class Loops : protected ScoreBlocks {
 public:
   Loops(Op op, alpa::LocalContext &context, std::optional<unsigned> sequence,
         ArrayRef<Value> offsets)
-      : op(op), context(context), sequence(sequence), offsets(offsets),
+      : ScoreBlocks(getRows(context), op.getBatch(), getKeys(op, context),
+                    alpa::getTensorBytes(RankedTensorType::get(
+                        {}, getElementTypeOrSelf(op.getSum().getType()))),
+                    op.getBlockBytes()),
+        op(op), context(context), sequence(sequence), offsets(offsets),
         emit(context.getBuilder(), op.getLoc()), numBatch(op.getBatch()),
         query(context.getOperands()[0]), key(context.getOperands()[1]),
         value(context.getOperands()[2]),
-        accumulated(getElementTypeOrSelf(op.getSum().getType())) {
-    ArrayRef<int64_t> rows =
-        BlockEmitter::getType(query).getShape().drop_back();
-    rowsType = RankedTensorType::get(rows, accumulated);
-    numKeys = BlockEmitter::getType(key).getDimSize(numBatch);
+        accumulated(getElementTypeOrSelf(op.getSum().getType())),
+        rowsType(RankedTensorType::get(getRows(context), accumulated)) {
     numShards = sequence ? context.getNumShards(*sequence) : 1;
     for (int64_t dim = numBatch; dim < rowsType.getRank(); ++dim) {
       rowDims.push_back(dim);
     }
-    rowDim = *llvm::max_element(rowDims, [&](int64_t lhs, int64_t rhs) {
-      return rows[lhs] < rows[rhs];
-    });
-    numRows = rows[rowDim];
-    std::tie(blockRows, blockKeys) =
-        getBlockSizes(numRows, numKeys,
-                      alpa::getTensorBytes(rowsType) /
-                          static_cast<double>(std::max<int64_t>(numRows, 1)),
-                      op.getBlockBytes());
-    SmallVector<int64_t> blockShape(rows);
+    SmallVector<int64_t> blockShape(rowsType.getShape());
     blockShape[rowDim] = blockRows;
     blockType = rowsType.clone(blockShape);
   }
 
 protected:
+  /// The shape of the rows of a device.
+  static ArrayRef<int64_t> getRows(alpa::LocalContext &context) {
+    return BlockEmitter::getType(context.getOperands()[0])
+        .getShape()
+        .drop_back();
+  }
+  static int64_t getKeys(Op op, alpa::LocalContext &context) {
+    return BlockEmitter::getType(context.getOperands()[1])
+        .getDimSize(op.getBatch());
+  }
   DictionaryAttr getProduct(unsigned index) {
     return cast<DictionaryAttr>(op.getProducts()[index]);
   }
@@ -206,23 +208,19 @@ protected:
                                   ValueRange extras, Value most,
                                   ArrayRef<Value> factors, ValueRange before,
                                   function_ref<SmallVector<Value>()> add) {
-    std::optional<ScoreMask> mask = findMask(op.getScores());
-    // One block has all, and so something to see. Where the sequence is split,
-    // the device that has most to see is waited for.
-    bool isOne = blockRows == numRows && blockKeys == numKeys;
-    if (numShards > 1 || isOne || !mask ||
-        !isTriangular(*mask, op.getScores())) {
+    if (!skipsMasked(op.getScores(), numShards)) {
       return add();
     }
+    ScoreMask mask = *findMask(op.getScores());
     SmallVector<int64_t> shape(blockType.getShape());
     shape.push_back(blockKeys);
-    Value isMasked = emit.negate(emitSeen(emit, op.getScores(), *mask, shape,
+    Value isMasked = emit.negate(emitSeen(emit, op.getScores(), mask, shape,
                                           sliceExtras(extras, rows, start),
                                           getFirsts(rows, start)));
     double margin = accumulated.isF64() ? kNothingLeft64 : kNothingLeft;
     Value least = emit.reduceAll<MinOp>(most, kInfinity);
     RankedTensorType scalar = BlockEmitter::getType(least);
-    Value isLess = emit.compare(least, emit.splat(scalar, mask->low + margin),
+    Value isLess = emit.compare(least, emit.splat(scalar, mask.low + margin),
                                 ComparisonDirection::GT);
     Value isDone = emit.binary<AndOp>(isMasked, isLess);
     for (Value factor : factors) {
@@ -284,14 +282,13 @@ protected:
   std::optional<unsigned> sequence;
   ArrayRef<Value> offsets;
   BlockEmitter emit;
-  int64_t numBatch, numKeys, blockKeys, numShards;
+  int64_t numBatch, numShards;
   Value query, key, value;
   /// The type of sums, and of rows of these.
   Type accumulated;
   RankedTensorType rowsType;
   SmallVector<int64_t> rowDims;
-  /// The dimension of rows that is gone over in blocks, and what a block has.
-  int64_t rowDim, numRows, blockRows;
+  /// A block of rows.
   RankedTensorType blockType;
 };
 
