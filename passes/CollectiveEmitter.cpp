@@ -2,6 +2,7 @@
 
 #include "passes/CollectiveEmitter.h"
 
+#include "mlir/IR/Matchers.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
@@ -182,9 +183,29 @@ SmallVector<Value> CollectiveEmitter::emitStarts(RankedTensorType type, int dim,
   return starts;
 }
 
-/// XLA makes one slice of a slice of a slice and adds the starts, which is
-/// another one where the first start lies so high or low that it is moved. So
-/// it is moved here: `clamp(0, start, size - sliceSize)`.
+/// What XLA moves a slice over.
+static bool rearranges(Operation *op) {
+  return isa<stablehlo::BroadcastInDimOp, stablehlo::ConvertOp,
+             stablehlo::ReshapeOp, stablehlo::ReverseOp, stablehlo::SliceOp,
+             stablehlo::TransposeOp>(op);
+}
+
+/// XLA makes one slice of a slice of a slice, be they apart by a few operators
+/// that rearrange elements, and adds the starts, which is another one where the
+/// first start lies so high or low that it is moved. So it is moved here, for
+/// what `local` is a part of.
+void CollectiveEmitter::moveInside(Value local) {
+  Operation *op = local.getDefiningOp();
+  while (op && slicesInside.insert(op).second) {
+    if (auto inner = dyn_cast<stablehlo::DynamicSliceOp>(op)) {
+      return moveStartsInside(inner);
+    }
+    op = rearranges(op) ? op->getOperand(0).getDefiningOp() : nullptr;
+  }
+}
+
+/// `clamp(0, start, size - sliceSize)`; of a dimension of which one element is
+/// taken nothing can be cut off.
 void CollectiveEmitter::moveStartsInside(stablehlo::DynamicSliceOp slice) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(slice);
@@ -193,6 +214,9 @@ void CollectiveEmitter::moveStartsInside(stablehlo::DynamicSliceOp slice) {
   for (auto [start, size, sliceSize] :
        llvm::zip(slice.getStartIndicesMutable(), operand.getShape(),
                  slice.getSliceSizes())) {
+    if (sliceSize == 1 || matchPattern(start.get(), m_Zero())) {
+      continue;
+    }
     Value old = start.get();
     auto integer = cast<IntegerType>(getElementTypeOrSelf(old.getType()));
     unsigned width = integer.getWidth();
@@ -220,10 +244,7 @@ Value CollectiveEmitter::emitSlice(const ReshardStep &step, Value local,
 Value CollectiveEmitter::emitSlice(
     Value local, int64_t dim, int64_t size, Location loc,
     function_ref<SmallVector<Value>()> makeStarts) {
-  auto inner = local.getDefiningOp<stablehlo::DynamicSliceOp>();
-  if (inner && slicesInside.insert(inner).second) {
-    moveStartsInside(inner);
-  }
+  moveInside(local);
   auto type = cast<RankedTensorType>(local.getType());
   SmallVector<int64_t> sizes(type.getShape());
   sizes[dim] = size;

@@ -77,6 +77,7 @@ private:
   /// `size` elements along `dim`.
   Value emitSlice(Value local, int64_t dim, int64_t size, Location loc,
                   function_ref<SmallVector<Value>()> makeStarts);
+  void moveInside(Value local);
   void moveStartsInside(stablehlo::DynamicSliceOp slice);
   Value emitAllReduce(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
                       Location loc);
@@ -108,7 +109,8 @@ private:
   MeshAttr mesh;
   ArrayRef<int64_t> meshShape;
   Value number;
-  /// Slices whose starts are known to lie inside of their operands.
+  /// Slices whose starts are known to lie inside of their operands, and what
+  /// rearranges elements of such.
   llvm::DenseSet<Operation *> slicesInside;
   int64_t nextChannel = 1;
 };

@@ -31,6 +31,7 @@ from stablehlo_alpa.cluster import LogicalMesh as LogicalMesh
 from stablehlo_alpa.cluster import Overlap as Overlap
 from stablehlo_alpa.cluster import Torus as Torus
 from stablehlo_alpa.cluster import UnlikeCluster as UnlikeCluster
+from stablehlo_alpa.errors import ArgumentError as ArgumentError
 from stablehlo_alpa.errors import ClusterError as ClusterError
 from stablehlo_alpa.errors import CompileError as CompileError
 from stablehlo_alpa.errors import CostError as CostError
@@ -40,6 +41,7 @@ from stablehlo_alpa.errors import ModelError as ModelError
 from stablehlo_alpa.errors import ShardingError as ShardingError
 from stablehlo_alpa.errors import SolverError as SolverError
 from stablehlo_alpa.errors import StablehloAlpaError as StablehloAlpaError
+from stablehlo_alpa.errors import StageError as StageError
 from stablehlo_alpa.errors import TraceError as TraceError
 from stablehlo_alpa.errors import WitnessError as WitnessError
 from stablehlo_alpa.frontend.kernel_decorator import kernel as kernel

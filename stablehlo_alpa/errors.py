@@ -13,6 +13,7 @@ from alpa_runtime.errors import (
 )
 
 __all__ = [
+    "ArgumentError",
     "ClusterError",
     "CompileError",
     "CostError",
@@ -25,6 +26,7 @@ __all__ = [
     "ShardingError",
     "SolverError",
     "StablehloAlpaError",
+    "StageError",
     "TraceError",
     "WitnessError",
 ]
@@ -32,6 +34,13 @@ __all__ = [
 
 class TraceError(StablehloAlpaError):
     """A function could not be traced to StableHLO, or its arguments do not fit it."""
+
+
+class ArgumentError(TraceError, TypeError, ValueError):
+    """An argument that is no array and not static either, or a static one that has no hash.
+
+    ``jax.jit`` raises a `TypeError` for the first and a `ValueError` for the second.
+    """
 
 
 class CompileError(StablehloAlpaError):
@@ -44,6 +53,10 @@ class MeshError(StablehloAlpaError, ValueError):
 
 class ShardingError(StablehloAlpaError, ValueError):
     """A sharding is not valid for its tensor and mesh."""
+
+
+class StageError(StablehloAlpaError, ValueError):
+    """Stages were asked for that the layers of the model do not make up."""
 
 
 class CostError(StablehloAlpaError, ValueError):

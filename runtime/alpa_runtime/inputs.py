@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -131,6 +132,27 @@ def check_shared(
                 f"{name(other)} and {name(index)} of {function} are one array and {name(taken)} is "
                 "donated: its buffers would be overwritten while they are read, pass a copy of one"
             )
+
+
+def given_away(plan: Plan) -> tuple[int, ...]:
+    """Inputs that are gone after a step, as after ``jax.jit``: an output takes their place.
+
+    What is donated and like no output in shape and dtype stays the caller's, as jax leaves it (with
+    a warning), and so does what a step returns as it came.
+    """
+    returned = [(output.mesh, output.buffer) for output in plan.outputs]
+    made = Counter(
+        (value.shape, value.dtype)
+        for value in (plan.values[plan.buffers[mesh][buffer]] for mesh, buffer in returned)
+    )
+    found = []
+    for index, one in enumerate(plan.inputs):
+        held = {(place.mesh, buffer) for place in one.placements for buffer in place.buffers}
+        kind = one.value.shape, one.value.dtype
+        if one.is_donated and made[kind] and held.isdisjoint(returned):
+            made[kind] -= 1
+            found.append(index)
+    return tuple(found)
 
 
 def check_input(function: str, name: str, aval: Any, found: Any) -> None:

@@ -20,7 +20,7 @@ from alpa_runtime.cpu_pool import require_cpu_pool
 from alpa_runtime.device_mesh import make_mesh, whole_mesh
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.executable import RuntimeOptions
-from alpa_runtime.inputs import Fed, check_inputs, feed, input_avals
+from alpa_runtime.inputs import Fed, check_inputs, feed, given_away, input_avals
 from alpa_runtime.launching import order_of
 from alpa_runtime.mesh_program import MeshProgram
 from alpa_runtime.mesh_worker import MeshStep, MeshWorker
@@ -74,6 +74,8 @@ class LocalExecutable(Inspected):
         self.out_shardings = tuple(self._workers[o.mesh].shardings[o.buffer] for o in plan.outputs)
         self._order = issue_order(plan.instructions)
         self._avals = input_avals(plan)
+        # A trace keeps what it would overwrite.
+        self._given = () if options.trace else given_away(plan)
         # A step that is one program is a call of that program.
         self._sole: MeshProgram | None = None
         if plan.sole_program is not None and not options.trace:
@@ -125,6 +127,10 @@ class LocalExecutable(Inspected):
                 f"invalid value ({error.ty}) in a result of {self.plan.name}: called under "
                 "jax.disable_jit(), it runs operator by operator and names the first that has one"
             ) from error
+        for index in self._given:
+            # Where a program was given a copy, on other devices, the buffers are still there.
+            if isinstance(args[index], jax.Array) and not args[index].is_deleted():
+                args[index].delete()
         return results
 
     @outside_trace

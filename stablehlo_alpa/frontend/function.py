@@ -12,7 +12,7 @@ import jax
 from alpa_runtime.inputs import aval_of
 from alpa_runtime.platforms import lower
 
-from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.errors import ArgumentError, TraceError
 
 # Makes the default PRNG implementation a part of what jax keys its traces on, which it is not in
 # 0.10.2: a function that was traced with one would keep it. None for jax's own default.
@@ -117,8 +117,8 @@ class Function:
         """The call with types for arrays; shardings, which jax counts as types, are left out.
 
         Raises:
-            TraceError: an argument that is not static is no array, or has a dimension that is no
-                number.
+            ArgumentError: an argument that is not static is no array.
+            TraceError: one has a dimension that is no number.
         """
         return self.each(functools.partial(_types, self.name), args, kwargs)
 
@@ -232,7 +232,7 @@ def _types(function: str, name: str, argument: Any) -> Any:
         try:
             found = abstract(leaf)
         except TypeError as error:
-            raise TraceError(
+            raise ArgumentError(
                 f"argument {where} of {function} is no array but of type "
                 f"{type(leaf).__name__}: pass an array or a number, or name the argument in "
                 "static_argnames= or static_argnums="

@@ -16,7 +16,7 @@ from jax._src import config, tree_util
 from jax._src.lib import jax_jit
 from jax.sharding import NamedSharding
 
-from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.errors import ArgumentError
 from stablehlo_alpa.frontend.function import Function, abstract
 
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
@@ -43,12 +43,12 @@ def split(
 
 
 def check_hashable(function: Function, arguments: Any) -> None:
-    """Refuses static arguments that cannot be hashed, as a `TraceError`."""
+    """Refuses static arguments that cannot be hashed, as an `ArgumentError`."""
     try:
         hash(arguments)
     except ValueError as error:
         reason = str(error).replace("\n", " ")
-        raise TraceError(
+        raise ArgumentError(
             f"static arguments of {function.name} must be hashable: {reason}; pass a tuple for a "
             "list, or an array as an argument that is not static"
         ) from error

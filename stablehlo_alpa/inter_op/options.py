@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from stablehlo_alpa.cluster import Cluster, ClusterSpec, cluster_text, logical_mesh_shapes
-from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.errors import MeshError, StageError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.intra_op import CarriedStrategies, Solution, SolveOptions
@@ -345,15 +345,16 @@ def uniform(
         meshes: per stage the number of its submesh.
 
     Raises:
-        ValueError: there are more stages than layers.
+        StageError: there are more stages than layers.
         MeshError: the devices do not divide.
     """
     stages = option.num_stages
     if stages > num_layers:
-        raise ValueError(
-            f"{stages} stages need as many layers, the model has {num_layers}; layers= says how it "
-            "is cut, where gradients are taken by stablehlo_alpa.grad or value_and_grad (what runs "
-            "once per step, not once per micro-batch, is of no layer)"
+        raise StageError(
+            f"{stages} stages need as many layers, the model has {num_layers}: pass UniformStages("
+            f"{num_layers}), or cut it into more by layers=AutoLayers(num_layers={stages}), where "
+            "gradients are taken by stablehlo_alpa.grad or value_and_grad (what runs once per "
+            "step, not once per micro-batch, is of no layer)"
         )
     num_meshes = max(meshes) + 1
     size, rest = divmod(cluster.num_devices, num_meshes)
@@ -392,13 +393,14 @@ def manual(
         meshes: per stage the number of its submesh.
 
     Raises:
-        ValueError: the layers do not add up.
+        StageError: the layers do not add up.
         MeshError: the submeshes do not.
     """
     if sum(option.layers) != num_layers:
-        raise ValueError(
+        raise StageError(
             f"layers {option.layers} of the stages sum to {sum(option.layers)}, the model has "
-            f"{num_layers}"
+            f"{num_layers}: name as many, or cut it into {sum(option.layers)} by layers=AutoLayers("
+            f"num_layers={sum(option.layers)})"
         )
     num_stages = len(option.layers)
     _check_covered(_by_mesh(meshes, option.places), cluster)

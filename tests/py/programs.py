@@ -180,7 +180,11 @@ def dynamic_slices(a: Any, start: Any) -> Any:
 
 @program(real(12, 16), np.int32(3), np.int32(12))
 def slices_that_are_moved_inside(a: Any, row: Any, column: Any) -> Any:
-    return jax.grad(lambda a: jnp.sum(lax.dynamic_slice(a, (row, column), (4, 8)) ** 2))(a)
+    gradient = jax.grad(lambda a: jnp.sum(lax.dynamic_slice(a, (row, column), (4, 8)) ** 2))(a)
+    apart = lax.dynamic_slice(jnp.sin(a), (row, column), (4, 8))
+    # As many rows as there are: whatever the index says, the first one is the first.
+    rows = lax.dynamic_slice(jnp.cos(a), (column, row), (12, 8))
+    return gradient, jnp.exp(jnp.stack([apart.T] * 2)), jnp.tanh(rows)
 
 
 @program(real(8, 16))

@@ -1,6 +1,9 @@
 """What a step gives away is free for its results, in the search as in the program."""
 
+import warnings
+
 import jax
+import jax.numpy as jnp
 import pytest
 from models import mlp
 
@@ -62,3 +65,38 @@ def test_stages_that_take_more_than_was_counted_are_planned_with_less(monkeypatc
     again = _plan(0, method, 4096)
     assert again.stages[0].solution.memory_peak_bytes <= 0.98 * peak * (1 + 1e-6)
     assert next(excess, None) is None
+
+
+METHODS = {
+    "shard": lambda: sa.ShardParallel(),
+    "zero": lambda: sa.Zero3Parallel(),
+    "micro-batches": lambda: sa.ShardParallel(num_micro_batches=2),
+    "stages": lambda: sa.PipeshardParallel(
+        num_micro_batches=2, stages=sa.UniformStages(2), layers=sa.AutoLayers(num_layers=2)
+    ),
+}
+
+
+@pytest.mark.parametrize("place", ["nowhere", "a device", "split"])
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_donated_is_gone_where_a_copy_was_used_too(method, place):
+    # A batch that no result takes the place of stays, as ``jax.jit`` leaves it.
+    case = mlp.make(batch=16, inputs=8, hidden=8, outputs=8, layers=2)
+    spread = jax.NamedSharding(jax.sharding.Mesh(jax.devices(), "other"), jax.P("other"))
+    places = {"nowhere": None, "a device": jax.devices()[3], "split": spread}
+
+    def gone(make):
+        def put(leaf):
+            fits = leaf.ndim and leaf.shape[0] % 8 == 0
+            return jax.device_put(leaf.copy(), places[place] if fits or place != "split" else None)
+
+        args = jax.tree.map(put, jax.tree.map(jnp.asarray, case.args))
+        jax.block_until_ready(make(args))
+        return jax.tree.map(lambda leaf: leaf.is_deleted(), args)
+
+    donated = (0, 1)
+    parallel = sa.parallelize(case.step, method=METHODS[method](), donate_argnums=donated)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Some donated buffers were not usable")
+        expected = gone(lambda args: jax.jit(case.step, donate_argnums=donated)(*args))
+        assert gone(lambda args: parallel(*args)) == expected

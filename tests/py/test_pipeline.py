@@ -32,7 +32,7 @@ from stablehlo_alpa import (
     UniformStages,
 )
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
-from stablehlo_alpa.errors import CompileError, InfeasibleError, MeshError
+from stablehlo_alpa.errors import CompileError, InfeasibleError, MeshError, StageError
 from stablehlo_alpa.frontend import trace
 from stablehlo_alpa.inter_op import PipelineOptions, plan_pipeline
 from stablehlo_alpa.layers import layer_context
@@ -425,7 +425,7 @@ def test_stages_have_layers() -> None:
         layers=AutoLayers(num_layers=2),
         stages=FOUR,
     )
-    with pytest.raises(ValueError, match="4 stages need as many layers, the model has 2"):
+    with pytest.raises(StageError, match=r"4 stages need .* has 2: pass UniformStages\(2\)"):
         step.plan(WEIGHTS, BATCH)
 
 
@@ -434,7 +434,7 @@ def test_a_step_that_computes_nothing_has_one_layer() -> None:
     plain = stablehlo_alpa.parallelize(step, method=PipeshardParallel())
     assert_trees_close(plain(w), jax.jit(step)(w), 0, "results")
     four = stablehlo_alpa.parallelize(step, method=PipeshardParallel(stages=FOUR))
-    with pytest.raises(ValueError, match="4 stages need as many layers, the model has 1"):
+    with pytest.raises(StageError, match="4 stages need as many layers, the model has 1"):
         four.plan(w)
 
 

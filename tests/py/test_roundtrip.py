@@ -192,6 +192,11 @@ def complex_numbers(a: jax.Array, b: jax.Array) -> Any:
     return jnp.abs(z * jnp.conj(z)), jnp.exp(z), jnp.fft.irfft(jnp.fft.rfft(a)), jnp.real(z / 2)
 
 
+@extra(real(4, 6).astype(np.complex64))
+def transforms_of_nothing(z: jax.Array) -> Any:
+    return [lax.fft(z[:, :size], lax.FftType.IRFFT, (0,)) for size in (0, 1)]
+
+
 @extra(real(4, 6), whole(6, 4, 2))
 def batched_gather(x: jax.Array, i: jax.Array) -> Any:
     def loss(x: jax.Array) -> jax.Array:

@@ -454,3 +454,16 @@ def test_wrong_arguments_are_said_as_python_says_them() -> None:
             step(*args, **kwargs)
     with pytest.raises(sa.TraceError, match=r"argument y\['name'\] of <lambda> is no array but of"):
         step(X, {"name": "text"})
+
+
+def test_arguments_that_are_no_arrays_are_errors_of_the_kind_that_jit_raises() -> None:
+    def fun(x: Any, y: Any) -> Any:
+        return x
+
+    makers: list[Callable[..., Any]] = [jax.jit, sa.parallelize]
+    for make in makers:
+        for wrong in ("text", object(), np.array(["text"]), {1, 2}, len):
+            with pytest.raises(TypeError):
+                make(fun)(X, wrong)
+        with pytest.raises(ValueError, match="hash"):
+            make(fun, static_argnums=1)(X, [1])

@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/Families.h"
+#include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
+#include "mlir/IR/Matchers.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 using namespace mlir;
@@ -112,8 +114,9 @@ struct DynamicSliceRule : RuleModel<DynamicSliceRule, DynamicSliceOp> {
     }
     return builder.finish();
   }
-  /// The start index of a dimension that is taken whole is clamped to 0, on one
-  /// device as on all.
+  /// A dimension that is taken whole starts at 0, whatever its start index is.
+  /// On devices that says so: XLA adds the index to where a block starts, and
+  /// moves the sum inside, not the index.
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          LocalContext &context) const {
     SmallVector<Value> results = alpa::cloneLocal(op, context);
@@ -121,6 +124,16 @@ struct DynamicSliceRule : RuleModel<DynamicSliceRule, DynamicSliceOp> {
     slice.setSliceSizes(getLocalSizes(cast<DynamicSliceOp>(op).getSliceSizes(),
                                       op->getOperand(0),
                                       context.getOperands().front()));
+    LocalEmitter emit(context, op->getLoc());
+    OpBuilder::InsertionGuard guard(context.getBuilder());
+    context.getBuilder().setInsertionPoint(slice);
+    for (auto [dim, start] : llvm::enumerate(slice.getStartIndicesMutable())) {
+      if (getShape(op->getOperand(0))[dim] == getShape(op->getResult(0))[dim] &&
+          !matchPattern(start.get(), m_Zero())) {
+        auto type = cast<RankedTensorType>(start.get().getType());
+        start.set(emit.splat(type, 0));
+      }
+    }
     return results;
   }
 };

@@ -146,7 +146,9 @@ LogicalResult FftOp::verify() {
   llvm::copy(lengths, tail(result).begin());
   auto halve = [](int64_t length) { return length == 0 ? 0 : length / 2 + 1; };
   if (type == FftType::IRFFT) {
-    operand.back() = halve(lengths.back());
+    // Half of nothing is nothing, or the middle alone, as JAX has it.
+    bool isMiddle = lengths.back() == 0 && in.getShape().back() == 1;
+    operand.back() = isMiddle ? 1 : halve(lengths.back());
   } else if (type == FftType::RFFT) {
     result.back() = halve(lengths.back());
   }
