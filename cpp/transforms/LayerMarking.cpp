@@ -3,6 +3,8 @@
 #include "cpp/transforms/LayerMarking.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/FusionRole.h"
+#include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/transforms/LayerScopes.h"
 #include "cpp/transforms/Phases.h"
@@ -16,6 +18,10 @@
 namespace mlir::alpa {
 
 namespace {
+
+/// Longest chain of elementwise operators on a number that every layer makes
+/// again. Random bits of a key take longer chains, which are not.
+constexpr unsigned kLongestSpread = 8;
 
 class LayerMarking {
 public:
@@ -185,15 +191,44 @@ private:
     return false;
   }
 
-  /// Every layer makes the forms of arguments that it uses, in each phase: a
-  /// parameter in its narrow type would be sent from stage to stage, and be
-  /// kept for every micro-batch that is between its phases. A layer that does
-  /// nothing else keeps what it does.
+  /// Finds what spreads a number over a tensor, in few steps: the places of a
+  /// batch's examples, which the number of the micro-batch is added to.
+  void findSpread() {
+    DenseMap<Operation *, unsigned> depths;
+    for (Operation &op : block) {
+      if (op.getNumResults() != 1 || op.getNumRegions() > 0 ||
+          !isClonable(&op) || isTiny(op.getResult(0).getType()) ||
+          closed.contains(&op) || isExpensive(&op)) {
+        continue;
+      }
+      FusionRole role = getFusionRole(&op, Backend::Gpu);
+      if (role != FusionRole::Fused && role != FusionRole::View) {
+        continue;
+      }
+      unsigned depth = 0;
+      bool isSpread = llvm::all_of(op.getOperands(), [&](Value operand) {
+        Operation *maker = operand.getDefiningOp();
+        depth = std::max(depth, maker ? depths.lookup(maker) : 0);
+        return isTiny(operand.getType()) || closed.contains(maker) ||
+               depths.contains(maker);
+      });
+      if (isSpread && depth < kLongestSpread) {
+        depths[&op] = depth + 1;
+        spread.insert(&op);
+      }
+    }
+  }
+
+  /// Every layer makes the forms of arguments that it uses, in each phase, and
+  /// what spreads numbers: a parameter in its narrow type would be sent from
+  /// stage to stage, and be kept for every micro-batch that is between its
+  /// phases. A layer that does nothing else keeps what it does.
   void copyForms() {
     llvm::DenseSet<int64_t> layers;
     SmallVector<Operation *> forms;
+    findSpread();
     for (Operation &op : llvm::reverse(block)) {
-      if (op.hasAttr(kLayerAttrName) && isForm(&op)) {
+      if (op.hasAttr(kLayerAttrName) && (isForm(&op) || spread.contains(&op))) {
         forms.push_back(&op);
       } else {
         layers.insert(getPlace(&op).first);
@@ -341,6 +376,8 @@ private:
   llvm::DenseSet<Operation *> computed;
   /// Operators that depend on constants alone.
   llvm::DenseSet<Operation *> closed;
+  /// See `findSpread`.
+  llvm::DenseSet<Operation *> spread;
   /// Operators through which values leave the micro-batches.
   llvm::DenseSet<Operation *> joins;
   /// Values that differ from micro-batch to micro-batch.
