@@ -3,11 +3,10 @@
 #include "cpp/transforms/LayerMarking.h"
 
 #include "cpp/analysis/DataFlow.h"
-#include "cpp/analysis/FusionRole.h"
-#include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/transforms/LayerScopes.h"
 #include "cpp/transforms/Phases.h"
+#include "cpp/transforms/SpreadValues.h"
 #include "dialects/alpa/Alpa.h"
 #include "mlir/IR/IRMapping.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -18,10 +17,6 @@
 namespace mlir::alpa {
 
 namespace {
-
-/// Longest chain of elementwise operators on a number that every layer makes
-/// again. Random bits of a key take longer chains, which are not.
-constexpr unsigned kLongestSpread = 8;
 
 class LayerMarking {
 public:
@@ -191,32 +186,46 @@ private:
     return false;
   }
 
-  /// Finds what spreads a number over a tensor, in few steps: the places of a
-  /// batch's examples, which the number of the micro-batch is added to.
-  void findSpread() {
-    DenseMap<Operation *, unsigned> depths;
-    for (Operation &op : block) {
-      if (op.getNumResults() != 1 || op.getNumRegions() > 0 ||
-          !isClonable(&op) || isTiny(op.getResult(0).getType()) ||
-          closed.contains(&op) || isExpensive(&op)) {
+  /// What is spread goes around barriers: behind them it is made again, too,
+  /// and in front of them it would have to lie in memory.
+  void passBarriers() {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (!isa<stablehlo::OptimizationBarrierOp>(op)) {
         continue;
       }
-      FusionRole role = getFusionRole(&op, Backend::Gpu);
-      if (role != FusionRole::Fused && role != FusionRole::View) {
-        continue;
+      SmallVector<Value> operands, results;
+      for (auto [operand, result] :
+           llvm::zip_equal(op.getOperands(), op.getResults())) {
+        if (spread.contains(operand)) {
+          result.replaceAllUsesWith(operand);
+        } else {
+          operands.push_back(operand);
+          results.push_back(result);
+        }
       }
-      unsigned depth = 0;
-      bool isSpread = llvm::all_of(op.getOperands(), [&](Value operand) {
-        Operation *maker = operand.getDefiningOp();
-        depth = std::max(depth, maker ? depths.lookup(maker) : 0);
-        return isTiny(operand.getType()) || closed.contains(maker) ||
-               depths.contains(maker);
-      });
-      if (isSpread && depth < kLongestSpread) {
-        depths[&op] = depth + 1;
-        spread.insert(&op);
+      if (operands.size() < op.getNumOperands()) {
+        replaceBarrier(&op, operands, results);
       }
     }
+  }
+
+  /// \param results of the old barrier, one for each operand of the new one.
+  void replaceBarrier(Operation *old, ValueRange operands, ValueRange results) {
+    if (!operands.empty()) {
+      OpBuilder builder(old);
+      auto made = stablehlo::OptimizationBarrierOp::create(
+          builder, old->getLoc(), operands.getTypes(), operands);
+      made->setAttrs(old->getAttrs());
+      computed.insert(made);
+      for (auto [from, to] : llvm::zip_equal(results, made->getResults())) {
+        if (batchValues.contains(from)) {
+          batchValues.insert(to);
+        }
+        from.replaceAllUsesWith(to);
+      }
+    }
+    computed.erase(old);
+    old->erase();
   }
 
   /// Every layer makes the forms of arguments that it uses, in each phase, and
@@ -226,9 +235,12 @@ private:
   void copyForms() {
     llvm::DenseSet<int64_t> layers;
     SmallVector<Operation *> forms;
-    findSpread();
+    spread = findSpreadValues(block);
+    passBarriers();
     for (Operation &op : llvm::reverse(block)) {
-      if (op.hasAttr(kLayerAttrName) && (isForm(&op) || spread.contains(&op))) {
+      if (op.hasAttr(kLayerAttrName) &&
+          (isForm(&op) ||
+           (op.getNumResults() == 1 && spread.contains(op.getResult(0))))) {
         forms.push_back(&op);
       } else {
         layers.insert(getPlace(&op).first);
@@ -376,8 +388,8 @@ private:
   llvm::DenseSet<Operation *> computed;
   /// Operators that depend on constants alone.
   llvm::DenseSet<Operation *> closed;
-  /// See `findSpread`.
-  llvm::DenseSet<Operation *> spread;
+  /// See SpreadValues.h.
+  llvm::DenseSet<Value> spread;
   /// Operators through which values leave the micro-batches.
   llvm::DenseSet<Operation *> joins;
   /// Values that differ from micro-batch to micro-batch.

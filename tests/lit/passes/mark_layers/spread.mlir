@@ -10,6 +10,8 @@
 // CHECK: %[[S1:.+]] = stablehlo.broadcast_in_dim %[[N]], dims = [] {alpa.layer = 1 : i64, alpa.phase = 0 : i64}
 // CHECK: %[[P1:.+]] = stablehlo.add %{{.+}}, %[[S1]] {alpa.layer = 1 : i64, alpa.phase = 0 : i64}
 // CHECK: stablehlo.multiply %[[X0]], %[[P1]] {alpa.layer = 1 : i64, alpa.phase = 0 : i64}
+// It goes around the barrier, in front of which it would have to lie in memory.
+// CHECK: %{{.+}}:2 = stablehlo.optimization_barrier {alpa.layer = 0 : i64, alpa.phase = 1 : i64} %{{.+}}, %arg1 :
 // CHECK: %[[SB:.+]] = stablehlo.broadcast_in_dim %[[N]], dims = [] {alpa.layer = 0 : i64, alpa.phase = 1 : i64}
 // CHECK: %[[PB:.+]] = stablehlo.add %{{.+}}, %[[SB]] {alpa.layer = 0 : i64, alpa.phase = 1 : i64}
 // CHECK: stablehlo.multiply %{{.+}}, %[[PB]] {alpa.layer = 0 : i64, alpa.phase = 1 : i64}
@@ -21,7 +23,9 @@ func.func @main(%number: tensor<f32> {alpa.micro_batch = 0 : i64}, %x: tensor<8x
   %3 = stablehlo.add %2, %1 : tensor<8x64xf32> loc("jit(step)/jvp(alpa_layer_0)/add")
   %4 = stablehlo.multiply %x, %3 : tensor<8x64xf32> loc("jit(step)/jvp(alpa_layer_0)/mul")
   %5 = stablehlo.multiply %4, %3 : tensor<8x64xf32> loc("jit(step)/jvp(alpa_layer_1)/mul")
-  %6 = stablehlo.multiply %5, %3 : tensor<8x64xf32> loc("jit(step)/transpose(jvp(alpa_layer_0))/mul")
-  %7 = alpa.accumulate %6 : tensor<8x64xf32>
+  %b:3 = stablehlo.optimization_barrier %5, %3, %x : tensor<8x64xf32>, tensor<8x64xf32>, tensor<8x64xf32> loc("jit(step)/transpose(jvp(alpa_layer_0))/barrier")
+  %6 = stablehlo.multiply %b#0, %b#1 : tensor<8x64xf32> loc("jit(step)/transpose(jvp(alpa_layer_0))/mul")
+  %8 = stablehlo.add %6, %b#2 : tensor<8x64xf32> loc("jit(step)/transpose(jvp(alpa_layer_0))/add")
+  %7 = alpa.accumulate %8 : tensor<8x64xf32>
   return %7 : tensor<8x64xf32>
 }
