@@ -30,9 +30,10 @@ struct PrintMaterialization
       return llvm::is_contained(donated,
                                 static_cast<int64_t>(argument.getArgNumber()));
     };
-    Materialization memory(
-        *entry, isDonated,
-        {.overlaps = hasCollectives(*entry), .backend = getBackend(platform)});
+    Materialization memory(*entry, isDonated,
+                           {.overlaps = hasCollectives(*entry),
+                            .isLocal = true,
+                            .backend = getBackend(platform)});
     for (const StoredValue &stored : memory.getStoredValues()) {
       auto argument = dyn_cast<BlockArgument>(stored.value);
       InFlightDiagnostic remark =

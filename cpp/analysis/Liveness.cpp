@@ -20,9 +20,10 @@ FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
   auto isDonated = [&](BlockArgument argument) {
     return llvm::is_contained(donatedArguments, argument.getArgNumber());
   };
-  Materialization memory(
-      *entry, isDonated,
-      {.overlaps = hasCollectives(*entry), .backend = backend});
+  Materialization memory(*entry, isDonated,
+                         {.overlaps = hasCollectives(*entry),
+                          .isLocal = true,
+                          .backend = backend});
   int numPoints = memory.getNumPoints();
   std::vector<double> change(numPoints + 1, 0);
   for (const StoredValue &stored : memory.getStoredValues()) {

@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/MemoryOrder.h"
+#include "cpp/analysis/MergedProducts.h"
 #include "cpp/analysis/Readers.h"
 #include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/Alpa.h"
@@ -76,6 +77,7 @@ Materialization::Materialization(func::FuncOp function,
   }
   visit(block);
   placeCopies();
+  placeSlices();
   placePadded();
   holdSent();
   placeResults();
@@ -95,6 +97,19 @@ void Materialization::number(Block &block) {
       }
     }
     points[op] = numPoints++;
+  }
+  if (!options.isLocal || options.backend != Backend::Gpu) {
+    return;
+  }
+  for (auto &[first, products] : findMergedProducts(block, roles)) {
+    double bytes = 0;
+    for (Operation *op : products) {
+      bytes += getTensorBytes(op->getResult(0).getType());
+    }
+    double ratio = bytes / getTensorBytes(first->getResult(0).getType());
+    for (Operation *op : products) {
+      merged[op] = {first, ratio};
+    }
   }
 }
 
@@ -298,6 +313,15 @@ void Materialization::visitRoot(Operation *op) {
       sources[result] = sources.lookup(same);
       continue;
     }
+    if (Operation *first = merged.lookup(op).first) {
+      noPrologues.insert(result);
+      if (first == op) {
+        store(result, depth + 1);
+      } else {
+        sources[result] = {first->getResult(0)};
+      }
+      continue;
+    }
     store(result, depth + (isElementwise ? 0 : 1));
     replaceable.insert(result);
     if (normalizes(op)) {
@@ -322,7 +346,38 @@ bool Materialization::readsCopyOf(Operation *op, Value source) {
   });
 }
 
+bool Materialization::readsSlices(Operation *op, Value source) {
+  if (!merged.contains(source.getDefiningOp()) ||
+      !takesPrologue(op, options.backend)) {
+    return false;
+  }
+  int point = points.lookup(op);
+  bool readsAll = true;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto it = sources.find(operand.get());
+    if (it == sources.end() || !llvm::is_contained(it->second, source)) {
+      continue;
+    }
+    SmallVector<int64_t> order;
+    Operation *product = getSlicedProduct(operand, order);
+    if (!product) {
+      readsAll = false;
+      continue;
+    }
+    SliceCopy &copy =
+        slices
+            .insert({{points.lookup(product), order}, {product, point, point}})
+            .first->second;
+    copy.start = std::min(copy.start, point);
+    copy.end = std::max(copy.end, point);
+  }
+  return readsAll;
+}
+
 void Materialization::noteRead(Operation *op, Value source) {
+  if (readsSlices(op, source)) {
+    return;
+  }
   int point = points.lookup(op);
   int &first = firstRead.try_emplace(source, point).first->second;
   first = std::min(first, point);
@@ -498,7 +553,9 @@ void Materialization::read(OpOperand &operand, FusionKey fusion) {
 }
 
 double Materialization::getWrittenBytes(OpResult result) const {
-  return isStored(result) ? getTensorBytes(result.getType()) : 0;
+  return isStored(result) || merged.contains(result.getOwner())
+             ? getTensorBytes(result.getType())
+             : 0;
 }
 
 } // namespace mlir::alpa

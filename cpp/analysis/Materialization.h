@@ -19,6 +19,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVector.h"
+#include <map>
 #include <vector>
 
 namespace mlir::alpa {
@@ -30,6 +31,9 @@ struct MaterializationOptions {
   /// Whether kernels are put where collectives can run beside them; see
   /// `getSchedule`.
   bool overlaps = true;
+  /// Whether tensors are what one device holds, so that it can be told which
+  /// products are small (see MergedProducts.h).
+  bool isLocal = false;
   /// Whose rules decide.
   Backend backend = Backend::Gpu;
 };
@@ -152,8 +156,12 @@ private:
   bool readsCopyOf(Operation *op, Value source);
   /// Notes where an operator reads a source.
   void noteRead(Operation *op, Value source);
+  /// Notes where a product reads a slice of others that are computed as one.
+  /// True if that is all that it reads of them.
+  bool readsSlices(Operation *op, Value source);
   void placeReturnedCopies();
   void placeCopies();
+  void placeSlices();
   void placePadded();
   void holdSent();
   /// Bytes in memory for each byte of a value.
@@ -197,6 +205,16 @@ private:
   DenseMap<Value, int> copyOrders;
   /// Operators that store results, in order, with what their fusions read.
   std::vector<std::pair<Operation *, Sources>> roots;
+  /// Of products that are computed as one the first, and how much larger what
+  /// it makes is.
+  DenseMap<Operation *, std::pair<Operation *, double>> merged;
+  /// A copy of a product's slice, and the points between which others read it.
+  struct SliceCopy {
+    Operation *product;
+    int start, end;
+  };
+  /// By the product's point and the order in which it is read.
+  std::map<std::pair<int, SmallVector<int64_t>>, SliceCopy> slices;
   DenseMap<OpOperand *, double> readBytes;
   llvm::DenseSet<std::tuple<Value, int, int64_t>> joined;
   llvm::DenseSet<std::pair<int, int64_t>> fusions;

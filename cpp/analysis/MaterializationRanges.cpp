@@ -68,6 +68,17 @@ void Materialization::placeCopies() {
   }
 }
 
+/// A slice is copied where it is first read in an order.
+void Materialization::placeSlices() {
+  for (auto &[order, copy] : slices) {
+    Value value = copy.product->getResult(0);
+    for (Value source : sources.lookup(value)) {
+      lastRead[source] = std::max(lastRead.lookup(source), copy.start);
+    }
+    storedValues.push_back({value, copy.start, copy.end, 1, StoredForm::Copy});
+  }
+}
+
 /// An input that is padded for several convolutions, such as the gradient of a
 /// kernel, lies there from the first to the last.
 void Materialization::placePadded() {
@@ -253,8 +264,10 @@ void Materialization::recordRanges(
       int start = starts.lookup(result);
       int end = std::max(lastRead.lookup(result), points.lookup(op));
       start = std::min(start, end);
-      storedValues.push_back(
-          {result, start, end, getStoredRatio(result) * getPadding(result)});
+      auto all = merged.find(op);
+      double ratio = all != merged.end() ? all->second.second : 1;
+      ratio *= getStoredRatio(result) * getPadding(result);
+      storedValues.push_back({result, start, end, ratio});
     }
   }
   fillDonatedPlaces(

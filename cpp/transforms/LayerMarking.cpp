@@ -6,6 +6,7 @@
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/transforms/LayerScopes.h"
 #include "cpp/transforms/Phases.h"
+#include "cpp/transforms/SpreadValues.h"
 #include "dialects/alpa/Alpa.h"
 #include "mlir/IR/IRMapping.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -185,15 +186,61 @@ private:
     return false;
   }
 
-  /// Every layer makes the forms of arguments that it uses, in each phase: a
-  /// parameter in its narrow type would be sent from stage to stage, and be
-  /// kept for every micro-batch that is between its phases. A layer that does
-  /// nothing else keeps what it does.
+  /// What is spread goes around barriers: behind them it is made again, too,
+  /// and in front of them it would have to lie in memory.
+  void passBarriers() {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (!isa<stablehlo::OptimizationBarrierOp>(op)) {
+        continue;
+      }
+      SmallVector<Value> operands, results;
+      for (auto [operand, result] :
+           llvm::zip_equal(op.getOperands(), op.getResults())) {
+        if (spread.contains(operand)) {
+          result.replaceAllUsesWith(operand);
+        } else {
+          operands.push_back(operand);
+          results.push_back(result);
+        }
+      }
+      if (operands.size() < op.getNumOperands()) {
+        replaceBarrier(&op, operands, results);
+      }
+    }
+  }
+
+  /// \param results of the old barrier, one for each operand of the new one.
+  void replaceBarrier(Operation *old, ValueRange operands, ValueRange results) {
+    if (!operands.empty()) {
+      OpBuilder builder(old);
+      auto made = stablehlo::OptimizationBarrierOp::create(
+          builder, old->getLoc(), operands.getTypes(), operands);
+      made->setAttrs(old->getAttrs());
+      computed.insert(made);
+      for (auto [from, to] : llvm::zip_equal(results, made->getResults())) {
+        if (batchValues.contains(from)) {
+          batchValues.insert(to);
+        }
+        from.replaceAllUsesWith(to);
+      }
+    }
+    computed.erase(old);
+    old->erase();
+  }
+
+  /// Every layer makes the forms of arguments that it uses, in each phase, and
+  /// what spreads numbers: a parameter in its narrow type would be sent from
+  /// stage to stage, and be kept for every micro-batch that is between its
+  /// phases. A layer that does nothing else keeps what it does.
   void copyForms() {
     llvm::DenseSet<int64_t> layers;
     SmallVector<Operation *> forms;
+    spread = findSpreadValues(block);
+    passBarriers();
     for (Operation &op : llvm::reverse(block)) {
-      if (op.hasAttr(kLayerAttrName) && isForm(&op)) {
+      if (op.hasAttr(kLayerAttrName) &&
+          (isForm(&op) ||
+           (op.getNumResults() == 1 && spread.contains(op.getResult(0))))) {
         forms.push_back(&op);
       } else {
         layers.insert(getPlace(&op).first);
@@ -341,6 +388,8 @@ private:
   llvm::DenseSet<Operation *> computed;
   /// Operators that depend on constants alone.
   llvm::DenseSet<Operation *> closed;
+  /// See SpreadValues.h.
+  llvm::DenseSet<Value> spread;
   /// Operators through which values leave the micro-batches.
   llvm::DenseSet<Operation *> joins;
   /// Values that differ from micro-batch to micro-batch.

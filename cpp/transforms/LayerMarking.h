@@ -17,7 +17,8 @@ namespace mlir::alpa {
 /// (`alpa.accumulate`, `alpa.collect`) use runs once per micro-batch, the rest
 /// once per step.
 ///
-/// Operators that depend on constants alone belong to no layer.
+/// Operators that depend on constants alone belong to no layer. What spreads
+/// numbers (see SpreadValues.h) is made again by each layer and phase.
 ///
 /// Fails if something behind the joins looks at one micro-batch.
 LogicalResult markLayers(func::FuncOp function, int64_t numMicroBatches);

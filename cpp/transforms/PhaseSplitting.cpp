@@ -9,6 +9,7 @@
 #include "cpp/transforms/PhaseFunction.h"
 #include "cpp/transforms/Phases.h"
 #include "cpp/transforms/ReferencedFunctions.h"
+#include "cpp/transforms/SpreadValues.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -25,7 +26,8 @@ public:
       : module(module), function(function), block(function.getBody().front()),
         context(function.getContext()), splitBackward(splitBackward),
         memory(function, [](BlockArgument) { return false; },
-               {.savesTime = false}) {}
+               {.savesTime = false}),
+        spread(findSpreadValues(block)) {}
 
   void run() {
     placeOperators();
@@ -392,6 +394,10 @@ private:
     }
     SmallVector<Value> taken =
         llvm::to_vector(llvm::make_filter_range(made, [&](Value value) {
+          // Fusions compute that again, and nothing has to wait for it.
+          if (spread.contains(value)) {
+            return false;
+          }
           return llvm::any_of(value.getUsers(), [&](Operation *user) {
             Operation *inBlock = block.findAncestorOpInBlock(*user);
             auto own = placed.find(inBlock);
@@ -469,6 +475,8 @@ private:
   std::optional<int64_t> lastLayer;
   /// Of the function as one program.
   Materialization memory;
+  /// See SpreadValues.h.
+  llvm::DenseSet<Value> spread;
   int64_t numBarriers = 0;
   int64_t numLocals = 0;
   int64_t numAccumulators = 0;

@@ -31,13 +31,15 @@ def confined(
     own = [_limit(owners, confinement.axes.get(axis)) for axis in axes]
     more = [_classes(owners, confinement.light.get(axis, ())) for axis in axes]
     light = [None if limit is None else limit | m for limit, m in zip(own, more, strict=True)]
+    # A micro-batch of one example has no dimension that counts them.
+    examples = batch.union(*more)
     idle = [None if axis in confinement.idle else own[k] for k, axis in enumerate(axes)]
     found = {}
     for node in range(graph.num_nodes):
         span = graph.span(node)
         rows, flops = graph.strategy_class[span], graph.strategy_flops[span]
         has_flops = bool(flops.size and flops.max() > 0)
-        works_on_examples = not batch.isdisjoint(graph.node_classes[node])
+        works_on_examples = not examples.isdisjoint(graph.node_classes[node])
         limits = (own if graph.node_is_product[node] else light) if works_on_examples else idle
         mask = _keeps(rows, limits)
         for axis in range(len(axes)):

@@ -218,6 +218,21 @@ def test_the_sequence_is_split_without_an_axis_of_the_batch() -> None:
     assert "all_reduce" not in added
 
 
+def test_the_sequence_of_one_example_is_split_between_stages() -> None:
+    """A micro-batch of one has no dimension that counts examples."""
+    case = gpt.make(layers=2, dropout=0.0, optimizer="sgd")
+    options = {"pipeline": 2, "tensor": 4, "micro_batch": 1, "sequence_parallel": True}
+    plan = planned(case, device="h100-80gb", **options)
+    sent = {
+        value.axes
+        for stage in plan.stages
+        for phase in stage.phases
+        for slot, value in zip(phase.inputs, phase.program.inputs, strict=True)
+        if slot.kind == "transfer" and len(value.shape) == 3
+    }
+    assert sent == {((), ("tensor",), ())}
+
+
 def tied(params: Any, tokens: Any) -> Any:
     """A step whose table is looked up and multiplied with, in bf16; layers are recomputed."""
 
@@ -301,10 +316,11 @@ def test_results_equal_jit(make: Any, options: Any) -> None:
     [
         {"pipeline": 2, "tensor": 2, "data": 2, "micro_batch": 1, "sequence_parallel": True},
         {"pipeline": 2, "interleave": 2, "tensor": 2, "micro_batch": 1, "zero_1": True},
+        {"pipeline": 2, "tensor": 4, "micro_batch": 1, "sequence_parallel": True},
         {"tensor": 4, "recompute": "full"},
         {"pipeline": 2, "tensor": 2, "micro_batch": 2, "recompute": "selective"},
     ],
-    ids=["3d", "interleaved", "full", "selective"],
+    ids=["3d", "interleaved", "one_example", "full", "selective"],
 )
 def test_pipelines_and_recomputation_equal_jit(options: Any) -> None:
     case = gpt.make(layers=4 if "interleave" in options else 2, optimizer="sgd")
@@ -321,7 +337,8 @@ def test_pipelines_and_recomputation_equal_jit(options: Any) -> None:
         phase = stage.phases[0]
         for slot, value in zip(phase.inputs, phase.program.inputs, strict=True):
             if slot.kind == "transfer" and len(value.shape) == 3:
-                assert value.axes[0] == ("data",)
+                count = dict(stage.mesh.axes)["data"]
+                assert value.axes[0] == (("data",) if count > 1 else ())
 
 
 @pytest.mark.slow
