@@ -196,7 +196,8 @@ getStrategyGraph(const Source &source,
   }
   dict["input_is_parameter"] =
       dict["input_is_parameter"].attr("astype")(py::dtype::of<bool>());
-  for (const char *key : {"num_points", "num_forward_points"}) {
+  for (const char *key :
+       {"num_points", "num_forward_points", "num_backward_points"}) {
     dict[key] = dict[key].attr("item")();
   }
   return dict;

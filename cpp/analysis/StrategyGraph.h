@@ -84,6 +84,16 @@ struct LiveValue {
   std::vector<double> bytes;
 };
 
+/// What an operator reads of a value that takes more memory in the sharding in
+/// which it is read: it lies beside the value, program points inclusive.
+struct GatheredCopy {
+  int source, target;
+  int start, end;
+  /// Of `copyTables`.
+  int table;
+  std::string name;
+};
+
 /// What is summed up over the micro-batches of a step: there from the first of
 /// them to the end.
 struct Accumulator {
@@ -123,10 +133,16 @@ struct StrategyGraph {
   std::vector<UnaryTerm> unaryTerms;
   std::vector<StrategyEdge> edges;
   std::vector<LiveValue> values;
+  std::vector<GatheredCopy> copies;
+  /// Local bytes per strategy of the source and of the target; 0 where there is
+  /// no copy. Of copies within a node, per strategy.
+  std::vector<std::vector<double>> copyTables;
   std::vector<Accumulator> accumulators;
   int numPoints = 0;
   /// Points up to the last operator of the forward phase of a stage.
   int numForwardPoints = 0;
+  /// Points up to the last operator of its backward phase.
+  int numBackwardPoints = 0;
   /// Interned plans; plan 0 moves nothing.
   std::vector<std::vector<VolumeStep>> plans;
 

@@ -301,7 +301,7 @@ void StrategyGraphBuilder::placeOperator(Operation *op, int node,
                                          double weight) {
   for (auto [operand, table] :
        llvm::zip(op->getOperands(), strategies.operandTables)) {
-    connect(operand, node, table, weight);
+    connect(operand, node, table, weight, op);
   }
   graph.operatorPlacements[op] = {node, strategies.factorTable,
                                   strategies.operandTables,
@@ -399,7 +399,16 @@ void StrategyGraphBuilder::recordLiveRanges() {
     }
     graph.values.push_back(std::move(live));
   }
-  graph.numForwardPoints = countForwardPoints();
+  for (const GatheredCopy &copy : graph.copies) {
+    if (copy.source == copy.target) {
+      graph.values.push_back({copy.source, copy.start, copy.end, copy.name,
+                              graph.copyTables[copy.table]});
+    }
+  }
+  llvm::erase_if(graph.copies, [](const GatheredCopy &copy) {
+    return copy.source == copy.target;
+  });
+  countPhasePoints();
 }
 
 std::vector<double>
@@ -428,22 +437,23 @@ void StrategyGraphBuilder::recordAccumulators() {
 }
 
 /// Points up to the last operator of the forward phase that the backward phase
-/// waits for.
-int StrategyGraphBuilder::countForwardPoints() {
-  int count = 0, backward = graph.numPoints;
+/// waits for, and up to the last of the backward phase.
+void StrategyGraphBuilder::countPhasePoints() {
+  int backward = graph.numPoints;
   Block &block = function.getBody().front();
   for (Operation &op : block) {
     if (getPhase(&op) == kBackwardPhase) {
-      backward = std::min(backward, memory.getPoint(&op));
+      int point = memory.getPoint(&op);
+      backward = std::min(backward, point);
+      graph.numBackwardPoints = std::max(graph.numBackwardPoints, point + 1);
     }
   }
   for (Operation &op : block) {
     int point = memory.getPoint(&op);
     if (getPhase(&op) == kForwardPhase && point < backward) {
-      count = std::max(count, point + 1);
+      graph.numForwardPoints = std::max(graph.numForwardPoints, point + 1);
     }
   }
-  return count;
 }
 
 /// Walks backwards: a value from which an operator with FLOPs (or a table

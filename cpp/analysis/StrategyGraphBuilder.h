@@ -64,8 +64,15 @@ private:
                                     RankedTensorType type);
 
   // Joins.
-  void connect(Value value, int node, int table, double weight);
-  void connectRematerialized(Operation *op, int node, int table, double weight);
+  /// \param reader reads it; null for what no operator does.
+  void connect(Value value, int node, int table, double weight,
+               Operation *reader = nullptr);
+  void connectRematerialized(Operation *op, int node, int table, double weight,
+                             Operation *reader);
+  /// Notes what `reader` has beside a value that it gathers.
+  void addCopy(Value value, int node, int table, Operation *reader);
+  int internCopyTable(RankedTensorType type, int fromTable, int toTable,
+                      bool isWithin);
   void requireReplicated(Value value, double weight);
   /// A node with every sharding of `value`'s shape that is `allowed`, or with
   /// every one if none is.
@@ -117,8 +124,10 @@ private:
   std::vector<double> getLocalBytes(RankedTensorType type,
                                     ValuePlacement placement) const;
   void recordLiveRanges();
+  /// Where the last fusion runs that reads what an operator reads.
+  int getLastRead(Operation *reader);
   void recordAccumulators();
-  int countForwardPoints();
+  void countPhasePoints();
   void recordParameters();
 
   func::FuncOp function;
@@ -150,6 +159,8 @@ private:
   /// Of each type: rows from and to, side by side -> plan.
   DenseMap<const void *, std::unordered_map<uint64_t, int32_t>> pairPlans;
   std::map<std::tuple<const void *, int, int>, bool> joined;
+  std::map<std::tuple<const void *, int, int, bool>, int> copyTableIds;
+  DenseMap<Operation *, int> lastReads;
   llvm::StringMap<unsigned> nameCounts;
 };
 

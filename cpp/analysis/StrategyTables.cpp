@@ -1,8 +1,11 @@
 //===- StrategyTables.cpp - Interned tables, plans and joins --------------===//
 
+#include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/FusionRole.h"
 #include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/StrategyGraphBuilder.h"
-
+#include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/Sharding.h"
 #include <cstring>
 
 namespace mlir::alpa {
@@ -242,8 +245,81 @@ ArrayRef<int32_t> StrategyGraphBuilder::getReshardPlans(int fromTable,
   return planTables.try_emplace(key, std::move(plans)).first->second;
 }
 
+int StrategyGraphBuilder::internCopyTable(RankedTensorType type, int fromTable,
+                                          int toTable, bool isWithin) {
+  auto key =
+      std::make_tuple(type.getAsOpaquePointer(), fromTable, toTable, isWithin);
+  auto [it, isNew] = copyTableIds.try_emplace(key, -1);
+  if (!isNew) {
+    return it->second;
+  }
+  std::vector<double> from, to, bytes;
+  for (auto [table, shards] : {std::pair(fromTable, &from), {toTable, &to}}) {
+    for (unsigned row = 0; row < graph.tables[table].numRows; ++row) {
+      shards->push_back(getNumShards(getRow(table, row), meshShape));
+    }
+  }
+  double whole = getTensorBytes(type);
+  auto add = [&](double source, double target) {
+    bytes.push_back(target < source ? whole / target : 0);
+  };
+  for (auto [row, source] : llvm::enumerate(from)) {
+    if (isWithin) {
+      add(source, to[row]);
+      continue;
+    }
+    for (double target : to) {
+      add(source, target);
+    }
+  }
+  if (llvm::any_of(bytes, [](double size) { return size > 0; })) {
+    it->second = static_cast<int>(graph.copyTables.size());
+    graph.copyTables.push_back(std::move(bytes));
+  }
+  return it->second;
+}
+
+int StrategyGraphBuilder::getLastRead(Operation *reader) {
+  auto known = lastReads.find(reader);
+  if (known != lastReads.end()) {
+    return known->second;
+  }
+  int last = memory.getPoint(reader);
+  FusionRole role = getFusionRole(reader, Backend::Gpu);
+  bool isRead = role == FusionRole::Fused || role == FusionRole::View;
+  for (Value result : reader->getResults()) {
+    // What is computed of it in the fusion of another operator is read there.
+    if (!isRead || memory.isStored(result)) {
+      continue;
+    }
+    for (Operation *user : result.getUsers()) {
+      if (user->getBlock() == reader->getBlock() &&
+          getPhase(user) == getPhase(reader) &&
+          !user->hasTrait<OpTrait::IsTerminator>()) {
+        last = std::max(last, getLastRead(user));
+      }
+    }
+  }
+  return lastReads[reader] = last;
+}
+
+void StrategyGraphBuilder::addCopy(Value value, int node, int table,
+                                   Operation *reader) {
+  ValuePlacement from = graph.valuePlacements.lookup(value);
+  auto type = cast<RankedTensorType>(value.getType());
+  int copyTable = internCopyTable(type, from.table, table, from.node == node);
+  if (copyTable < 0) {
+    return;
+  }
+  Operation *maker = value.getDefiningOp();
+  std::string name =
+      maker ? getReadableName(maker) : graph.nodes[from.node].name;
+  graph.copies.push_back({from.node, node, memory.getPoint(reader),
+                          getLastRead(reader), copyTable, "copy of " + name});
+}
+
 void StrategyGraphBuilder::connect(Value value, int node, int table,
-                                   double weight) {
+                                   double weight, Operation *reader) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || !type.hasStaticShape()) {
     return;
@@ -251,7 +327,7 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
   Operation *op = value.getDefiningOp();
   if (op && !graph.operatorPlacements.contains(op) &&
       !graph.valuePlacements.contains(value)) {
-    connectRematerialized(op, node, table, weight);
+    connectRematerialized(op, node, table, weight, reader);
     return;
   }
   ValuePlacement from = graph.valuePlacements.lookup(value);
@@ -265,6 +341,9 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
                std::make_tuple(value.getAsOpaquePointer(), node, table), true)
            .second) {
     return;
+  }
+  if (reader) {
+    addCopy(value, node, table, reader);
   }
   if (from.node == node) {
     UnaryTerm term{node, weight, {}, leeway.get(value)};
@@ -287,7 +366,8 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
 /// A rematerialized operator is made in the sharding in which it is needed; its
 /// operands are needed in the sharding that this implies.
 void StrategyGraphBuilder::connectRematerialized(Operation *op, int node,
-                                                 int table, double weight) {
+                                                 int table, double weight,
+                                                 Operation *reader) {
   const ShardingRule *rule = rules.get(op);
   if (!rule || op->getNumOperands() == 0) {
     return;
@@ -312,7 +392,7 @@ void StrategyGraphBuilder::connectRematerialized(Operation *op, int node,
   }
   for (auto [operand, operandTable] :
        llvm::zip(op->getOperands(), it->second)) {
-    connect(operand, node, operandTable, weight);
+    connect(operand, node, operandTable, weight, reader);
   }
 }
 

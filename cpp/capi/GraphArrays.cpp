@@ -101,6 +101,33 @@ static void addTerms(const StrategyGraph &graph, AlpaResult &result) {
   result.addArray("edge_plan", edgePlans);
 }
 
+static void addCopies(const StrategyGraph &graph, AlpaResult &result) {
+  std::vector<int32_t> sources, targets, starts, ends, tables;
+  std::vector<int64_t> offsets = {0};
+  std::vector<double> bytes;
+  std::vector<std::string> names;
+  for (const GatheredCopy &copy : graph.copies) {
+    sources.push_back(copy.source);
+    targets.push_back(copy.target);
+    starts.push_back(copy.start);
+    ends.push_back(copy.end);
+    tables.push_back(copy.table);
+    names.push_back(copy.name);
+  }
+  for (const std::vector<double> &table : graph.copyTables) {
+    bytes.insert(bytes.end(), table.begin(), table.end());
+    offsets.push_back(bytes.size());
+  }
+  result.addArray("copy_source", sources);
+  result.addArray("copy_target", targets);
+  result.addArray("copy_start", starts);
+  result.addArray("copy_end", ends);
+  result.addArray("copy_table", tables);
+  result.addArray("copy_offset", offsets);
+  result.addArray("copy_bytes", bytes);
+  result.addList("copy_name", std::move(names));
+}
+
 static void addValues(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<int32_t> nodes, starts, ends;
   std::vector<int64_t> offsets = {0};
@@ -120,6 +147,7 @@ static void addValues(const StrategyGraph &graph, AlpaResult &result) {
   result.addArray("value_offset", offsets);
   result.addArray("value_bytes", bytes);
   result.addList("value_name", std::move(names));
+  addCopies(graph, result);
   std::vector<int32_t> accumulatorNodes;
   std::vector<double> accumulatorBytes;
   for (const Accumulator &accumulator : graph.accumulators) {
@@ -132,6 +160,8 @@ static void addValues(const StrategyGraph &graph, AlpaResult &result) {
   result.addArray("num_points", std::vector<int64_t>{graph.numPoints});
   result.addArray("num_forward_points",
                   std::vector<int64_t>{graph.numForwardPoints});
+  result.addArray("num_backward_points",
+                  std::vector<int64_t>{graph.numBackwardPoints});
 }
 
 /// Sharding rows of the boundary values: "<prefix>_spec" of [rows, axes] with

@@ -38,7 +38,9 @@ private:
   std::vector<Branch> getBranches(const Core &part, unsigned node);
   void keepIfBest(llvm::ArrayRef<int32_t> choices);
   bool isHopeless(double bound) const {
-    return bound >= value || value - bound <= kRounding * std::abs(value);
+    // Before a plan is known only what has none is.
+    return bound >= value || (std::isfinite(value) &&
+                              value - bound <= kRounding * std::abs(value));
   }
 
   const Core &core;

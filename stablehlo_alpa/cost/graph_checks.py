@@ -30,7 +30,7 @@ def check_graph(graph: StrategyGraph) -> None:
     _check_reshard_plans(graph, arrays)
     _check_communication(graph, arrays)
     _check_values(graph, arrays)
-    for key in QUANTITIES:
+    for key in (*QUANTITIES, "copy_bytes"):
         array = getattr(graph, key)
         if not (np.isfinite(array) & (array >= 0)).all():
             raise ShardingError(f"strategy graph: {key} must be finite and >= 0")
@@ -122,3 +122,19 @@ def _check_values(graph: StrategyGraph, arrays: _Arrays) -> None:
     arrays.require_offsets("value_offset", counts[graph.value_node], len(graph.value_bytes))
     arrays.require_below(nodes, "accumulator_node")
     arrays.require_size(int(counts[graph.accumulator_node].sum()), "accumulator_bytes")
+    _check_copies(graph, arrays)
+
+
+def _check_copies(graph: StrategyGraph, arrays: _Arrays) -> None:
+    nodes, counts = len(graph.node_name), graph.num_strategies
+    arrays.require_below(nodes, "copy_source", "copy_target")
+    names = ("copy_target", "copy_start", "copy_end", "copy_table", "copy_name")
+    arrays.require_size(len(graph.copy_source), *names)
+    arrays.require_below(graph.num_points, "copy_start", "copy_end")
+    if (graph.copy_end < graph.copy_start).any():
+        raise ShardingError("strategy graph: a copy ends before it starts")
+    arrays.require_rise("copy_offset", len(graph.copy_bytes))
+    arrays.require_below(len(graph.copy_offset) - 1, "copy_table")
+    sizes = counts[graph.copy_source] * counts[graph.copy_target]
+    if not np.array_equal(np.diff(graph.copy_offset)[graph.copy_table], sizes):
+        raise ShardingError("strategy graph: copy_offset does not match the strategy counts")

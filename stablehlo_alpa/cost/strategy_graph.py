@@ -47,8 +47,13 @@ class StrategyGraph:
         unary_beside, edge_beside: of each the `cost.kinds.Beside`.
         value_node, value_start, value_end, value_name, value_offset, value_bytes: tensors, live
             on the program points ``start..end`` inclusive, with bytes per strategy of the node.
+        copy_source, copy_target, copy_start, copy_end, copy_name: what a target's operator reads
+            of a source's value, gathered beside it, live on the program points ``start..end``.
+        copy_table, copy_offset, copy_bytes: of each copy the number of its table; the tables one
+            after the other, row-major [strategies of source, strategies of target].
         num_points: program points.
-        num_forward_points: of a stage, those up to the end of its forward phase; 0 elsewhere.
+        num_forward_points, num_backward_points: of a stage, those up to the end of its forward and
+            of its backward phase; 0 elsewhere.
         allowed: bool[S], strategies that may be chosen.
         input_node, input_specs, input_alias, input_is_parameter, input_is_transfer, input_is_batch,
             input_name, output_node, output_specs, remarks: what the caller needs to pin and to
@@ -107,6 +112,7 @@ class StrategyGraph:
     output_node: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     output_specs: tuple[Any, ...] = ()
     num_forward_points: int = 0
+    num_backward_points: int = 0
     remarks: tuple[str, ...] = ()
     strategy_class: Int = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     node_is_product: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
@@ -117,6 +123,14 @@ class StrategyGraph:
     product_shape: Float = field(default_factory=lambda: np.zeros((0, 4)))
     product_bytes: Float = field(default_factory=lambda: np.zeros(0))
     node_classes: tuple[tuple[int, ...], ...] = ()
+    copy_source: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    copy_target: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    copy_start: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    copy_end: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    copy_name: tuple[str, ...] = ()
+    copy_table: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    copy_offset: Int = field(default_factory=lambda: np.zeros(1, np.int64))
+    copy_bytes: Float = field(default_factory=lambda: np.zeros(0))
     accumulator_node: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     accumulator_bytes: Float = field(default_factory=lambda: np.zeros(0))
     input_classes: tuple[tuple[int, ...], ...] = ()
@@ -137,17 +151,21 @@ class StrategyGraph:
         data |= {k: np.array(arrays[k], np.float64).reshape(-1) for k in QUANTITIES}
         data |= {k: tuple(arrays[k]) for k in _NAMES}
         data["num_points"] = int(arrays["num_points"])
-        data["num_forward_points"] = int(arrays.get("num_forward_points", 0))
+        for key in ("num_forward_points", "num_backward_points"):
+            data[key] = int(arrays.get(key, 0))
         data["allowed"] = np.ones(len(data["strategy_label"]), np.bool_)
         indices = ("input_node", "input_alias", "output_node", "unary_beside", "edge_beside")
-        for key in (*indices, "accumulator_node"):
+        copies = ("copy_source", "copy_target", "copy_start", "copy_end", "copy_table")
+        for key in (*indices, *copies, "accumulator_node"):
             data[key] = np.array(arrays.get(key, []), np.int64).reshape(-1)
+        data["copy_offset"] = np.array(arrays.get("copy_offset", [0]), np.int64).reshape(-1)
         for key in ("input_is_parameter", "input_is_transfer", "input_is_batch"):
             data[key] = np.array(arrays.get(key, []), np.bool_).reshape(-1)
-        for key in ("input_specs", "input_name", "output_specs", "remarks"):
+        for key in ("input_specs", "input_name", "output_specs", "remarks", "copy_name"):
             data[key] = tuple(arrays.get(key, ()))
         data["node_is_product"] = np.array(arrays.get("node_is_product", []), np.bool_)
-        for key in ("node_kernels", "product_runs", "product_bytes", "accumulator_bytes"):
+        per_node = ("node_kernels", "product_runs", "product_bytes")
+        for key in (*per_node, "accumulator_bytes", "copy_bytes"):
             data[key] = np.array(arrays.get(key, []), np.float64).reshape(-1)
         data["product_shape"] = np.array(arrays.get("product_shape", []), np.float64).reshape(-1, 4)
         data["strategy_class"] = np.array(arrays.get("strategy_class", []), np.int64)

@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from alpa_runtime import check
 
@@ -40,6 +41,7 @@ from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 # How often stages that exceed the budget are planned again with less, and the gap to which they are
 # then solved (heuristics: what is emitted differs by as much from what was counted).
@@ -343,8 +345,8 @@ class _StagePlanner:
         """Mends stages that take more than was counted.
 
         What is gathered is kept for operators near by alone; where it is so already, the strategies
-        are others. Stages of one mesh give in proportion to what they take. Those that have to give
-        most are first: they are most likely to refuse.
+        are others. Stages of one mesh give in proportion to what they take; what one cannot give,
+        the others do. Those that have to give most are first: they are most likely to refuse.
 
         Args:
             stages: as planned; those of the meshes are replaced.
@@ -363,26 +365,38 @@ class _StagePlanner:
             for mesh, over in excess.items()
         }
 
-        def mended(number: int) -> PlannedStage:
+        rooms = {
+            number: left[mesh_of(number)] * stage.solution.memory_peak_bytes
+            for number, stage in enumerate(stages)
+            if mesh_of(number) in excess
+        }
+
+        def mended(number: int) -> PlannedStage | InfeasibleError:
             if number not in self.frugal:
                 self.frugal.add(number)
                 return self._lower(number)
-            room = left[mesh_of(number)] * stages[number].solution.memory_peak_bytes
-            if room <= 0:
+            if rooms[number] <= 0:
                 raise InfeasibleError(
                     f"stage {number} of {self.program.name} would have to do without "
                     f"{format_bytes(excess[mesh_of(number)])}, more than its mesh's stages take"
                 )
-            return self.plan(number, room)
+            try:
+                return self.plan(number, rooms[number])
+            except InfeasibleError as error:
+                return error
 
-        exceeding = [number for number in range(len(stages)) if mesh_of(number) in excess]
-        exceeding.sort(key=lambda number: left[mesh_of(number)])
-        for number, stage in zip(exceeding, self._each(mended, exceeding), strict=True):
-            stages[number] = stage
+        exceeding = sorted(rooms, key=lambda number: left[mesh_of(number)])
+        refusals: dict[int, InfeasibleError] = {}
+        for number, found in zip(exceeding, self._each(mended, exceeding), strict=True):
+            if isinstance(found, InfeasibleError):
+                refusals[number] = found
+            else:
+                stages[number] = found
+        for number, room in _given_by_others(rooms, refusals, stages, self.schedule).items():
+            if stages[number].solution.memory_peak_bytes > room:
+                stages[number] = self.plan(number, room)
 
-    def _each(
-        self, work: Callable[[int], PlannedStage], numbers: Sequence[int]
-    ) -> list[PlannedStage]:
+    def _each(self, work: Callable[[int], _T], numbers: Sequence[int]) -> list[_T]:
         """What is made of each stage, all processors taking part where none waits for another."""
         methods = (self.options.prescription, *self.prescriptions.values())
         if any(method.confinement is not None for method in methods):
@@ -435,6 +449,36 @@ class _StagePlanner:
                 largest=error.largest,
                 least_bytes=error.least_bytes,
             ) from error
+
+
+def _given_by_others(
+    rooms: Mapping[int, float],
+    refusals: Mapping[int, InfeasibleError],
+    stages: Sequence[PlannedStage],
+    schedule: Schedule,
+) -> dict[int, float]:
+    """Bytes per device of stages that give what others of their mesh cannot; those stay.
+
+    Args:
+        rooms: by number of a stage what it should do with.
+        refusals: of stages that cannot.
+        stages: of the step.
+        schedule: of them.
+
+    Raises:
+        InfeasibleError: no other stage of a mesh is left.
+    """
+    found: dict[int, float] = {}
+    for mesh in {schedule.mesh_of(number) for number in refusals}:
+        own = [number for number in rooms if schedule.mesh_of(number) == mesh]
+        others = [number for number in own if number not in refusals]
+        refused = [number for number in own if number in refusals]
+        if not others:
+            raise refusals[refused[0]]
+        lacking = sum(stages[one].solution.memory_peak_bytes - rooms[one] for one in refused)
+        share = max(0.0, 1 - lacking / sum(rooms[number] for number in others))
+        found |= {number: share * rooms[number] for number in others}
+    return found
 
 
 def _check_passes(program: TracedProgram, schedule: Schedule) -> None:

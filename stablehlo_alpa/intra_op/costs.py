@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -58,6 +58,15 @@ class Costs:
         if not self.tables:
             return np.zeros(0)
         return np.concatenate([table.ravel() for table in self.tables])
+
+    @cached_property
+    def edge_numbers(self) -> Mapping[tuple[int, int], int]:
+        """By its nodes u < v the number of an edge."""
+        return {(u, v): number for number, (u, v) in enumerate(self.edges.tolist())}
+
+    def own(self, node: int) -> Int:
+        """int64[sizes[node]] the strategies of a node that may be chosen."""
+        return self.rows[self.span(node)] - self.first[node]
 
     def span(self, node: int) -> slice:
         """Places of a node's strategies among the C."""

@@ -6,7 +6,8 @@ Equation 1 of the Alpa paper in its tightest linear form, over one flat vector `
     (C1)  sum_i s_v[i] = 1                         every node has one strategy
     (C2)  sum_j e_uv[i, j] = s_u[i]                edge marginals
     (C3)  sum_i e_uv[i, j] = s_v[j]
-    (C4)  sum_v m_p,v . s_v <= budget              at program points p
+    (C4)  sum_v m_p,v . s_v + sum_(u,v) <m_p,uv, e_uv> <= budget
+                                                   at program points p
           s binary, e >= 0 continuous (integral when s is)
 
 The relaxation is solved first, and only a fractional one is branched on. It is the reference for
@@ -20,6 +21,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,7 @@ from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.highs import run_highs
+from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.work import Work
 
 if TYPE_CHECKING:
@@ -42,15 +45,33 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class MemoryRows:
-    """Constraints (C4): ``usage @ s <= budget``.
+    """Constraints (C4): ``usage @ s + pairs @ e <= budget``.
 
     Attributes:
         usage: float64[P, C] bytes of each strategy at each program point.
         budget: bytes per device.
+        pairs: of each point, by number of an edge, the bytes of its pairs, as its table has them.
     """
 
     usage: sp.csr_matrix
     budget: float
+    pairs: tuple[Mapping[int, Float], ...] = ()
+
+    @classmethod
+    def of(
+        cls, costs: Costs, memory: MemoryModel, points: Sequence[int], budget: float
+    ) -> MemoryRows:
+        """Those of program points over the strategies of a problem."""
+        usage = sp.csr_matrix(memory.rows(points)[:, costs.rows])
+        return cls(usage, budget, tuple(pair_bytes(costs, memory, point) for point in points))
+
+
+def pair_bytes(costs: Costs, memory: MemoryModel, point: int) -> Mapping[int, Float]:
+    """By number of an edge of a problem the bytes of copies at a point, as its table is."""
+    return {
+        costs.edge_numbers[u, v]: table[costs.own(u)][:, costs.own(v)]
+        for (u, v), table in memory.pairs(point).items()
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +193,11 @@ class Programme:
         index = [(np.repeat(np.arange(len(nodes)), sizes), np.arange(num_s))]
         entries = [np.ones(num_s)]
         edge_cost: list[Float] = []
+        # By number of an edge its first column.
+        first: dict[int, int] = {}
         row, column = len(nodes), num_s
-        for (u, v), table in zip(costs.edges.tolist(), costs.tables, strict=True):
+        for number, (u, v) in enumerate(costs.edges.tolist()):
+            table = costs.tables[number]
             ku, kv = table.shape
             if ku == 1 or kv == 1:
                 # One end is decided: the table is the other's cost.
@@ -181,7 +205,7 @@ class Programme:
                 node_s[costs.span(free)] += amount
                 constant += float(table[0, 0]) if ku == kv == 1 else 0.0
                 continue
-            e = column + np.arange(ku * kv)
+            first[number], e = column, column + np.arange(ku * kv)
             index += [
                 (row + np.repeat(np.arange(ku), kv), e),
                 (row + np.arange(ku), place[u] + np.arange(ku)),
@@ -195,14 +219,7 @@ class Programme:
         at = (np.concatenate([i for i, _ in index]), np.concatenate([j for _, j in index]))
         rhs = np.zeros(row)
         rhs[: len(nodes)] = 1.0
-        memory, limit = sp.csr_matrix((0, num_s)), np.zeros(0)
-        if rows is not None and rows.usage.shape[0]:
-            unit = max(rows.budget, 1.0)
-            fixed = np.asarray(rows.usage[:, ~columns_of].sum(axis=1)).ravel()
-            memory = rows.usage[:, columns_of] / unit
-            # Half the tolerance that plans are accepted with: rounding must not cut off one that
-            # fits exactly.
-            limit = (rows.budget - fixed) / unit + TOLERANCE / 2
+        memory, limit = _memory(costs, rows, first, column)
         return cls(
             costs=costs,
             nodes=nodes,
@@ -237,8 +254,7 @@ class Programme:
             x = cp.Variable(size, bounds=bounds)
         constraints = [self.matrix @ x == self.rhs]
         if self.memory.shape[0]:
-            pad = sp.csr_matrix((self.memory.shape[0], size - self.num_s))
-            constraints.append(sp.hstack([self.memory, pad], format="csr") @ x <= self.limit)
+            constraints.append(self.memory @ x <= self.limit)
         return cp.Problem(cp.Minimize((scale * self.cost) @ x), constraints), x, scale
 
     def solve(
@@ -271,3 +287,36 @@ class Programme:
             ties = np.flatnonzero(share >= share.max() - TOLERANCE)
             labels[node] = ties[np.argmin(self.cost[begin + ties])]
         return labels
+
+
+def _memory(
+    costs: Costs, rows: MemoryRows | None, first: Mapping[int, int], num_columns: int
+) -> tuple[sp.csr_matrix, Float]:
+    """(C4) in parts of the budget.
+
+    Args:
+        costs: the problem.
+        rows: memory constraints.
+        first: by number of an edge between two nodes with several strategies its first column.
+        num_columns: of the programme.
+    """
+    if rows is None or not rows.usage.shape[0]:
+        return sp.csr_matrix((0, num_columns)), np.zeros(0)
+    usage, columns_of = rows.usage.toarray(), np.repeat(costs.sizes > 1, costs.sizes)
+    joint = np.zeros((len(usage), num_columns - int(columns_of.sum())))
+    for point, pairs in enumerate(rows.pairs):
+        for number, table in pairs.items():
+            u, v = costs.edges[number].tolist()
+            if number in first:
+                begin = first[number] - int(columns_of.sum())
+                joint[point, begin : begin + table.size] += table.ravel()
+            elif table.shape[0] == 1:
+                usage[point, costs.span(v)] += table[0]
+            else:
+                usage[point, costs.span(u)] += table[:, 0]
+    unit, fixed = max(rows.budget, 1.0), usage[:, ~columns_of].sum(axis=1)
+    parts = [sp.csr_matrix(usage[:, columns_of]), sp.csr_matrix(joint)]
+    # Half the tolerance that plans are accepted with: rounding must not cut off one that fits
+    # exactly.
+    limit = (rows.budget - fixed) / unit + TOLERANCE / 2
+    return sp.hstack(parts, format="csr") / unit, limit

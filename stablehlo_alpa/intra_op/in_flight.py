@@ -120,6 +120,9 @@ def _transient(graph: StrategyGraph, is_held: Bool, is_kept: Bool) -> Float:
 def in_pipeline(graph: StrategyGraph, in_flight: int, num_micro_batches: int) -> StrategyGraph:
     """The stage with what its pipeline keeps beside the micro-batch that runs.
 
+    The phases of a stage are programs: what the forward phase leaves to the backward phase is an
+    input of that program, and there until it ends.
+
     Args:
         graph: strategies of the stage, its live values those of one micro-batch alone.
         in_flight: micro-batches whose activations are kept, the running one included.
@@ -128,8 +131,12 @@ def in_pipeline(graph: StrategyGraph, in_flight: int, num_micro_batches: int) ->
     nodes: list[int] = []
     names: list[str] = []
     sizes: list[Float] = []
+    is_kept = kept_values(graph)
+    if is_kept.any() and graph.num_backward_points:
+        end = np.maximum(graph.value_end, graph.num_backward_points - 1)
+        graph = replace(graph, value_end=np.where(is_kept, end, graph.value_end))
     if in_flight > 1:
-        for value in np.flatnonzero(kept_values(graph)).tolist():
+        for value in np.flatnonzero(is_kept).tolist():
             nodes.append(int(graph.value_node[value]))
             names.append(f"{graph.value_name[value]} of {in_flight - 1} more micro-batches")
             sizes.append((in_flight - 1) * _bytes(graph, value))

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.errors import SlowerError, SolverError
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import Minimum, minimize
-from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
+from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, pair_bytes, solve_ilp
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.relink import Parts
 from stablehlo_alpa.intra_op.work import Work
@@ -195,11 +195,10 @@ class _Search:
 
     def ask(self, prices: Float) -> tuple[Minimum, float]:
         """The least under prices of the points, and the bound that follows; keeps the best."""
-        paid = self.costs.node_s + paid_seconds(self.costs, self.memory, self.points, prices)
         self.num_asked += 1
         limit_s = min(_ROUND_SHARE * self.work.left_s(), _ROUND_S * self.num_asked)
         answer = minimize(
-            self.costs.with_node_s(paid),
+            paid(self.costs, self.memory, self.points, prices),
             cache=self.cache,
             work=self.work,
             limit_s=limit_s,
@@ -272,16 +271,34 @@ def _gap(value: float, bound: float) -> float:
     return (value - bound) / max(abs(value), 1e-30)
 
 
-def paid_seconds(costs: Costs, memory: MemoryModel, points: npt.ArrayLike, prices: Float) -> Float:
-    """float64[C] seconds that the bytes of each strategy cost.
+def paid(
+    costs: Costs,
+    memory: MemoryModel,
+    points: npt.ArrayLike,
+    prices: Float,
+    factors: Float | None = None,
+) -> Costs:
+    """The problem with the seconds that bytes cost.
 
     Args:
         costs: the problem.
         memory: bytes of its plans.
         points: int[P] program points that are priced.
         prices: float64[P] seconds per byte at each.
+        factors: float64[N] of the prices for what a node holds; a copy is its reader's and its
+            maker's by half. None: 1.
     """
-    return np.asarray(prices @ memory.rows(points)[:, costs.rows].toarray())
+    factors = np.ones(len(costs.sizes)) if factors is None else factors
+    node_s = np.asarray(prices @ memory.rows(points)[:, costs.rows].toarray())
+    tables = list(costs.tables)
+    for point, price in zip(np.asarray(points).tolist(), prices.tolist(), strict=True):
+        if price <= 0:
+            continue
+        for number, sizes in pair_bytes(costs, memory, point).items():
+            share = factors[costs.edges[number]].mean()
+            tables[number] = tables[number] + price * share * sizes
+    node_s = costs.node_s + np.repeat(factors, costs.sizes) * node_s
+    return replace(costs, node_s=node_s, tables=tuple(tables))
 
 
 def price_memory(
@@ -374,13 +391,12 @@ def _converge(search: _Search, most_price: float) -> None:
 def _relink(search: _Search) -> None:
     """Adds the optima under two prices: a part of the operators pays less, the rest more."""
     costs = search.costs
-    price = paid_seconds(costs, search.memory, search.priced, search.prices)
     parts = Parts(costs)
     for factors in parts:
         if search.is_over() or search.is_good():
             return
         answer = minimize(
-            costs.with_node_s(costs.node_s + np.repeat(factors, costs.sizes) * price),
+            paid(costs, search.memory, search.priced, search.prices, factors),
             cache=search.cache,
             work=search.work,
             limit_s=_PART_S,
@@ -402,11 +418,10 @@ def _repair(search: _Search) -> None:
     for _ in range(_REPAIR_ROUNDS):
         if search.is_over():
             return
-        usage = sp.csr_matrix(search.memory.rows(points)[:, small.rows])
         gap = max(1e-6, 0.1 * search.gap())
         answer = solve_ilp(
             small,
-            MemoryRows(usage, search.budget),
+            MemoryRows.of(small, search.memory, points, search.budget),
             search.work.part(_REPAIR_S),
             min(gap, 1e-4),
             enough_s=search.target_s(),

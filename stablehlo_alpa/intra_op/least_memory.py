@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
-import scipy.sparse as sp
 
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.highs import run_highs
-from stablehlo_alpa.intra_op.ilp import TOLERANCE
+from stablehlo_alpa.intra_op.ilp import (
+    TOLERANCE,
+    IntegerAnswer,
+    MemoryRows,
+    Programme,
+    pair_bytes,
+)
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.work import Work
 
@@ -85,48 +93,69 @@ def least_memory(
 ) -> tuple[Int, float, float]:
     """A plan of the least peak: ``min z, bytes live at p <= z``, points added while violated.
 
-    Only strategies that no other of their node undercuts in every value are asked, which leaves
-    few nodes to decide.
+    Only strategies that no other of their node undercuts in every value are asked, but where what
+    is gathered at a point depends on them, which leaves few nodes to decide.
 
     Returns:
         int64[N] places within each node, the peak in bytes, and bytes that no plan's peak is below.
     """
-    import cvxpy as cp
-
-    kept = np.concatenate([_undominated(own) for own in _own_bytes(costs, memory)])
-    lean = costs.restrict(kept)
-    labels = lean_choice(lean, memory)
-    peak, point = memory.peak(lean.decode(labels))
-    best, least = labels, peak
-    columns = np.arange(len(lean.rows))
-    owner = np.repeat(np.arange(len(lean.sizes)), lean.sizes)
-    one = sp.csr_matrix((np.ones(len(columns)), (owner, columns)))
-    points, unit = [point], max(peak, 1.0)
-    if len(columns) == len(lean.sizes) or point < 0:
-        return costs.encode(lean.decode(best)), least, least
-    bound = 0.0
-    while bound < least * (1 - TOLERANCE):
-        if work.left_s() <= 0:
-            break
-        s = cp.Variable(len(columns), boolean=(columns,))
-        z = cp.Variable()
-        rows = memory.rows(points)[:, lean.rows] / unit
-        problem = cp.Problem(cp.Minimize(z), [one @ s == 1, rows @ s <= z])
-        answer = run_highs(problem, work, relative_gap, presolve=True)
+    own = _own_bytes(costs, memory)
+    masks = [_undominated(sizes) for sizes in own]
+    labels = lean_choice(costs, memory)
+    peak, point = memory.peak(costs.decode(labels))
+    best, least, bound = labels, peak, 0.0
+    if point < 0:
+        return best, least, least
+    points = [point]
+    while bound < least * (1 - TOLERANCE) and work.left_s() > 0:
+        joined = {node for one in points for pair in memory.pairs(one) for node in pair}
+        kept = [np.ones_like(mask) if n in joined else mask for n, mask in enumerate(masks)]
+        lean = costs.restrict(np.concatenate(kept))
+        answer = _least_at(lean, memory, points, work, relative_gap)
         # Fewer points are a relaxation: what bounds it bounds the least peak.
-        bound = max(bound, unit * answer.bound)
-        if not answer.has_values or s.value is None:
+        bound = max(bound, answer.bound)
+        if answer.labels is None:
             break
-        picked = np.flatnonzero(np.asarray(s.value) > 0.5)
-        labels = np.zeros(len(lean.sizes), np.int64)
-        labels[owner[picked]] = picked - lean.start[owner[picked]]
-        peak, point = memory.peak(lean.decode(labels))
+        labels = costs.encode(lean.decode(answer.labels))
+        peak, point = memory.peak(costs.decode(labels))
         if peak < least:
             best, least = labels, peak
         if answer.status != "optimal" or point in points:
             break
         points.append(point)
-    return costs.encode(lean.decode(best)), least, min(bound, least)
+    return best, least, min(bound, least)
+
+
+def _least_at(
+    costs: Costs, memory: MemoryModel, points: Sequence[int], work: Work, relative_gap: float
+) -> IntegerAnswer:
+    """The plan that takes least at some points, and bytes that none takes less than there."""
+    import cvxpy as cp
+
+    sizes = [memory.usage(costs.decode(np.zeros(len(costs.sizes), np.int64)))[p] for p in points]
+    unit = max(*sizes, 1.0)
+    numbers = sorted({n for one in points for n in pair_bytes(costs, memory, one)})
+    joined = replace(
+        costs,
+        node_s=np.zeros(len(costs.rows)),
+        edges=costs.edges[numbers],
+        tables=tuple(np.zeros_like(costs.tables[number]) for number in numbers),
+    )
+    programme = Programme.of(joined, MemoryRows.of(joined, memory, points, unit))
+    if not programme.nodes.size:
+        only = np.zeros(len(costs.sizes), np.int64)
+        peak = float(memory.usage(costs.decode(only))[points].max())
+        return IntegerAnswer("optimal", only, peak, lp_integral=True)
+    columns = np.arange(programme.num_s)
+    x, z = cp.Variable(len(programme.cost), boolean=(columns,)), cp.Variable()
+    # The programme's limit is of a budget of one unit.
+    used = programme.memory @ x <= z + (programme.limit - 1 - TOLERANCE / 2)
+    constraints = [programme.matrix @ x == programme.rhs, used, x >= 0]
+    answer = run_highs(cp.Problem(cp.Minimize(z), constraints), work, relative_gap, presolve=True)
+    labels = None
+    if answer.has_values and x.value is not None:
+        labels = programme.round(np.asarray(x.value)[: programme.num_s])
+    return IntegerAnswer(answer.status, labels, unit * answer.bound, lp_integral=False)
 
 
 def _own_bytes(costs: Costs, memory: MemoryModel) -> list[Float]:

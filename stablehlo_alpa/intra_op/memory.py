@@ -13,7 +13,10 @@ from stablehlo_alpa.cost.strategy_graph import Float, Int, StrategyGraph
 
 @dataclass(frozen=True, eq=False)
 class MemoryModel:
-    """Bytes per device at every program point, linear in the one-hot choice.
+    """Bytes per device at every program point, linear in the one-hot choice and in its pairs.
+
+    A value takes what its node's strategy makes of it. Where an operator reads it gathered, the
+    copy lies beside it: whether there is one, and how large, is for the strategies of both to say.
 
     Attributes:
         graph: the strategy graph.
@@ -26,10 +29,10 @@ class MemoryModel:
     @classmethod
     def of(cls, graph: StrategyGraph) -> MemoryModel:
         """Finds the maximal live sets: a point where a value ends after another has started."""
-        starts = np.sort(graph.value_start)
+        starts = np.sort(np.concatenate([graph.value_start, graph.copy_start]))
         points: list[int] = []
         previous = -1
-        for end in np.unique(graph.value_end).tolist():
+        for end in np.unique(np.concatenate([graph.value_end, graph.copy_end])).tolist():
             born = np.searchsorted(starts, end, "right") - np.searchsorted(
                 starts, previous, "right"
             )
@@ -44,15 +47,22 @@ class MemoryModel:
         rows = g.value_offset[:-1] + np.asarray(choice, np.int64)[g.value_node]
         return np.asarray(g.value_bytes[rows], np.float64)
 
+    def copy_bytes(self, choice: npt.ArrayLike) -> Float:
+        """float64[copies] bytes of each copy under a choice (int[N])."""
+        g, choice = self.graph, np.asarray(choice, np.int64)
+        row = choice[g.copy_source] * g.num_strategies[g.copy_target] + choice[g.copy_target]
+        return np.asarray(g.copy_bytes[g.copy_offset[g.copy_table] + row], np.float64)
+
     def usage(self, choice: npt.ArrayLike) -> Float:
         """float64[num_points] live bytes at each point."""
-        return self._accumulate(self.value_bytes(choice))
-
-    def _accumulate(self, sizes: Float) -> Float:
         g = self.graph
         change = np.zeros(g.num_points + 1)
+        sizes = self.value_bytes(choice)
         np.add.at(change, g.value_start, sizes)
         np.add.at(change, g.value_end + 1, -sizes)
+        copies = self.copy_bytes(choice)
+        np.add.at(change, g.copy_start, copies)
+        np.add.at(change, g.copy_end + 1, -copies)
         return np.asarray(np.cumsum(change)[:-1])
 
     def peak(self, choice: npt.ArrayLike) -> tuple[float, int]:
@@ -62,17 +72,25 @@ class MemoryModel:
         usage = self.usage(choice)
         point = int(self.points[np.argmax(usage[self.points])])
         # Summed again at that point alone: the running sum carries rounding of all before it.
-        return float(self.value_bytes(choice)[self.live(point)].sum()), point
+        live = self.value_bytes(choice)[self.live(point)].sum()
+        return float(live + self.copy_bytes(choice)[self.live_copies(point)].sum()), point
 
     def live(self, point: int) -> npt.NDArray[np.bool_]:
         """bool[V] values live at ``point``."""
         return (self.graph.value_start <= point) & (self.graph.value_end >= point)
 
+    def live_copies(self, point: int) -> npt.NDArray[np.bool_]:
+        """bool[copies] copies live at ``point``."""
+        return (self.graph.copy_start <= point) & (self.graph.copy_end >= point)
+
     def largest(self, choice: npt.ArrayLike, point: int, count: int = 5) -> list[tuple[str, float]]:
         """Names and bytes of the largest live values at ``point``."""
-        sizes = np.where(self.live(point), self.value_bytes(choice), -1.0)
+        values = np.where(self.live(point), self.value_bytes(choice), -1.0)
+        copies = np.where(self.live_copies(point), self.copy_bytes(choice), -1.0)
+        sizes = np.concatenate([values, np.where(copies > 0, copies, -1.0)])
+        names = self.graph.value_name + self.graph.copy_name
         order = np.argsort(-sizes, kind="stable")[:count]
-        return [(self.graph.value_name[i], float(sizes[i])) for i in order if sizes[i] >= 0]
+        return [(names[i], float(sizes[i])) for i in order if sizes[i] >= 0]
 
     def bytes_by_node(self) -> list[Float]:
         """Per node float64[values, strategies] bytes of its tensors."""
@@ -96,3 +114,15 @@ class MemoryModel:
                 ]
             out.append(sp.csr_matrix(dense))
         return sp.vstack(out, format="csr") if out else sp.csr_matrix((0, size))
+
+    def pairs(self, point: int) -> dict[tuple[int, int], Float]:
+        """Nodes u < v -> float64[strategies of u, strategies of v] bytes of copies at a point."""
+        g = self.graph
+        found: dict[tuple[int, int], Float] = {}
+        for copy in np.flatnonzero(self.live_copies(point)).tolist():
+            u, v, number = int(g.copy_source[copy]), int(g.copy_target[copy]), g.copy_table[copy]
+            span = slice(int(g.copy_offset[number]), int(g.copy_offset[number + 1]))
+            table = g.copy_bytes[span].reshape(g.num_strategies[u], g.num_strategies[v])
+            key, table = ((u, v), table) if u < v else ((v, u), table.T)
+            found[key] = found[key] + table if key in found else table
+        return found

@@ -9,7 +9,7 @@ from stablehlo_alpa.cost import PricedGraph
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE
-from stablehlo_alpa.intra_op.lagrangian import paid_seconds, price_memory
+from stablehlo_alpa.intra_op.lagrangian import paid, price_memory
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
 from stablehlo_alpa.intra_op.work import Work
@@ -57,8 +57,7 @@ def lower_bound(
     if peak <= budget * (1 + TOLERANCE):
         return bound
     if memory_price_s > 0:
-        paid = paid_seconds(costs, memory, [point], np.array([memory_price_s]))
-        paid_costs = costs.with_node_s(costs.node_s + paid)
+        paid_costs = paid(costs, memory, [point], np.array([memory_price_s]))
         under = minimize(paid_costs, cache=cache, work=work, max_branches=0)
         bound = max(bound, under.bound - memory_price_s * budget)
     if bound >= wanted_s or plan is None:

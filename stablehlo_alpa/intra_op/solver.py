@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost import PricedGraph
@@ -17,7 +16,7 @@ from stablehlo_alpa.errors import InfeasibleError, SlowerError, SolverError
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import Minimum, drop, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
-from stablehlo_alpa.intra_op.lagrangian import Priced, check_undercuts, paid_seconds, price_memory
+from stablehlo_alpa.intra_op.lagrangian import Priced, check_undercuts, paid, price_memory
 from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory, weighted_choice
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
@@ -44,6 +43,9 @@ _PAIRS_PER_S = 5_000
 # Parts of the work for the exact solver before the integer programme, and for a plan without the
 # budget that there is (heuristics).
 _EXACT_SHARE, _FREE_SHARE = 0.5, 0.1
+# The first price of memory, as a part of a plan's seconds for its budget, by how much it rises, and
+# how often until no plan is expected within the budget; seconds of work for each (heuristics).
+_FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 2.0
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
 _SWEEPS = 60
 
@@ -246,21 +248,25 @@ def _solve_within(
     known = min(fitting, key=costs.value, default=None)
     if known is not None and costs.value(known) <= options.enough_s:
         return replace(free, labels=known, status="gap", method="lagrangian")
-    lean = _lean(costs, memory, limits) if known is None else known
+    price, met = limits.memory_price, list[Int]()
+    if known is None:
+        known, price, met = _lean(costs, memory, free.labels, limits)
     if options.method == "ilp":
-        return _cut(costs, memory, budget, lean, [], -np.inf, options, limits.work)
+        return _cut(costs, memory, budget, known, [], -np.inf, options, limits.work)
     found = price_memory(
         costs,
         memory,
         budget,
-        [free.labels, lean, *plans],
+        [free.labels, known, *met, *plans],
         cache=limits.cache,
         work=limits.work,
         good_gap=options.budget_gap,
         enough_s=options.enough_s,
         most_s=options.most_s,
-        first_price=limits.memory_price,
+        first_price=price,
     )
+    # Without the budget no plan costs less either.
+    found = replace(found, bound=max(found.bound, min(free.bound, found.value)))
     _log.info("memory price: %.9g s, bound %.9g s, gap %.3g", found.value, found.bound, found.gap)
     best = _Found(
         found.labels,
@@ -275,14 +281,67 @@ def _solve_within(
     return best if found.gap <= options.relative_gap else _close(costs, memory, found, best, limits)
 
 
-def _lean(costs: Costs, memory: MemoryModel, limits: _Limits) -> Int:
-    """A plan within the budget that need not be good."""
+def _lean(
+    costs: Costs, memory: MemoryModel, free: Int, limits: _Limits
+) -> tuple[Int, float | None, list[Int]]:
+    """A plan within the budget that need not be good.
+
+    Args:
+        costs: the strategies that may be chosen.
+        memory: their bytes.
+        free: places of a plan without the budget.
+        limits: budget and time.
+
+    Returns:
+        its places, seconds per byte at the peak where that is roughly known, and other plans met.
+    """
+    price, budget = limits.memory_price, limits.budget
     lean = lean_choice(costs, memory)
-    if not _fits(memory, costs, lean, limits.budget):
-        lean, bound = weighted_choice(costs, memory, limits.budget)
-        if not _fits(memory, costs, lean, limits.budget):
-            lean = _least(costs, memory, bound, limits)
-    return lean
+    if _fits(memory, costs, lean, budget):
+        return lean, price, []
+    lean, bound = weighted_choice(costs, memory, budget)
+    if _fits(memory, costs, lean, budget):
+        return lean, price, []
+    if bound <= budget and memory.graph.copy_source.size:
+        met, rising = _rise(costs, memory, free, limits)
+        if met and _fits(memory, costs, met[-1], budget):
+            return met[-1], rising, met[:-1]
+    return _least(costs, memory, bound, limits), price, []
+
+
+def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> tuple[list[Int], float]:
+    """Plans under a price of memory that rises until one is within the budget: the last.
+
+    Unlike weights alone it weighs what is gathered, which depends on two operators. Priced are the
+    points where the plans so far keep the most.
+
+    Returns:
+        places of the plans, and seconds per byte that led to the last.
+    """
+    _, point = memory.peak(costs.decode(free))
+    price = limits.memory_price or _FIRST_PRICE * costs.value(free) / max(limits.budget, 1.0)
+    points, met = [point], [free]
+    for _ in range(_RISES):
+        if limits.work.left_s() <= 0:
+            break
+        prices = np.full(len(points), price / len(points))
+        found = minimize(
+            paid(costs, memory, points, prices),
+            cache=limits.cache,
+            work=limits.work,
+            limit_s=_RISE_S,
+            max_branches=0,
+        )
+        met.append(found.labels)
+        peak, point = memory.peak(costs.decode(found.labels))
+        _log.info("memory price: %.4g s per byte, %.6g bytes", price, peak)
+        if peak <= limits.budget * (1 + TOLERANCE):
+            break
+        if point in points:
+            price *= _RISE
+        else:
+            points.append(point)
+    return met[1:], price
 
 
 def _close(
@@ -322,9 +381,8 @@ def _drop(costs: Costs, memory: MemoryModel, found: Priced, budget: float) -> Co
 
     Such a plan's seconds are at least those under the prices, its unused budget being >= 0.
     """
-    paid = costs.node_s + paid_seconds(costs, memory, found.points, found.prices)
     cutoff = found.value + float(found.prices.sum()) * budget
-    kept, _ = drop(costs.with_node_s(paid), cutoff, _SWEEPS)
+    kept, _ = drop(paid(costs, memory, found.points, found.prices), cutoff, _SWEEPS)
     return costs.restrict(kept | costs.union([found.labels]))
 
 
@@ -377,8 +435,8 @@ def _cut(
     """
     points = list(points)
     while True:
-        usage = sp.csr_matrix(memory.rows(points)[:, costs.rows])
-        answer = solve_ilp(costs, MemoryRows(usage, budget), work, options.relative_gap)
+        rows = MemoryRows.of(costs, memory, points, budget)
+        answer = solve_ilp(costs, rows, work, options.relative_gap)
         if answer.status == "infeasible":
             raise _contradiction(budget)
         bound = max(bound, answer.bound)

@@ -40,9 +40,10 @@ from stablehlo_alpa.planning.stage import (
 from stablehlo_alpa.store import OFF, Record, Store
 from stablehlo_alpa.view import Collective, collectives
 
-NEAR = 128
-"""Operators that share what was gathered where memory is short (heuristic: query, key and value of
-an attention are nearer than that, forward and backward phase of a layer are not)."""
+NEAR = 32
+"""Operators that share what was gathered where memory is short (heuristic: those of one operator
+and its followers are nearer than that, a layer that is computed again and its backward phase are
+not). Products that are to share have one operand; strategies are chosen with what that takes."""
 
 
 def lower_program(

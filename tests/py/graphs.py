@@ -37,8 +37,12 @@ def random_arrays(
     points: int = 6,
     ties: bool = False,
     reach: int | None = None,
+    gathers: bool = True,
 ) -> dict[str, Any]:
-    """Arrays of the compiler's layout; ``ties`` draws costs from two values only."""
+    """Arrays of the compiler's layout; ``ties`` draws costs from two values only.
+
+    Where an operator ``gathers``, what it reads takes memory beside what others have made.
+    """
     rng = np.random.default_rng(seed)
     counts = rng.integers(strategies[0], strategies[1] + 1, nodes)
     offset = np.concatenate([[0], np.cumsum(counts)])
@@ -86,6 +90,28 @@ def random_arrays(
         "value_offset": np.concatenate([[0], np.cumsum(counts[owner])]),
         "value_bytes": draw(1e6, int(counts[owner].sum())),
         "num_points": points,
+        **(_random_copies(seed, src, dst, counts, points) if gathers else {}),
+    }
+
+
+def _random_copies(
+    seed: int, src: np.ndarray, dst: np.ndarray, counts: np.ndarray, points: int
+) -> dict[str, Any]:
+    """What is gathered along about half of the edges, by about half of the pairs."""
+    rng = np.random.default_rng([seed, 1])
+    edges = np.flatnonzero(rng.random(len(src)) < 0.5)
+    start = rng.integers(0, points, len(edges))
+    sizes = (counts[src] * counts[dst])[edges]
+    total = int(sizes.sum())
+    return {
+        "copy_source": src[edges],
+        "copy_target": dst[edges],
+        "copy_start": start,
+        "copy_end": np.array([rng.integers(s, points) for s in start], int),
+        "copy_table": np.arange(len(edges)),
+        "copy_offset": np.concatenate([[0], np.cumsum(sizes)]),
+        "copy_bytes": 5e5 * rng.random(total) * (rng.random(total) < 0.5),
+        "copy_name": [f"copy of v{i}" for i in range(len(edges))],
     }
 
 

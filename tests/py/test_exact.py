@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graphs import brute_force, random_priced
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stablehlo_alpa import _core
@@ -154,6 +154,7 @@ def test_dropping_makes_elimination_possible() -> None:
 @pytest.mark.parametrize("max_branches", [0, 1, 10, None])
 @settings(max_examples=100, deadline=None)
 @given(SEEDS, st.sampled_from(SHAPES), st.integers(1, 6), st.booleans(), st.booleans())
+@example(64796, "dense", 6, False, True)  # no plan is met before the first branch
 def test_branching_equals_brute_force(
     max_branches: int | None, seed: int, shape: str, nodes: int, ties: bool, infinite: bool
 ) -> None:

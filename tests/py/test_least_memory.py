@@ -12,13 +12,30 @@ from graphs import random_priced
 from stablehlo_alpa.intra_op import MemoryModel, in_pipeline
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.in_flight import kept_values
-from stablehlo_alpa.intra_op.least_memory import weighted_choice
+from stablehlo_alpa.intra_op.least_memory import least_memory, weighted_choice
+from stablehlo_alpa.intra_op.work import Work
 from stablehlo_alpa.planning.schedules import gpipe, inference, one_f_one_b
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_weights_bracket_the_least_peak(seed: int) -> None:
+def test_weights_bound_the_least_peak_where_operators_gather(seed: int) -> None:
     priced = random_priced(seed)
+    costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
+    plans = itertools.product(*map(range, costs.sizes.tolist()))
+    least = min(memory.peak(costs.decode(plan))[0] for plan in plans)
+    labels, bound = weighted_choice(costs, memory, least)
+    assert bound <= least * (1 + 1e-9)
+    assert memory.peak(costs.decode(labels))[0] >= least * (1 - 1e-9)
+    # The programme finds it.
+    labels, peak, bound = least_memory(costs, memory, Work.of(60.0), 0.0)
+    assert peak == pytest.approx(least)
+    assert bound == pytest.approx(least, rel=1e-5)
+    assert memory.peak(costs.decode(labels))[0] == pytest.approx(least)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_weights_bracket_the_least_peak(seed: int) -> None:
+    priced = random_priced(seed, gathers=False)
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
     plans = itertools.product(*map(range, costs.sizes.tolist()))
     least = min(memory.peak(costs.decode(plan))[0] for plan in plans)
@@ -41,6 +58,17 @@ def test_every_micro_batch_in_flight_keeps_its_activations() -> None:
     three = MemoryModel.of(in_pipeline(graph, 3, 4)).peak(choice)[0]
     assert three == pytest.approx(one + 2 * kept)
     assert in_pipeline(graph, 1, 1) is graph
+
+
+def test_what_the_backward_phase_is_given_is_there_until_it_ends() -> None:
+    graph = random_priced(3).graph
+    half, most = graph.num_points // 2, graph.num_points - 1
+    graph = replace(graph, num_forward_points=half, num_backward_points=most)
+    kept = kept_values(graph)
+    assert kept.any()
+    found = in_pipeline(graph, 1, 1)
+    assert (found.value_end[kept] == np.maximum(graph.value_end[kept], most - 1)).all()
+    assert np.array_equal(found.value_end[~kept], graph.value_end[~kept])
 
 
 def test_micro_batches_in_flight_are_those_of_the_textbook() -> None:

@@ -58,8 +58,11 @@ def test_maximal_points_hold_the_peak(seed: int) -> None:
     graph = random_priced(seed, values=6, points=9).graph
     memory = MemoryModel.of(graph)
     choice = np.zeros(graph.num_nodes, int)
+    sizes = np.concatenate([memory.value_bytes(choice), memory.copy_bytes(choice)])
+    starts = np.concatenate([graph.value_start, graph.copy_start])
+    ends = np.concatenate([graph.value_end, graph.copy_end])
     by_hand = [
-        sum(b for b, live in zip(memory.value_bytes(choice), memory.live(p), strict=True) if live)
+        sum(b for b, start, end in zip(sizes, starts, ends, strict=True) if start <= p <= end)
         for p in range(graph.num_points)
     ]
     assert memory.usage(choice) == pytest.approx(by_hand, abs=1e-3)
@@ -67,7 +70,8 @@ def test_maximal_points_hold_the_peak(seed: int) -> None:
     rows = memory.rows(memory.points)
     one_hot = np.zeros(len(graph.strategy_label))
     one_hot[graph.node_offset[:-1]] = 1
-    assert (rows @ one_hot).max() == pytest.approx(max(by_hand))
+    pairs = [sum(table[0, 0] for table in memory.pairs(p).values()) for p in memory.points.tolist()]
+    assert (rows @ one_hot + pairs).max() == pytest.approx(max(by_hand))
 
 
 def test_tied_costs_under_a_budget_that_branches() -> None:
