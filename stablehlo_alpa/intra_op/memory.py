@@ -83,6 +83,15 @@ class MemoryModel:
         """bool[copies] copies live at ``point``."""
         return (self.graph.copy_start <= point) & (self.graph.copy_end >= point)
 
+    def held(self, choice: npt.ArrayLike, point: int) -> Float:
+        """float64[N] bytes live at ``point`` per node: its values, and copies made for it."""
+        g = self.graph
+        values = self.value_bytes(choice) * self.live(point)
+        copies = self.copy_bytes(choice) * self.live_copies(point)
+        nodes = np.concatenate([g.value_node, g.copy_target]).astype(np.int64)
+        sizes = np.concatenate([values, copies])
+        return np.bincount(nodes, weights=sizes, minlength=g.num_nodes)
+
     def largest(self, choice: npt.ArrayLike, point: int, count: int = 5) -> list[tuple[str, float]]:
         """Names and bytes of the largest live values at ``point``."""
         values = np.where(self.live(point), self.value_bytes(choice), -1.0)

@@ -59,9 +59,7 @@ def module_rows(part: Part) -> list[ModuleRow]:
     compute = part.priced.compute_s[graph.node_offset[:-1] + choice]
     memory = MemoryModel.of(graph)
     point = part.solution.memory_peak_point
-    live = memory.value_bytes(choice) * memory.live(point) if point >= 0 else np.zeros(0)
-    nodes = graph.value_node if point >= 0 else np.zeros(0, np.int64)
-    held = np.bincount(nodes, weights=live, minlength=graph.num_nodes)
+    held = memory.held(choice, point) if point >= 0 else np.zeros(graph.num_nodes)
     names = _module_names(graph.node_name, graph.node_op)
     first: dict[str, list[int]] = {}
     for node, name in enumerate(names):
