@@ -46,6 +46,8 @@ _EXACT_SHARE, _FREE_SHARE = 0.5, 0.1
 # The first price of memory, as a part of a plan's seconds for its budget, by how much it rises, and
 # how often until no plan is expected within the budget; seconds of work for each (heuristics).
 _FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 2.0
+# Work to name the least peak of what is known not to fit (heuristic).
+_NAMING_S = 1.0
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
 _SWEEPS = 60
 
@@ -396,7 +398,10 @@ def _least(costs: Costs, memory: MemoryModel, bound: float, limits: _Limits) -> 
         limits: budget and time.
     """
     budget, options = limits.budget, limits.options
-    lean, needed, least = least_memory(costs, memory, limits.work, options.relative_gap)
+    # That nothing fits is known where the bound is over the budget; by how much is good to know.
+    work = limits.work.part(_NAMING_S) if bound > budget * (1 + TOLERANCE) else limits.work
+    _log.info("least peak: at least %.9g bytes", bound)
+    lean, needed, least = least_memory(costs, memory, work, options.relative_gap)
     least = max(least, bound)
     if _fits(memory, costs, lean, budget):
         return lean
@@ -404,7 +409,7 @@ def _least(costs: Costs, memory: MemoryModel, bound: float, limits: _Limits) -> 
     largest = memory.largest(choice, memory.peak(choice)[1])
     listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in largest)
     is_least = needed <= least * (1 + max(TOLERANCE, options.relative_gap))
-    proved = "" if is_least else f" found within {format_seconds(options.time_limit_s)}"
+    proved = "" if is_least else f" found within {format_seconds(work.limit_s)}"
     error = InfeasibleError(
         f"no plan fits the memory budget of {format_bytes(budget)} per device: the least "
         f"reachable peak{proved} is {format_bytes(needed)}, {format_bytes(needed - budget)} more; "
