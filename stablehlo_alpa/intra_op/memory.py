@@ -90,7 +90,7 @@ class MemoryModel:
         copies = self.copy_bytes(choice) * self.live_copies(point)
         nodes = np.concatenate([g.value_node, g.copy_target]).astype(np.int64)
         sizes = np.concatenate([values, copies])
-        return np.bincount(nodes, weights=sizes, minlength=g.num_nodes)
+        return np.asarray(np.bincount(nodes, weights=sizes, minlength=g.num_nodes), np.float64)
 
     def largest(self, choice: npt.ArrayLike, point: int, count: int = 5) -> list[tuple[str, float]]:
         """Names and bytes of the largest live values at ``point``."""
