@@ -400,7 +400,6 @@ def _least(costs: Costs, memory: MemoryModel, bound: float, limits: _Limits) -> 
     budget, options = limits.budget, limits.options
     # That nothing fits is known where the bound is over the budget; by how much is good to know.
     work = limits.work.part(_NAMING_S) if bound > budget * (1 + TOLERANCE) else limits.work
-    _log.info("least peak: at least %.9g bytes", bound)
     lean, needed, least = least_memory(costs, memory, work, options.relative_gap)
     least = max(least, bound)
     if _fits(memory, costs, lean, budget):

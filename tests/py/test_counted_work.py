@@ -29,9 +29,9 @@ from stablehlo_alpa.store import Store
 HARD = {"nodes": 60, "edges": 160, "strategies": (4, 8), "reach": 12}
 
 
-def hard(seed: int) -> tuple[Any, float]:
+def hard(seed: int, gathers: bool = True) -> tuple[Any, float]:
     """A programme, and a budget halfway between what its fastest and its leanest choices take."""
-    priced = random_priced(seed, **HARD)
+    priced = random_priced(seed, **HARD, gathers=gathers)
     free = solve(priced, SolveOptions(time_limit_s=0.5))
     with pytest.raises(InfeasibleError) as refused:
         solve(priced, SolveOptions(memory_budget=0.0, time_limit_s=0.2))
@@ -71,12 +71,14 @@ def slowed(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit_s", [0.05, 0.3])
+@pytest.mark.parametrize(
+    ("limit_s", "gathers"), [(0.02, False), (0.3, False), (0.05, True), (0.3, True)]
+)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_limit_ends_at_the_same_place_on_a_slow_machine(
-    seed: int, limit_s: float, monkeypatch: pytest.MonkeyPatch
+    seed: int, limit_s: float, gathers: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    priced, budget = hard(seed)
+    priced, budget = hard(seed, gathers)
     options = SolveOptions(memory_budget=budget, time_limit_s=limit_s, budget_gap=0.0)
     first = solve(priced, options)
     assert first.gap > 0, "an instance that the limit does not cut short shows nothing"

@@ -283,22 +283,28 @@ def test_the_search_leaves_out_what_does_not_fit() -> None:
         plan(None, 100)
 
 
-def test_stages_of_one_mesh_share_its_memory() -> None:
+def plan_squares(memory_budget: float | None, **options: Any) -> Any:
+    """Gradients of four square layers on four devices, in eight micro-batches."""
+
     def loss(weights: Any, x: Any) -> jax.Array:
         for weight in weights:
             x = jax.numpy.tanh(x @ weight)
         return jax.numpy.mean(x**2)
 
+    step = parallel_mlp(
+        stablehlo_alpa.grad(loss),
+        num_micro_batches=8,
+        layers=AutoLayers(num_layers=4),
+        memory_budget=memory_budget,
+        **options,
+    )
+    return step.plan([np.ones((256, 256), "f")] * 4, np.ones((1024, 256), "f"))
+
+
+def test_stages_of_one_mesh_share_its_memory() -> None:
     def plan(budget: float | None) -> Any:
-        return parallel_mlp(
-            stablehlo_alpa.grad(loss),
-            num_micro_batches=8,
-            layers=AutoLayers(num_layers=4),
-            stages=UniformStages(4, (4,)),
-            schedule="interleaved",
-            num_chunks=2,
-            memory_budget=budget,
-        ).plan([np.ones((256, 256), "f")] * 4, np.ones((1024, 256), "f"))
+        stages = UniformStages(4, (4,))
+        return plan_squares(budget, stages=stages, schedule="interleaved", num_chunks=2)
 
     needed = max(plan(None).simulation.peak_bytes)
     for part in (0.8, 0.5):
@@ -308,20 +314,8 @@ def test_stages_of_one_mesh_share_its_memory() -> None:
 def test_a_stage_holds_what_was_counted() -> None:
     """With what its operators gather, and activations until the backward phase ends."""
 
-    def loss(weights: Any, x: Any) -> jax.Array:
-        for weight in weights:
-            x = jax.numpy.tanh(x @ weight)
-        return jax.numpy.mean(x**2)
-
     def plan(budget: float | None) -> Any:
-        return parallel_mlp(
-            stablehlo_alpa.grad(loss),
-            num_micro_batches=8,
-            layers=AutoLayers(num_layers=4),
-            stages=UniformStages(2, (4,)),
-            schedule="1f1b",
-            memory_budget=budget,
-        ).plan([np.ones((256, 256), "f")] * 4, np.ones((1024, 256), "f"))
+        return plan_squares(budget, stages=UniformStages(2, (4,)), schedule="1f1b")
 
     needed = max(plan(None).simulation.peak_bytes)
     for part in (1.0, 0.8, 0.6):

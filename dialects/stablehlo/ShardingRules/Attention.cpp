@@ -182,7 +182,7 @@ template <typename Op> struct AttentionRule : RuleModel<AttentionRule<Op>, Op> {
     ScoreBlocks blocks(rows, numBatch, numKeys, bytes,
                        attention.getBlockBytes());
     double numShards = loops.sequence ? factorShards[*loops.sequence] : 1;
-    double share = blocks.skipsMasked(attention.getScores(), numShards)
+    double share = blocks.findSkippingMask(attention.getScores(), numShards)
                        ? blocks.getSeenShare()
                        : 1;
 

@@ -288,12 +288,13 @@ ScoreBlocks::ScoreBlocks(ArrayRef<int64_t> rows, int64_t numBatch,
   blockRows = getBlockSize(numRows, scores / static_cast<double>(blockKeys));
 }
 
-bool ScoreBlocks::skipsMasked(Region &scores, int64_t numShards) const {
+std::optional<ScoreMask>
+ScoreBlocks::findSkippingMask(Region &scores, int64_t numShards) const {
   if (numShards > 1 || (blockRows == numRows && blockKeys == numKeys)) {
-    return false;
+    return std::nullopt;
   }
   std::optional<ScoreMask> mask = findMask(scores);
-  return mask && isTriangular(*mask, scores);
+  return mask && isTriangular(*mask, scores) ? mask : std::nullopt;
 }
 
 double ScoreBlocks::getSeenShare() const {

@@ -131,10 +131,11 @@ struct ScoreBlocks {
   ScoreBlocks(ArrayRef<int64_t> rows, int64_t numBatch, int64_t numKeys,
               double scoreBytes, int64_t blockBytes);
 
-  /// Whether blocks are skipped of which the mask hides all scores. One block
-  /// has all, and so something to see. Where the sequence is split, the device
-  /// that has most to see is waited for.
-  bool skipsMasked(Region &scores, int64_t numShards) const;
+  /// The mask for which blocks are skipped of which it hides all scores; none
+  /// where all are computed. One block has all, and so something to see. Where
+  /// the sequence is split, the device that has most to see is waited for.
+  std::optional<ScoreMask> findSkippingMask(Region &scores,
+                                            int64_t numShards) const;
 
   /// The part of the blocks that is not above the diagonal.
   double getSeenShare() const;

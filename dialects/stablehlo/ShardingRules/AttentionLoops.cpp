@@ -208,19 +208,19 @@ protected:
                                   ValueRange extras, Value most,
                                   ArrayRef<Value> factors, ValueRange before,
                                   function_ref<SmallVector<Value>()> add) {
-    if (!skipsMasked(op.getScores(), numShards)) {
+    std::optional<ScoreMask> mask = findSkippingMask(op.getScores(), numShards);
+    if (!mask) {
       return add();
     }
-    ScoreMask mask = *findMask(op.getScores());
     SmallVector<int64_t> shape(blockType.getShape());
     shape.push_back(blockKeys);
-    Value isMasked = emit.negate(emitSeen(emit, op.getScores(), mask, shape,
+    Value isMasked = emit.negate(emitSeen(emit, op.getScores(), *mask, shape,
                                           sliceExtras(extras, rows, start),
                                           getFirsts(rows, start)));
     double margin = accumulated.isF64() ? kNothingLeft64 : kNothingLeft;
     Value least = emit.reduceAll<MinOp>(most, kInfinity);
     RankedTensorType scalar = BlockEmitter::getType(least);
-    Value isLess = emit.compare(least, emit.splat(scalar, mask.low + margin),
+    Value isLess = emit.compare(least, emit.splat(scalar, mask->low + margin),
                                 ComparisonDirection::GT);
     Value isDone = emit.binary<AndOp>(isMasked, isLess);
     for (Value factor : factors) {
