@@ -94,6 +94,16 @@ class InfeasibleError(StablehloAlpaError):
         self.work_s = self.needed_work_s = 0.0
         self.is_late = False
 
+    def explained(self, why: str) -> InfeasibleError:
+        """The same with what else is to be said."""
+        return InfeasibleError(
+            f"{self}; {why}",
+            needed_bytes=self.needed_bytes,
+            budget_bytes=self.budget_bytes,
+            largest=self.largest,
+            least_bytes=self.least_bytes,
+        )
+
     @property
     def is_proved(self) -> bool:
         """Whether there is no plan, rather than none that was found in time."""

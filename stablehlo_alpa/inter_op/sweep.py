@@ -122,8 +122,11 @@ def _last_refusal(made: list[_Attempts]) -> InfeasibleError:
         try:
             plan_pipeline(last.program, replace(options, is_trial=False), last.say)
         except InfeasibleError as error:
-            return error
-    return refusal
+            refusal = error
+    if last.uncut is None:
+        return refusal
+    count, why = last.uncut
+    return refusal.explained(f"{micro_batches(count)} were not possible: {why}")
 
 
 def _fastest(made: list[_Attempts]) -> Plan | None:
@@ -149,6 +152,7 @@ class _Attempts:
         best: the fastest; None as long as nothing fits.
         tried: all, in order.
         refused: what did not fit last, and why.
+        uncut: a number of micro-batches into which the step cannot be cut, and why.
         forecast: says how long it goes on.
     """
 
@@ -160,6 +164,7 @@ class _Attempts:
     best: Plan | None = None
     tried: list[Alternative] = field(default_factory=list)
     refused: tuple[PipelineOptions, InfeasibleError] | None = None
+    uncut: tuple[int, CompileError] | None = None
     forecast: Forecast = field(default_factory=Forecast)
     _is_trial: bool = False
     # Bytes that a number of micro-batches needs at least.
@@ -358,9 +363,10 @@ class _Attempts:
                 continue
             try:
                 is_best = self.attempt(one)
-            except CompileError:
+            except CompileError as error:
                 # What cannot be cut into so many cannot be cut into twice as many.
-                if self.best is None:
+                self.uncut = count, error
+                if self.best is None and self.refused is None:
                     raise
                 break
             if is_best is not None:
@@ -378,7 +384,6 @@ class _Attempts:
             start: the first is the largest that is not more.
         """
         middle = max(0, bisect.bisect_right(counts, start) - 1)
-        refusal: CompileError | None = None
         for number, count in enumerate(counts[middle:], middle):
             # Up to the first that is slower, and down: one more of each is likely.
             most = len(counts) - 1 - (number - middle)
@@ -386,7 +391,7 @@ class _Attempts:
             try:
                 is_best = self.attempt(replace(options, num_micro_batches=count))
             except CompileError as error:
-                refusal = error
+                self.uncut = count, error
                 break
             if is_best is False:
                 break
@@ -400,9 +405,9 @@ class _Attempts:
                 if not self.attempt(replace(options, num_micro_batches=count)):
                     break
             except CompileError as error:
-                refusal = error
-        if refusal is not None and not self.tried:
-            raise refusal
+                self.uncut = count, error
+        if self.uncut is not None and not self.tried:
+            raise self.uncut[1]
 
 
 def _latency(plan: Plan) -> float:

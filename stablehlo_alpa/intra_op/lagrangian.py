@@ -51,6 +51,11 @@ _log = logging.getLogger(__name__)
 
 # Prices asked for before the bound is taken as it is (heuristic).
 _MAX_PRICES = 60
+# So many rounds must close this part of the gap, or no more are asked for (heuristics).
+_PATIENCE, _GAINED = 8, 0.05
+# Passes that raise the bound of an answer: where these do not lead to the optimum, many more raise
+# it by less than other prices do (heuristic).
+_MAX_SWEEPS = 100
 # The master's value and the bound agree to this part, or to this part of a gap that is good enough:
 # the prices are best.
 _CONVERGED, _CONVERGED_SHARE = 1e-7, 0.1
@@ -65,9 +70,9 @@ _SHARE = 1e-9
 _POINTS_PER_ROUND = 4
 # A gap above it is looked into by plans between those of the prices (heuristic).
 _WIDE_GAP = 5e-3
-# Seconds of work for one of them, and for one attempt to make a plan of what prices met
-# (heuristics).
-_PART_S, _REPAIR_S = 2.0, 5.0
+# Seconds of work for one of them, for one attempt to make a plan of what prices met, and for all of
+# the attempt's programmes (heuristics).
+_PART_S, _REPAIR_S, _REPAIRS_S = 2.0, 5.0, 10.0
 # Rounds of prices between two attempts to make a plan of what they met (heuristic).
 _ROUNDS_PER_REPAIR = 4
 # Rounds of adding violated points to the repair's programme (heuristic).
@@ -203,6 +208,7 @@ class _Search:
             work=self.work,
             limit_s=limit_s,
             max_branches=0,
+            max_sweeps=_MAX_SWEEPS,
         )
         lower = answer.bound - float(prices.sum()) * self.budget
         if lower > self.bound:
@@ -360,8 +366,14 @@ def _converge(search: _Search, most_price: float) -> None:
         most_price: what the first prices add up to at most.
     """
     converged = max(_CONVERGED, _CONVERGED_SHARE * search.good_gap)
-    next_repair = 0
+    next_repair, gaps = 0, list[float]()
     for round_ in range(_MAX_PRICES):
+        gaps.append(search.gap())
+        if len(gaps) > _PATIENCE and gaps[-1] > (1 - _GAINED) * gaps[-1 - _PATIENCE]:
+            _repair(search)
+            if search.gap() > (1 - _GAINED) * gaps[-1]:
+                return
+            gaps = [search.gap()]
         mixture = search.mix(most_price)
         value, before = mixture.value, search.bound
         if search.is_over() or search.is_good():
@@ -401,6 +413,7 @@ def _relink(search: _Search) -> None:
             work=search.work,
             limit_s=_PART_S,
             max_branches=0,
+            max_sweeps=_MAX_SWEEPS,
         )
         peak, _ = search.add(answer.labels)
         parts.answer(search.is_within(peak))
@@ -414,15 +427,15 @@ def _repair(search: _Search) -> None:
     assert search.best is not None
     kept = search.costs.union([search.best, *chosen, *recent])
     small = search.costs.restrict(kept)
-    points = list(search.points)
+    points, work = list(search.points), search.work.part(_REPAIRS_S)
     for _ in range(_REPAIR_ROUNDS):
-        if search.is_over():
+        if work.left_s() <= 0:
             return
         gap = max(1e-6, 0.1 * search.gap())
         answer = solve_ilp(
             small,
             MemoryRows.of(small, search.memory, points, search.budget),
-            search.work.part(_REPAIR_S),
+            work.part(_REPAIR_S),
             min(gap, 1e-4),
             enough_s=search.target_s(),
         )

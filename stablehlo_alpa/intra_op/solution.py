@@ -28,6 +28,8 @@ class SolveOptions:
         enough_s: seconds per step of a plan under a binding budget that is good enough, whatever
             its gap.
         most_s: seconds per step that a plan must undercut: the search ends where none can.
+        closes: whether the integer programme looks for a plan where prices of memory lead to none,
+            and closes a gap that is larger than `budget_gap`; without, such a gap is left.
         method: 'auto': the exact solver; the integer programme where that takes too large tables;
             the Lagrangian, closed by the integer programme, where its optimum exceeds the budget.
             'elimination': the exact solver alone. 'ilp': the integer programme alone.
@@ -39,6 +41,7 @@ class SolveOptions:
     budget_gap: float = 1e-3
     enough_s: float = 0.0
     most_s: float = np.inf
+    closes: bool = True
     method: Literal["auto", "elimination", "ilp"] = "auto"
 
     def __post_init__(self) -> None:

@@ -46,6 +46,9 @@ _EXACT_SHARE, _FREE_SHARE = 0.5, 0.1
 # The first price of memory, as a part of a plan's seconds for its budget, by how much it rises, and
 # how often until no plan is expected within the budget; seconds of work for each (heuristics).
 _FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 2.0
+# A price is kept for another point where that takes away so much of what is over the budget
+# (heuristic): the layers of a model have as many points that are nearly as full.
+_EASED = 0.25
 # Work to name the least peak of what is known not to fit (heuristic).
 _NAMING_S = 1.0
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
@@ -320,7 +323,7 @@ def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> tupl
     Returns:
         places of the plans, and seconds per byte that led to the last.
     """
-    _, point = memory.peak(costs.decode(free))
+    peak, point = memory.peak(costs.decode(free))
     price = limits.memory_price or _FIRST_PRICE * costs.value(free) / max(limits.budget, 1.0)
     points, met = [point], [free]
     for _ in range(_RISES):
@@ -335,13 +338,14 @@ def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> tupl
             max_branches=0,
         )
         met.append(found.labels)
+        over = peak - limits.budget
         peak, point = memory.peak(costs.decode(found.labels))
         _log.info("memory price: %.4g s per byte, %.6g bytes", price, peak)
         if peak <= limits.budget * (1 + TOLERANCE):
             break
-        if point in points:
+        if point in points or peak - limits.budget > (1 - _EASED) * over:
             price *= _RISE
-        else:
+        if point not in points:
             points.append(point)
     return met[1:], price
 
@@ -353,6 +357,8 @@ def _close(
     options = limits.options
     is_good = found.gap <= options.budget_gap or found.value <= options.enough_s
     is_wide = found.gap > _NARROW_GAP
+    if not (is_good or options.closes):
+        return best
     if is_good and is_wide and _num_pairs(costs) > _LARGE * _SMALL_PROGRAMME:
         return best
     core = _drop(costs, memory, found, limits.budget)
@@ -399,7 +405,8 @@ def _least(costs: Costs, memory: MemoryModel, bound: float, limits: _Limits) -> 
     """
     budget, options = limits.budget, limits.options
     # That nothing fits is known where the bound is over the budget; by how much is good to know.
-    work = limits.work.part(_NAMING_S) if bound > budget * (1 + TOLERANCE) else limits.work
+    is_brief = bound > budget * (1 + TOLERANCE) or not options.closes
+    work = limits.work.part(_NAMING_S) if is_brief else limits.work
     lean, needed, least = least_memory(costs, memory, work, options.relative_gap)
     least = max(least, bound)
     if _fits(memory, costs, lean, budget):

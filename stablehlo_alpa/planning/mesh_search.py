@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -40,6 +41,13 @@ from stablehlo_alpa.store import OFF, Store
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
+
+# Gap at which a plan is good enough to tell meshes from each other (heuristic).
+_ROUGH_GAP = 0.02
+# Mesh shapes that are tried as they come (heuristic).
+_FEW = 3
+# Seconds of work to find any plan on a mesh, where another mesh has one (heuristic).
+_OPEN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -167,35 +175,132 @@ def find_candidate(
         ShardingError: what is prescribed exactly fits no mesh.
         MeshError: there is no mesh.
     """
-    found: list[Candidate] = []
-    refused: list[StablehloAlpaError] = []
+    if not options.mesh_shapes:
+        raise MeshError(f"{subject.name}: there is no mesh shape to plan for")
     # Parsed once, where it is not all in the store or made before.
     parsed = subject.parsed or Module.kept(subject.merged, subject.name)
-    for shape in options.mesh_shapes:
-        which = f"mesh {'x'.join(map(str, shape))}"
-        say(f"{which}: strategies")
+
+    def solved(shape: tuple[int, ...], options: PlanOptions) -> Candidate:
+        say(f"mesh {'x'.join(map(str, shape))}: strategies")
+        problem = problem_on(subject, shape, options, problems, parsed)
+        return replace(_solved(subject, problem, options, cache), parsed=parsed)
+
+    search = _Meshes(solved)
+    if len(options.mesh_shapes) == 1:
+        search.attempt(options.mesh_shapes[0], options)
+    else:
+        search.look(options)
+        search.close(options)
+    return search.best()
+
+
+@dataclass
+class _Meshes:
+    """What was found on meshes, by shape: the last that was found or refused.
+
+    Attributes:
+        solved: finds a candidate.
+        found: candidates.
+        refused: why there is none.
+    """
+
+    solved: Callable[[tuple[int, ...], PlanOptions], Candidate]
+    found: dict[tuple[int, ...], Candidate] = field(default_factory=dict)
+    refused: dict[tuple[int, ...], StablehloAlpaError] = field(default_factory=dict)
+
+    def attempt(self, shape: tuple[int, ...], options: PlanOptions) -> None:
+        """Looks for a plan on a mesh."""
         try:
-            problem = problem_on(subject, shape, options, problems, parsed)
-            found.append(replace(_solved(subject, problem, options, cache), parsed=parsed))
+            self.found[shape] = self.solved(shape, options)
+            self.refused.pop(shape, None)
         except (InfeasibleError, SlowerError, ShardingError, MeshError) as error:
-            _log.info("%s: %s: %s", subject.name, which, error)
-            refused.append(error)
-            continue
-        options = undercutting(options, found[-1])
-    if found:
-        return min(found, key=lambda candidate: candidate.solution.objective_s)
-    if not refused:
-        raise MeshError(f"{subject.name}: there is no mesh shape to plan for")
-    slower = [error for error in refused if isinstance(error, SlowerError)]
-    if slower:
-        raise min(slower, key=lambda error: error.least_s)
-    short = [e for e in refused if isinstance(e, InfeasibleError) and e.needed_bytes is not None]
-    if not short:
-        raise refused[0]
-    leanest = min(short, key=lack)
-    # On another shape the least may be less.
-    leanest.least_bytes = min(error.least_bytes or 0.0 for error in short)
-    raise leanest
+            _log.info("mesh %s: %s", "x".join(map(str, shape)), error)
+            self.refused[shape] = error
+
+    def look(self, options: PlanOptions) -> None:
+        """Looks at all meshes; under a budget roughly, for plans clearly better than those before.
+
+        Args:
+            options: what plans are looked for under.
+        """
+        gap, rough = 0.0, options
+        if options.solve.memory_budget is not None:
+            gap = max(_ROUGH_GAP, options.solve.budget_gap)
+            rough = replace(options, solve=replace(options.solve, closes=False, budget_gap=gap))
+        # What was found under another budget says itself which mesh comes first.
+        shapes = options.mesh_shapes if options.before else _likeliest_first(options.mesh_shapes)
+        for shape in shapes:
+            solve = self.undercutting(rough).solve
+            if self.found:
+                solve = replace(solve, most_s=(1 - gap) * solve.most_s)
+            self.attempt(shape, replace(self.undercutting(rough), solve=solve))
+
+    def undercutting(self, options: PlanOptions) -> PlanOptions:
+        """The same for what is better than the plans that were found."""
+        return undercutting(options, self._fastest()) if self.found else options
+
+    def close(self, options: PlanOptions) -> None:
+        """Looks to the end where it is open whether there is a plan, or a better one.
+
+        The best mesh comes first: by what is found on it others are told to be slower. Where there
+        is a plan, less work is done to find any on the meshes that have none yet (heuristic).
+
+        Args:
+            options: what plans are looked for under.
+        """
+        good_gap = options.solve.budget_gap
+        for shape, candidate in sorted(self.found.items(), key=lambda one: _seconds(one[1])):
+            solution, best = candidate.solution, self._fastest()
+            least_s = solution.objective_s * (1 - solution.gap)
+            if solution.gap <= good_gap or (candidate is not best and least_s >= _seconds(best)):
+                continue
+            within = options if candidate is best else self.undercutting(options)
+            self.attempt(shape, replace(within, before=solution))
+        for shape, error in list(self.refused.items()):
+            within = self.undercutting(options)
+            if isinstance(error, SlowerError) and error.least_s < within.solve.most_s:
+                self.attempt(shape, within)
+            elif isinstance(error, InfeasibleError) and not error.is_proved:
+                if self.found:
+                    limit_s = min(_OPEN_S, options.solve.time_limit_s)
+                    within = replace(within, solve=replace(within.solve, time_limit_s=limit_s))
+                self.attempt(shape, within)
+
+    def best(self) -> Candidate:
+        """The fastest candidate; raises why there is none."""
+        if self.found:
+            return self._fastest()
+        refused = list(self.refused.values())
+        slower = [error for error in refused if isinstance(error, SlowerError)]
+        if slower:
+            raise min(slower, key=lambda error: error.least_s)
+        short = [
+            e for e in refused if isinstance(e, InfeasibleError) and e.needed_bytes is not None
+        ]
+        if not short:
+            raise refused[0]
+        leanest = min(short, key=lack)
+        # On another shape the least may be less.
+        leanest.least_bytes = min(error.least_bytes or 0.0 for error in short)
+        raise leanest
+
+    def _fastest(self) -> Candidate:
+        return min(self.found.values(), key=_seconds)
+
+
+def _likeliest_first(shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Mesh shapes, where they are many those with alike axes first (heuristic).
+
+    What is found early tells others to be slower. Of few the first is taken where several are
+    equally fast, so that a mesh has no more axes than it needs.
+    """
+    if len(shapes) <= _FEW:
+        return list(shapes)
+    return sorted(shapes, key=lambda shape: max(shape) / (1 if len(shape) == 1 else min(shape)))
+
+
+def _seconds(candidate: Candidate) -> float:
+    return candidate.solution.objective_s
 
 
 def undercutting(options: PlanOptions, found: Candidate) -> PlanOptions:
