@@ -449,6 +449,25 @@ def test_a_refusal_says_why_there_are_no_micro_batches() -> None:
     assert caught.value.budget_bytes == 30_000
 
 
+def test_a_pipeline_says_why_there_are_no_micro_batches() -> None:
+    """Where more of them would take less memory, the reason why they cannot be is named."""
+
+    def step(weights: Any, x: Any) -> Any:
+        def loss(weights: Any) -> jax.Array:
+            hidden = x @ weights[0]
+            normal = (hidden - hidden.mean(0)) / (1 + hidden.std(0))
+            return jax.numpy.mean((jax.numpy.tanh(normal) @ weights[1]) ** 2)
+
+        return stablehlo_alpa.grad(loss)(weights)
+
+    weights = [np.ones((64, 256), "f"), np.ones((256, 64), "f")]
+    method = PipeshardParallel(layers=AutoLayers(num_layers=2), memory_budget=30_000)
+    parallel = stablehlo_alpa.parallelize(step, method=method, cluster="cpu:2x4")
+    refused = r"micro-batches were not possible: .*micro_batches=\"independent\""
+    with pytest.raises(InfeasibleError, match=refused):
+        parallel.plan(weights, np.ones((512, 64), "f"))
+
+
 def test_examples_along_another_dimension_are_no_batch() -> None:
     # Sequences first: nothing of that can be cut, and columns of a weight in its place would
     # compute everything anew for each micro-batch.
