@@ -97,6 +97,11 @@ class Costs:
         """The problem with other seconds of the strategies themselves."""
         return replace(self, node_s=node_s)
 
+    def free(self) -> Costs:
+        """The problem with what is possible for nothing."""
+        node_s, *tables = (np.where(np.isinf(s), s, 0.0) for s in (self.node_s, *self.tables))
+        return replace(self, node_s=node_s, tables=tuple(tables))
+
     def decode(self, labels: npt.ArrayLike) -> Int:
         """int64[N] strategies of a plan from places (int[N]) within each node."""
         return self.rows[self.start[:-1] + np.asarray(labels, np.int64)] - self.first

@@ -49,6 +49,9 @@ _FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 2.0
 # A price is kept for another point where that takes away so much of what is over the budget
 # (heuristic): the layers of a model have as many points that are nearly as full.
 _EASED = 0.25
+# After so many prices in a row that take away less than the part of it, bytes alone are asked for
+# (heuristics).
+_STILL, _MOVED = 3, 0.05
 # Work to name the least peak of what is known not to fit (heuristic).
 _NAMING_S = 1.0
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
@@ -307,47 +310,73 @@ def _lean(
     lean, bound = weighted_choice(costs, memory, budget)
     if _fits(memory, costs, lean, budget):
         return lean, price, []
+    met = [lean]
     if bound <= budget and memory.graph.copy_source.size:
-        met, rising = _rise(costs, memory, free, limits)
-        if met and _fits(memory, costs, met[-1], budget):
-            return met[-1], rising, met[:-1]
-    return _least(costs, memory, bound, limits), price, []
+        rising = _rise(costs, memory, free, limits)
+        if _fits(memory, costs, rising.met[-1], budget):
+            return rising.met[-1], rising.price, rising.met[:-1]
+        bound, met = max(bound, rising.bound), rising.met
+    leanest = min(met, key=lambda labels: memory.peak(costs.decode(labels))[0])
+    return _least(costs, memory, bound, leanest, limits), price, []
 
 
-def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> tuple[list[Int], float]:
-    """Plans under a price of memory that rises until one is within the budget: the last.
+@dataclass(frozen=True, eq=False)
+class _Rising:
+    """Plans under a price of memory that rose.
+
+    Attributes:
+        met: int64[N] places of the plans; the last is within the budget, if any is.
+        price: that led to the last. Seconds per byte.
+        bound: bytes that no plan's peak is below, as far as was asked.
+    """
+
+    met: list[Int]
+    price: float
+    bound: float
+
+
+def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> _Rising:
+    """Lets a price of memory rise until a plan is within the budget.
 
     Unlike weights alone it weighs what is gathered, which depends on two operators. Priced are the
-    points where the plans so far keep the most.
-
-    Returns:
-        places of the plans, and seconds per byte that led to the last.
+    points where the plans so far keep the most. Where the price no longer takes anything away,
+    bytes alone say whether anything fits.
     """
     peak, point = memory.peak(costs.decode(free))
     price = limits.memory_price or _FIRST_PRICE * costs.value(free) / max(limits.budget, 1.0)
-    points, met = [point], [free]
-    for _ in range(_RISES):
-        if limits.work.left_s() <= 0:
-            break
-        prices = np.full(len(points), price / len(points))
+    most = limits.budget * (1 + TOLERANCE)
+    points, met, bound, still = [point], [free], 0.0, 0
+
+    def ask(priced: Costs, price: float) -> Minimum:
         found = minimize(
-            paid(costs, memory, points, prices),
+            paid(priced, memory, points, np.full(len(points), price / len(points))),
             cache=limits.cache,
             work=limits.work,
             limit_s=_RISE_S,
             max_branches=0,
         )
         met.append(found.labels)
-        over = peak - limits.budget
-        peak, point = memory.peak(costs.decode(found.labels))
-        _log.info("memory price: %.4g s per byte, %.6g bytes", price, peak)
-        if peak <= limits.budget * (1 + TOLERANCE):
+        return found
+
+    for _ in range(_RISES):
+        if limits.work.left_s() <= 0:
             break
+        ask(costs, price)
+        over = peak - limits.budget
+        peak, point = memory.peak(costs.decode(met[-1]))
+        _log.info("memory price: %.4g s per byte, %.6g bytes", price, peak)
+        if peak <= most:
+            break
+        still = still + 1 if peak - limits.budget > (1 - _MOVED) * over else 0
+        if still == _STILL:
+            bound = ask(costs.free(), 1 / limits.budget).bound * limits.budget
+            if bound > most or memory.peak(costs.decode(met[-1]))[0] <= most:
+                break
         if point in points or peak - limits.budget > (1 - _EASED) * over:
             price *= _RISE
         if point not in points:
             points.append(point)
-    return met[1:], price
+    return _Rising(met, price, bound)
 
 
 def _close(
@@ -394,23 +423,27 @@ def _drop(costs: Costs, memory: MemoryModel, found: Priced, budget: float) -> Co
     return costs.restrict(kept | costs.union([found.labels]))
 
 
-def _least(costs: Costs, memory: MemoryModel, bound: float, limits: _Limits) -> Int:
+def _least(costs: Costs, memory: MemoryModel, bound: float, leanest: Int, limits: _Limits) -> Int:
     """A plan within the budget, or the error that says by how much there is none.
 
     Args:
         costs: the strategies that may be chosen.
         memory: their bytes.
         bound: bytes that no plan's peak is below, as far as is known.
+        leanest: places of the plan of the least peak so far.
         limits: budget and time.
     """
     budget, options = limits.budget, limits.options
     # That nothing fits is known where the bound is over the budget; by how much is good to know.
     is_brief = bound > budget * (1 + TOLERANCE) or not options.closes
     work = limits.work.part(_NAMING_S) if is_brief else limits.work
-    lean, needed, least = least_memory(costs, memory, work, options.relative_gap)
-    least = max(least, bound)
-    if _fits(memory, costs, lean, budget):
-        return lean
+    lean, least, needed = leanest, bound, memory.peak(costs.decode(leanest))[0]
+    if needed > bound * (1 + TOLERANCE):
+        lean, peak, least = least_memory(costs, memory, work, options.relative_gap)
+        if _fits(memory, costs, lean, budget):
+            return lean
+        lean, needed = (leanest, needed) if needed < peak else (lean, peak)
+        least = max(least, bound)
     choice = costs.decode(lean)
     largest = memory.largest(choice, memory.peak(choice)[1])
     listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in largest)
