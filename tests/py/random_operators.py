@@ -573,7 +573,7 @@ def batched_product(x: Any, y: Any, dice: Dice) -> Any:
     return bounded(jnp.einsum("abc...,adc...->abd", x, x) / x.shape[2])
 
 
-@operator
+@jumping
 def integer_product(x: Any, y: Any, dice: Dice) -> Any:
     x = jnp.atleast_2d(bounded(real(x))).astype(jnp.int8)
     return lax.dot_general(x, x, (((0,), (0,)), ((), ())), preferred_element_type=jnp.int32)
@@ -766,10 +766,9 @@ def make(recipe: Recipe) -> Program:
                     found.append(value)
         return [*found[-3:], sum(jnp.sum(real(one).astype(jnp.float32)) / 99 for one in found)]
 
-    return Program(_transformed(values, recipe.form), _arguments(recipe), _TOLERANCES[recipe.dtype])
-
-
-_TOLERANCES = dict.fromkeys(DTYPES, 5e-4) | dict.fromkeys(ROUNDED, 6e-2)
+    is_rounded = recipe.dtype in ROUNDED or "converted" in recipe.names
+    tolerance = 6e-2 if is_rounded else 5e-4
+    return Program(_transformed(values, recipe.form), _arguments(recipe), tolerance)
 
 
 def _arguments(recipe: Recipe) -> tuple[Any, ...]:
