@@ -62,11 +62,29 @@ bool isSmallPart(Operation *op, int64_t dim) {
          2 * taken < getShape(op->getOperand(0))[dim];
 }
 
-/// Whether a loop runs through a dimension: it would send in every iteration
-/// what it is cheaper to gather once.
-bool isRunThrough(Value start) {
-  auto argument = dyn_cast<BlockArgument>(start);
-  return argument && isa<WhileOp>(argument.getOwner()->getParentOp());
+/// Whether an index follows from the values of a loop alone, as `n - 1 - i`
+/// does from its counter, by a few operators at most.
+bool isOfLoop(Value index, unsigned mostOperators = 4) {
+  if (auto argument = dyn_cast<BlockArgument>(index)) {
+    return isa<WhileOp>(argument.getOwner()->getParentOp());
+  }
+  Operation *op = index.getDefiningOp();
+  if (mostOperators == 0 ||
+      !isa<AddOp, SubtractOp, MulOp, SelectOp, ConvertOp>(op)) {
+    return false;
+  }
+  bool isFound = false;
+  for (Value operand : op->getOperands()) {
+    if (matchPattern(operand, m_Constant()) ||
+        isa_and_nonnull<CompareOp>(operand.getDefiningOp())) {
+      continue;
+    }
+    if (!isOfLoop(operand, mostOperators - 1)) {
+      return false;
+    }
+    isFound = true;
+  }
+  return isFound;
 }
 
 /// Dimensions of an operand that are split, but not as a dimension of the other
@@ -202,6 +220,8 @@ private:
   }
 };
 
+/// A loop that takes elements along its own counter would send in every
+/// iteration what it is cheaper to gather once: such dimensions stay whole.
 struct DynamicSliceRule : RuleModel<DynamicSliceRule, DynamicSliceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     RuleBuilder builder(op);
@@ -210,7 +230,7 @@ struct DynamicSliceRule : RuleModel<DynamicSliceRule, DynamicSliceOp> {
     for (int64_t dim = 0; dim < rank; ++dim) {
       if (builder.getOperandSize(0, dim) == builder.getResultSize(0, dim)) {
         builder.share(0, dim, 0, dim);
-      } else if (isSmallPart(op, dim) && !isRunThrough(starts[dim])) {
+      } else if (isSmallPart(op, dim) && !isOfLoop(starts[dim])) {
         builder.appendOperand(0, dim,
                               builder.addFactor(builder.getOperandSize(0, dim),
                                                 FactorKind::Reduction));
