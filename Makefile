@@ -31,7 +31,7 @@ VENV_STAMP   := $(VENV)/.packages
 CMAKE_STAMP  := $(BUILD)/build.ninja
 
 .PHONY: all demo demo-pipeline demo-ray test test-quick test-matrix style lit pytest optimised bench format build setup wheel check-wheels clean \
-  sanitize fuzz coverage pass-docs command-docs docs docs-pictures notebooks check-upstream check-accelerators
+  sanitize fuzz random-operators coverage pass-docs command-docs docs docs-pictures notebooks check-upstream check-accelerators
 
 all: build
 
@@ -74,7 +74,7 @@ COMPILED ?= $(CURDIR)/$(BUILD)/compiled
 KEPT      = $(if $(COMPILED),JAX_COMPILATION_CACHE_DIR=$(COMPILED))
 
 # Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make optimised`.
-test-quick pytest: XLA_FLAGS += --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
+test-quick pytest random-operators: XLA_FLAGS += --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 
 test-quick: build style lit $(TESTS_STAMP)
 	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" \
@@ -96,6 +96,11 @@ optimised: build pytest
 
 test-matrix: build
 	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py
+
+# Random programs of every kind of operator under random plans, against jax.jit, of these seeds.
+SEEDS ?= 10000 14000
+random-operators: build
+	@$(DEVICES) $(BIN)/python tests/py/test_random_operators.py $(SEEDS)
 
 # BENCH_FLAGS=--quick takes smaller sizes.
 bench: build

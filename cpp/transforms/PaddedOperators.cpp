@@ -295,6 +295,13 @@ static bool canPadRagged(chlo::RaggedDotOp product, const LongerLoops &loops) {
   return counted < dims.size() && !dims.test(counted);
 }
 
+/// Whether a dimension is longer in both, the whole and a slice of it. Indices
+/// are moved inside of the dimension that there was: where one decides what is
+/// taken, that has to stay as long.
+static bool hasDimsOf(const LongerLoops &loops, const TensorFactors &part) {
+  return loops.getDims(loops.rule.operands[0]) == loops.getDims(part);
+}
+
 bool canPadOperator(Operation *op, const LongerLoops &loops) {
   // A rule that the operator carries has the sizes in it.
   if (op->hasAttr(kRuleAttrName) || !standAlone(loops) ||
@@ -304,8 +311,12 @@ bool canPadOperator(Operation *op, const LongerLoops &loops) {
   }
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<BroadcastInDimOp, ReshapeOp, TransposeOp, DotGeneralOp,
-            ConcatenateOp, PadOp, ReverseOp, SliceOp, DynamicSliceOp,
-            DynamicUpdateSliceOp, SortOp, GatherOp>([](auto) { return true; })
+            ConcatenateOp, ReverseOp, SortOp, GatherOp>(
+          [](auto) { return true; })
+      .Case<PadOp, SliceOp, DynamicSliceOp>(
+          [&](auto) { return hasDimsOf(loops, loops.rule.results[0]); })
+      .Case<DynamicUpdateSliceOp>(
+          [&](auto) { return hasDimsOf(loops, loops.rule.operands[1]); })
       .Case<ReduceOp>(
           [&](ReduceOp reduce) { return canPadReduce(reduce, loops); })
       .Case<ReduceWindowOp>(

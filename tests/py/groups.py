@@ -11,7 +11,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("methods", "megatron", "expert_parallel", "manual_sharding", "drawn", "export"),
         *("partition", "partition_models", "fidelity_model", "donation"),
         *("gathered_values", "padded_sizes", "cut_dimensions", "whole_operators"),
-        *("ordered", "windows"),
+        *("ordered", "windows", "random_operators", "split_slices"),
         *("matrix_kernels", "partitioned_kernels", "kernel_places"),
         *("ragged_products", "ragged_exchanges"),
         *("product_rings", "attention", "attention_methods", "compiler_options"),

@@ -52,8 +52,24 @@ def specs(
 
 def check(name: str, mesh: Sequence[tuple[str, int]], seeds: Sequence[int]) -> None:
     """Random plans of a program against ``jax.jit`` and against their own prediction."""
-    program = PROGRAMS[name]
-    traced, merged = prepare(program)
+    check_plans(PROGRAMS[name], *prepare(PROGRAMS[name]), mesh, seeds, name)
+
+
+def check_plans(
+    program: Program,
+    traced: TracedProgram,
+    merged: str,
+    mesh: Sequence[tuple[str, int]],
+    seeds: Sequence[int],
+    name: str,
+    *,
+    has_dead_ends: bool = False,
+) -> None:
+    """The same of a program that is traced and prepared.
+
+    With ``has_dead_ends`` operators may turn out to change nothing when they are lowered, and what
+    they would have been sent is sent no more.
+    """
     expected = jax.tree.leaves(jax.jit(program.fun)(*program.args))
     option = ",".join(f"{axis}:{size}" for axis, size in mesh)
     counts = strategy_counts(merged, mesh)
@@ -78,12 +94,14 @@ def check(name: str, mesh: Sequence[tuple[str, int]], seeds: Sequence[int]) -> N
         for index, (result, value) in enumerate(zip(results, expected, strict=True)):
             assert result.dtype == value.dtype, what
             compare(result, value, program.tolerance, f"result {index} of {what}")
-        assert_bytes_as_predicted(planned, local, mesh, what)
+        assert_bytes_as_predicted(planned, local, mesh, what, has_dead_ends)
 
 
 def compare(result: Any, value: Any, tolerance: float, what: str) -> None:
     result, value = np.asarray(result), np.asarray(value)
-    if np.issubdtype(value.dtype, np.inexact):
+    if jax.dtypes.issubdtype(value.dtype, np.inexact):
+        if not np.issubdtype(value.dtype, np.inexact):  # A type of JAX alone, as bfloat16.
+            result, value = result.astype(np.float32), value.astype(np.float32)
         scale = max(1.0, float(np.max(np.abs(value[np.isfinite(value)]), initial=0)))
         np.testing.assert_allclose(
             result, value, rtol=tolerance, atol=tolerance * scale, err_msg=what
@@ -93,7 +111,11 @@ def compare(result: Any, value: Any, tolerance: float, what: str) -> None:
 
 
 def assert_bytes_as_predicted(
-    planned: str, local: str, mesh: Sequence[tuple[str, int]], what: str
+    planned: str,
+    local: str,
+    mesh: Sequence[tuple[str, int]],
+    what: str,
+    has_dead_ends: bool = False,
 ) -> None:
     """``communication`` of the plan equals what is counted in the per-device module."""
     volumes = _core.communication(planned)
@@ -107,7 +129,7 @@ def assert_bytes_as_predicted(
     ):
         predicted[kind, axes] += size * count
     actual = collective_bytes(local, tuple(n for _, n in mesh), trip_counts(planned))
-    assert predicted == actual, what
+    assert actual <= predicted if has_dead_ends else actual == predicted, what
 
 
 @pytest.mark.parametrize("name", NAMES)

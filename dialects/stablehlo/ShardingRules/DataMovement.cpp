@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/stablehlo/ShardingRules/BlockWindows.h"
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/Halo.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
@@ -211,6 +212,24 @@ bool putsOneInEach(PadOp pad, int64_t dim) {
   return low >= 0 && high >= 0 && between > 0 && low + high == between;
 }
 
+/// Whether a dimension has few elements among many: the gradient of `x[3]`.
+/// Devices with a part of the result write what they have of them.
+bool putsFewAmongMany(PadOp pad, int64_t dim) {
+  if (dim >=
+      static_cast<int64_t>(std::min({pad.getEdgePaddingLow().size(),
+                                     pad.getEdgePaddingHigh().size(),
+                                     pad.getInteriorPadding().size()}))) {
+    return false;
+  }
+  auto operand = cast<RankedTensorType>(pad.getOperand().getType());
+  auto result = cast<RankedTensorType>(pad.getType());
+  return pad.getEdgePaddingLow()[dim] >= 0 &&
+         pad.getEdgePaddingHigh()[dim] >= 0 &&
+         pad.getInteriorPadding()[dim] == 0 && dim < operand.getRank() &&
+         operand.getDimSize(dim) > 0 &&
+         2 * operand.getDimSize(dim) < result.getDimSize(dim);
+}
+
 /// The window of a dimension whose elements are moved on, as many as there
 /// were: what `pad` has in front it lacks behind, or the other way round.
 std::optional<Window> getMovedWindow(PadOp pad, int64_t dim) {
@@ -249,6 +268,9 @@ struct PadRule : RuleModel<PadRule, PadOp> {
         WindowFactors factors = addWindow(builder, *window, /*isSum=*/false);
         builder.appendOperand(0, dim, factors.input);
         builder.appendResult(0, dim, factors.outputs);
+      } else if (builder.isUsable() && putsFewAmongMany(pad, dim)) {
+        builder.appendResult(
+            0, dim, builder.addParallel(builder.getResultSize(0, dim)));
       }
     }
     // A padding value is in the result once, not once per device.
@@ -259,7 +281,15 @@ struct PadRule : RuleModel<PadRule, PadOp> {
     return builder.finish();
   }
   OperatorRole getOperatorRole(Operation *op) const {
-    return getRoleOf(getShardingRule(op));
+    auto pad = cast<PadOp>(op);
+    ShardingRule rule = getShardingRule(op);
+    // No sharding of the operand says how the many are split.
+    for (int64_t dim = 0; dim < pad.getType().getRank(); ++dim) {
+      if (!rule.results[0][dim].empty() && putsFewAmongMany(pad, dim)) {
+        return OperatorRole::Leader;
+      }
+    }
+    return getRoleOf(rule);
   }
 
   SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
@@ -292,12 +322,56 @@ struct PadRule : RuleModel<PadRule, PadOp> {
       std::tie(low[dim.number], high[dim.number]) =
           dim.window.getLocalPadding(context.getNumShards(dim.input.factor));
     }
+    SmallVector<std::pair<int64_t, unsigned>> windowed;
+    for (auto [index, factors] :
+         llvm::enumerate(context.getRule().results[0])) {
+      auto dim = static_cast<int64_t>(index);
+      if (!factors.empty() && putsFewAmongMany(cast<PadOp>(op), dim) &&
+          context.getNumShards(factors.front()) > 1) {
+        windowed.emplace_back(dim, factors.front());
+        low[dim] = high[dim] = 0;
+      }
+    }
     local.setEdgePaddingLow(low);
     local.setEdgePaddingHigh(high);
-    return results;
+    return windowed.empty()
+               ? results
+               : writeBlocks(cast<PadOp>(op), local, windowed, context);
   }
 
 private:
+  /// before: y = pad(x) low = [2], high = [5], x of one row
+  /// after:  s = clamp(2 - first row, 0, rows - 1)
+  ///         b = broadcast(padding value)
+  ///         y = dynamic_update_slice(b, select(s + first row == 2, x, b), s)
+  static SmallVector<Value>
+  writeBlocks(PadOp op, PadOp local,
+              ArrayRef<std::pair<int64_t, unsigned>> windowed,
+              LocalContext &context) {
+    OpBuilder::InsertionGuard guard(context.getBuilder());
+    context.getBuilder().setInsertionPointAfter(local);
+    LocalEmitter emit(context, op.getLoc());
+    BlockWindowEmitter blocks(context, emit, op.getLoc());
+    auto type = cast<RankedTensorType>(local.getType());
+    bool isNarrow = llvm::all_of(windowed, [&](auto split) {
+      return context.getIndexType(split.second).getIntOrFloatBitWidth() <= 32;
+    });
+    auto index = RankedTensorType::get(
+        {}, context.getBuilder().getIntegerType(isNarrow ? 32 : 64));
+    SmallVector<Value> starts(type.getRank(), emit.splat(index, 0));
+    SmallVector<int64_t> shape(type.getShape());
+    for (auto [dim, factor] : windowed) {
+      shape[dim] =
+          cast<RankedTensorType>(op.getOperand().getType()).getDimSize(dim);
+      blocks.add(dim, factor, emit.splat(index, op.getEdgePaddingLow()[dim]),
+                 shape[dim]);
+    }
+    // Other dimensions are padded as they were.
+    local.getResult().setType(type.clone(shape));
+    Value block = emit.broadcast(local.getPaddingValue(), type, 0);
+    return {blocks.update(block, local.getResult(), starts)};
+  }
+
   static SmallVector<SplitDim>
   getSplitDims(PadOp pad, const ShardingRule &rule,
                function_ref<int64_t(unsigned)> getShards) {

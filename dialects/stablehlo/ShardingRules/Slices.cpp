@@ -1,10 +1,13 @@
 //===- Slices.cpp - Rules of slices and updates of slices -----------------===//
 //
 // Dimensions that are taken whole are parallel, and so are the groups of one of
-// which the same element of each is taken; all others are replicated.
+// which the same element of each is taken. A small part of a dimension is a sum
+// in which every device contributes what it has of it; devices write what they
+// have of an update. All other dimensions are replicated.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/stablehlo/ShardingRules/BlockWindows.h"
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
@@ -15,6 +18,7 @@
 using namespace mlir;
 using namespace mlir::stablehlo;
 using alpa::DimFactors;
+using alpa::FactorKind;
 using alpa::LocalContext;
 using alpa::OperatorRole;
 using alpa::ShardingRule;
@@ -50,6 +54,73 @@ bool takesOneOfEach(SliceOp slice, int64_t dim) {
              getShape(slice.getResult())[dim] * stride;
 }
 
+/// Whether to add up what devices have of a slice: an all-reduce moves the
+/// slice twice, an all-gather all that it is a slice of.
+bool isSmallPart(Operation *op, int64_t dim) {
+  int64_t taken = getShape(op->getResult(0))[dim];
+  return isSummable(op->getResult(0).getType()) &&
+         2 * taken < getShape(op->getOperand(0))[dim];
+}
+
+/// Whether an index follows from the values of a loop alone, as `n - 1 - i`
+/// does from its counter, by a few operators at most.
+bool isOfLoop(Value index, unsigned mostOperators = 4) {
+  if (auto argument = dyn_cast<BlockArgument>(index)) {
+    return isa<WhileOp>(argument.getOwner()->getParentOp());
+  }
+  Operation *op = index.getDefiningOp();
+  if (mostOperators == 0 ||
+      !isa<AddOp, SubtractOp, MulOp, SelectOp, ConvertOp>(op)) {
+    return false;
+  }
+  bool isFound = false;
+  for (Value operand : op->getOperands()) {
+    if (matchPattern(operand, m_Constant()) ||
+        isa_and_nonnull<CompareOp>(operand.getDefiningOp())) {
+      continue;
+    }
+    if (!isOfLoop(operand, mostOperators - 1)) {
+      return false;
+    }
+    isFound = true;
+  }
+  return isFound;
+}
+
+/// Dimensions of an operand that are split, but not as a dimension of the other
+/// value is, the slice or the update.
+SmallVector<std::pair<int64_t, unsigned>>
+getWindowed(const alpa::TensorFactors &whole, const alpa::TensorFactors &part,
+            LocalContext &context) {
+  SmallVector<std::pair<int64_t, unsigned>> found;
+  for (auto [dim, lists] : llvm::enumerate(llvm::zip(whole, part))) {
+    auto &[factors, taken] = lists;
+    if (factors.size() == 1 && factors != taken &&
+        context.getNumShards(factors.front()) > 1) {
+      found.emplace_back(dim, factors.front());
+    }
+  }
+  return found;
+}
+
+/// Start indices as scalars of one signed type; 0 for dimensions that are taken
+/// whole, whatever their index says: XLA adds it to where a block starts, and
+/// moves the sum inside, not the index.
+SmallVector<Value> getSignedStarts(ValueRange starts, Value whole, Value part,
+                                   LocalEmitter &emit) {
+  ArrayRef<int64_t> shape = getShape(whole);
+  int64_t most = *std::max_element(shape.begin(), shape.end());
+  SmallVector<Value> result;
+  for (auto [dim, start] : llvm::enumerate(starts)) {
+    Value index = emit.toSignedIndices(start, most);
+    result.push_back(
+        shape[dim] == getShape(part)[dim]
+            ? emit.splat(cast<RankedTensorType>(index.getType()), 0)
+            : index);
+  }
+  return result;
+}
+
 struct SliceRule : RuleModel<SliceRule, SliceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto slice = cast<SliceOp>(op);
@@ -73,6 +144,11 @@ struct SliceRule : RuleModel<SliceRule, SliceOp> {
         builder.appendResult(0, dim, groups);
         builder.appendOperand(0, dim,
                               builder.addReplicated(slice.getStrides()[dim]));
+      } else if (isSmallPart(op, dim) && (slice.getStrides()[dim] == 1 ||
+                                          builder.getResultSize(0, dim) == 1)) {
+        builder.appendOperand(0, dim,
+                              builder.addFactor(builder.getOperandSize(0, dim),
+                                                FactorKind::Reduction));
       }
     }
     if (isSummable(slice.getResult().getType())) {
@@ -96,16 +172,68 @@ struct SliceRule : RuleModel<SliceRule, SliceOp> {
       }
     }
     slice.setLimitIndices(limits);
-    return results;
+    const ShardingRule &rule = context.getRule();
+    SmallVector<std::pair<int64_t, unsigned>> windowed =
+        getWindowed(rule.operands[0], rule.results[0], context);
+    return windowed.empty() ? results : sliceBlocks(slice, windowed, context);
+  }
+
+private:
+  /// before: y = slice(x) [2:3]
+  /// after:  s = clamp(2 - first row, 0, rows - 1)
+  ///         y = select(s + first row == 2, dynamic_slice(block) s, 0)
+  static SmallVector<Value>
+  sliceBlocks(SliceOp slice, ArrayRef<std::pair<int64_t, unsigned>> windowed,
+              LocalContext &context) {
+    OpBuilder::InsertionGuard guard(context.getBuilder());
+    context.getBuilder().setInsertionPointAfter(slice);
+    LocalEmitter emit(context, slice.getLoc());
+    BlockWindowEmitter blocks(context, emit, slice.getLoc());
+    SmallVector<int64_t> firsts(slice.getStartIndices()),
+        limits(slice.getLimitIndices()), strides(slice.getStrides()),
+        sizes(getShape(slice.getResult()));
+    bool isNarrow = llvm::all_of(windowed, [&](auto split) {
+      return context.getIndexType(split.second).getIntOrFloatBitWidth() <= 32;
+    });
+    auto index = RankedTensorType::get(
+        {}, context.getBuilder().getIntegerType(isNarrow ? 32 : 64));
+    SmallVector<Value> starts(sizes.size(), emit.splat(index, 0));
+    for (auto [dim, factor] : windowed) {
+      blocks.add(dim, factor, emit.splat(index, firsts[dim]), sizes[dim]);
+      firsts[dim] = 0;
+      limits[dim] = getShape(slice.getOperand())[dim];
+      strides[dim] = 1;
+    }
+    // Other dimensions are sliced as they were.
+    auto local = cast<RankedTensorType>(slice.getResult().getType());
+    SmallVector<int64_t> shape(sizes);
+    for (auto [dim, factor] : windowed) {
+      shape[dim] = limits[dim];
+    }
+    Value rest = SliceOp::create(context.getBuilder(), slice.getLoc(),
+                                 local.clone(shape), slice.getOperand(), firsts,
+                                 limits, strides)
+                     .getResult();
+    Value result = blocks.slice(rest, starts, sizes);
+    slice->erase();
+    return {result};
   }
 };
 
+/// A loop that takes elements along its own counter would send in every
+/// iteration what it is cheaper to gather once: such dimensions stay whole.
 struct DynamicSliceRule : RuleModel<DynamicSliceRule, DynamicSliceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     RuleBuilder builder(op);
-    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
+    OperandRange starts = cast<DynamicSliceOp>(op).getStartIndices();
+    int64_t rank = std::min<int64_t>(builder.getResultRank(0), starts.size());
+    for (int64_t dim = 0; dim < rank; ++dim) {
       if (builder.getOperandSize(0, dim) == builder.getResultSize(0, dim)) {
         builder.share(0, dim, 0, dim);
+      } else if (isSmallPart(op, dim) && !isOfLoop(starts[dim])) {
+        builder.appendOperand(0, dim,
+                              builder.addFactor(builder.getOperandSize(0, dim),
+                                                FactorKind::Reduction));
       }
     }
     builder.getRule().untouchedOperands.push_back(0);
@@ -127,6 +255,21 @@ struct DynamicSliceRule : RuleModel<DynamicSliceRule, DynamicSliceOp> {
     LocalEmitter emit(context, op->getLoc());
     OpBuilder::InsertionGuard guard(context.getBuilder());
     context.getBuilder().setInsertionPoint(slice);
+    const ShardingRule &rule = context.getRule();
+    SmallVector<std::pair<int64_t, unsigned>> windowed =
+        getWindowed(rule.operands[0], rule.results[0], context);
+    if (!windowed.empty()) {
+      SmallVector<Value> starts = getSignedStarts(
+          slice.getStartIndices(), op->getOperand(0), op->getResult(0), emit);
+      BlockWindowEmitter blocks(context, emit, op->getLoc());
+      for (auto [dim, factor] : windowed) {
+        blocks.add(dim, factor, starts[dim], slice.getSliceSizes()[dim]);
+      }
+      Value result =
+          blocks.slice(slice.getOperand(), starts, getShape(slice.getResult()));
+      slice->erase();
+      return SmallVector<Value>{result};
+    }
     for (auto [dim, start] : llvm::enumerate(slice.getStartIndicesMutable())) {
       if (getShape(op->getOperand(0))[dim] == getShape(op->getResult(0))[dim] &&
           !matchPattern(start.get(), m_Zero())) {
@@ -145,8 +288,7 @@ struct DynamicUpdateSliceRule
     for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
       int64_t size = builder.getResultSize(0, dim);
       bool isWhole = builder.getOperandSize(1, dim) == size;
-      DimFactors factors =
-          isWhole ? builder.addParallel(size) : builder.addReplicated(size);
+      DimFactors factors = builder.addParallel(size);
       builder.appendOperand(0, dim, factors);
       builder.appendResult(0, dim, factors);
       if (isWhole) {
@@ -166,6 +308,28 @@ struct DynamicUpdateSliceRule
       }
     }
     return builder.finish();
+  }
+  /// before: y = dynamic_update_slice(x, u, i), u of one row
+  /// after:  s = clamp(i - first row, 0, rows - 1)
+  ///         u = select(s + first row == i, u, dynamic_slice(block) s)
+  ///         y = dynamic_update_slice(block, u, s)
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    const ShardingRule &rule = context.getRule();
+    SmallVector<std::pair<int64_t, unsigned>> windowed =
+        getWindowed(rule.operands[0], rule.operands[1], context);
+    if (windowed.empty()) {
+      return alpa::cloneLocal(op, context);
+    }
+    LocalEmitter emit(context, op->getLoc());
+    BlockWindowEmitter blocks(context, emit, op->getLoc());
+    ValueRange operands = context.getOperands();
+    SmallVector<Value> starts = getSignedStarts(
+        operands.drop_front(2), op->getOperand(0), op->getOperand(1), emit);
+    for (auto [dim, factor] : windowed) {
+      blocks.add(dim, factor, starts[dim], getShape(op->getOperand(1))[dim]);
+    }
+    return SmallVector<Value>{blocks.update(operands[0], operands[1], starts)};
   }
 };
 

@@ -63,7 +63,7 @@ func.func @one_of_each(%a: tensor<4x8xf32>) -> tensor<2x4xf32> {
 }
 
 func.func @neither_start_nor_end_of_each(%a: tensor<4x9xf32>) -> tensor<1x4xf32> {
-  // expected-remark @below {{#alpa.rule<([a, b]) -> ([1, c]) {a=4:replicated, b=9:replicated, c=4:replicated} linear(0)> leader}}
+  // expected-remark @below {{#alpa.rule<([a, b]) -> ([1, c]) {a=4:sum, b=9:replicated, c=4:replicated} linear(0)> leader}}
   %0 = stablehlo.slice %a [2:4:2, 0:8:2] : (tensor<4x9xf32>) -> tensor<1x4xf32>
   return %0 : tensor<1x4xf32>
 }
@@ -74,14 +74,20 @@ func.func @one_in_each(%a: tensor<2x4xf32>, %zero: tensor<f32>) -> tensor<4x12xf
   return %0 : tensor<4x12xf32>
 }
 
+func.func @few_among_many(%a: tensor<3x4xf32>, %zero: tensor<f32>) -> tensor<8x8xf32> {
+  // expected-remark @below {{#alpa.rule<([b, c], []) -> ([a, d]) {a=8, b=3:replicated, c=4:replicated, d=8:replicated} linear(0, 1)> leader}}
+  %0 = stablehlo.pad %a, %zero, low = [2, 4], high = [3, 0], interior = [0, 0] : (tensor<3x4xf32>, tensor<f32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+
 func.func @dynamic_slice(%a: tensor<4x8xf32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<1x8xf32> {
-  // expected-remark @below {{#alpa.rule<([b, a], [], []) -> ([1, a]) {a=8, b=4:replicated} linear(0) untouched_operands(0)> leader}}
+  // expected-remark @below {{#alpa.rule<([a, b], [], []) -> ([1, b]) {a=4:sum, b=8} linear(0) untouched_operands(0)> leader}}
   %0 = stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 8] : (tensor<4x8xf32>, tensor<i32>, tensor<i32>) -> tensor<1x8xf32>
   return %0 : tensor<1x8xf32>
 }
 
 func.func @dynamic_update_slice(%a: tensor<4x8xf32>, %u: tensor<1x8xf32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<4x8xf32> {
-  // expected-remark @below {{#alpa.rule<([a, b], [1, b], [], []) -> ([a, b]) {a=4:replicated, b=8} linear(0, 1) untouched_operands(0) untouched_results(0)> leader}}
+  // expected-remark @below {{#alpa.rule<([a, b], [1, b], [], []) -> ([a, b]) {a=4, b=8} linear(0, 1) untouched_operands(0) untouched_results(0)> leader}}
   %0 = stablehlo.dynamic_update_slice %a, %u, %i, %j : (tensor<4x8xf32>, tensor<1x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
