@@ -279,6 +279,20 @@ int StrategyGraphBuilder::internCopyTable(RankedTensorType type, int fromTable,
   return it->second;
 }
 
+/// The phase in which an operator runs; what the planner has inserted has none,
+/// and runs before the first that needs it (see `alpa-split-phases`).
+static int64_t getRunningPhase(Operation *op) {
+  int64_t phase = getPhase(op);
+  if (phase >= 0 || !isa<ResolveOp>(op)) {
+    return phase;
+  }
+  for (Operation *user : op->getUsers()) {
+    int64_t own = getPhase(user);
+    phase = own >= 0 && (phase < 0 || own < phase) ? own : phase;
+  }
+  return phase;
+}
+
 int StrategyGraphBuilder::getLastRead(Operation *reader) {
   auto known = lastReads.find(reader);
   if (known != lastReads.end()) {
@@ -287,14 +301,14 @@ int StrategyGraphBuilder::getLastRead(Operation *reader) {
   int last = memory.getPoint(reader);
   FusionRole role = getFusionRole(reader, Backend::Gpu);
   bool isRead = role == FusionRole::Fused || role == FusionRole::View;
+  int64_t phase = getRunningPhase(reader);
   for (Value result : reader->getResults()) {
     // What is computed of it in the fusion of another operator is read there.
     if (!isRead || memory.isStored(result)) {
       continue;
     }
     for (Operation *user : result.getUsers()) {
-      if (user->getBlock() == reader->getBlock() &&
-          getPhase(user) == getPhase(reader) &&
+      if (user->getBlock() == reader->getBlock() && getPhase(user) == phase &&
           !user->hasTrait<OpTrait::IsTerminator>()) {
         last = std::max(last, getLastRead(user));
       }

@@ -3,6 +3,7 @@
 from stablehlo_alpa.frontend import versions as versions
 from stablehlo_alpa.frontend.argnums import positions
 from stablehlo_alpa.frontend.batch_arguments import BatchArguments
+from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import (
     Argument,
     Function,
@@ -44,6 +45,7 @@ __all__ = [
     "kernel",
     "link_kernels",
     "name_of",
+    "paused_collection",
     "planned_whole",
     "positions",
     "register_rule",

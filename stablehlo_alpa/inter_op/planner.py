@@ -11,7 +11,7 @@ from typing import TypeVar
 from alpa_runtime import check
 
 from stablehlo_alpa.errors import InfeasibleError, MeshError, SlowerError
-from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.frontend import TracedProgram, paused_collection
 from stablehlo_alpa.inter_op.assigning import ADVICE, assign, stage_options
 from stablehlo_alpa.inter_op.emit import emit
 from stablehlo_alpa.inter_op.forms import marked
@@ -60,6 +60,7 @@ _HOPELESS = 1.25
 _LISTED = 6
 
 
+@paused_collection()
 def plan_pipeline(
     program: TracedProgram,
     options: PipelineOptions,

@@ -76,11 +76,14 @@ def _content(priced: PricedGraph) -> tuple[Any, ...]:
     graph = priced.graph
     ends, tables = list(priced.edges), list(priced.edges.values())
     live = (graph.value_node, graph.value_start, graph.value_end, graph.value_offset)
+    between = (graph.copy_source, graph.copy_target, graph.copy_start, graph.copy_end)
+    copied = (graph.copy_table, graph.copy_offset, graph.copy_bytes)
     return (
         (graph.node_offset, graph.allowed, priced.compute_s, priced.communication_s),
         (ends, tables),
         # Tensors are named where nothing fits.
         (*live, graph.value_bytes, "\n".join(graph.value_name), graph.num_points),
+        (*between, *copied, "\n".join(graph.copy_name)),
     )
 
 

@@ -72,7 +72,7 @@ _POINTS_PER_ROUND = 4
 _WIDE_GAP = 5e-3
 # Seconds of work for one of them, for one attempt to make a plan of what prices met, and for all of
 # the attempt's programmes (heuristics).
-_PART_S, _REPAIR_S, _REPAIRS_S = 2.0, 5.0, 10.0
+_PART_S, _REPAIR_S, _REPAIRS_S = 0.6, 5.0, 10.0
 # Rounds of prices between two attempts to make a plan of what they met (heuristic).
 _ROUNDS_PER_REPAIR = 4
 # Rounds of adding violated points to the repair's programme (heuristic).

@@ -45,7 +45,7 @@ _PAIRS_PER_S = 5_000
 _EXACT_SHARE, _FREE_SHARE = 0.5, 0.1
 # The first price of memory, as a part of a plan's seconds for its budget, by how much it rises, and
 # how often until no plan is expected within the budget; seconds of work for each (heuristics).
-_FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 2.0
+_FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 0.6
 # A price is kept for another point where that takes away so much of what is over the budget
 # (heuristic): the layers of a model have as many points that are nearly as full.
 _EASED = 0.25

@@ -1,7 +1,8 @@
 """What a file of the store holds: named values and arrays, data alone, with a checksum.
 
 A file is ``MAGIC``, the SHA-256 of all behind it, and a deflated body: its length, JSON with the
-key, the values and what the arrays are, and the arrays' bytes one after the other.
+key, the values and what the arrays are, and the arrays' bytes one after the other. Long texts are
+among the arrays: JSON would escape them character by character.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ from stablehlo_alpa.errors import StablehloAlpaError
 Record: TypeAlias = Mapping[str, Any]
 """By name what JSON can hold, or an array of numbers."""
 
-MAGIC = b"stablehlo-alpa store 1\n"
+MAGIC = b"stablehlo-alpa store 2\n"
 
 # Texts of modules deflate to a twentieth at the fastest level, at 200 MB a second.
 _LEVEL = 1
+# Characters of a text that is among the arrays (heuristic: names are shorter, modules longer).
+_LONG = 1024
+# Every string has bytes in it, also one that is no text.
+_ENCODING = ("utf-8", "surrogatepass")
 # Bytes that a body may have: what is hostile could inflate to anything.
 _LARGEST = 1 << 31
 _DIGEST = hashlib.sha256().digest_size
@@ -58,6 +63,9 @@ def _plain(value: Any, arrays: list[Any]) -> Any:
             raise TypeError(f"an array of {value.dtype} cannot be kept")
         arrays.append(value)
         return {"array": len(arrays) - 1}
+    if isinstance(value, str) and len(value) >= _LONG:
+        arrays.append(np.frombuffer(value.encode(*_ENCODING), np.uint8))
+        return {"text": len(arrays) - 1}
     if isinstance(value, dict):
         if not all(isinstance(name, str) for name in value):
             raise TypeError("names of what is kept are strings")
@@ -123,4 +131,6 @@ def _value(data: Any, arrays: list[Any]) -> Any:
         return data
     if "array" in data:
         return arrays[data["array"]]
+    if "text" in data:
+        return arrays[data["text"]].tobytes().decode(*_ENCODING)
     return {name: _value(one, arrays) for name, one in data["named"].items()}

@@ -9,6 +9,8 @@ import pytest
 from models import gpt
 
 import stablehlo_alpa as sa
+from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.compiler import Module, enumerate_strategies
 from stablehlo_alpa.planning.stage import SlotKind
 
 WIDTH, BATCH = 256, 65536
@@ -46,6 +48,35 @@ def test_a_stage_keeps_no_gathered_weights_for_micro_batches_in_flight():
                     assert value.local_bytes(sizes) < 2 * WIDTH * WIDTH, (phase.name, value)
     # Forward and backward phases of both.
     assert gathered == 4
+
+
+# What a stage computes again, and what its backward phase makes of that at the end.
+_SEVERAL_READERS = """
+func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] {alpa.phase = 1 : i64}
+    : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [0] {alpa.phase = 1 : i64}
+    : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] {alpa.phase = 1 : i64}
+    : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %3 = stablehlo.dot_general %2, %0, contracting_dims = [0] x [0] {alpa.phase = 1 : i64}
+    : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %3 : tensor<64x64xf32>
+}
+"""
+
+
+def test_what_is_gathered_for_several_readers_is_counted_until_the_last():
+    """The sum that they share has no phase of its own; it is gathered once, where it is made."""
+    module = Module(_SEVERAL_READERS, "step")
+    module.run("alpa-merge-operators")
+    mesh = ClusterSpec.preset("dgx-a100:1").part(1, 4).logical_mesh((4,))
+    graph = enumerate_strategies(module, mesh, "step")
+    (shared,) = (i for i, op in enumerate(graph.node_op) if op == "alpa.resolve")
+    (copy,) = np.flatnonzero(graph.copy_target == shared)
+    (value,) = np.flatnonzero(graph.value_node == graph.copy_source[copy])
+    assert graph.copy_start[copy] == graph.value_start[value] + 1
+    assert graph.copy_end[copy] == graph.value_end[value] > graph.copy_start[copy] + 1
 
 
 def _step(case, budget=None):

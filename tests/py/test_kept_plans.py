@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from comparing import assert_equals_jit
+from graphs import random_priced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -24,6 +26,7 @@ from stablehlo_alpa.cli.store_options import find_store
 from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.errors import InfeasibleError
 from stablehlo_alpa.frontend import KernelRule, rules
+from stablehlo_alpa.intra_op import MemoryModel, solve
 from stablehlo_alpa.planning import Plan
 from stablehlo_alpa.store import OFF, Store, recipe_of
 from stablehlo_alpa.zoo.catalogue import Entry
@@ -216,6 +219,21 @@ def test_plans_of_one_mesh_are_the_same(
 ) -> None:
     method = sa.ShardParallel(memory_budget=budget, num_micro_batches=1)
     assert_plans_are_kept(shared, batch, cluster, method)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_solution_is_of_what_its_operators_gather(seed: int, tmp_path: Path) -> None:
+    """Programmes that differ in nothing else are not each other's."""
+    store = Store(tmp_path)
+    gathers = random_priced(seed, values=6, points=9)
+    graph = gathers.graph
+    assert graph.copy_bytes.any()
+    bare = dataclasses.replace(graph, copy_bytes=np.zeros_like(graph.copy_bytes))
+    for priced in (gathers, dataclasses.replace(gathers, graph=bare)):
+        found = [solve(priced, store=store) for _ in range(2)]
+        peak, _ = MemoryModel.of(priced.graph).peak(found[0].choice)
+        assert [one.memory_peak_bytes for one in found] == [peak, peak]
+    assert store.asked[0] == 2
 
 
 def test_another_function_of_the_same_shapes_is_another_plan(shared: Store) -> None:

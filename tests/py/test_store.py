@@ -109,6 +109,12 @@ def test_records_come_back_as_they_were(record: dict[str, Any]) -> None:
     assert all(equal(record[name], found[name]) for name in record)
 
 
+@pytest.mark.parametrize("character", ["a", "\n", '"', "\u00e9", "\U0001f600", "\ud800"])
+def test_long_texts_come_back_as_they_were(character: str) -> None:
+    record = {"texts": {"one": 5000 * character, "short": character}, "list": [4000 * character]}
+    assert unpack("key", pack("key", record)) == record
+
+
 @SETTINGS
 @given(RECORDS, st.integers(min_value=0), st.integers(1, 255))
 def test_a_changed_byte_is_damage(record: dict[str, Any], at: int, change: int) -> None:
