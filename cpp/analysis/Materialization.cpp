@@ -3,6 +3,7 @@
 #include "cpp/analysis/Materialization.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/LoopOrder.h"
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/MergedProducts.h"
 #include "cpp/analysis/Readers.h"
@@ -90,6 +91,10 @@ void Materialization::number(Block &block) {
   for (Operation *op : getSchedule(block, roles, putsOff)) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;
+      auto loop = dyn_cast<DataFlowOpInterface>(op);
+      if (loop && options.isLocal && options.backend == Backend::Gpu) {
+        reordered[op] = findReorderedStacks(loop);
+      }
       for (Region &region : op->getRegions()) {
         for (Block &inner : region) {
           number(inner);
@@ -336,6 +341,10 @@ void Materialization::visitRoot(Operation *op) {
 
 bool Materialization::readsCopyOf(Operation *op, Value source) {
   Operation *maker = source.getDefiningOp();
+  if (auto it = reordered.find(op);
+      it != reordered.end() && it->second.contains(source)) {
+    return true;
+  }
   if (!maker || !isAsynchronous(maker) || !movesDimension(maker)) {
     return false;
   }

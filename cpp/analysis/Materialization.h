@@ -152,7 +152,8 @@ private:
   double getTouchedBytes(Value value, Value source) const;
   /// Notes where a value that is computed again reads a part of its sources.
   void narrow(Operation *op, Value result);
-  /// True if an operator reads a source in a copy alone.
+  /// True if an operator reads a source in a copy alone: what was gathered, or
+  /// what a loop reads in the order of that (see LoopOrder.h).
   bool readsCopyOf(Operation *op, Value source);
   /// Notes where an operator reads a source.
   void noteRead(Operation *op, Value source);
@@ -194,6 +195,8 @@ private:
   llvm::DenseSet<Value> noPrologues;
   /// See `isMoved` and `normalizes`.
   llvm::DenseSet<Value> moved, normalizers;
+  /// Of loops, what they read in another order; see LoopOrder.h.
+  DenseMap<Operation *, llvm::DenseSet<Value>> reordered;
   /// Kernels on the longest way to a stored value.
   DenseMap<Value, int> stored;
   /// Last point at which a fusion reads a stored value, and the first.
