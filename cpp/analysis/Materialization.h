@@ -167,6 +167,9 @@ private:
   void holdSent();
   /// Bytes in memory for each byte of a value.
   double getStoredRatio(Value value);
+  /// Bytes that a kernel needs beside its results, as a share of those of the
+  /// first.
+  double getScratch(Operation *op) const;
   /// Bytes in memory for each of these, with what pads them to tiles.
   double getPadding(Value value) const;
   void placeResults();

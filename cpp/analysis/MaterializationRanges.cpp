@@ -3,6 +3,7 @@
 #include "cpp/analysis/ConvolutionPadding.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/MemoryOrder.h"
+#include "cpp/analysis/SplitSums.h"
 #include "cpp/analysis/Tiles.h"
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -180,6 +181,16 @@ double Materialization::getStoredRatio(Value value) {
   return rounding.isWidened(value) ? 2 : 1;
 }
 
+double Materialization::getScratch(Operation *op) const {
+  auto dot = dyn_cast<stablehlo::DotGeneralOp>(op);
+  if (!dot || !options.isLocal || options.backend != Backend::Gpu) {
+    return getScratchRatio(op);
+  }
+  auto [first, ratio] = merged.lookup(op);
+  return !first ? getPartsRatio(dot) : first == op ? getPartsRatio(dot, ratio)
+                                                   : 0;
+}
+
 double Materialization::getPadding(Value value) const {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   bool isTiled = options.backend == Backend::Tpu && tensor;
@@ -252,7 +263,7 @@ void Materialization::recordRanges(
     storedValues.push_back({argument, 0, end, getPadding(argument)});
   }
   for (auto &[op, from] : roots) {
-    if (double scratch = getScratchRatio(op); scratch > 0) {
+    if (double scratch = getScratch(op); scratch > 0) {
       int point = points.lookup(op);
       storedValues.push_back(
           {op->getResult(0), point, point, scratch, StoredForm::Scratch});
