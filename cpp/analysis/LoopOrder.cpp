@@ -25,10 +25,9 @@ static bool keepsOrder(Operation *op) {
 static Value getReshaped(Value value) {
   auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>();
   auto isMany = [](int64_t size) { return size > 1; };
-  if (!reshape ||
-      !llvm::equal(
-          llvm::make_filter_range(getShape(value), isMany),
-          llvm::make_filter_range(getShape(reshape.getOperand()), isMany))) {
+  if (!reshape || !llvm::equal(llvm::make_filter_range(getShape(value), isMany),
+                               llvm::make_filter_range(
+                                   getShape(reshape.getOperand()), isMany))) {
     return value;
   }
   return reshape.getOperand();
@@ -119,7 +118,8 @@ static bool readsMoved(Value argument, const MovedValues &moved) {
         return false;
       }
       Value slice = reader->getResult(0);
-      if (!moved.contains(slice) || !llvm::all_of(slice.getUsers(), keepsOrder)) {
+      if (!moved.contains(slice) ||
+          !llvm::all_of(slice.getUsers(), keepsOrder)) {
         return false;
       }
       reads = true;
@@ -152,9 +152,10 @@ llvm::DenseSet<Value> findReorderedStacks(DataFlowOpInterface loop) {
     }
     auto maker = operand ? operand->get().getDefiningOp<DataFlowOpInterface>()
                          : DataFlowOpInterface();
-    bool isReordered = maker && llvm::any_of(edge.targets, [&](Value target) {
-      return isa<BlockArgument>(target) && readsMoved(target, moved);
-    });
+    bool isReordered =
+        maker && llvm::any_of(edge.targets, [&](Value target) {
+          return isa<BlockArgument>(target) && readsMoved(target, moved);
+        });
     if (!isReordered) {
       continue;
     }

@@ -80,6 +80,7 @@ Materialization::Materialization(func::FuncOp function,
   placeCopies();
   placeSlices();
   placePadded();
+  placeKernels();
   holdSent();
   placeResults();
   recordRanges(function, isDonated);

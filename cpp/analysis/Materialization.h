@@ -164,6 +164,7 @@ private:
   void placeCopies();
   void placeSlices();
   void placePadded();
+  void placeKernels();
   void holdSent();
   /// Bytes in memory for each byte of a value.
   double getStoredRatio(Value value);

@@ -106,6 +106,28 @@ void Materialization::placePadded() {
   }
 }
 
+/// A transposed kernel lies there from the first convolution that reads it to
+/// the last, in the backward phase.
+void Materialization::placeKernels() {
+  if (!options.isLocal || options.backend != Backend::Gpu) {
+    return;
+  }
+  llvm::MapVector<Value, std::pair<int, int>> kernels;
+  for (auto &[op, from] : roots) {
+    if (BlockArgument kernel = getTransposedKernel(op)) {
+      int point = points.lookup(op);
+      auto &[start, end] =
+          kernels.insert({kernel, {point, point}}).first->second;
+      start = std::min(start, point);
+      end = std::max(end, point);
+    }
+  }
+  for (auto &[kernel, range] : kernels) {
+    storedValues.push_back(
+        {kernel, range.first, range.second, 1, StoredForm::Copy});
+  }
+}
+
 /// Collectives end when their results are needed.
 void Materialization::holdSent() {
   for (auto &[op, from] : roots) {
@@ -187,8 +209,9 @@ double Materialization::getScratch(Operation *op) const {
     return getScratchRatio(op);
   }
   auto [first, ratio] = merged.lookup(op);
-  return !first ? getPartsRatio(dot) : first == op ? getPartsRatio(dot, ratio)
-                                                   : 0;
+  return !first        ? getPartsRatio(dot)
+         : first == op ? getPartsRatio(dot, ratio)
+                       : 0;
 }
 
 double Materialization::getPadding(Value value) const {

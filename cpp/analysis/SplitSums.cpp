@@ -11,8 +11,8 @@ namespace mlir::alpa {
 
 /// Rows and columns of a tile, and what XLA's estimate charges on a device of
 /// Hopper's generation: for an operation, a byte that the product moves, a byte
-/// that the sum of the parts moves, and the launch of that sum, in a unit of its
-/// own (xla/backends/gpu/transforms/splitk_rewriter.cc, November 2026).
+/// that the sum of the parts moves, and the launch of that sum, in a unit of
+/// its own (xla/backends/gpu/transforms/splitk_rewriter.cc, November 2026).
 static constexpr double kTile = 128;
 static constexpr double kOperationCost = 100, kByteCost = 0.194136,
                         kPartByteCost = 193.1384, kLaunchCost = 4.36e7;
@@ -78,8 +78,7 @@ static double estimate(const Matrices &matrices, double parts) {
   double length = std::ceil(matrices.length / parts);
   double rows = std::min(matrices.rows, kTile);
   double columns = std::min(matrices.columns, kTile);
-  double numTiles = matrices.batch * parts *
-                    std::ceil(matrices.rows / kTile) *
+  double numTiles = matrices.batch * parts * std::ceil(matrices.rows / kTile) *
                     std::ceil(matrices.columns / kTile);
   // Small tiles run beside each other.
   double atOnce = kProcessors * kTile * kTile / (rows * columns);
@@ -92,10 +91,10 @@ static double estimate(const Matrices &matrices, double parts) {
   double written =
       outputs * parts * (parts > 1 ? matrices.sumBytes : matrices.resultBytes);
   double product = std::max(computing, (read + written) * kByteCost);
-  return parts == 1 ? product
-                    : product + kLaunchCost +
-                          (written + outputs * matrices.resultBytes) *
-                              kPartByteCost;
+  return parts == 1
+             ? product
+             : product + kLaunchCost +
+                   (written + outputs * matrices.resultBytes) * kPartByteCost;
 }
 
 double getPartsRatio(stablehlo::DotGeneralOp op, double widening) {
@@ -116,10 +115,9 @@ double getPartsRatio(stablehlo::DotGeneralOp op, double widening) {
       best = parts;
     }
   }
-  return best == 1 ? 0
-                   : widening * (best * matrices.sumBytes /
-                                     matrices.resultBytes -
-                                 1);
+  return best == 1
+             ? 0
+             : widening * (best * matrices.sumBytes / matrices.resultBytes - 1);
 }
 
 } // namespace mlir::alpa
