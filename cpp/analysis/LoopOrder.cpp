@@ -35,7 +35,8 @@ static Value getReshaped(Value value) {
 
 namespace {
 
-/// The values of a loop's regions that lie in the order of what is gathered.
+/// The values of a loop's regions that lie in the order of what is gathered or
+/// exchanged.
 class MovedValues {
 public:
   explicit MovedValues(DataFlowOpInterface loop) : edges(loop) {
@@ -43,6 +44,8 @@ public:
       for (Operation &op : region.getOps()) {
         if (isa<stablehlo::AllGatherOp>(op) && movesDimension(&op)) {
           add(op.getResult(0));
+        } else if (isa<stablehlo::AllToAllOp>(op) && sendsMoved(&op)) {
+          add(op.getOperand(0));
         }
       }
     }
@@ -61,6 +64,13 @@ private:
   }
 
   void addAlike(Operation *op, Value value) {
+    if (isa<stablehlo::ConcatenateOp>(op)) {
+      add(op->getResult(0));
+      for (Value operand : op->getOperands()) {
+        add(operand);
+      }
+      return;
+    }
     if (keepsOrder(op) && getShape(op->getResult(0)) == getShape(value)) {
       add(op->getResult(0));
       for (Value operand : op->getOperands()) {

@@ -1,11 +1,12 @@
 //===- LoopOrder.h - What loops read in another order -----------*- C++ -*-===//
 //
-// What a collective gathers along another dimension than the first lies with
-// that dimension first (see MemoryOrder.h), and so does all that is computed
-// elementwise with it, from one iteration of a loop to the next. XLA for GPU
-// decides of a loop's body before the program around it: slices of what an
-// earlier loop has put together are read in the order of what they are computed
-// with, and the whole of it is copied into that order before the loop.
+// What a collective gathers along another dimension than the first, or splits
+// and exchanges, lies with that dimension first (see MemoryOrder.h), and so
+// does all that is computed elementwise with it, from one iteration of a loop
+// to the next. XLA for GPU decides of a loop's body before the program around
+// it: slices of what an earlier loop has put together are read in the order of
+// what they are computed with, and the whole of it is copied into that order
+// before the loop.
 //
 //===----------------------------------------------------------------------===//
 
