@@ -142,6 +142,11 @@ private:
   /// and its fusion for GPU stores what stands before that reshape. Of what
   /// lies in order, softmaxes are kernels.
   bool isReducedInOtherShape(Value value, const Sources &from);
+  /// True for the results of long functions that XLA for GPU does not compute
+  /// again for each of their readers: of numbers narrower than what it computes
+  /// in, masks of random bits, and what is computed in order with a gathered
+  /// parameter, if the cache does not hold it.
+  bool isWorthKeeping(Value value, const Sources &from);
   /// True if it is better stored than computed again by each of its readers.
   bool isWorthStoring(Value value, const Sources &sources);
   Sources collectSources(Operation *op) const;
