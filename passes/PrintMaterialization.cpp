@@ -46,7 +46,7 @@ struct PrintMaterialization
         remark << "result " << cast<OpResult>(stored.value).getResultNumber();
       }
       remark << " lives from " << stored.start << " to " << stored.end;
-      if (stored.form != StoredForm::Scratch && stored.ratio != 1) {
+      if (stored.ratio != 1) {
         remark << ", " << static_cast<int64_t>(stored.ratio * 100)
                << " % of its bytes";
       }

@@ -1,8 +1,9 @@
-//===- ConvolutionPadding.cpp - Inputs that are padded first --------------===//
+//===- ConvolutionPadding.cpp - What convolutions read in copies ----------===//
 
 #include "cpp/analysis/ConvolutionPadding.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -52,6 +53,34 @@ int64_t countPaddedElements(Operation *op) {
         numElements / size * ((size - 1) * holes + 1 + low + high - kept);
   }
   return isPadded ? numElements : 0;
+}
+
+BlockArgument getTransposedKernel(Operation *op) {
+  auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op);
+  if (!convolution) {
+    return {};
+  }
+  Value kernel = convolution.getRhs();
+  auto numbers = convolution.getDimensionNumbers();
+  int64_t first = numbers.getKernelOutputFeatureDimension(),
+          last = numbers.getKernelInputFeatureDimension();
+  if (isInputGradient(convolution)) {
+    std::swap(first, last);
+    if (auto reverse = kernel.getDefiningOp<stablehlo::ReverseOp>()) {
+      kernel = reverse.getOperand();
+    }
+  }
+  auto argument = dyn_cast<BlockArgument>(kernel);
+  auto function = argument ? argument.getOwner()->getParentOp() : nullptr;
+  if (!isa_and_nonnull<FunctionOpInterface>(function)) {
+    return {};
+  }
+  SmallVector<int64_t> order{first};
+  llvm::append_range(order, numbers.getKernelSpatialDimensions());
+  order.push_back(last);
+  auto type = cast<RankedTensorType>(argument.getType());
+  llvm::erase_if(order, [&](int64_t dim) { return type.getDimSize(dim) == 1; });
+  return llvm::is_sorted(order) ? BlockArgument() : argument;
 }
 
 } // namespace mlir::alpa

@@ -3,6 +3,7 @@
 #include "cpp/analysis/Materialization.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/LoopOrder.h"
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/MergedProducts.h"
 #include "cpp/analysis/Readers.h"
@@ -27,6 +28,14 @@ static constexpr double kLarge = 0.5;
 /// (`kMaxParameterPerDotOperand` of XLA for GPU).
 static constexpr unsigned kMaxPrologueSources = 4;
 
+/// What the second cache of an H100 holds: XLA for GPU takes what is larger to
+/// be read more slowly.
+static constexpr double kCacheBytes = 50 << 20;
+
+/// Rounds of a generator of random bits (Threefry has twenty), and operators
+/// among which they are looked for.
+static constexpr unsigned kRounds = 8, kMostOfMask = 128;
+
 /// True for what ends its block, and is handed on from there.
 static bool isReturned(Value value) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
@@ -44,20 +53,46 @@ static unsigned countLarge(ArrayRef<Value> sources, Value value) {
   });
 }
 
-/// True for the results of long functions that XLA for GPU does not compute
-/// again for each of their readers: of numbers narrower than what it computes
-/// in, and of what is computed with a gathered parameter.
-static bool isWorthKeeping(Value value, ArrayRef<Value> sources) {
-  if (!isExpensive(value.getDefiningOp())) {
-    return false;
+/// True for what is told from random bits, such as the mask of a dropout.
+/// Generators mix their counters in rounds, each of which ends in an exclusive
+/// or.
+static bool isOfRandomBits(Value mask) {
+  SmallVector<Operation *> work{mask.getDefiningOp()};
+  llvm::SmallDenseSet<Operation *, 32> seen;
+  unsigned numRounds = 0;
+  while (!work.empty() && seen.size() < kMostOfMask) {
+    Operation *op = work.pop_back_val();
+    if (!op || !seen.insert(op).second) {
+      continue;
+    }
+    if (isa<stablehlo::XorOp>(op) && ++numRounds >= kRounds) {
+      return true;
+    }
+    for (Value operand : op->getOperands()) {
+      work.push_back(operand.getDefiningOp());
+    }
   }
-  auto element = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
-  return (element && element.getWidth() < 32) ||
-         llvm::any_of(sources, [&](Value source) {
-           Operation *maker = source.getDefiningOp();
-           return maker && isAsynchronous(maker) &&
-                  countLarge(source, value) == 0;
-         });
+  return false;
+}
+
+/// True for what is computed with a parameter that was gathered.
+static bool isOfGathered(Value value, ArrayRef<Value> sources) {
+  return llvm::any_of(sources, [&](Value source) {
+    Operation *maker = source.getDefiningOp();
+    return maker && isAsynchronous(maker) && countLarge(source, value) == 0;
+  });
+}
+
+bool Materialization::isWorthKeeping(Value value, const Sources &from) {
+  Operation *maker = value.getDefiningOp();
+  if (isa<stablehlo::CompareOp>(maker)) {
+    return isOfRandomBits(value);
+  }
+  auto number = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
+  return isExpensive(maker) &&
+         ((number && number.getWidth() < 32) ||
+          (isOfGathered(value, from) && !isMoved(maker) &&
+           getTensorBytes(value.getType()) > kCacheBytes));
 }
 
 Materialization::Materialization(func::FuncOp function,
@@ -79,6 +114,7 @@ Materialization::Materialization(func::FuncOp function,
   placeCopies();
   placeSlices();
   placePadded();
+  placeKernels();
   holdSent();
   placeResults();
   recordRanges(function, isDonated);
@@ -90,6 +126,10 @@ void Materialization::number(Block &block) {
   for (Operation *op : getSchedule(block, roles, putsOff)) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;
+      auto loop = dyn_cast<DataFlowOpInterface>(op);
+      if (loop && options.isLocal && options.backend == Backend::Gpu) {
+        reordered[op] = findReorderedStacks(loop);
+      }
       for (Region &region : op->getRegions()) {
         for (Block &inner : region) {
           number(inner);
@@ -336,6 +376,10 @@ void Materialization::visitRoot(Operation *op) {
 
 bool Materialization::readsCopyOf(Operation *op, Value source) {
   Operation *maker = source.getDefiningOp();
+  if (auto it = reordered.find(op);
+      it != reordered.end() && it->second.contains(source)) {
+    return true;
+  }
   if (!maker || !isAsynchronous(maker) || !movesDimension(maker)) {
     return false;
   }

@@ -142,6 +142,11 @@ private:
   /// and its fusion for GPU stores what stands before that reshape. Of what
   /// lies in order, softmaxes are kernels.
   bool isReducedInOtherShape(Value value, const Sources &from);
+  /// True for the results of long functions that XLA for GPU does not compute
+  /// again for each of their readers: of numbers narrower than what it computes
+  /// in, masks of random bits, and what is computed in order with a gathered
+  /// parameter, if the cache does not hold it.
+  bool isWorthKeeping(Value value, const Sources &from);
   /// True if it is better stored than computed again by each of its readers.
   bool isWorthStoring(Value value, const Sources &sources);
   Sources collectSources(Operation *op) const;
@@ -152,7 +157,8 @@ private:
   double getTouchedBytes(Value value, Value source) const;
   /// Notes where a value that is computed again reads a part of its sources.
   void narrow(Operation *op, Value result);
-  /// True if an operator reads a source in a copy alone.
+  /// True if an operator reads a source in a copy alone: what was gathered, or
+  /// what a loop reads in the order of that (see LoopOrder.h).
   bool readsCopyOf(Operation *op, Value source);
   /// Notes where an operator reads a source.
   void noteRead(Operation *op, Value source);
@@ -163,9 +169,13 @@ private:
   void placeCopies();
   void placeSlices();
   void placePadded();
+  void placeKernels();
   void holdSent();
   /// Bytes in memory for each byte of a value.
   double getStoredRatio(Value value);
+  /// Bytes that a kernel needs beside its results, as a share of those of the
+  /// first.
+  double getScratch(Operation *op) const;
   /// Bytes in memory for each of these, with what pads them to tiles.
   double getPadding(Value value) const;
   void placeResults();
@@ -194,6 +204,8 @@ private:
   llvm::DenseSet<Value> noPrologues;
   /// See `isMoved` and `normalizes`.
   llvm::DenseSet<Value> moved, normalizers;
+  /// Of loops, what they read in another order; see LoopOrder.h.
+  DenseMap<Operation *, llvm::DenseSet<Value>> reordered;
   /// Kernels on the longest way to a stored value.
   DenseMap<Value, int> stored;
   /// Last point at which a fusion reads a stored value, and the first.

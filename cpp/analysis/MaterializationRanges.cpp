@@ -3,6 +3,7 @@
 #include "cpp/analysis/ConvolutionPadding.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/MemoryOrder.h"
+#include "cpp/analysis/SplitSums.h"
 #include "cpp/analysis/Tiles.h"
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -105,6 +106,28 @@ void Materialization::placePadded() {
   }
 }
 
+/// A transposed kernel lies there from the first convolution that reads it to
+/// the last, in the backward phase.
+void Materialization::placeKernels() {
+  if (!options.isLocal || options.backend != Backend::Gpu) {
+    return;
+  }
+  llvm::MapVector<Value, std::pair<int, int>> kernels;
+  for (auto &[op, from] : roots) {
+    if (BlockArgument kernel = getTransposedKernel(op)) {
+      int point = points.lookup(op);
+      auto &[start, end] =
+          kernels.insert({kernel, {point, point}}).first->second;
+      start = std::min(start, point);
+      end = std::max(end, point);
+    }
+  }
+  for (auto &[kernel, range] : kernels) {
+    storedValues.push_back(
+        {kernel, range.first, range.second, 1, StoredForm::Copy});
+  }
+}
+
 /// Collectives end when their results are needed.
 void Materialization::holdSent() {
   for (auto &[op, from] : roots) {
@@ -180,6 +203,17 @@ double Materialization::getStoredRatio(Value value) {
   return rounding.isWidened(value) ? 2 : 1;
 }
 
+double Materialization::getScratch(Operation *op) const {
+  auto dot = dyn_cast<stablehlo::DotGeneralOp>(op);
+  if (!dot || !options.isLocal || options.backend != Backend::Gpu) {
+    return getScratchRatio(op);
+  }
+  auto [first, ratio] = merged.lookup(op);
+  return !first        ? getPartsRatio(dot)
+         : first == op ? getPartsRatio(dot, ratio)
+                       : 0;
+}
+
 double Materialization::getPadding(Value value) const {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   bool isTiled = options.backend == Backend::Tpu && tensor;
@@ -252,7 +286,7 @@ void Materialization::recordRanges(
     storedValues.push_back({argument, 0, end, getPadding(argument)});
   }
   for (auto &[op, from] : roots) {
-    if (double scratch = getScratchRatio(op); scratch > 0) {
+    if (double scratch = getScratch(op); scratch > 0) {
       int point = points.lookup(op);
       storedValues.push_back(
           {op->getResult(0), point, point, scratch, StoredForm::Scratch});

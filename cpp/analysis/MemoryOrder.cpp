@@ -38,11 +38,15 @@ static Order getRows(Value value) {
   return rows;
 }
 
+/// True if a dimension is not the first of a value that has more than one
+/// element.
+static bool isInner(Value value, int64_t dim) {
+  return dim >= 0 && llvm::any_of(getShape(value).take_front(dim),
+                                  [](int64_t size) { return size > 1; });
+}
+
 bool movesDimension(Operation *collective) {
-  int64_t dim = getMovedDimension(collective);
-  return dim >= 0 &&
-         llvm::any_of(getShape(collective->getOperand(0)).take_front(dim),
-                      [](int64_t size) { return size > 1; });
+  return isInner(collective->getOperand(0), getMovedDimension(collective));
 }
 
 /// The order of a reshaped value; nothing if it is no view of the operand.
@@ -178,9 +182,16 @@ bool readsCopy(OpOperand &operand, Value gathered) {
                     : !llvm::is_sorted(*order);
 }
 
+bool sendsMoved(Operation *collective) {
+  auto exchange = dyn_cast<stablehlo::AllToAllOp>(collective);
+  return exchange ? isInner(exchange->getOperand(0),
+                            static_cast<int64_t>(exchange.getSplitDimension()))
+                  : movesDimension(collective);
+}
+
 bool sendsCopy(Operation *collective, Value sent) {
   Operation *maker = sent.getDefiningOp();
-  return movesDimension(collective) &&
+  return sendsMoved(collective) &&
          (!maker || isa<DataFlowOpInterface>(maker) || !keepsShape(sent));
 }
 

@@ -18,6 +18,11 @@ namespace mlir::alpa {
 /// first with more than one element.
 bool movesDimension(Operation *collective);
 
+/// True for a collective that sends what it takes with another dimension than
+/// the first in front: the above, and an exchange by the dimension that it
+/// splits.
+bool sendsMoved(Operation *collective);
+
 /// True if an operator reads a copy of what a collective that moves a dimension
 /// has gathered.
 ///

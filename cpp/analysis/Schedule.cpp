@@ -5,6 +5,7 @@
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/JoinedUpdates.h"
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
@@ -22,6 +23,11 @@ static constexpr double kJoinedBytes = 256 << 20;
 /// its operand (`ReductionDimensionRaceFreeBound` of XLA for GPU).
 static constexpr int64_t kSplitReduction = 4096;
 
+/// Bytes that other kernels move in the time in which a byte is gathered from
+/// other devices, and operations of a product in that of a byte moved: what XLA
+/// estimates for the links, the memory and the products of an H100. Heuristic.
+static constexpr double kMovedBesideGather = 12, kOperationsPerByte = 150;
+
 /// A kernel that others wait for. Collectives run beside them.
 static bool isAwaited(Operation *op, FusionRoles &roles) {
   return roles.get(op) == FusionRole::Kernel && !isAsynchronous(op) &&
@@ -38,6 +44,88 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last) {
     last = layer.getInt();
   }
   return isLower || isa<stablehlo::OptimizationBarrierOp>(op);
+}
+
+/// True for a collective that sends what an earlier loop has made to a later
+/// one.
+static bool isBetweenLoops(Operation *op) {
+  Operation *maker =
+      op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
+  return isAsynchronous(op) && isa_and_nonnull<DataFlowOpInterface>(maker) &&
+         maker->getBlock() == op->getBlock() &&
+         llvm::any_of(op->getUsers(), [&](Operation *user) {
+           return isa<DataFlowOpInterface>(user) &&
+                  user->getBlock() == op->getBlock();
+         });
+}
+
+/// The time of an operator, in bytes that are moved while it runs.
+static double getTime(Operation *op, FusionRoles &roles) {
+  if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
+    double operations = 2.0 * countElements(dot.getType());
+    for (int64_t dim :
+         dot.getDotDimensionNumbers().getLhsContractingDimensions()) {
+      operations *=
+          cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(dim);
+    }
+    return operations / kOperationsPerByte;
+  }
+  bool isWritten = llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return roles.get(user) == FusionRole::Kernel;
+  });
+  FusionRole role = roles.get(op);
+  if (isAsynchronous(op) || role == FusionRole::View ||
+      role == FusionRole::Generated) {
+    return 0;
+  }
+  if (role == FusionRole::Root || isWritten) {
+    double bytes = 0;
+    for (Type type : op->getOperandTypes()) {
+      bytes = std::max(bytes, getTensorBytes(type));
+    }
+    return op->getNumResults() > 0
+               ? bytes + getTensorBytes(op->getResult(0).getType())
+               : 0;
+  }
+  return 0;
+}
+
+/// Puts collectives between loops in front of the kernels that run in the time
+/// that they take: nothing runs beside a loop that communicates, and what is
+/// sent is there long before. Those that come right behind a loop go before it
+/// if the kernels there take all of their time. One collective runs at a time.
+///
+/// \param urgent what kernels wait for; the rest is put off.
+static void sendEarly(std::vector<Operation *> &order, FusionRoles &roles,
+                      const llvm::DenseSet<Operation *> &urgent) {
+  std::vector<Operation *> sent;
+  llvm::copy_if(order, std::back_inserter(sent), isBetweenLoops);
+  auto limit = order.end();
+  for (Operation *op : llvm::reverse(sent)) {
+    Operation *maker = op->getOperand(0).getDefiningOp();
+    double left =
+        kMovedBesideGather * getTensorBytes(op->getResult(0).getType());
+    bool isBeside = false, isCrossed = false;
+    auto place = llvm::find(order, op);
+    auto start = std::min(place, limit);
+    for (; left > 0 && start != order.begin(); --start) {
+      Operation *before = *std::prev(start);
+      bool isLoop = isa<DataFlowOpInterface>(before);
+      if (before == maker || (isLoop && isBeside)) {
+        break;
+      }
+      isCrossed |= isLoop;
+      double time =
+          !isLoop && urgent.contains(before) ? getTime(before, roles) : 0;
+      isBeside |= time > 0;
+      left -= time;
+    }
+    if (isCrossed && left > 0) {
+      continue;
+    }
+    std::rotate(start, place, std::next(place));
+    limit = start;
+  }
 }
 
 namespace {
@@ -84,6 +172,9 @@ public:
     flush();
     for (Operation &op : block) {
       place(&op);
+    }
+    if (putsOff && !isLayered) {
+      sendEarly(order, roles, urgent);
     }
     return std::move(order);
   }

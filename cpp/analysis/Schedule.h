@@ -28,8 +28,9 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 /// `alpa-split-phases` has the next one wait for them. Without layers, sums of
 /// columns that no kernel waits for (gradients of biases) come behind these
 /// gradients and what is made of them, a gradient is not put off that a gather
-/// waits for (see `findJoinedUpdates`), and what is gathered to be returned
-/// comes last.
+/// waits for (see `findJoinedUpdates`), what is gathered to be returned
+/// comes last, and what one loop makes and a later one needs from other devices
+/// is sent beside the kernels in between.
 ///
 /// \param overlaps whether there are collectives; a stage with layers is taken
 /// to

@@ -7,7 +7,7 @@
 // CHECK-NOT: %scaled =
 // CHECK-NOT: %gradient =
 // GPU: %logits = stablehlo.dot_general
-// GPU: remark: result 0 lives from
+// GPU: remark: result 0 lives from 5
 // GPU-NEXT: %scaled = stablehlo.multiply
 // GPU: %gradient = stablehlo.add
 
