@@ -46,9 +46,9 @@ _EXACT_SHARE, _FREE_SHARE = 0.5, 0.1
 # The first price of memory, as a part of a plan's seconds for its budget, by how much it rises, and
 # how often until no plan is expected within the budget; seconds of work for each (heuristics).
 _FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 0.6
-# A price is kept for another point where that takes away so much of what is over the budget
-# (heuristic): the layers of a model have as many points that are nearly as full.
-_EASED = 0.25
+# A peak of so many times the budget raises the price, though it is at another point (heuristic):
+# the layers of a model have as many points that are nearly as full.
+_FAR = 1.2
 # After so many prices in a row that take away less than the part of it, bytes alone are asked for
 # (heuristics).
 _STILL, _MOVED = 3, 0.05
@@ -372,7 +372,7 @@ def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> _Ris
             bound = ask(costs.free(), 1 / limits.budget).bound * limits.budget
             if bound > most or memory.peak(costs.decode(met[-1]))[0] <= most:
                 break
-        if point in points or peak - limits.budget > (1 - _EASED) * over:
+        if point in points or peak > _FAR * limits.budget:
             price *= _RISE
         if point not in points:
             points.append(point)

@@ -47,7 +47,7 @@ _ROUGH_GAP = 0.02
 # Mesh shapes that are tried as they come (heuristic).
 _FEW = 3
 # Seconds of work to find any plan on a mesh, where another mesh has one (heuristic).
-_OPEN_S = 10.0
+_OPEN_S = 3.0
 
 
 @dataclass(frozen=True)
