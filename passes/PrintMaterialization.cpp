@@ -33,6 +33,7 @@ struct PrintMaterialization
     Materialization memory(*entry, isDonated,
                            {.overlaps = hasCollectives(*entry),
                             .isLocal = true,
+                            .splitsSums = splitsSums(platform),
                             .backend = getBackend(platform)});
     for (const StoredValue &stored : memory.getStoredValues()) {
       auto argument = dyn_cast<BlockArgument>(stored.value);

@@ -16,6 +16,12 @@ inline Backend getBackend(llvm::StringRef platform) {
   return platform == "tpu" ? Backend::Tpu : Backend::Gpu;
 }
 
+/// Whether the compiler of a platform splits the sums of products (see
+/// SplitSums.h): for GPU alone, where that for CPU is no GPU's.
+inline bool splitsSums(llvm::StringRef platform) {
+  return platform != "tpu" && platform != "cpu";
+}
+
 } // namespace mlir::alpa
 
 #endif // CPP_ANALYSIS_BACKEND_H

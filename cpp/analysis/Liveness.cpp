@@ -12,7 +12,7 @@ namespace mlir::alpa {
 
 FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
                                           ArrayRef<int64_t> donatedArguments,
-                                          Backend backend) {
+                                          StringRef platform) {
   FailureOr<func::FuncOp> entry = getEntryFunction(module);
   if (failed(entry)) {
     return failure();
@@ -23,7 +23,8 @@ FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
   Materialization memory(*entry, isDonated,
                          {.overlaps = hasCollectives(*entry),
                           .isLocal = true,
-                          .backend = backend});
+                          .splitsSums = splitsSums(platform),
+                          .backend = getBackend(platform)});
   int numPoints = memory.getNumPoints();
   std::vector<double> change(numPoints + 1, 0);
   for (const StoredValue &stored : memory.getStoredValues()) {

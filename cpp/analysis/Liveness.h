@@ -24,10 +24,10 @@ struct MemoryProfile {
   std::vector<LiveTensor> live;
 };
 
-/// \param backend whose rules decide what is stored.
+/// \param platform of jax, whose compiler's rules decide what is stored.
 FailureOr<MemoryProfile> getMemoryProfile(ModuleOp module,
                                           ArrayRef<int64_t> donatedArguments,
-                                          Backend backend = Backend::Gpu);
+                                          StringRef platform = "");
 
 } // namespace mlir::alpa
 

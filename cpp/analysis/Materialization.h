@@ -34,6 +34,8 @@ struct MaterializationOptions {
   /// Whether tensors are what one device holds, so that it can be told which
   /// products are small (see MergedProducts.h).
   bool isLocal = false;
+  /// Whether the sums of such products are split (see SplitSums.h).
+  bool splitsSums = false;
   /// Whose rules decide.
   Backend backend = Backend::Gpu;
 };

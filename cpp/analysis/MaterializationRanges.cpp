@@ -205,7 +205,7 @@ double Materialization::getStoredRatio(Value value) {
 
 double Materialization::getScratch(Operation *op) const {
   auto dot = dyn_cast<stablehlo::DotGeneralOp>(op);
-  if (!dot || !options.isLocal || options.backend != Backend::Gpu) {
+  if (!dot || !options.isLocal || !options.splitsSums) {
     return getScratchRatio(op);
   }
   auto [first, ratio] = merged.lookup(op);

@@ -36,9 +36,8 @@ struct Matrices {
 
 } // namespace
 
-static double getElementBytes(Value value) {
-  return std::ceil(
-      getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() / 8.0);
+static double getValueBytes(Value value) {
+  return getElementBytes(getElementTypeOrSelf(value.getType()));
 }
 
 /// Bytes of an element of what an operand is computed from one by one.
@@ -49,7 +48,7 @@ static double getStoredElementBytes(Value operand) {
     operand = maker->getOperand(0);
     maker = operand.getDefiningOp();
   }
-  return getElementBytes(operand);
+  return getValueBytes(operand);
 }
 
 static Matrices getMatrices(stablehlo::DotGeneralOp op) {
@@ -68,7 +67,7 @@ static Matrices getMatrices(stablehlo::DotGeneralOp op) {
   matrices.columns = right.getNumElements() / shared;
   matrices.leftBytes = getStoredElementBytes(op.getLhs());
   matrices.rightBytes = getStoredElementBytes(op.getRhs());
-  matrices.resultBytes = getElementBytes(op);
+  matrices.resultBytes = getValueBytes(op.getResult());
   matrices.sumBytes = std::max(4.0, matrices.resultBytes);
   return matrices;
 }

@@ -121,7 +121,7 @@ AlpaResult *alpaModuleGetMemory(AlpaModule *module, const int64_t *donated,
   auto *result = new AlpaResult();
   std::lock_guard lock(module->session->getMutex());
   auto profile = getMemoryProfile(*module->op, ArrayRef(donated, numDonated),
-                                  getBackend(toRef(platform)));
+                                  toRef(platform));
   if (failed(profile)) {
     module->session->fail(*result, "the module's memory cannot be counted");
     return result;

@@ -44,7 +44,10 @@ from stablehlo_alpa.view import Say, progress
 _log = logging.getLogger(__name__)
 
 # How often strategies are chosen for a step whose program is over the memory budget (heuristic).
-_MEMORY_ROUNDS = 4
+_MEMORY_ROUNDS = 6
+# By what part of the budget there is less room in the first at least, twice as much in each that
+# follows (heuristic): what programs hold beside their tensors differs from plan to plan.
+_LESS = 0.01
 # Tensors that an error names (heuristic).
 _SHOWN_TENSORS = 5
 
@@ -216,7 +219,7 @@ def _plan_within(prepared: PreparedProgram, tell: Say) -> Plan:
     program, options, problems = prepared.program, prepared.options, prepared.problems
     cache, budget = SolverCache(), options.solve.memory_budget
     room, over = budget, None
-    for _ in range(_MEMORY_ROUNDS):
+    for round_ in range(_MEMORY_ROUNDS):
         solve = replace(options.solve, memory_budget=room)
         try:
             within = replace(options, solve=solve)
@@ -232,7 +235,8 @@ def _plan_within(prepared: PreparedProgram, tell: Say) -> Plan:
         excess = plan.peak_bytes - budget
         _log.info("%s: %.3e bytes over the memory budget", program.name, excess)
         over = plan if over is None or plan.peak_bytes < over.peak_bytes else over
-        room = max(0.0, best.solution.memory_peak_bytes - excess)
+        less = max(excess, _LESS * 2**round_ * budget)
+        room = max(0.0, best.solution.memory_peak_bytes - less)
     assert over is not None
     assert budget is not None
     raise over_budget(over, 0, budget)

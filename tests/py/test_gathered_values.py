@@ -107,3 +107,23 @@ def test_a_budget_lets_go_of_what_was_gathered():
     jax.tree.map(
         partial(np.testing.assert_allclose, rtol=2e-3, atol=2e-4), step(*case.args), expected
     )
+
+
+@pytest.mark.parametrize("mebibytes", [10.5, 12.5, 13, 14])
+def test_a_budget_is_met_by_what_is_run(mebibytes: float) -> None:
+    """Products in parts are no tensors of the step: their scratch is known of what is run alone."""
+
+    def step(state, x, y):
+        def loss(state):
+            out = jnp.tanh(x @ state[0]) @ state[1]
+            return ((out - y) ** 2).mean()
+
+        return jax.tree.map(lambda p, g: p - 0.1 * g, state, sa.grad(loss)(state))
+
+    def shape(*sizes: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(sizes, jnp.float32)
+
+    method = sa.ShardParallel(memory_budget=f"{mebibytes}MiB", num_micro_batches=1)
+    parallel = sa.parallelize(step, method=method, cluster="p3.16xlarge:1")
+    plan = parallel.plan((shape(512, 2048), shape(2048, 512)), shape(1280, 512), shape(1280, 512))
+    assert plan.peak_bytes <= mebibytes * 2**20
