@@ -94,10 +94,10 @@ class InfeasibleError(StablehloAlpaError):
         self.work_s = self.needed_work_s = 0.0
         self.is_late = False
 
-    def explained(self, why: str) -> InfeasibleError:
-        """The same with what else is to be said."""
+    def reworded(self, message: str) -> InfeasibleError:
+        """The same in other words."""
         return InfeasibleError(
-            f"{self}; {why}",
+            message,
             needed_bytes=self.needed_bytes,
             budget_bytes=self.budget_bytes,
             largest=self.largest,

@@ -443,12 +443,8 @@ class _StagePlanner:
             with self.caches.one() as cache:
                 return find_candidate(subject, options, cache, problems=problems)
         except InfeasibleError as error:
-            raise InfeasibleError(
-                f"{subject.name} on {options.cluster.num_devices} devices: {error}; {ADVICE}",
-                needed_bytes=error.needed_bytes,
-                budget_bytes=error.budget_bytes,
-                largest=error.largest,
-                least_bytes=error.least_bytes,
+            raise error.reworded(
+                f"{subject.name} on {options.cluster.num_devices} devices: {error}; {ADVICE}"
             ) from error
 
 

@@ -126,7 +126,7 @@ def _last_refusal(made: list[_Attempts]) -> InfeasibleError:
     if last.uncut is None:
         return refusal
     count, why = last.uncut
-    return refusal.explained(f"{micro_batches(count)} were not possible: {why}")
+    return refusal.reworded(f"{refusal}; {micro_batches(count)} were not possible: {why}")
 
 
 def _fastest(made: list[_Attempts]) -> Plan | None:

@@ -230,10 +230,11 @@ class _Meshes:
         # What was found under another budget says itself which mesh comes first.
         shapes = options.mesh_shapes if options.before else _likeliest_first(options.mesh_shapes)
         for shape in shapes:
-            solve = self.undercutting(rough).solve
+            within = self.undercutting(rough)
             if self.found:
-                solve = replace(solve, most_s=(1 - gap) * solve.most_s)
-            self.attempt(shape, replace(self.undercutting(rough), solve=solve))
+                clearly_s = (1 - gap) * within.solve.most_s
+                within = replace(within, solve=replace(within.solve, most_s=clearly_s))
+            self.attempt(shape, within)
 
     def undercutting(self, options: PlanOptions) -> PlanOptions:
         """The same for what is better than the plans that were found."""

@@ -430,20 +430,28 @@ def test_a_refusal_says_what_micro_batches_would_take() -> None:
     assert plan(1.2 * needed).runtime.num_micro_batches > 1
 
 
-def test_a_refusal_says_why_there_are_no_micro_batches() -> None:
-    def step(weights: Any, x: Any) -> Any:
-        def loss(weights: Any) -> jax.Array:
-            hidden = x @ weights[0]
-            normal = (hidden - hidden.mean(0)) / (1 + hidden.std(0))
-            return jax.numpy.mean((jax.numpy.tanh(normal) @ weights[1]) ** 2)
+def batch_statistics_step(weights: Any, x: Any) -> Any:
+    """Gradients of a step that needs its whole batch at once."""
 
-        return stablehlo_alpa.grad(loss)(weights)
+    def loss(weights: Any) -> jax.Array:
+        hidden = x @ weights[0]
+        normal = (hidden - hidden.mean(0)) / (1 + hidden.std(0))
+        return jax.numpy.mean((jax.numpy.tanh(normal) @ weights[1]) ** 2)
 
+    return stablehlo_alpa.grad(loss)(weights)
+
+
+def batch_statistics_arguments() -> tuple[Any, np.ndarray]:
     weights = [np.ones((64, 256), "f"), np.ones((256, 64), "f")]
+    return weights, np.ones((512, 64), "f")
+
+
+def test_a_refusal_says_why_there_are_no_micro_batches() -> None:
     method = stablehlo_alpa.ShardParallel(mesh_shape=(8,), memory_budget=30_000)
     refused = r"no plan fits.*; it is not cut into micro-batches: .*micro_batches=\"independent\""
+    parallel = stablehlo_alpa.parallelize(batch_statistics_step, method=method)
     with pytest.raises(InfeasibleError, match=refused) as caught:
-        stablehlo_alpa.parallelize(step, method=method).plan(weights, np.ones((512, 64), "f"))
+        parallel.plan(*batch_statistics_arguments())
     assert caught.value.needed_bytes is not None
     assert caught.value.needed_bytes > 30_000
     assert caught.value.budget_bytes == 30_000
@@ -451,21 +459,11 @@ def test_a_refusal_says_why_there_are_no_micro_batches() -> None:
 
 def test_a_pipeline_says_why_there_are_no_micro_batches() -> None:
     """Where more of them would take less memory, the reason why they cannot be is named."""
-
-    def step(weights: Any, x: Any) -> Any:
-        def loss(weights: Any) -> jax.Array:
-            hidden = x @ weights[0]
-            normal = (hidden - hidden.mean(0)) / (1 + hidden.std(0))
-            return jax.numpy.mean((jax.numpy.tanh(normal) @ weights[1]) ** 2)
-
-        return stablehlo_alpa.grad(loss)(weights)
-
-    weights = [np.ones((64, 256), "f"), np.ones((256, 64), "f")]
     method = PipeshardParallel(layers=AutoLayers(num_layers=2), memory_budget=30_000)
-    parallel = stablehlo_alpa.parallelize(step, method=method, cluster="cpu:2x4")
+    parallel = stablehlo_alpa.parallelize(batch_statistics_step, method=method, cluster="cpu:2x4")
     refused = r"micro-batches were not possible: .*micro_batches=\"independent\""
     with pytest.raises(InfeasibleError, match=refused):
-        parallel.plan(weights, np.ones((512, 64), "f"))
+        parallel.plan(*batch_statistics_arguments())
 
 
 def test_examples_along_another_dimension_are_no_batch() -> None:

@@ -107,25 +107,24 @@ def steps_of_a_cache(cache: Any, tokens: Any) -> Any:
     return lax.scan(step, (cache, jnp.int32(5)), tokens)
 
 
+def check(name: str, mesh: str, seeds: range) -> None:
+    """Random plans of a program equal plain ``jax.jit``."""
+    program = PROGRAMS[name]
+    prepared = test_random_plans.prepare(program)
+    test_random_plans.check_plans(program, *prepared, MESHES[mesh], seeds, name, has_dead_ends=True)
+
+
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_random_plans_equal_jit(name: str, mesh: str) -> None:
-    program = PROGRAMS[name]
-    prepared = test_random_plans.prepare(program)
-    test_random_plans.check_plans(
-        program, *prepared, MESHES[mesh], range(2), name, has_dead_ends=True
-    )
+    check(name, mesh, range(2))
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_many_random_plans_equal_jit(name: str, mesh: str) -> None:
-    program = PROGRAMS[name]
-    prepared = test_random_plans.prepare(program)
-    test_random_plans.check_plans(
-        program, *prepared, MESHES[mesh], range(10, 40), name, has_dead_ends=True
-    )
+    check(name, mesh, range(10, 40))
 
 
 def sent_bytes(

@@ -197,13 +197,18 @@ struct ConcatenateRule : RuleModel<ConcatenateRule, ConcatenateOp> {
   }
 };
 
+/// Whether padding is given of a dimension.
+bool saysPadding(PadOp pad, int64_t dim) {
+  return dim <
+         static_cast<int64_t>(std::min({pad.getEdgePaddingLow().size(),
+                                        pad.getEdgePaddingHigh().size(),
+                                        pad.getInteriorPadding().size()}));
+}
+
 /// Whether a dimension becomes groups of elements, one of which is its own: the
 /// gradient of `x[1::2]`.
 bool putsOneInEach(PadOp pad, int64_t dim) {
-  if (dim >=
-      static_cast<int64_t>(std::min({pad.getEdgePaddingLow().size(),
-                                     pad.getEdgePaddingHigh().size(),
-                                     pad.getInteriorPadding().size()}))) {
+  if (!saysPadding(pad, dim)) {
     return false;
   }
   int64_t low = pad.getEdgePaddingLow()[dim],
@@ -215,10 +220,7 @@ bool putsOneInEach(PadOp pad, int64_t dim) {
 /// Whether a dimension has few elements among many: the gradient of `x[3]`.
 /// Devices with a part of the result write what they have of them.
 bool putsFewAmongMany(PadOp pad, int64_t dim) {
-  if (dim >=
-      static_cast<int64_t>(std::min({pad.getEdgePaddingLow().size(),
-                                     pad.getEdgePaddingHigh().size(),
-                                     pad.getInteriorPadding().size()}))) {
+  if (!saysPadding(pad, dim)) {
     return false;
   }
   auto operand = cast<RankedTensorType>(pad.getOperand().getType());
