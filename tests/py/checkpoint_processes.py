@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import socket
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -151,13 +150,13 @@ def serve(pipe: Connection, number: int, address: str, folder: Path) -> None:
 
 def in_processes(folder: Path, timeout_s: float = 120.0) -> Any:
     """Runs them; returns what they have saved under ``saved``."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    from alpa_runtime.meeting_point import MeetingPoint
+
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(NUM_PROCESSES)]
+    meeting = MeetingPoint("127.0.0.1")
     processes = [
-        context.Process(target=serve, args=(theirs, number, address, folder))
+        context.Process(target=serve, args=(theirs, number, meeting.address, folder))
         for number, (_, theirs) in enumerate(pipes)
     ]
     try:
@@ -173,6 +172,7 @@ def in_processes(folder: Path, timeout_s: float = 120.0) -> Any:
                 raise RuntimeError(answer)
         return answers[0][1]
     finally:
+        meeting.close()
         for process in processes:
             process.join(10)
             process.kill()

@@ -7,6 +7,9 @@ import copy
 import json
 import os
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +19,7 @@ import jax
 import numpy as np
 import pytest
 from alpa_runtime import InputError
+from alpa_runtime.meeting_point import MeetingPoint
 from alpa_runtime.plan import Run
 from injected_faults import no_unhandled_errors, wait_until_gone
 from models.case import TrainCase
@@ -132,6 +136,21 @@ HOSTS = [
     Pipeline("mlp", 2, UniformStages(1)),
     Pipeline("mlp", 4, TWO, "zero_bubble"),
 ]
+
+
+def test_meeting_point_is_held() -> None:
+    """Nobody gets the port before the service of jax listens there, and it is free afterwards."""
+    with contextlib.closing(MeetingPoint("127.0.0.1")) as meeting:
+        host, port = meeting.address.split(":")
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind((host, int(port)))
+        program = "import sys, jax; jax.distributed.initialize(sys.argv[1], 1, 0); jax.devices()"
+        run = [sys.executable, "-c", program, meeting.address]
+        environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
+        found = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=120)
+        assert found.returncode == 0, found.stderr
+    with socket.socket() as other:
+        other.bind((host, int(port)))
 
 
 @pytest.mark.parametrize(

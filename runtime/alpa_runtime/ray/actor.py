@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-import socket
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import ray
 
+from alpa_runtime.meeting_point import MeetingPoint
 from alpa_runtime.mesh_process import MeshProcess, StepOrder, StepReport
 from alpa_runtime.plan_part import Assignment
 from alpa_runtime.ray.cluster import DEVICE_COUNT_FLAG, Hosts
@@ -26,12 +27,12 @@ class MeshActor:
     def __init__(self) -> None:
         """Only says that the process is there; `start` makes the devices."""
         self._process: MeshProcess | None = None
+        self._meeting: MeetingPoint | None = None
 
     def meeting_point(self, bind: str) -> str:
-        """An address that is free on this host, for the processes of a mesh to meet."""
-        with socket.socket() as found:
-            found.bind((resolve(bind), 0))
-            return f"{resolve(bind)}:{found.getsockname()[1]}"
+        """An address of this host for the processes of a mesh to meet, held until `start`."""
+        self._meeting = MeetingPoint(resolve(bind))
+        return self._meeting.address
 
     def start(
         self,
@@ -43,14 +44,15 @@ class MeshActor:
         coordinator: str | None,
     ) -> tuple[str, tuple[str, str]]:
         """Makes the mesh; see `MeshProcess`."""
-        self._process = MeshProcess(
-            place,
-            num_devices,
-            num_hosts,
-            bind=resolve(bind),
-            transport=transport,
-            coordinator=coordinator,
-        )
+        with contextlib.closing(self._meeting) if self._meeting else contextlib.nullcontext():
+            self._process = MeshProcess(
+                place,
+                num_devices,
+                num_hosts,
+                bind=resolve(bind),
+                transport=transport,
+                coordinator=coordinator,
+            )
         return self._process.describe()
 
     def connect(self, addresses: Mapping[tuple[int, int], str], secret: bytes) -> None:
