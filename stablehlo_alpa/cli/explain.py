@@ -12,6 +12,7 @@ import typer
 from stablehlo_alpa.cli.model_options import JsonOption
 from stablehlo_alpa.cli.plan_file import PlanArgument, find_plan
 from stablehlo_alpa.cli.usage import UsageError
+from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.intra_op import Explanation
 from stablehlo_alpa.planning import SavedPlan
 from stablehlo_alpa.planning.explaining import (
@@ -21,13 +22,20 @@ from stablehlo_alpa.planning.explaining import (
     explain_operator,
     explain_stage,
 )
+from stablehlo_alpa.planning.explaining_modules import ModuleExplanation, explain_module
 
 EXPLANATION_SCHEMA = "stablehlo-alpa/explanation/1"
 STAGES = "stages"
 """In place of a subject: why the step is cut so, which other cuts are planned for."""
 
-Explained: TypeAlias = Explanation | LayerExplanation | StageExplanation
+Explained: TypeAlias = Explanation | LayerExplanation | ModuleExplanation | StageExplanation
 
+_KINDS = {
+    Explanation: "operator",
+    LayerExplanation: "layer",
+    ModuleExplanation: "module",
+    StageExplanation: "stage",
+}
 _NUMBERED = re.compile(r"(layer|stage)[ :]?(\d+)", re.IGNORECASE)
 
 
@@ -36,17 +44,18 @@ def explain(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="OPERATOR|LAYER|STAGE",
-            help="name of an operator or a part of it, layer:3, or stage:1",
+            metavar="OPERATOR|MODULE|LAYER|STAGE",
+            help="name of an operator or a part of it, of a module, layer:3, or stage:1",
         ),
     ],
     stage: Annotated[
-        int | None, typer.Option(help="number of the stage, of an operator that several have")
+        int | None,
+        typer.Option(help="number of the stage, of an operator or module that several have"),
     ] = None,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="the first line alone")] = False,
 ) -> None:
-    """Says why: the strategies of an operator, where a layer lies, what a stage costs."""
+    """Says why: the strategies of an operator, where a layer lies, what a module or stage costs."""
     found = explain_subject(find_plan(plan), subject, stage)
     if as_json:
         typer.echo(json.dumps(explanation_record(found), indent=2))
@@ -56,12 +65,13 @@ def explain(
 
 
 def explain_subject(plan: SavedPlan, subject: str, stage: int | None = None) -> Explained:
-    """What a plan says of an operator, a layer or a stage.
+    """What a plan says of an operator, a module, a layer or a stage.
 
     Args:
         plan: the plan.
-        subject: a name or a part of it, ``"layer:3"``, ``"stage:1"``.
-        stage: number of the stage, of an operator that several have.
+        subject: a name or a part of it, ``"layer:3"``, ``"stage:1"``. What names modules and is
+            part of the names of several operators means the modules.
+        stage: number of the stage, of an operator or module that several have.
 
     Raises:
         ShardingError: there is no such thing, or there are several.
@@ -74,14 +84,23 @@ def explain_subject(plan: SavedPlan, subject: str, stage: int | None = None) -> 
         )
     numbered = _NUMBERED.fullmatch(subject)
     if numbered is None:
-        return explain_operator(plan, subject, stage)
+        return _explain_name(plan, subject, stage)
     number = int(numbered[2])
     if numbered[1].lower() == "layer":
         return explain_layer(plan, number)
     return explain_stage(plan, number)
 
 
+def _explain_name(plan: SavedPlan, name: str, stage: int | None) -> Explained:
+    try:
+        return explain_operator(plan, name, stage)
+    except ShardingError:
+        module = explain_module(plan, name, stage)
+        if module is None:
+            raise
+        return module
+
+
 def explanation_record(found: Explained) -> dict[str, Any]:
     """What is told as JSON; the schema is written down in docs/command_line.md."""
-    kind = {Explanation: "operator", LayerExplanation: "layer", StageExplanation: "stage"}
-    return {"schema": EXPLANATION_SCHEMA, "kind": kind[type(found)], **dataclasses.asdict(found)}
+    return {"schema": EXPLANATION_SCHEMA, "kind": _KINDS[type(found)], **dataclasses.asdict(found)}

@@ -9,39 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from stablehlo_alpa.errors import ShardingError
-from stablehlo_alpa.intra_op import Explanation, StrategyTable, explain
+from stablehlo_alpa.intra_op import Explanation, explain
+from stablehlo_alpa.planning.explaining_modules import module_examples
 from stablehlo_alpa.planning.memory_kinds import MemoryKind, memory_by_kind
+from stablehlo_alpa.planning.operator_seconds import (
+    SHOWN,
+    OperatorSeconds,
+    dearest_first,
+    operator_sheet,
+    split_text,
+    sums,
+)
 from stablehlo_alpa.planning.saved_plan import SavedPlan
 from stablehlo_alpa.units import format_bytes, format_seconds
-from stablehlo_alpa.view import Column, Sheet
-
-# Operators of a layer or stage that are shown, those that take longest (heuristic).
-_SHOWN = 8
-_PARTS = ("compute_s", "communication_s", "reshard_s")
-_HEADS = ("compute", "collectives", "reshard")
-
-
-@dataclass(frozen=True)
-class OperatorSeconds:
-    """An operator as it was chosen.
-
-    Attributes:
-        name: of the operator.
-        strategy: of it.
-        compute_s, communication_s, reshard_s: seconds per step; of resharding, that of its
-            operands.
-    """
-
-    name: str
-    strategy: str
-    compute_s: float
-    communication_s: float
-    reshard_s: float
-
-    @property
-    def total_s(self) -> float:
-        """Seconds per step."""
-        return self.compute_s + self.communication_s + self.reshard_s
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,11 +63,11 @@ class LayerExplanation:
             f"layer {self.number}: in stage {self.stage}, on devices {_range(self.devices)}, mesh "
             f"{_mesh(self.mesh)}\n"
             f"{format_seconds(self.total_s)} per step, {self.share:.0%} of its stage: "
-            f"{_split(self)}\n"
+            f"{split_text(self)}\n"
             f"{format_bytes(self.parameter_bytes)} of parameters and "
             f"{format_bytes(self.state_bytes)} of other state per device"
         )
-        return f"{head}\n\n{_operators(self.operators, self.num_operators).text()}"
+        return f"{head}\n\n{operator_sheet(self.operators, self.num_operators).text()}"
 
     __repr__ = __str__
 
@@ -149,11 +129,11 @@ class StageExplanation:
             else "one program is all of the step",
             f"phases: {phases}",
             f"busy for {format_seconds(self.busy_s)} of a step, waits {self.bubble:.0%} of it",
-            f"operators of a step: {_split(self)}",
+            f"operators of a step: {split_text(self)}",
             f"memory {format_bytes(self.peak_bytes)} of {format_bytes(self.budget_bytes)} per "
             f"device at the peak: {memory}",
         ]
-        return "\n".join([*lines, "", _operators(self.operators, self.num_operators).text()])
+        return "\n".join([*lines, "", operator_sheet(self.operators, self.num_operators).text()])
 
     __repr__ = __str__
 
@@ -193,16 +173,14 @@ def explain_layer(plan: SavedPlan, number: int) -> LayerExplanation:
     every = list(itertools.chain.from_iterable(of_stage))
     if not every:
         raise ShardingError(
-            f"{plan.runtime.name} is one stage that is not cut into layers: a pipeline is "
-            "(method pipeshard)"
+            f"{plan.runtime.name} is one stage that is not cut into layers, as a pipeline is "
+            f"(method pipeshard): name one of its modules instead{module_examples(plan)}"
         )
     _checked("layer", number, every)
     stage = next(n for n, layers in enumerate(of_stage) if number in layers)
     account, table = plan.account.stages[stage], plan.tables[stage]
-    operators = _seconds(table, np.flatnonzero(plan.layers[stage] == number).tolist())
-    compute_s, communication_s, reshard_s = (
-        sum(getattr(one, key) for one in operators) for key in _PARTS
-    )
+    operators = dearest_first(table, np.flatnonzero(plan.layers[stage] == number).tolist())
+    compute_s, communication_s, reshard_s = sums(operators)
     total_s = compute_s + communication_s + reshard_s
     whole = account.compute_s + account.communication_s + account.reshard_s
     inputs = [one for one in account.inputs if one.layer == number]
@@ -219,7 +197,7 @@ def explain_layer(plan: SavedPlan, number: int) -> LayerExplanation:
         total_s / whole if whole else 0.0,
         sum(one.bytes for one in inputs if one.is_parameter),
         sum(one.bytes for one in inputs if not one.is_parameter and one.number in donated),
-        tuple(operators[:_SHOWN]),
+        tuple(operators[:SHOWN]),
     )
 
 
@@ -237,7 +215,7 @@ def explain_stage(plan: SavedPlan, number: int) -> StageExplanation:
     _checked("stage", number, range(len(stages)))
     stage, account, table = stages[number], plan.account.stages[number], plan.tables[number]
     mesh = plan.schedule.mesh_of(number)
-    operators = _seconds(table, range(len(table.name)))
+    operators = dearest_first(table, range(len(table.name)))
     return StageExplanation(
         number=number,
         layers=stage.layers,
@@ -255,25 +233,9 @@ def explain_stage(plan: SavedPlan, number: int) -> StageExplanation:
         peak_bytes=plan.simulation.peak_bytes[mesh],
         budget_bytes=plan.cluster.parts[stage.place.part].device.memory_bytes,
         memory=memory_by_kind(plan, mesh),
-        operators=tuple(operators[:_SHOWN]),
+        operators=tuple(operators[:SHOWN]),
         num_operators=len(operators),
     )
-
-
-def _seconds(table: StrategyTable, nodes: Sequence[int]) -> list[OperatorSeconds]:
-    """Operators of a table, those that take longest first; an input takes what updates it."""
-    chosen = table.chosen
-    found = [
-        OperatorSeconds(
-            table.name[node],
-            table.label[chosen[node]],
-            float(table.compute_s[chosen[node]]),
-            float(table.communication_s[chosen[node]]),
-            float(table.operand_reshard_s[node]),
-        )
-        for node in nodes
-    ]
-    return sorted(found, key=lambda one: -one.total_s)
 
 
 def _checked(what: str, number: int, numbers: Sequence[int]) -> int:
@@ -282,28 +244,6 @@ def _checked(what: str, number: int, numbers: Sequence[int]) -> int:
             f"there is no {what} {number}, {what}s are {numbers[0]} to {numbers[-1]}"
         )
     return number
-
-
-def _operators(operators: Sequence[OperatorSeconds], total: int) -> Sheet:
-    numbers = tuple(Column(head, is_number=True) for head in (*_HEADS, "seconds"))
-    rows = tuple(
-        (
-            one.name,
-            one.strategy,
-            *(format_seconds(getattr(one, key)) for key in (*_PARTS, "total_s")),
-        )
-        for one in operators
-    )
-    columns = (Column("operator", is_name=True), Column("sharding"), *numbers)
-    title = f"{len(operators)} of {total} operators, those that take longest"
-    return Sheet(title, columns, rows, tuple(operators))
-
-
-def _split(one: LayerExplanation | StageExplanation) -> str:
-    return ", ".join(
-        f"{head} {format_seconds(getattr(one, key))}"
-        for head, key in zip(_HEADS, _PARTS, strict=True)
-    )
 
 
 def _mesh(mesh: Mapping[str, int]) -> str:

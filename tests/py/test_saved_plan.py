@@ -24,8 +24,10 @@ from stablehlo_alpa import zoo
 from stablehlo_alpa.errors import ProgramError, ShardingError
 from stablehlo_alpa.inter_op.rescheduling import reschedule
 from stablehlo_alpa.planning.explaining import explain_layer, explain_operator, explain_stage
+from stablehlo_alpa.planning.explaining_modules import explain_module
 from stablehlo_alpa.planning.memory_kinds import MemoryKind, memory_by_kind
 from stablehlo_alpa.planning.occupation import Occupation
+from stablehlo_alpa.view.modules import ARGUMENTS, OUTSIDE
 
 CLUSTER = "cpu:2x2"
 STAGES = sa.ManualStages((1, 1), ((1, 2), (1, 2)), ((2,), (2,)))
@@ -145,6 +147,39 @@ def test_seconds_of_layers_are_those_of_their_stage(files: dict[str, Path]) -> N
             assert total == pytest.approx(getattr(stage, key), rel=1e-9, abs=1e-15)
         assert sum(layer.share for layer in layers) == pytest.approx(1.0)
         assert {layer.stage for layer in layers} == {number}
+
+
+@pytest.mark.parametrize(("name", "modules"), [("piped", 1), ("single", 4)])
+def test_seconds_of_modules_are_those_of_the_table(
+    name: str, modules: int, files: dict[str, Path], request: pytest.FixtureRequest
+) -> None:
+    saved = sa.read_plan(files[name])
+    rows = request.getfixturevalue(name).table("modules").records
+    # Stages have equal layers as different rows; all that is in the model is in both.
+    asked = {row.name for row in rows} - {ARGUMENTS, OUTSIDE} if name == "single" else {"GPT"}
+    assert len(asked) >= modules
+    for module in asked:
+        found = explain_module(saved, module)
+        assert found is not None
+        own = [row for row in rows if f"{row.name}/".startswith(f"{module}/")]
+        assert found.num_operators == sum(row.count for row in own)
+        total_s = sum(row.total_s for row in own)
+        assert found.total_s == pytest.approx(total_s, rel=1e-9, abs=1e-15)
+        assert sum(one.count for one in found.inside) == found.num_operators
+        assert found.inside[0].name in str(found)
+    assert explain_module(saved, "layer_7") is None
+
+
+def test_a_module_is_named_by_its_end_and_by_stage(files: dict[str, Path]) -> None:
+    saved = sa.read_plan(files["piped"])
+    every = explain_module(saved, "attention")
+    stages = [explain_module(saved, "attention", number) for number in (0, 1)]
+    assert every is not None
+    assert every.stages == (0, 1)
+    assert len(every.modules) == 2
+    assert every.num_operators == sum(one.num_operators for one in stages if one)
+    assert every.share < 1.0
+    assert explain_module(saved, "attention", 2) is None
 
 
 @pytest.mark.parametrize("name", ["piped", "single"])
@@ -302,6 +337,8 @@ def test_what_there_is_not_is_refused(files: dict[str, Path]) -> None:
     with pytest.raises(ShardingError, match="there is no layer 2, layers are 0 to 1"):
         explain_layer(piped, 2)
     with pytest.raises(ShardingError, match="is one stage that is not cut into layers"):
+        explain_layer(single, 0)
+    with pytest.raises(ShardingError, match="name one of its modules instead, as GPT/embed, GPT/"):
         explain_layer(single, 0)
     with pytest.raises(ShardingError, match="there is no stage 5, stages are 0 to 1"):
         explain_stage(piped, 5)
