@@ -60,6 +60,18 @@ class CallPlanner:
         Raises:
             TraceError, CompileError, InfeasibleError, MeshError, ShardingError: there is none.
         """
+        try:
+            return self._search()
+        except InfeasibleError as error:
+            method = self._settings.method
+            if not method.leaner:
+                raise
+            kind = type(method).__name__
+            raise error.reworded(
+                f"{error}; of {kind}, {', '.join(method.leaner)} take less as well"
+            ) from error
+
+    def _search(self) -> Plan:
         settings = self._concrete
         method = settings.method
         if self._following is not None:

@@ -57,8 +57,8 @@ def method_for(subject: Subject, name: str | None, options: MethodOptions) -> Me
     if name is None:
         is_file = isinstance(subject, FileSubject)
         name = "shard" if is_file or options.mesh_shape else default_method(options.cluster)
-    make, sizes = parse_method(name)
-    method = make(options, sizes)
+    make, written = parse_method(name)
+    method = make(options, written)
     if options.schedule is not None and not isinstance(method, PipeshardParallel):
         raise UsageError(
             f"--schedule {options.schedule} is of pipeshard, the method is {name}: leave it out"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -66,21 +66,64 @@ class MethodOptions:
         return {**self.shared, "mesh_shape": self.mesh_shape}
 
 
-def _megatron(options: MethodOptions, sizes: tuple[int, ...]) -> Method:
+@dataclass(frozen=True)
+class Written:
+    """What stands behind the name of a method.
+
+    Attributes:
+        sizes: behind a colon, ``8x2x8``.
+        further: each behind a plus, ``sequence``, or ``interleave=2``.
+    """
+
+    sizes: tuple[int, ...] = ()
+    further: tuple[str, ...] = ()
+
+
+MEGATRON: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "sequence": {"sequence_parallel": True},
+        "zero1": {"zero_1": True},
+        "selective": {"recompute": "selective"},
+        "full": {"recompute": "full"},
+    }
+)
+"""What may stand behind a plus, by name, beside ``interleave=`` a number."""
+
+
+def _megatron(options: MethodOptions, written: Written) -> Method:
     """Tensor parallel inside of a host unless sizes say tensor, data and pipeline."""
+    sizes, further = written.sizes, _further(written.further)
     if sizes and len(sizes) != 3:
         raise UsageError(
             f"megatron takes tensor, data and pipeline, such as megatron:8x2x8, got {sizes}"
         )
     host = min(part.devices_per_host for part in options.cluster.parts)
     tensor, data, pipeline = sizes or (host, None, 1)
-    layers = AutoLayers(num_layers=max(options.layers, pipeline)) if pipeline > 1 else None
+    stages = pipeline * further.get("interleave", 1)
+    layers = AutoLayers(num_layers=max(options.layers, stages)) if pipeline > 1 else None
     return MegatronParallel(
-        tensor=tensor, data=data, pipeline=pipeline, layers=layers, **options.shared
+        tensor=tensor, data=data, pipeline=pipeline, layers=layers, **further, **options.shared
     )
 
 
-def _pipeline(options: MethodOptions, _: tuple[int, ...]) -> Method:
+def _further(texts: Sequence[str]) -> dict[str, Any]:
+    """Attributes of ``MegatronParallel`` that are named behind a plus."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, _, count = text.partition("=")
+        if name == "interleave" and count.isdecimal() and int(count):
+            found["interleave"] = int(count)
+        elif text in MEGATRON:
+            found |= MEGATRON[text]
+        else:
+            raise UsageError(
+                f"megatron takes +{', +'.join(MEGATRON)} and +interleave=2, got +{text}"
+                f"{nearest(name, [*MEGATRON, 'interleave'])}"
+            )
+    return found
+
+
+def _pipeline(options: MethodOptions, _: Written) -> Method:
     layers = AutoLayers(num_layers=options.layers, remat=False if options.recomputed else "search")
     schedule = None if options.schedule is None else parse_schedule(options.schedule)
     return PipeshardParallel(layers=layers, schedule=schedule, **options.shared)
@@ -107,7 +150,7 @@ _WITHOUT_FLUSH: Mapping[str, Callable[[int], OwnSchedule]] = MappingProxyType(
     {"pipedream": pipedream, "pipedream_2bw": pipedream_2bw}
 )
 
-Maker = Callable[[MethodOptions, tuple[int, ...]], Method]
+Maker = Callable[[MethodOptions, Written], Method]
 
 METHODS: Mapping[str, Maker] = MappingProxyType(
     {
@@ -122,24 +165,27 @@ METHODS: Mapping[str, Maker] = MappingProxyType(
 )
 
 
-def parse_method(name: str) -> tuple[Maker, tuple[int, ...]]:
-    """What makes a method, and the sizes behind its name: ``"zero3"``, ``"megatron:8x2x8"``.
+def parse_method(name: str) -> tuple[Maker, Written]:
+    """What makes a method, and what is said of it: ``"zero3"``, ``"megatron:8x2x8+sequence"``.
 
     Raises:
         UsageError: there is no such method, or it takes no sizes.
     """
-    kind, _, rest = name.lower().partition(":")
+    named, *further = name.lower().split("+")
+    kind, _, rest = named.partition(":")
     if kind not in METHODS:
         raise UsageError(
             f"no method {kind!r}{nearest(kind, METHODS)}, methods are {', '.join(METHODS)}"
         )
-    if rest and kind != "megatron":
-        raise UsageError(f"method {kind} takes no sizes, got {rest!r}")
+    if kind != "megatron" and (rest or further):
+        said = f"sizes, got {rest!r}" if rest else f"options behind a plus, got {further[0]!r}"
+        raise UsageError(f"method {kind} takes no {said}")
     try:
         sizes = tuple(int(size) for size in rest.split("x")) if rest else ()
     except ValueError:
         sizes = (0,)
-    return METHODS[kind], sizes
+    _further(further)
+    return METHODS[kind], Written(sizes, tuple(further))
 
 
 def default_method(cluster: Cluster) -> str:

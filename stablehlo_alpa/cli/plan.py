@@ -22,7 +22,7 @@ from stablehlo_alpa.cli.cluster_options import (
 )
 from stablehlo_alpa.cli.exit_codes import ExitCode
 from stablehlo_alpa.cli.explain import STAGES, explain_subject
-from stablehlo_alpa.cli.method_names import METHODS, MethodOptions
+from stablehlo_alpa.cli.method_names import MEGATRON, METHODS, MethodOptions
 from stablehlo_alpa.cli.model_options import (
     BatchOption,
     DtypeOption,
@@ -76,8 +76,8 @@ ModelArgument = Annotated[
 MethodOption = Annotated[
     str | None,
     typer.Option(
-        help=f"{', '.join(METHODS)} or megatron:TENSORxDATAxPIPELINE; by default pipeshard on "
-        "several hosts, shard on one",
+        help=f"{', '.join(METHODS)} or megatron:TENSORxDATAxPIPELINE, with +{', +'.join(MEGATRON)} "
+        "or +interleave=2 behind it; by default pipeshard on several hosts, shard on one",
         autocompletion=_complete_method,
     ),
 ]

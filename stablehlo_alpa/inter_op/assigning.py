@@ -24,8 +24,8 @@ from stablehlo_alpa.inter_op.stage_pricing import StagePricing
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.cut import parts_of
-from stablehlo_alpa.planning.mesh_search import lack
 from stablehlo_alpa.planning.ordering import usual_meshes
+from stablehlo_alpa.planning.refusals import lack
 from stablehlo_alpa.planning.schedules import ScheduleName
 from stablehlo_alpa.view import Say
 

@@ -33,6 +33,7 @@ from stablehlo_alpa.planning.ordering import ScheduleKind
 from stablehlo_alpa.planning.own_schedule import OwnSchedule
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.plan_report import Alternative
+from stablehlo_alpa.planning.refusals import leanest
 from stablehlo_alpa.planning.schedules import ScheduleName
 from stablehlo_alpa.units import micro_batches
 from stablehlo_alpa.view import Say
@@ -120,7 +121,7 @@ def _last_refusal(made: list[_Attempts]) -> InfeasibleError:
     options, refusal = last.refused
     if options.is_trial:
         try:
-            plan_pipeline(last.program, replace(options, is_trial=False), last.say)
+            last.fastest_form(replace(options, is_trial=False), last.say)
         except InfeasibleError as error:
             refusal = error
     if last.uncut is None:
@@ -301,21 +302,25 @@ class _Attempts:
         """A plan, by measured seconds where there is a profiler."""
         if self.profiler is not None and isinstance(one.stages, ProfiledStages):
             return plan_profiled(self.program, one, self.profiler, say)
-        plan = self._fastest_form(one, say)
+        plan = self.fastest_form(one, say)
         return plan if self.profiler is None else self.profiler.measured(plan)
 
-    def _fastest_form(self, one: PipelineOptions, say: Say) -> Plan:
+    def fastest_form(self, one: PipelineOptions, say: Say) -> Plan:
         """The best of the plans of the step as it is, and of its other forms."""
         best: Plan | None = None
         bounds: list[float] = []
-        refused: list[InfeasibleError | SlowerError] = []
+        refused: list[InfeasibleError] = []
+        slower: list[SlowerError] = []
         for forms_of in (self._forms_of, self._last_forms_of):
             for form in forms_of(one):
                 try:
                     plan = plan_pipeline(self.program, one, say, form)
-                except (InfeasibleError, SlowerError) as error:
-                    bounds += [error.least_s] if isinstance(error, SlowerError) else []
+                except InfeasibleError as error:
                     refused.append(error)
+                    continue
+                except SlowerError as error:
+                    bounds.append(error.least_s)
+                    slower.append(error)
                     continue
                 if best is None or plan.step_time_s < best.step_time_s:
                     best = plan
@@ -325,7 +330,7 @@ class _Attempts:
             if best is not None or bounds:
                 break
         if best is None:
-            raise next((one for one in refused if isinstance(one, SlowerError)), refused[0])
+            raise slower[0] if slower else leanest(refused)
         if best.bracket is None:
             return best
         return replace(best, bracket=replace(best.bracket, bound_s=min(bounds)))

@@ -37,6 +37,7 @@ from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.gathering import charge_gathers
 from stablehlo_alpa.planning.pins import masks
 from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.planning.refusals import leanest
 from stablehlo_alpa.store import OFF, Store
 from stablehlo_alpa.view import Say
 
@@ -275,15 +276,8 @@ class _Meshes:
         slower = [error for error in refused if isinstance(error, SlowerError)]
         if slower:
             raise min(slower, key=lambda error: error.least_s)
-        short = [
-            e for e in refused if isinstance(e, InfeasibleError) and e.needed_bytes is not None
-        ]
-        if not short:
-            raise refused[0]
-        leanest = min(short, key=lack)
-        # On another shape the least may be less.
-        leanest.least_bytes = min(error.least_bytes or 0.0 for error in short)
-        raise leanest
+        short = [error for error in refused if isinstance(error, InfeasibleError)]
+        raise leanest(short) if short else refused[0]
 
     def _fastest(self) -> Candidate:
         return min(self.found.values(), key=_seconds)
@@ -420,11 +414,6 @@ def _is_of(solution: Solution, priced: PricedGraph) -> bool:
     return math.isclose(sum(priced.split(choice)), solution.objective_s) and math.isclose(
         peak, solution.memory_peak_bytes
     )
-
-
-def lack(error: InfeasibleError) -> float:
-    """Bytes per device that a refused plan lacks."""
-    return (error.needed_bytes or 0.0) - (error.budget_bytes or 0.0)
 
 
 def _name_inputs(graph: StrategyGraph, boundary: Boundary) -> StrategyGraph:

@@ -27,6 +27,7 @@ from stablehlo_alpa.planning.mesh_search import (
 )
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.planning.refusals import leanest
 from stablehlo_alpa.planning.schedules import Schedule, single
 from stablehlo_alpa.planning.slow_types import slow_types
 from stablehlo_alpa.planning.stage import (
@@ -184,7 +185,7 @@ def fastest_form(
     """The form with the fastest plan, and the remarks on it.
 
     Raises:
-        InfeasibleError: no form has a plan within the memory budget; of the first.
+        InfeasibleError: no form has a plan within the memory budget; what lacks least.
         ShardingError: what is prescribed exactly fits no mesh.
         MeshError: there is no mesh.
     """
@@ -201,7 +202,7 @@ def fastest_form(
             # Another form was found.
             _log.info("%s", error)
     if not found:
-        raise refused[0]
+        raise leanest(refused)
     return min(found, key=lambda one: one[0].solution.objective_s)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 _NUMBER = re.compile(r"(\d+)")
+# The mark of a pipeline's layer. It counts along with the layers of the model, one ahead or behind.
+_MARK = re.compile(r"alpa_layer_\d+")
 # An operator by its place in the function, and what is said of it.
 _SAID = re.compile(r"(\S*/\S*): (.*)", re.DOTALL)
 _BRACES = re.compile(r"\{(\d+(?:\.\.\d+)?(?:,\d+(?:\.\.\d+)?)*)\}")
@@ -60,13 +62,20 @@ def fold_remarks(remarks: Sequence[str]) -> list[str]:
     Example:
         >>> fold_remarks(["f/layer_0/dot: stays whole", "f/layer_1/dot: stays whole", "2 hosts"])
         ['f/layer_{0,1}/dot: stays whole', '2 hosts']
+
+    Marks of a pipeline's layers are one as well, ``alpa_layer_*``: layer 3 of the model may be in
+    its layer 2.
     """
     matches = [_SAID.fullmatch(remark) for remark in remarks]
     places = [match[1] if match else "" for match in matches]
     texts = [match[2] if match else one for match, one in zip(matches, remarks, strict=True)]
-    folds = fold(places, texts)
+    folds = fold([_MARK.sub("alpa_layer_*", place) for place in places], texts)
     folds.sort(key=lambda one: one.members[0])
-    said = [(one.name, texts[one.members[0]]) for one in folds]
+    said = []
+    for one in folds:
+        marks = {mark for i in one.members for mark in _MARK.findall(places[i])}
+        name = one.name.replace("alpa_layer_*", *marks) if len(marks) == 1 else one.name
+        said.append((name, texts[one.members[0]]))
     return [f"{place}: {text}" if place else text for place, text in said]
 
 

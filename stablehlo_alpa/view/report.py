@@ -93,7 +93,7 @@ class Report:
     @property
     def summary(self) -> str:
         """Heading, seconds, memory, and how many remarks there are."""
-        count = len(self.remarks)
+        count = len(fold_remarks(self.remarks))
         noted = [f"{count} remark{'s' if count > 1 else ''}, in .remarks"] if count else []
         return "\n".join([self.heading, *self.lines, *noted])
 

@@ -175,6 +175,28 @@ def test_long_sequences_fit(method: Callable[..., sa.Method], step: Any) -> None
     assert any("attention over 131072 keys" in remark for remark in plan().remarks)
 
 
+@pytest.mark.parametrize("name", ["data", "stages"])
+def test_a_refusal_is_of_the_form_that_lacks_least(name: str) -> None:
+    """With all scores 128 GiB are lacking, in blocks less than two."""
+    w = jax.ShapeDtypeStruct((256, 256), jnp.bfloat16)
+    x = jax.ShapeDtypeStruct((4, 131072, 256), jnp.bfloat16)
+
+    def refusal(**options: Any) -> sa.InfeasibleError:
+        method = METHODS[name](memory_budget="100MB", **options)
+        with pytest.raises(sa.InfeasibleError) as found:
+            sa.parallelize(step, method=method, batch_argnums=(1, 2), cluster="cpu:1x4").plan(
+                [dict.fromkeys("qkvo", w)] * 2, x, x
+            )
+        return found.value
+
+    whole, blocks = refusal(attention_keys=None), refusal()
+    assert whole.least_bytes is not None
+    assert blocks.least_bytes is not None
+    assert blocks.needed_bytes is not None
+    assert whole.least_bytes > 2**37 > 2**31 > blocks.needed_bytes >= blocks.least_bytes
+    assert "select_n" not in str(blocks)
+
+
 def test_attention_keys_are_of_the_whole_pipeline() -> None:
     with pytest.raises(ValueError, match="attention_keys is of the whole function"):
         sa.PipeshardParallel(stages=sa.UniformStages(2, methods=sa.DataParallel(attention_keys=1)))

@@ -200,6 +200,24 @@ def test_json_of_a_pipeline_has_its_stages() -> None:
 
 
 @pytest.mark.slow
+def test_what_is_said_behind_megatron_is_planned() -> None:
+    plan = ("plan", "gpt-tiny", "--cluster", "cpu:1x4", "--batch", "8", "--method")
+    plain = printed(*plan, "megatron:2x2x1")
+    lean = printed(*plan, "megatron:2x2x1+sequence+zero1")
+    for text in ("sequence_parallel=True", "zero_1=True"):
+        assert text in lean["method"]
+        assert text not in plain["method"]
+    assert lean["peak_bytes"] < plain["peak_bytes"]
+    kinds = [{row["kind"] for row in one["communication"]} for one in (plain, lean)]
+    assert "reduce_scatter" in kinds[1] - kinds[0]
+    tight = run(*plan, "megatron:2x2x1+sequence", "--memory-budget", "9KB", "--json")
+    assert isinstance(tight.exception, sa.InfeasibleError)
+    assert str(tight.exception).endswith(
+        'of MegatronParallel, zero_1=True, recompute="full" take less as well'
+    )
+
+
+@pytest.mark.slow
 def test_json_says_what_does_not_fit() -> None:
     tight = ("plan", "gpt-tiny", "--cluster", "cpu:1x2", "--batch", "8", "--memory-budget", "9KB")
     result = run(*tight, "--json")
@@ -246,6 +264,11 @@ def test_several_hosts_are_planned_as_a_pipeline_and_one_is_not() -> None:
         (("plan", "gpt-tiny", "--batch", "8", "--method", "zro3"), "did you mean 'zero3'"),
         (("plan", "gpt-tiny", "--batch", "8", "--method", "zero3:2"), "takes no sizes"),
         (("plan", "gpt-tiny", "--batch", "8", "--method", "megatron:2"), "tensor, data and pipe"),
+        (("plan", "gpt-tiny", "--batch", "8", "--method", "data+full"), "no options behind a plus"),
+        (
+            ("plan", "gpt-tiny", "--batch", "8", "--method", "megatron:2x2x2+zero"),
+            "got +zero, did you mean 'zero1'",
+        ),
         (("plan", "gpt-tiny", "--batch", "8", "--schedule", "gpipe"), "is of pipeshard"),
         (
             ("plan", "gpt-tiny", "--batch", "8", "--method", "pipeshard", "--schedule", "fifo"),

@@ -162,6 +162,14 @@ def test_remarks_on_equal_layers_are_one() -> None:
     ]
 
 
+def test_remarks_on_layers_of_a_pipeline_are_one() -> None:
+    whole = "stays whole on 8 devices: 3 MFLOP"
+    remarks = [f"jit(f)/jvp(alpa_layer_{max(i - 1, 0)})/layer_{i}/sort: {whole}" for i in range(9)]
+    assert fold_remarks(remarks) == [f"jit(f)/jvp(alpa_layer_*)/layer_{{0..8}}/sort: {whole}"]
+    assert fold_remarks(remarks[:2]) == [f"jit(f)/jvp(alpa_layer_0)/layer_{{0,1}}/sort: {whole}"]
+    assert fold_remarks(remarks[4:5]) == remarks[4:5]
+
+
 def test_numbers_of_two_places_fold_where_they_are_a_product() -> None:
     names = [f"layer_{i}/expert_{j}/w" for i in range(3) for j in range(4 if i < 2 else 2)]
     assert [one.name for one in fold(names)] == [

@@ -122,6 +122,16 @@ class MegatronParallel(Method):
         return DATA, TENSOR
 
     @property
+    def leaner(self) -> tuple[str, ...]:
+        """What Megatron has for memory and this one leaves out."""
+        found = (
+            ("sequence_parallel=True", self.tensor > 1 and not self.sequence_parallel),
+            ("zero_1=True", self.data != 1 and not self.zero_1),
+            ('recompute="full"', self.recompute != "full"),
+        )
+        return tuple(text for text, is_left_out in found if is_left_out)
+
+    @property
     def is_open(self) -> bool:
         """What is split depends on the function."""
         return True

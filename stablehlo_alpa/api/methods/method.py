@@ -160,6 +160,11 @@ class Method:
         return True
 
     @property
+    def leaner(self) -> tuple[str, ...]:
+        """Attributes that take less memory than what the method has, as one would write them."""
+        return ()
+
+    @property
     def runtime_options(self) -> RuntimeOptions:
         """How it is run."""
         return RuntimeOptions()
