@@ -73,7 +73,7 @@ class Method:
         check_choice("backend", self.backend, BACKENDS)
         check_choice("micro_batches", self.micro_batches, ("shards", "independent"))
         check_choice("keys", self.keys, ("same", "split"))
-        self._check_micro_batches()
+        _check_micro_batches(self)
         if self.attention_keys is not None and self.attention_keys < 1:
             raise ValueError(f"attention_keys is {self.attention_keys}, must be None or >= 1")
         if isinstance(self.mesh_shape, int):
@@ -92,28 +92,6 @@ class Method:
             raise ValueError(f"time_limit_s must be > 0, got {self.time_limit_s}")
         if self.device is not None:
             object.__setattr__(self, "device", _device(self.device))
-
-    def _check_micro_batches(self) -> None:
-        count = self.num_micro_batches
-        if count is not None and count < 1:
-            raise ValueError(f"num_micro_batches must be >= 1, got {count}")
-        if self.micro_batches == "independent" and count is None:
-            raise ValueError(
-                'micro_batches="independent" gives another result for every number of them: pass '
-                "num_micro_batches"
-            )
-        for name, usual in (("reduction", "mean"), ("keys", "same")):
-            if self.micro_batches != "independent" and getattr(self, name) != usual:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} is of independent micro-batches: pass "
-                    'micro_batches="independent", or leave it out (shards of a batch compute what '
-                    "the step has)"
-                )
-        if (count or 1) > 1 and self.backend != "alpa":
-            raise ValueError(
-                f"num_micro_batches={count} makes several programs, backend={self.backend!r} "
-                'partitions one: pass backend="alpa"'
-            )
 
     @property
     def num_parts(self) -> int:
@@ -200,6 +178,29 @@ class ShardParallel(Method):
     """
 
     pad: bool = True
+
+
+def _check_micro_batches(method: Method) -> None:
+    count = method.num_micro_batches
+    if count is not None and count < 1:
+        raise ValueError(f"num_micro_batches must be >= 1, got {count}")
+    if method.micro_batches == "independent" and count is None:
+        raise ValueError(
+            'micro_batches="independent" gives another result for every number of them: pass '
+            "num_micro_batches"
+        )
+    for name, usual in (("reduction", "mean"), ("keys", "same")):
+        if method.micro_batches != "independent" and getattr(method, name) != usual:
+            raise ValueError(
+                f"{name}={getattr(method, name)!r} is of independent micro-batches: pass "
+                'micro_batches="independent", or leave it out (shards of a batch compute what '
+                "the step has)"
+            )
+    if (count or 1) > 1 and method.backend != "alpa":
+        raise ValueError(
+            f"num_micro_batches={count} makes several programs, backend={method.backend!r} "
+            'partitions one: pass backend="alpa"'
+        )
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
