@@ -200,8 +200,20 @@ void CollectiveEmitter::moveInside(Value local) {
     if (auto inner = dyn_cast<stablehlo::DynamicSliceOp>(op)) {
       return moveStartsInside(inner);
     }
+    if (auto inner = dyn_cast<stablehlo::GatherOp>(op)) {
+      return moveStartsInside(inner);
+    }
     op = rearranges(op) ? op->getOperand(0).getDefiningOp() : nullptr;
   }
+}
+
+/// The last start of a slice, or the last that its type holds.
+static APInt getLastStart(IntegerType type, int64_t size, int64_t sliceSize) {
+  unsigned width = type.getWidth();
+  APInt limit = type.isUnsigned() ? APInt::getMaxValue(width)
+                                  : APInt::getSignedMaxValue(width);
+  return APInt(width,
+               limit.getLimitedValue(static_cast<uint64_t>(size - sliceSize)));
 }
 
 /// `clamp(0, start, size - sliceSize)`; of a dimension of which one element is
@@ -219,17 +231,48 @@ void CollectiveEmitter::moveStartsInside(stablehlo::DynamicSliceOp slice) {
     }
     Value old = start.get();
     auto integer = cast<IntegerType>(getElementTypeOrSelf(old.getType()));
-    unsigned width = integer.getWidth();
-    APInt limit = integer.isUnsigned() ? APInt::getMaxValue(width)
-                                       : APInt::getSignedMaxValue(width);
     auto largest = static_cast<int64_t>(
-        limit.getLimitedValue(static_cast<uint64_t>(size - sliceSize)));
+        getLastStart(integer, size, sliceSize).getZExtValue());
     start.set(create("stablehlo.clamp",
                      {emitScalar(integer, 0, loc), old,
                       emitScalar(integer, largest, loc)},
                      old.getType(), {}, loc)
                   ->getResult(0));
   }
+}
+
+/// A gather of one slice is a slice for XLA.
+void CollectiveEmitter::moveStartsInside(stablehlo::GatherOp gather) {
+  Value starts = gather.getStartIndices();
+  auto type = cast<RankedTensorType>(starts.getType());
+  ArrayRef<int64_t> dims = gather.getDimensionNumbers().getStartIndexMap();
+  ArrayRef<int64_t> sliceSizes = gather.getSliceSizes();
+  bool isCut =
+      llvm::any_of(dims, [&](int64_t dim) { return sliceSizes[dim] > 1; });
+  if (type.getNumElements() != static_cast<int64_t>(dims.size()) || !isCut) {
+    return;
+  }
+  auto integer = cast<IntegerType>(type.getElementType());
+  auto operand = cast<RankedTensorType>(gather.getOperand().getType());
+  SmallVector<APInt> zeros, last;
+  for (int64_t dim : dims) {
+    zeros.push_back(APInt::getZero(integer.getWidth()));
+    last.push_back(
+        getLastStart(integer, operand.getDimSize(dim), sliceSizes[dim]));
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(gather);
+  auto fill = [&](ArrayRef<APInt> values) {
+    return create("stablehlo.constant", {}, type,
+                  builder.getNamedAttr("value",
+                                       DenseElementsAttr::get(type, values)),
+                  gather.getLoc())
+        ->getResult(0);
+  };
+  Value inside = create("stablehlo.clamp", {fill(zeros), starts, fill(last)},
+                        type, {}, gather.getLoc())
+                     ->getResult(0);
+  gather.getStartIndicesMutable().assign(inside);
 }
 
 Value CollectiveEmitter::emitSlice(const ReshardStep &step, Value local,

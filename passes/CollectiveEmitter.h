@@ -79,6 +79,7 @@ private:
                   function_ref<SmallVector<Value>()> makeStarts);
   void moveInside(Value local);
   void moveStartsInside(stablehlo::DynamicSliceOp slice);
+  void moveStartsInside(stablehlo::GatherOp gather);
   Value emitAllReduce(Value local, ArrayRef<unsigned> axes, ReductionKind kind,
                       Location loc);
   Value emitGathered(Value local, ArrayRef<unsigned> axes, ReductionKind kind,

@@ -21,8 +21,9 @@ from stablehlo_alpa.frontend import trace
 MESHES = (*test_random_plans.MESHES.values(), (("x", 3),), (("x", 2), ("y", 3)))
 QUICK, MANY = 16, 400
 
-# Programs that differed: devices sliced slices that XLA had moved over what lay between.
-DIFFERED = (134, 313)
+# Programs that differed: devices sliced slices that XLA had moved over what lay between, and those
+# that gathers take.
+DIFFERED = (134, 313, 14298)
 
 
 def check(recipe: Recipe, number: int) -> bool:

@@ -41,3 +41,20 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
     return {alpa.operands = [#alpa.sharding<S0RR>], alpa.results = []} %3 : tensor<2x8x1xf32>
   }
 }
+
+// -----
+
+// A gather of one slice is one for XLA.
+
+// CHECK: func.func @main(%[[ARG0:[a-z0-9]+]]: tensor<9x16xf32>, %[[ARG1:[a-z0-9]+]]: tensor<2xi32>)
+// CHECK-DAG: [[ZERO:%[a-z0-9_]+]] = stablehlo.constant dense<0> : tensor<2xi32>
+// CHECK-DAG: [[LAST:%[a-z0-9_]+]] = stablehlo.constant dense<[5, 8]> : tensor<2xi32>
+// CHECK: [[STARTS:%[a-z0-9_]+]] = stablehlo.clamp [[ZERO]], %[[ARG1]], [[LAST]]
+// CHECK: "stablehlo.gather"(%[[ARG0]], [[STARTS]])
+module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
+  func.func @main(%x: tensor<9x16xf32> {alpa.sharding = #alpa.sharding<RR>}, %i: tensor<2xi32> {alpa.sharding = #alpa.sharding<R>}) -> (tensor<4x8xf32> {alpa.sharding = #alpa.sharding<RS0>}) {
+    %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0, 1], start_index_map = [0, 1]>, indices_are_sorted = false, slice_sizes = array<i64: 4, 8>}> {alpa.operands = [#alpa.sharding<RR>, #alpa.sharding<R>], alpa.results = [#alpa.sharding<RR>], alpa.strategy = #alpa.strategy<>} : (tensor<9x16xf32>, tensor<2xi32>) -> tensor<4x8xf32>
+    %1 = alpa.reshard %0 from <RR> to <RS0> : tensor<4x8xf32>
+    return {alpa.operands = [#alpa.sharding<RS0>], alpa.results = []} %1 : tensor<4x8xf32>
+  }
+}
