@@ -249,6 +249,8 @@ void buildPlanPipeline(OpPassManager &manager,
   OptimizeCollectivesOptions optimizeOptions;
   optimizeOptions.reach = options.reach;
   manager.addPass(createOptimizeCollectives(optimizeOptions));
+  // What several operators share is known by now.
+  manager.addPass(createMoveReshards());
   // What leaves the pipeline can be relied on.
   manager.addPass(createVerifyPlan());
 }

@@ -277,6 +277,40 @@ def OptimizeCollectives : Pass<"alpa-optimize-collectives", "::mlir::ModuleOp"> 
   let dependentDialects = ["::mlir::alpa::AlpaDialect"];
 }
 
+def MoveReshards : Pass<"alpa-move-reshards", "::mlir::ModuleOp"> {
+  let summary = "Has light operators work on parts of what is exchanged";
+  let description = [{
+    Light operators follow the strategy of another operator, and reshards stand
+    where strategies meet: a sum is completed behind the transposition and the
+    scaling of its shares, and what a product needs whole is gathered in front of
+    the addition that makes it. Devices exchange the same elements on the other
+    side of such operators, which then work on parts: a reduction moves in front
+    of them, an all-gather behind them, where no more bytes are moved. Of other
+    operands devices have to hold the parts, or all.
+
+    Only where the light operator alone reads what is reduced or gathered, makes
+    as many elements, and runs as often as those behind it. What strategies say
+    of it is changed with it.
+
+    before:
+    ```mlir
+    %1 = stablehlo.transpose %0, dims = [1, 0] {alpa.results = [<RRP0>], ...}
+    %2 = alpa.reshard %1 from <RRP0> to <S0R> : tensor<4x8xf32>
+    %3 = alpa.reshard %a from <S0R> to <RR> : tensor<8x4xf32>
+    %4 = stablehlo.add %3, %b {alpa.results = [<RR>], ...}
+    ```
+    after:
+    ```mlir
+    %1 = alpa.reshard %0 from <RRP0> to <RS0> : tensor<8x4xf32>
+    %2 = stablehlo.transpose %1, dims = [1, 0] {alpa.results = [<S0R>], ...}
+    %3 = alpa.reshard %b from <RR> to <S0R> : tensor<8x4xf32>
+    %4 = stablehlo.add %a, %3 {alpa.results = [<S0R>], ...}
+    %5 = alpa.reshard %4 from <S0R> to <RR> : tensor<8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+}
+
 def ChooseProductRings : Pass<"alpa-choose-product-rings", "::mlir::ModuleOp"> {
   let summary = "Says which products are done beside the collectives around them";
   let description = [{
