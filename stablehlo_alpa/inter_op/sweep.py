@@ -170,6 +170,8 @@ class _Attempts:
     _is_trial: bool = False
     # Bytes that a number of micro-batches needs at least.
     _needed: tuple[int, float] = (1, 0.0)
+    # By the mesh of the only stage a number of micro-batches, and the bytes that it needs there.
+    _of_mesh: dict[tuple[int, ...], tuple[int, float]] = field(default_factory=dict)
     # By number of micro-batches the step with layers, of the last that were tried and of the best.
     _forms: dict[int, tuple[LayeredStep, ...]] = field(default_factory=dict)
 
@@ -286,9 +288,22 @@ class _Attempts:
         return Alternative(one.num_micro_batches, str(one.schedule), None, self.recomputed)
 
     def learn(self, count: int, refusal: InfeasibleError | None) -> None:
-        """Takes what a number of micro-batches is proved to need."""
-        if refusal is not None and refusal.least_bytes is not None:
-            self._needed = count, refusal.least_bytes
+        """Takes what a number of micro-batches is proved to need, and on which mesh."""
+        if refusal is None or refusal.least_bytes is None:
+            return
+        self._of_mesh |= {mesh: (count, least) for mesh, least in refusal.least_by_mesh.items()}
+        # On a mesh that was not tried this time it may be less.
+        others = [least * other / count for other, least in self._of_mesh.values()]
+        self._needed = count, min([refusal.least_bytes, *others])
+
+    def _open_meshes(self, one: PipelineOptions) -> tuple[tuple[int, ...], ...] | None:
+        """The meshes of the only stage that may fit, by what fewer micro-batches need; or all."""
+        budget, meshes = one.solve.memory_budget, one.mesh_shapes
+        if budget is None or meshes is None or one.stages != UniformStages(1):
+            return meshes
+        room = budget * one.num_micro_batches
+        known = self._of_mesh
+        return tuple(m for m in meshes if m not in known or math.prod(known[m]) <= room) or meshes
 
     def _may_fit(self, one: PipelineOptions) -> bool:
         """Whether a number of micro-batches may fit by what a smaller one needs.
@@ -359,6 +374,7 @@ class _Attempts:
             if slower >= _PATIENCE and count > options.cluster.num_devices:
                 break
             one = replace(options, num_micro_batches=count)
+            one = replace(one, mesh_shapes=self._open_meshes(one))
             # What less of it computed again takes rules numbers out as well.
             following, is_found = len(counts) - number - 1, math.isfinite(self.latency_s)
             likely = likely_counts(following, slower, _PATIENCE, is_found=is_found)
