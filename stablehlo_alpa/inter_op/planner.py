@@ -318,6 +318,7 @@ class _StagePlanner:
             known=None,
             memory_price_s=before.solution.memory_price_s or None,
             before=before.solution,
+            names_lack=False,
         )
 
     def _lower(self, number: int) -> PlannedStage:

@@ -20,6 +20,7 @@ from stablehlo_alpa.inter_op.options import (
     ManualStages,
     PipelineOptions,
     ProfiledStages,
+    StageOption,
     UniformStages,
 )
 from stablehlo_alpa.inter_op.pipeline_search import SearchLimits
@@ -341,7 +342,7 @@ class _Attempts:
                     best = plan
                 if plan.bracket is not None:
                     bounds.append(plan.bracket.bound_s)
-                    one = replace(one, most_s=min(one.most_s, plan.bracket.latency_s))
+                one = replace(one, most_s=min(one.most_s, _latency(plan)))
             if best is not None or bounds:
                 break
         if best is None:
@@ -366,12 +367,13 @@ class _Attempts:
     def try_counts(self, options: PipelineOptions, counts: list[int]) -> None:
         """Tries numbers of micro-batches, smallest first, as long as more of them may be faster.
 
-        More of them shrink the bubble and starve the devices. From as many as there are devices on
-        it ends with the second in a row that is slower.
+        More of them shrink the bubble and starve the devices. From as many as there may be stages
+        on it ends with the second in a row that is slower.
         """
+        stages = _num_stages(options.stages) or options.cluster.num_devices
         slower = 0
         for number, count in enumerate(counts):
-            if slower >= _PATIENCE and count > options.cluster.num_devices:
+            if slower >= _PATIENCE and count > stages:
                 break
             one = replace(options, num_micro_batches=count)
             one = replace(one, mesh_shapes=self._open_meshes(one))
@@ -448,17 +450,23 @@ def _counts(
         return [given]
     size = max((program.inputs[index].shape[0] for index in program.batch), default=1)
     powers = (1 << power for power in range(max(size, 1).bit_length()))
-    stages = 1
-    if isinstance(options.stages, UniformStages):
-        stages = options.stages.num_stages
-    if isinstance(options.stages, ManualStages):
-        stages = len(options.stages.layers)
+    stages = _num_stages(options.stages) or 1
     # The interleaved schedule takes micro-batches in multiples of its meshes, the V at least twice
     # as many as meshes.
     is_interleaved = schedule == ScheduleName.INTERLEAVED
     step = max(stages // options.num_chunks, 1) if is_interleaved else 1
     least = stages if schedule == ScheduleName.DUALPIPE_V else 1
     return [one for one in powers if size % one == 0 and one % step == 0 and one >= least]
+
+
+def _num_stages(stages: StageOption) -> int | None:
+    """How many stages are asked for; None where they are searched."""
+    match stages:
+        case UniformStages(num_stages=number):
+            return number
+        case ManualStages(layers=layers):
+            return len(layers)
+    return None
 
 
 def _as_given(plan: Plan, options: PipelineOptions) -> ManualStages:

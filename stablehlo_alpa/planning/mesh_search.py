@@ -72,6 +72,7 @@ class PlanOptions:
             nothing is prescribed.
         attention_keys: attention over that many keys and more may be computed in blocks of keys;
             None leaves all as it is.
+        names_lack: where nothing fits, the leanest plan is looked for, to say what it lacks.
         store: keeps what is computed on the way.
     """
 
@@ -88,6 +89,7 @@ class PlanOptions:
     before: Solution | None = None
     pads_sizes: bool = False
     attention_keys: int | None = None
+    names_lack: bool = True
     store: Store = OFF
 
 
@@ -255,7 +257,8 @@ class _Meshes:
                     limit_s = min(_OPEN_S, options.solve.time_limit_s)
                     within = replace(within, solve=replace(within.solve, time_limit_s=limit_s))
                 self.attempt(shape, within)
-        self._name(options)
+        if options.names_lack:
+            self._name(options)
 
     def _name(self, options: PlanOptions) -> None:
         """Looks for what is lacking least, where nothing fits and no search has said it."""
