@@ -448,11 +448,15 @@ def _least(costs: Costs, memory: MemoryModel, bound: float, leanest: Int, limits
         raise refusal(budget, None, bound, ())
     lean, least, needed = leanest, bound, memory.peak(costs.decode(leanest))[0]
     if needed > bound * (1 + TOLERANCE):
-        if is_refuted and _num_pairs(costs) > _SMALL_PROGRAMME:
-            other, own_bound = usual_choice(costs, memory, limits.cache, work)
-            peak = memory.peak(costs.decode(other))[0]
-        else:
-            other, peak, own_bound = least_memory(costs, memory, work, options.relative_gap)
+        other, peak, own_bound = least_memory(costs, memory, work, options.relative_gap)
+        if is_refuted and peak > own_bound * (1 + TOLERANCE):
+            # Of a large problem the programme finds none in so little time that gathers little.
+            usual, usual_bound = usual_choice(
+                costs, memory, limits.cache, limits.work.part(_NAMING_S)
+            )
+            own_bound = max(own_bound, usual_bound)
+            usual_peak = memory.peak(costs.decode(usual))[0]
+            other, peak = (usual, usual_peak) if usual_peak < peak else (other, peak)
         if _fits(memory, costs, other, budget):
             return other
         lean, needed = (leanest, needed) if needed < peak else (other, peak)
