@@ -71,6 +71,7 @@ class InfeasibleError(StablehloAlpaError):
             budget is at fault. Bytes.
         least_bytes: memory per device that no plan does with less of, as far as that is proved.
             Bytes.
+        least_by_mesh: by the shape of a mesh the same of plans on it, where meshes were tried.
         budget_bytes: the budget asked for. Bytes.
         largest: ``(tensor name, bytes)`` of the largest tensors live at the worst program point
             of the plan that needs the least memory, largest first.
@@ -91,18 +92,21 @@ class InfeasibleError(StablehloAlpaError):
         self.least_bytes = least_bytes
         self.budget_bytes = budget_bytes
         self.largest = tuple(largest)
+        self.least_by_mesh: dict[tuple[int, ...], float] = {}
         self.work_s = self.needed_work_s = 0.0
         self.is_late = False
 
     def reworded(self, message: str) -> InfeasibleError:
         """The same in other words."""
-        return InfeasibleError(
+        error = InfeasibleError(
             message,
             needed_bytes=self.needed_bytes,
             budget_bytes=self.budget_bytes,
             largest=self.largest,
             least_bytes=self.least_bytes,
         )
+        error.least_by_mesh = self.least_by_mesh
+        return error
 
     @property
     def is_proved(self) -> bool:

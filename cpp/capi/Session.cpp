@@ -35,6 +35,9 @@ Session::Session() {
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
   context.allowUnregisteredDialects();
+  // To print an operator numbers and verifies the whole module, for a note that
+  // `record` leaves out.
+  context.printOpOnDiagnostic(false);
   context.getDiagEngine().registerHandler(
       [this](Diagnostic &diagnostic) { record(diagnostic); });
 }
@@ -82,7 +85,7 @@ void Session::record(Diagnostic &diagnostic) {
            << file.getColumn() << ": ";
   }
   stream << diagnostic;
-  // Notes only repeat the printed operator.
+  // Notes, which mostly say where something else is, are left out.
   if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
     errors += (errors.empty() ? "" : "\n") + text;
   } else {

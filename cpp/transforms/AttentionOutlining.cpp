@@ -29,20 +29,40 @@ DictionaryAttr getProductAttributes(DotGeneralOp dot) {
   return attributes.getDictionary(dot.getContext());
 }
 
-/// The operators of a block that need results of some of them.
-llvm::DenseSet<Operation *> findUsers(Block &block,
-                                      ArrayRef<DotGeneralOp> makers) {
+Operation *findFirst(ArrayRef<DotGeneralOp> operators) {
+  Operation *first = operators.front();
+  for (Operation *op : operators.drop_front()) {
+    first = op->isBeforeInBlock(first) ? op : first;
+  }
+  return first;
+}
+
+/// Whether a value needs results of some operators of a sorted block: looked at
+/// is what stands between them.
+bool needsAny(ArrayRef<Value> values, ArrayRef<DotGeneralOp> makers,
+              Block &block) {
+  Operation *last = nullptr;
+  for (Value value : values) {
+    Operation *op = value.getDefiningOp();
+    if (op && op->getBlock() == &block &&
+        (!last || last->isBeforeInBlock(op))) {
+      last = op;
+    }
+  }
   llvm::DenseSet<Operation *> behind(makers.begin(), makers.end());
-  for (Operation &op : block) {
-    op.walk([&](Operation *inner) {
+  for (Operation *op = findFirst(makers);
+       op && last && !last->isBeforeInBlock(op); op = op->getNextNode()) {
+    op->walk([&](Operation *inner) {
       if (llvm::any_of(inner->getOperands(), [&](Value operand) {
             return behind.contains(operand.getDefiningOp());
           })) {
-        behind.insert(&op);
+        behind.insert(op);
       }
     });
   }
-  return behind;
+  return llvm::any_of(values, [&](Value value) {
+    return behind.contains(value.getDefiningOp());
+  });
 }
 
 /// Writes the operators of one pattern.
@@ -63,28 +83,26 @@ public:
         replaced.erase(llvm::find(replaced, pattern.out->dot));
       }
     }
-    llvm::DenseSet<Operation *> behind = findUsers(block, replaced);
-    if (llvm::any_of(inputs, [&](Value input) {
-          return behind.contains(input.getDefiningOp());
-        })) {
+    if (needsAny(inputs, replaced, block)) {
       return false;
     }
+    Operation *first = findFirst(pattern.getReplaced());
     setPlace(getInputs(/*isBackward=*/false));
     addExtras(0, pattern.numScoreExtras);
     query = emit(pattern.query);
     key = emit(pattern.key);
     value = emit(pattern.value);
     AttentionOp attention = writeForward();
+    Operation *end = &*builder.getInsertionPoint();
     if (pattern.hasGradient()) {
       inputs.push_back(attention.getOut());
       setPlace(inputs);
       addExtras(pattern.numScoreExtras, pattern.extras.size());
       writeBackward(attention);
+      Operation *other = &*builder.getInsertionPoint();
+      end = end->isBeforeInBlock(other) ? other : end;
     }
-    // Uses of what was replaced may stand before the last of its operands.
-    bool isSorted = sortTopologically(&block);
-    assert(isSorted && "operands depend on what was replaced");
-    return isSorted;
+    return sort(first, end);
   }
 
 private:
@@ -100,6 +118,18 @@ private:
       inputs.push_back(extra.value);
     }
     return inputs;
+  }
+
+  /// Uses of what was replaced, the first of which is given, may stand before
+  /// the last of what is there instead, behind which `end` stands.
+  bool sort(Operation *first, Operation *end) {
+    if (!first->isBeforeInBlock(end)) {
+      return true;
+    }
+    bool isSorted = sortTopologically(
+        &block, llvm::make_range(first->getIterator(), end->getIterator()));
+    assert(isSorted && "operands depend on what was replaced");
+    return isSorted;
   }
 
   /// Behind the last of some values.

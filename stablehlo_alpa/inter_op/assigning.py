@@ -108,7 +108,8 @@ def search(
         if not options.is_trial:
             # Where bounds said it all, the step as one stage says what it lacks.
             pricing.price(0, layered.num_layers - 1, bounds.leanest(), 1)
-        short = [error for error in pricing.refusals if error.needed_bytes is not None]
+        bounded = [error for error in pricing.refusals if error.least_bytes is not None]
+        short = [error for error in bounded if error.needed_bytes is not None] or bounded
         reason = f"; the stage that lacks least: {min(short, key=lack)}" if short else ""
         is_proved = all(error.is_proved for error in pricing.refusals)
         fits = "fits" if is_proved else "was found in time that fits"

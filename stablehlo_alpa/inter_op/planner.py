@@ -27,7 +27,6 @@ from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
 from stablehlo_alpa.planning.mesh_search import (
     Candidate,
     PlanOptions,
-    Problems,
     Subject,
     find_candidate,
 )
@@ -35,6 +34,7 @@ from stablehlo_alpa.planning.ordering import make_schedule
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import assemble, over_budget
 from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.planning.problems import Problems
 from stablehlo_alpa.planning.schedules import Schedule, ScheduleName
 from stablehlo_alpa.planning.stage import PlannedStage, StagePlace
 from stablehlo_alpa.units import format_bytes
@@ -294,7 +294,7 @@ class _StagePlanner:
         program = self.program
         name = f"{program.name} stage {number}"
         store = self.options.store
-        problems: Problems = {}
+        problems = Problems()
         found = prepare_stage(self.cut, number, name, program, self.transfers, store), problems
         if self._mesh_options(number).prescription.confinement is None:
             self.subjects[number] = found
@@ -318,6 +318,7 @@ class _StagePlanner:
             known=None,
             memory_price_s=before.solution.memory_price_s or None,
             before=before.solution,
+            names_lack=False,
         )
 
     def _lower(self, number: int) -> PlannedStage:

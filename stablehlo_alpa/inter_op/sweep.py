@@ -20,6 +20,7 @@ from stablehlo_alpa.inter_op.options import (
     ManualStages,
     PipelineOptions,
     ProfiledStages,
+    StageOption,
     UniformStages,
 )
 from stablehlo_alpa.inter_op.pipeline_search import SearchLimits
@@ -170,6 +171,8 @@ class _Attempts:
     _is_trial: bool = False
     # Bytes that a number of micro-batches needs at least.
     _needed: tuple[int, float] = (1, 0.0)
+    # By the mesh of the only stage a number of micro-batches, and the bytes that it needs there.
+    _of_mesh: dict[tuple[int, ...], tuple[int, float]] = field(default_factory=dict)
     # By number of micro-batches the step with layers, of the last that were tried and of the best.
     _forms: dict[int, tuple[LayeredStep, ...]] = field(default_factory=dict)
 
@@ -286,9 +289,22 @@ class _Attempts:
         return Alternative(one.num_micro_batches, str(one.schedule), None, self.recomputed)
 
     def learn(self, count: int, refusal: InfeasibleError | None) -> None:
-        """Takes what a number of micro-batches is proved to need."""
-        if refusal is not None and refusal.least_bytes is not None:
-            self._needed = count, refusal.least_bytes
+        """Takes what a number of micro-batches is proved to need, and on which mesh."""
+        if refusal is None or refusal.least_bytes is None:
+            return
+        self._of_mesh |= {mesh: (count, least) for mesh, least in refusal.least_by_mesh.items()}
+        # On a mesh that was not tried this time it may be less.
+        others = [least * other / count for other, least in self._of_mesh.values()]
+        self._needed = count, min([refusal.least_bytes, *others])
+
+    def _open_meshes(self, one: PipelineOptions) -> tuple[tuple[int, ...], ...] | None:
+        """The meshes of the only stage that may fit, by what fewer micro-batches need; or all."""
+        budget, meshes = one.solve.memory_budget, one.mesh_shapes
+        if budget is None or meshes is None or one.stages != UniformStages(1):
+            return meshes
+        room = budget * one.num_micro_batches
+        known = self._of_mesh
+        return tuple(m for m in meshes if m not in known or math.prod(known[m]) <= room) or meshes
 
     def _may_fit(self, one: PipelineOptions) -> bool:
         """Whether a number of micro-batches may fit by what a smaller one needs.
@@ -326,7 +342,7 @@ class _Attempts:
                     best = plan
                 if plan.bracket is not None:
                     bounds.append(plan.bracket.bound_s)
-                    one = replace(one, most_s=min(one.most_s, plan.bracket.latency_s))
+                one = replace(one, most_s=min(one.most_s, _latency(plan)))
             if best is not None or bounds:
                 break
         if best is None:
@@ -351,14 +367,16 @@ class _Attempts:
     def try_counts(self, options: PipelineOptions, counts: list[int]) -> None:
         """Tries numbers of micro-batches, smallest first, as long as more of them may be faster.
 
-        More of them shrink the bubble and starve the devices. From as many as there are devices on
-        it ends with the second in a row that is slower.
+        More of them shrink the bubble and starve the devices. From as many as there may be stages
+        on it ends with the second in a row that is slower.
         """
+        stages = _num_stages(options.stages) or options.cluster.num_devices
         slower = 0
         for number, count in enumerate(counts):
-            if slower >= _PATIENCE and count > options.cluster.num_devices:
+            if slower >= _PATIENCE and count > stages:
                 break
             one = replace(options, num_micro_batches=count)
+            one = replace(one, mesh_shapes=self._open_meshes(one))
             # What less of it computed again takes rules numbers out as well.
             following, is_found = len(counts) - number - 1, math.isfinite(self.latency_s)
             likely = likely_counts(following, slower, _PATIENCE, is_found=is_found)
@@ -432,17 +450,23 @@ def _counts(
         return [given]
     size = max((program.inputs[index].shape[0] for index in program.batch), default=1)
     powers = (1 << power for power in range(max(size, 1).bit_length()))
-    stages = 1
-    if isinstance(options.stages, UniformStages):
-        stages = options.stages.num_stages
-    if isinstance(options.stages, ManualStages):
-        stages = len(options.stages.layers)
+    stages = _num_stages(options.stages) or 1
     # The interleaved schedule takes micro-batches in multiples of its meshes, the V at least twice
     # as many as meshes.
     is_interleaved = schedule == ScheduleName.INTERLEAVED
     step = max(stages // options.num_chunks, 1) if is_interleaved else 1
     least = stages if schedule == ScheduleName.DUALPIPE_V else 1
     return [one for one in powers if size % one == 0 and one % step == 0 and one >= least]
+
+
+def _num_stages(stages: StageOption) -> int | None:
+    """How many stages are asked for; None where they are searched."""
+    match stages:
+        case UniformStages(num_stages=number):
+            return number
+        case ManualStages(layers=layers):
+            return len(layers)
+    return None
 
 
 def _as_given(plan: Plan, options: PipelineOptions) -> ManualStages:

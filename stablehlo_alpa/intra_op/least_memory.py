@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from stablehlo_alpa._core import SolverCache
 from stablehlo_alpa.cost.strategy_graph import Float, Int
 from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.exact import minimize
 from stablehlo_alpa.intra_op.highs import run_highs
 from stablehlo_alpa.intra_op.ilp import (
     TOLERANCE,
@@ -86,6 +89,55 @@ def weighted_choice(costs: Costs, memory: MemoryModel, budget: float) -> tuple[I
         rate = _RATE / np.sqrt(1.0 + round_)
         logs[memory.points] += rate * usage[memory.points] / max(peak, 1.0)
     return best, bound
+
+
+def usual_choice(
+    costs: Costs, memory: MemoryModel, cache: SolverCache, work: Work
+) -> tuple[Int, float]:
+    """A plan that holds little on average over the program points, copies of what is gathered too.
+
+    Where they are many, weights on the values alone lead to plans that gather all that there is.
+
+    Args:
+        costs: the strategies that may be chosen.
+        memory: their bytes.
+        cache: tables of the exact solver.
+        work: what may be done.
+
+    Returns:
+        int64[N] places within each node, and bytes that no plan's peak is below.
+    """
+    answer = minimize(_usual_bytes(costs, memory), cache=cache, work=work, max_branches=0)
+    return answer.labels, answer.bound
+
+
+def _usual_bytes(costs: Costs, memory: MemoryModel) -> Costs:
+    """The problem of the least bytes on average over the points: none less is any plan's peak."""
+    graph = memory.graph
+    weights = np.zeros(graph.num_points)
+    weights[memory.points] = 1 / max(len(memory.points), 1)
+    running = np.concatenate([[0.0], np.cumsum(weights)])
+    free = costs.free()
+    own = _own_bytes(costs, memory)
+    live = running[graph.value_end + 1] - running[graph.value_start]
+    lives: list[list[float]] = [[] for _ in own]
+    for node, share in zip(graph.value_node.tolist(), live.tolist(), strict=True):
+        lives[node].append(share)
+    node_bytes = [
+        np.asarray(shares) @ sizes if shares else np.zeros(sizes.shape[1])
+        for shares, sizes in zip(lives, own, strict=True)
+    ]
+    tables = list(free.tables)
+    live = running[graph.copy_end + 1] - running[graph.copy_start]
+    for copy in np.flatnonzero(live > 0).tolist():
+        u, v = int(graph.copy_source[copy]), int(graph.copy_target[copy])
+        first = int(graph.copy_offset[graph.copy_table[copy]])
+        shape = int(graph.num_strategies[u]), int(graph.num_strategies[v])
+        sizes = graph.copy_bytes[first : first + math.prod(shape)].reshape(shape)
+        sizes = sizes[costs.own(u)][:, costs.own(v)]
+        number = costs.edge_numbers[min(u, v), max(u, v)]
+        tables[number] = tables[number] + live[copy] * (sizes if u < v else sizes.T)
+    return replace(free, node_s=free.node_s + np.concatenate(node_bytes), tables=tuple(tables))
 
 
 def least_memory(

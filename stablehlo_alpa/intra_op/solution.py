@@ -29,7 +29,8 @@ class SolveOptions:
             its gap.
         most_s: seconds per step that a plan must undercut: the search ends where none can.
         closes: whether the integer programme looks for a plan where prices of memory lead to none,
-            and closes a gap that is larger than `budget_gap`; without, such a gap is left.
+            and closes a gap that is larger than `budget_gap`; without, such a gap is left, and of
+            what is known not to fit nothing is said but that.
         method: 'auto': the exact solver; the integer programme where that takes too large tables;
             the Lagrangian, closed by the integer programme, where its optimum exceeds the budget.
             'elimination': the exact solver alone. 'ilp': the integer programme alone.

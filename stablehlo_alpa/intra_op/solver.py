@@ -17,11 +17,17 @@ from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.exact import Minimum, drop, minimize
 from stablehlo_alpa.intra_op.ilp import TOLERANCE, MemoryRows, solve_ilp
 from stablehlo_alpa.intra_op.lagrangian import Priced, check_undercuts, paid, price_memory
-from stablehlo_alpa.intra_op.least_memory import lean_choice, least_memory, weighted_choice
+from stablehlo_alpa.intra_op.least_memory import (
+    lean_choice,
+    least_memory,
+    usual_choice,
+    weighted_choice,
+)
 from stablehlo_alpa.intra_op.memory import MemoryModel
+from stablehlo_alpa.intra_op.refusal import refusal
 from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
 from stablehlo_alpa.intra_op.work import Work
-from stablehlo_alpa.units import format_bytes, format_seconds
+from stablehlo_alpa.units import format_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -435,29 +441,30 @@ def _least(costs: Costs, memory: MemoryModel, bound: float, leanest: Int, limits
     """
     budget, options = limits.budget, limits.options
     # That nothing fits is known where the bound is over the budget; by how much is good to know.
-    is_brief = bound > budget * (1 + TOLERANCE) or not options.closes
+    is_refuted = bound > budget * (1 + TOLERANCE)
+    is_brief = is_refuted or not options.closes
     work = limits.work.part(_NAMING_S) if is_brief else limits.work
+    if is_refuted and not options.closes:
+        raise refusal(budget, None, bound, ())
     lean, least, needed = leanest, bound, memory.peak(costs.decode(leanest))[0]
     if needed > bound * (1 + TOLERANCE):
-        lean, peak, least = least_memory(costs, memory, work, options.relative_gap)
-        if _fits(memory, costs, lean, budget):
-            return lean
-        lean, needed = (leanest, needed) if needed < peak else (lean, peak)
-        least = max(least, bound)
+        other, peak, own_bound = least_memory(costs, memory, work, options.relative_gap)
+        if is_refuted and peak > own_bound * (1 + TOLERANCE):
+            # Of a large problem the programme finds none in so little time that gathers little.
+            usual, usual_bound = usual_choice(
+                costs, memory, limits.cache, limits.work.part(_NAMING_S)
+            )
+            own_bound = max(own_bound, usual_bound)
+            usual_peak = memory.peak(costs.decode(usual))[0]
+            other, peak = (usual, usual_peak) if usual_peak < peak else (other, peak)
+        if _fits(memory, costs, other, budget):
+            return other
+        lean, needed = (leanest, needed) if needed < peak else (other, peak)
+        least = max(own_bound, bound)
     choice = costs.decode(lean)
     largest = memory.largest(choice, memory.peak(choice)[1])
-    listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in largest)
     is_least = needed <= least * (1 + max(TOLERANCE, options.relative_gap))
-    proved = "" if is_least else f" found within {format_seconds(work.limit_s)}"
-    error = InfeasibleError(
-        f"no plan fits the memory budget of {format_bytes(budget)} per device: the least "
-        f"reachable peak{proved} is {format_bytes(needed)}, {format_bytes(needed - budget)} more; "
-        f"largest live tensors there: {listed}",
-        needed_bytes=needed,
-        budget_bytes=budget,
-        largest=largest,
-        least_bytes=least,
-    )
+    error = refusal(budget, needed, least, largest, is_least=is_least, limit_s=work.limit_s)
     _log.info("least peak: %.9g bytes, bound %.9g, proved: %s", needed, least, error.is_proved)
     raise error
 

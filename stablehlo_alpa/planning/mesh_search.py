@@ -6,7 +6,6 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +36,7 @@ from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.gathering import charge_gathers
 from stablehlo_alpa.planning.pins import masks
 from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.planning.problems import Problem, Problems, Proofs
 from stablehlo_alpa.planning.refusals import leanest
 from stablehlo_alpa.store import OFF, Store
 from stablehlo_alpa.view import Say
@@ -72,6 +72,7 @@ class PlanOptions:
             nothing is prescribed.
         attention_keys: attention over that many keys and more may be computed in blocks of keys;
             None leaves all as it is.
+        names_lack: where nothing fits, the leanest plan is looked for, to say what it lacks.
         store: keeps what is computed on the way.
     """
 
@@ -88,6 +89,7 @@ class PlanOptions:
     before: Solution | None = None
     pads_sizes: bool = False
     attention_keys: int | None = None
+    names_lack: bool = True
     store: Store = OFF
 
 
@@ -134,25 +136,6 @@ class Candidate:
         return self.parsed.clone() if self.parsed else Module(self.merged, self.name)
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What is chosen from on one logical mesh.
-
-    Attributes:
-        mesh: the mesh.
-        priced: strategies, those that are allowed by what was prescribed.
-        remarks: of the strategies, and on what was prescribed and cannot be.
-    """
-
-    mesh: LogicalMesh
-    priced: PricedGraph
-    remarks: tuple[str, ...]
-
-
-Problems: TypeAlias = dict[tuple[str, tuple[int, ...]], Problem]
-"""By module and mesh shape: those of the same options, to be made once."""
-
-
 def find_candidate(
     subject: Subject,
     options: PlanOptions,
@@ -181,10 +164,17 @@ def find_candidate(
     # Parsed once, where it is not all in the store or made before.
     parsed = subject.parsed or Module.kept(subject.merged, subject.name)
 
+    known = Problems() if problems is None else problems
+
     def solved(shape: tuple[int, ...], options: PlanOptions) -> Candidate:
         say(f"mesh {'x'.join(map(str, shape))}: strategies")
-        problem = problem_on(subject, shape, options, problems, parsed)
-        return replace(_solved(subject, problem, options, cache), parsed=parsed)
+        known.proofs.check(subject.merged, shape, options.solve)
+        problem = problem_on(subject, shape, options, known, parsed)
+        # That what is carried, some of the strategies, comes to nothing is no proof.
+        proofs = Proofs() if options.carried else known.proofs
+        is_free = options.prescription == Prescription()
+        with proofs.of(subject.merged, shape, options.solve, is_free=is_free):
+            return replace(_solved(subject, problem, options, cache), parsed=parsed)
 
     search = _Meshes(solved)
     if len(options.mesh_shapes) == 1:
@@ -267,6 +257,21 @@ class _Meshes:
                     limit_s = min(_OPEN_S, options.solve.time_limit_s)
                     within = replace(within, solve=replace(within.solve, time_limit_s=limit_s))
                 self.attempt(shape, within)
+        if options.names_lack:
+            self._name(options)
+
+    def _name(self, options: PlanOptions) -> None:
+        """Looks for what is lacking least, where nothing fits and no search has said it."""
+        refused = self.refused.values()
+        if self.found or any(isinstance(error, SlowerError) for error in refused):
+            return
+        short = [
+            (error.least_bytes, shape, error.needed_bytes)
+            for shape, error in self.refused.items()
+            if isinstance(error, InfeasibleError) and error.least_bytes is not None
+        ]
+        if short and all(needed is None for _, _, needed in short):
+            self.attempt(min(short)[1], options)
 
     def best(self) -> Candidate:
         """The fastest candidate; raises why there is none."""
@@ -276,8 +281,16 @@ class _Meshes:
         slower = [error for error in refused if isinstance(error, SlowerError)]
         if slower:
             raise min(slower, key=lambda error: error.least_s)
-        short = [error for error in refused if isinstance(error, InfeasibleError)]
-        raise leanest(short) if short else refused[0]
+        short = {m: e for m, e in self.refused.items() if isinstance(e, InfeasibleError)}
+        if not short:
+            raise refused[0]
+        found = leanest(tuple(short.values()))
+        found.least_by_mesh = {
+            mesh: error.least_bytes
+            for mesh, error in short.items()
+            if error.least_bytes is not None
+        }
+        raise found
 
     def _fastest(self) -> Candidate:
         return min(self.found.values(), key=_seconds)
@@ -332,13 +345,13 @@ def problem_on(
         InfeasibleError, ShardingError: an exact wish cannot be kept.
     """
     key = subject.merged, shape
-    if problems is not None and key in problems:
-        return problems[key]
+    if problems is not None and key in problems.made:
+        return problems.made[key]
     names = options.axis_names and options.axis_names[: len(shape)]
     mesh = options.cluster.logical_mesh(shape, names)
     problem = _make_problem(subject, mesh, options, parsed)
     if problems is not None:
-        problems[key] = problem
+        problems.made[key] = problem
     return problem
 
 

@@ -20,13 +20,13 @@ from stablehlo_alpa.planning.lowering import NEAR, lower_program
 from stablehlo_alpa.planning.mesh_search import (
     Candidate,
     PlanOptions,
-    Problems,
     Subject,
     find_candidate,
     undercutting,
 )
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.prescription import Prescription
+from stablehlo_alpa.planning.problems import Problems
 from stablehlo_alpa.planning.refusals import leanest
 from stablehlo_alpa.planning.schedules import Schedule, single
 from stablehlo_alpa.planning.slow_types import slow_types
@@ -86,7 +86,7 @@ class PreparedProgram:
     program: TracedProgram
     options: PlanOptions
     forms: tuple[PreparedForm, ...]
-    problems: Problems = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
 
     @classmethod
     def of(cls, program: TracedProgram, options: PlanOptions) -> PreparedProgram:

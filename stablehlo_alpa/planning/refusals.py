@@ -8,8 +8,8 @@ from stablehlo_alpa.errors import InfeasibleError
 
 
 def lack(error: InfeasibleError) -> float:
-    """Bytes per device that a refused plan lacks."""
-    return (error.needed_bytes or 0.0) - (error.budget_bytes or 0.0)
+    """Bytes per device that a refused plan lacks, or that any does where none is known."""
+    return (error.needed_bytes or error.least_bytes or 0.0) - (error.budget_bytes or 0.0)
 
 
 def leanest(refused: Sequence[InfeasibleError]) -> InfeasibleError:
@@ -18,10 +18,17 @@ def leanest(refused: Sequence[InfeasibleError]) -> InfeasibleError:
     Args:
         refused: one or more, of other meshes or other forms of one step.
     """
-    short = [error for error in refused if error.needed_bytes is not None]
-    if not short:
+    named = [error for error in refused if error.needed_bytes is not None]
+    bounded = [error for error in refused if error.least_bytes is not None]
+    if not (named or bounded):
         return refused[0]
-    found = min(short, key=lack)
+    best = min(named or bounded, key=lack)
+    found = best.reworded(str(best))
     # Another one may do with less.
-    found.least_bytes = min(error.least_bytes or 0.0 for error in short)
+    found.least_bytes = min(error.least_bytes or 0.0 for error in {*named, *bounded})
+    found.least_by_mesh = {
+        mesh: min(error.least_by_mesh[mesh] for error in refused)
+        for mesh in best.least_by_mesh
+        if all(mesh in error.least_by_mesh for error in refused)
+    }
     return found

@@ -10,7 +10,7 @@ from stablehlo_alpa.errors import InfeasibleError, MeshError, ShardingError
 from stablehlo_alpa.intra_op import CarriedStrategies, SolverCache, lower_bound
 from stablehlo_alpa.planning.applied import Applied
 from stablehlo_alpa.planning.bracket import Bracket
-from stablehlo_alpa.planning.mesh_search import Candidate, Problem, problem_on
+from stablehlo_alpa.planning.mesh_search import Candidate, problem_on
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import (
     PreparedProgram,
@@ -18,6 +18,7 @@ from stablehlo_alpa.planning.planner import (
     lowered_within,
     over_budget,
 )
+from stablehlo_alpa.planning.problems import Problem
 from stablehlo_alpa.view import progress
 
 _log = logging.getLogger(__name__)

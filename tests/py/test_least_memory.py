@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from graphs import random_priced
 
-from stablehlo_alpa.intra_op import MemoryModel, in_pipeline
+from stablehlo_alpa.intra_op import MemoryModel, SolverCache, in_pipeline
 from stablehlo_alpa.intra_op.costs import Costs
 from stablehlo_alpa.intra_op.in_flight import kept_values
-from stablehlo_alpa.intra_op.least_memory import least_memory, weighted_choice
+from stablehlo_alpa.intra_op.least_memory import least_memory, usual_choice, weighted_choice
 from stablehlo_alpa.intra_op.work import Work
 from stablehlo_alpa.planning.schedules import gpipe, inference, one_f_one_b
+
+
+def plans_of(costs: Costs) -> Iterator[tuple[int, ...]]:
+    """All of them, places within each node."""
+    return itertools.product(*map(range, costs.sizes.tolist()))
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_weights_bound_the_least_peak_where_operators_gather(seed: int) -> None:
     priced = random_priced(seed)
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
-    plans = itertools.product(*map(range, costs.sizes.tolist()))
-    least = min(memory.peak(costs.decode(plan))[0] for plan in plans)
+    least = min(memory.peak(costs.decode(plan))[0] for plan in plans_of(costs))
     labels, bound = weighted_choice(costs, memory, least)
     assert bound <= least * (1 + 1e-9)
     assert memory.peak(costs.decode(labels))[0] >= least * (1 - 1e-9)
+    # So do all points alike, where a plan pays for copies as well.
+    labels, bound = usual_choice(costs, memory, SolverCache(), Work.of(60.0))
+    usual = [np.mean(memory.usage(costs.decode(one))[memory.points]) for one in plans_of(costs)]
+    assert bound == pytest.approx(min(usual))
+    assert bound <= least * (1 + 1e-9)
+    chosen = memory.usage(costs.decode(labels))[memory.points]
+    assert np.mean(chosen) == pytest.approx(bound)
     # The programme finds it.
     labels, peak, bound = least_memory(costs, memory, Work.of(60.0), 0.0)
     assert peak == pytest.approx(least)
@@ -37,8 +49,7 @@ def test_weights_bound_the_least_peak_where_operators_gather(seed: int) -> None:
 def test_weights_bracket_the_least_peak(seed: int) -> None:
     priced = random_priced(seed, gathers=False)
     costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
-    plans = itertools.product(*map(range, costs.sizes.tolist()))
-    least = min(memory.peak(costs.decode(plan))[0] for plan in plans)
+    least = min(memory.peak(costs.decode(plan))[0] for plan in plans_of(costs))
     labels, bound = weighted_choice(costs, memory, least)
     peak = memory.peak(costs.decode(labels))[0]
     assert bound <= least * (1 + 1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -26,12 +27,12 @@ def step(params: Any, x: jax.Array) -> Any:
     return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params))
 
 
-def arguments() -> tuple[Any, jax.ShapeDtypeStruct]:
+def arguments(batch: int = BATCH) -> tuple[Any, jax.ShapeDtypeStruct]:
     def shaped(*shape: int) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(shape, jnp.float32)
 
     params = [(shaped(WIDTH, 4 * WIDTH), shaped(4 * WIDTH, WIDTH)) for _ in range(LAYERS)]
-    return params, shaped(BATCH, WIDTH)
+    return params, shaped(batch, WIDTH)
 
 
 def solution_on(shape: tuple[int, ...] | None, budget: float | None) -> Any:
@@ -57,3 +58,83 @@ def test_the_fastest_of_many_meshes_is_found(share: float) -> None:
     assert found.memory_peak_bytes <= budget * (1 + 1e-6)
     assert found.objective_s <= min(alone) * (1 + 2e-3)
     assert found.objective_s >= free.objective_s * (1 - 1e-9)
+
+
+Asked = list[tuple[tuple[int, ...], int, float]]
+
+
+def note_solutions(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """Notes from here on for what strategies are looked for.
+
+    Of each time the shape of the mesh, the number of micro-batches, and bytes that are proved to be
+    needed, zero where there is a plan.
+    """
+    search = importlib.import_module("stablehlo_alpa.planning.mesh_search")
+    asked: Asked = []
+    original = search._solved
+
+    def noted(subject: Any, problem: Any, options: Any, cache: Any) -> Any:
+        least = 0.0
+        try:
+            return original(subject, problem, options, cache)
+        except InfeasibleError as error:
+            least = error.least_bytes or 0.0
+            raise
+        finally:
+            asked.append((problem.mesh.shape, options.num_micro_batches, least))
+
+    monkeypatch.setattr(search, "_solved", noted)
+    return asked
+
+
+def test_what_fits_no_mesh_is_asked_once_and_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two orders of the axes one is asked; the bound is that of the meshes alone."""
+    budget = 0.05 * solution_on(None, None).memory_peak_bytes
+    alone = {}
+    for shape in ((32,), (2, 16), (16, 2), (4, 8), (8, 4)):
+        with pytest.raises(InfeasibleError) as refused:
+            solution_on(shape, budget)
+        alone[shape] = refused.value
+    for shape in ((2, 16), (4, 8)):
+        assert alone[shape].least_bytes == pytest.approx(alone[shape[::-1]].least_bytes)
+        assert alone[shape].needed_bytes == pytest.approx(alone[shape[::-1]].needed_bytes)
+    asked = note_solutions(monkeypatch)
+    with pytest.raises(InfeasibleError, match="more; largest live tensors there: ") as refused:
+        solution_on(None, budget)
+    assert len(asked) <= 3 + 1
+    least, needed = refused.value.least_bytes, refused.value.needed_bytes
+    assert least is not None
+    assert needed is not None
+    assert budget < least <= min(error.needed_bytes or 0.0 for error in alone.values())
+    assert needed >= least
+
+
+def test_meshes_that_cannot_fit_are_not_asked_for_more_micro_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twice as many micro-batches need half of the memory at least, on the same mesh.
+
+    24 devices in one row split no size of the step.
+    """
+    batch, cluster = 4096, "dgx-h100:3"
+    method = sa.ShardParallel(num_micro_batches=1, pad=False)
+    whole = sa.parallelize(step, method=method, cluster=cluster).plan(*arguments(batch))
+    budget = 0.3 * whole.stages[0].solution.memory_peak_bytes
+    method = sa.ShardParallel(memory_budget=budget, pad=False)
+    asked = note_solutions(monkeypatch)
+    found = sa.parallelize(step, method=method, cluster=cluster).plan(*arguments(batch))
+    assert found.runtime.num_micro_batches > 1
+    assert max(found.simulation.peak_bytes) <= budget
+    # Where a plan was found, no more is known of the other meshes.
+    refused = [one for one in asked if all(least for _, n, least in asked if n == one[1])]
+    left_out = 0
+    for count in {count for _, count, _ in asked}:
+        tried = {shape for shape, number, _ in asked if number == count}
+        for shape in {shape for shape, _, _ in asked}:
+            fewer: dict[int, list[float]] = {}
+            for _, number, least in (o for o in refused if o[0] == shape and o[1] < count):
+                fewer.setdefault(number, []).append(least)
+            cannot = any(min(least) * n > budget * count for n, least in fewer.items())
+            assert not (cannot and shape in tried)
+            left_out += cannot
+    assert left_out > 0
