@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from stablehlo_alpa.cost import HANDED_ON, UNSPLIT, StrategyGraph
+from stablehlo_alpa.cost import HANDED_ON, NO_CLASS, UNSPLIT, StrategyGraph
 from stablehlo_alpa.planning.boundary import Boundary, Companions
 from stablehlo_alpa.planning.prescription import Confinement, Dimension
 from stablehlo_alpa.planning.work import splits_most
@@ -36,6 +36,8 @@ def confined(
     idle = [None if axis in confinement.idle else own[k] for k, axis in enumerate(axes)]
     found = {}
     for node in range(graph.num_nodes):
+        if _is_made(graph, node):
+            continue
         span = graph.span(node)
         rows, flops = graph.strategy_class[span], graph.strategy_flops[span]
         has_flops = bool(flops.size and flops.max() > 0)
@@ -51,6 +53,14 @@ def confined(
         if not mask.all():
             found[node] = mask
     return found
+
+
+def _is_made(graph: StrategyGraph, node: int) -> bool:
+    """Whether no dimension of an operator goes with any of an input, as of random bits by numbers.
+
+    Whoever reads it says how it is split: whole, each device would make all of it.
+    """
+    return all(number == NO_CLASS for number in graph.node_classes[node])
 
 
 def companions(boundary: Boundary, graph: StrategyGraph, position: int) -> Companions:
