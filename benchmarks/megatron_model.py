@@ -2,8 +2,8 @@
 
 Parameters, their moments and their gradients are f32, products read them in bf16. For the backward
 pass norms and GELU keep their input and softmax its result (Korthikanti et al., MLSys 2023, section
-4), as Megatron's fused kernels do. What a dropout draws is computed again where it is read, from
-the number of the element. Nothing of the size of a model is made: states are shapes.
+4), as Megatron's fused kernels do; dropouts keep their masks, a byte an element. Nothing of the
+size of a model is made: states are shapes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ Params = Any
 
 _EPSILON = 1e-5
 _KEPT = 0.9  # of what passes a dropout
+_ROUNDS = 10  # of mixing random bits
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,17 @@ def _numbers(shape: tuple[int, ...]) -> jax.Array:
     return total
 
 
-@jax.checkpoint
 def dropout(x: jax.Array, seed: jax.Array) -> jax.Array:
-    """Zeroes a tenth of x, by a few integer operations on a seed of uint32[] (not for training)."""
-    bits = (_numbers(x.shape) ^ seed) * jnp.uint32(0x9E3779B1)
-    bits = (bits ^ (bits >> 15)) * jnp.uint32(0x85EBCA77)
-    is_kept = (bits ^ (bits >> 13)) < jnp.uint32(int(_KEPT * 2**32))
+    """Zeroes a tenth of x by a seed of uint32[]; the mask is kept.
+
+    The number of an element is mixed in ten rounds, as many as those of Philox, the generator of
+    Megatron-LM's kernels (not for training: there are no keys).
+    """
+    bits = _numbers(x.shape) ^ seed
+    for _ in range(_ROUNDS):
+        bits = (bits ^ (bits >> 15)) * jnp.uint32(0x85EBCA77)
+    # The backward phase of a pipeline would draw it again.
+    is_kept = jax.lax.optimization_barrier(bits < jnp.uint32(int(_KEPT * 2**32)))
     return jnp.where(is_kept, x / jnp.asarray(_KEPT, x.dtype), jnp.zeros((), x.dtype))
 
 

@@ -6,7 +6,7 @@ from stablehlo_alpa.cost.operators import Products, operator_seconds
 from stablehlo_alpa.cost.pricing import PricedGraph, Volume, may_be_once, price, price_once, volumes
 from stablehlo_alpa.cost.product import product_seconds, shaped_product_seconds
 from stablehlo_alpa.cost.product_rings import RingSeconds, RingVolumes, ring_seconds
-from stablehlo_alpa.cost.strategy_graph import HANDED_ON, UNSPLIT, StrategyGraph
+from stablehlo_alpa.cost.strategy_graph import HANDED_ON, NO_CLASS, UNSPLIT, StrategyGraph
 from stablehlo_alpa.cost.transfer import (
     between_seconds,
     link_seconds,
@@ -16,6 +16,7 @@ from stablehlo_alpa.cost.transfer import (
 
 __all__ = [
     "HANDED_ON",
+    "NO_CLASS",
     "UNSPLIT",
     "CollectiveKind",
     "PricedGraph",

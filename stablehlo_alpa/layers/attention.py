@@ -12,13 +12,17 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, jaxprs_in_params
 
+# Elements of what counts as a key or a number: the largest keys of jax's generators have four.
+_KEY_SIZE = 4
+
 
 def recomputing_attention(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
     """A function whose backward pass computes the cores of its attentions again.
 
     A core is what lies between two products that both have batch dimensions (the heads), the first
     of whose results is an operand of the second by way of other operators: from the product of
-    queries and keys to that with the values. Its inputs are kept.
+    queries and keys to that with the values; and what it alone reads and is made of keys and
+    numbers, such as the mask of a dropout. Its other inputs are kept.
 
     Args:
         closed: a layer, or the whole forward function.
@@ -71,7 +75,35 @@ def _cores(jaxpr: Any) -> list[frozenset[int]]:
         if not core & taken:
             found.append(frozenset(core))
             taken |= core
-    return found
+    return [core | _made_for(jaxpr, sources, core, taken) for core in found]
+
+
+def _made_for(
+    jaxpr: Any, sources: Sequence[set[int]], core: frozenset[int], taken: set[int]
+) -> set[int]:
+    """Equations outside of cores that make something of keys and numbers for one core alone."""
+    readers: list[set[int]] = [set() for _ in jaxpr.eqns]
+    for number, own in enumerate(sources):
+        for source in own:
+            readers[source].add(number)
+    returned = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    made: set[int] = set()
+    for number, equation in enumerate(jaxpr.eqns):
+        makers = {out for one in sources[number] & made for out in jaxpr.eqns[one].outvars}
+        if not any(_products(equation)) and all(
+            isinstance(atom, Literal) or atom in makers or atom.aval.size <= _KEY_SIZE
+            for atom in equation.invars
+        ):
+            made.add(number)
+    chosen: set[int] = set()
+    for number in sorted(made - taken, reverse=True):
+        if (
+            readers[number]
+            and readers[number] <= core | chosen
+            and returned.isdisjoint(jaxpr.eqns[number].outvars)
+        ):
+            chosen.add(number)
+    return chosen
 
 
 def _sources(jaxpr: Any) -> list[set[int]]:

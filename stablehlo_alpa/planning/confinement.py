@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from stablehlo_alpa.cost import HANDED_ON, UNSPLIT, StrategyGraph
+from stablehlo_alpa.cost import HANDED_ON, NO_CLASS, UNSPLIT, StrategyGraph
 from stablehlo_alpa.planning.boundary import Boundary, Companions
 from stablehlo_alpa.planning.prescription import Confinement, Dimension
 from stablehlo_alpa.planning.work import splits_most
@@ -34,6 +34,7 @@ def confined(
     # A micro-batch of one example has no dimension that counts them.
     examples = batch.union(*more)
     idle = [None if axis in confinement.idle else own[k] for k, axis in enumerate(axes)]
+    owned = frozenset().union(*owners.values()) - examples
     found = {}
     for node in range(graph.num_nodes):
         span = graph.span(node)
@@ -41,7 +42,10 @@ def confined(
         has_flops = bool(flops.size and flops.max() > 0)
         works_on_examples = not examples.isdisjoint(graph.node_classes[node])
         limits = (own if graph.node_is_product[node] else light) if works_on_examples else idle
-        mask = _keeps(rows, limits)
+        # What is made of nothing but numbers, as random bits are, goes with what reads it: whole,
+        # each device would make all of it.
+        is_made = owned.isdisjoint(graph.node_classes[node])
+        mask = _keeps(rows, limits, NO_CLASS if is_made else UNSPLIT)
         for axis in range(len(axes)):
             is_split = rows[:, axis] != UNSPLIT
             if limits is light and more[axis] and (mask & is_split).any():
@@ -90,16 +94,17 @@ def _limit(
 
 
 def _keeps(
-    rows: npt.NDArray[np.int64], limits: list[frozenset[int] | None]
+    rows: npt.NDArray[np.int64], limits: list[frozenset[int] | None], made: int
 ) -> npt.NDArray[np.bool_]:
     """bool[S]: strategies all of whose axes split what they may.
 
     Args:
         rows: int64[S, K] classes that they split.
         limits: per axis what it may split; None for anything.
+        made: what any axis may split besides.
     """
     mask = np.ones(len(rows), np.bool_)
     for axis, limit in enumerate(limits):
         if limit is not None:
-            mask &= np.isin(rows[:, axis], [HANDED_ON, UNSPLIT, *limit])
+            mask &= np.isin(rows[:, axis], [HANDED_ON, UNSPLIT, made, *limit])
     return mask

@@ -79,3 +79,14 @@ def test_sequence_parallelism_sends_what_megatron_sends() -> None:
         for plan in plans
     ]
     assert sent[1] - sent[0] == pytest.approx(4 * 4 * 2048 * 1024 * 2, rel=0.01)
+
+
+@pytest.mark.parametrize("micro_batch", [1, 8])
+def test_masks_are_drawn_as_they_are_read(micro_batch: int) -> None:
+    """No device draws the mask of the heads of others."""
+    method = sa.MegatronParallel(tensor=8, micro_batch=micro_batch, recompute="selective")
+    state, tokens = step_shapes(SIZES)
+    plan = sa.parallelize(gradients, method=method).plan(state.params, tokens)
+    texts = [plan.module_text(phase) for phase in ("forward", "backward")]
+    assert all(f"tensor<{micro_batch}x1x32x32xui32>" in text for text in texts)
+    assert not any(f"tensor<{micro_batch}x8x32x32xui32>" in text for text in texts)

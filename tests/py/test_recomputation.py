@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from models import gpt, mlp
@@ -15,6 +16,7 @@ from test_models import assert_trees_close
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages
 from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.layers.attention import recomputing_attention
 from stablehlo_alpa.planning import Plan
 
 CHOICES = {False: "", "attention": "attention", True: "layers"}
@@ -162,3 +164,34 @@ def test_a_layer_that_needs_all_micro_batches_is_computed_again_once() -> None:
     assert_trees_close(parallel(True, None)(params, x), jax.jit(step)(params, x), 1e-4, "results")
     most = 1.5 * parallel(False, None).plan(params, x).peak_bytes
     assert parallel("search", most).plan(params, x).recomputed == ""
+
+
+_LENGTH = 16
+_KEY = jax.random.key(3)
+
+
+def core(query: Any, key_: Any, value: Any) -> tuple[Any, Any]:
+    """Attention with a dropout, and the mask of it."""
+    scores = jnp.einsum("bqad,bkad->baqk", query, key_)
+    kept = jax.random.bernoulli(jax.random.fold_in(_KEY, 1), 0.5, scores.shape)
+    weights = jnp.where(kept, jax.nn.softmax(scores), 0.0)
+    return jnp.einsum("baqk,bkad->bqad", weights, value), kept
+
+
+@pytest.mark.parametrize("is_returned", [False, True])
+def test_the_mask_of_a_dropout_is_drawn_again_unless_something_else_reads_it(
+    is_returned: bool,
+) -> None:
+    def function(*args: Any) -> Any:
+        mixed, kept = core(*args)
+        return (mixed, kept.astype(jnp.float32)) if is_returned else (mixed,)
+
+    args = [jax.random.normal(jax.random.key(i), (2, _LENGTH, 4, 8)) for i in range(3)]
+    run = recomputing_attention(jax.make_jaxpr(function)(*args))
+    results, back = jax.vjp(lambda *a: run(*a), *args)
+    expected, plain_back = jax.vjp(function, *args)
+    ones = [jnp.ones_like(one) for one in results]
+    assert_trees_close(tuple(results), expected, 1e-6, "results")
+    assert_trees_close(back(ones), plain_back(tuple(ones)), 1e-6, "gradients")
+    held = [one.shape for one in jax.tree.leaves(back) if one.shape[-2:] == (_LENGTH, _LENGTH)]
+    assert bool(held) == is_returned
