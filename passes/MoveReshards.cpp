@@ -323,8 +323,11 @@ private:
     }
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : parts.getUses()) {
-      ShardingAttr wanted = getOperandSharding(use);
-      if (isa<ReshardOp>(use.getOwner()) || wanted != sharding) {
+      // What read the parts from a reshard goes on to do so.
+      auto reshard = dyn_cast<ReshardOp>(use.getOwner());
+      ShardingAttr wanted =
+          reshard ? reshard.getSource() : getOperandSharding(use);
+      if (wanted != sharding) {
         uses.push_back(&use);
       }
     }

@@ -367,13 +367,14 @@ class _Attempts:
     def try_counts(self, options: PipelineOptions, counts: list[int]) -> None:
         """Tries numbers of micro-batches, smallest first, as long as more of them may be faster.
 
-        More of them shrink the bubble and starve the devices. From as many as there may be stages
-        on it ends with the second in a row that is slower.
+        More of them shrink the bubble and starve the devices. From as many as there are devices on
+        it ends with the second in a row that is slower; of one stage, which has no bubble, at once.
         """
-        stages = _num_stages(options.stages) or options.cluster.num_devices
+        is_alone = _num_stages(options.stages) == 1
+        enough = 1 if is_alone else options.cluster.num_devices
         slower = 0
         for number, count in enumerate(counts):
-            if slower >= _PATIENCE and count > stages:
+            if slower >= _PATIENCE and count > enough:
                 break
             one = replace(options, num_micro_batches=count)
             one = replace(one, mesh_shapes=self._open_meshes(one))

@@ -52,3 +52,21 @@ module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
     return {alpa.operands = [#alpa.sharding<RR>], alpa.results = []} %1 : tensor<8x4xf32>
   }
 }
+
+// -----
+
+// What was made of the part goes on to be made of the part.
+
+// CHECK-LABEL: func.func @main
+// CHECK: %[[PART:.*]] = stablehlo.negate %arg0
+// CHECK-DAG: alpa.reshard %[[PART]] from <S0R> to <RR>
+// CHECK-DAG: alpa.reshard %[[PART]] from <S0R> to <S0S1>
+module attributes {alpa.mesh = #alpa.mesh<["x"=2, "y"=2]>} {
+  func.func @main(%x: tensor<8x4xf32> {alpa.sharding = #alpa.sharding<S0R>}) -> (tensor<8x4xf32> {alpa.sharding = #alpa.sharding<RR>}, tensor<8x4xf32> {alpa.sharding = #alpa.sharding<S0S1>}) {
+    %0 = alpa.reshard %x from <S0R> to <RR> : tensor<8x4xf32>
+    %1 = stablehlo.negate %0 {alpa.operands = [#alpa.sharding<RR>], alpa.results = [#alpa.sharding<RR>], alpa.strategy = #alpa.strategy<>} : tensor<8x4xf32>
+    %2 = alpa.reshard %1 from <RR> to <S0R> : tensor<8x4xf32>
+    %3 = alpa.reshard %2 from <S0R> to <S0S1> : tensor<8x4xf32>
+    return {alpa.operands = [#alpa.sharding<RR>, #alpa.sharding<S0S1>], alpa.results = []} %1, %3 : tensor<8x4xf32>, tensor<8x4xf32>
+  }
+}
