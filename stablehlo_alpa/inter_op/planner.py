@@ -23,6 +23,7 @@ from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.inter_op.weight_gradients import most_waiting, waiting_bytes
 from stablehlo_alpa.planning.boundary import Companions
+from stablehlo_alpa.planning.bracket import of_stages
 from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
 from stablehlo_alpa.planning.mesh_search import (
     Candidate,
@@ -130,6 +131,8 @@ class _StagePlanner:
     candidates: dict[int, Candidate] = field(default_factory=dict)
     # By number of a stage it and what is chosen from, where no other stage has a say in that.
     subjects: dict[int, tuple[Subject, Problems]] = field(default_factory=dict)
+    # By number of a stage the seconds of a step that it takes at the least within the whole budget.
+    least_s: dict[int, float] = field(default_factory=dict)
     # Stages of which gathered values are kept for operators near by alone.
     frugal: set[int] = field(default_factory=set)
 
@@ -253,7 +256,12 @@ class _StagePlanner:
         runtime, costs = emit(stages, schedule, interface, self.inside_bytes)
         plan = assemble(program, cluster, stages, schedule, runtime, costs, said)
         found = self.assignment
-        return replace(plan, bracket=found.bracket, considered=found.considered)
+        bracket = found.bracket
+        if bracket is None and not (schedule.is_asynchronous or self.options.known):
+            numbers = range(found.num_stages)
+            latency_s = [self.candidates[number].solution.objective_s for number in numbers]
+            bracket = of_stages(latency_s, list(self.least_s.values()))
+        return replace(plan, bracket=bracket, considered=found.considered)
 
     def _part_of_memory(self, number: int) -> float | None:
         """Bytes per device for one of several stages of a mesh; None where there is no such limit.
@@ -285,6 +293,8 @@ class _StagePlanner:
             assert subject.boundary is not None
             self.transfers.update(known_transfers(candidate, subject.boundary))
         self.candidates[number] = candidate
+        if room is None:
+            self.least_s[number] = candidate.least_s
         return self._lower(number)
 
     def _subject(self, number: int) -> tuple[Subject, Problems]:

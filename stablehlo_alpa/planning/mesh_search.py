@@ -120,6 +120,8 @@ class Candidate:
         mesh: the mesh.
         priced, solution: strategies and the choice. Seconds are those of a whole step.
         remarks: of the strategies, and on what was prescribed and cannot be.
+        least_s: seconds that no plan takes less than on any mesh that was asked for, as far as that
+            is proved.
         parsed: see `Subject`.
     """
 
@@ -129,6 +131,7 @@ class Candidate:
     priced: PricedGraph
     solution: Solution
     remarks: tuple[str, ...] = ()
+    least_s: float = 0.0
     parsed: Module | None = field(default=None, compare=False, repr=False)
 
     def module(self) -> Module:
@@ -276,7 +279,7 @@ class _Meshes:
     def best(self) -> Candidate:
         """The fastest candidate; raises why there is none."""
         if self.found:
-            return self._fastest()
+            return replace(self._fastest(), least_s=self._least_s())
         refused = list(self.refused.values())
         slower = [error for error in refused if isinstance(error, SlowerError)]
         if slower:
@@ -291,6 +294,16 @@ class _Meshes:
             if error.least_bytes is not None
         }
         raise found
+
+    def _least_s(self) -> float:
+        """Seconds that no plan takes less than on any of the meshes."""
+        bounds = [one.solution.objective_s * (1 - one.solution.gap) for one in self.found.values()]
+        for error in self.refused.values():
+            if isinstance(error, SlowerError):
+                bounds.append(error.least_s)
+            elif isinstance(error, InfeasibleError) and not error.is_proved:
+                bounds.append(0.0)
+        return min(bounds)
 
     def _fastest(self) -> Candidate:
         return min(self.found.values(), key=_seconds)

@@ -80,7 +80,7 @@ def page_content(
         recomputed=plan.recomputed,
         step_s=simulation.step_s,
         bound_s=plan.bound_s,
-        gap=plan.gap if plan.bracket is not None else _proved_gap(plan),
+        gap=plan.gap,
         peak_bytes=max(simulation.peak_bytes),
         parts=tuple(map(_cluster, plan.cluster.parts)),
         between=_between(plan.cluster),
@@ -98,11 +98,6 @@ def page_content(
         remarks=tuple(fold_remarks(plan.remarks)),
         measured=runs_of(measured),
     )
-
-
-def _proved_gap(plan: Plan) -> float | None:
-    """Of the strategies of one mesh."""
-    return plan.stages[0].solution.gap if len(plan.stages) == 1 else None
 
 
 def _by_kind(sizes: Sequence[float]) -> tuple[float, ...]:

@@ -16,6 +16,7 @@ from stablehlo_alpa.errors import InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Boundary
+from stablehlo_alpa.planning.bracket import of_stages
 from stablehlo_alpa.planning.lowering import NEAR, lower_program
 from stablehlo_alpa.planning.mesh_search import (
     Candidate,
@@ -182,7 +183,7 @@ def fastest_form(
     say: Say,
     problems: Problems | None = None,
 ) -> tuple[Candidate, tuple[str, ...]]:
-    """The form with the fastest plan, and the remarks on it.
+    """The form with the fastest plan, of which ``least_s`` is of all, and the remarks on it.
 
     Raises:
         InfeasibleError: no form has a plan within the memory budget; what lacks least.
@@ -191,19 +192,24 @@ def fastest_form(
     """
     found: list[tuple[Candidate, tuple[str, ...]]] = []
     refused: list[InfeasibleError] = []
+    bounds: list[float] = []
     for form in forms:
         try:
             candidate = find_candidate(form.subject, options, cache, say, problems)
             found.append((candidate, form.remarks))
+            bounds.append(candidate.least_s)
             options = undercutting(options, candidate)
         except InfeasibleError as error:
             refused.append(error)
+            bounds += [] if error.is_proved else [0.0]
         except SlowerError as error:
             # Another form was found.
             _log.info("%s", error)
+            bounds.append(error.least_s)
     if not found:
         raise leanest(refused)
-    return min(found, key=lambda one: one[0].solution.objective_s)
+    best, remarks = min(found, key=lambda one: one[0].solution.objective_s)
+    return replace(best, least_s=min(bounds)), remarks
 
 
 def _plan_within(prepared: PreparedProgram, tell: Say) -> Plan:
@@ -220,6 +226,8 @@ def _plan_within(prepared: PreparedProgram, tell: Say) -> Plan:
     program, options, problems = prepared.program, prepared.options, prepared.problems
     cache, budget = SolverCache(), options.solve.memory_budget
     room, over = budget, None
+    # With less room there are fewer plans: what is proved of all of them is proved first.
+    least_s: float | None = None
     for round_ in range(_MEMORY_ROUNDS):
         solve = replace(options.solve, memory_budget=room)
         try:
@@ -231,6 +239,8 @@ def _plan_within(prepared: PreparedProgram, tell: Say) -> Plan:
             break
         tell(f"lowering to {'x'.join(map(str, best.mesh.shape))}")
         plan = lowered_within(best, prepared, remarks)
+        least_s = best.least_s if least_s is None else least_s
+        plan = replace(plan, bracket=of_stages([best.solution.objective_s], [least_s]))
         if budget is None or plan.peak_bytes <= budget:
             return plan
         excess = plan.peak_bytes - budget

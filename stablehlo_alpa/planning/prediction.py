@@ -25,8 +25,8 @@ class Predicted:
         cluster: the devices.
         runtime: what is run.
         costs: predicted, one per program of ``runtime``.
-        bracket: what the search for stages found and proved, or what was proved of strategies that
-            were applied; None where stages were given and strategies searched.
+        bracket: what the search found and proved: for stages, or for the strategies of one, of all
+            meshes and forms that were planned; None where several stages were given.
     """
 
     cluster: Cluster

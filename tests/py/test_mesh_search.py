@@ -35,11 +35,15 @@ def arguments(batch: int = BATCH) -> tuple[Any, jax.ShapeDtypeStruct]:
     return params, shaped(batch, WIDTH)
 
 
+def plan_on(shape: tuple[int, ...] | None, budget: float | None, count: int = 1) -> sa.Plan:
+    """The plan of a mesh, or of any for None, of so many micro-batches."""
+    method = sa.ShardParallel(mesh_shape=shape, memory_budget=budget, num_micro_batches=count)
+    return sa.parallelize(step, method=method, cluster=CLUSTER).plan(*arguments())
+
+
 def solution_on(shape: tuple[int, ...] | None, budget: float | None) -> Any:
     """What is chosen on a mesh; on any for None, where no more than one micro-batch is run."""
-    method = sa.ShardParallel(mesh_shape=shape, memory_budget=budget, num_micro_batches=1)
-    parallel = sa.parallelize(step, method=method, cluster=CLUSTER)
-    return parallel.plan(*arguments()).stages[0].solution
+    return plan_on(shape, budget).stages[0].solution
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
@@ -54,10 +58,21 @@ def test_the_fastest_of_many_meshes_is_found(share: float) -> None:
         except InfeasibleError:
             alone.append(math.inf)
     assert sum(map(math.isfinite, alone)) > 1
-    found = solution_on(None, budget)
+    plan = plan_on(None, budget)
+    found = plan.stages[0].solution
+    assert plan.bound_s is not None
+    assert plan.gap == pytest.approx(1 - plan.bound_s / found.objective_s)
+    assert 0 < plan.bound_s <= min(alone)
     assert found.memory_peak_bytes <= budget * (1 + 1e-6)
     assert found.objective_s <= min(alone) * (1 + 2e-3)
     assert found.objective_s >= free.objective_s * (1 - 1e-9)
+
+
+def test_without_a_budget_the_best_of_all_meshes_is_proved() -> None:
+    for count in (1, 4):
+        plan = plan_on(None, None, count)
+        assert plan.gap == pytest.approx(0, abs=1e-5)
+        assert plan.bound_s == pytest.approx(plan.stages[0].solution.objective_s, rel=1e-5)
 
 
 Asked = list[tuple[tuple[int, ...], int, float]]
