@@ -69,7 +69,14 @@ def test_driver_killed() -> None:
     assert outcome.known_s < SOON
 
 
-@pytest.mark.parametrize("end", faults.ENDS)
+# Ends of a driver that are tried with every run of the tests, the others with `make test-matrix`.
+OFTEN = ("an exception", "kill -9", "os._exit")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [end if end in OFTEN else pytest.param(end, marks=pytest.mark.matrix) for end in faults.ENDS],
+)
 def test_nothing_is_left(end: str, tmp_path: Path) -> None:
     processes = faults.ended(faults.ENDS[end], tmp_path)
     assert len(processes) == 2

@@ -255,7 +255,9 @@ def test_random_plans_of_padded_steps_equal_jit(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["micro-batches", "stages"])
+@pytest.mark.parametrize(
+    "method", [pytest.param("micro-batches", marks=pytest.mark.matrix), "stages"]
+)
 def test_random_plans_of_padded_micro_batches_equal_jit(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,7 +66,7 @@ def test_more_is_computed_again_for_less_memory() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [1.05, 0.7, 0.4])
+@pytest.mark.parametrize("share", [1.05, 0.7, pytest.param(0.4, marks=pytest.mark.matrix)])
 def test_the_fastest_that_fits_is_chosen(share: float) -> None:
     """The memory that nothing computed again takes, and less of it, down to that of all."""
     least, most = peaks()[True], peaks()[False]
