@@ -349,7 +349,9 @@ class _Attempts:
             raise slower[0] if slower else leanest(refused)
         if best.bracket is None:
             return best
-        return replace(best, bracket=replace(best.bracket, bound_s=min(bounds)))
+        is_known = isinstance(one.stages, AutoStages) or all(error.is_proved for error in refused)
+        bound_s = min(bounds) if is_known else 0.0
+        return replace(best, bracket=replace(best.bracket, bound_s=bound_s))
 
     def _last_forms_of(self, one: PipelineOptions) -> tuple[LayeredStep, ...]:
         """Those for where no other fits."""
