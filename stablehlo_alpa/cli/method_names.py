@@ -72,11 +72,11 @@ class Written:
 
     Attributes:
         sizes: behind a colon, ``8x2x8``.
-        further: each behind a plus, ``sequence``, or ``interleave=2``.
+        further: attributes that are named behind a plus, ``sequence``, or ``interleave=2``.
     """
 
-    sizes: tuple[int, ...] = ()
-    further: tuple[str, ...] = ()
+    sizes: tuple[int, ...]
+    further: Mapping[str, Any]
 
 
 MEGATRON: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -92,7 +92,7 @@ MEGATRON: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 def _megatron(options: MethodOptions, written: Written) -> Method:
     """Tensor parallel inside of a host unless sizes say tensor, data and pipeline."""
-    sizes, further = written.sizes, _further(written.further)
+    sizes, further = written.sizes, written.further
     if sizes and len(sizes) != 3:
         raise UsageError(
             f"megatron takes tensor, data and pipeline, such as megatron:8x2x8, got {sizes}"
@@ -184,8 +184,7 @@ def parse_method(name: str) -> tuple[Maker, Written]:
         sizes = tuple(int(size) for size in rest.split("x")) if rest else ()
     except ValueError:
         sizes = (0,)
-    _further(further)
-    return METHODS[kind], Written(sizes, tuple(further))
+    return METHODS[kind], Written(sizes, _further(further))
 
 
 def default_method(cluster: Cluster) -> str:

@@ -25,7 +25,7 @@ from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.cut import parts_of
 from stablehlo_alpa.planning.ordering import usual_meshes
-from stablehlo_alpa.planning.refusals import lack
+from stablehlo_alpa.planning.refusals import lack, lacking
 from stablehlo_alpa.planning.schedules import ScheduleName
 from stablehlo_alpa.view import Say
 
@@ -108,8 +108,7 @@ def search(
         if not options.is_trial:
             # Where bounds said it all, the step as one stage says what it lacks.
             pricing.price(0, layered.num_layers - 1, bounds.leanest(), 1)
-        bounded = [error for error in pricing.refusals if error.least_bytes is not None]
-        short = [error for error in bounded if error.needed_bytes is not None] or bounded
+        short = lacking(pricing.refusals)
         reason = f"; the stage that lacks least: {min(short, key=lack)}" if short else ""
         is_proved = all(error.is_proved for error in pricing.refusals)
         fits = "fits" if is_proved else "was found in time that fits"

@@ -11,6 +11,7 @@ from stablehlo_alpa.intra_op.lagrangian import check_undercuts
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.proving import lower_bound
 from stablehlo_alpa.intra_op.refusal import refusal
+from stablehlo_alpa.intra_op.seconds import Seconds
 from stablehlo_alpa.intra_op.solution import Solution, SolveOptions
 from stablehlo_alpa.intra_op.strategy_table import StrategyTable
 
@@ -19,6 +20,7 @@ __all__ = [
     "Difference",
     "Explanation",
     "MemoryModel",
+    "Seconds",
     "Solution",
     "SolveOptions",
     "SolverCache",

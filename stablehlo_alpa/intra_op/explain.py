@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stablehlo_alpa.errors import ShardingError
+from stablehlo_alpa.intra_op.seconds import Seconds
 from stablehlo_alpa.intra_op.strategy_table import StrategyTable
 from stablehlo_alpa.units import format_bytes, format_seconds
 
 
 @dataclass(frozen=True)
-class StrategyCost:
+class StrategyCost(Seconds):
     """One strategy, its neighbours as they are chosen.
 
     Attributes:
@@ -29,11 +30,6 @@ class StrategyCost:
     memory_bytes: float
     is_chosen: bool
     is_allowed: bool
-
-    @property
-    def total_s(self) -> float:
-        """Seconds in all."""
-        return self.compute_s + self.communication_s + self.reshard_s
 
 
 @dataclass(frozen=True)

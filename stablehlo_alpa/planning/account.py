@@ -11,6 +11,7 @@ import numpy as np
 from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.compiler import Signature
 from stablehlo_alpa.cost.strategy_graph import Int
+from stablehlo_alpa.intra_op import Seconds
 from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.planning.operator_layers import NO_LAYER, operator_layers
 from stablehlo_alpa.planning.plan_report import Alternative
@@ -75,7 +76,7 @@ class InputAccount:
 
 
 @dataclass(frozen=True)
-class StageAccount:
+class StageAccount(Seconds):
     """A stage.
 
     Attributes:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stablehlo_alpa.errors import ShardingError
-from stablehlo_alpa.intra_op import Explanation, explain
+from stablehlo_alpa.intra_op import Explanation, Seconds, explain
 from stablehlo_alpa.planning.explaining_modules import module_examples
 from stablehlo_alpa.planning.memory_kinds import MemoryKind, memory_by_kind
 from stablehlo_alpa.planning.operator_seconds import (
@@ -25,7 +25,7 @@ from stablehlo_alpa.units import format_bytes, format_seconds
 
 
 @dataclass(frozen=True, repr=False)
-class LayerExplanation:
+class LayerExplanation(Seconds):
     """Where a layer lies and what it costs. Printing it shows a table.
 
     Attributes:
@@ -53,11 +53,6 @@ class LayerExplanation:
     state_bytes: float
     operators: tuple[OperatorSeconds, ...]
 
-    @property
-    def total_s(self) -> float:
-        """Seconds per step."""
-        return self.compute_s + self.communication_s + self.reshard_s
-
     def __str__(self) -> str:
         head = (
             f"layer {self.number}: in stage {self.stage}, on devices {_range(self.devices)}, mesh "
@@ -73,7 +68,7 @@ class LayerExplanation:
 
 
 @dataclass(frozen=True, repr=False)
-class StageExplanation:
+class StageExplanation(Seconds):
     """What a stage is and what it costs. Printing it shows a table.
 
     Attributes:
@@ -182,7 +177,7 @@ def explain_layer(plan: SavedPlan, number: int) -> LayerExplanation:
     operators = dearest_first(table, np.flatnonzero(plan.layers[stage] == number).tolist())
     compute_s, communication_s, reshard_s = sums(operators)
     total_s = compute_s + communication_s + reshard_s
-    whole = account.compute_s + account.communication_s + account.reshard_s
+    whole = account.total_s
     inputs = [one for one in account.inputs if one.layer == number]
     donated = dict(plan.account.donated)
     return LayerExplanation(

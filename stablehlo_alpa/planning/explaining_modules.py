@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stablehlo_alpa.intra_op import Seconds
 from stablehlo_alpa.planning.operator_seconds import (
+    SECONDS,
     SHOWN,
     OperatorSeconds,
     dearest_first,
     operator_sheet,
     second_cells,
-    second_columns,
     split_text,
     sums,
 )
@@ -26,7 +27,7 @@ ITSELF = "(itself)"
 
 
 @dataclass(frozen=True)
-class InnerModule:
+class InnerModule(Seconds):
     """A module inside of another, or equal ones of several.
 
     Attributes:
@@ -43,7 +44,7 @@ class InnerModule:
 
 
 @dataclass(frozen=True, repr=False)
-class ModuleExplanation:
+class ModuleExplanation(Seconds):
     """What a module costs, forward and backward together. Printing it shows tables.
 
     Attributes:
@@ -71,11 +72,6 @@ class ModuleExplanation:
     operators: tuple[OperatorSeconds, ...]
     num_kinds: int
 
-    @property
-    def total_s(self) -> float:
-        """Seconds per step."""
-        return self.compute_s + self.communication_s + self.reshard_s
-
     def __str__(self) -> str:
         found = ", ".join(one.name for one in fold(self.modules))
         head = (
@@ -85,7 +81,7 @@ class ModuleExplanation:
         )
         columns = (Column("inside", is_name=True), Column("operators", is_number=True))
         rows = tuple((one.name, str(one.count), *second_cells(one)) for one in self.inside)
-        inside = Sheet("modules inside", (*columns, *second_columns()), rows, self.inside)
+        inside = Sheet("modules inside", (*columns, *SECONDS), rows, self.inside)
         dearest = operator_sheet(self.operators, self.num_kinds, "kinds of operators")
         return "\n\n".join([head, inside.text(), dearest.text()])
 
@@ -126,7 +122,7 @@ def explain_module(
         return None
     operators = [one for _, one in found]
     kinds = _kinds(operators)
-    whole = sum(sum(sums(dearest_first(t, range(len(t.name))))) for t in plan.tables)
+    whole = sum(stage.total_s for stage in plan.account.stages)
     compute_s, communication_s, reshard_s = sums(operators)
     return ModuleExplanation(
         name,
@@ -184,4 +180,4 @@ def _inside(inside: dict[str, list[OperatorSeconds]]) -> tuple[InnerModule, ...]
     for group in fold(names):
         operators = [one for i in group.members for one in inside[names[i]]]
         rows.append(InnerModule(group.name, len(operators), *sums(operators)))
-    return tuple(sorted(rows, key=lambda one: -sum(sums([one]))))
+    return tuple(sorted(rows, key=lambda one: -one.total_s))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from stablehlo_alpa.intra_op import StrategyTable
+from stablehlo_alpa.intra_op import Seconds, StrategyTable
 from stablehlo_alpa.units import format_seconds
 from stablehlo_alpa.view import Column, Sheet
 
@@ -15,27 +14,13 @@ SHOWN = 8
 
 _PARTS = ("compute_s", "communication_s", "reshard_s")
 _HEADS = ("compute", "collectives", "reshard")
-_NUMBERS = tuple(Column(head, is_number=True) for head in (*_HEADS, "seconds"))
 
-
-class Seconds(Protocol):
-    """Seconds per step of what computes and communicates."""
-
-    @property
-    def compute_s(self) -> float:
-        """Of computing."""
-
-    @property
-    def communication_s(self) -> float:
-        """Of collectives."""
-
-    @property
-    def reshard_s(self) -> float:
-        """Of resharding operands."""
+SECONDS = tuple(Column(head, is_number=True) for head in (*_HEADS, "seconds"))
+"""Columns of seconds per step: of computing, of collectives, of resharding, of all."""
 
 
 @dataclass(frozen=True)
-class OperatorSeconds:
+class OperatorSeconds(Seconds):
     """An operator as it was chosen.
 
     Attributes:
@@ -50,11 +35,6 @@ class OperatorSeconds:
     compute_s: float
     communication_s: float
     reshard_s: float
-
-    @property
-    def total_s(self) -> float:
-        """Seconds per step."""
-        return self.compute_s + self.communication_s + self.reshard_s
 
 
 def dearest_first(table: StrategyTable, nodes: Sequence[int]) -> list[OperatorSeconds]:
@@ -89,14 +69,8 @@ def split_text(one: Seconds) -> str:
 
 
 def second_cells(one: Seconds) -> tuple[str, ...]:
-    """Cells of `second_columns`."""
-    each = [getattr(one, key) for key in _PARTS]
-    return tuple(map(format_seconds, (*each, sum(each))))
-
-
-def second_columns() -> tuple[Column, ...]:
-    """Columns of seconds per step: of computing, of collectives, of resharding, of all."""
-    return _NUMBERS
+    """Cells of the columns `SECONDS`."""
+    return tuple(format_seconds(getattr(one, key)) for key in (*_PARTS, "total_s"))
 
 
 def operator_sheet(
@@ -104,6 +78,6 @@ def operator_sheet(
 ) -> Sheet:
     """Operators of so many, as a table."""
     rows = tuple((one.name, one.strategy, *second_cells(one)) for one in operators)
-    columns = (Column("operator", is_name=True), Column("sharding"), *_NUMBERS)
+    columns = (Column("operator", is_name=True), Column("sharding"), *SECONDS)
     title = f"{len(operators)} of {total} {what}, those that take longest"
     return Sheet(title, columns, rows, tuple(operators))

@@ -12,20 +12,29 @@ def lack(error: InfeasibleError) -> float:
     return (error.needed_bytes or error.least_bytes or 0.0) - (error.budget_bytes or 0.0)
 
 
+def lacking(refused: Sequence[InfeasibleError]) -> list[InfeasibleError]:
+    """Those of which it is known what they lack; if there are none, what they lack at least."""
+    named = [error for error in refused if error.needed_bytes is not None]
+    return named or [error for error in refused if error.least_bytes is not None]
+
+
 def leanest(refused: Sequence[InfeasibleError]) -> InfeasibleError:
     """The refusal of what lacks least, which is as much as is known to lack of all.
 
     Args:
         refused: one or more, of other meshes or other forms of one step.
     """
-    named = [error for error in refused if error.needed_bytes is not None]
-    bounded = [error for error in refused if error.least_bytes is not None]
-    if not (named or bounded):
+    short = lacking(refused)
+    if not short:
         return refused[0]
-    best = min(named or bounded, key=lack)
+    best = min(short, key=lack)
     found = best.reworded(str(best))
     # Another one may do with less.
-    found.least_bytes = min(error.least_bytes or 0.0 for error in {*named, *bounded})
+    found.least_bytes = min(
+        error.least_bytes or 0.0
+        for error in refused
+        if error.needed_bytes is not None or error.least_bytes is not None
+    )
     found.least_by_mesh = {
         mesh: min(error.least_by_mesh[mesh] for error in refused)
         for mesh in best.least_by_mesh
