@@ -457,6 +457,22 @@ Value CollectiveEmitter::emitGather(Value local, int64_t dim,
       ->getResult(0);
 }
 
+Value CollectiveEmitter::emitAllToAll(Value local, int64_t splitDim,
+                                      int64_t concatDim,
+                                      ArrayRef<unsigned> axes, Location loc) {
+  auto type = cast<RankedTensorType>(local.getType());
+  SmallVector<int64_t> sizes(type.getShape());
+  int64_t groupSize = getGroupSize(axes);
+  sizes[splitDim] /= groupSize;
+  sizes[concatDim] *= groupSize;
+  return create("stablehlo.all_to_all", local, type.clone(sizes),
+                {getChannel(), getI64("concat_dimension", concatDim),
+                 getReplicaGroups(axes), getI64("split_count", groupSize),
+                 getI64("split_dimension", splitDim)},
+                loc)
+      ->getResult(0);
+}
+
 Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
                               Location loc) {
   auto type = cast<RankedTensorType>(local.getType());
@@ -476,15 +492,7 @@ Value CollectiveEmitter::emit(const ReshardStep &step, Value local,
                   makeCombiner(type.getElementType(), ReductionKind::Sum, loc))
         ->getResult(0);
   case CollectiveKind::AllToAll:
-    sizes[step.toDim] /= groupSize;
-    sizes[step.fromDim] *= groupSize;
-    return create("stablehlo.all_to_all", local, type.clone(sizes),
-                  {getChannel(), getI64("concat_dimension", step.fromDim),
-                   getReplicaGroups(step.axes),
-                   getI64("split_count", groupSize),
-                   getI64("split_dimension", step.toDim)},
-                  loc)
-        ->getResult(0);
+    return emitAllToAll(local, step.toDim, step.fromDim, step.axes, loc);
   case CollectiveKind::CollectivePermute:
     return emitPermute(step, local, loc);
   case CollectiveKind::Local:

@@ -29,6 +29,11 @@ public:
   Value emitGather(Value local, int64_t dim, ArrayRef<unsigned> axes,
                    Location loc);
 
+  /// Of `local` cut along `splitDim` in as many parts as there are devices
+  /// along `axes`, each gets one; what it gets, side by side along `concatDim`.
+  Value emitAllToAll(Value local, int64_t splitDim, int64_t concatDim,
+                     ArrayRef<unsigned> axes, Location loc);
+
   /// What the device has whose linear index along `axes` is less by `distance`;
   /// zeros where there is none.
   Value emitShift(Value local, int64_t distance, ArrayRef<unsigned> axes,

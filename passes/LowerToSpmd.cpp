@@ -40,6 +40,9 @@ public:
   Value emitRotation(Value local, ArrayRef<unsigned> axes) override {
     return emitter.emitRotation(local, axes, loc);
   }
+  Value emitDeal(Value local, ArrayRef<unsigned> axes) override {
+    return emitter.emitAllToAll(local, 0, 0, axes, loc);
+  }
 
 private:
   CollectiveEmitter &emitter;

@@ -104,7 +104,10 @@ static void addExchangedVolumes(Operation *op, const ShardingRule &rule,
     // between them (`AllGatherCombiner`): one for the results of an operator.
     double gathered = 0;
     for (const Exchange &exchange : getExchanges(op, rule, index, shards)) {
-      if (exchange.distance) {
+      if (exchange.isDealt) {
+        volumes.push_back(
+            {CollectiveKind::AllToAll, axes[index], exchange.bytes});
+      } else if (exchange.distance) {
         volumes.push_back(
             {CollectiveKind::CollectivePermute,
              getShiftedAxes(axes[index], *exchange.distance, meshShape),

@@ -54,6 +54,11 @@ static std::optional<ShardingRow> getTensorRow(const ShardingRule &rule,
 std::optional<OperatorRows> getOperatorRows(const ShardingRule &rule,
                                             ArrayRef<int> factorRow,
                                             ArrayRef<int64_t> meshShape) {
+  if (!llvm::all_of_zip(rule.factors,
+                        getFactorShards(rule, factorRow, meshShape),
+                        std::mem_fn(&Factor::canSplit))) {
+    return std::nullopt;
+  }
   OperatorRows rows;
   for (const TensorFactors &tensor : rule.operands) {
     auto row = getTensorRow(rule, tensor, factorRow, meshShape);

@@ -311,8 +311,8 @@ bool canPadOperator(Operation *op, const LongerLoops &loops) {
   }
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<BroadcastInDimOp, ReshapeOp, TransposeOp, DotGeneralOp,
-            ConcatenateOp, ReverseOp, SortOp, GatherOp>(
-          [](auto) { return true; })
+            ConcatenateOp, ReverseOp, GatherOp>([](auto) { return true; })
+      .Case<SortOp>([&](auto) { return !isOrdered(loops); })
       .Case<PadOp, SliceOp, DynamicSliceOp>(
           [&](auto) { return hasDimsOf(loops, loops.rule.results[0]); })
       .Case<DynamicUpdateSliceOp>(

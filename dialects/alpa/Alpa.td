@@ -163,7 +163,8 @@ def Alpa_RuleAttr : Alpa_Attr<"Rule", "rule"> {
     sizes, and with their kinds where they are not parallel: `replicated` (never
     split), the monoid that combines their iterations: `sum`, `product`, `max`,
     `min`, `and`, `or`, or `ordered`, where the operator's local form exchanges
-    what blocks have to know of each other; `windowed` and `windowed_sum` are
+    what blocks have to know of each other, and `sorted`, where it sorts them
+    together; `windowed` and `windowed_sum` are
     parallel and `sum`, but blocks need iterations of those beside them, which
     the local form fetches. A size that the shapes of the
     operator give may be left out, and so may a parallel factor without a size.
@@ -190,7 +191,7 @@ def Alpa_RuleAttr : Alpa_Attr<"Rule", "rule"> {
     - (C2) a factor that is not replicated has a positive size, and is in every
       result if it is parallel;
     - (C3) a factor with a monoid is in an operand and in no result, one that is
-      ordered or windowed is in an operand and in the rule that the operator
+      ordered, sorted or windowed is in an operand and in the rule that the operator
       itself has;
     - (C4) sets of operands and results ascend and name those that are there;
     - (C5) the number of operations is finite and not negative.

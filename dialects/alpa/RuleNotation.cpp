@@ -52,6 +52,7 @@ static constexpr KindName kKindNames[] = {
     {"and", FactorKind::Reduction, ReductionKind::And},
     {"or", FactorKind::Reduction, ReductionKind::Or},
     {"ordered", FactorKind::Ordered, ReductionKind::Sum},
+    {"sorted", FactorKind::Sorted, ReductionKind::Sum},
     {"windowed", FactorKind::Parallel, ReductionKind::Sum, true},
     {"windowed_sum", FactorKind::Reduction, ReductionKind::Sum, true}};
 

@@ -15,6 +15,17 @@
 
 namespace mlir::alpa {
 
+bool Factor::canSplit(int64_t numBlocks) const {
+  if (numBlocks == 1) {
+    return true;
+  }
+  if (kind != FactorKind::Sorted) {
+    return size % numBlocks == 0;
+  }
+  int64_t length = size / numBlocks, others = numBlocks - 1;
+  return size % (numBlocks * numBlocks) == 0 && length >= 2 * others * others;
+}
+
 unsigned ShardingRule::addFactor(int64_t size, FactorKind kind,
                                  ReductionKind reduction, bool isWindowed) {
   factors.push_back({size, kind, reduction, isWindowed});

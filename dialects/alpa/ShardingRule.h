@@ -33,6 +33,10 @@ enum class FactorKind {
   /// is in an operand, and in those results that have as many elements along
   /// it.
   Ordered,
+  /// As `Ordered`, and where an iteration goes depends on all others: the local
+  /// form sorts blocks and deals them out, which takes blocks of some size (see
+  /// `Factor::canSplit`).
+  Sorted,
 };
 
 /// How the iterations of a `Reduction` factor are combined. `Sum` leaves a
@@ -62,10 +66,16 @@ struct Factor {
   bool isSum() const {
     return kind == FactorKind::Reduction && reduction == ReductionKind::Sum;
   }
-  bool isOrdered() const { return kind == FactorKind::Ordered; }
+  bool isOrdered() const {
+    return kind == FactorKind::Ordered || kind == FactorKind::Sorted;
+  }
   /// Whether devices that split the loop have to hear of each other before the
   /// operator is done.
   bool hasExchange() const { return isOrdered() || isWindowed; }
+  /// Whether the loop can be in `numBlocks` blocks. Sorted ones are those of
+  /// columnsort (Leighton, Tight bounds on the complexity of parallel sorting,
+  /// 1985): s blocks of r iterations, r divisible by s and r >= 2 (s - 1)^2.
+  bool canSplit(int64_t numBlocks) const;
   bool operator==(const Factor &other) const {
     return size == other.size && kind == other.kind &&
            reduction == other.reduction && isWindowed == other.isWindowed;
@@ -212,6 +222,10 @@ public:
   /// What the device before this one along `axes` has, the last one being
   /// before the first.
   virtual Value emitRotation(Value local, ArrayRef<unsigned> axes) = 0;
+  /// What all devices along `axes` have for this one, in their order: of a
+  /// value with as many elements along dimension 0 as there are devices, each
+  /// gets the one with its number.
+  virtual Value emitDeal(Value local, ArrayRef<unsigned> axes) = 0;
 };
 
 /// Everything a rule needs to write the form of its operator for one device.
@@ -267,6 +281,13 @@ public:
   Value rotate(Value local, unsigned factor) {
     return collectives.emitRotation(local, getAxes(factor));
   }
+  /// Of a value with as many elements along dimension 0 as the factor has
+  /// blocks, the device with each block gets the one with its number; what they
+  /// have for this device, in their order. `getExchanges` of the operator tells
+  /// of each.
+  Value deal(Value local, unsigned factor) {
+    return collectives.emitDeal(local, getAxes(factor));
+  }
 
 private:
   OpBuilder &builder;
@@ -285,6 +306,8 @@ struct Exchange {
   /// To which block it goes: the one so many further on (back, if negative), or
   /// to all of them.
   std::optional<int64_t> distance = std::nullopt;
+  /// Whether each block gets a part of its own: an all-to-all.
+  bool isDealt = false;
 };
 
 /// Per result an all-gather of what a device has of one iteration of a factor,

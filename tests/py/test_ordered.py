@@ -1,4 +1,4 @@
-"""Arg-reductions, the greatest elements and running totals, along a dimension that is split."""
+"""Arg-reductions, sorts, the greatest elements and running totals, along a split dimension."""
 
 from __future__ import annotations
 
@@ -110,6 +110,63 @@ PLANNED["totals_of_two_dimensions"] = Program(totals_of_two_dimensions, (real(24
 @pytest.mark.parametrize("name", PLANNED)
 def test_random_plans_equal_jit(name: str, mesh: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROGRAMS, name, PLANNED[name])
+    test_random_plans.check(name, MESHES[mesh], range(2))
+
+
+# Blocks of rows that 2, 3, 4 and 8 devices sort together: 8 * 8 and 3 * 3 divide it, and
+# 7488 / 8 >= 2 * 7 * 7.
+SORTED = 7488
+
+
+def signed(*shape: int) -> Any:
+    """Numbers many of which are equal, zeros of both signs, infinite, or not there."""
+    a = with_nan(*shape)
+    a[0, ::5] = -0.0
+    a[0, 1::5] = 0.0
+    return a
+
+
+def sorts(a: Any) -> Any:
+    whole = (100 * jnp.nan_to_num(a, posinf=1, neginf=0)).astype(jnp.int8)
+    return (
+        *(jnp.sort(a, 1), jnp.sort(a[0], descending=True), jnp.sort(a.T.astype(jnp.bfloat16), 0)),
+        *(jnp.sort(whole, 1), jnp.sort(whole.astype(jnp.uint8), 1), jnp.sort(whole[0] > 20)),
+        lax.bitcast_convert_type(jnp.sort(a, 1), jnp.uint32),
+    )
+
+
+def sorts_of_several(a: Any) -> Any:
+    keys = jnp.round(jnp.nan_to_num(a[0], posinf=1, neginf=0))
+    return (
+        *(jnp.argsort(a, 1), jnp.argsort(a[1], descending=True), jnp.argsort(keys, stable=False)),
+        lax.sort((keys, a[1], jnp.arange(SORTED, 0, -1, jnp.uint8)), num_keys=2),
+        jnp.lexsort((a[3], keys)),
+        jnp.sort(lax.complex(keys, jnp.round(a[3]))),
+    )
+
+
+def gradient_of_sorts(a: Any, b: Any) -> Any:
+    def loss(a: Any) -> Any:
+        return (jnp.sort(a, 1) * b).sum() + jnp.median(a * b) + jnp.quantile(a, 0.9, 1).sum()
+
+    return jax.value_and_grad(loss)(a)
+
+
+SORTS = {
+    "sorts": Program(sorts, (signed(ROWS, SORTED),)),
+    "sorts_of_several": Program(sorts_of_several, (signed(ROWS, SORTED),)),
+    "gradient_of_sorts": Program(
+        gradient_of_sorts, (real(ROWS, SORTED), real(ROWS, SORTED, seed=1)), 1e-4
+    ),
+}
+
+
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.parametrize("name", SORTS)
+def test_random_plans_of_sorts_equal_jit(
+    name: str, mesh: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROGRAMS, name, SORTS[name])
     test_random_plans.check(name, MESHES[mesh], range(2))
 
 

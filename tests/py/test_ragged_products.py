@@ -257,10 +257,13 @@ def test_every_device_computes_by_its_part_of_the_weights() -> None:
 
 
 def test_experts_are_found_by_their_groups() -> None:
-    """The first product counts groups along a dimension: gradients of the weights are split so."""
+    """The first product counts groups along a dimension: gradients of the weights are split so.
+
+    Tokens are few beside the weights: they are less to send.
+    """
     make = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
-    params = {"router": make((64, 16)), "up": make((16, 64, 256)), "down": make((16, 256, 64))}
-    tokens = make((1024, 64))
+    params = {"router": make((128, 16)), "up": make((16, 128, 512)), "down": make((16, 512, 128))}
+    tokens = make((1024, 128))
     method = sa.ExpertParallel()
     plan = sa.parallelize(train_step, method=method, **on_paper("tpu")).plan(params, tokens, tokens)
     ((split, *_), _) = plan.input_shardings

@@ -1,11 +1,12 @@
 //===- Sorting.cpp - Rules of sort and top_k ------------------------------===//
 //
-// Rows are independent of each other. A row that is sorted stays whole: where
-// an element goes depends on all others. Of a row whose greatest elements are
-// looked for, every device takes those of its block for candidates.
+// Rows are independent of each other. A row is sorted in blocks by columnsort.
+// Of a row whose greatest elements are looked for, every device takes those of
+// its block for candidates.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/stablehlo/ShardingRules/ColumnSort.h"
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
@@ -20,6 +21,7 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using alpa::DimFactors;
 using alpa::Exchange;
+using alpa::Factor;
 using alpa::FactorKind;
 using alpa::LocalContext;
 using alpa::ShardingRule;
@@ -31,30 +33,99 @@ double getSortFlops(double count, int64_t size) {
   return count * std::max(1.0, std::ceil(std::log2(static_cast<double>(size))));
 }
 
-/// Rows are sorted independently of each other.
+/// Whether a row of so many elements can be sorted in blocks at all. What a
+/// sort that is not stable makes of equals that differ in other operands is
+/// what the whole makes of them: nothing else says it.
+bool canSortBlocks(SortOp sort, int64_t size) {
+  if (sort.getInputs().size() > 1 && !sort.getIsStable()) {
+    return false;
+  }
+  Factor row{size, FactorKind::Sorted};
+  for (int64_t numBlocks = 2; numBlocks * numBlocks <= size; ++numBlocks) {
+    int64_t others = numBlocks - 1;
+    if (row.canSplit(numBlocks) || 2 * others * others > size / numBlocks) {
+      return row.canSplit(numBlocks);
+    }
+  }
+  return false;
+}
+
+/// Rows are sorted independently of each other, each as it is or in blocks.
 struct SortRule : RuleModel<SortRule, SortOp> {
   ShardingRule getShardingRule(Operation *op) const {
-    auto sort = cast<SortOp>(op);
     RuleBuilder builder(op);
-    int64_t rank = builder.getOperandRank(0);
-    auto sorted = static_cast<int64_t>(sort.getDimension());
-    if (sorted < 0) {
-      sorted += rank;
+    if (op->getNumResults() == 0) {
+      return builder.finish();
     }
+    int64_t rank = builder.getOperandRank(0);
+    auto sort = cast<SortOp>(op);
+    int64_t sorted = getSortedDim(sort);
     for (int64_t dim = 0; dim < rank; ++dim) {
       int64_t size = builder.getOperandSize(0, dim);
-      DimFactors factors = dim == sorted ? builder.addReplicated(size)
-                                         : builder.addParallel(size);
+      FactorKind ofRows = canSortBlocks(sort, size) ? FactorKind::Sorted
+                                                    : FactorKind::Replicated;
+      DimFactors factors = builder.addFactor(
+          size, dim == sorted ? ofRows : FactorKind::Parallel);
       for (unsigned i = 0; i < op->getNumResults(); ++i) {
         builder.appendOperand(i, dim, factors);
         builder.appendResult(i, dim, factors);
       }
     }
-    if (op->getNumResults() > 0) {
-      builder.getRule().flops = getSortFlops(getNumElements(op->getResult(0)),
-                                             builder.getOperandSize(0, sorted));
-    }
+    builder.getRule().flops = getSortFlops(getNumElements(op->getResult(0)),
+                                           builder.getOperandSize(0, sorted));
     return builder.finish();
+  }
+
+  SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
+                                     unsigned,
+                                     ArrayRef<int64_t> factorShards) const {
+    ColumnSortWork work =
+        getColumnSortWork(cast<SortOp>(op), rule, factorShards);
+    Exchange dealt{work.bytes};
+    dealt.isDealt = true;
+    return {dealt, dealt, Exchange{work.shiftedBytes, 1},
+            Exchange{work.returnedBytes, -1}};
+  }
+
+  alpa::InnerWork getInnerWork(Operation *op, const ShardingRule &rule,
+                               ArrayRef<int64_t> factorShards) const {
+    std::optional<unsigned> factor = findSplitRow(op, rule, factorShards);
+    if (!factor) {
+      return {};
+    }
+    int64_t size = rule.factors[*factor].size;
+    ColumnSortWork work =
+        getColumnSortWork(cast<SortOp>(op), rule, factorShards);
+    double sorts = ColumnSortWork::kNumSorts;
+    return {sorts * getSortFlops(1, size / factorShards[*factor]) /
+                getSortFlops(1, size),
+            2 * (sorts - 1) * work.bytes};
+  }
+
+  FailureOr<SmallVector<Value>> localize(Operation *op,
+                                         LocalContext &context) const {
+    const ShardingRule &rule = context.getRule();
+    auto shards = llvm::map_to_vector(
+        llvm::seq<unsigned>(0, rule.factors.size()),
+        [&](unsigned factor) { return context.getNumShards(factor); });
+    std::optional<unsigned> factor = findSplitRow(op, rule, shards);
+    return factor ? ColumnSort(cast<SortOp>(op), *factor, context).run()
+                  : alpa::cloneLocal(op, context);
+  }
+
+private:
+  /// The factor of the rows that are sorted, if it is split.
+  static std::optional<unsigned> findSplitRow(Operation *op,
+                                              const ShardingRule &rule,
+                                              ArrayRef<int64_t> factorShards) {
+    if (op->getNumResults() == 0 || rule.isReplicated()) {
+      return std::nullopt;
+    }
+    const DimFactors &factors =
+        rule.operands.front()[getSortedDim(cast<SortOp>(op))];
+    return factors.empty() || factorShards[factors.front()] == 1
+               ? std::nullopt
+               : std::optional(factors.front());
   }
 };
 

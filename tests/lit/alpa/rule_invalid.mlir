@@ -35,7 +35,7 @@
 
 // -----
 
-// expected-error @below {{'often' is no kind of a factor, known are replicated, sum, product, max, min, and, or, ordered, windowed, windowed_sum}}
+// expected-error @below {{'often' is no kind of a factor, known are replicated, sum, product, max, min, and, or, ordered, sorted, windowed, windowed_sum}}
 "test.op"() {rule = #alpa.rule<([a]) -> ([a]) {a=often}>} : () -> ()
 
 // -----

@@ -21,10 +21,11 @@
 // CHECK: alpa.attention: RRR,RRR,RRR->RRR,RR,RR{{$}}
 // CHECK: alpa.attention: RS0R,RS0R,RS0R->RS0R,RS0,RS0{{( \[4 axes 1 bytes 32768\]){6}$}}
 // CHECK: alpa.attention_gradient: RS0R,RS0R,RS0R,RS0R,RS0,RS0,RS0R->RS0R,RS0R,RS0R{{( \[4 axes 1 bytes 32768\]){14}$}}
-// Rows that are sorted stay where they are.
+// Rows are sorted where they are, or in blocks: those go twice to all devices, with their positions, and half of each to a
+// neighbour, from which half of the values comes back.
 // CHECK: stablehlo.sort: RR->RR{{$}}
 // CHECK-NEXT: stablehlo.sort: S0R->S0R{{$}}
-// CHECK-NOT: stablehlo.sort
+// CHECK-NEXT: stablehlo.sort: RS0->RS0{{( \[3 axes 1 bytes 65536\]){2} \[4 axes 1 bytes 32768\] \[4 axes 1 bytes 16384\]$}}
 func.func @main(%x: tensor<1x4096x4xf32>, %k: tensor<3x4x4xf32>, %p: tensor<4096xf32>, %s: tensor<2048xf32>,
     %t: tensor<8x4096xf32>, %n: tensor<4096x8xf32>, %q: tensor<2x1024x16xf32>)
     -> (tensor<1x4096x4xf32>, tensor<4096xf32>, tensor<8x4096xf32>, tensor<8x3xf32>, tensor<8xf32>, tensor<2x1024x16xf32>, tensor<2x1024x16xf32>, tensor<8x4096xf32>) {

@@ -112,7 +112,7 @@ func.func @gradient_of_pooling(%a: tensor<4x8xf32>, %s: tensor<4x4xf32>, %init: 
 }
 
 func.func @sort(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, b]) {a=4, b=8:replicated} flops=96> leader}}
+  // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, b]) {a=4, b=8:sorted} flops=96> leader}}
   %0 = "stablehlo.sort"(%a) <{dimension = 1 : i64, is_stable = true}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     // expected-remark @below {{follower}}
@@ -120,6 +120,25 @@ func.func @sort(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
     stablehlo.return %1 : tensor<i1>
   }) : (tensor<4x8xf32>) -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
+}
+
+// No number of blocks squared divides 6; what is equal has an order only in stable sorts.
+func.func @whole_sorts(%a: tensor<6xf32>, %b: tensor<8xf32>, %i: tensor<8xi32>) -> (tensor<6xf32>, tensor<8xi32>) {
+  // expected-remark @below {{#alpa.rule<([a]) -> ([a]) {a=6:replicated} flops=18> leader}}
+  %0 = "stablehlo.sort"(%a) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    // expected-remark @below {{follower}}
+    %1 = stablehlo.compare LT, %x, %y, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }) : (tensor<6xf32>) -> tensor<6xf32>
+  // expected-remark @below {{#alpa.rule<([a], [a]) -> ([a], [a]) {a=8:replicated} flops=24> leader}}
+  %2:2 = "stablehlo.sort"(%b, %i) <{dimension = 0 : i64, is_stable = false}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>, %p: tensor<i32>, %q: tensor<i32>):
+    // expected-remark @below {{follower}}
+    %3 = stablehlo.compare LT, %x, %y, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %3 : tensor<i1>
+  }) : (tensor<8xf32>, tensor<8xi32>) -> (tensor<8xf32>, tensor<8xi32>)
+  return %0, %2#1 : tensor<6xf32>, tensor<8xi32>
 }
 
 func.func @top_k(%a: tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>) {
