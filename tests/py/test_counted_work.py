@@ -72,9 +72,15 @@ def slowed(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("limit_s", "gathers"), [(0.02, False), (0.3, False), (0.05, True), (0.3, True)]
+    ("seed", "limit_s", "gathers"),
+    [
+        *((1, 0.02, False), (2, 0.3, False), (2, 0.05, True), (1, 0.3, True)),
+        *(
+            pytest.param(*case, marks=pytest.mark.matrix)
+            for case in ((2, 0.02, False), (1, 0.3, False), (1, 0.05, True), (2, 0.3, True))
+        ),
+    ],
 )
-@pytest.mark.parametrize("seed", [1, 2])
 def test_a_limit_ends_at_the_same_place_on_a_slow_machine(
     seed: int, limit_s: float, gathers: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

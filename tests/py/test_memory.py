@@ -178,7 +178,7 @@ def refusal_of(priced: Any, options: SolveOptions) -> InfeasibleError | None:
 @pytest.mark.parametrize("limit_s", [1e-9, 60.0])
 def test_a_refusal_is_a_proof_only_where_it_says_so(limit_s: float) -> None:
     proved = unproved = 0
-    for seed in range(60):
+    for seed in range(30):
         priced = random_priced(seed, nodes=5, edges=8, strategies=(2, 4))
         least = brute_force(priced)[1]
         for budget in (0.5 * least, 0.97 * least, least * (1 + 1e-9)):
@@ -192,8 +192,8 @@ def test_a_refusal_is_a_proof_only_where_it_says_so(limit_s: float) -> None:
             assert not error.is_proved or budget < least
             assert error.is_proved or "found within" in str(error)
             proved, unproved = proved + error.is_proved, unproved + (not error.is_proved)
-    assert proved > 60
-    assert unproved == 0 if limit_s > 1 else unproved > 5
+    assert proved > 30
+    assert unproved == 0 if limit_s > 1 else unproved > 2
 
 
 def test_a_stage_that_may_fit_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:

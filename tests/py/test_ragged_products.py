@@ -166,7 +166,7 @@ def check(fun: Callable[..., Any], mesh: Sequence[tuple[str, int]], seed: int) -
 
 
 @pytest.mark.parametrize("fun", OPERANDS)
-@pytest.mark.parametrize("mesh", [*MESHES, "3"])
+@pytest.mark.parametrize("mesh", ["8", "2x4", "3"])
 def test_any_split_of_rows_and_groups_is_the_whole(fun: Callable[..., Any], mesh: str) -> None:
     axes = MESHES.get(mesh, (("x", 3),))
     for seed in range(2):
@@ -178,7 +178,7 @@ def test_any_split_of_rows_and_groups_is_the_whole(fun: Callable[..., Any], mesh
 @pytest.mark.parametrize("mesh", [*MESHES, "3"])
 def test_many_splits_of_rows_and_groups_are_the_whole(fun: Callable[..., Any], mesh: str) -> None:
     axes = MESHES.get(mesh, (("x", 3),))
-    for seed in range(2, 12):
+    for seed in range(0 if mesh == "2x2x2" else 2, 12):
         check(fun, axes, seed)
 
 

@@ -78,8 +78,16 @@ def sent(plan: Any) -> set[tuple[int, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("remat", [False, True, "attention"])
-@pytest.mark.parametrize("layers", [4, 8])
+@pytest.mark.parametrize(
+    ("layers", "remat"),
+    [
+        *((4, False), (8, True), (4, "attention")),
+        *(
+            pytest.param(*case, marks=pytest.mark.matrix)
+            for case in ((8, False), (4, True), (8, "attention"))
+        ),
+    ],
+)
 def test_each_stage_holds_its_part_of_the_stack_and_of_the_optimiser_state(
     layers: int, remat: Any
 ) -> None:
