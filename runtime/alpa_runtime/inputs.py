@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.errors import InputError
 from alpa_runtime.plan import Plan
@@ -56,6 +57,27 @@ def concrete_type() -> type[Any]:
 def fetched(array: Any) -> Any:
     """An array of this process: what a cluster keeps is brought here."""
     return array.fetch() if hasattr(array, "fetch") else array
+
+
+def without_types(array: jax.Array) -> jax.Array:
+    """The array where it is, on a mesh whose axes are no part of its type.
+
+    Parts of an array whose explicit mesh axes do not divide them have no type in jax.
+    """
+    if isinstance(array, jax.core.Tracer):
+        # It is nowhere yet.
+        return array
+    sharding = array.sharding
+    if not isinstance(sharding, NamedSharding) or not isinstance(sharding.mesh, Mesh):
+        return array
+    return jax.device_put(
+        array,
+        NamedSharding(
+            Mesh(sharding.mesh.devices, sharding.mesh.axis_names),
+            sharding.spec,
+            memory_kind=sharding.memory_kind,
+        ),
+    )
 
 
 def checked_aval(function: str, name: str, arg: Any) -> Any:

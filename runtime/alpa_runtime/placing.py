@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from alpa_runtime.inputs import fetched
+from alpa_runtime.inputs import fetched, without_types
 from alpa_runtime.plan import Plan
 
 
@@ -44,7 +44,7 @@ class Placer:
         """The micro-batches of a batch, or the parts of updates."""
         if not isinstance(array, jax.Array):
             return np.split(np.asarray(fetched(array)), count)
-        parts: Sequence[Any] = self._cut_here(array, count)
+        parts: Sequence[Any] = self._cut_here(without_types(array), count)
         return parts
 
 

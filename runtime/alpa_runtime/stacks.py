@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from alpa_runtime.device_mesh import whole_mesh
 from alpa_runtime.fetched import FetchedOperations
-from alpa_runtime.inputs import aval_of, fetched
+from alpa_runtime.inputs import aval_of, fetched, without_types
 
 # The axis that `whole_mesh` puts before those of meshes that are alike.
 _MESH_AXIS = "mesh"
@@ -50,7 +50,7 @@ class Stack:
     def cut(self, array: Any) -> list[Any]:
         """The parts of an array, on the devices that it is on."""
         if isinstance(array, jax.Array):
-            return list(jax.lax.split(_without_types(array), self.sizes, self.dim))
+            return list(jax.lax.split(without_types(array), self.sizes, self.dim))
         ends = list(accumulate(self.sizes))[:-1]
         return list(np.split(np.asarray(fetched(array)), ends, self.dim))
 
@@ -226,27 +226,6 @@ def _joiner(sharding: NamedSharding, dim: int) -> Any:
 @functools.lru_cache(maxsize=256)
 def _splitter(sharding: NamedSharding, dim: int, sizes: tuple[int, ...]) -> Any:
     return jax.jit(lambda array: jax.lax.split(array, sizes, dim), out_shardings=sharding)
-
-
-def _without_types(array: jax.Array) -> jax.Array:
-    """The array where it is, on a mesh whose axes are no part of its type.
-
-    Rows of an array whose explicit mesh axes do not divide them have no type in jax.
-    """
-    if isinstance(array, jax.core.Tracer):
-        # It is nowhere yet.
-        return array
-    sharding = array.sharding
-    if not isinstance(sharding, NamedSharding) or not isinstance(sharding.mesh, Mesh):
-        return array
-    return jax.device_put(
-        array,
-        NamedSharding(
-            Mesh(sharding.mesh.devices, sharding.mesh.axis_names),
-            sharding.spec,
-            memory_kind=sharding.memory_kind,
-        ),
-    )
 
 
 def _axes(entry: Any) -> tuple[Any, ...]:

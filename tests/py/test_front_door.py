@@ -153,6 +153,9 @@ def test_any_mesh_may_be_set(method: sa.Method, name: str) -> None:
     with jax.set_mesh(MESHES[name]):
         other, _ = step(other, X)
     np.testing.assert_allclose(other["w"], state["w"], rtol=1e-5)
+    # Arrays that lie on it: its axes do not divide micro-batches.
+    lying = jax.device_put(X, NamedSharding(MESHES[name], PartitionSpec("d")))
+    assert_same(jax.device_get(step(STATE, lying)[1]), jax.device_get(expected[1]))
 
 
 def one_step(state: Any, x: Any) -> Any:
