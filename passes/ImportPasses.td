@@ -199,6 +199,40 @@ def FoldPadding : Pass<"alpa-fold-padding", "::mlir::ModuleOp"> {
   }];
 }
 
+def BatchLookups : Pass<"alpa-batch-lookups", "::mlir::ModuleOp"> {
+  let summary = "Rows that look up in themselves are a batch";
+  let description = [{
+    Where a component of the indices of a `gather` or `scatter` is known to be
+    the position along a dimension of the indices, and the dimension that it
+    selects from has the same size, both become batching dimensions: row i is
+    looked up in row i. `x[jnp.arange(n), labels]` is written so; as two
+    dimensions that any index may point into, the rows of `x` would be gathered
+    on every device, and could not be cut into micro-batches. At least one
+    component stays.
+
+    before:
+    ```mlir
+    %0 = stablehlo.iota dim = 0 : tensor<8x1xi32>
+    %1 = stablehlo.concatenate %0, %labels, dim = 1
+        : (tensor<8x1xi32>, tensor<8x1xi32>) -> tensor<8x2xi32>
+    %2 = "stablehlo.gather"(%x, %1)
+        <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1],
+          start_index_map = [0, 1], index_vector_dim = 1>,
+          slice_sizes = array<i64: 1, 1>}>
+        : (tensor<8x4xf32>, tensor<8x2xi32>) -> tensor<8xf32>
+    ```
+    after:
+    ```mlir
+    %2 = "stablehlo.gather"(%x, %labels)
+        <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1],
+          operand_batching_dims = [0], start_indices_batching_dims = [0],
+          start_index_map = [1], index_vector_dim = 1>,
+          slice_sizes = array<i64: 1, 1>}>
+        : (tensor<8x4xf32>, tensor<8x1xi32>) -> tensor<8xf32>
+    ```
+  }];
+}
+
 def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   let summary = "Prepares a StableHLO module for planning";
   let description = [{

@@ -93,6 +93,8 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   manager.addPass(createCSEPass());
   // Behind the canonicaliser, by which numbers are known to be the same.
   manager.addPass(createFoldPadding());
+  // Likewise; before anything asks along which dimensions rows meet.
+  manager.addPass(createBatchLookups());
   // Behind the inliner: the order of callbacks is that of the whole program.
   manager.addPass(createImportCallbacks());
   // Checks what is left, so that errors name operators the user can find.

@@ -12,7 +12,7 @@ Made from `passes/*Passes.td` by `make pass-docs`. `stablehlo-alpa-opt` and, wit
 
 | pipeline | passes |
 | --- | --- |
-| `alpa-prepare-pipeline` | import manual computations, check regions, import constraints, import rules, inline calls, canonicalise, fold padding, import callbacks, import, with `attention-keys` outline attention, merge operators |
+| `alpa-prepare-pipeline` | import manual computations, check regions, import constraints, import rules, inline calls, canonicalise, fold padding, batch lookups, import callbacks, import, with `attention-keys` outline attention, merge operators |
 | `alpa-layers-pipeline` | the same up to import, then mark layers: a train step before it is cut into stages |
 | `alpa-stage-pipeline` | canonicalise, merge operators: a stage |
 | `alpa-plan-pipeline` | choose strategies, apply strategies, insert reshards, optimise collectives, verify the plan |

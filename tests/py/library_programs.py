@@ -119,6 +119,16 @@ def elements_from_elsewhere(a: Any) -> Any:
     )
 
 
+@program(real(16, 8, 4), whole(8, 16))
+def rows_that_look_up_in_themselves(a: Any, i: Any) -> Any:
+    rows = jnp.arange(16)
+    return (
+        a[rows, i],
+        a[rows[:, None], i[:, None], jnp.arange(4)],
+        a.at[rows, i + 4].add(a[:, 0], mode="drop"),
+    )
+
+
 @program(real(32, 8), real(16, 8, seed=1))
 def nearest_neighbours(a: Any, b: Any) -> Any:
     distances = ((b[:, None] - a[None]) ** 2).sum(-1)

@@ -58,6 +58,18 @@ def test_rows_are_compared_with_their_neighbours() -> None:
     check(grads(loss, has_aux=True), PARAMS, BATCH)
 
 
+def test_rows_are_looked_up_by_their_numbers() -> None:
+    """An index that counts the rows is no index into the batch."""
+
+    def loss(p: Any, x: Any, i: Any) -> Any:
+        logits = jax.nn.log_softmax(hidden(p, x))
+        rows, best = jnp.arange(len(x)), jax.lax.top_k(logits, 2)[1]
+        chosen = logits[np.arange(len(x)), i], logits[rows[:, None], best]
+        return -jnp.mean(chosen[0]), (*chosen, logits.at[rows, -i].set(0), logits.T[i, rows])
+
+    check(grads(loss, has_aux=True), PARAMS, BATCH, INDEX)
+
+
 def test_counts_are_added() -> None:
     def loss(p: Any, x: Any, i: Any) -> Any:
         out = hidden(p, x)
