@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import jax
 from alpa_runtime.keys import data_of, impl_of, with_impl
+from jax._src.core import NamedAxisEffect
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.cluster import ClusterSpec, as_cluster, one_part
 from stablehlo_alpa.errors import TraceError
-from stablehlo_alpa.frontend import check_supported, planned_whole, positions
+from stablehlo_alpa.frontend import check_supported, is_planned, planned_whole, positions
 from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.differentiation import differentiable
+
+logger = logging.getLogger(__name__)
 
 
 def partition(
@@ -33,8 +37,9 @@ def partition(
     far as the body can take them; the others are the planner's choice. Works with Shardy and GSPMD,
     under derivatives of any order in forward and reverse mode (``jax.grad``, ``jax.jvp``,
     ``jax.linearize``, ``jax.hessian``), ``jax.vmap``, ``jax.lax.scan``, ``jax.checkpoint``, and
-    beside other partitioned functions. On one device, inside of ``jax.shard_map`` and outside of
-    ``jax.jit`` it is the function itself.
+    beside other partitioned functions. On one device, inside of ``jax.shard_map``, outside of
+    ``jax.jit``, and where it has collectives over an axis of ``jax.vmap`` around it, it is the
+    function itself; inside of what is planned it is a part of that.
 
     Args:
         fun: function of pytrees of arrays. Used without it, ``partition`` makes a decorator.
@@ -70,6 +75,9 @@ def partition(
 
     @functools.wraps(fun)
     def partitioned(*args: Any, **kwargs: Any) -> Any:
+        if is_planned():
+            # A part of what is planned around it.
+            return fun(*args, **kwargs)
         return _call_trees(fun, name, chosen, positions(static_argnums, len(args)), args, kwargs)
 
     return partitioned
@@ -100,6 +108,10 @@ def _call_trees(
 
     with planned_whole():
         closed = jax.make_jaxpr(flat)(*leaves)
+    if any(isinstance(effect, NamedAxisEffect) for effect in closed.effects):
+        # Along an axis of what is around it, where alone that has a size.
+        logger.info("%s has collectives over axes that are not its own: it is not planned", name)
+        return fun(*args, **kwargs)
     check_supported(name, closed)
     results = _call(name, closed, leaves, asked)
     return out_tree[-1].unflatten(results)

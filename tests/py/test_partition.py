@@ -300,6 +300,26 @@ def test_what_is_parallelised_inside_of_a_body_is_a_part_of_it(mesh: Mesh) -> No
     assert_equal(step(w, x), jax.grad(lambda w: (x + mlp(w, x)).sum())(w))
 
 
+def test_a_body_inside_of_another_one_is_a_part_of_it(mesh: Mesh) -> None:
+    inner = stablehlo_alpa.partition(mlp)
+    outer = stablehlo_alpa.partition(lambda w, x: inner(w, x + inner(w, x)))
+    w, x = weights(), jax.device_put(batch(), on(mesh, "data"))
+    assert_equal(jax.jit(outer)(w, x), mlp(w, x + mlp(w, x)))
+
+
+def test_collectives_over_an_axis_around_it_leave_the_function(mesh: Mesh) -> None:
+    def centred(x: jax.Array) -> jax.Array:
+        return jnp.tanh(x - jax.lax.pmean(x, "data"))
+
+    body, x = stablehlo_alpa.partition(centred), batch()
+    rows: Any = jax.vmap(body, axis_name="data")
+    expected = jax.grad(lambda x: (jnp.tanh(x - x.mean(0)) ** 2).sum())(x)
+    assert_equal(jax.jit(jax.grad(lambda x: (rows(x) ** 2).sum()))(x), expected)
+    split = {"mesh": mesh, "in_specs": Spec("data"), "out_specs": Spec("data")}
+    found, original = (jax.jit(jax.shard_map(fun, **split))(x) for fun in (body, centred))
+    assert_equal(found, original)
+
+
 def test_what_cannot_be_planned_is_refused(mesh: Mesh) -> None:
     def printing(x: jax.Array) -> jax.Array:
         jax.debug.print("{}", x)
