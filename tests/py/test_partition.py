@@ -315,7 +315,7 @@ def test_collectives_over_an_axis_around_it_leave_the_function(mesh: Mesh) -> No
     rows: Any = jax.vmap(body, axis_name="data")
     expected = jax.grad(lambda x: (jnp.tanh(x - x.mean(0)) ** 2).sum())(x)
     assert_equal(jax.jit(jax.grad(lambda x: (rows(x) ** 2).sum()))(x), expected)
-    split = {"mesh": mesh, "in_specs": Spec("data"), "out_specs": Spec("data")}
+    split: Any = {"mesh": mesh, "in_specs": Spec("data"), "out_specs": Spec("data")}
     found, original = (jax.jit(jax.shard_map(fun, **split))(x) for fun in (body, centred))
     assert_equal(found, original)
 
