@@ -106,14 +106,19 @@ def input_avals(plan: Plan) -> list[jax.ShapeDtypeStruct]:
     ]
 
 
+def check_count(plan: Plan, args: Sequence[Any]) -> None:
+    """Refuses other arguments than there are inputs, as an `InputError`."""
+    if len(args) != len(plan.inputs):
+        raise InputError(f"{plan.name} takes {len(plan.inputs)} arrays, got {len(args)}")
+
+
 def check_inputs(plan: Plan, avals: Sequence[jax.ShapeDtypeStruct], args: Sequence[Any]) -> None:
     """Refuses arguments that a step cannot take.
 
     Raises:
         InputError: count, shape or dtype is wrong, or an array was deleted.
     """
-    if len(args) != len(avals):
-        raise InputError(f"{plan.name} takes {len(avals)} arrays, got {len(args)}")
+    check_count(plan, args)
     for index, (arg, aval) in enumerate(zip(args, avals, strict=True)):
         name = _name(plan, index)
         check_input(plan.name, name, aval, checked_aval(plan.name, name, arg))

@@ -20,7 +20,14 @@ from alpa_runtime.cpu_pool import require_cpu_pool
 from alpa_runtime.device_mesh import make_mesh, whole_mesh
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.executable import RuntimeOptions
-from alpa_runtime.inputs import Fed, check_inputs, feed, given_away, input_avals
+from alpa_runtime.inputs import (
+    Fed,
+    check_count,
+    check_inputs,
+    feed,
+    given_away,
+    input_avals,
+)
 from alpa_runtime.launching import order_of
 from alpa_runtime.mesh_program import MeshProgram
 from alpa_runtime.mesh_worker import MeshStep, MeshWorker
@@ -163,6 +170,7 @@ class LocalExecutable(Inspected):
             steps[mesh].perform(position)
         return tuple(steps[o.mesh].buffers[o.buffer] for o in self.plan.outputs)
 
+    @outside_mesh
     def inline(self, *args: Any) -> tuple[jax.Array, ...]:
         """The step as a part of the program that ``jax.jit`` is tracing, donation left out.
 
@@ -170,14 +178,21 @@ class LocalExecutable(Inspected):
             *args: one array-like per flat input, traced ones among them.
 
         Raises:
-            RuntimeMeshError: the step is more than one program.
+            RuntimeMeshError: the step runs on several meshes.
         """
-        if self._sole is None:
+        if self._sole is not None:
+            return self._sole.inline(*args)
+        if len(self.meshes) > 1:
             raise RuntimeMeshError(
-                f"{self.plan.name} runs several programs, which cannot be a part of the one that "
-                "jax.jit traces: call it outside of jax.jit"
+                f"{self.plan.name} runs on several meshes, which cannot be a part of the program "
+                "that jax.jit traces: call it outside of jax.jit"
             )
-        return self._sole.inline(*args)
+        check_count(self.plan, args)
+        (worker,) = self._workers
+        buffers: dict[int, Any] = {}
+        for index, arg in enumerate(args):
+            buffers |= {buffer: part for (_, buffer), part in self._placer.parts(index, arg)}
+        return worker.inline(buffers, [output.buffer for output in self.plan.outputs])
 
     @outside_trace
     def feed(self, index: int, array: Any) -> Any:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.analysis import MemoryStats, ProgramReport
@@ -79,6 +80,27 @@ class MeshWorker:
             number: ProgramReport.of(program.compile())
             for number, program in self._programs.items()
         }
+
+    def inline(self, buffers: Mapping[int, Any], wanted: Sequence[int]) -> tuple[jax.Array, ...]:
+        """All programs as a part of the one that ``jax.jit`` is tracing; there is no other mesh.
+
+        Args:
+            buffers: those that are filled.
+            wanted: buffers that are asked for.
+        """
+        own, before = dict(buffers), ()
+        for instruction, perform in self.instructions:
+            match instruction:
+                case Run(_, inputs, outputs):
+                    taken = [own[i] for i in inputs]
+                    # One after the other: side by side they need more memory than was planned.
+                    taken, _ = jax.lax.optimization_barrier((taken, before))
+                    before = perform.inline(*taken)
+                    own.update(zip(outputs, before, strict=True))
+                case Free(freed):
+                    for buffer in freed:
+                        del own[buffer]
+        return tuple(own[buffer] for buffer in wanted)
 
     def _performer(self, instruction: Instruction, transport: Transport) -> Any:
         match instruction:

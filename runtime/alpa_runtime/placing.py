@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -32,13 +32,18 @@ class Placer:
 
     def place(self, index: int, array: Any) -> dict[tuple[int, int], jax.Array]:
         """An input by mesh and buffer: those that hold it, or its micro-batches."""
-        placed = {}
+        return {
+            (mesh, buffer): put(part, self._shardings[mesh][buffer])
+            for (mesh, buffer), part in self.parts(index, array)
+        }
+
+    def parts(self, index: int, array: Any) -> Iterator[tuple[tuple[int, int], Any]]:
+        """The same where it is, each with its mesh and buffer."""
         for placement in self._plan.inputs[index].placements:
             count = len(placement.buffers)
             parts = self._cut(array, count) if placement.is_cut else [array]
             for buffer, part in zip(placement.buffers, parts, strict=True):
-                placed[placement.mesh, buffer] = put(part, self._shardings[placement.mesh][buffer])
-        return placed
+                yield (placement.mesh, buffer), part
 
     def _cut(self, array: Any, count: int) -> Sequence[Any]:
         """The micro-batches of a batch, or the parts of updates."""

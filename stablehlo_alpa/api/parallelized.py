@@ -334,16 +334,7 @@ class Parallelized(Generic[P, R]):
                     "use a mesh whose axes are of type Auto"
                 )
         with self._lock:
-            lowered = self._prepare(args, kwargs).lowered
-            if lowered.plan.runtime.sole_program is None:
-                return separate_call(
-                    self._function,
-                    args,
-                    kwargs,
-                    f"{name} runs several programs, which cannot be a part of the one that jax.jit "
-                    "traces: call it outside of jax.jit",
-                )
-            return lowered.inline(leaves)
+            return self._prepare(args, kwargs).lowered.inline(leaves)
 
 
 def _shardings(leaves: Sequence[Any]) -> list[Any]:

@@ -181,6 +181,15 @@ def test_it_is_a_part_of_a_jitted_program() -> None:
     )
 
 
+def test_micro_batches_are_parts_of_a_jitted_program() -> None:
+    step = sa.parallelize(pipelined, method=sa.DataParallel(num_micro_batches=2), donate_argnums=0)
+    batches = np.stack([X, 2 * X])
+    theirs = jax.jit(lambda s: jax.lax.scan(pipelined, s, batches))(STATE)
+    assert_same(jax.jit(lambda s: jax.lax.scan(step, s, batches))(STATE), theirs)
+    with jax.set_mesh(MESHES["auto"]):
+        assert_same(jax.jit(step)(STATE, X), jax.jit(pipelined)(STATE, X))
+
+
 def test_arrays_that_are_there_are_computed_with_while_jax_traces() -> None:
     for method in (LINE, PIPELINE):
         step = sa.parallelize(pipelined, method=method)
@@ -210,9 +219,6 @@ def test_what_cannot_be_a_part_of_a_program_is_refused_by_name() -> None:
     for step in (pipeline, xla):
         with pytest.raises(sa.TraceError, match=r"inside of jax\.jit, but .* programs of its own"):
             jax.jit(step)(STATE, X)
-    parts = sa.parallelize(pipelined, method=sa.DataParallel(num_micro_batches=2))
-    with pytest.raises(sa.TraceError, match=r"several programs, .* call it outside of jax\.jit"):
-        jax.jit(parts)(STATE, X)
     with pytest.raises(sa.TraceError, match=r"jax\.shard_map or another transformation"):
         jax.shard_map(
             lambda x: line(STATE, x)[1],
