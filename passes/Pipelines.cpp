@@ -17,9 +17,8 @@ namespace mlir::alpa {
 
 namespace {
 
-/// What both pipelines that begin with a traced module take.
-template <typename T> struct StepPipelineOptions : PassPipelineOptions<T> {
-  using Base = PassPipelineOptions<T>;
+/// What pipelines take that begin with a traced module.
+template <typename Base> struct WithState : Base {
   typename Base::template ListOption<std::string> aliases{
       *this, "aliases", llvm::cl::desc("argument:result pairs of the state")};
   typename Base::template ListOption<int64_t> donated{
@@ -29,6 +28,17 @@ template <typename T> struct StepPipelineOptions : PassPipelineOptions<T> {
       *this, "trip-count-hint",
       llvm::cl::desc("how often loops run of which that is not known"),
       llvm::cl::init(0)};
+};
+
+/// Of a module whose author may know the mesh.
+template <typename Base> struct WithAxes : Base {
+  typename Base::template ListOption<std::string> axes{
+      *this, "axes",
+      llvm::cl::desc("mesh axes that sharding constraints may name")};
+};
+
+/// The form that a step is planned in.
+template <typename Base> struct WithForm : Base {
   typename Base::template Option<int64_t> padTo{
       *this, "pad-to",
       llvm::cl::desc("sizes are padded to multiples of it, "
@@ -50,10 +60,36 @@ template <typename T> struct StepPipelineOptions : PassPipelineOptions<T> {
       llvm::cl::init(int64_t(1) << 26)};
 };
 
-struct PreparePipelineOptions : StepPipelineOptions<PreparePipelineOptions> {
-  ListOption<std::string> axes{
-      *this, "axes",
-      llvm::cl::desc("mesh axes that sharding constraints may name")};
+template <typename Base> struct WithMicroBatches : Base {
+  typename Base::template Option<int64_t> microBatches{
+      *this, "micro-batches", llvm::cl::desc("micro-batches of a step"),
+      llvm::cl::init(1)};
+};
+
+/// How a step is cut into micro-batches.
+template <typename Base> struct WithCut : WithMicroBatches<Base> {
+  typename Base::template ListOption<int64_t> batch{
+      *this, "batch",
+      llvm::cl::desc("arguments that have to be cut; by default "
+                     "whatever can be")};
+  typename Base::template Option<std::string> independent{
+      *this, "independent",
+      llvm::cl::desc("the module is that of one micro-batch: mean, sum or the "
+                     "number of the result that is the weight")};
+};
+
+struct ImportPipelineOptions
+    : WithAxes<WithState<PassPipelineOptions<ImportPipelineOptions>>> {};
+struct MergePipelineOptions
+    : WithForm<PassPipelineOptions<MergePipelineOptions>> {};
+struct PreparePipelineOptions
+    : WithForm<WithAxes<WithState<PassPipelineOptions<PreparePipelineOptions>>>> {
+};
+struct CutPipelineOptions : WithCut<PassPipelineOptions<CutPipelineOptions>> {};
+struct MarkPipelineOptions
+    : WithMicroBatches<WithForm<PassPipelineOptions<MarkPipelineOptions>>> {};
+struct LayersPipelineOptions
+    : WithCut<WithForm<WithState<PassPipelineOptions<LayersPipelineOptions>>>> {
 };
 
 template <typename T>
@@ -73,8 +109,9 @@ void addCanonicalizer(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass(config));
 }
 
-void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
-               ArrayRef<int64_t> donated, int64_t tripCountHint,
+/// Of options with a state.
+template <typename T>
+void addImport(OpPassManager &manager, const T &options,
                ArrayRef<std::string> axes) {
   // Takes regions out of the way of what refuses unknown ones.
   manager.addPass(createImportManual());
@@ -99,13 +136,13 @@ void addImport(OpPassManager &manager, ArrayRef<std::string> aliases,
   manager.addPass(createImportCallbacks());
   // Checks what is left, so that errors name operators the user can find.
   ImportOptions importOptions;
-  importOptions.aliases.assign(aliases.begin(), aliases.end());
-  importOptions.donated.assign(donated.begin(), donated.end());
+  importOptions.aliases.assign(options.aliases.begin(), options.aliases.end());
+  importOptions.donated.assign(options.donated.begin(), options.donated.end());
   manager.addPass(createImport(importOptions));
-  if (tripCountHint != 0) {
+  if (options.tripCountHint != 0) {
     // Behind the inliner, which copies loops.
     HintTripCountsOptions hintOptions;
-    hintOptions.count = tripCountHint;
+    hintOptions.count = options.tripCountHint;
     manager.addPass(createHintTripCounts(hintOptions));
   }
 }
@@ -130,13 +167,27 @@ void addAttention(OpPassManager &manager, int64_t keys, int64_t blockBytes) {
   }
 }
 
-void buildPreparePipeline(OpPassManager &manager,
-                          const PreparePipelineOptions &options) {
-  addImport(manager, toVector(options.aliases), toVector(options.donated),
-            options.tripCountHint, toVector(options.axes));
+void buildImportPipeline(OpPassManager &manager,
+                         const ImportPipelineOptions &options) {
+  addImport(manager, options, toVector(options.axes));
+}
+
+/// Of options with a form: what is imported, as it is planned on one mesh.
+template <typename T> void addMerged(OpPassManager &manager, const T &options) {
   addPadding(manager, options.padTo, options.mostAdded);
   addAttention(manager, options.attentionKeys, options.blockBytes);
   manager.addPass(createMergeOperators());
+}
+
+void buildMergePipeline(OpPassManager &manager,
+                        const MergePipelineOptions &options) {
+  addMerged(manager, options);
+}
+
+void buildPreparePipeline(OpPassManager &manager,
+                          const PreparePipelineOptions &options) {
+  addImport(manager, options, toVector(options.axes));
+  addMerged(manager, options);
 }
 
 struct StacksPipelineOptions : PassPipelineOptions<StacksPipelineOptions> {
@@ -162,25 +213,8 @@ void buildStacksPipeline(OpPassManager &manager,
   manager.addPass(createCSEPass());
 }
 
-struct LayersPipelineOptions : StepPipelineOptions<LayersPipelineOptions> {
-  ListOption<int64_t> batch{
-      *this, "batch",
-      llvm::cl::desc("arguments that have to be cut; by default "
-                     "whatever can be")};
-  Option<int64_t> microBatches{*this, "micro-batches",
-                               llvm::cl::desc("micro-batches of a step"),
-                               llvm::cl::init(1)};
-  Option<std::string> independent{
-      *this, "independent",
-      llvm::cl::desc("the module is that of one micro-batch: mean, sum or the "
-                     "number of the result that is the weight")};
-};
-
-void buildLayersPipeline(OpPassManager &manager,
-                         const LayersPipelineOptions &options) {
-  // Stages have meshes of their own, which no author knows.
-  addImport(manager, toVector(options.aliases), toVector(options.donated),
-            options.tripCountHint, {});
+/// Of options with a cut: what is imported, in micro-batches.
+template <typename T> void addCut(OpPassManager &manager, const T &options) {
   SplitMicroBatchesOptions splitOptions;
   splitOptions.batch.assign(options.batch.begin(), options.batch.end());
   splitOptions.microBatches = options.microBatches;
@@ -197,6 +231,10 @@ void buildLayersPipeline(OpPassManager &manager,
     // Padding that is not written out is written out by lowering.
     manager.addPass(createFoldPadding());
   }
+}
+
+/// Of options with a form and a number of micro-batches: these with layers.
+template <typename T> void addMarks(OpPassManager &manager, const T &options) {
   // Of the sizes that a micro-batch has. What nothing uses any longer would be
   // taken for what runs once per step.
   addPadding(manager, options.padTo, options.mostAdded);
@@ -211,6 +249,24 @@ void buildLayersPipeline(OpPassManager &manager,
   MarkLayersOptions markOptions;
   markOptions.microBatches = options.microBatches;
   manager.addPass(createMarkLayers(markOptions));
+}
+
+void buildCutPipeline(OpPassManager &manager,
+                      const CutPipelineOptions &options) {
+  addCut(manager, options);
+}
+
+void buildMarkPipeline(OpPassManager &manager,
+                       const MarkPipelineOptions &options) {
+  addMarks(manager, options);
+}
+
+void buildLayersPipeline(OpPassManager &manager,
+                         const LayersPipelineOptions &options) {
+  // Stages have meshes of their own, which no author knows.
+  addImport(manager, options, {});
+  addCut(manager, options);
+  addMarks(manager, options);
 }
 
 void buildStagePipeline(OpPassManager &manager) {
@@ -285,6 +341,12 @@ void buildSpmdPipeline(OpPassManager &manager,
 } // namespace
 
 void registerAlpaPipelines() {
+  PassPipelineRegistration<ImportPipelineOptions>(
+      "alpa-import-pipeline", "From a traced module to its operators",
+      buildImportPipeline);
+  PassPipelineRegistration<MergePipelineOptions>(
+      "alpa-merge-pipeline", "From operators to those with roles, in one form",
+      buildMergePipeline);
   PassPipelineRegistration<PreparePipelineOptions>(
       "alpa-prepare-pipeline", "From a traced module to operators with roles",
       buildPreparePipeline);
@@ -292,6 +354,13 @@ void registerAlpaPipelines() {
       "alpa-stacks-pipeline",
       "From a traced module to one that takes stacks of layers in parts",
       buildStacksPipeline);
+  PassPipelineRegistration<CutPipelineOptions>(
+      "alpa-cut-pipeline", "From operators to those of micro-batches",
+      buildCutPipeline);
+  PassPipelineRegistration<MarkPipelineOptions>(
+      "alpa-mark-pipeline",
+      "From micro-batches to operators with layers and phases, in one form",
+      buildMarkPipeline);
   PassPipelineRegistration<LayersPipelineOptions>(
       "alpa-layers-pipeline",
       "From a traced train step to operators with layers and phases",

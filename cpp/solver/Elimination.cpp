@@ -5,8 +5,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <iterator>
 #include <queue>
-#include <set>
 
 namespace mlir::alpa {
 
@@ -16,12 +16,18 @@ static constexpr int64_t kMaxCached = 250'000'000;
 std::optional<EliminationOrder> getEliminationOrder(const Core &core,
                                                     EliminationLimits limits) {
   unsigned count = core.getNumNodes();
-  std::vector<std::set<unsigned>> near(count);
+  // Ascending: a set of a few nodes is read far more often than it changes.
+  using Neighbors = llvm::SmallVector<unsigned, 8>;
+  std::vector<Neighbors> near(count);
   for (const CoreEdge &edge : core.edges) {
     if (edge.alive && core.getSize(edge.u) > 1 && core.getSize(edge.v) > 1) {
-      near[edge.u].insert(edge.v);
-      near[edge.v].insert(edge.u);
+      near[edge.u].push_back(edge.v);
+      near[edge.v].push_back(edge.u);
     }
+  }
+  for (Neighbors &own : near) {
+    llvm::sort(own);
+    own.erase(llvm::unique(own), own.end());
   }
   // Weights are doubles: they may exceed any integer before they are refused.
   auto weigh = [&](unsigned node) {
@@ -41,6 +47,7 @@ std::optional<EliminationOrder> getEliminationOrder(const Core &core,
     }
   }
   EliminationOrder order;
+  Neighbors joined;
   while (!queue.empty()) {
     auto [weight, node] = queue.top();
     queue.pop();
@@ -57,9 +64,14 @@ std::optional<EliminationOrder> getEliminationOrder(const Core &core,
         std::max(order.width, static_cast<unsigned>(near[node].size()));
     order.nodes.push_back(node);
     for (unsigned other : near[node]) {
-      near[other].insert(near[node].begin(), near[node].end());
-      near[other].erase(node);
-      near[other].erase(other);
+      joined.clear();
+      std::set_union(near[other].begin(), near[other].end(),
+                     near[node].begin(), near[node].end(),
+                     std::back_inserter(joined));
+      llvm::erase_if(joined, [node = node, other](unsigned one) {
+        return one == node || one == other;
+      });
+      near[other] = joined;
     }
     for (unsigned other : near[node]) {
       double changed = weigh(other);

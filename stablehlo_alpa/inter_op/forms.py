@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.options import AutoStages, ManualStages, PipelineOptions, UniformStages
-from stablehlo_alpa.inter_op.slicing import LayeredStep, Padding, StepForm, mark_layers
+from stablehlo_alpa.inter_op.slicing import LayeredStep, Padding, StepForm, StepForms
 from stablehlo_alpa.planning.planner import MOST_ADDED
 from stablehlo_alpa.planning.prescription import Prescription
 
 
-def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[LayeredStep, ...]:
+def layered_forms(
+    program: TracedProgram, options: PipelineOptions, steps: StepForms | None = None
+) -> tuple[LayeredStep, ...]:
     """The step with layers and phases as it is, and the forms that differ from it.
 
     Those whose sizes, of a micro-batch, are padded for the devices of a stage, and of each the one
@@ -23,12 +25,14 @@ def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[Lay
     Args:
         program: the step.
         options: what it is planned under.
+        steps: makes them, where several numbers of micro-batches are asked for.
 
     Raises:
         CompileError: the step cannot be cut so.
-        TraceError: see `mark_layers`.
+        TraceError: see `StepForms.layered`.
     """
-    first = marked(program, options)
+    steps = steps or StepForms(program, options.store)
+    first = marked(steps, options)
     # By what is padded: more room does not always add more.
     different = {first.padded_by(padding): padding for padding in _paddings(options)}
     different.pop((), None)
@@ -36,34 +40,32 @@ def layered_forms(program: TracedProgram, options: PipelineOptions) -> tuple[Lay
     keys = None if isinstance(options.stages, AutoStages) else options.attention_keys
     is_long = keys is not None and bool(first.outlined_by(keys))
     long = [replace(one, attention_keys=keys) for one in (StepForm(), *wholes) if is_long]
-    return (first, *(marked(program, options, one) for one in (*wholes, *long)))
+    return (first, *(marked(steps, options, one) for one in (*wholes, *long)))
 
 
 def last_forms(
-    program: TracedProgram, options: PipelineOptions, first: LayeredStep
+    steps: StepForms, options: PipelineOptions, first: LayeredStep
 ) -> tuple[LayeredStep, ...]:
     """The forms to plan where none of `layered_forms` fits the memory: attention in blocks.
 
     Another search for stages is not worth the seconds that blocks may save (heuristic).
 
     Args:
-        program: the step.
+        steps: makes them.
         options: what it is planned under.
         first: the step with layers and phases as it is.
     """
     keys = options.attention_keys
     if not isinstance(options.stages, AutoStages) or keys is None or not first.outlined_by(keys):
         return ()
-    return (marked(program, options, StepForm(attention_keys=keys)),)
+    return (marked(steps, options, StepForm(attention_keys=keys)),)
 
 
-def marked(
-    program: TracedProgram, options: PipelineOptions, form: StepForm | None = None
-) -> LayeredStep:
-    """The step with layers and phases as the options have it; see `mark_layers`."""
-    updates, count = options.num_updates, options.num_micro_batches
-    reduction, store = options.reduction, options.store
-    return mark_layers(program, count // updates, reduction, form, store, updates)
+def marked(steps: StepForms, options: PipelineOptions, form: StepForm | None = None) -> LayeredStep:
+    """The step with layers and phases as the options have it; see `StepForms.layered`."""
+    updates = options.num_updates
+    count = options.num_micro_batches // updates
+    return steps.layered(count, options.reduction, form, updates)
 
 
 def _paddings(options: PipelineOptions) -> Iterator[Padding]:

@@ -16,14 +16,16 @@ from stablehlo_alpa.inter_op.assigning import ADVICE, assign, stage_options
 from stablehlo_alpa.inter_op.emit import emit
 from stablehlo_alpa.inter_op.forms import marked
 from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment, tried_shapes
-from stablehlo_alpa.inter_op.slicing import CutStages, LayeredStep
+from stablehlo_alpa.inter_op.slicing import CutStages, LayeredStep, StepForms
 from stablehlo_alpa.inter_op.solver_caches import SolverCaches
 from stablehlo_alpa.inter_op.stage_planner import known_transfers, prepare_stage
 from stablehlo_alpa.inter_op.step_inputs import StepInterface
 from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.inter_op.weight_gradients import most_waiting, waiting_bytes
+from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.boundary import Companions
 from stablehlo_alpa.planning.bracket import of_stages
+from stablehlo_alpa.planning.fitting import Form, FormSearch
 from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
 from stablehlo_alpa.planning.mesh_search import (
     Candidate,
@@ -66,7 +68,7 @@ def plan_pipeline(
     program: TracedProgram,
     options: PipelineOptions,
     say: Say = _log.debug,
-    layered: LayeredStep | None = None,
+    forms: Sequence[LayeredStep] = (),
 ) -> Plan:
     """Plans a step.
 
@@ -74,7 +76,8 @@ def plan_pipeline(
         program: the step.
         options: what it is planned under.
         say: is told what is being done.
-        layered: the step with layers and phases; None where it was not made yet.
+        forms: the step with layers and phases, in several forms where one stage is asked for, of
+            which the fastest is taken; made here where there is none.
 
     Raises:
         CompileError: a pass refused the program.
@@ -88,28 +91,48 @@ def plan_pipeline(
             f"schedule 'inference' runs no backward passes and {program.name} takes gradients: "
             f"leave schedule out, or take one of {', '.join(others)}"
         )
-    layered = layered or marked(program, options)
-    say(f"stages of {layered.num_layers} layers")
-    assignment = assign(layered, options, say)
-    schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
-    _check_passes(program, schedule)
-    said = list(layered.remarks)
-    if schedule.is_asynchronous:
-        said.append(_said_of_updates(program, schedule))
-        # What the search has proved is of steps with one update.
-        assignment = replace(assignment, solutions=(), bracket=None)
-    methods = {id(method): method for method in options.stages.stage_methods}
-    prescriptions = {key: method.prescription(program) for key, method in methods.items()}
-    cut = layered.kept_cut(assignment.stage_of_layer, schedule.is_asynchronous)
-    first = options.cluster.parts[assignment.part_of(0)].device
-    inside_bytes = InsideBytes(first.platform, options.store)
-    planner = _StagePlanner(
-        program, options, assignment, schedule, cut, inside_bytes, prescriptions
-    )
-    planner.check_weight_gradients()
+    forms = forms or (marked(StepForms(program, options.store), options),)
+    planners = [_StagePlanner.of(program, options, form, say) for form in forms]
+    if all(planner.assignment.num_stages == 1 for planner in planners):
+        say("stage 0 of 1")
+        return _plan_stage(planners, say)
+    (planner,) = planners
     stages = planner.plan_all(say)
-    _check_shared_meshes(stages, schedule)
-    return planner.fitted(stages, said, say)
+    _check_shared_meshes(stages, planner.schedule)
+    return planner.fitted(stages, say)
+
+
+def _plan_stage(planners: Sequence[_StagePlanner], say: Say) -> Plan:
+    """The fastest of the forms of a step that is one stage.
+
+    Args:
+        planners: of each form.
+        say: is told what is being done.
+
+    Raises:
+        InfeasibleError, SlowerError: see `plan_pipeline`.
+    """
+    first = planners[0]
+    options = first.mesh_options(0)
+    again = options.solve
+    if again.memory_budget is not None:
+        again = _fitting(again, again.memory_budget)
+    search = FormSearch([one.as_form() for one in planners], options, say, again=again)
+    try:
+        found = search.run()
+    except InfeasibleError as error:
+        raise first.named(0, error) from error
+    if found is None:
+        assert search.over is not None
+        assert options.solve.memory_budget is not None
+        raise over_budget(search.over, 0, options.solve.memory_budget, ADVICE)
+    plan, best, least_s = found
+    check(plan.runtime)
+    is_proved = plan.bracket is None and not (first.schedule.is_asynchronous or first.options.known)
+    if is_proved:
+        bracket = of_stages([best.solution.objective_s], [least_s])
+        plan = replace(plan, bracket=bracket)
+    return plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +145,8 @@ class _StagePlanner:
     schedule: Schedule
     cut: CutStages
     inside_bytes: InsideBytes
+    # Of the step.
+    remarks: tuple[str, ...] = ()
     # Of the methods of the stages, by identity.
     prescriptions: Mapping[int, Prescription] = field(default_factory=dict)
     caches: SolverCaches = field(default_factory=SolverCaches)
@@ -131,10 +156,41 @@ class _StagePlanner:
     candidates: dict[int, Candidate] = field(default_factory=dict)
     # By number of a stage it and what is chosen from, where no other stage has a say in that.
     subjects: dict[int, tuple[Subject, Problems]] = field(default_factory=dict)
-    # By number of a stage the seconds of a step that it takes at the least within the whole budget.
-    least_s: dict[int, float] = field(default_factory=dict)
     # Stages of which gathered values are kept for operators near by alone.
     frugal: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls, program: TracedProgram, options: PipelineOptions, layered: LayeredStep, say: Say
+    ) -> _StagePlanner:
+        """That of a form of a step, with its layers assigned to stages; see `plan_pipeline`."""
+        say(f"stages of {layered.num_layers} layers")
+        assignment = assign(layered, options, say)
+        schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
+        _check_passes(program, schedule)
+        said = list(layered.remarks)
+        if schedule.is_asynchronous:
+            said.append(_said_of_updates(program, schedule))
+            # What the search has proved is of steps with one update.
+            assignment = replace(assignment, solutions=(), bracket=None)
+        methods = {id(method): method for method in options.stages.stage_methods}
+        prescriptions = {key: method.prescription(program) for key, method in methods.items()}
+        cut = layered.kept_cut(assignment.stage_of_layer, schedule.is_asynchronous)
+        first = options.cluster.parts[assignment.part_of(0)].device
+        inside_bytes = InsideBytes(first.platform, options.store)
+        planner = cls(
+            program, options, assignment, schedule, cut, inside_bytes, tuple(said), prescriptions
+        )
+        planner._check_weight_gradients()
+        return planner
+
+    def as_form(self) -> Form:
+        """Its only stage, of which others are other forms."""
+
+        def lower(candidate: Candidate, reach: int) -> Plan:
+            return self.emitted([self._lower(0, candidate, reach)])
+
+        return Form(self._subject(0)[0], lower)
 
     def plan_all(self, say: Say) -> list[PlannedStage]:
         """The stages of all modules, all processors taking part where none waits for another.
@@ -162,7 +218,7 @@ class _StagePlanner:
         self._check_undercuts()
         return [found[number] for number in every]
 
-    def check_weight_gradients(self) -> None:
+    def _check_weight_gradients(self) -> None:
         """Refuses a trial in which far too much waits for the gradients of parameters.
 
         Looked at is the stage in which most micro-batches wait, before anything is solved.
@@ -207,12 +263,11 @@ class _StagePlanner:
                 most_s,
             )
 
-    def fitted(self, stages: list[PlannedStage], said: Sequence[str], say: Say) -> Plan:
+    def fitted(self, stages: list[PlannedStage], say: Say) -> Plan:
         """The plan of planned stages, those that exceed the memory planned again with less.
 
         Args:
             stages: of the step; those that are planned again are replaced.
-            said: remarks of the step.
             say: is told what is being done.
 
         Raises:
@@ -222,7 +277,7 @@ class _StagePlanner:
         options = self.options
         for round_ in range(_FITTING_ROUNDS + 1):
             say("instructions")
-            plan = self.emitted(stages, said)
+            plan = self.emitted(stages)
             budgets = _budgets(plan, options)
             excess = _excess(plan, budgets)
             if not excess:
@@ -244,24 +299,14 @@ class _StagePlanner:
         fullest = max(excess, key=excess.__getitem__)
         raise over_budget(plan, fullest, budgets[fullest], ADVICE)
 
-    def emitted(self, stages: Sequence[PlannedStage], said: Sequence[str]) -> Plan:
-        """The plan of planned stages, with its instructions.
-
-        Args:
-            stages: of the step.
-            said: its remarks.
-        """
+    def emitted(self, stages: Sequence[PlannedStage]) -> Plan:
+        """The plan of planned stages, with its instructions."""
         program, cluster, schedule = self.program, self.options.cluster, self.schedule
         interface = StepInterface.of(program)
         runtime, costs = emit(stages, schedule, interface, self.inside_bytes)
-        plan = assemble(program, cluster, stages, schedule, runtime, costs, said)
+        plan = assemble(program, cluster, stages, schedule, runtime, costs, self.remarks)
         found = self.assignment
-        bracket = found.bracket
-        if bracket is None and not (schedule.is_asynchronous or self.options.known):
-            numbers = range(found.num_stages)
-            latency_s = [self.candidates[number].solution.objective_s for number in numbers]
-            bracket = of_stages(latency_s, list(self.least_s.values()))
-        return replace(plan, bracket=bracket, considered=found.considered)
+        return replace(plan, bracket=found.bracket, considered=found.considered)
 
     def _part_of_memory(self, number: int) -> float | None:
         """Bytes per device for one of several stages of a mesh; None where there is no such limit.
@@ -284,18 +329,16 @@ class _StagePlanner:
             number: of the stage.
             room: bytes per device for its strategies, where the budget turned out to be too much.
         """
-        mesh_options = self._mesh_options(number)
+        mesh_options = self.mesh_options(number)
         if room is not None:
             mesh_options = self._within(number, mesh_options, room)
-        subject, problems = self._subject(number)
-        candidate = self._candidate(subject, mesh_options, problems)
+        candidate = self._candidate(number, mesh_options)
         if mesh_options.prescription.confinement is not None:
+            subject, _ = self._subject(number)
             assert subject.boundary is not None
             self.transfers.update(known_transfers(candidate, subject.boundary))
         self.candidates[number] = candidate
-        if room is None:
-            self.least_s[number] = candidate.least_s
-        return self._lower(number)
+        return self._lower_again(number)
 
     def _subject(self, number: int) -> tuple[Subject, Problems]:
         """What is split, and what was made of it before: a stage that is planned again is equal."""
@@ -306,7 +349,7 @@ class _StagePlanner:
         store = self.options.store
         problems = Problems()
         found = prepare_stage(self.cut, number, name, program, self.transfers, store), problems
-        if self._mesh_options(number).prescription.confinement is None:
+        if self.mesh_options(number).prescription.confinement is None:
             self.subjects[number] = found
         return found
 
@@ -317,23 +360,27 @@ class _StagePlanner:
         search for its price begins: most others are then told to be slower.
         """
         before = self.candidates.get(number)
-        solve = stage_options(options.solve, room)
+        solve = _fitting(options.solve, room)
         if before is None:
             return replace(options, solve=solve, known=None)
         shapes = sorted(options.mesh_shapes, key=lambda shape: shape != before.mesh.shape)
         return replace(
             options,
             mesh_shapes=tuple(shapes),
-            solve=replace(solve, budget_gap=max(solve.budget_gap, _FITTING_GAP)),
+            solve=solve,
             known=None,
             memory_price_s=before.solution.memory_price_s or None,
             before=before.solution,
             names_lack=False,
         )
 
-    def _lower(self, number: int) -> PlannedStage:
-        """The stage of a number by the strategies chosen for it."""
-        candidate = self.candidates[number]
+    def _lower_again(self, number: int) -> PlannedStage:
+        """The stage of a number by the strategies chosen for it last."""
+        reach = NEAR if number in self.frugal else 0
+        return self._lower(number, self.candidates[number], reach)
+
+    def _lower(self, number: int, candidate: Candidate, reach: int) -> PlannedStage:
+        """The stage of a number by strategies; of what is gathered see `lower_stage`."""
         starts = self.assignment.first_devices(self.options.cluster)
         start = starts[self.schedule.mesh_of(number)]
         return lower_stage(
@@ -348,7 +395,7 @@ class _StagePlanner:
             candidate.mesh.cluster.device,
             self.cut.texts()[number],
             split_backward=self.schedule.splits_backward,
-            reach=NEAR if number in self.frugal else 0,
+            reach=reach,
             store=self.options.store,
             inside_bytes=self.inside_bytes,
         )
@@ -386,7 +433,7 @@ class _StagePlanner:
         def mended(number: int) -> PlannedStage | InfeasibleError:
             if number not in self.frugal:
                 self.frugal.add(number)
-                return self._lower(number)
+                return self._lower_again(number)
             if rooms[number] <= 0:
                 raise InfeasibleError(
                     f"stage {number} of {self.program.name} would have to do without "
@@ -417,8 +464,8 @@ class _StagePlanner:
             return [found[number] for number in numbers]
         return in_threads(work, numbers)
 
-    def _mesh_options(self, number: int) -> PlanOptions:
-        """The meshes that a stage may have."""
+    def mesh_options(self, number: int) -> PlanOptions:
+        """What strategies of a stage are looked for under."""
         options = self.options
         whole = options.cluster.parts[self.assignment.part_of(number)]
         cluster = whole.part(*self.assignment.submeshes[number])
@@ -449,14 +496,24 @@ class _StagePlanner:
             store=options.store,
         )
 
-    def _candidate(self, subject: Subject, options: PlanOptions, problems: Problems) -> Candidate:
+    def _candidate(self, number: int, options: PlanOptions) -> Candidate:
+        subject, problems = self._subject(number)
         try:
             with self.caches.one() as cache:
                 return find_candidate(subject, options, cache, problems=problems)
         except InfeasibleError as error:
-            raise error.reworded(
-                f"{subject.name} on {options.cluster.num_devices} devices: {error}; {ADVICE}"
-            ) from error
+            raise self.named(number, error) from error
+
+    def named(self, number: int, error: InfeasibleError) -> InfeasibleError:
+        """A refusal that says which stage it is of."""
+        name, count = self._subject(number)[0].name, math.prod(self.assignment.submeshes[number])
+        return error.reworded(f"{name} on {count} devices: {error}; {ADVICE}")
+
+
+def _fitting(options: SolveOptions, room: float) -> SolveOptions:
+    """How a stage is solved that is planned again: within bytes per device."""
+    options = stage_options(options, room)
+    return replace(options, budget_gap=max(options.budget_gap, _FITTING_GAP))
 
 
 def _given_by_others(

@@ -65,7 +65,7 @@ class CutStages:
             modules: as they were cut, in one context.
             texts: the same; one of both will do.
         """
-        self._name, self._modules = name, tuple(modules)
+        self._name, self.modules = name, tuple(modules)
         self._texts, self._merged = dict(enumerate(texts)), dict[int, Module]()
         self._count = max(len(modules), len(texts))
 
@@ -76,8 +76,8 @@ class CutStages:
     def merged(self, number: int) -> Module:
         """A stage with its operators merged, to be read and not to be changed."""
         if number not in self._merged:
-            if self._count == len(self._modules) == 1:
-                module = self._modules[0].clone()
+            if self._count == len(self.modules) == 1:
+                module = self.modules[0].clone()
             else:
                 module = Module(self._text(number), f"{self._name} stage {number}")
             merge(module)
@@ -86,7 +86,7 @@ class CutStages:
 
     def _text(self, number: int) -> str:
         if number not in self._texts:
-            self._texts[number] = self._modules[number].text()
+            self._texts[number] = self.modules[number].text()
         return self._texts[number]
 
 
@@ -103,6 +103,7 @@ class LayeredStep:
         name: of the step.
         num_layers: layers.
         remarks: what the compiler wants known.
+        module: it, to be read and not to be changed.
         store: keeps what is made of it.
         content: what it was made of, for the store.
         inputs: what the caller calls the arguments; empty where that is not known.
@@ -111,7 +112,7 @@ class LayeredStep:
     name: str
     num_layers: int
     remarks: tuple[str, ...]
-    _module: Module = field(repr=False)
+    module: Module = field(repr=False)
     store: Store = field(default=OFF, repr=False)
     content: tuple[str, ...] = field(default=(), repr=False)
     inputs: tuple[str, ...] = field(default=(), repr=False)
@@ -137,7 +138,7 @@ class LayeredStep:
         """The remarks of a pass that is tried."""
 
         def made() -> Record:
-            return {"said": self._module.clone().run(tried)}
+            return {"said": self.module.clone().run(tried)}
 
         return tuple(self.store.remember(kind, (self.content, tried), made)["said"])
 
@@ -150,7 +151,7 @@ class LayeredStep:
             stage_of_layer: per layer its stage, ascending.
             last_makes_free: the last stage makes what any could, instead of the first.
         """
-        sliced, option = self._module.clone(), ",".join(map(str, stage_of_layer))
+        sliced, option = self.module.clone(), ",".join(map(str, stage_of_layer))
         free = " last-makes-free" if last_makes_free else ""
         sliced.run(f"alpa-slice-stages{{stages={option}{free}}}")
         return sliced.submodules()
@@ -180,6 +181,88 @@ class LayeredStep:
         self._cuts[asked] = cut
 
 
+class StepForms:
+    """Makes the forms of a step with layers and phases.
+
+    What they share is made once, by one thread at a time: its operators for all numbers of
+    micro-batches, a number of micro-batches for all forms.
+    """
+
+    def __init__(self, program: TracedProgram, store: Store = OFF) -> None:
+        """Makes nothing yet.
+
+        Args:
+            program: the step, or what it does for one of several updates.
+            store: keeps what is made of it.
+        """
+        self._program, self._store = program, store
+        self._imported: tuple[Module, list[str]] | None = None
+        # The last, with how it was cut.
+        self._cut: tuple[str, Module, list[str]] | None = None
+
+    def layered(
+        self,
+        num_micro_batches: int,
+        reduction: str = "mean",
+        form: StepForm | None = None,
+        num_updates: int = 1,
+    ) -> LayeredStep:
+        """The step with layers and phases.
+
+        Args:
+            num_micro_batches: of it.
+            reduction: how results of independent micro-batches are joined: ``"mean"``, ``"sum"``
+                or the name of the result that is their weight.
+            form: what is done to it besides; None for nothing.
+            num_updates: of a step.
+
+        Raises:
+            CompileError: the step cannot be cut so.
+            TraceError: no result has the name.
+        """
+        program, count = self._program, f"micro-batches={num_micro_batches}"
+        # One micro-batch per update is all of a part of the batch: nothing is left to cut.
+        is_part = program.num_parts > num_updates or (program.num_parts > 1 == num_micro_batches)
+        indices = program.batch if is_part else program.declared_batch
+        batch = ",".join(str(index) for index in sorted(indices))
+        independent = f" independent={_joining(program, reduction)}" if is_part else ""
+        cut = f"alpa-cut-pipeline{{{count} batch={batch}{independent}}}"
+        mark = f"alpa-mark-pipeline{{{count} {form or ''}}}"
+        found = self._kept(cut, mark) if self._store.is_on else self._marked(cut, mark)
+        return replace(found, inputs=tuple(value.name for value in program.inputs))
+
+    def _marked(self, cut: str, mark: str) -> LayeredStep:
+        """The step with layers and phases, as it is made now."""
+        if self._imported is None:
+            module = Module(self._program.text, self._program.name)
+            said = module.run(f"alpa-import-pipeline{{{self._program.state_option}}}")
+            self._imported = module, said
+        if self._cut is None or self._cut[0] != cut:
+            imported, said = self._imported
+            module = imported.clone()
+            self._cut = cut, module, [*said, *module.run(cut)]
+        _, module, said = self._cut
+        module = module.clone()
+        return LayeredStep.of(module, [*said, *module.run(mark)])
+
+    def _kept(self, cut: str, mark: str) -> LayeredStep:
+        """The same, as it was made before or is made now."""
+        program, store = self._program, self._store
+        marked: list[LayeredStep] = []
+
+        def made() -> Record:
+            found = self._marked(cut, mark)
+            marked.append(found)
+            text = {"text": found.module.text(), "layers": found.num_layers}
+            return text | {"remarks": list(found.remarks)}
+
+        content = digest(program.text, program.state_option, cut, mark)
+        found = store.remember("layers", (content,), made)
+        module = marked[0].module if marked else Module.kept(found["text"], program.name)
+        remarks, count = tuple(found["remarks"]), int(found["layers"])
+        return LayeredStep(program.name, count, remarks, module, store, (content, program.name))
+
+
 def mark_layers(
     program: TracedProgram,
     num_micro_batches: int,
@@ -188,54 +271,8 @@ def mark_layers(
     store: Store = OFF,
     num_updates: int = 1,
 ) -> LayeredStep:
-    """The step with layers and phases.
-
-    Args:
-        program: the step, or what it does for one of several updates.
-        num_micro_batches: of it.
-        reduction: how results of independent micro-batches are joined: ``"mean"``, ``"sum"`` or
-            the name of the result that is their weight.
-        form: what is done to it besides; None for nothing.
-        store: keeps it, and what is made of it.
-        num_updates: of a step.
-
-    Raises:
-        CompileError: the step cannot be cut so.
-        TraceError: no result has the name.
-    """
-    # One micro-batch per update is all of a part of the batch: nothing is left to cut.
-    is_part = program.num_parts > num_updates or (program.num_parts > 1 == num_micro_batches)
-    indices = program.batch if is_part else program.declared_batch
-    batch = ",".join(str(index) for index in sorted(indices))
-    independent = f" independent={_joining(program, reduction)}" if is_part else ""
-    marking = (
-        f"alpa-layers-pipeline{{{program.state_option} batch={batch} "
-        f"micro-batches={num_micro_batches}{independent} {form or ''}}}"
-    )
-    if store.is_on:
-        found = _kept_layers(program, marking, store)
-    else:
-        module = Module(program.text, program.name)
-        found = LayeredStep.of(module, module.run(marking))
-    return replace(found, inputs=tuple(value.name for value in program.inputs))
-
-
-def _kept_layers(program: TracedProgram, marking: str, store: Store) -> LayeredStep:
-    """The step with layers and phases, as it was made before or is made now."""
-    parsed: list[Module] = []
-
-    def made() -> Record:
-        module = Module(program.text, program.name)
-        found = LayeredStep.of(module, module.run(marking))
-        parsed.append(module)
-        text = {"text": module.text(), "layers": found.num_layers}
-        return text | {"remarks": list(found.remarks)}
-
-    content = digest(program.text, marking)
-    found = store.remember("layers", (content,), made)
-    module = parsed[0] if parsed else Module.kept(found["text"], program.name)
-    remarks, count = tuple(found["remarks"]), int(found["layers"])
-    return LayeredStep(program.name, count, remarks, module, store, (content, program.name))
+    """The step with layers and phases in one form; see `StepForms`."""
+    return StepForms(program, store).layered(num_micro_batches, reduction, form, num_updates)
 
 
 def _joining(program: TracedProgram, reduction: str) -> str:

@@ -27,7 +27,7 @@ from stablehlo_alpa.inter_op.pipeline_search import SearchLimits
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.inter_op.profiled import plan_profiled, profiler_of
 from stablehlo_alpa.inter_op.profiling import Profiler
-from stablehlo_alpa.inter_op.slicing import LayeredStep
+from stablehlo_alpa.inter_op.slicing import LayeredStep, StepForms
 from stablehlo_alpa.planning.cut import Cut
 from stablehlo_alpa.planning.interruption import SearchInterrupted
 from stablehlo_alpa.planning.ordering import ScheduleKind
@@ -175,6 +175,7 @@ class _Attempts:
     _of_mesh: dict[tuple[int, ...], tuple[int, float]] = field(default_factory=dict)
     # By number of micro-batches the step with layers, of the last that were tried and of the best.
     _forms: dict[int, tuple[LayeredStep, ...]] = field(default_factory=dict)
+    _steps: StepForms | None = None
 
     def run(
         self,
@@ -328,9 +329,9 @@ class _Attempts:
         refused: list[InfeasibleError] = []
         slower: list[SlowerError] = []
         for forms_of in (self._forms_of, self._last_forms_of):
-            for form in forms_of(one):
+            for forms in _together(forms_of(one), one):
                 try:
-                    plan = plan_pipeline(self.program, one, say, form)
+                    plan = plan_pipeline(self.program, one, say, forms)
                 except InfeasibleError as error:
                     refused.append(error)
                     continue
@@ -355,7 +356,7 @@ class _Attempts:
 
     def _last_forms_of(self, one: PipelineOptions) -> tuple[LayeredStep, ...]:
         """Those for where no other fits."""
-        return last_forms(self.program, one, self._forms_of(one)[0])
+        return last_forms(self._steps_of(one), one, self._forms_of(one)[0])
 
     def _forms_of(self, one: PipelineOptions) -> tuple[LayeredStep, ...]:
         """The step with layers and phases: schedules of the best number have the same."""
@@ -363,8 +364,13 @@ class _Attempts:
         if count not in self._forms:
             best = self.best.runtime.num_micro_batches if self.best else count
             kept = {best: self._forms[best]} if best in self._forms else {}
-            self._forms = kept | {count: layered_forms(self.program, one)}
+            self._forms = kept | {count: layered_forms(self.program, one, self._steps_of(one))}
         return self._forms[count]
+
+    def _steps_of(self, one: PipelineOptions) -> StepForms:
+        """What makes forms, for all numbers of micro-batches."""
+        self._steps = self._steps or StepForms(self.program, one.store)
+        return self._steps
 
     def try_counts(self, options: PipelineOptions, counts: list[int]) -> None:
         """Tries numbers of micro-batches, smallest first, as long as more of them may be faster.
@@ -434,6 +440,15 @@ class _Attempts:
                 self.uncut = count, error
         if self.uncut is not None and not self.tried:
             raise self.uncut[1]
+
+
+def _together(
+    forms: tuple[LayeredStep, ...], options: PipelineOptions
+) -> list[tuple[LayeredStep, ...]]:
+    """Forms that are planned together: all of a step of one stage, each by itself otherwise."""
+    if _num_stages(options.stages) == 1:
+        return [forms] if forms else []
+    return [(form,) for form in forms]
 
 
 def _latency(plan: Plan) -> float:

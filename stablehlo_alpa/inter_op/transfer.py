@@ -90,7 +90,7 @@ def transfer_pipeline(
     for form in layered_forms(program, asked):
         _check_layers(program, form, source)
         try:
-            plan = plan_pipeline(program, given, say, form)
+            plan = plan_pipeline(program, given, say, (form,))
         except InfeasibleError as error:
             refused.append(error)
             continue

@@ -378,7 +378,9 @@ def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> _Ris
             bound = ask(costs.free(), 1 / limits.budget).bound * limits.budget
             if bound > most or memory.peak(costs.decode(met[-1]))[0] <= most:
                 break
-        if point in points or peak > _FAR * limits.budget:
+        # Equal layers have points that are nearly as full: with each that is priced as well there
+        # is less for the others, and the peak moves from one to the next.
+        if point in points or peak > _FAR * limits.budget or still:
             price *= _RISE
         if point not in points:
             points.append(point)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,8 @@ from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.bracket import of_stages
-from stablehlo_alpa.planning.lowering import NEAR, lower_program
+from stablehlo_alpa.planning.fitting import Form, FormSearch, lowered_within
+from stablehlo_alpa.planning.lowering import lower_program
 from stablehlo_alpa.planning.mesh_search import (
     Candidate,
     PlanOptions,
@@ -45,11 +47,6 @@ from stablehlo_alpa.view import Say, progress
 
 _log = logging.getLogger(__name__)
 
-# How often strategies are chosen for a step whose program is over the memory budget (heuristic).
-_MEMORY_ROUNDS = 6
-# By what part of the budget there is less room in the first at least, twice as much in each that
-# follows (heuristic): what programs hold beside their tensors differs from plan to plan.
-_LESS = 0.01
 # Tensors that an error names (heuristic).
 _SHOWN_TENSORS = 5
 
@@ -140,17 +137,25 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
     boundary = Boundary.of(program)
     # Shardings that the function's author asks for, where it is their mesh that is planned for.
     axes = ",".join(options.axis_names or ())
+    imports = f"alpa-import-pipeline{{{program.state_option} axes={axes}}}"
+
+    @functools.cache
+    def imported() -> tuple[Module, list[str]]:
+        """What all forms are made of, and remarks on it."""
+        module = Module(program.text, program.name)
+        return module, module.run(imports)
 
     def prepare(more: str) -> PreparedForm:
-        pipeline = f"alpa-prepare-pipeline{{{program.state_option} axes={axes}{more}}}"
+        pipeline = f"alpa-merge-pipeline{{{more}}}"
         parsed: Module | None = None
 
         def made() -> Record:
             nonlocal parsed
-            parsed = Module(program.text, program.name)
-            return {"remarks": parsed.run(pipeline), "merged": parsed.text()}
+            module, said = imported()
+            parsed = module.clone()
+            return {"remarks": [*said, *parsed.run(pipeline)], "merged": parsed.text()}
 
-        found = options.store.remember("merged", (program.text, pipeline), made)
+        found = options.store.remember("merged", (program.text, imports, pipeline), made)
         subject = Subject(program.name, found["merged"], boundary, parsed)
         return PreparedForm(subject, tuple(found["remarks"]))
 
@@ -215,61 +220,38 @@ def fastest_form(
 def _plan_within(prepared: PreparedProgram, tell: Say) -> Plan:
     """The fastest plan whose per-device program stays within the memory budget.
 
-    The strategies are chosen by the tensors of the step as it is written. What collectives between
-    them hold as well is known of the program that is run. Where that is over the budget, gathered
-    values are not kept for operators far behind; where that does not suffice, strategies are chosen
-    anew with that much less room.
-
     Raises:
         InfeasibleError: no mesh shape has such a plan.
     """
-    program, options, problems = prepared.program, prepared.options, prepared.problems
-    cache, budget = SolverCache(), options.solve.memory_budget
-    room, over = budget, None
-    # With less room there are fewer plans: what is proved of all of them is proved first.
-    least_s: float | None = None
-    for round_ in range(_MEMORY_ROUNDS):
-        solve = replace(options.solve, memory_budget=room)
-        try:
-            within = replace(options, solve=solve)
-            best, remarks = fastest_form(prepared.forms, within, cache, tell, problems)
-        except InfeasibleError:
-            if over is None:
-                raise
-            break
-        tell(f"lowering to {'x'.join(map(str, best.mesh.shape))}")
-        plan = lowered_within(best, prepared, remarks)
-        least_s = best.least_s if least_s is None else least_s
-        plan = replace(plan, bracket=of_stages([best.solution.objective_s], [least_s]))
-        if budget is None or plan.peak_bytes <= budget:
-            return plan
-        excess = plan.peak_bytes - budget
-        _log.info("%s: %.3e bytes over the memory budget", program.name, excess)
-        over = plan if over is None or plan.peak_bytes < over.peak_bytes else over
-        less = max(excess, _LESS * 2**round_ * budget)
-        room = max(0.0, best.solution.memory_peak_bytes - less)
-    assert over is not None
-    assert budget is not None
-    raise over_budget(over, 0, budget)
+    options = prepared.options
+    forms = [
+        Form(one.subject, functools.partial(_lowered, prepared, one.remarks))
+        for one in prepared.forms
+    ]
+    search = FormSearch(forms, options, tell, problems=prepared.problems)
+    found = search.run()
+    if found is None:
+        assert search.over is not None
+        assert options.solve.memory_budget is not None
+        raise over_budget(search.over, 0, options.solve.memory_budget)
+    plan, best, least_s = found
+    return replace(plan, bracket=of_stages([best.solution.objective_s], [least_s]))
 
 
-def lowered_within(best: Candidate, prepared: PreparedProgram, remarks: Sequence[str]) -> Plan:
+def lowered(best: Candidate, prepared: PreparedProgram, remarks: Sequence[str]) -> Plan:
     """The plan of a step whose strategies are chosen; over the memory budget where it has to be.
 
     Args:
         best: the strategies.
-        prepared: the step. What is gathered is kept for operators far behind if there is room.
+        prepared: the step.
         remarks: on the step.
     """
     budget = prepared.options.solve.memory_budget
-    plan = _lowered(best, prepared, remarks, 0)
-    if budget is not None and plan.peak_bytes > budget:
-        plan = _lowered(best, prepared, remarks, NEAR)
-    return plan
+    return lowered_within(best, functools.partial(_lowered, prepared, remarks), budget)
 
 
 def _lowered(
-    best: Candidate, prepared: PreparedProgram, remarks: Sequence[str], reach: int
+    prepared: PreparedProgram, remarks: Sequence[str], best: Candidate, reach: int
 ) -> Plan:
     program, cluster = prepared.program, prepared.options.cluster
     devices = tuple(range(best.mesh.num_devices))

@@ -15,7 +15,7 @@ from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import (
     PreparedProgram,
     fastest_form,
-    lowered_within,
+    lowered,
     over_budget,
 )
 from stablehlo_alpa.planning.problems import Problem
@@ -63,7 +63,7 @@ def transfer_program(
         return None
     status = "optimal" if bracket.gap == 0 else "gap"
     solution = replace(best.solution, gap=bracket.gap, status=status)
-    plan = lowered_within(replace(best, solution=solution), prepared, remarks)
+    plan = lowered(replace(best, solution=solution), prepared, remarks)
     budget = options.solve.memory_budget
     if budget is not None and plan.peak_bytes > budget:
         raise over_budget(plan, 0, budget, "plan it anew for these sizes")

@@ -95,18 +95,19 @@ def arguments() -> tuple[Any, ...]:
 
 def take_blocks(patch: pytest.MonkeyPatch) -> None:
     """The form in which attention is one operator is the one that is planned."""
-    fastest = planner.fastest_form
+    prepared_forms = planner.prepared_forms
 
-    def last(forms: Any, *rest: Any) -> Any:
+    def last(*args: Any) -> Any:
+        forms = prepared_forms(*args)
         assert len(forms) > 1
-        return fastest(forms[-1:], *rest)
+        return forms[-1:]
 
     def last_layers(*args: Any) -> Any:
         forms = layered_forms(*args)
         assert len(forms) > 1
         return forms[-1:]
 
-    patch.setattr(planner, "fastest_form", last)
+    patch.setattr(planner, "prepared_forms", last)
     # The package has a function of the module's name.
     sweep = importlib.import_module("stablehlo_alpa.inter_op.sweep")
     patch.setattr(sweep, "layered_forms", last_layers)

@@ -27,7 +27,7 @@ from stablehlo_alpa.frontend import trace
 from stablehlo_alpa.inter_op import sweep
 from stablehlo_alpa.inter_op.forms import layered_forms
 from stablehlo_alpa.planning import planner
-from stablehlo_alpa.planning.planner import fastest_form
+from stablehlo_alpa.planning.planner import prepared_forms
 
 MESHES = {**test_random_plans.MESHES, "3": (("x", 3),)}
 PADDED: dict[str, Program] = {}
@@ -222,10 +222,11 @@ def check_steps(method: str, recipes: Sequence[Recipe], monkeypatch: pytest.Monk
     """Random plans of the most padded form of random steps; how many have one."""
     num_padded = 0
 
-    def most_padded(forms: Any, *rest: Any) -> Any:
+    def most_padded(*args: Any) -> Any:
         nonlocal num_padded
+        forms = prepared_forms(*args)
         num_padded += len(forms) > 1
-        return fastest_form(forms[1:2] or forms, *rest)
+        return forms[1:2] or forms
 
     def most_padded_layers(*args: Any) -> Any:
         nonlocal num_padded
@@ -233,7 +234,7 @@ def check_steps(method: str, recipes: Sequence[Recipe], monkeypatch: pytest.Monk
         num_padded += len(forms) > 1
         return forms[-1:]
 
-    monkeypatch.setattr(planner, "fastest_form", most_padded)
+    monkeypatch.setattr(planner, "prepared_forms", most_padded)
     # The package has a function of the module's name.
     monkeypatch.setattr(sys.modules[sweep.__module__], "layered_forms", most_padded_layers)
     rows = {"whole batch": (6, 10, 9, 13), "micro-batches": (12, 20), "stages": (12, 20, 18, 26)}
@@ -356,11 +357,12 @@ def test_attention_of_odd_sizes_is_split_over_all_devices() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["alpa", "shardy", "gspmd"])
 def test_padded_steps_run(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def last(forms: Any, *rest: Any) -> Any:
+    def last(*args: Any) -> Any:
+        forms = prepared_forms(*args)
         assert len(forms) > 1
-        return fastest_form(forms[1:], *rest)
+        return forms[1:]
 
-    monkeypatch.setattr(planner, "fastest_form", last)
+    monkeypatch.setattr(planner, "prepared_forms", last)
     args: tuple[Any, ...] = [real(3, 3, 4, 4), real(3, 3, 4, 4, seed=1)], real(6, 8, 8, 4)
     method = ShardParallel(mesh_shape=(2, 4), backend=backend)
     parallel: Any = stablehlo_alpa.parallelize(convolutions, method=method)
