@@ -13,10 +13,6 @@ namespace mlir::alpa {
 /// an optimum.
 static constexpr double kSlack = 1e-10;
 
-DualAscent::DualAscent(const Core &start)
-    : core(start), excess(core.costs), labels(core.getNumNodes(), 0),
-      bestLabels(labels), best(core.getValue(labels)) {}
-
 /// The least of some numbers, several at a time: each comparison waits for the
 /// one before.
 static double getLeast(llvm::ArrayRef<double> values) {
@@ -38,40 +34,53 @@ static double getLeast(llvm::ArrayRef<double> values) {
   return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
 }
 
-/// The least entry per choice of a node: along the rows, or across them.
-static void getLeast(const CoreEdge &edge, bool rows, unsigned size,
-                     unsigned others, std::vector<double> &least) {
-  const double *cost = edge.cost.data();
-  least.resize(size);
-  if (!rows) {
-    std::copy_n(cost, size, least.begin());
-    for (unsigned row = 1; row < others; ++row) {
-      const double *from = cost + row * size;
-      for (unsigned a = 0; a < size; ++a) {
-        least[a] = std::min(least[a], from[a]);
-      }
+/// Adds one number per row to all its entries; the least of every column.
+static void addPerRow(std::vector<double> &table, llvm::ArrayRef<double> added,
+                      std::vector<double> &least) {
+  size_t width = least.size();
+  std::fill(least.begin(), least.end(), kInfinity);
+  for (size_t row = 0; row < added.size(); ++row) {
+    double *cost = table.data() + row * width;
+    for (size_t at = 0; at < width; ++at) {
+      cost[at] += added[row];
+      least[at] = std::min(least[at], cost[at]);
     }
-    return;
-  }
-  for (unsigned a = 0; a < size; ++a) {
-    least[a] = getLeast(llvm::ArrayRef(cost + a * others, others));
   }
 }
 
-/// Adds one number per choice of a node to all its entries.
-static void addPerChoice(CoreEdge &edge, bool rows, unsigned others,
-                         llvm::ArrayRef<double> added) {
-  double *cost = edge.cost.data();
-  unsigned size = added.size();
-  for (unsigned row = 0, end = rows ? size : others; row < end; ++row) {
-    if (rows) {
-      for (unsigned b = 0; b < others; ++b) {
-        cost[row * others + b] += added[row];
-      }
-    } else {
-      for (unsigned a = 0; a < size; ++a) {
-        cost[row * size + a] += added[a];
-      }
+/// Adds one number per column to all its entries; the least of every row.
+static void addPerColumn(std::vector<double> &table,
+                         llvm::ArrayRef<double> added,
+                         std::vector<double> &least) {
+  size_t width = added.size();
+  for (size_t row = 0; row < least.size(); ++row) {
+    double *cost = table.data() + row * width;
+    for (size_t at = 0; at < width; ++at) {
+      cost[at] += added[at];
+    }
+    least[row] = getLeast(llvm::ArrayRef(cost, width));
+  }
+}
+
+DualAscent::DualAscent(const Core &start)
+    : core(start), excess(core.costs), labels(core.getNumNodes(), 0),
+      bestLabels(labels), best(core.getValue(labels)),
+      least(core.edges.size()) {
+  findLeast();
+}
+
+void DualAscent::findLeast() {
+  for (auto [edge, found] : llvm::zip_equal(core.edges, least)) {
+    if (!edge.alive) {
+      continue;
+    }
+    found.ofU.resize(core.getSize(edge.u));
+    found.ofV.resize(core.getSize(edge.v));
+    std::vector<double> nothing(core.getSize(edge.u), 0.0);
+    addPerRow(edge.cost, nothing, found.ofV);
+    size_t width = found.ofV.size();
+    for (auto [row, entry] : llvm::enumerate(found.ofU)) {
+      entry = getLeast(llvm::ArrayRef(edge.cost.data() + row * width, width));
     }
   }
 }
@@ -80,18 +89,14 @@ void DualAscent::visit(unsigned node, bool forward) {
   std::vector<double> &cost = core.costs[node];
   unsigned size = cost.size();
   llvm::ArrayRef<unsigned> edges = core.getEdges(node);
-  if (least.size() < edges.size()) {
-    least.resize(edges.size());
-  }
   unsigned decided = 0;
-  for (auto [place, index] : llvm::enumerate(edges)) {
+  for (unsigned index : edges) {
     const CoreEdge &edge = core.edges[index];
-    unsigned other = edge.other(node);
-    getLeast(edge, edge.u == node, size, core.getSize(other), least[place]);
+    llvm::ArrayRef<double> collected = least[index].of(edge.u == node);
     for (unsigned a = 0; a < size; ++a) {
-      cost[a] += least[place][a];
+      cost[a] += collected[a];
     }
-    decided += isDecided(node, other, forward);
+    decided += isDecided(node, edge.other(node), forward);
   }
   double smallest = *std::min_element(cost.begin(), cost.end());
   core.constant += smallest;
@@ -102,26 +107,33 @@ void DualAscent::visit(unsigned node, bool forward) {
 
   unsigned open = edges.size() - decided;
   double part = open ? 1.0 / std::max(open, decided) : 0.0;
-  std::vector<double> total = cost;
+  total = cost;
+  added.resize(size);
   // What is forbidden stays at the node.
   auto share = [&](unsigned a) {
     return std::isfinite(cost[a]) ? part * cost[a] : 0.0;
   };
-  for (auto [place, index] : llvm::enumerate(edges)) {
+  for (unsigned index : edges) {
     CoreEdge &edge = core.edges[index];
     unsigned other = edge.other(node), others = core.getSize(other);
     bool rows = edge.u == node, known = isDecided(node, other, forward);
-    std::vector<double> &added = least[place];
+    std::vector<double> &own = least[index].of(rows);
     for (unsigned a = 0; a < size; ++a) {
       if (known) {
         unsigned at =
             rows ? a * others + labels[other] : labels[other] * size + a;
-        total[a] += std::isfinite(total[a]) ? edge.cost[at] - added[a] : 0.0;
+        total[a] += std::isfinite(total[a]) ? edge.cost[at] - own[a] : 0.0;
       }
-      double collected = std::isfinite(added[a]) ? added[a] : 0.0;
+      double collected = std::isfinite(own[a]) ? own[a] : 0.0;
       added[a] = (known ? 0.0 : share(a)) - collected;
+      // Rounding is monotonic: this is the least of the sums, to the last bit.
+      own[a] += added[a];
     }
-    addPerChoice(edge, rows, others, added);
+    if (rows) {
+      addPerRow(edge.cost, added, least[index].ofV);
+    } else {
+      addPerColumn(edge.cost, added, least[index].ofU);
+    }
   }
   labels[node] = std::min_element(total.begin(), total.end()) - total.begin();
   for (unsigned a = 0; a < size; ++a) {
@@ -190,9 +202,9 @@ double DualAscent::getBound() const {
   for (const std::vector<double> &cost : core.costs) {
     bound += getLeast(cost);
   }
-  for (const CoreEdge &edge : core.edges) {
+  for (auto [edge, found] : llvm::zip_equal(core.edges, least)) {
     if (edge.alive) {
-      bound += getLeast(edge.cost);
+      bound += getLeast(found.ofU);
     }
   }
   return bound;
@@ -227,6 +239,7 @@ void DualAscent::restrict(const Kept &kept) {
     }
     excess[node] = std::move(left);
   }
+  findLeast();
 }
 
 } // namespace mlir::alpa

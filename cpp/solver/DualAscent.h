@@ -64,6 +64,16 @@ public:
   void restrict(const Kept &kept);
 
 private:
+  /// Of a table of costs, per choice of one end the least over the other's.
+  /// They change with the costs, so that a visit looks at a table once.
+  struct LeastCosts {
+    std::vector<double> ofU;
+    std::vector<double> ofV;
+
+    std::vector<double> &of(bool isU) { return isU ? ofU : ofV; }
+  };
+
+  void findLeast();
   void visit(unsigned node, bool forward);
   /// The cost of each choice of a node, its neighbours' labels given.
   std::vector<double> getCosts(unsigned node) const;
@@ -77,8 +87,12 @@ private:
   std::vector<unsigned> labels;
   std::vector<unsigned> bestLabels;
   double best;
-  /// Least entries of the rows of each edge of the node at hand.
-  std::vector<std::vector<double>> least;
+  /// Per edge.
+  std::vector<LeastCosts> least;
+  /// Of the node at hand: what its choices cost with what is decided, and what
+  /// moves into an edge.
+  std::vector<double> total;
+  std::vector<double> added;
 };
 
 } // namespace mlir::alpa
