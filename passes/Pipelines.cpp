@@ -83,8 +83,8 @@ struct ImportPipelineOptions
 struct MergePipelineOptions
     : WithForm<PassPipelineOptions<MergePipelineOptions>> {};
 struct PreparePipelineOptions
-    : WithForm<WithAxes<WithState<PassPipelineOptions<PreparePipelineOptions>>>> {
-};
+    : WithForm<
+          WithAxes<WithState<PassPipelineOptions<PreparePipelineOptions>>>> {};
 struct CutPipelineOptions : WithCut<PassPipelineOptions<CutPipelineOptions>> {};
 struct MarkPipelineOptions
     : WithMicroBatches<WithForm<PassPipelineOptions<MarkPipelineOptions>>> {};

@@ -65,9 +65,8 @@ std::optional<EliminationOrder> getEliminationOrder(const Core &core,
     order.nodes.push_back(node);
     for (unsigned other : near[node]) {
       joined.clear();
-      std::set_union(near[other].begin(), near[other].end(),
-                     near[node].begin(), near[node].end(),
-                     std::back_inserter(joined));
+      std::set_union(near[other].begin(), near[other].end(), near[node].begin(),
+                     near[node].end(), std::back_inserter(joined));
       llvm::erase_if(joined, [node = node, other](unsigned one) {
         return one == node || one == other;
       });
