@@ -364,8 +364,9 @@ def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> _Ris
         met.append(found.labels)
         return found
 
-    for _ in range(_RISES):
-        if limits.work.left_s() <= 0:
+    num_rises = 0
+    for round_ in range(2 * _RISES):
+        if limits.work.left_s() <= 0 or num_rises == _RISES:
             break
         ask(costs, price)
         over = peak - limits.budget
@@ -379,9 +380,11 @@ def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> _Ris
             if bound > most or memory.peak(costs.decode(met[-1]))[0] <= most:
                 break
         # Equal layers have points that are nearly as full: with each that is priced as well there
-        # is less for the others, and the peak moves from one to the next.
-        if point in points or peak > _FAR * limits.budget or still:
+        # is less for the others, and the peak may move from one to the next without end (after so
+        # many prices it does: heuristic).
+        if point in points or peak > _FAR * limits.budget or round_ >= _RISES:
             price *= _RISE
+            num_rises += 1
         if point not in points:
             points.append(point)
     return _Rising(met, price, bound)

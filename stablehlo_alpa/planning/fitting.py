@@ -6,7 +6,8 @@ first, each only as far as it may undercut the others, and of the fastest alone 
 Where they take too much, values that are gathered are not kept for operators far behind; where that
 does not suffice, the form's strategies are chosen anew with that much less room, and another form
 may be the fastest: the search goes on where a plan may be found that is faster than all others
-(best first), and ends with the first whose programs fit.
+(best first). Strategies are chosen roughly until programs fit. Gaps are closed then, of what may be
+faster, so that no work is spent on those of plans that do not fit.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from stablehlo_alpa.errors import InfeasibleError, SlowerError
 from stablehlo_alpa.intra_op import SolveOptions, SolverCache
 from stablehlo_alpa.planning.lowering import NEAR
 from stablehlo_alpa.planning.mesh_search import (
+    ROUGH_GAP,
     Candidate,
     PlanOptions,
     Subject,
@@ -65,8 +67,10 @@ class _Open:
         candidate: its strategies; None where they are still to be chosen.
         least_s: no plan of it takes less that may still be found. Seconds.
         proved_s: no plan of it within the whole budget takes less. Seconds.
-        before: strategies whose programs take too much.
-        rounds: how often that was so.
+        before: strategies to begin with: rough ones, or those whose programs take too much.
+        is_rough: whether a gap was left.
+        rounds: how often programs took too much.
+        beside: bytes that they held beside the tensors counted, all that is gathered being kept.
         slower: why it has none that undercut others.
         refused: why it has none within the whole budget.
     """
@@ -77,7 +81,9 @@ class _Open:
     least_s: float = 0.0
     proved_s: float = 0.0
     before: Candidate | None = None
+    is_rough: bool = False
     rounds: int = 0
+    beside: float = 0.0
     slower: SlowerError | None = None
     refused: InfeasibleError | None = None
 
@@ -129,6 +135,8 @@ class FormSearch:
         self._forms = [_Open(form, budget) for form in forms]
         # Those that may still have a plan.
         self._open = list(self._forms)
+        # The fastest whose programs fit.
+        self._fitting: tuple[Plan, Candidate] | None = None
         self._over: Plan | None = None
 
     @property
@@ -151,19 +159,32 @@ class FormSearch:
         while True:
             best = min(self._open, key=lambda one: one.seconds, default=None)
             found = None if best is None else best.candidate
-            most_s = self._options.solve.most_s
-            if best is not None:
-                most_s = min(most_s, best.seconds)
-            todo = [one for one in self._open if one.candidate is None and one.least_s < most_s]
+            seconds, most_s = math.inf if best is None else best.seconds, self._most_s()
+            undercut_s = min(most_s, seconds)
+            todo = [one for one in self._open if not one.candidate and one.least_s < undercut_s]
             if todo:
-                self._solve(todo[0], most_s, found)
-            elif best is None or found is None:
+                self._solve(todo[0], undercut_s, found)
+            elif best is not None and found is not None and seconds < most_s:
+                self._lower(best, found)
+            elif self._fitting is None:
                 self._check_over()
                 return None
-            else:
-                plan = self._lowered(best, found)
-                if plan is not None:
-                    return plan, found, self._least_s()
+            elif not self._reopen():
+                return *self._fitting, self._least_s()
+
+    def _most_s(self) -> float:
+        """What is to be undercut: seconds of a step."""
+        asked_s = self._options.solve.most_s
+        if self._fitting is None:
+            return asked_s
+        return min(asked_s, self._fitting[1].solution.objective_s)
+
+    def _reopen(self) -> bool:
+        """Has gaps closed of what may be faster than what fits; False where there is nothing."""
+        rough = [one for one in self._open if one.is_rough and one.least_s < self._most_s()]
+        for one in rough:
+            one.before, one.candidate, one.is_rough = one.candidate, None, False
+        return bool(rough)
 
     def _least_s(self) -> float:
         """Seconds that no plan of any form takes less than within the whole budget."""
@@ -172,17 +193,26 @@ class FormSearch:
 
     def _solve(self, one: _Open, most_s: float, best: Candidate | None) -> None:
         """Chooses the strategies of a form, where they undercut those of the others."""
-        options = self._options
-        if one.before is not None:
-            options = self._with_less_room(one.before)
-        elif best is not None:
+        # Less room is less exact: what is run differs from what was counted.
+        solve = self._again if one.rounds else self._options.solve
+        good_gap, is_rough = solve.budget_gap, self._fitting is None
+        if is_rough:
+            solve = replace(solve, closes=False, budget_gap=max(ROUGH_GAP, good_gap))
+        options = self._begun(one.before)
+        if one.rounds:
+            options = replace(options, known=None)
+        if best is not None and one.before is None:
             options = undercutting(options, best)
-        solve = replace(options.solve, memory_budget=one.room, most_s=most_s)
         # What is lacking is said once, where nothing fits.
+        solve = replace(solve, memory_budget=one.room, most_s=most_s)
         options = replace(options, solve=solve, names_lack=False)
         try:
-            one.candidate = self._found(one, options)
-            one.takes(one.candidate.least_s)
+            found = one.candidate = self._found(one, options)
+            one.takes(found.least_s)
+            good_s = found.solution.objective_s * (1 - good_gap)
+            # What is given is not looked for.
+            is_given = options.known is not None or options.carried is not None
+            one.is_rough = is_rough and not is_given and found.least_s < good_s
         except SlowerError as error:
             _log.info("%s", error)
             one.slower = error
@@ -197,38 +227,52 @@ class FormSearch:
         subject = one.form.subject
         return find_candidate(subject, options, self._cache, self._say, self._problems)
 
-    def _with_less_room(self, before: Candidate) -> PlanOptions:
-        """Options for strategies with less room.
+    def _begun(self, before: Candidate | None) -> PlanOptions:
+        """Options for a search that begins with strategies known.
 
-        The mesh that was best with more is first, and what a byte was worth there is where the
-        search for its price begins: most others are then told to be slower.
+        Their mesh is first, and what a byte was worth there is where the search for its price
+        begins: most others are then told to be slower.
         """
         options = self._options
+        if before is None:
+            return options
         shapes = sorted(options.mesh_shapes, key=lambda shape: shape != before.mesh.shape)
         return replace(
             options,
             mesh_shapes=tuple(shapes),
-            solve=self._again,
-            known=None,
             memory_price_s=before.solution.memory_price_s or None,
             before=before.solution,
         )
 
-    def _lowered(self, one: _Open, candidate: Candidate) -> Plan | None:
-        """The plan of a form by its strategies; None where its programs do not fit."""
+    def _lower(self, one: _Open, candidate: Candidate) -> None:
+        """Makes the programs of a form; where they do not fit there is less room for it."""
         budget = self._options.solve.memory_budget
         self._say(f"lowering to {'x'.join(map(str, candidate.mesh.shape))}")
-        plan = lowered_within(candidate, one.form.lower, budget)
+        plan = self._lowered(one, candidate)
         if budget is None or plan.peak_bytes <= budget:
-            return plan
+            self._fitting = plan, candidate
+            return
         excess = plan.peak_bytes - budget
         _log.info("%s: %.3e bytes over the memory budget", one.form.subject.name, excess)
         if self._over is None or plan.peak_bytes < self._over.peak_bytes:
             self._over = plan
         one.give(excess, budget)
-        if one.rounds == _ROUNDS:
+        # What fits is close to what its closed gap has led to.
+        if one.rounds == _ROUNDS or self._fitting is not None:
             self._open.remove(one)
-        return None
+
+    def _lowered(self, one: _Open, candidate: Candidate) -> Plan:
+        """The plan of a form by its strategies.
+
+        What is gathered is kept for operators far behind if there is room, as far as is known.
+        """
+        budget, counted = self._options.solve.memory_budget, candidate.solution.memory_peak_bytes
+        if budget is None or counted + one.beside <= budget:
+            plan = one.form.lower(candidate, 0)
+            if budget is None or plan.peak_bytes <= budget:
+                return plan
+            one.beside = plan.peak_bytes - counted
+        return one.form.lower(candidate, NEAR)
 
     def _check_over(self) -> None:
         """Raises why there are no strategies; returns where there are, with too large programs."""

@@ -43,8 +43,9 @@ from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
 
-# Gap at which a plan is good enough to tell meshes from each other (heuristic).
-_ROUGH_GAP = 0.02
+ROUGH_GAP = 0.02
+"""At which a plan is good enough to tell meshes and forms from each other (heuristic)."""
+
 # Mesh shapes that are tried as they come (heuristic).
 _FEW = 3
 # Seconds of work to find any plan on a mesh, where another mesh has one (heuristic).
@@ -184,6 +185,7 @@ def find_candidate(
         search.attempt(options.mesh_shapes[0], options)
     else:
         search.look(options)
+    if len(options.mesh_shapes) > 1 or not options.solve.closes:
         search.close(options)
     return search.best()
 
@@ -219,7 +221,7 @@ class _Meshes:
         """
         gap, rough = 0.0, options
         if options.solve.memory_budget is not None:
-            gap = max(_ROUGH_GAP, options.solve.budget_gap)
+            gap = max(ROUGH_GAP, options.solve.budget_gap)
             rough = replace(options, solve=replace(options.solve, closes=False, budget_gap=gap))
         # What was found under another budget says itself which mesh comes first.
         shapes = options.mesh_shapes if options.before else _likeliest_first(options.mesh_shapes)
@@ -238,11 +240,16 @@ class _Meshes:
         """Looks to the end where it is open whether there is a plan, or a better one.
 
         The best mesh comes first: by what is found on it others are told to be slower. Where there
-        is a plan, less work is done to find any on the meshes that have none yet (heuristic).
+        is a plan, less work is done to find any on the meshes that have none yet (heuristic), and
+        none at all where no gap is to be closed.
 
         Args:
             options: what plans are looked for under.
         """
+        if not options.solve.closes:
+            if self.found:
+                return
+            options = replace(options, solve=replace(options.solve, closes=True))
         good_gap = options.solve.budget_gap
         for shape, candidate in sorted(self.found.items(), key=lambda one: _seconds(one[1])):
             solution, best = candidate.solution, self._fastest()

@@ -14,7 +14,7 @@ from alpa_runtime.buffer_memory import peak_of
 from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import InfeasibleError, SlowerError
-from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.frontend import TracedProgram, paused_collection
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.bracket import of_stages
@@ -107,6 +107,7 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
     return plan_prepared(PreparedProgram.of(program, options))
 
 
+@paused_collection()
 def plan_prepared(prepared: PreparedProgram) -> Plan:
     """Finds the fastest plan among the mesh shapes.
 
