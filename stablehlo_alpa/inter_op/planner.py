@@ -25,7 +25,7 @@ from stablehlo_alpa.inter_op.weight_gradients import most_waiting, waiting_bytes
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.boundary import Companions
 from stablehlo_alpa.planning.bracket import of_stages
-from stablehlo_alpa.planning.fitting import Form, FormSearch
+from stablehlo_alpa.planning.fitting import Form, FormSearch, begun
 from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
 from stablehlo_alpa.planning.mesh_search import (
     Candidate,
@@ -92,7 +92,7 @@ def plan_pipeline(
             f"leave schedule out, or take one of {', '.join(others)}"
         )
     forms = forms or (marked(StepForms(program, options.store), options),)
-    planners = [_StagePlanner.of(program, options, form, say) for form in forms]
+    planners = [_planner_of(program, options, form, say) for form in forms]
     if all(planner.assignment.num_stages == 1 for planner in planners):
         say("stage 0 of 1")
         return _plan_stage(planners, say)
@@ -117,19 +117,19 @@ def _plan_stage(planners: Sequence[_StagePlanner], say: Say) -> Plan:
     again = options.solve
     if again.memory_budget is not None:
         again = _fitting(again, again.memory_budget)
-    search = FormSearch([one.as_form() for one in planners], options, say, again=again)
+    search = FormSearch([_form_of(one) for one in planners], options, say, again=again)
     try:
         found = search.run()
     except InfeasibleError as error:
-        raise first.named(0, error) from error
+        raise _named(first, 0, error) from error
     if found is None:
         assert search.over is not None
         assert options.solve.memory_budget is not None
         raise over_budget(search.over, 0, options.solve.memory_budget, ADVICE)
     plan, best, least_s = found
     check(plan.runtime)
-    is_proved = plan.bracket is None and not (first.schedule.is_asynchronous or first.options.known)
-    if is_proved:
+    if first.assignment.bracket is None and plan.bracket is not None:
+        # Of all forms.
         bracket = of_stages([best.solution.objective_s], [least_s])
         plan = replace(plan, bracket=bracket)
     return plan
@@ -159,39 +159,6 @@ class _StagePlanner:
     # Stages of which gathered values are kept for operators near by alone.
     frugal: set[int] = field(default_factory=set)
 
-    @classmethod
-    def of(
-        cls, program: TracedProgram, options: PipelineOptions, layered: LayeredStep, say: Say
-    ) -> _StagePlanner:
-        """That of a form of a step, with its layers assigned to stages; see `plan_pipeline`."""
-        say(f"stages of {layered.num_layers} layers")
-        assignment = assign(layered, options, say)
-        schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
-        _check_passes(program, schedule)
-        said = list(layered.remarks)
-        if schedule.is_asynchronous:
-            said.append(_said_of_updates(program, schedule))
-            # What the search has proved is of steps with one update.
-            assignment = replace(assignment, solutions=(), bracket=None)
-        methods = {id(method): method for method in options.stages.stage_methods}
-        prescriptions = {key: method.prescription(program) for key, method in methods.items()}
-        cut = layered.kept_cut(assignment.stage_of_layer, schedule.is_asynchronous)
-        first = options.cluster.parts[assignment.part_of(0)].device
-        inside_bytes = InsideBytes(first.platform, options.store)
-        planner = cls(
-            program, options, assignment, schedule, cut, inside_bytes, tuple(said), prescriptions
-        )
-        planner._check_weight_gradients()
-        return planner
-
-    def as_form(self) -> Form:
-        """Its only stage, of which others are other forms."""
-
-        def lower(candidate: Candidate, reach: int) -> Plan:
-            return self.emitted([self._lower(0, candidate, reach)])
-
-        return Form(self._subject(0)[0], lower)
-
     def plan_all(self, say: Say) -> list[PlannedStage]:
         """The stages of all modules, all processors taking part where none waits for another.
 
@@ -218,7 +185,7 @@ class _StagePlanner:
         self._check_undercuts()
         return [found[number] for number in every]
 
-    def _check_weight_gradients(self) -> None:
+    def check_weight_gradients(self) -> None:
         """Refuses a trial in which far too much waits for the gradients of parameters.
 
         Looked at is the stage in which most micro-batches wait, before anything is solved.
@@ -234,7 +201,7 @@ class _StagePlanner:
         budget = self._budget(number)
         if budget is None:
             return
-        subject, _ = self._subject(number)
+        subject, _ = self.subject(number)
         hosts, per_host = self.assignment.submeshes[number]
         part = self.options.cluster.parts[self.assignment.part_of(number)]
         waiting = waiting_bytes(subject, schedule, number, part, self.options.store)
@@ -306,7 +273,12 @@ class _StagePlanner:
         runtime, costs = emit(stages, schedule, interface, self.inside_bytes)
         plan = assemble(program, cluster, stages, schedule, runtime, costs, self.remarks)
         found = self.assignment
-        return replace(plan, bracket=found.bracket, considered=found.considered)
+        bracket = found.bracket
+        if bracket is None and not (schedule.is_asynchronous or self.options.known):
+            chosen = [self.candidates[number] for number in range(found.num_stages)]
+            latency_s = [one.solution.objective_s for one in chosen]
+            bracket = of_stages(latency_s, [one.least_s for one in chosen])
+        return replace(plan, bracket=bracket, considered=found.considered)
 
     def _part_of_memory(self, number: int) -> float | None:
         """Bytes per device for one of several stages of a mesh; None where there is no such limit.
@@ -334,13 +306,13 @@ class _StagePlanner:
             mesh_options = self._within(number, mesh_options, room)
         candidate = self._candidate(number, mesh_options)
         if mesh_options.prescription.confinement is not None:
-            subject, _ = self._subject(number)
+            subject, _ = self.subject(number)
             assert subject.boundary is not None
             self.transfers.update(known_transfers(candidate, subject.boundary))
         self.candidates[number] = candidate
-        return self._lower_again(number)
+        return self.lower(number)
 
-    def _subject(self, number: int) -> tuple[Subject, Problems]:
+    def subject(self, number: int) -> tuple[Subject, Problems]:
         """What is split, and what was made of it before: a stage that is planned again is equal."""
         if number in self.subjects:
             return self.subjects[number]
@@ -354,33 +326,14 @@ class _StagePlanner:
         return found
 
     def _within(self, number: int, options: PlanOptions, room: float) -> PlanOptions:
-        """The same with fewer bytes per device.
-
-        The mesh that was best with more is first, and what a byte was worth there is where the
-        search for its price begins: most others are then told to be slower.
-        """
+        """The same with fewer bytes per device, beginning with what was best with more."""
         before = self.candidates.get(number)
-        solve = _fitting(options.solve, room)
-        if before is None:
-            return replace(options, solve=solve, known=None)
-        shapes = sorted(options.mesh_shapes, key=lambda shape: shape != before.mesh.shape)
-        return replace(
-            options,
-            mesh_shapes=tuple(shapes),
-            solve=solve,
-            known=None,
-            memory_price_s=before.solution.memory_price_s or None,
-            before=before.solution,
-            names_lack=False,
-        )
+        options = replace(options, solve=_fitting(options.solve, room), known=None)
+        return options if before is None else replace(begun(options, before), names_lack=False)
 
-    def _lower_again(self, number: int) -> PlannedStage:
-        """The stage of a number by the strategies chosen for it last."""
-        reach = NEAR if number in self.frugal else 0
-        return self._lower(number, self.candidates[number], reach)
-
-    def _lower(self, number: int, candidate: Candidate, reach: int) -> PlannedStage:
-        """The stage of a number by strategies; of what is gathered see `lower_stage`."""
+    def lower(self, number: int) -> PlannedStage:
+        """The stage of a number by the strategies chosen for it."""
+        candidate = self.candidates[number]
         starts = self.assignment.first_devices(self.options.cluster)
         start = starts[self.schedule.mesh_of(number)]
         return lower_stage(
@@ -395,7 +348,7 @@ class _StagePlanner:
             candidate.mesh.cluster.device,
             self.cut.texts()[number],
             split_backward=self.schedule.splits_backward,
-            reach=reach,
+            reach=NEAR if number in self.frugal else 0,
             store=self.options.store,
             inside_bytes=self.inside_bytes,
         )
@@ -433,7 +386,7 @@ class _StagePlanner:
         def mended(number: int) -> PlannedStage | InfeasibleError:
             if number not in self.frugal:
                 self.frugal.add(number)
-                return self._lower_again(number)
+                return self.lower(number)
             if rooms[number] <= 0:
                 raise InfeasibleError(
                     f"stage {number} of {self.program.name} would have to do without "
@@ -497,17 +450,55 @@ class _StagePlanner:
         )
 
     def _candidate(self, number: int, options: PlanOptions) -> Candidate:
-        subject, problems = self._subject(number)
+        subject, problems = self.subject(number)
         try:
             with self.caches.one() as cache:
                 return find_candidate(subject, options, cache, problems=problems)
         except InfeasibleError as error:
-            raise self.named(number, error) from error
+            raise _named(self, number, error) from error
 
-    def named(self, number: int, error: InfeasibleError) -> InfeasibleError:
-        """A refusal that says which stage it is of."""
-        name, count = self._subject(number)[0].name, math.prod(self.assignment.submeshes[number])
-        return error.reworded(f"{name} on {count} devices: {error}; {ADVICE}")
+
+def _planner_of(
+    program: TracedProgram, options: PipelineOptions, layered: LayeredStep, say: Say
+) -> _StagePlanner:
+    """That of a form of a step, with its layers assigned to stages; see `plan_pipeline`."""
+    say(f"stages of {layered.num_layers} layers")
+    assignment = assign(layered, options, say)
+    schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
+    _check_passes(program, schedule)
+    said = list(layered.remarks)
+    if schedule.is_asynchronous:
+        said.append(_said_of_updates(program, schedule))
+        # What the search has proved is of steps with one update.
+        assignment = replace(assignment, solutions=(), bracket=None)
+    methods = {id(method): method for method in options.stages.stage_methods}
+    prescriptions = {key: method.prescription(program) for key, method in methods.items()}
+    cut = layered.kept_cut(assignment.stage_of_layer, schedule.is_asynchronous)
+    first = options.cluster.parts[assignment.part_of(0)].device
+    inside_bytes = InsideBytes(first.platform, options.store)
+    planner = _StagePlanner(
+        program, options, assignment, schedule, cut, inside_bytes, tuple(said), prescriptions
+    )
+    planner.check_weight_gradients()
+    return planner
+
+
+def _form_of(planner: _StagePlanner) -> Form:
+    """The only stage of a step, of which others are other forms."""
+
+    def lower(candidate: Candidate, reach: int) -> Plan:
+        planner.candidates[0] = candidate
+        planner.frugal.clear()
+        planner.frugal.update([0] if reach else [])
+        return planner.emitted([planner.lower(0)])
+
+    return Form(planner.subject(0)[0], lower)
+
+
+def _named(planner: _StagePlanner, number: int, error: InfeasibleError) -> InfeasibleError:
+    """A refusal that says which stage it is of."""
+    name, count = planner.subject(number)[0].name, math.prod(planner.assignment.submeshes[number])
+    return error.reworded(f"{name} on {count} devices: {error}; {ADVICE}")
 
 
 def _fitting(options: SolveOptions, room: float) -> SolveOptions:

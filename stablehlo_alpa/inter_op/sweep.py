@@ -195,6 +195,7 @@ class _Attempts:
             before: the best plan with less of the step computed again.
         """
         program = self.program
+        self._steps = StepForms(program, options.store)
         if not program.has_gradients and not isinstance(schedule, OwnSchedule):
             # Without backward passes there is nothing to order.
             schedule = ScheduleName.INFERENCE
@@ -356,7 +357,8 @@ class _Attempts:
 
     def _last_forms_of(self, one: PipelineOptions) -> tuple[LayeredStep, ...]:
         """Those for where no other fits."""
-        return last_forms(self._steps_of(one), one, self._forms_of(one)[0])
+        steps = self._steps or StepForms(self.program, one.store)
+        return last_forms(steps, one, self._forms_of(one)[0])
 
     def _forms_of(self, one: PipelineOptions) -> tuple[LayeredStep, ...]:
         """The step with layers and phases: schedules of the best number have the same."""
@@ -364,13 +366,8 @@ class _Attempts:
         if count not in self._forms:
             best = self.best.runtime.num_micro_batches if self.best else count
             kept = {best: self._forms[best]} if best in self._forms else {}
-            self._forms = kept | {count: layered_forms(self.program, one, self._steps_of(one))}
+            self._forms = kept | {count: layered_forms(self.program, one, self._steps)}
         return self._forms[count]
-
-    def _steps_of(self, one: PipelineOptions) -> StepForms:
-        """What makes forms, for all numbers of micro-batches."""
-        self._steps = self._steps or StepForms(self.program, one.store)
-        return self._steps
 
     def try_counts(self, options: PipelineOptions, counts: list[int]) -> None:
         """Tries numbers of micro-batches, smallest first, as long as more of them may be faster.

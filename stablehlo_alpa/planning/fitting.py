@@ -198,7 +198,7 @@ class FormSearch:
         good_gap, is_rough = solve.budget_gap, self._fitting is None
         if is_rough:
             solve = replace(solve, closes=False, budget_gap=max(ROUGH_GAP, good_gap))
-        options = self._begun(one.before)
+        options = self._options if one.before is None else begun(self._options, one.before)
         if one.rounds:
             options = replace(options, known=None)
         if best is not None and one.before is None:
@@ -226,23 +226,6 @@ class FormSearch:
     def _found(self, one: _Open, options: PlanOptions) -> Candidate:
         subject = one.form.subject
         return find_candidate(subject, options, self._cache, self._say, self._problems)
-
-    def _begun(self, before: Candidate | None) -> PlanOptions:
-        """Options for a search that begins with strategies known.
-
-        Their mesh is first, and what a byte was worth there is where the search for its price
-        begins: most others are then told to be slower.
-        """
-        options = self._options
-        if before is None:
-            return options
-        shapes = sorted(options.mesh_shapes, key=lambda shape: shape != before.mesh.shape)
-        return replace(
-            options,
-            mesh_shapes=tuple(shapes),
-            memory_price_s=before.solution.memory_price_s or None,
-            before=before.solution,
-        )
 
     def _lower(self, one: _Open, candidate: Candidate) -> None:
         """Makes the programs of a form; where they do not fit there is less room for it."""
@@ -298,6 +281,21 @@ class FormSearch:
             self._found(one, self._options)
         except InfeasibleError as error:
             one.refused = error
+
+
+def begun(options: PlanOptions, before: Candidate) -> PlanOptions:
+    """The same for a search that begins with strategies known.
+
+    Their mesh is first, and what a byte was worth there is where the search for its price begins:
+    most others are then told to be slower.
+    """
+    shapes = sorted(options.mesh_shapes, key=lambda shape: shape != before.mesh.shape)
+    return replace(
+        options,
+        mesh_shapes=tuple(shapes),
+        memory_price_s=before.solution.memory_price_s or None,
+        before=before.solution,
+    )
 
 
 def lowered_within(
