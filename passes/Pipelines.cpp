@@ -326,7 +326,10 @@ void buildSpmdPipeline(OpPassManager &manager,
   manager.addPass(createVerifySpmd());
   if (options.platform == "tpu") {
     manager.addPass(createReduceBeforeTransposes());
+    // Transpositions stand behind sums now.
+    manager.addPass(createSwapTransposedProducts());
     manager.addPass(createBlockExchanges());
+    manager.addPass(createWriteReceivedResults());
   }
   if (options.platform == "cpu") {
     manager.addPass(createGatherRaggedExchanges());

@@ -1,11 +1,15 @@
 """Programs are lowered for what runs them, wherever they are traced."""
 
+from dataclasses import replace
+
+import alpa_runtime
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import stablehlo_alpa as sa
-from stablehlo_alpa.cluster import ClusterSpec
+from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.errors import TraceError
 
 
@@ -33,6 +37,32 @@ def test_a_cluster_as_large_as_what_is_there_is_run_here():
     x = jnp.arange(64.0 * 32).reshape(64, 32)
     key = jax.random.PRNGKey(3)
     assert (sa.parallelize(_drop, cluster=cluster)(key, x) == _drop(key, x)).all()
+
+
+def test_the_program_for_tpu_computes_what_jit_does(tmp_path):
+    """Gradients in the order of their parameters, and results that are gathered."""
+
+    def step(w, x):
+        gradient = jax.grad(lambda w: ((jnp.tanh(x @ w[0]) @ w[1]) ** 2).mean())(w)
+        return jax.tree.map(lambda w, g: w - 0.1 * g, w, gradient)
+
+    keys = jax.random.split(jax.random.PRNGKey(0), 3)
+    shapes = ((512, 256), (256, 128), (1024, 512))
+    *w, x = (jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True))
+    expected = jax.jit(step)(tuple(w), x)
+    cluster = ClusterSpec(replace(preset_for("cpu"), platform="tpu"), 1, 8)
+    method = sa.Zero2Parallel(mesh_shape=(2, 4))
+    planned = sa.parallelize(
+        step, method=method, cluster=cluster, devices=jax.devices()[:1], batch_argnums=1
+    )
+    plan = planned.plan(tuple(w), x)
+    assert "reduce_precision" in plan.module_text()
+    assert "stablehlo.transpose" not in plan.module_text()
+    plan.save(tmp_path / "step.plan")
+    runtime = alpa_runtime.load(tmp_path / "step.plan")
+    found = alpa_runtime.LocalExecutable(runtime, jax.devices())(*w, x)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5, atol=1e-6)
 
 
 def test_decompositions_are_the_platforms():
