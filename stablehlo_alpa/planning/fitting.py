@@ -31,6 +31,7 @@ from stablehlo_alpa.planning.mesh_search import (
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.problems import Problems
 from stablehlo_alpa.planning.refusals import leanest
+from stablehlo_alpa.units import format_seconds
 from stablehlo_alpa.view import Say
 
 _log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class _Open:
         proved_s: no plan of it within the whole budget takes less. Seconds.
         before: strategies to begin with: rough ones, or those whose programs take too much.
         is_rough: whether a gap was left.
+        closes: whether no gap is to be left.
         rounds: how often programs took too much.
         beside: bytes that they held beside the tensors counted, all that is gathered being kept.
         slower: why it has none that undercut others.
@@ -82,6 +84,7 @@ class _Open:
     proved_s: float = 0.0
     before: Candidate | None = None
     is_rough: bool = False
+    closes: bool = False
     rounds: int = 0
     beside: float = 0.0
     slower: SlowerError | None = None
@@ -166,10 +169,10 @@ class FormSearch:
                 self._solve(todo[0], undercut_s, found)
             elif best is not None and found is not None and seconds < most_s:
                 self._lower(best, found)
-            elif self._fitting is None:
-                self._check_over()
-                return None
             elif not self._reopen():
+                if self._fitting is None:
+                    self._check_over()
+                    return None
                 return *self._fitting, self._least_s()
 
     def _most_s(self) -> float:
@@ -184,6 +187,7 @@ class FormSearch:
         rough = [one for one in self._open if one.is_rough and one.least_s < self._most_s()]
         for one in rough:
             one.before, one.candidate, one.is_rough = one.candidate, None, False
+            one.closes = True
         return bool(rough)
 
     def _least_s(self) -> float:
@@ -195,7 +199,7 @@ class FormSearch:
         """Chooses the strategies of a form, where they undercut those of the others."""
         # Less room is less exact: what is run differs from what was counted.
         solve = self._again if one.rounds else self._options.solve
-        good_gap, is_rough = solve.budget_gap, self._fitting is None
+        good_gap, is_rough = solve.budget_gap, self._fitting is None and not one.closes
         if is_rough:
             solve = replace(solve, closes=False, budget_gap=max(ROUGH_GAP, good_gap))
         options = self._options if one.before is None else begun(self._options, one.before)
@@ -262,6 +266,12 @@ class FormSearch:
         slower = [one.slower for one in self._open if one.slower is not None]
         if slower:
             raise min(slower, key=lambda error: error.least_s)
+        if self._open:
+            # Strategies that nothing is proved of, or a step that does nothing.
+            raise SlowerError(
+                f"no plan was found that takes less than {format_seconds(self._most_s())}",
+                min(one.least_s for one in self._open),
+            )
         if self._over is None:
             self._name()
             raise leanest([one.refused for one in self._forms if one.refused is not None])

@@ -1,6 +1,7 @@
 """Prints the modules of ours whose functions run from ``parallelize`` to results.
 
-Run as a process of its own: ``python passed_modules.py shard``, or ``pipeshard``.
+Run as a process of its own: ``python passed_modules.py shard``, or ``pipeshard``, or
+``stage``.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ PACKAGES = ("stablehlo_alpa", "alpa_runtime")
 
 
 def make_method(name: str) -> sa.Method:
-    """``shard`` or ``pipeshard``."""
+    """``shard``, or ``pipeshard`` of two stages, or of one: ``stage``."""
     if name == "shard":
         return sa.ShardParallel()
+    count = 1 if name == "stage" else 2
     return sa.PipeshardParallel(
-        num_micro_batches=2, layers=sa.AutoLayers(num_layers=2), stages=sa.UniformStages(2)
+        num_micro_batches=2, layers=sa.AutoLayers(num_layers=count), stages=sa.UniformStages(count)
     )
 
 
