@@ -83,7 +83,10 @@ def check(method: str, recipes: Sequence[Recipe], patch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method",
+    ["whole batch", pytest.param("micro-batches", marks=pytest.mark.matrix), *list(METHODS)[2:]],
+)
 def test_random_plans_of_steps_equal_jit(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     number = list(METHODS).index(method)
     flowing = [Recipe(blocks=(name, "dense"), extras=("outputs",)) for name in CONTROL_FLOW]

@@ -40,7 +40,7 @@ def planned_module(source: str, targets: list[str], mesh: tuple[tuple[str, int],
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("platform", ["cpu", "tpu"])
+@pytest.mark.parametrize("platform", ["cpu", pytest.param("tpu", marks=pytest.mark.matrix)])
 @pytest.mark.parametrize("sizes", MESHES.values(), ids=MESHES)
 def test_every_reshard_keeps_the_value(sizes: tuple[int, ...], platform: str) -> None:
     mesh = tuple(zip("xyz", sizes, strict=False))

@@ -178,7 +178,7 @@ def test_what_crosses_parts_crosses_their_link() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("is_turned", [False, pytest.param(True, marks=pytest.mark.matrix)])
 def test_a_pipeline_on_unlike_parts_computes_what_jit_does(is_turned: bool) -> None:
     cluster = replace(TWO, parts=TWO.parts[::-1]) if is_turned else TWO
     step = sa.parallelize(train, method=pipeline(), cluster=cluster)
