@@ -16,7 +16,8 @@ SmallVector<int64_t> getFactorShards(const ShardingRule &rule,
   return shards;
 }
 
-/// The row of one tensor; partial axes are added by the caller.
+/// The row of one tensor, axes dividing their factors; partial axes are added
+/// by the caller.
 static std::optional<ShardingRow> getTensorRow(const ShardingRule &rule,
                                                const TensorFactors &tensor,
                                                ArrayRef<int> factorRow,
@@ -32,9 +33,6 @@ static std::optional<ShardingRow> getTensorRow(const ShardingRule &rule,
       continue;
     }
     unsigned factor = static_cast<unsigned>(entry);
-    if (rest[factor] % meshShape[axis] != 0) {
-      return std::nullopt;
-    }
     for (auto [dim, factors] : llvm::enumerate(tensor)) {
       for (unsigned other : factors) {
         if (other == factor) {

@@ -146,18 +146,6 @@ AttentionLoops getLoops(AttentionGradientOp op) {
   return loops;
 }
 
-/// Bytes of a device's block of a tensor.
-double getBlockBytes(Type type, const TensorFactors &tensor,
-                     ArrayRef<int64_t> factorShards) {
-  double bytes = alpa::getTensorBytes(type);
-  for (const DimFactors &factors : tensor) {
-    for (unsigned factor : factors) {
-      bytes /= static_cast<double>(factorShards[factor]);
-    }
-  }
-  return bytes;
-}
-
 template <typename Op> struct AttentionRule : RuleModel<AttentionRule<Op>, Op> {
   static constexpr bool kIsBackward = std::is_same_v<Op, AttentionGradientOp>;
 

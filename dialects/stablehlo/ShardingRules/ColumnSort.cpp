@@ -2,7 +2,7 @@
 
 #include "dialects/stablehlo/ShardingRules/ColumnSort.h"
 
-#include "dialects/alpa/Sharding.h"
+#include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -58,22 +58,16 @@ ColumnSortWork stablehlo::getColumnSortWork(SortOp sort,
                                             const ShardingRule &rule,
                                             ArrayRef<int64_t> factorShards) {
   const alpa::TensorFactors &dims = rule.operands.front();
-  double numShards = 1;
-  for (const alpa::DimFactors &factors : dims) {
-    for (unsigned factor : factors) {
-      numShards *= static_cast<double>(factorShards[factor]);
-    }
-  }
   double bytes = 0, usedBytes = 0;
   for (OpResult result : sort->getResults()) {
-    double own = alpa::getTensorBytes(result.getType()) / numShards;
+    double own = getBlockBytes(result.getType(), dims, factorShards);
     bytes += own;
     usedBytes += result.use_empty() ? 0 : own;
   }
   if (addsPositions(sort)) {
     auto type = cast<RankedTensorType>(sort->getResult(0).getType());
     bytes +=
-        alpa::getTensorBytes(type.clone(getPositionType(sort))) / numShards;
+        getBlockBytes(type.clone(getPositionType(sort)), dims, factorShards);
   }
   unsigned factor = dims[getSortedDim(sort)].front();
   int64_t length = rule.factors[factor].size / factorShards[factor];

@@ -1,6 +1,8 @@
 //===- RuleBuilder.cpp - Writing sharding rules ---------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
+
+#include "dialects/alpa/Sharding.h"
 #include "dialects/stablehlo/ShardingRules/ShardingRules.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -215,6 +217,17 @@ double stablehlo::getNumElements(Type type) {
 
 double stablehlo::getNumElements(Value value) {
   return getNumElements(value.getType());
+}
+
+double stablehlo::getBlockBytes(Type type, const alpa::TensorFactors &tensor,
+                                ArrayRef<int64_t> factorShards) {
+  double bytes = alpa::getTensorBytes(type);
+  for (const alpa::DimFactors &factors : tensor) {
+    for (unsigned factor : factors) {
+      bytes /= static_cast<double>(factorShards[factor]);
+    }
+  }
+  return bytes;
 }
 
 bool stablehlo::combinesElements(ValueRange inits) {

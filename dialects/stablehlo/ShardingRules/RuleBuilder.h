@@ -92,6 +92,11 @@ bool keepsShares(Type from, Type to);
 double getNumElements(Value value);
 double getNumElements(Type type);
 
+/// Bytes of a device's block of a tensor, its factors being split in so many
+/// blocks.
+double getBlockBytes(Type type, const alpa::TensorFactors &tensor,
+                     ArrayRef<int64_t> factorShards);
+
 /// Whether a reducer with some initial values combines single elements. One
 /// that combines whole tensors fixes their sizes.
 bool combinesElements(ValueRange inits);
