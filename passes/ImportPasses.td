@@ -233,6 +233,45 @@ def BatchLookups : Pass<"alpa-batch-lookups", "::mlir::ModuleOp"> {
   }];
 }
 
+def MoveTransposes : Pass<"alpa-move-transposes", "::mlir::ModuleOp"> {
+  let summary = "Transposes what is small of a product";
+  let description = [{
+    JAX writes a product in the order in which `dot_general` makes it, and
+    transposes it to that which was asked for: a kernel's gradient, the scores of
+    grouped queries, which are the largest values of a step. With operands
+    swapped, or the queries transposed, the product comes out as it is read. A
+    product's operand that is transposed is read as it lies, and what the product
+    makes is transposed instead where that is less.
+
+    A transposition behind a product goes where dimensions of the batch are in
+    front, then those of one operand, then those of the other, each in any order,
+    and operands whose dimensions change places have fewer bytes than the product.
+    One in front of products goes where it leaves a batch of matrices, and all
+    that read it are products whose dimensions stay in place or which have fewer
+    bytes than it. XLA for TPU transposes a parameter and the moments of its
+    optimiser throughout the step to the order of a gradient; that for GPU stores
+    scores that are transposed in the wider type of their softmax.
+
+    before:
+    ```mlir
+    %0 = stablehlo.dot_general %k, %q, batching_dims = [0] x [0],
+        contracting_dims = [2] x [3] : (tensor<2x64x8xbf16>,
+        tensor<2x64x4x8xbf16>) -> tensor<2x64x64x4xbf16>
+    %1 = stablehlo.transpose %0, dims = [0, 3, 2, 1]
+        : (tensor<2x64x64x4xbf16>) -> tensor<2x4x64x64xbf16>
+    ```
+    after:
+    ```mlir
+    %0 = stablehlo.transpose %q, dims = [0, 2, 1, 3]
+        : (tensor<2x64x4x8xbf16>) -> tensor<2x4x64x8xbf16>
+    %1 = stablehlo.dot_general %0, %k, batching_dims = [0] x [0],
+        contracting_dims = [3] x [2] : (tensor<2x4x64x8xbf16>,
+        tensor<2x64x8xbf16>) -> tensor<2x4x64x64xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
 def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
   let summary = "Prepares a StableHLO module for planning";
   let description = [{

@@ -64,40 +64,6 @@ def ReduceBeforeTransposes
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
 
-def SwapTransposedProducts
-    : Pass<"alpa-swap-transposed-products", "::mlir::ModuleOp"> {
-  let summary = "Makes products in the order in which their sums are read";
-  let description = [{
-    The gradient of a kernel is a product that is transposed, behind its sum over
-    devices. XLA for TPU has the update of the parameter computed in the order of
-    the product then: it transposes the parameter and the moments of its
-    optimiser, and back what they are updated to, and keeps the transposed ones
-    throughout the step. With its operands swapped the product has the order of
-    the parameter.
-
-    Only where a transposition alone reads the sum, and is that of the swapped
-    product: dimensions of a batch in front as they are, those of the two operands
-    each in order. A product without a sum behind it XLA writes as it is read.
-
-    before, in groups of 2:
-    ```mlir
-    %0 = stablehlo.dot_general %g, %x, contracting_dims = [0] x [0]
-        : (tensor<8x4xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>
-    %1 = "stablehlo.reduce_scatter"(%0) <{scatter_dimension = 1, ...}> ({...})
-        : (tensor<4x6xf32>) -> tensor<4x3xf32>
-    %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
-    ```
-    after:
-    ```mlir
-    %0 = stablehlo.dot_general %x, %g, contracting_dims = [0] x [0]
-        : (tensor<8x6xf32>, tensor<8x4xf32>) -> tensor<6x4xf32>
-    %1 = "stablehlo.reduce_scatter"(%0) <{scatter_dimension = 0, ...}> ({...})
-        : (tensor<6x4xf32>) -> tensor<3x4xf32>
-    ```
-  }];
-  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
-}
-
 def WriteReceivedResults
     : Pass<"alpa-write-received-results", "::mlir::ModuleOp"> {
   let summary = "Writes results that other devices send by an operator";

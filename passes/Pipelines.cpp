@@ -132,6 +132,8 @@ void addImport(OpPassManager &manager, const T &options,
   manager.addPass(createFoldPadding());
   // Likewise; before anything asks along which dimensions rows meet.
   manager.addPass(createBatchLookups());
+  // Before anything asks what products look like.
+  manager.addPass(createMoveTransposes());
   // Behind the inliner: the order of callbacks is that of the whole program.
   manager.addPass(createImportCallbacks());
   // Checks what is left, so that errors name operators the user can find.
@@ -327,7 +329,6 @@ void buildSpmdPipeline(OpPassManager &manager,
   if (options.platform == "tpu") {
     manager.addPass(createReduceBeforeTransposes());
     // Transpositions stand behind sums now.
-    manager.addPass(createSwapTransposedProducts());
     manager.addPass(createBlockExchanges());
     manager.addPass(createWriteReceivedResults());
   }

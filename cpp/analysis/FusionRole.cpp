@@ -82,6 +82,13 @@ Value getScatteredInto(Operation *op, Backend backend) {
   return {};
 }
 
+/// True for a reduction of dimensions of one element.
+static bool reducesNothing(Operation *op) {
+  return isa<stablehlo::ReduceOp>(op) &&
+         countElements(op->getOperand(0).getType()) ==
+             countElements(op->getResult(0).getType());
+}
+
 FusionRole getFusionRole(Operation *op, Backend backend) {
   if (isa<DataFlowOpInterface>(op) || isAsynchronous(op)) {
     return FusionRole::Kernel;
@@ -91,7 +98,8 @@ FusionRole getFusionRole(Operation *op, Backend backend) {
   }
   // A sum is resolved in place, by the collective that its strategy takes, or
   // by nothing.
-  if (isa<stablehlo::ReshapeOp, ConstrainOp, ResolveOp>(op)) {
+  if (isa<stablehlo::ReshapeOp, ConstrainOp, ResolveOp>(op) ||
+      reducesNothing(op)) {
     return FusionRole::View;
   }
   if (auto transpose = dyn_cast<stablehlo::TransposeOp>(op)) {

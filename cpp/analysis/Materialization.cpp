@@ -7,6 +7,7 @@
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/MergedProducts.h"
 #include "cpp/analysis/Readers.h"
+#include "cpp/analysis/RowKernels.h"
 #include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
@@ -111,6 +112,8 @@ Materialization::Materialization(func::FuncOp function,
     }
   }
   visit(block);
+  joinRows();
+  readSources();
   placeCopies();
   placeSlices();
   placePadded();
@@ -338,12 +341,6 @@ void Materialization::visitRoot(Operation *op) {
   }
   // No two kernels are one fusion.
   FusionKey fusion{isKernel ? -1 - points.lookup(op) : depth, numElements};
-  if (fusions.insert({fusion.depth, fusion.numElements}).second) {
-    launching.insert(op);
-  }
-  for (OpOperand &operand : op->getOpOperands()) {
-    read(operand, fusion);
-  }
   for (Value source : from) {
     noteRead(op, source);
   }
@@ -367,11 +364,41 @@ void Materialization::visitRoot(Operation *op) {
     if (normalizes(op)) {
       normalizers.insert(result);
     }
-    if (isElementwise) {
-      joined.insert({result, fusion.depth, fusion.numElements});
+  }
+  roots.push_back({op, std::move(from), fusion, isElementwise});
+}
+
+void Materialization::joinRows() {
+  if (options.backend != Backend::Gpu) {
+    return;
+  }
+  auto storing = llvm::map_to_vector(roots, [](const Root &root) {
+    return StoringOperator{root.op, root.from, root.isElementwise};
+  });
+  auto kernels = findRowKernels(storing, [&](Operation *op) {
+    return normalizers.contains(op->getResult(0)) && reducesRows(op);
+  });
+  for (Root &root : roots) {
+    if (Operation *first = kernels.lookup(root.op)) {
+      root.fusion = {-1 - points.lookup(first), 0};
     }
   }
-  roots.emplace_back(op, std::move(from));
+}
+
+void Materialization::readSources() {
+  for (const auto &[op, from, fusion, isElementwise] : roots) {
+    if (fusions.insert({fusion.depth, fusion.numElements}).second) {
+      launching.insert(op);
+    }
+    for (OpOperand &operand : op->getOpOperands()) {
+      read(operand, fusion);
+    }
+    for (OpResult result : op->getResults()) {
+      if (isElementwise && isStored(result)) {
+        joined.insert({result, fusion.depth, fusion.numElements});
+      }
+    }
+  }
 }
 
 bool Materialization::readsCopyOf(Operation *op, Value source) {
@@ -592,7 +619,7 @@ void Materialization::read(OpOperand &operand, FusionKey fusion) {
     }
   }
   if (bytes > 0) {
-    readBytes[&operand] = bytes;
+    readBytes[&operand] += bytes;
   }
 }
 

@@ -99,6 +99,14 @@ private:
     int64_t numElements;
   };
 
+  /// An operator that stores results, and what its fusion reads.
+  struct Root {
+    Operation *op;
+    Sources from;
+    FusionKey fusion;
+    bool isElementwise;
+  };
+
   void number(Block &block);
   void visit(Block &block);
   void visit(Operation *op);
@@ -152,6 +160,10 @@ private:
   /// True if it is better stored than computed again by each of its readers.
   bool isWorthStoring(Value value, const Sources &sources);
   Sources collectSources(Operation *op) const;
+  /// Makes one fusion of what reduces rows and reads them (see RowKernels.h).
+  void joinRows();
+  /// Has all fusions read what they are computed from.
+  void readSources();
   void read(OpOperand &operand, FusionKey fusion);
   void store(Value value, int depth);
   /// Bytes of a source that computing a value reads: all, or what slices on the
@@ -217,8 +229,8 @@ private:
   llvm::MapVector<Value, std::pair<int, int>> copies;
   /// In which order copies are made of what is returned.
   DenseMap<Value, int> copyOrders;
-  /// Operators that store results, in order, with what their fusions read.
-  std::vector<std::pair<Operation *, Sources>> roots;
+  /// Operators that store results, in order.
+  std::vector<Root> roots;
   /// Of products that are computed as one the first, and how much larger what
   /// it makes is.
   DenseMap<Operation *, std::pair<Operation *, double>> merged;

@@ -87,7 +87,8 @@ void Materialization::placePadded() {
     return;
   }
   llvm::MapVector<std::pair<Value, int64_t>, std::pair<int, int>> padded;
-  for (auto &[op, from] : roots) {
+  for (const Root &root : roots) {
+    Operation *op = root.op;
     if (int64_t numElements = countPaddedElements(op)) {
       int point = points.lookup(op);
       auto &[start, end] =
@@ -113,7 +114,8 @@ void Materialization::placeKernels() {
     return;
   }
   llvm::MapVector<Value, std::pair<int, int>> kernels;
-  for (auto &[op, from] : roots) {
+  for (const Root &root : roots) {
+    Operation *op = root.op;
     if (BlockArgument kernel = getTransposedKernel(op)) {
       int point = points.lookup(op);
       auto &[start, end] =
@@ -130,7 +132,8 @@ void Materialization::placeKernels() {
 
 /// Collectives end when their results are needed.
 void Materialization::holdSent() {
-  for (auto &[op, from] : roots) {
+  for (const Root &root : roots) {
+    Operation *op = root.op;
     if (!isAsynchronous(op)) {
       continue;
     }
@@ -140,8 +143,8 @@ void Materialization::holdSent() {
         needed = std::max(needed, it->second - 1);
       }
     }
-    for (Value source : from) {
-      if (from.size() == 1 && isView(op->getOperand(0)) &&
+    for (Value source : root.from) {
+      if (root.from.size() == 1 && isView(op->getOperand(0)) &&
           sendsCopy(op, source)) {
         storedValues.push_back(
             {source, points.lookup(op), needed, 1, StoredForm::Copy});
@@ -221,10 +224,11 @@ double Materialization::getPadding(Value value) const {
 }
 
 void Materialization::placeResults() {
-  for (auto &[op, from] : roots) {
+  for (const Root &root : roots) {
+    Operation *op = root.op;
     int point = points.lookup(op);
     for (OpResult result : op->getResults()) {
-      if (Value replaced = findReplaced(result, from)) {
+      if (Value replaced = findReplaced(result, root.from)) {
         replaceable.erase(replaced);
         if (isa<BlockArgument>(replaced) || overArguments.contains(replaced)) {
           overArguments.insert(result);
@@ -285,7 +289,8 @@ void Materialization::recordRanges(
     int end = isDonated(argument) ? lastRead.lookup(argument) : numPoints - 1;
     storedValues.push_back({argument, 0, end, getPadding(argument)});
   }
-  for (auto &[op, from] : roots) {
+  for (const Root &root : roots) {
+    Operation *op = root.op;
     if (double scratch = getScratch(op); scratch > 0) {
       int point = points.lookup(op);
       storedValues.push_back(
