@@ -33,7 +33,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("stage_seconds", "trip_counts", "profiled_stages", "devices_at_hand", "unlike_clusters"),
     ),
     "modules: rules, reshards, border to jax": (
-        *("rules", "reshards", "roundtrip", "constants", "dimensions", "inlining", "frontend"),
+        *(
+            "rules",
+            "reshards",
+            "roundtrip",
+            "constants",
+            "dimensions",
+            "inlining",
+            "transposed_products",
+            "frontend",
+        ),
         *("core_fuzz", "dialect_fuzz", "upstream_verifier", "threads", "embedding"),
         *("known_kernels", "attention_kernels", "parsed_modules"),
     ),
