@@ -42,6 +42,7 @@ class TransposedProduct:
         return tuple(sizes[dim] for dim in self.orders[operand])
 
     def __call__(self, *operands: jax.Array) -> list[jax.Array]:
+        """The product, and what else is read."""
         places = []
         taken = []
         for operand, order, is_taken in zip(operands, self.orders, self.taken, strict=True):
