@@ -156,9 +156,9 @@ Dims select(ArrayRef<int64_t> dims, ArrayRef<int64_t> numbers) {
                              [&](int64_t number) { return dims[number]; });
 }
 
-/// A product whose free dimensions come in an order that `permutation` asks
-/// for, were its operands as they name them; none where dimensions of a batch
-/// or of the two operands lie between each other.
+/// The product that `permutation` makes of one: operands may be swapped, and
+/// name their free dimensions in the order in which they come. None where those
+/// of the batch, of one operand and of the other lie between each other.
 std::optional<Product> permute(Product product, ArrayRef<int64_t> permutation) {
   auto numBatch = static_cast<int64_t>(product.lhs.batching.size());
   auto numLhs = static_cast<int64_t>(product.lhs.free.size());
@@ -186,8 +186,8 @@ std::optional<Product> permute(Product product, ArrayRef<int64_t> permutation) {
   return product;
 }
 
-/// Transposes an operand so that its free dimensions are in their order.
-void sortFree(PatternRewriter &rewriter, Location loc, Factor &factor) {
+/// Transposes an operand so that its free dimensions lie as it names them.
+void putInOrder(PatternRewriter &rewriter, Location loc, Factor &factor) {
   bool isSumFirst =
       !factor.contracting.empty() &&
       *llvm::min_element(factor.contracting) < *llvm::min_element(factor.free);
@@ -232,7 +232,7 @@ struct TransposeOperands : OpRewritePattern<TransposeOp> {
     }
     rewriter.setInsertionPoint(dot);
     for (Factor *factor : transposed) {
-      sortFree(rewriter, op.getLoc(), *factor);
+      putInOrder(rewriter, op.getLoc(), *factor);
     }
     rewriter.replaceOp(op, make(rewriter, dot, *product));
     rewriter.eraseOp(dot);
@@ -341,10 +341,13 @@ struct MoveTransposes : impl::MoveTransposesBase<MoveTransposes> {
     RewritePatternSet patterns(&getContext());
     patterns.add<TransposeOperands, ReadUntransposed>(&getContext());
     GreedyRewriteConfig config;
-    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps)
+        .enableConstantCSE(false);
+    SmallVector<Operation *> transposes;
+    getOperation().walk([&](TransposeOp op) { transposes.push_back(op); });
     // A transposition goes or becomes a smaller one each time.
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
-                                     config))) {
+    if (failed(
+            applyOpPatternsGreedily(transposes, std::move(patterns), config))) {
       signalPassFailure();
     }
   }
