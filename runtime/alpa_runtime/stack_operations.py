@@ -32,7 +32,8 @@ class PartOperations(FetchedOperations):
 
     Operators whose operands are cut alike, or numbers, give an array that is cut so; so do
     reductions along other dimensions than that of the parts. Reductions along it are added up on
-    the devices of the first part. What else `FetchedOperations` has brings the array here.
+    the devices of the first part; their ``out`` is there for numpy, and None. What else
+    `FetchedOperations` has brings the array here.
 
     Attributes:
         stack: how it is cut.
@@ -63,37 +64,43 @@ class PartOperations(FetchedOperations):
         """The same numbers of another dtype."""
         return self.of_parts(self.stack, [_here(part).astype(dtype) for part in self.parts])
 
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def sum(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
         """As of a ``jax.Array``."""
-        return self._reduced("sum", axis, keepdims, *_dtypes(self.dtype, dtype))
+        return self._reduced("sum", axis, keepdims, out, *_dtypes(self.dtype, dtype))
 
-    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def prod(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
         """As of a ``jax.Array``."""
-        return self._reduced("prod", axis, keepdims, *_dtypes(self.dtype, dtype))
+        return self._reduced("prod", axis, keepdims, out, *_dtypes(self.dtype, dtype))
 
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def mean(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
         """As of a ``jax.Array``."""
         narrow = dtype or jnp.result_type(self.dtype, float)
         wide = jnp.promote_types(narrow, jnp.float32)
         count = np.prod([self.shape[dim] for dim in self._axes(axis)], dtype=np.int64)
-        total = self._reduced("sum", axis, keepdims, {"dtype": wide}, None)
+        total = self._reduced("sum", axis, keepdims, out, {"dtype": wide}, None)
         return (total / int(count)).astype(narrow)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
         """As of a ``jax.Array``."""
-        return self._reduced("max", axis, keepdims, {}, None)
+        return self._reduced("max", axis, keepdims, out, {}, None)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def min(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
         """As of a ``jax.Array``."""
-        return self._reduced("min", axis, keepdims, {}, None)
+        return self._reduced("min", axis, keepdims, out, {}, None)
 
-    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def any(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
         """As of a ``jax.Array``."""
-        return self._reduced("any", axis, keepdims, {}, None)
+        return self._reduced("any", axis, keepdims, out, {}, None)
 
-    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def all(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
         """As of a ``jax.Array``."""
-        return self._reduced("all", axis, keepdims, {}, None)
+        return self._reduced("all", axis, keepdims, out, {}, None)
 
     @property
     def at(self) -> Rows:
@@ -121,7 +128,11 @@ class PartOperations(FetchedOperations):
         axes = range(self.ndim) if axis is None else np.atleast_1d(axis).tolist()
         return [int(np.arange(self.ndim)[dim]) for dim in axes]
 
-    def _reduced(self, name: str, axis: Any, keepdims: bool, kwargs: Any, dtype: Any) -> Any:
+    def _reduced(
+        self, name: str, axis: Any, keepdims: bool, out: None, kwargs: Any, dtype: Any
+    ) -> Any:
+        if out is not None:
+            raise TypeError(f"{name} of {self!r} makes a new array, out= has to be None")
         axes = self._axes(axis)
         parts = [
             getattr(jnp, name)(_here(part), axis=tuple(axes), keepdims=keepdims, **kwargs)

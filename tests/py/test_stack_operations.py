@@ -98,6 +98,26 @@ def test_reductions_of_other_types(name: str, dtype: Any) -> None:
     same(getattr(stacked(expected), name)(), getattr(expected, name)())
 
 
+def test_functions_of_numpy() -> None:
+    expected = whole()
+    array = stacked(expected)
+    same(jnp.asarray(np.sum(array, 0, keepdims=True)), expected.sum(0, keepdims=True))
+    same(jnp.asarray(np.mean(array)), expected.mean())
+    same(jnp.asarray(np.max(array, -1)), expected.max(-1))
+    same(jnp.asarray(np.any(array)), expected.any())
+    same(jnp.asarray(np.prod(array, axis=(0, 1))), expected.prod((0, 1)))
+    same(jnp.asarray(np.std(array)), expected.std())
+    same(jnp.asarray(np.reshape(array, -1)), expected.reshape(-1))
+    same(jnp.asarray(np.square(array)), expected**2)
+    same(jnp.asarray(np.where(array > 0, array, 0)), jnp.where(expected > 0, expected, 0))
+    same(jnp.asarray(np.add.reduce(array, 1)), expected.sum(1))
+    with pytest.raises(TypeError, match="out= has to be None"):
+        np.sum(array, out=np.zeros((), "f"))
+    array *= 2
+    assert lies_as(array, stacked(expected))
+    same(array, 2 * expected)
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_parts_along_another_dimension(axis: Any) -> None:
     expected = whole(jnp.complex64, (3, 5, 4))
