@@ -1,8 +1,8 @@
 //===- BatchLookups.cpp - Rows that look up in themselves -----------------===//
 
 #include "dialects/alpa/Alpa.h"
-#include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "passes/IndexComponents.h"
 #include "passes/Passes.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -15,9 +15,10 @@ namespace mlir::alpa {
 
 namespace {
 
-using stablehlo::ConcatenateOp;
+using stablehlo::ConstantOp;
 using stablehlo::GatherDimensionNumbersAttr;
 using stablehlo::GatherOp;
+using stablehlo::ReshapeOp;
 using stablehlo::ScatterDimensionNumbersAttr;
 using stablehlo::ScatterOp;
 
@@ -31,7 +32,34 @@ struct Lookup {
   SmallVector<int64_t> indexed, single;
   /// Dimensions of the tensor and of the indices that go together.
   SmallVector<std::pair<int64_t, int64_t>> batching;
+  /// Whether a dimension of size one has to be put behind those of the tensor.
+  bool isWidened = false;
+
+  /// An index has a component: the number zero, of a dimension of size one.
+  void addDimension() {
+    isWidened = true;
+    indexed = {type.getRank()};
+    single.push_back(type.getRank());
+    OpBuilder builder(indices.getContext());
+    builder.setInsertionPointAfterValue(indices);
+    auto zeroType = cast<RankedTensorType>(indices.getType());
+    if (vectorDim < zeroType.getRank()) {
+      SmallVector<int64_t> shape(zeroType.getShape());
+      shape[vectorDim] = 1;
+      zeroType = zeroType.clone(shape);
+    }
+    indices = ConstantOp::create(builder, indices.getLoc(),
+                                 builder.getZeroAttr(zeroType));
+  }
 };
+
+/// Puts a dimension of size one behind the others.
+Value widen(Value value, OpBuilder &builder) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.push_back(1);
+  return ReshapeOp::create(builder, value.getLoc(), type.clone(shape), value);
+}
 
 SmallVector<std::pair<int64_t, int64_t>> getPairs(ArrayRef<int64_t> tensor,
                                                   ArrayRef<int64_t> indices) {
@@ -42,64 +70,43 @@ SmallVector<std::pair<int64_t, int64_t>> getPairs(ArrayRef<int64_t> tensor,
   return pairs;
 }
 
-/// The dimension of the indices that `component`, the one of `dim`, counts.
-std::optional<int64_t> getOwnRows(const Lookup &lookup, Value component,
-                                  int64_t dim) {
-  auto type = cast<RankedTensorType>(component.getType());
-  if (type.getDimSize(lookup.vectorDim) != 1 ||
-      !llvm::is_contained(lookup.single, dim)) {
+/// The dimension of the indices that a component of theirs counts, if rows of
+/// the same size are selected by it.
+std::optional<int64_t> getOwnRows(const Lookup &lookup, int64_t component) {
+  int64_t dim = lookup.indexed[component];
+  if (!llvm::is_contained(lookup.single, dim)) {
     return std::nullopt;
   }
-  std::optional<int64_t> rows = stablehlo::getKnownPositions(component);
+  std::optional<int64_t> rows =
+      getOwnPositions(lookup.indices, lookup.vectorDim, component);
+  auto type = cast<RankedTensorType>(lookup.indices.getType());
   bool isOwn =
-      rows && *rows != lookup.vectorDim &&
-      type.getDimSize(*rows) == lookup.type.getDimSize(dim) &&
+      rows && type.getDimSize(*rows) == lookup.type.getDimSize(dim) &&
       !llvm::is_contained(llvm::make_second_range(lookup.batching), *rows);
   return isOwn ? rows : std::nullopt;
 }
 
 /// Makes components of the indices batching dimensions; false: there are none.
 bool batch(Lookup &lookup) {
-  auto joined = lookup.indices.getDefiningOp<ConcatenateOp>();
-  if (!joined ||
-      static_cast<int64_t>(joined.getDimension()) != lookup.vectorDim) {
-    return false;
-  }
-  size_t before = lookup.batching.size();
-  SmallVector<Value> kept;
-  SmallVector<int64_t> keptDims;
-  ArrayRef<int64_t> dims = lookup.indexed;
-  for (auto [number, part] : llvm::enumerate(joined.getInputs())) {
-    int64_t count =
-        cast<RankedTensorType>(part.getType()).getDimSize(lookup.vectorDim);
-    bool isLast = number + 1 == joined.getInputs().size();
-    std::optional<int64_t> rows = std::nullopt;
-    if (!isLast || !kept.empty()) {
-      rows = getOwnRows(lookup, part, dims.front());
-    }
-    if (rows) {
-      lookup.batching.emplace_back(dims.front(), *rows);
-      llvm::erase(lookup.single, dims.front());
+  SmallVector<int64_t> kept, keptDims;
+  for (auto [component, dim] : llvm::enumerate(lookup.indexed)) {
+    if (std::optional<int64_t> rows = getOwnRows(lookup, component)) {
+      lookup.batching.emplace_back(dim, *rows);
+      llvm::erase(lookup.single, dim);
     } else {
-      kept.push_back(part);
-      llvm::append_range(keptDims, dims.take_front(count));
+      kept.push_back(component);
+      keptDims.push_back(dim);
     }
-    dims = dims.drop_front(count);
   }
-  if (lookup.batching.size() == before) {
+  if (kept.size() == lookup.indexed.size()) {
     return false;
   }
   llvm::sort(lookup.batching);
   lookup.indexed = keptDims;
-  lookup.indices = kept.front();
-  if (kept.size() > 1) {
-    OpBuilder builder(joined);
-    auto type = cast<RankedTensorType>(joined->getResult(0).getType());
-    SmallVector<int64_t> shape(type.getShape());
-    shape[lookup.vectorDim] = keptDims.size();
-    lookup.indices =
-        ConcatenateOp::create(builder, joined.getLoc(), type.clone(shape), kept,
-                              joined.getDimension());
+  if (kept.empty()) {
+    lookup.addDimension();
+  } else {
+    lookup.indices = getComponents(lookup.indices, lookup.vectorDim, kept);
   }
   return true;
 }
@@ -119,6 +126,13 @@ void batch(GatherOp gather) {
       !batch(lookup)) {
     return;
   }
+  if (lookup.isWidened) {
+    OpBuilder builder(gather);
+    gather.getOperandMutable().assign(widen(gather.getOperand(), builder));
+    SmallVector<int64_t> sizes(gather.getSliceSizes());
+    sizes.push_back(1);
+    gather.setSliceSizes(sizes);
+  }
   gather.getStartIndicesMutable().assign(lookup.indices);
   gather.setDimensionNumbersAttr(GatherDimensionNumbersAttr::get(
       gather.getContext(), dims.getOffsetDims(), lookup.single,
@@ -127,6 +141,24 @@ void batch(GatherOp gather) {
       lookup.vectorDim));
   // They may have been by the component that is gone.
   gather.setIndicesAreSorted(false);
+}
+
+/// before: scatter(x, i, u)
+/// after:  reshape(scatter(reshape(x), i, u))
+void widen(ScatterOp scatter) {
+  OpBuilder builder(scatter);
+  for (OpOperand &input : scatter.getInputsMutable()) {
+    input.set(widen(input.get(), builder));
+  }
+  builder.setInsertionPointAfter(scatter);
+  for (OpResult result : scatter->getResults()) {
+    Type before = result.getType();
+    unsigned number = result.getResultNumber();
+    result.setType(cast<RankedTensorType>(before).clone(
+        cast<ShapedType>(scatter.getInputs()[number].getType()).getShape()));
+    auto narrow = ReshapeOp::create(builder, scatter.getLoc(), before, result);
+    result.replaceAllUsesExcept(narrow->getResult(0), narrow);
+  }
 }
 
 void batch(ScatterOp scatter) {
@@ -148,6 +180,9 @@ void batch(ScatterOp scatter) {
       llvm::to_vector(llvm::make_second_range(lookup.batching)), lookup.indexed,
       lookup.vectorDim));
   scatter.setIndicesAreSorted(false);
+  if (lookup.isWidened) {
+    widen(scatter);
+  }
 }
 
 /// Erases what nobody uses, and what only that has used.
@@ -169,21 +204,26 @@ void eraseUnused(SmallVector<Operation *> candidates) {
 
 struct BatchLookups : impl::BatchLookupsBase<BatchLookups> {
   void runOnOperation() override {
-    SmallVector<Operation *> joins;
+    SmallVector<Operation *> makers;
+    auto add = [&](Value indices) {
+      if (Operation *maker = indices.getDefiningOp()) {
+        makers.push_back(maker);
+      }
+    };
     getOperation()->walk([&](Operation *op) {
       if (op->hasAttr(kRuleAttrName)) {
         // A rule that an operator carries is that of its operands as they are.
         return;
       }
       if (auto gather = dyn_cast<GatherOp>(op)) {
+        add(gather.getStartIndices());
         batch(gather);
       } else if (auto scatter = dyn_cast<ScatterOp>(op)) {
+        add(scatter.getScatterIndices());
         batch(scatter);
-      } else if (isa<ConcatenateOp>(op)) {
-        joins.push_back(op);
       }
     });
-    eraseUnused(joins);
+    eraseUnused(makers);
   }
 };
 

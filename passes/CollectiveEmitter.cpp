@@ -113,6 +113,19 @@ Value CollectiveEmitter::emitScalar(Type elementType, int64_t value,
       ->getResult(0);
 }
 
+Value CollectiveEmitter::emitNeutral(RankedTensorType type, Location loc) {
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Value zero =
+      create("stablehlo.constant", {}, scalar,
+             builder.getNamedAttr("value", getNeutralOfSum(scalar)), loc)
+          ->getResult(0);
+  return create("stablehlo.broadcast_in_dim", zero, type,
+                builder.getNamedAttr("broadcast_dimensions",
+                                     builder.getDenseI64ArrayAttr({})),
+                loc)
+      ->getResult(0);
+}
+
 Value CollectiveEmitter::emitZeros(RankedTensorType type, Location loc) {
   Value zero = emitScalar(type.getElementType(), 0, loc);
   return create("stablehlo.broadcast_in_dim", zero, type,
@@ -321,7 +334,7 @@ Value CollectiveEmitter::emitRotatedUpdate(Value whole, Value block,
       ->getResult(0);
 }
 
-/// Position 0 of the axes keeps the value, the others hold zero: the sum over
+/// Position 0 of the axes keeps the value, the others hold -0.0: the sum over
 /// the axes is the value.
 Value CollectiveEmitter::emitMask(ArrayRef<unsigned> axes, Value local,
                                   Location loc) {
@@ -335,8 +348,8 @@ Value CollectiveEmitter::emitMask(ArrayRef<unsigned> axes, Value local,
              RankedTensorType::get({}, builder.getI1Type()),
              builder.getNamedAttr("comparison_direction", equal), loc)
           ->getResult(0);
-  Value zeros = emitZeros(type, loc);
-  return create("stablehlo.select", {isFirst, local, zeros}, type, {}, loc)
+  Value none = emitNeutral(type, loc);
+  return create("stablehlo.select", {isFirst, local, none}, type, {}, loc)
       ->getResult(0);
 }
 
@@ -348,8 +361,7 @@ Value CollectiveEmitter::emitPlace(const ReshardStep &step, Value local,
   int64_t blockSize = sizes[step.fromDim];
   sizes[step.fromDim] *= getGroupSize(step.axes);
   RankedTensorType whole = type.clone(sizes);
-  Value zeros = emitZeros(whole, loc);
-  SmallVector<Value> operands = {zeros, local};
+  SmallVector<Value> operands = {emitNeutral(whole, loc), local};
   llvm::append_range(
       operands, emitStarts(whole, step.fromDim, step.axes, blockSize, loc));
   return create("stablehlo.dynamic_update_slice", operands, whole, {}, loc)

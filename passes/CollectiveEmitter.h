@@ -54,6 +54,8 @@ public:
                           ArrayRef<unsigned> axes, int64_t shift, Location loc);
 
   Value emitZeros(RankedTensorType type, Location loc);
+  /// What leaves a sum as it is.
+  Value emitNeutral(RankedTensorType type, Location loc);
 
   int64_t getGroupSize(ArrayRef<unsigned> axes) const;
 

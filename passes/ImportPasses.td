@@ -207,8 +207,11 @@ def BatchLookups : Pass<"alpa-batch-lookups", "::mlir::ModuleOp"> {
     selects from has the same size, both become batching dimensions: row i is
     looked up in row i. `x[jnp.arange(n), labels]` is written so; as two
     dimensions that any index may point into, the rows of `x` would be gathered
-    on every device, and could not be cut into micro-batches. At least one
-    component stays.
+    on every device, and could not be cut into micro-batches. Limits that no
+    position exceeds (`mode="clip"`) are looked through, and the stacks in which
+    a scan keeps the indices of every turn for its gradient. Where no component
+    is left (`x[jnp.arange(n)]`), the indices are zeros, of a dimension of size
+    one.
 
     before:
     ```mlir

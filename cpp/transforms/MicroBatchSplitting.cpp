@@ -241,7 +241,11 @@ private:
            "the first and swapped inside of the function)";
     error << ": use num_micro_batches=1, or micro_batches=\"independent\""
              " to compute it per micro-batch";
-    if (makesNumber(cause)) {
+    if (!makesNumber(cause)) {
+      error << "; what no gradient is taken through, as advantages that are "
+               "normalised over the batch, can be computed by a function of "
+               "its own and passed with the batch";
+    } else {
       error << "; where it makes the loss of a sum (a root, a logarithm), take "
                "gradients of the sum, and multiply them by its derivative "
                "afterwards";

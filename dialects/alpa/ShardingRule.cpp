@@ -349,6 +349,22 @@ bool isSummable(Type type) {
   return integer && integer.getWidth() >= 8;
 }
 
+DenseElementsAttr getNeutralOfSum(RankedTensorType type) {
+  Type element = type.getElementType();
+  auto getZero = [](FloatType number) {
+    return APFloat::getZero(number.getFloatSemantics(), /*Negative=*/true);
+  };
+  if (auto complexType = dyn_cast<ComplexType>(element)) {
+    APFloat zero = getZero(cast<FloatType>(complexType.getElementType()));
+    return DenseElementsAttr::get(type, std::complex<APFloat>(zero, zero));
+  }
+  if (auto number = dyn_cast<FloatType>(element)) {
+    return DenseElementsAttr::get(type, getZero(number));
+  }
+  return DenseElementsAttr::get(
+      type, APInt::getZero(element.getIntOrFloatBitWidth()));
+}
+
 bool ShardingRule::operator==(const ShardingRule &other) const {
   return factors == other.factors && operands == other.operands &&
          results == other.results && accumulators == other.accumulators &&

@@ -183,6 +183,10 @@ llvm::hash_code hash_value(const ShardingRule &rule);
 /// and the very small types that have no collectives.
 bool isSummable(Type type);
 
+/// What a device has of a sum that it has no part of: numbers that leave others
+/// as they are when they are added. That is -0.0, as 0.0 makes 0.0 of -0.0.
+DenseElementsAttr getNeutralOfSum(RankedTensorType type);
+
 /// The axis splits no factor: every device does the same along it.
 inline constexpr int kNoFactor = -1;
 /// `kLinearSet - j`: the operands of `linearOperands[j]` are partial over the

@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 import jax
 import numpy as np
+from jax._src import config  # jax has no public way out of `ensure_compile_time_eval`.
 from jax.sharding import Mesh
 
 P = ParamSpec("P")
@@ -33,6 +34,21 @@ def outside_mesh(fun: Callable[P, R]) -> Callable[P, R]:
             # While jax traces, the mesh is a part of the types only.
             context.enter_context(jax.sharding.use_abstract_mesh(none.abstract_mesh))
         with context:
+            return fun(*args, **kwargs)
+
+    return wrapped
+
+
+def staged(fun: Callable[P, R]) -> Callable[P, R]:
+    """Makes a function trace all that it does, as outside of ``jax.ensure_compile_time_eval``.
+
+    There jax computes at once what depends on no argument: a program that takes none would be run
+    on one device while it is traced for all of its mesh.
+    """
+
+    @functools.wraps(fun)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with config.eager_constant_folding(False):
             return fun(*args, **kwargs)
 
     return wrapped

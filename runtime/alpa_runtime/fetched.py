@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -75,6 +75,10 @@ class FetchedOperations(DescribedArray, NDArrayOperatorsMixin):
                 raise TypeError(f"{outputs[0]!r} is immutable, it cannot be the output of {ufunc}")
             # loss /= count: as of any immutable array, the name becomes that of a new one.
             del kwargs["out"]
+        return self.apply(ufunc, method, inputs, kwargs)
+
+    def apply(self, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Any) -> Any:
+        """A function of numpy, of what is fetched."""
         fetched = [one.fetch() if isinstance(one, FetchedOperations) else one for one in inputs]
         return getattr(ufunc, method)(*fetched, **kwargs)
 

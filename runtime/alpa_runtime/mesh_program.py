@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.callbacks import HostCalls
 from alpa_runtime.compiled_cache import can_be_kept, keeping
-from alpa_runtime.context import outside_mesh, outside_trace
+from alpa_runtime.context import outside_mesh, outside_trace, staged
 from alpa_runtime.errors import InputError, ProgramError
 from alpa_runtime.inputs import (
     aval_of,
@@ -99,7 +99,7 @@ class MeshProgram:
         if self._donated and len(set(map(id, args))) < len(args):
             check_shared(self.program.name, args, self._donated, self._name)
         if self._must_place:
-            run: Any = outside_mesh(self._jitted) if self._is_packed else compiled
+            run: Any = staged(outside_mesh(self._jitted)) if self._is_packed else compiled
             with keeping(self._is_kept):
                 results: tuple[jax.Array, ...] = run(*self.place(args))
             return results
@@ -114,6 +114,7 @@ class MeshProgram:
             self._must_place = True
             return compiled(*placed)
 
+    @staged
     @outside_mesh
     def inline(self, *args: Any) -> tuple[jax.Array, ...]:
         """Puts the program into the one that ``jax.jit`` is tracing, without donation.
@@ -171,6 +172,7 @@ class MeshProgram:
     def _name(self, index: int) -> str:
         return self.program.inputs[index].name or f"input {index}"
 
+    @staged
     @outside_mesh
     def compile(self) -> jax.stages.Compiled:
         """Compiles now, without arguments; the first call does so otherwise.

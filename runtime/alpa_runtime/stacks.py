@@ -13,8 +13,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from alpa_runtime.device_mesh import whole_mesh
-from alpa_runtime.fetched import FetchedOperations
 from alpa_runtime.inputs import aval_of, fetched, without_types
+from alpa_runtime.stack_operations import PartOperations
 
 # The axis that `whole_mesh` puts before those of meshes that are alike.
 _MESH_AXIS = "mesh"
@@ -55,11 +55,13 @@ class Stack:
         return list(np.split(np.asarray(fetched(array)), ends, self.dim))
 
 
-class StackedArray(FetchedOperations):
+class StackedArray(PartOperations):
     """An array in parts on several meshes, which no sharding of jax describes.
 
-    ``np.asarray``, ``jnp.asarray``, ``jax.device_get``, operators, indices and numpy's functions
-    bring all of it to this process.
+    Elementwise operators, `sum` and other reductions, `astype`, and `at` of a row work on the parts
+    where they are. ``np.asarray``, ``jnp.asarray``, ``jax.device_get``, indices and other functions
+    of numpy bring all of it to this process. Functions of ``jax.numpy`` take no array but jax's:
+    ``jnp.sum(jnp.asarray(x))``, or ``x.sum()``.
 
     Attributes:
         stack: how it is cut.
@@ -84,6 +86,10 @@ class StackedArray(FetchedOperations):
         self.dtype = first.dtype
         weak = bool(getattr(first, "weak_type", False))
         self.aval = jax.ShapeDtypeStruct(self.shape, self.dtype, weak_type=weak)
+
+    def of_parts(self, stack: Stack, parts: Sequence[Any]) -> StackedArray:
+        """See `PartOperations`."""
+        return StackedArray(stack, parts)
 
     def fetch(self) -> Any:
         """The whole array in this process, of numpy."""

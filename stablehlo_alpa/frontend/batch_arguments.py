@@ -100,9 +100,9 @@ def _check(argument: Any, prefix: Any) -> None:
 def _spread(name: str, argument: Argument, prefix: Any) -> list[bool]:
     """A boolean per leaf of an argument."""
     try:
-        return jax.tree.leaves(jax.tree.broadcast(prefix, argument.info))
+        return jax.tree.leaves(jax.tree.broadcast(prefix, argument.value))
     except ValueError as error:
         raise TraceError(
             f"batch_argnums has {prefix!r} for argument {argument.name} of {name}, which is no "
-            f"prefix of {jax.tree.structure(argument.info)}: {error}"
+            f"prefix of {jax.tree.structure(argument.value)}: {error}"
         ) from error

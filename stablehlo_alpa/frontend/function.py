@@ -33,18 +33,20 @@ class Argument:
         number: position of the parameter among all positional ones, static ones counted, however
             it was passed; -1 of one that can be passed by keyword only.
         start: its first flat input.
-        info: pytree of ``jax.stages.ArgInfo``.
+        value: pytree of what the call was traced with.
+        donated: which of its leaves are.
     """
 
     name: str
     number: int
     start: int
-    info: Any
+    value: Any
+    donated: tuple[bool, ...]
 
     @property
     def size(self) -> int:
         """Flat inputs."""
-        return len(jax.tree.leaves(self.info))
+        return len(self.donated)
 
 
 class Function:
@@ -101,7 +103,7 @@ class Function:
         self, one: Callable[[str, Any], Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The call with ``one(name, argument)`` for every argument that is not static."""
-        static = self._static_positions(len(args))
+        static = _counted(self.static_argnums, len(args))
         positional = tuple(
             arg if i in static else one(self._positional(i)[0], arg) for i, arg in enumerate(args)
         )
@@ -130,7 +132,7 @@ class Function:
         """
         with _prng_context(), planned_whole():
             traced = self.jitted.trace(*args, **kwargs)
-        if len(traced.jaxpr.in_avals) != len(jax.tree.leaves(traced.args_info)):
+        if len(traced.jaxpr.in_avals) != len(jax.tree.leaves(self.dynamic(args, kwargs))):
             raise TraceError(
                 f"{self.name} closes over values that jax.jit, jax.grad or another transformation "
                 "around it traces: pass them as arguments"
@@ -143,24 +145,40 @@ class Function:
             traced = self.undonated.trace(*args, **kwargs)
             return lower(traced, platform).compiler_ir("stablehlo")
 
-    def arguments(self, traced: jax.stages.Traced, num_args: int) -> list[Argument]:
+    def dynamic(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call that are not static."""
+        static = _counted(self.static_argnums, len(args))
+        positional = tuple(arg for i, arg in enumerate(args) if i not in static)
+        return positional, {
+            name: arg for name, arg in kwargs.items() if name not in self.static_argnames
+        }
+
+    def arguments(
+        self, traced: jax.stages.Traced, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> list[Argument]:
         """The arguments of a traced call that are not static, in the order of flat inputs.
 
         Args:
             traced: the call.
-            num_args: positional arguments of the call, static ones counted.
+            args: what it was traced with by position, static ones among them.
+            kwargs: likewise by keyword.
         """
-        static = self._static_positions(num_args)
-        dynamic = [i for i in range(num_args) if i not in static]
-        positional, named = traced.args_info
-        found: list[Argument] = []
-        start = 0
-        parts = [(*self._positional(i), info) for i, info in zip(dynamic, positional, strict=True)]
+        static = _counted(self.static_argnums, len(args))
+        parts = [(*self._positional(i), arg) for i, arg in enumerate(args) if i not in static]
+        _, named = self.dynamic(args, kwargs)
         # As jax flattens a dict.
         parts += [(name, self._number(name), named[name]) for name in sorted(named)]
-        for name, number, info in parts:
-            found.append(Argument(name, number, start, info))
-            start += found[-1].size
+        # Not of `args_info`, which has what is no array in the caller's own classes: those that
+        # look at what they are made of, as the loss scales of jmp do, fail.
+        donated = traced._params["donated_invars"]
+        found: list[Argument] = []
+        start = 0
+        for name, number, value in parts:
+            end = start + len(jax.tree.leaves(value))
+            found.append(Argument(name, number, start, value, tuple(donated[start:end])))
+            start = end
         return found
 
     def number_of(self, argument: int | str) -> int | None:
@@ -206,9 +224,6 @@ class Function:
     def parameters(self) -> tuple[inspect.Parameter, ...]:
         """Of the signature; none where Python does not know it."""
         return () if self._signature is None else tuple(self._signature.parameters.values())
-
-    def _static_positions(self, num_args: int) -> set[int]:
-        return {i + num_args if i < 0 else i for i in self.static_argnums}
 
     def _positional(self, position: int) -> tuple[str, int]:
         """Name of what is passed at a position, and the position."""
@@ -269,6 +284,11 @@ def planned_whole() -> Any:
 def is_planned() -> bool:
     """Whether the function around is being traced to be planned as a whole."""
     return bool(_is_planned.value)
+
+
+def _counted(positions: Sequence[int], count: int) -> set[int]:
+    """Positions among ``count`` arguments, of those counted from the end too."""
+    return {i + count if i < 0 else i for i in positions}
 
 
 def name_of(fun: Callable[..., Any]) -> str:

@@ -45,5 +45,22 @@ def lower_rewritten(
         weak = bool(getattr(aval, "weak_type", False))
         return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=weak)
 
-    args = [jax.tree.map(abstract, one.info) for one in arguments]
-    return lower(jax.jit(fun, keep_unused=True).trace(*args), platform)
+    args = [jax.tree.map(abstract, one.value) for one in arguments]
+    traced = jax.jit(fun, keep_unused=True).trace(*args)
+    if not is_lowerable(traced):
+        avals = iter(closed.in_avals)
+        flat = [[abstract(leaf) for leaf in jax.tree.leaves(one)] for one in args]
+        traced = jax.jit(fun, keep_unused=True).trace(*flat)
+    return lower(traced, platform)
+
+
+def is_lowerable(traced: jax.stages.Traced) -> bool:
+    """Whether jax can lower a call, or makes of its arguments what their classes refuse.
+
+    What is lowered has an ``args_info``, whose leaves are no arrays in the caller's own classes;
+    those that look at what they are made of, as the loss scales of jmp, raise what they like.
+    """
+    try:
+        return traced.args_info is not None
+    except Exception:
+        return False

@@ -26,7 +26,7 @@ from stablehlo_alpa.frontend.inner_jaxprs import equations
 from stablehlo_alpa.frontend.kernel_calls import Kernel, KernelExtraction
 from stablehlo_alpa.frontend.refining import refined
 from stablehlo_alpa.frontend.reports import Report, take_reports
-from stablehlo_alpa.frontend.rewritten import lower_rewritten
+from stablehlo_alpa.frontend.rewritten import is_lowerable, lower_rewritten
 from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 from stablehlo_alpa.layers.likeness import with_own_names
@@ -245,18 +245,18 @@ def trace_function(
     with paused_collection():
         traced = call.trace()
         if num_micro_batches > 1:
-            boundary = _boundary(function, traced, len(args), batches)
+            boundary = _boundary(call, traced, batches)
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
         taken = _Taken.of(function.name, traced, reports_behind)
         text = call.text(traced, taken, rules, platform)
-    boundary = _boundary(function, traced, len(args), batches)
+    boundary = _boundary(call, traced, batches)
     return TracedProgram(
         name=function.name,
         text=text,
         inputs=boundary.inputs,
         outputs=(*_outputs(traced), *taken.outputs),
-        in_tree=jax.tree.structure(traced.args_info),
+        in_tree=jax.tree.structure(function.dynamic(call.args, call.kwargs)),
         out_tree=jax.tree.structure(traced.out_info),
         input_argnum=boundary.argnums,
         donated=boundary.donated,
@@ -353,8 +353,8 @@ class _Call:
         return with_own_names(asm)
 
     def _lowered(self, traced: jax.stages.Traced, taken: _Taken, platform: str) -> Any:
-        if not taken.is_nothing:
-            arguments = self.function.arguments(traced, len(self.args))
+        if not taken.is_nothing or not is_lowerable(traced):
+            arguments = self.function.arguments(traced, self.args, self.kwargs)
             out_tree = jax.tree.structure(traced.out_info)
             if taken.reports:
                 out_tree = jax.tree.structure((traced.out_info, [0] * len(taken.outputs)))
@@ -390,29 +390,25 @@ class _Boundary:
     aliases: Mapping[int, int]
 
 
-def _boundary(
-    function: Function,
-    traced: jax.stages.Traced,
-    num_args: int,
-    batches: BatchArguments,
-) -> _Boundary:
-    infos = jax.tree.leaves(traced.args_info)
+def _boundary(call: _Call, traced: jax.stages.Traced, batches: BatchArguments) -> _Boundary:
     avals = traced.jaxpr.in_avals
-    arguments = function.arguments(traced, num_args)
+    arguments = call.function.arguments(traced, call.args, call.kwargs)
     names = [
         argument.name + jax.tree_util.keystr(path)
         for argument in arguments
-        for path, _ in jax.tree_util.tree_leaves_with_path(argument.info)
+        for path, _ in jax.tree_util.tree_leaves_with_path(argument.value)
     ]
     argnums = tuple(argument.number for argument in arguments for _ in range(argument.size))
-    declared, batch = batches.find(function, arguments)
+    declared, batch = batches.find(call.function, arguments)
     aliases = _aliases(arguments, avals, traced, declared)
     if not batches.prefixes:
         batch = _batch(avals, arguments, aliases)
     return _Boundary(
         inputs=tuple(_value(name, aval) for name, aval in zip(names, avals, strict=True)),
         argnums=argnums,
-        donated=tuple(i for i, info in enumerate(infos) if info.donated),
+        donated=tuple(
+            one.start + i for one in arguments for i, given in enumerate(one.donated) if given
+        ),
         batch=batch,
         aliases=aliases,
     )
@@ -487,8 +483,7 @@ def check_supported(
         raise TraceError(f"{name} has side effects ({found}), a planned program cannot have any")
 
 
-def _subtree(start: int, tree: Any) -> Subtree:
-    leaves, structure = jax.tree.flatten(tree)
+def _subtree(start: int, leaves: Sequence[Any], structure: Any) -> Subtree:
     types = tuple((tuple(leaf.shape), leaf.dtype) for leaf in leaves)
     return Subtree(start, structure, types, jax.tree_util.treedef_is_leaf(structure))
 
@@ -502,7 +497,7 @@ def _children(tree: Any) -> list[Any]:
 def _subtrees(parts: Sequence[Any]) -> list[Subtree]:
     found, start = [], 0
     for part in parts:
-        found.append(_subtree(start, part))
+        found.append(_subtree(start, *jax.tree.flatten(part)))
         start += len(found[-1].types)
     return found
 
@@ -518,13 +513,9 @@ def _aliases(
     subtrees = []
     for one in ordered:
         own = avals[one.start : one.start + one.size]
-        subtrees.append(_subtree(one.start, jax.tree.unflatten(jax.tree.structure(one.info), own)))
-    donated = [
-        i
-        for i, one in enumerate(ordered)
-        if any(info.donated for info in jax.tree.leaves(one.info))
-    ]
-    outputs = [_subtree(0, traced.out_info)]
+        subtrees.append(_subtree(one.start, own, jax.tree.structure(one.value)))
+    donated = [i for i, one in enumerate(ordered) if any(one.donated)]
+    outputs = [_subtree(0, *jax.tree.flatten(traced.out_info))]
     if not outputs[0].is_array:
         outputs += _subtrees(_children(traced.out_info))
     return state_pairs(

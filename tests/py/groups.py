@@ -19,8 +19,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "pipelines and micro-batches equal the whole batch": (
         *("pipeline", "pipeline_matrix", "forward_pipelines", "stage_methods"),
         *("micro_batches", "independent_micro_batches", "recomputation"),
-        *("layers", "layer_parts", "likeness", "schedules", "own_schedules", "stacks"),
-        *("asynchronous", "blocks", "stack_parts"),
+        *("layers", "layer_parts", "likeness", "schedules", "own_schedules"),
+        *("asynchronous", "blocks", "stacks", "stack_parts", "stack_operations"),
     ),
     "searches against brute force": (
         *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory"),

@@ -234,6 +234,16 @@ def picked(_: Any, x: Any, inputs: Inputs) -> Any:
 
 
 @_block()
+def own_rows(_: Any, x: Any, inputs: Inputs) -> Any:
+    """Looked up and changed by their own numbers, alone and with columns of which some are cut."""
+    rows = jnp.arange(len(x))
+    columns = inputs.batch["labels"] * 3
+    some = x.at[rows, columns % x.shape[1]].get(mode="clip")
+    x = x.at[rows, 0].add(some).at[rows].multiply(0.5)
+    return x + x.at[rows, columns].get(mode="clip")[:, None] * x[rows]
+
+
+@_block()
 def scattered(_: Any, x: Any, inputs: Inputs) -> Any:
     rows = jnp.arange(x.shape[0])
     return x.at[rows, ..., inputs.batch["labels"]].add(1.0)

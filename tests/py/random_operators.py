@@ -165,6 +165,21 @@ def converted(x: Any, y: Any, dice: Dice) -> Any:
 
 
 @jumping
+def tiny_floats(x: Any, y: Any, dice: Dice) -> Any:
+    """Of eight bits, which have no sums over devices."""
+    tiny = jnp.clip(real(x), -8, 8).astype(dice.pick(jnp.float8_e4m3fn, jnp.float8_e5m2))
+    dim = dice.dim(tiny)
+    functions = (
+        lambda a: a,
+        lambda a: jnp.concatenate([a, a], dim),
+        lambda a: jnp.take(a, dice.places(a.shape[dim]), dim, mode="clip"),
+        lambda a: lax.index_in_dim(a, 0, dim),
+        lambda a: jnp.max(a, dim),
+    )
+    return dice.pick(*functions)(lax.stop_gradient(tiny)).astype(jnp.float32)
+
+
+@jumping
 def bits(x: Any, y: Any, dice: Dice) -> Any:
     x = lax.bitcast_convert_type(real(x).astype(jnp.float32), jnp.int32) >> 24
     functions = (lambda a: a // 3, lambda a: a % 5, lambda a: a << 2, lax.population_count, lax.clz)
@@ -358,6 +373,44 @@ def take_points(x: Any, y: Any, dice: Dice) -> Any:
         return x[dice.numbers[:3] % x.shape[0]]
     rows, columns = dice.numbers, dice.numbers[::-1]
     return dice.pick(x.at[rows, columns], x.at[:, columns], x.at[..., rows]).get(mode="clip")
+
+
+@operator
+def own_rows(x: Any, y: Any, dice: Dice) -> Any:
+    """Rows that are looked up or changed by their own numbers, and others beside them."""
+    dim = dice.dim(x)
+    x = jnp.moveaxis(x, dim, 0)
+    rows, mode = jnp.arange(len(x)), dice.pick("clip", "fill", "drop", "promise_in_bounds", None)
+    index: Any = rows
+    if x.ndim > 1 and dice.between(0, 3):
+        columns = dice.places(x.shape[1])
+        if mode == "promise_in_bounds":
+            columns = columns % x.shape[1]
+        index = dice.pick(
+            (rows, jnp.resize(columns, rows.shape)), (rows[:, None], columns[:2]), (rows, 0, ...)
+        )
+    at, parts = x.at[index], jnp.sin(jnp.arange(1, len(x) + 1)).astype(x.dtype)
+    if dice.coin():
+        return at.get(mode=None if mode == "drop" else mode, fill_value=1)
+    found = at.get(mode="clip")
+    parts = parts.reshape(-1, *[1] * (found.ndim - 1))
+    if x.dtype == bool or dice.coin():
+        return at.max(parts, mode=mode)
+    return at.add(parts, mode=mode)
+
+
+@operator
+def own_rows_in_turns(x: Any, y: Any, dice: Dice) -> Any:
+    """Of which each turn of a loop keeps the indices for its gradient."""
+    x = jnp.tanh(real(x).reshape(len(x), -1))
+    mode, size, rows = dice.pick("clip", "fill"), x.shape[1], jnp.arange(len(x))[:, None]
+
+    def turn(x: Any, number: Any) -> Any:
+        columns = (number + jnp.arange(2)) % (size if mode == "fill" else size + 1)
+        found = x.at[rows, columns].get(mode=mode)
+        return x / 2 + found.sum(1, keepdims=True), found
+
+    return dice.pick(*lax.scan(turn, x, dice.numbers[:3] % size, reverse=dice.coin()))
 
 
 @jumping

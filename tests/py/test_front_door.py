@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jmp
 import numpy as np
 import pytest
 from alpa_runtime import InputError
@@ -196,6 +197,48 @@ def test_arrays_that_are_there_are_computed_with_while_jax_traces() -> None:
         expected = jax.jit(pipelined)(STATE, X)[1]
         found = jax.jit(lambda y, step=step: step(STATE, X)[1] + y)(1.0)
         np.testing.assert_allclose(found, expected + 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", [LINE, PIPELINE, sa.DataParallel(num_micro_batches=2)])
+def test_the_first_call_may_be_one_at_compile_time(method: sa.Method) -> None:
+    """Programs without arguments are not run while they are traced."""
+    expected, step = jax.jit(pipelined)(STATE, X), sa.parallelize(pipelined, method=method)
+    with jax.ensure_compile_time_eval():
+        assert_same(step(STATE, X), expected)
+    assert_same(step(STATE, X), expected)
+
+    @jax.jit
+    def around(y: Any) -> Any:
+        with jax.ensure_compile_time_eval():
+            return y + sa.parallelize(pipelined, method=method)(STATE, X)[1]
+
+    np.testing.assert_allclose(around(1.0), expected[1] + 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", [LINE, PIPELINE, sa.DataParallel(num_micro_batches=2)])
+def test_arguments_may_look_at_what_they_are_made_of(method: sa.Method) -> None:
+    """Classes that take arrays and tracers alone, which jax makes of neither outside of a call."""
+    scale = jmp.DynamicLossScale(jnp.float32(2**10), period=1)
+
+    def scaled(state: Any, scale: Any, x: Any) -> Any:
+        def loss(w: Any) -> Any:
+            return scale.scale(jnp.mean((x @ w) ** 2))
+
+        value, gradient = sa.value_and_grad(loss)(state)
+        gradient = scale.unscale(gradient)
+        new = scale.adjust(jmp.all_finite(gradient))
+        return state - gradient, {"scale": new}, scale.unscale(value)
+
+    step = sa.parallelize(scaled, method=method, donate_argnames="state")
+    found, expected = step(jnp.array(X), scale, X), jax.jit(scaled)(X, scale, X)
+    assert_same(found, expected)
+    assert_same(
+        step(found[0], found[1]["scale"], X),
+        jax.jit(scaled)(*expected[:1], expected[1]["scale"], X),
+    )
+    plan = step.plan(X, scale, X)
+    assert {0} == set(plan.program.donated)
+    assert [value.name for value in plan.program.inputs][-1] == "x"
 
 
 @pytest.mark.parametrize("fun", [lambda w, x: None, lambda w, x: {"none": ()}, lambda w, x: 1.0])

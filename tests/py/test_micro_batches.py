@@ -70,6 +70,86 @@ def test_rows_are_looked_up_by_their_numbers() -> None:
     check(grads(loss, has_aux=True), PARAMS, BATCH, INDEX)
 
 
+def test_rows_are_looked_up_by_nothing_but_their_numbers() -> None:
+    """With indices that are cut off as well, one to eight of which are outside."""
+
+    def loss(p: Any, x: Any, i: Any) -> Any:
+        out, rows = hidden(p, x), jnp.arange(len(x))
+        cut = out.at[rows, 4 * i].get(mode="clip")
+        norms = jnp.sum(out**2, -1)
+        changed = (out.at[rows].multiply(x), norms.at[rows].add(cut), norms[rows])
+        return jnp.mean(out[rows] ** 2) + jnp.mean(cut * norms[rows]), changed
+
+    check(grads(loss, has_aux=True), PARAMS, BATCH, INDEX)
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_a_scan_keeps_what_was_looked_up(is_reverse: bool) -> None:
+    """Its gradient has the indices of each turn from a stack."""
+
+    def loss(p: Any, x: Any) -> Any:
+        def layer(x: Any, w: Any) -> Any:
+            x = jnp.tanh(x @ w)
+            rows, best = jnp.arange(len(x))[:, None], jax.lax.top_k(x, 2)[1]
+            some = x[rows, best] * x.at[rows, best + 1].get(mode="clip")
+            return x + some.sum(-1, keepdims=True), None
+
+        return jnp.mean(jax.lax.scan(layer, x, jnp.stack(p), reverse=is_reverse)[0] ** 2)
+
+    check(grads(loss), PARAMS, BATCH)
+
+
+def advantages(rewards: Any, values: Any) -> Any:
+    """Of each step of each row (generalised advantage estimation), from the last one on."""
+
+    def one(later: Any, step: Any) -> Any:
+        reward, value, following = step
+        later = reward + 0.9 * following - value + 0.8 * later
+        return later, later
+
+    following = jnp.pad(values[:, 1:], ((0, 0), (0, 1)))
+    steps = rewards.T, values.T, following.T
+    return jax.lax.scan(one, jnp.zeros(len(rewards)), steps, reverse=True)[1].T
+
+
+def actor_and_critic(params: Any, x: Any) -> tuple[Any, Any]:
+    """Logarithms of probabilities and values of each step."""
+    out = jnp.tanh(x.reshape(len(x), 4, 4) @ params[0][:4]) @ params[1]
+    return jax.nn.log_softmax(out[..., :3])[..., 0], out[..., 3]
+
+
+def surrogate(params: Any, x: Any, gains: Any, old: Any) -> Any:
+    """The clipped one of proximal policy optimisation, and the error of values."""
+    new, values = actor_and_critic(params, x)
+    ratio = jnp.exp(new - old)
+    clipped = jnp.clip(ratio, 0.8, 1.2)
+    error = values - jax.lax.stop_gradient(gains + values)
+    return jnp.mean(error**2) - jnp.mean(jnp.minimum(ratio * gains, clipped * gains))
+
+
+def test_advantages_are_estimated_inside_of_the_step() -> None:
+    def step(params: Any, x: Any) -> Any:
+        old, values = actor_and_critic(params, x)
+        gains = advantages(x[:, :4], values)
+        return stablehlo_alpa.value_and_grad(surrogate)(params, x, gains, old)
+
+    check(step, PARAMS, BATCH)
+
+
+def test_advantages_that_are_normalised_over_the_batch_are_passed_with_it() -> None:
+    def prepare(params: Any, x: Any) -> Any:
+        old, values = actor_and_critic(params, x)
+        gains = advantages(x[:, :4], values)
+        return (gains - gains.mean()) / gains.std(), old
+
+    def step(params: Any, x: Any) -> Any:
+        return stablehlo_alpa.value_and_grad(surrogate)(params, x, *prepare(params, x))
+
+    with pytest.raises(CompileError, match=r"'jit\(step\)/.*whole batch.*passed with the batch"):
+        pipeline(step)(PARAMS, BATCH)
+    check(stablehlo_alpa.value_and_grad(surrogate), PARAMS, BATCH, *prepare(PARAMS, BATCH))
+
+
 def test_counts_are_added() -> None:
     def loss(p: Any, x: Any, i: Any) -> Any:
         out = hidden(p, x)

@@ -41,7 +41,7 @@ Value BlockWindowEmitter::slice(Value block, ArrayRef<Value> starts,
   }
   Value result = dynamicSlice(block, getStarts(starts), windowSizes);
   RankedTensorType type = getTensorType(result);
-  result = emit.select(mask(type), result, emit.splat(type, 0));
+  result = emit.select(mask(type), result, emit.neutral(type));
   for (const BlockWindow &window : windows) {
     if (window.taken == 1) {
       continue;
@@ -50,7 +50,7 @@ Value BlockWindowEmitter::slice(Value block, ArrayRef<Value> starts,
     shape[window.dim] = window.taken + 2 * window.size;
     RankedTensorType padded = getTensorType(result).clone(shape);
     Value place = getPaddedPlace(window);
-    result = emit.slice(dynamicUpdate(emit.splat(padded, 0), result,
+    result = emit.slice(dynamicUpdate(emit.neutral(padded), result,
                                       at(padded, window.dim, place)),
                         window.dim, window.size, window.size + window.taken);
   }

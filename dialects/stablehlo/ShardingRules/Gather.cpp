@@ -177,7 +177,7 @@ struct GatherRule : RuleModel<GatherRule, GatherOp> {
             mask, builder.getDenseI64ArrayAttr(getBatchDims(gather)))
             .getResult();
     return SmallVector<Value>{
-        emit.select(wideMask, local.getResult(), emit.splat(resultType, 0))};
+        emit.select(wideMask, local.getResult(), emit.neutral(resultType))};
   }
 
 private:

@@ -99,6 +99,13 @@ static Value getBeforeLoop(Value value) {
   return isHandedOn ? loop->getOperand(number) : Value();
 }
 
+Value stablehlo::getBeforeLoops(Value value) {
+  while (Value before = getBeforeLoop(value)) {
+    value = before;
+  }
+  return value;
+}
+
 /// Dimension of the result of a broadcast or reshape that a dimension of its
 /// operand becomes as it is.
 static std::optional<int64_t> getResultDim(Operation *op, int64_t dim) {
@@ -123,9 +130,7 @@ static std::optional<int64_t> getResultDim(Operation *op, int64_t dim) {
 }
 
 static std::optional<int64_t> getPositions(Value value, int depth) {
-  while (Value before = getBeforeLoop(value)) {
-    value = before;
-  }
+  value = getBeforeLoops(value);
   Operation *op = value.getDefiningOp();
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!op || !type || depth == kMaxDepth) {

@@ -16,6 +16,9 @@ std::optional<double> getKnownSplat(Value value);
 /// negative numbers count from the end.
 std::optional<int64_t> getKnownPositions(Value value);
 
+/// What a value is in front of all loops that hand it on as it is.
+Value getBeforeLoops(Value value);
+
 /// Whether every element of `value` is known to lie in [-1, 1] or to be NaN:
 /// products with it are as small as the other factor.
 bool isKnownWithinOne(Value value);

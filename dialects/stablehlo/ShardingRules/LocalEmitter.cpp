@@ -26,6 +26,11 @@ Value LocalEmitter::splat(RankedTensorType type, int64_t value) {
       .getResult();
 }
 
+Value LocalEmitter::neutral(RankedTensorType type) {
+  return ConstantOp::create(builder, loc, type, alpa::getNeutralOfSum(type))
+      .getResult();
+}
+
 Value LocalEmitter::vector(ArrayRef<int64_t> values, Type elementType) {
   auto type =
       RankedTensorType::get({static_cast<int64_t>(values.size())}, elementType);

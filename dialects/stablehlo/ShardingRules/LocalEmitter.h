@@ -17,6 +17,8 @@ public:
 
   /// `tensor` filled with `value` (an integer, or 0 / 1 of another type).
   Value splat(RankedTensorType type, int64_t value);
+  /// `tensor` filled with what leaves a sum as it is.
+  Value neutral(RankedTensorType type);
   /// The one-dimensional tensor of the given numbers.
   Value vector(ArrayRef<int64_t> values, Type elementType);
   /// A vector along dimension `dim`, the same along all others, or a scalar

@@ -86,3 +86,56 @@ func.func @main(%x: tensor<8x4xf32>, %half: tensor<4x1xi32>, %square: tensor<8x8
   }
   return %2, %5, %8, %9#2 : tensor<4xf32>, tensor<8x8xf32>, tensor<300xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Rows that are looked up by nothing else: zero, of a dimension of size one.
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: (%[[X:.+]]: tensor<8x4xf32>)
+// CHECK-NEXT: %[[ZERO:.+]] = stablehlo.constant dense<0> : tensor<8x2x1xi32>
+// CHECK-NEXT: %[[WIDE:.+]] = stablehlo.reshape %[[X]] : (tensor<8x4xf32>) -> tensor<8x4x1xf32>
+// CHECK-NEXT: "stablehlo.gather"(%[[WIDE]], %[[ZERO]]) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [2], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [2], index_vector_dim = 2>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4, 1>}>
+func.func @main(%x: tensor<8x4xf32>) -> tensor<8x2x4xf32> {
+  %0 = stablehlo.iota dim = 0 : tensor<8x2x1xi32>
+  %1 = "stablehlo.gather"(%x, %0) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, indices_are_sorted = true, slice_sizes = array<i64: 1, 4>}> : (tensor<8x4xf32>, tensor<8x2x1xi32>) -> tensor<8x2x4xf32>
+  return %1 : tensor<8x2x4xf32>
+}
+
+// -----
+
+// Indices that are the vectors of their one component.
+
+// CHECK-LABEL: func.func @main
+// CHECK: "stablehlo.gather"(%{{.+}}, %{{.+}}) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 1>}> : (tensor<8x1xf32>, tensor<8xi32>) -> tensor<8xf32>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.iota dim = 0 : tensor<8xi32>
+  %1 = "stablehlo.gather"(%x, %0) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<8xf32>, tensor<8xi32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+// Limits that no position exceeds; those of the second gather cut positions.
+
+// CHECK-LABEL: func.func @main
+// CHECK: %[[CUT:.+]] = stablehlo.clamp
+// CHECK: %[[LABELS:.+]] = stablehlo.slice %[[CUT]] [0:8, 1:2]
+// CHECK: "stablehlo.gather"(%{{.+}}, %[[LABELS]]) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1], operand_batching_dims = [0]
+// CHECK: collapsed_slice_dims = [0, 1], start_index_map = [0, 1]
+func.func @main(%x: tensor<8x4xf32>, %labels: tensor<8x1xi32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = stablehlo.iota dim = 0 : tensor<8x1xi32>
+  %1 = stablehlo.concatenate %0, %labels, dim = 1 : (tensor<8x1xi32>, tensor<8x1xi32>) -> tensor<8x2xi32>
+  %least = stablehlo.constant dense<0> : tensor<8x2xi32>
+  %sizes = stablehlo.constant dense<[7, 3]> : tensor<2xi32>
+  %large = stablehlo.constant dense<2147483647> : tensor<2xi32>
+  %limits = stablehlo.minimum %sizes, %large : tensor<2xi32>
+  %most = stablehlo.broadcast_in_dim %limits, dims = [1] : (tensor<2xi32>) -> tensor<8x2xi32>
+  %2 = stablehlo.clamp %least, %1, %most : tensor<8x2xi32>
+  %3 = "stablehlo.gather"(%x, %2) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}> : (tensor<8x4xf32>, tensor<8x2xi32>) -> tensor<8xf32>
+  %six = stablehlo.constant dense<[6, 3]> : tensor<2xi32>
+  %fewer = stablehlo.broadcast_in_dim %six, dims = [1] : (tensor<2xi32>) -> tensor<8x2xi32>
+  %4 = stablehlo.clamp %least, %1, %fewer : tensor<8x2xi32>
+  %5 = "stablehlo.gather"(%x, %4) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}> : (tensor<8x4xf32>, tensor<8x2xi32>) -> tensor<8xf32>
+  return %3, %5 : tensor<8xf32>, tensor<8xf32>
+}

@@ -4,7 +4,7 @@
 // are zeros of a partial sum.
 
 // CHECK: func.func @main(%[[ARG0:[a-z0-9]+]]: tensor<4x4xf32>, %[[ARG1:[a-z0-9]+]]: tensor<6x1xi32>) -> tensor<6x4xf32>
-// CHECK: [[CST:%[a-z0-9_]+]] = stablehlo.constant dense<0.000000e+00> : tensor<6x4xf32>
+// CHECK: [[CST:%[a-z0-9_]+]] = stablehlo.constant dense<-0.000000e+00> : tensor<6x4xf32>
 // CHECK: [[C:%[a-z0-9_]+]] = stablehlo.constant dense<4> : tensor<6xi32>
 // CHECK: [[C_0:%[a-z0-9_]+]] = stablehlo.constant dense<0> : tensor<6xi32>
 // CHECK: [[C_1:%[a-z0-9_]+]] = stablehlo.constant dense<4> : tensor<ui32>

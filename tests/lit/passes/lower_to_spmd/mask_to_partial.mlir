@@ -1,9 +1,9 @@
 // RUN: stablehlo-alpa-opt %s -alpa-lower-to-spmd -alpa-verify-spmd -canonicalize -cse | FileCheck %s
 
-// A whole value becomes partial: one device keeps it, the others have zeros.
+// A whole value becomes partial: one device keeps it, the others have zeros, which are negative: 0.0 would make 0.0 of -0.0 where they are added.
 
 // CHECK: func.func @main(%[[ARG0:[a-z0-9]+]]: tensor<4xf32>) -> tensor<4xf32>
-// CHECK: [[CST:%[a-z0-9_]+]] = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+// CHECK: [[CST:%[a-z0-9_]+]] = stablehlo.constant dense<-0.000000e+00> : tensor<f32>
 // CHECK: [[C:%[a-z0-9_]+]] = stablehlo.constant dense<0> : tensor<i32>
 // CHECK: [[C_0:%[a-z0-9_]+]] = stablehlo.constant dense<1> : tensor<ui32>
 // CHECK: [[C_1:%[a-z0-9_]+]] = stablehlo.constant dense<2> : tensor<ui32>

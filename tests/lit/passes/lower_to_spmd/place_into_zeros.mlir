@@ -4,7 +4,7 @@
 
 // CHECK: func.func @main(%[[ARG0:[a-z0-9]+]]: tensor<2xf32>) -> tensor<4xf32>
 // CHECK: [[C:%[a-z0-9_]+]] = stablehlo.constant dense<2> : tensor<ui32>
-// CHECK: [[CST:%[a-z0-9_]+]] = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+// CHECK: [[CST:%[a-z0-9_]+]] = stablehlo.constant dense<-0.000000e+00> : tensor<f32>
 // CHECK: [[V0:%[a-z0-9_]+]] = stablehlo.broadcast_in_dim [[CST]], dims = [] : (tensor<f32>) -> tensor<4xf32>
 // CHECK: [[V1:%[a-z0-9_]+]] = stablehlo.partition_id : tensor<ui32>
 // CHECK: [[V2:%[a-z0-9_]+]] = stablehlo.remainder [[V1]], [[C]] : tensor<ui32>

@@ -4,7 +4,7 @@
 // starts from the table, the others from zeros.
 
 // CHECK: func.func @main(%[[ARG0:[a-z0-9]+]]: tensor<8x4xf32>, %[[ARG1:[a-z0-9]+]]: tensor<3x1xi32>, %[[ARG2:[a-z0-9]+]]: tensor<3x4xf32>) -> tensor<8x4xf32>
-// CHECK: [[CST:%[a-z0-9_]+]] = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+// CHECK: [[CST:%[a-z0-9_]+]] = stablehlo.constant dense<-0.000000e+00> : tensor<f32>
 // CHECK: [[C:%[a-z0-9_]+]] = stablehlo.constant dense<0> : tensor<i32>
 // CHECK: [[C_0:%[a-z0-9_]+]] = stablehlo.constant dense<1> : tensor<ui32>
 // CHECK: [[C_1:%[a-z0-9_]+]] = stablehlo.constant dense<2> : tensor<ui32>
