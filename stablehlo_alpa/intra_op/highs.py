@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.quiet import Quiet
@@ -52,6 +53,7 @@ def run_highs(
     limit_s: float = np.inf,
     target: float = -np.inf,
     presolve: bool = False,
+    start: npt.NDArray[np.float64] | None = None,
 ) -> HighsAnswer:
     """Runs HiGHS.
 
@@ -62,6 +64,8 @@ def run_highs(
         limit_s: a limit of its own, in seconds of work.
         target: objective at which it stops, with integers alone.
         presolve: HiGHS's own, on a programme with integers; a relaxation always has it.
+        start: float64[columns] a point of a programme with integers, of one variable, to begin
+            with.
 
     Raises:
         SolverError: it failed, or ended in another state.
@@ -87,6 +91,10 @@ def run_highs(
         if solver.setOptionValue(name, value) == hp.HighsStatus.kError:
             raise SolverError(f"HiGHS takes no option {name}={value}")
     solver.passModel(_model(data))
+    if start is not None and len(start) == len(data["c"]):
+        known = hp.HighsSolution()
+        known.col_value, known.value_valid = start.tolist(), True
+        solver.setSolution(known)
     if is_integral:
         pieces = _Pieces(limit_s / (_PIECE_S * entries))
         solver.cbMipInterrupt += pieces.ask
