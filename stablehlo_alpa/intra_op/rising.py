@@ -1,0 +1,158 @@
+"""A price of memory that rises until a plan is within the budget."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stablehlo_alpa._core import SolverCache
+from stablehlo_alpa.cost.strategy_graph import Int
+from stablehlo_alpa.intra_op.costs import Costs
+from stablehlo_alpa.intra_op.exact import Minimum, minimize
+from stablehlo_alpa.intra_op.ilp import TOLERANCE
+from stablehlo_alpa.intra_op.lagrangian import check_undercuts, paid
+from stablehlo_alpa.intra_op.memory import MemoryModel
+from stablehlo_alpa.intra_op.work import Work
+
+_log = logging.getLogger(__name__)
+
+# The first price of memory, as a part of a plan's seconds for its budget, by how much it rises, and
+# how often until no plan is expected within the budget; seconds of work for each (heuristics).
+_FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 0.6
+# A peak of so many times the budget raises the price, though it is at another point (heuristic):
+# the layers of a model have as many points that are nearly as full.
+_FAR = 1.2
+# After so many prices in a row that take away less than the part of it, bytes alone are asked for
+# (heuristics).
+_STILL, _MOVED = 3, 0.05
+
+
+@dataclass(eq=False)
+class Rising:
+    """Looks for a plan within a budget by a price of memory that rises.
+
+    Unlike weights alone it weighs what is gathered, which depends on two operators. Priced are the
+    points where the plans so far keep the most. Where the price no longer takes anything away,
+    bytes alone say whether anything fits.
+
+    Every price bounds the seconds of all plans within the budget. Where these are to undercut some
+    and do not, no plan is needed to say so.
+
+    Attributes:
+        costs: the strategies that may be chosen.
+        memory: their bytes.
+        free: int64[N] places of a plan without the budget.
+        budget: bytes per device.
+        cache: the exact solver's tables.
+        work: what may be done.
+        first_price: seconds per byte at the peak, where it is roughly known.
+        most_s: seconds that a plan must undercut.
+        met: int64[N] places of the plans; the last is within the budget, if any is.
+        price: that is asked for next, or led to the last where that is within the budget. Seconds
+            per byte.
+        bound: bytes that no plan's peak is below, as far as was asked.
+    """
+
+    costs: Costs
+    memory: MemoryModel
+    free: Int
+    budget: float
+    cache: SolverCache
+    work: Work
+    first_price: float | None = None
+    most_s: float = np.inf
+    met: list[Int] = field(default_factory=list)
+    price: float = 0.0
+    bound: float = 0.0
+    _points: list[int] = field(default_factory=list)
+    # Bytes of the last plan, their point, and what the plan before was over the budget.
+    _peak: float = 0.0
+    _point: int = -1
+    _before: float = np.inf
+
+    def __post_init__(self) -> None:
+        """Nothing is asked for yet."""
+        self.met.append(self.free)
+        self._peak, self._point = self._peak_of(self.free)
+        self._points.append(self._point)
+        first = _FIRST_PRICE * self.costs.value(self.free) / max(self.budget, 1.0)
+        self.price = self.first_price or first
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the last plan keeps the budget."""
+        return self._peak <= self.budget * (1 + TOLERANCE)
+
+    def _peak_of(self, labels: Int) -> tuple[float, int]:
+        return self.memory.peak(self.costs.decode(labels))
+
+    def ask(self) -> None:
+        """Meets the plan that is best at the price.
+
+        Raises:
+            SlowerError: no plan within the budget undercuts what is asked for.
+        """
+        found = self._least(self.costs, self.price)
+        check_undercuts(found.bound - self.price * self.budget, self.most_s)
+        self._before = self._peak - self.budget
+        self._peak, self._point = self._peak_of(self.met[-1])
+        _log.info("memory price: %.4g s per byte, %.6g bytes", self.price, self._peak)
+
+    def _least(self, costs: Costs, price: float) -> Minimum:
+        """The best plan under a price that all points share."""
+        count = len(self._points)
+        found = minimize(
+            paid(costs, self.memory, self._points, np.full(count, price / count)),
+            cache=self.cache,
+            work=self.work,
+            limit_s=_RISE_S,
+            max_branches=0,
+        )
+        self.met.append(found.labels)
+        return found
+
+    def rise(self) -> None:
+        """Asks until a plan is within the budget, or none is expected.
+
+        Raises:
+            SlowerError: see `ask`.
+        """
+        still = num_rises = 0
+        for round_ in range(2 * _RISES):
+            if self.work.left_s() <= 0 or num_rises == _RISES:
+                return
+            if round_ or len(self.met) == 1:
+                self.ask()
+            if self.is_within:
+                return
+            is_still = self._peak - self.budget > (1 - _MOVED) * self._before
+            still = still + 1 if is_still else 0
+            if still == _STILL and self._is_hopeless():
+                return
+            num_rises += self._raise(round_)
+
+    def _is_hopeless(self) -> bool:
+        """Whether bytes alone say that nothing fits, or have led to a plan that does."""
+        most = self.budget * (1 + TOLERANCE)
+        self.bound = self._least(self.costs.free(), 1 / self.budget).bound * self.budget
+        peak, _ = self._peak_of(self.met[-1])
+        if peak <= most:
+            self._peak = peak
+        return self.bound > most or self.is_within
+
+    def _raise(self, round_: int) -> bool:
+        """Prices the peak as well; says whether the price rises.
+
+        Equal layers have points that are nearly as full: with each that is priced as well there is
+        less for the others, and the peak may move from one to the next without end (after so many
+        prices it rises: heuristic).
+        """
+        is_known = self._point in self._points
+        rises = is_known or self._peak > _FAR * self.budget or round_ >= _RISES
+        if rises:
+            self.price *= _RISE
+        if not is_known:
+            self._points.append(self._point)
+        return rises
