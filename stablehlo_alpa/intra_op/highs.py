@@ -92,9 +92,7 @@ def run_highs(
             raise SolverError(f"HiGHS takes no option {name}={value}")
     solver.passModel(_model(data))
     if start is not None and len(start) == len(data["c"]):
-        known = hp.HighsSolution()
-        known.col_value, known.value_valid = start.tolist(), True
-        solver.setSolution(known)
+        solver.setSolution(_known(start))
     if is_integral:
         pieces = _Pieces(limit_s / (_PIECE_S * entries))
         solver.cbMipInterrupt += pieces.ask
@@ -121,6 +119,15 @@ def run_highs(
     if not is_integral:
         bound = info.objective_function_value if status == "optimal" else -np.inf
     return HighsAnswer(status, True, float(bound))
+
+
+def _known(start: npt.NDArray[np.float64]) -> Any:
+    """A point as HiGHS takes it."""
+    import highspy as hp
+
+    found = hp.HighsSolution()
+    found.col_value, found.value_valid = start.tolist(), True
+    return found
 
 
 class _Pieces:

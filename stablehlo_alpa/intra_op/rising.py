@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,9 @@ _log = logging.getLogger(__name__)
 # The first price of memory, as a part of a plan's seconds for its budget, by how much it rises, and
 # how often until no plan is expected within the budget; seconds of work for each (heuristics).
 _FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 0.6
+# By how much a price rises first whose points are known, and what that is multiplied with each time
+# (heuristic).
+_RISE_KNOWN = 1.5
 # A peak of so many times the budget raises the price, though it is at another point (heuristic):
 # the layers of a model have as many points that are nearly as full.
 _FAR = 1.2
@@ -34,8 +38,9 @@ class Rising:
     """Looks for a plan within a budget by a price of memory that rises.
 
     Unlike weights alone it weighs what is gathered, which depends on two operators. Priced are the
-    points where the plans so far keep the most. Where the price no longer takes anything away,
-    bytes alone say whether anything fits.
+    points where the plans so far keep the most; where it was priced before, under another budget,
+    first those that were, and the price rises by less. Where the price no longer takes anything
+    away, bytes alone say whether anything fits.
 
     Every price bounds the seconds of all plans within the budget. Where these are to undercut some
     and do not, no plan is needed to say so.
@@ -49,6 +54,8 @@ class Rising:
         work: what may be done.
         first_price: seconds per byte at the peak, where it is roughly known.
         most_s: seconds that a plan must undercut.
+        shares: by point that was priced under another budget its part of the price; empty where
+            none is known.
         met: int64[N] places of the plans; the last is within the budget, if any is.
         price: that is asked for next, or led to the last where that is within the budget. Seconds
             per byte.
@@ -63,10 +70,13 @@ class Rising:
     work: Work
     first_price: float | None = None
     most_s: float = np.inf
+    shares: Mapping[int, float] = field(default_factory=dict)
     met: list[Int] = field(default_factory=list)
     price: float = 0.0
     bound: float = 0.0
-    _points: list[int] = field(default_factory=list)
+    # What is priced, and by how much in relation to each other.
+    _weights: dict[int, float] = field(default_factory=dict)
+    _factor: float = _RISE
     # Bytes of the last plan, their point, and what the plan before was over the budget.
     _peak: float = 0.0
     _point: int = -1
@@ -76,7 +86,12 @@ class Rising:
         """Nothing is asked for yet."""
         self.met.append(self.free)
         self._peak, self._point = self._peak_of(self.free)
-        self._points.append(self._point)
+        points = set(self.memory.points.tolist())
+        self._weights = {point: part for point, part in self.shares.items() if point in points}
+        if self._weights:
+            self._factor = _RISE_KNOWN
+        else:
+            self._weights = {self._point: 1.0}
         first = _FIRST_PRICE * self.costs.value(self.free) / max(self.budget, 1.0)
         self.price = self.first_price or first
 
@@ -101,10 +116,10 @@ class Rising:
         _log.info("memory price: %.4g s per byte, %.6g bytes", self.price, self._peak)
 
     def _least(self, costs: Costs, price: float) -> Minimum:
-        """The best plan under a price that all points share."""
-        count = len(self._points)
+        """The best plan under a price that the points share."""
+        weights = np.array(list(self._weights.values()))
         found = minimize(
-            paid(costs, self.memory, self._points, np.full(count, price / count)),
+            paid(costs, self.memory, list(self._weights), price / weights.sum() * weights),
             cache=self.cache,
             work=self.work,
             limit_s=_RISE_S,
@@ -149,10 +164,11 @@ class Rising:
         less for the others, and the peak may move from one to the next without end (after so many
         prices it rises: heuristic).
         """
-        is_known = self._point in self._points
+        is_known = self._point in self._weights
         rises = is_known or self._peak > _FAR * self.budget or round_ >= _RISES
         if rises:
-            self.price *= _RISE
+            self.price *= self._factor
+            self._factor = min(_RISE, _RISE_KNOWN * self._factor)
         if not is_known:
-            self._points.append(self._point)
+            self._weights[self._point] = float(np.mean(list(self._weights.values())))
         return rises

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -128,7 +128,18 @@ def _solve(
         )
     choices = [choice for one in before for choice in (one.choice, *one.mixed)]
     plans = [costs.encode(choice.astype(np.int64)) for choice in choices]
-    return _solve_within(costs, memory, found, plans, limits)
+    return _solve_within(costs, memory, found, plans, replace(limits, shares=_shares(before)))
+
+
+def _shares(before: Sequence[Solution]) -> dict[int, float]:
+    """What part of the price of memory each program point had, where one was priced before."""
+    priced = (one for one in before if one.memory_price_s > 0)
+    found = next(priced, None)
+    if found is None:
+        return {}
+    parts = found.memory_prices / found.memory_prices.sum()
+    pairs = zip(found.memory_points.tolist(), parts.tolist(), strict=True)
+    return {point: part for point, part in pairs if part > 0}
 
 
 def _told(work: Work) -> tuple[float, float, bool]:
@@ -237,6 +248,8 @@ class _Limits:
     cache: SolverCache
     work: Work
     memory_price: float | None
+    # Of the price, by program point.
+    shares: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def budget(self) -> float:
@@ -265,6 +278,7 @@ def _solve_within(
             work=limits.work,
             first_price=price,
             most_s=options.most_s,
+            shares=limits.shares,
         )
         if price is not None and np.isfinite(options.most_s):
             # What is too slow at a price that is roughly known needs no plan within the budget.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import itertools
 import sys
 from typing import Any
 
@@ -81,6 +83,55 @@ def test_the_last_plan_of_a_rising_price_fits_where_it_says_so(seed: int, share:
     if rising.is_within:
         assert costs.value(rising.met[-1]) >= best * (1 - 1e-6)
     assert rising.bound <= brute_force(priced)[1] * (1 + 1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**31), st.floats(0.05, 0.9), st.floats(0.8, 1.0))
+def test_a_price_known_of_another_budget_leads_to_the_best_plan(
+    seed: int, share: float, less: float
+) -> None:
+    priced, budget, _ = tight(seed, share)
+    before = solve(priced, SolveOptions(memory_budget=budget))
+    best = brute_force(priced, less * budget)[0]
+    options = SolveOptions(memory_budget=less * budget)
+    if not np.isfinite(best):
+        with pytest.raises(InfeasibleError):
+            solve(priced, options, before=[before], memory_price=before.memory_price_s or None)
+        return
+    found = solve(priced, options, before=[before], memory_price=before.memory_price_s or None)
+    assert found.objective_s == pytest.approx(best, rel=1e-5)
+
+
+def test_points_that_were_priced_are_priced_alike() -> None:
+    """Two points that are full in turn: prices known of both meet a plan that fits at once."""
+    priced, budget, _ = next(
+        found
+        for found in (tight(seed, 0.5) for seed in range(200))
+        if len(solve(found[0], SolveOptions(memory_budget=found[1])).memory_points) > 1
+    )
+    costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
+    before = solve(priced, SolveOptions(memory_budget=budget))
+    free = costs.encode(solve(priced).choice.astype(np.int64))
+    pairs = zip(before.memory_points.tolist(), before.memory_prices.tolist(), strict=True)
+    rising = Rising(
+        *(costs, memory, free, budget),
+        cache=_core.SolverCache(),
+        work=Work.of(60.0),
+        first_price=before.memory_price_s,
+        shares={point: price / before.memory_price_s for point, price in pairs},
+    )
+    rising.ask()
+    node_s = costs.node_s.copy()
+    for point, price in zip(before.memory_points, before.memory_prices, strict=True):
+        node_s += price * memory.rows([int(point)]).toarray()[0]
+    tables = [table.copy() for table in costs.tables]
+    for point, price in zip(before.memory_points, before.memory_prices, strict=True):
+        for edge, sizes in memory.pairs(int(point)).items():
+            tables[costs.edge_numbers[edge]] += price * sizes
+    paid = dataclasses.replace(costs, node_s=node_s, tables=tuple(tables))
+    every = itertools.product(*map(range, costs.sizes.tolist()))
+    least = min(paid.value(np.array(labels)) for labels in every)
+    assert paid.value(rising.met[-1]) == pytest.approx(least)
 
 
 @settings(max_examples=30, deadline=None)
