@@ -31,6 +31,9 @@ _FAR = 1.2
 # After so many prices in a row that take away less than the part of it, bytes alone are asked for
 # (heuristics).
 _STILL, _MOVED = 3, 0.05
+# A peak that is as high as the one before, to this part of it, is that of another of many equal
+# layers (heuristic).
+_EQUAL = 1e-5
 
 
 @dataclass(eq=False)
@@ -158,17 +161,28 @@ class Rising:
         return self.bound > most or self.is_within
 
     def _raise(self, round_: int) -> bool:
-        """Prices the peak as well; says whether the price rises.
+        """Prices the peak as well; says whether the price rises as where nothing else helps.
 
         Equal layers have points that are nearly as full: with each that is priced as well there is
-        less for the others, and the peak may move from one to the next without end (after so many
-        prices it rises: heuristic).
+        less for the others, and the peak may move from one to the next without end. Where it is as
+        high there as before, all that are as full are priced and the price rises a little, and
+        after so many prices it rises in any case (heuristics).
         """
         is_known = self._point in self._weights
         rises = is_known or self._peak > _FAR * self.budget or round_ >= _RISES
         if rises:
             self.price *= self._factor
             self._factor = min(_RISE, _RISE_KNOWN * self._factor)
-        if not is_known:
-            self._weights[self._point] = float(np.mean(list(self._weights.values())))
+        points = [] if is_known else [self._point]
+        if not rises and abs(self._peak - self.budget - self._before) <= _EQUAL * self._peak:
+            self.price *= _RISE_KNOWN
+            points = self._as_full()
+        weight = float(np.mean(list(self._weights.values())))
+        self._weights |= {point: weight for point in points if point not in self._weights}
         return rises
+
+    def _as_full(self) -> list[int]:
+        """The points where the last plan keeps as much as at its peak."""
+        points = self.memory.points
+        usage = self.memory.usage(self.costs.decode(self.met[-1]))[points]
+        return points[usage >= (1 - _EQUAL) * self._peak].tolist()

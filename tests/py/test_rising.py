@@ -11,12 +11,14 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from graphs import brute_force, random_priced
+from graphs import CPU, brute_force, cpu_mesh, random_arrays, random_priced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stablehlo_alpa
 from stablehlo_alpa import _core
+from stablehlo_alpa.cost import StrategyGraph
+from stablehlo_alpa.cost import price as price_graph
 from stablehlo_alpa.errors import InfeasibleError, SlowerError
 from stablehlo_alpa.intra_op import MemoryModel, SolveOptions, solve
 from stablehlo_alpa.intra_op.costs import Costs
@@ -187,3 +189,35 @@ def test_what_a_whole_step_lacks_is_not_looked_for_where_parts_fit(
     for budget, whole in zip((30_000, 1.2 * needed), refused, strict=True):
         assert whole.least_bytes > budget
         assert whole.needed_bytes is None
+
+
+def test_equal_layers_are_not_asked_for_one_by_one() -> None:
+    """Operators that are as full in turn, each of which is leaner for some seconds."""
+    count = 40
+    fat, lean = 8.0, 2.0
+    arrays = random_arrays(0, nodes=count, strategies=(2, 2), edges=0, values=0, points=count)
+    arrays |= {
+        "value_node": np.arange(count),
+        "value_start": np.arange(count),
+        "value_end": np.arange(count),
+        "value_offset": np.arange(count + 1) * 2,
+        "value_bytes": np.tile([fat, lean], count),
+        "value_name": [f"v{number}" for number in range(count)],
+        "num_points": count,
+    }
+    priced = price_graph(StrategyGraph.from_arrays(arrays), cpu_mesh(), CPU)
+    seconds = np.tile([1.0, 2.0], count)
+    priced = dataclasses.replace(
+        priced,
+        compute_s=seconds,
+        communication_s=np.zeros(2 * count),
+        edges={},
+    )
+    costs, memory = Costs.of(priced), MemoryModel.of(priced.graph)
+    free = np.zeros(count, np.int64)
+    rising = Rising(costs, memory, free, 7.5, cache=_core.SolverCache(), work=Work.of(60.0))
+    rising.rise()
+    assert rising.is_within
+    # Within the budget the leaner strategy is taken everywhere.
+    assert costs.value(rising.met[-1]) == 2.0 * count
+    assert len(rising.met) - 1 < count / 4
