@@ -89,15 +89,26 @@ class CallPlanner:
         program = self._tracing.whole()
         if (method.num_micro_batches or 1) > 1:
             return self._accumulate(program)
-        try:
+        if method.num_micro_batches is not None or method.backend != "alpa":
             return plan_prepared(self._one_mesh)
+        try:
+            # What it lacks as a whole is of interest where it does not fit in parts.
+            return plan_prepared(self._one_mesh, names_lack=False)
         except InfeasibleError as whole:
-            if method.num_micro_batches is not None or method.backend != "alpa":
-                raise
             try:
                 return self._accumulate(program, whole)
             except (CompileError, InfeasibleError) as cut:
-                raise _refusal(whole, cut) from None
+                raise _refusal(self._named(whole), cut) from None
+
+    def _named(self, whole: InfeasibleError) -> InfeasibleError:
+        """Why the step does not fit as one program, with what it lacks."""
+        if whole.needed_bytes is not None:
+            return whole
+        try:
+            plan_prepared(self._one_mesh)
+        except InfeasibleError as named:
+            return named
+        return whole
 
     def transfer(self, source: Plan, most: float | None = None) -> Plan | None:
         """The plan by the strategies of another one of the function.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stablehlo_alpa.errors import SolverError
 from stablehlo_alpa.intra_op.quiet import Quiet
@@ -52,6 +53,7 @@ def run_highs(
     limit_s: float = np.inf,
     target: float = -np.inf,
     presolve: bool = False,
+    start: npt.NDArray[np.float64] | None = None,
 ) -> HighsAnswer:
     """Runs HiGHS.
 
@@ -62,6 +64,8 @@ def run_highs(
         limit_s: a limit of its own, in seconds of work.
         target: objective at which it stops, with integers alone.
         presolve: HiGHS's own, on a programme with integers; a relaxation always has it.
+        start: float64[columns] a point of a programme with integers, of one variable, to begin
+            with.
 
     Raises:
         SolverError: it failed, or ended in another state.
@@ -87,6 +91,8 @@ def run_highs(
         if solver.setOptionValue(name, value) == hp.HighsStatus.kError:
             raise SolverError(f"HiGHS takes no option {name}={value}")
     solver.passModel(_model(data))
+    if start is not None and len(start) == len(data["c"]):
+        solver.setSolution(_known(start))
     if is_integral:
         pieces = _Pieces(limit_s / (_PIECE_S * entries))
         solver.cbMipInterrupt += pieces.ask
@@ -113,6 +119,15 @@ def run_highs(
     if not is_integral:
         bound = info.objective_function_value if status == "optimal" else -np.inf
     return HighsAnswer(status, True, float(bound))
+
+
+def _known(start: npt.NDArray[np.float64]) -> Any:
+    """A point as HiGHS takes it."""
+    import highspy as hp
+
+    found = hp.HighsSolution()
+    found.col_value, found.value_valid = start.tolist(), True
+    return found
 
 
 class _Pieces:

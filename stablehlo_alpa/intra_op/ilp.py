@@ -98,6 +98,7 @@ def solve_ilp(
     relative_gap: float,
     *,
     enough_s: float = -np.inf,
+    start: Int | None = None,
 ) -> IntegerAnswer:
     """Solves the programme with the memory rows given.
 
@@ -108,6 +109,7 @@ def solve_ilp(
         relative_gap: proved gap at which HiGHS stops.
         enough_s: seconds of a plan that is good enough, at which it stops as well. The relaxation
             is then not solved by itself: its bound is not asked for.
+        start: int64[N] places of a plan to begin with.
 
     Raises:
         SolverError: HiGHS failed, or its answer decodes to other seconds than it reports.
@@ -128,7 +130,7 @@ def solve_ilp(
             _compare(costs.value(labels), relaxed.bound)
             return IntegerAnswer("optimal", labels, relaxed.bound, lp_integral=True)
         bound = relaxed.bound
-    exact = programme.solve(True, work, relative_gap, enough_s)
+    exact = programme.solve(True, work, relative_gap, enough_s, start)
     bound = max(bound, exact.bound)
     if exact.x is None:
         return IntegerAnswer(exact.status, None, bound, lp_integral=False)
@@ -159,6 +161,7 @@ class Programme:
     Attributes:
         costs: what it was made from.
         nodes, start: int64[K] nodes with several strategies, and the column of each one's first.
+        first: by number of an edge between two of them its first column.
         num_s: columns ``s``, the binary ones.
         cost, constant: float64[columns] and what every plan pays. Seconds.
         matrix, rhs: (C1) to (C3).
@@ -168,6 +171,7 @@ class Programme:
     costs: Costs
     nodes: Int
     start: Int
+    first: Mapping[int, int]
     num_s: int
     cost: Float
     constant: float
@@ -224,6 +228,7 @@ class Programme:
             costs=costs,
             nodes=nodes,
             start=start[:-1],
+            first=first,
             num_s=num_s,
             cost=np.concatenate([node_s[columns_of], *edge_cost]),
             constant=constant,
@@ -263,17 +268,28 @@ class Programme:
         work: Work,
         relative_gap: float,
         enough_s: float = -np.inf,
+        start: Int | None = None,
     ) -> _Vertex:
-        """Runs HiGHS."""
+        """Runs HiGHS; see `solve_ilp`."""
         if work.left_s() <= 0:
             return _Vertex("time limit", None, -np.inf)
         problem, x, scale = self.state(is_integral=is_integral)
         target = scale * (enough_s - self.constant)
-        answer = run_highs(problem, work, relative_gap, target=target)
+        point = None if start is None else self.point(start)
+        answer = run_highs(problem, work, relative_gap, target=target, start=point)
         bound = self.constant + answer.bound / scale
         if not answer.has_values or x.value is None:
             return _Vertex(answer.status, None, bound if answer.status == "time limit" else -np.inf)
         return _Vertex(answer.status, np.asarray(x.value), bound)
+
+    def point(self, labels: Int) -> Float:
+        """float64[columns] of a plan, places within each node."""
+        x = np.zeros(len(self.cost))
+        x[self.start + labels[self.nodes]] = 1.0
+        for number, begin in self.first.items():
+            u, v = labels[self.costs.edges[number]].tolist()
+            x[begin + u * self.costs.tables[number].shape[1] + v] = 1.0
+        return x
 
     def seconds(self, x: Float) -> float:
         """Seconds of a point."""

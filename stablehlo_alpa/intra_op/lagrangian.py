@@ -73,6 +73,9 @@ _WIDE_GAP = 5e-3
 # Seconds of work for one of them, for one attempt to make a plan of what prices met, and for all of
 # the attempt's programmes (heuristics).
 _PART_S, _REPAIR_S, _REPAIRS_S = 0.6, 5.0, 10.0
+# The gap to which its programme is solved, as a part of the one that there is, and at most
+# (heuristics): the rest of the gap is not the programme's.
+_REPAIR_SHARE, _REPAIR_GAP = 0.1, 1e-3
 # Rounds of prices between two attempts to make a plan of what they met (heuristic).
 _ROUNDS_PER_REPAIR = 4
 # Rounds of adding violated points to the repair's programme (heuristic).
@@ -431,13 +434,14 @@ def _repair(search: _Search) -> None:
     for _ in range(_REPAIR_ROUNDS):
         if work.left_s() <= 0:
             return
-        gap = max(1e-6, 0.1 * search.gap())
+        gap = max(1e-6, _REPAIR_SHARE * search.gap())
         answer = solve_ilp(
             small,
             MemoryRows.of(small, search.memory, points, search.budget),
             work.part(_REPAIR_S),
-            min(gap, 1e-4),
+            min(gap, _REPAIR_GAP),
             enough_s=search.target_s(),
+            start=small.encode(search.costs.decode(search.best)),
         )
         if answer.labels is None:
             return

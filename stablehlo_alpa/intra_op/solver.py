@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from stablehlo_alpa.intra_op.least_memory import (
 )
 from stablehlo_alpa.intra_op.memory import MemoryModel
 from stablehlo_alpa.intra_op.refusal import refusal
+from stablehlo_alpa.intra_op.rising import Rising
 from stablehlo_alpa.intra_op.solution import Method, Solution, SolveOptions
 from stablehlo_alpa.intra_op.work import Work
 from stablehlo_alpa.units import format_bytes
@@ -49,15 +50,6 @@ _PAIRS_PER_S = 5_000
 # Parts of the work for the exact solver before the integer programme, and for a plan without the
 # budget that there is (heuristics).
 _EXACT_SHARE, _FREE_SHARE = 0.5, 0.1
-# The first price of memory, as a part of a plan's seconds for its budget, by how much it rises, and
-# how often until no plan is expected within the budget; seconds of work for each (heuristics).
-_FIRST_PRICE, _RISE, _RISES, _RISE_S = 0.1, 4.0, 12, 0.6
-# A peak of so many times the budget raises the price, though it is at another point (heuristic):
-# the layers of a model have as many points that are nearly as full.
-_FAR = 1.2
-# After so many prices in a row that take away less than the part of it, bytes alone are asked for
-# (heuristics).
-_STILL, _MOVED = 3, 0.05
 # Work to name the least peak of what is known not to fit (heuristic).
 _NAMING_S = 1.0
 # Passes that raise the bound before strategies are dropped for the programme (heuristic).
@@ -136,7 +128,18 @@ def _solve(
         )
     choices = [choice for one in before for choice in (one.choice, *one.mixed)]
     plans = [costs.encode(choice.astype(np.int64)) for choice in choices]
-    return _solve_within(costs, memory, found, plans, limits)
+    return _solve_within(costs, memory, found, plans, replace(limits, shares=_shares(before)))
+
+
+def _shares(before: Sequence[Solution]) -> dict[int, float]:
+    """What part of the price of memory each program point had, where one was priced before."""
+    priced = (one for one in before if one.memory_price_s > 0)
+    found = next(priced, None)
+    if found is None:
+        return {}
+    parts = found.memory_prices / found.memory_prices.sum()
+    pairs = zip(found.memory_points.tolist(), parts.tolist(), strict=True)
+    return {point: part for point, part in pairs if part > 0}
 
 
 def _told(work: Work) -> tuple[float, float, bool]:
@@ -245,6 +248,8 @@ class _Limits:
     cache: SolverCache
     work: Work
     memory_price: float | None
+    # Of the price, by program point.
+    shares: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def budget(self) -> float:
@@ -264,7 +269,21 @@ def _solve_within(
         return replace(free, labels=known, status="gap", method="lagrangian")
     price, met = limits.memory_price, list[Int]()
     if known is None:
-        known, price, met = _lean(costs, memory, free.labels, limits)
+        rising = Rising(
+            costs,
+            memory,
+            free.labels,
+            budget,
+            cache=limits.cache,
+            work=limits.work,
+            first_price=price,
+            most_s=options.most_s,
+            shares=limits.shares,
+        )
+        if price is not None and np.isfinite(options.most_s):
+            # What is too slow at a price that is roughly known needs no plan within the budget.
+            rising.ask()
+        known, price, met = _lean(costs, memory, rising, limits)
     if options.method == "ilp":
         return _cut(costs, memory, budget, known, [], -np.inf, options, limits.work)
     found = price_memory(
@@ -296,98 +315,36 @@ def _solve_within(
 
 
 def _lean(
-    costs: Costs, memory: MemoryModel, free: Int, limits: _Limits
+    costs: Costs, memory: MemoryModel, rising: Rising, limits: _Limits
 ) -> tuple[Int, float | None, list[Int]]:
     """A plan within the budget that need not be good.
 
     Args:
         costs: the strategies that may be chosen.
         memory: their bytes.
-        free: places of a plan without the budget.
+        rising: a price of memory that was asked for once at most.
         limits: budget and time.
 
     Returns:
         its places, seconds per byte at the peak where that is roughly known, and other plans met.
     """
     price, budget = limits.memory_price, limits.budget
+    if rising.is_within:
+        return rising.met[-1], price, []
     lean = lean_choice(costs, memory)
     if _fits(memory, costs, lean, budget):
-        return lean, price, []
+        return lean, price, rising.met[1:]
     lean, bound = weighted_choice(costs, memory, budget)
     if _fits(memory, costs, lean, budget):
-        return lean, price, []
+        return lean, price, rising.met[1:]
     met = [lean]
     if bound <= budget and memory.graph.copy_source.size:
-        rising = _rise(costs, memory, free, limits)
-        if _fits(memory, costs, rising.met[-1], budget):
+        rising.rise()
+        if rising.is_within:
             return rising.met[-1], rising.price, rising.met[:-1]
         bound, met = max(bound, rising.bound), rising.met
     leanest = min(met, key=lambda labels: memory.peak(costs.decode(labels))[0])
     return _least(costs, memory, bound, leanest, limits), price, []
-
-
-@dataclass(frozen=True, eq=False)
-class _Rising:
-    """Plans under a price of memory that rose.
-
-    Attributes:
-        met: int64[N] places of the plans; the last is within the budget, if any is.
-        price: that led to the last. Seconds per byte.
-        bound: bytes that no plan's peak is below, as far as was asked.
-    """
-
-    met: list[Int]
-    price: float
-    bound: float
-
-
-def _rise(costs: Costs, memory: MemoryModel, free: Int, limits: _Limits) -> _Rising:
-    """Lets a price of memory rise until a plan is within the budget.
-
-    Unlike weights alone it weighs what is gathered, which depends on two operators. Priced are the
-    points where the plans so far keep the most. Where the price no longer takes anything away,
-    bytes alone say whether anything fits.
-    """
-    peak, point = memory.peak(costs.decode(free))
-    price = limits.memory_price or _FIRST_PRICE * costs.value(free) / max(limits.budget, 1.0)
-    most = limits.budget * (1 + TOLERANCE)
-    points, met, bound, still = [point], [free], 0.0, 0
-
-    def ask(priced: Costs, price: float) -> Minimum:
-        found = minimize(
-            paid(priced, memory, points, np.full(len(points), price / len(points))),
-            cache=limits.cache,
-            work=limits.work,
-            limit_s=_RISE_S,
-            max_branches=0,
-        )
-        met.append(found.labels)
-        return found
-
-    num_rises = 0
-    for round_ in range(2 * _RISES):
-        if limits.work.left_s() <= 0 or num_rises == _RISES:
-            break
-        ask(costs, price)
-        over = peak - limits.budget
-        peak, point = memory.peak(costs.decode(met[-1]))
-        _log.info("memory price: %.4g s per byte, %.6g bytes", price, peak)
-        if peak <= most:
-            break
-        still = still + 1 if peak - limits.budget > (1 - _MOVED) * over else 0
-        if still == _STILL:
-            bound = ask(costs.free(), 1 / limits.budget).bound * limits.budget
-            if bound > most or memory.peak(costs.decode(met[-1]))[0] <= most:
-                break
-        # Equal layers have points that are nearly as full: with each that is priced as well there
-        # is less for the others, and the peak may move from one to the next without end (after so
-        # many prices it does: heuristic).
-        if point in points or peak > _FAR * limits.budget or round_ >= _RISES:
-            price *= _RISE
-            num_rises += 1
-        if point not in points:
-            points.append(point)
-    return _Rising(met, price, bound)
 
 
 def _close(

@@ -108,8 +108,12 @@ def plan_program(program: TracedProgram, options: PlanOptions) -> Plan:
 
 
 @paused_collection()
-def plan_prepared(prepared: PreparedProgram) -> Plan:
+def plan_prepared(prepared: PreparedProgram, *, names_lack: bool = True) -> Plan:
     """Finds the fastest plan among the mesh shapes.
+
+    Args:
+        prepared: the program.
+        names_lack: where nothing fits, the leanest plan is looked for, to say what it lacks.
 
     Raises:
         CompileError: a pass refused the program.
@@ -123,7 +127,8 @@ def plan_prepared(prepared: PreparedProgram) -> Plan:
         def tell(what: str) -> None:
             say(f"{prepared.program.name}: {what}")
 
-        return _plan_within(prepared, tell)
+        options = replace(prepared.options, names_lack=names_lack)
+        return _plan_within(replace(prepared, options=options), tell)
 
 
 def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[PreparedForm]:

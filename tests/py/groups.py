@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("asynchronous", "blocks", "stacks", "stack_parts", "stack_operations"),
     ),
     "searches against brute force": (
-        *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory"),
+        *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory", "rising"),
         *("known_plans", "memory", "loop_sums", "explained_stages", "baselines"),
         *("schedule_trials", "unlike_search", "forecast", "counted_work", "mesh_search"),
         *("fitting",),
