@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax import lax
 from test_roundtrip import lowered, printed, run_text, through
@@ -91,6 +91,7 @@ def transposed_elements(text: str) -> int:
     return sum(math.prod(int(size) for size in sizes.split("x")[:-1]) for sizes in found)
 
 
+@settings(max_examples=40)
 @given(transposed_products())
 def test_products_stay_what_they_are(product: TransposedProduct) -> None:
     rng = np.random.default_rng(0)
