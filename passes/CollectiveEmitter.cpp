@@ -113,26 +113,26 @@ Value CollectiveEmitter::emitScalar(Type elementType, int64_t value,
       ->getResult(0);
 }
 
-Value CollectiveEmitter::emitNeutral(RankedTensorType type, Location loc) {
-  auto scalar = RankedTensorType::get({}, type.getElementType());
-  Value zero =
-      create("stablehlo.constant", {}, scalar,
-             builder.getNamedAttr("value", getNeutralOfSum(scalar)), loc)
-          ->getResult(0);
-  return create("stablehlo.broadcast_in_dim", zero, type,
+Value CollectiveEmitter::emitFilled(RankedTensorType type, Value scalar,
+                                    Location loc) {
+  return create("stablehlo.broadcast_in_dim", scalar, type,
                 builder.getNamedAttr("broadcast_dimensions",
                                      builder.getDenseI64ArrayAttr({})),
                 loc)
       ->getResult(0);
 }
 
+Value CollectiveEmitter::emitNeutral(RankedTensorType type, Location loc) {
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Value zero =
+      create("stablehlo.constant", {}, scalar,
+             builder.getNamedAttr("value", getNeutralOfSum(scalar)), loc)
+          ->getResult(0);
+  return emitFilled(type, zero, loc);
+}
+
 Value CollectiveEmitter::emitZeros(RankedTensorType type, Location loc) {
-  Value zero = emitScalar(type.getElementType(), 0, loc);
-  return create("stablehlo.broadcast_in_dim", zero, type,
-                builder.getNamedAttr("broadcast_dimensions",
-                                     builder.getDenseI64ArrayAttr({})),
-                loc)
-      ->getResult(0);
+  return emitFilled(type, emitScalar(type.getElementType(), 0, loc), loc);
 }
 
 Value CollectiveEmitter::emitOffset(ArrayRef<unsigned> axes, int64_t blockSize,

@@ -74,6 +74,8 @@ private:
                     ArrayRef<NamedAttribute> attributes, Location loc,
                     std::unique_ptr<Region> body = nullptr);
   Value emitScalar(Type elementType, int64_t value, Location loc);
+  /// A tensor that is a scalar everywhere.
+  Value emitFilled(RankedTensorType type, Value scalar, Location loc);
   std::unique_ptr<Region> makeCombiner(Type elementType, ReductionKind kind,
                                        Location loc);
   NamedAttribute getReplicaGroups(ArrayRef<unsigned> axes);

@@ -328,7 +328,6 @@ void buildSpmdPipeline(OpPassManager &manager,
   manager.addPass(createVerifySpmd());
   if (options.platform == "tpu") {
     manager.addPass(createReduceBeforeTransposes());
-    // Transpositions stand behind sums now.
     manager.addPass(createBlockExchanges());
     manager.addPass(createWriteReceivedResults());
   }
