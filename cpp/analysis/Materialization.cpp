@@ -7,7 +7,6 @@
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/MergedProducts.h"
 #include "cpp/analysis/Readers.h"
-#include "cpp/analysis/RowKernels.h"
 #include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
@@ -368,39 +367,6 @@ void Materialization::visitRoot(Operation *op) {
   roots.push_back({op, std::move(from), fusion, isElementwise});
 }
 
-void Materialization::joinRows() {
-  if (options.backend != Backend::Gpu) {
-    return;
-  }
-  auto storing = llvm::map_to_vector(roots, [](const Root &root) {
-    return StoringOperator{root.op, root.from, root.isElementwise};
-  });
-  auto kernels = findRowKernels(storing, [&](Operation *op) {
-    return normalizers.contains(op->getResult(0)) && reducesRows(op);
-  });
-  for (Root &root : roots) {
-    if (Operation *first = kernels.lookup(root.op)) {
-      root.fusion = {-1 - points.lookup(first), 0};
-    }
-  }
-}
-
-void Materialization::readSources() {
-  for (const auto &[op, from, fusion, isElementwise] : roots) {
-    if (fusions.insert({fusion.depth, fusion.numElements}).second) {
-      launching.insert(op);
-    }
-    for (OpOperand &operand : op->getOpOperands()) {
-      read(operand, fusion);
-    }
-    for (OpResult result : op->getResults()) {
-      if (isElementwise && isStored(result)) {
-        joined.insert({result, fusion.depth, fusion.numElements});
-      }
-    }
-  }
-}
-
 bool Materialization::readsCopyOf(Operation *op, Value source) {
   Operation *maker = source.getDefiningOp();
   if (auto it = reordered.find(op);
@@ -605,28 +571,6 @@ void Materialization::narrow(Operation *op, Value result) {
 void Materialization::store(Value value, int depth) {
   stored[value] = depth;
   sources[value] = {value};
-}
-
-//===----------------------------------------------------------------------===//
-// What is read
-//===----------------------------------------------------------------------===//
-
-void Materialization::read(OpOperand &operand, FusionKey fusion) {
-  double bytes = 0;
-  for (Value source : sources.lookup(operand.get())) {
-    if (joined.insert({source, fusion.depth, fusion.numElements}).second) {
-      bytes += getTouchedBytes(operand.get(), source);
-    }
-  }
-  if (bytes > 0) {
-    readBytes[&operand] += bytes;
-  }
-}
-
-double Materialization::getWrittenBytes(OpResult result) const {
-  return isStored(result) || merged.contains(result.getOwner())
-             ? getTensorBytes(result.getType())
-             : 0;
 }
 
 } // namespace mlir::alpa

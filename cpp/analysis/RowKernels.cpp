@@ -199,11 +199,11 @@ private:
   /// One of those that read the rows' results, if they are one kernel, of the
   /// same rows.
   std::optional<unsigned> getReader(const Rows &of) const {
+    int64_t numElements =
+        countElements(storing[of.members.front()].op->getOperand(0).getType());
     std::optional<unsigned> found;
     for (unsigned reader : of.readers) {
       const StoringOperator &root = storing[reader];
-      int64_t numElements = countElements(
-          storing[of.members.front()].op->getOperand(0).getType());
       bool isOfRows =
           inOneBlock(reader, of.members.front()) &&
           (rowsOf.contains(root.op->getResult(0)) ||
