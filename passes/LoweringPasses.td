@@ -179,17 +179,19 @@ def FenceExchanges : Pass<"alpa-fence-exchanges", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
 
-def RowMajorTransforms
-    : Pass<"alpa-row-major-transforms", "::mlir::ModuleOp"> {
-  let summary = "Keeps Fourier transforms in row-major layout";
+def RowMajorResults
+    : Pass<"alpa-row-major-results", "::mlir::ModuleOp"> {
+  let summary = "Keeps results row-major that libraries write in that layout";
   let description = [{
-    Input: a module of one device. XLA for CPU runs Fourier transforms whose
-    operand is row-major, and does not ask for that layout: what follows, such
-    as an all-gather along another dimension, may choose one that it then
-    refuses (`fft_thunk.cc`, XLA of jaxlib 0.10.2). Of one dimension there is
-    one layout, which the operand gets from the result.
+    Input: a module of one device. XLA for CPU calls libraries for Fourier
+    transforms and for convolutions of 8-bit into 32-bit integers. They write
+    rows, and XLA does not ask for that layout: what follows, such as an
+    all-gather or a reduce-scatter along another dimension, may choose one in
+    which the transform is refused (`fft_thunk.cc`) and the numbers of the
+    convolution are wrong (both: XLA of jaxlib 0.10.2). Of one dimension there
+    is one layout, which the library's result gets so.
 
-    Transforms of one dimension, or of dynamic shapes, stay.
+    Results of one dimension, or of dynamic shapes, stay.
 
     before:
     ```mlir

@@ -334,7 +334,7 @@ void buildSpmdPipeline(OpPassManager &manager,
   if (options.platform == "cpu") {
     manager.addPass(createGatherRaggedExchanges());
     manager.addPass(createFenceExchanges());
-    manager.addPass(createRowMajorTransforms());
+    manager.addPass(createRowMajorResults());
   }
   // Device positions and zeros are emitted anew wherever they are needed.
   manager.addPass(createCSEPass());

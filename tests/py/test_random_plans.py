@@ -139,6 +139,27 @@ def test_random_plan_equals_jit(name: str) -> None:
     check(name, mesh, range(2))
 
 
+def test_plans_of_convolutions_of_bytes_equal_jit() -> None:
+    """XLA for CPU writes their results in rows, whatever layout a reduce-scatter asks for."""
+    numbers = np.random.default_rng(0)
+    images = numbers.integers(-3, 4, (16, 8, 8, 8)).astype(np.int8)
+    kernel = numbers.integers(-3, 4, (3, 3, 8, 32)).astype(np.int8)
+
+    def convolve(images: jax.Array, kernel: jax.Array) -> jax.Array:
+        return jax.lax.conv_general_dilated(
+            images,
+            kernel,
+            (1, 1),
+            "SAME",
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            preferred_element_type=jax.numpy.int32,
+        )
+
+    program = Program(convolve, (images, kernel))
+    # Even numbers: the form for CPU.
+    check_plans(program, *prepare(program), MESHES["2x4"], range(0, 24, 2), "convolve_bytes")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_random_plans_equal_jit(name: str) -> None:
