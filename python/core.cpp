@@ -175,7 +175,8 @@ template <typename Report> py::dict getReport(const Source &source, Report of) {
 
 py::dict
 getStrategyGraph(const Source &source,
-                 const std::vector<std::pair<std::string, int64_t>> &mesh) {
+                 const std::vector<std::pair<std::string, int64_t>> &mesh,
+                 const std::string &platform) {
   std::vector<AlpaStringRef> names;
   std::vector<int64_t> sizes;
   for (const auto &[name, size] : mesh) {
@@ -184,7 +185,7 @@ getStrategyGraph(const Source &source,
   }
   py::dict dict = getReport(source, [&](AlpaModule *module) {
     return alpaModuleGetStrategyGraph(module, names.data(), sizes.data(),
-                                      names.size());
+                                      names.size(), toRef(platform));
   });
   for (std::string prefix : {"input", "output"}) {
     std::string specs = prefix + "_spec";
@@ -211,6 +212,12 @@ py::dict getMemory(const Source &source, const std::vector<int64_t> &donated,
   });
   dict["peak_bytes"] = dict["peak_bytes"].attr("item")();
   return dict;
+}
+
+py::dict getWork(const Source &source, const std::string &platform) {
+  return getReport(source, [&](AlpaModule *module) {
+    return alpaModuleGetWork(module, toRef(platform));
+  });
 }
 
 using Cache =
@@ -282,7 +289,7 @@ void defineCompiler(py::module_ &module) {
       py::arg("generic") = true, py::arg("locations") = true,
       "Runs a pass pipeline; returns the module's text and the remarks.");
   module.def("strategy_graph", &getStrategyGraph, py::arg("module"),
-             py::arg("mesh"),
+             py::arg("mesh"), py::arg("platform") = "",
              "The strategies of a module with roles on a mesh of (name, size) "
              "axes, as a dict of arrays.");
   module.def(
@@ -299,8 +306,8 @@ void defineCompiler(py::module_ &module) {
                "Mesh and boundary shardings of a planned module.");
   defineReport(module, "boundary_rule", alpaModuleGetBoundaryRule,
                "Which dimensions of the boundary go together.");
-  defineReport(module, "work", alpaModuleGetWork,
-               "FLOPs and bytes of a module's operators.");
+  module.def("work", &getWork, py::arg("module"), py::arg("platform") = "",
+             "FLOPs and bytes of a module's operators on a platform of jax.");
 }
 
 /// Exact minimisation over flat arrays.

@@ -411,9 +411,20 @@ bool Materialization::readsSlices(Operation *op, Value source) {
   return readsAll;
 }
 
+/// True if an operator of another phase of the step reads a value: it goes from
+/// one program to another.
+static bool leavesPhase(Value value, Operation *reader) {
+  Operation *maker = value.getDefiningOp();
+  int64_t from = maker ? getPhase(maker) : -1, to = getPhase(reader);
+  return from >= 0 && to >= 0 && from != to;
+}
+
 void Materialization::noteRead(Operation *op, Value source) {
   if (readsSlices(op, source)) {
     return;
+  }
+  if (leavesPhase(source, op)) {
+    handedOn.insert(source);
   }
   int point = points.lookup(op);
   int &first = firstRead.try_emplace(source, point).first->second;

@@ -250,6 +250,8 @@ private:
   llvm::DenseSet<Value> replaceable;
   /// Values that are written over arguments.
   llvm::DenseSet<Value> overArguments;
+  /// Values that operators of other phases read.
+  llvm::DenseSet<Value> handedOn;
   /// Values in memory that is counted for what a loop carries, or for the sums
   /// over the micro-batches of a step.
   llvm::DenseSet<Value> carried;

@@ -197,7 +197,8 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
 }
 
 double Materialization::getStoredRatio(Value value) {
-  if (options.backend != Backend::Tpu) {
+  // Between programs all have the type that they were written in.
+  if (options.backend != Backend::Tpu || handedOn.contains(value)) {
     return 1;
   }
   if (getElementTypeOrSelf(value.getType()).isF32()) {

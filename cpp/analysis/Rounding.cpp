@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/Rounding.h"
 
+#include "dialects/alpa/Alpa.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -97,6 +98,12 @@ bool Rounding::isRounded(Value value) {
 
 /// True if an operator widens what it reads, or hands it on to one that does.
 static bool widens(Operation *op, FusionRoles &roles) {
+  // What is no share of a sum is resolved by nothing.
+  if (isa<ResolveOp>(op)) {
+    return !op->use_empty() &&
+           llvm::all_of(op->getUsers(),
+                        [&](Operation *user) { return widens(user, roles); });
+  }
   if (isa<stablehlo::ConvertOp>(op)) {
     return getElementTypeOrSelf(op->getResult(0).getType()).isF32();
   }

@@ -26,11 +26,12 @@ static bool isDonated(BlockArgument argument) {
 StepAnalyses::StepAnalyses(func::FuncOp function)
     : function(function), classes(function, rules), leeway(function) {}
 
-const Materialization &StepAnalyses::getMemory(bool overlaps) {
-  std::unique_ptr<Materialization> &memory = memories[overlaps ? 1 : 0];
+const Materialization &StepAnalyses::getMemory(bool overlaps, Backend backend) {
+  std::unique_ptr<Materialization> &memory = memories[{overlaps, backend}];
   if (!memory) {
     memory = std::make_unique<Materialization>(
-        function, isDonated, MaterializationOptions{.overlaps = overlaps});
+        function, isDonated,
+        MaterializationOptions{.overlaps = overlaps, .backend = backend});
   }
   return *memory;
 }

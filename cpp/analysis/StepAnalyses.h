@@ -7,7 +7,7 @@
 #include "cpp/analysis/Leeway.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/OperatorRules.h"
-#include <array>
+#include <map>
 #include <memory>
 
 namespace mlir::alpa {
@@ -22,15 +22,15 @@ public:
   const DimensionClasses &getClasses() const { return classes; }
   const Leeway &getLeeway() const { return leeway; }
   /// \param overlaps see `MaterializationOptions`.
-  const Materialization &getMemory(bool overlaps);
+  const Materialization &getMemory(bool overlaps, Backend backend);
 
 private:
   func::FuncOp function;
   OperatorRules rules;
   DimensionClasses classes;
   Leeway leeway;
-  /// Without and with communication that runs beside.
-  std::array<std::unique_ptr<Materialization>, 2> memories;
+  /// Without and with communication that runs beside, by backend.
+  std::map<std::pair<bool, Backend>, std::unique_ptr<Materialization>> memories;
 };
 
 /// True if another stage sends an argument with every micro-batch.

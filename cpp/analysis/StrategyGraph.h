@@ -9,6 +9,7 @@
 #ifndef CPP_ANALYSIS_STRATEGYGRAPH_H
 #define CPP_ANALYSIS_STRATEGYGRAPH_H
 
+#include "cpp/analysis/Backend.h"
 #include "cpp/analysis/DimensionClasses.h"
 #include "cpp/analysis/Leeway.h"
 #include "cpp/analysis/ProductShape.h"
@@ -183,13 +184,16 @@ struct StrategyGraph {
 
 /// Enumerates the strategies of a module whose operators have roles (see
 /// OperatorRoles.h). Fails with a diagnostic on a module without roles.
+/// \param backend whose rules decide what is stored, read and written.
 FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
-                                            MeshAttr mesh);
+                                            MeshAttr mesh,
+                                            Backend backend = Backend::Gpu);
 
 /// The same with what is known of the function for all meshes.
 FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
                                             MeshAttr mesh,
-                                            StepAnalyses &analyses);
+                                            StepAnalyses &analyses,
+                                            Backend backend = Backend::Gpu);
 
 /// The outermost name that a location carries, `jit(step)/layer_0/dot_general`;
 /// empty if it has none.

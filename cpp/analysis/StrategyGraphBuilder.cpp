@@ -11,11 +11,12 @@
 namespace mlir::alpa {
 
 StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh,
-                                           StepAnalyses &analyses)
+                                           StepAnalyses &analyses,
+                                           Backend backend)
     : function(function), mesh(mesh), meshShape(mesh.getSizes()),
       numAxes(mesh.getNumAxes()), planner(mesh.getSizes()),
       rules(analyses.getRules()), classes(analyses.getClasses()),
-      memory(analyses.getMemory(mesh.getNumDevices() > 1)),
+      memory(analyses.getMemory(mesh.getNumDevices() > 1, backend)),
       leeway(analyses.getLeeway()) {
   graph.meshShape = meshShape;
   for (StringAttr name : mesh.getNames()) {
@@ -481,14 +482,15 @@ void StrategyGraphBuilder::recordParameters() {
 
 FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
                                             MeshAttr mesh,
-                                            StepAnalyses &analyses) {
-  return StrategyGraphBuilder(function, mesh, analyses).build();
+                                            StepAnalyses &analyses,
+                                            Backend backend) {
+  return StrategyGraphBuilder(function, mesh, analyses, backend).build();
 }
 
 FailureOr<StrategyGraph> buildStrategyGraph(func::FuncOp function,
-                                            MeshAttr mesh) {
+                                            MeshAttr mesh, Backend backend) {
   StepAnalyses analyses(function);
-  return buildStrategyGraph(function, mesh, analyses);
+  return buildStrategyGraph(function, mesh, analyses, backend);
 }
 
 } // namespace mlir::alpa

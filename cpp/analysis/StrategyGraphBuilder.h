@@ -43,7 +43,7 @@ struct OperatorStrategies {
 class StrategyGraphBuilder {
 public:
   StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh,
-                       StepAnalyses &analyses);
+                       StepAnalyses &analyses, Backend backend);
 
   FailureOr<StrategyGraph> build();
 

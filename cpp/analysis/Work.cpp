@@ -71,9 +71,10 @@ void visit(Block &block, double runs, const Materialization &memory,
   }
 }
 
-std::vector<OperatorWork> getWork(func::FuncOp function) {
+std::vector<OperatorWork> getWork(func::FuncOp function, Backend backend) {
   std::vector<OperatorWork> work;
-  Materialization memory(function, [](BlockArgument) { return false; });
+  Materialization memory(function, [](BlockArgument) { return false; },
+                         {.backend = backend});
   visit(function.getBody().front(), 1, memory, work);
   return work;
 }
@@ -82,19 +83,19 @@ std::vector<OperatorWork> getWork(func::FuncOp function) {
 
 TotalWork getTotalWork(func::FuncOp function) {
   TotalWork total;
-  for (const OperatorWork &op : getWork(function)) {
+  for (const OperatorWork &op : getWork(function, Backend::Gpu)) {
     total.flops += op.flops;
     total.bytes += op.bytes;
   }
   return total;
 }
 
-FailureOr<std::vector<OperatorWork>> getWork(ModuleOp module) {
+FailureOr<std::vector<OperatorWork>> getWork(ModuleOp module, Backend backend) {
   FailureOr<func::FuncOp> entry = getEntryFunction(module);
   if (failed(entry)) {
     return failure();
   }
-  return getWork(*entry);
+  return getWork(*entry, backend);
 }
 
 } // namespace mlir::alpa

@@ -3,6 +3,7 @@
 #ifndef CPP_ANALYSIS_WORK_H
 #define CPP_ANALYSIS_WORK_H
 
+#include "cpp/analysis/Backend.h"
 #include "cpp/analysis/ProductShape.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -39,7 +40,9 @@ TotalWork getTotalWork(func::FuncOp function);
 
 /// The operators of a module, as it is planned or for one device, that do
 /// something. Bytes are those that cross fusions; see Materialization.h.
-FailureOr<std::vector<OperatorWork>> getWork(ModuleOp module);
+/// \param backend whose rules decide what these are.
+FailureOr<std::vector<OperatorWork>> getWork(ModuleOp module,
+                                             Backend backend = Backend::Gpu);
 
 } // namespace mlir::alpa
 

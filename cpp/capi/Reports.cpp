@@ -55,8 +55,8 @@ std::string getKind(ArrayRef<NamedAttribute> attributes) {
 
 AlpaResult *alpaModuleGetStrategyGraph(AlpaModule *module,
                                        const AlpaStringRef *axisNames,
-                                       const int64_t *axisSizes,
-                                       size_t numAxes) {
+                                       const int64_t *axisSizes, size_t numAxes,
+                                       AlpaStringRef platform) {
   auto *result = new AlpaResult();
   std::lock_guard lock(module->session->getMutex());
   MLIRContext *context = &module->session->getContext();
@@ -75,8 +75,8 @@ AlpaResult *alpaModuleGetStrategyGraph(AlpaModule *module,
   if (!module->analyses) {
     module->analyses = std::make_unique<StepAnalyses>(*entry);
   }
-  FailureOr<StrategyGraph> graph =
-      buildStrategyGraph(*entry, *mesh, *module->analyses);
+  FailureOr<StrategyGraph> graph = buildStrategyGraph(
+      *entry, *mesh, *module->analyses, getBackend(toRef(platform)));
   if (failed(graph)) {
     module->session->fail(*result, "no strategies can be enumerated");
     return result;
@@ -226,10 +226,10 @@ AlpaResult *alpaModuleGetBoundaryRule(AlpaModule *module) {
   return result;
 }
 
-AlpaResult *alpaModuleGetWork(AlpaModule *module) {
+AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform) {
   auto *result = new AlpaResult();
   std::lock_guard lock(module->session->getMutex());
-  auto work = getWork(*module->op);
+  auto work = getWork(*module->op, getBackend(toRef(platform)));
   if (failed(work)) {
     module->session->fail(*result, "the module's work cannot be counted");
     return result;

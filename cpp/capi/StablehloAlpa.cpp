@@ -160,9 +160,11 @@ AlpaResult *alpaRunPipeline(AlpaStringRef text, AlpaStringRef pipeline,
 
 AlpaResult *alpaGetStrategyGraph(AlpaStringRef text,
                                  const AlpaStringRef *axisNames,
-                                 const int64_t *axisSizes, size_t numAxes) {
+                                 const int64_t *axisSizes, size_t numAxes,
+                                 AlpaStringRef platform) {
   return reportOn(text, [&](AlpaModule *module) {
-    return alpaModuleGetStrategyGraph(module, axisNames, axisSizes, numAxes);
+    return alpaModuleGetStrategyGraph(module, axisNames, axisSizes, numAxes,
+                                      platform);
   });
 }
 
@@ -189,8 +191,10 @@ AlpaResult *alpaGetBoundaryRule(AlpaStringRef text) {
   return reportOn(text, alpaModuleGetBoundaryRule);
 }
 
-AlpaResult *alpaGetWork(AlpaStringRef text) {
-  return reportOn(text, alpaModuleGetWork);
+AlpaResult *alpaGetWork(AlpaStringRef text, AlpaStringRef platform) {
+  return reportOn(text, [&](AlpaModule *module) {
+    return alpaModuleGetWork(module, platform);
+  });
 }
 
 AlpaResult *alpaGetSubmodules(AlpaStringRef text) {

@@ -65,10 +65,12 @@ AlpaResult *alpaRunPipeline(AlpaStringRef text, AlpaStringRef pipeline,
                             bool printGeneric, bool printLocations);
 
 /** The strategy graph of a module with roles. `axisNames` and `axisSizes` give
- *  the mesh. Arrays and lists are named as in stablehlo_alpa.cost. */
+ *  the mesh, `platform` is as of `alpaGetMemory`. Arrays and lists are named as
+ *  in stablehlo_alpa.cost. */
 AlpaResult *alpaGetStrategyGraph(AlpaStringRef text,
                                  const AlpaStringRef *axisNames,
-                                 const int64_t *axisSizes, size_t numAxes);
+                                 const int64_t *axisSizes, size_t numAxes,
+                                 AlpaStringRef platform);
 
 /** The collectives of a planned module: arrays "kind", "axes", "bytes",
  *  "count"; list "name". */
@@ -108,8 +110,8 @@ AlpaResult *alpaGetSignature(AlpaStringRef text);
 AlpaResult *alpaGetBoundaryRule(AlpaStringRef text);
 
 /** What the operators of a per-device module do: arrays "flops" and "bytes",
- *  list "dtype". */
-AlpaResult *alpaGetWork(AlpaStringRef text);
+ *  list "dtype". `platform` is as of `alpaGetMemory`. */
+AlpaResult *alpaGetWork(AlpaStringRef text, AlpaStringRef platform);
 
 /** The modules nested in a module: lists "names" and "texts". */
 AlpaResult *alpaGetSubmodules(AlpaStringRef text);
@@ -141,15 +143,15 @@ AlpaModule *alpaModuleCloneSubmodule(AlpaModule *module, size_t index);
 /** What the calls of these names say of a text. */
 AlpaResult *alpaModuleGetStrategyGraph(AlpaModule *module,
                                        const AlpaStringRef *axisNames,
-                                       const int64_t *axisSizes,
-                                       size_t numAxes);
+                                       const int64_t *axisSizes, size_t numAxes,
+                                       AlpaStringRef platform);
 AlpaResult *alpaModuleGetCommunication(AlpaModule *module);
 AlpaResult *alpaModuleGetProductRings(AlpaModule *module);
 AlpaResult *alpaModuleGetMemory(AlpaModule *module, const int64_t *donated,
                                 size_t numDonated, AlpaStringRef platform);
 AlpaResult *alpaModuleGetSignature(AlpaModule *module);
 AlpaResult *alpaModuleGetBoundaryRule(AlpaModule *module);
-AlpaResult *alpaModuleGetWork(AlpaModule *module);
+AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform);
 
 /** Ways to run a run of layers as a stage: first and last layer, devices, the
  *  largest number of stages from it to the end, seconds. Sorted by descending

@@ -90,9 +90,9 @@ class Work:
     is_split: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, module: Source) -> Work:
-        """That of a module, as it is planned or for one device."""
-        found = _core.work(core_of(module))
+    def of(cls, module: Source, platform: str = "") -> Work:
+        """That of a module, as it is planned or for one device, on a platform as of `Live.of`."""
+        found = _core.work(core_of(module), platform)
         return cls(
             tuple(found["op"]),
             found["runs"],

@@ -37,15 +37,17 @@ def enumerate_strategies(
         CompileError: with the diagnostics.
     """
 
+    platform = mesh.cluster.device.platform
+
     def made() -> Record:
         try:
-            return _core.strategy_graph(core_of(parsed or module), mesh.axes)
+            return _core.strategy_graph(core_of(parsed or module), mesh.axes, platform)
         except _core.CompilerError as error:
             raise CompileError(f"{name}: strategies: {error}") from error
 
     if not isinstance(module, str):
         return StrategyGraph.from_arrays(made())
-    return StrategyGraph.from_arrays(store.remember("strategies", (module, mesh.axes), made))
+    return StrategyGraph.from_arrays(store.remember("strategies", (module, mesh.axes, platform), made))
 
 
 class DimensionUse(enum.IntEnum):

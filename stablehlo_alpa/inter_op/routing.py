@@ -81,7 +81,7 @@ class Router:
             moved = Traffic.of(module)
             lower_planned(module, device)
             program = SpmdProgram(module.text(), tuple(mesh.axes), (source,), (target,), (), name)
-            compute_s = work_seconds(work_of(module), device)
+            compute_s = work_seconds(work_of(module, device.platform), device)
             self._reshards[key] = CostedProgram(
                 program,
                 compute_s + communication_seconds(moved, mesh, device),

@@ -49,7 +49,7 @@ class DeviceModule:
         signature, traffic = Signature.of(module), Traffic.of(module)
         remarks = lower_planned(module, device)
         text, live = module.text(), Live.of(module, donated, device.platform)
-        work = work_of(module, trip_count_hint)
+        work = work_of(module, device.platform, trip_count_hint)
         return cls(text, signature, traffic, live, work, tuple(remarks))
 
     @classmethod
@@ -88,13 +88,14 @@ def lower_planned(module: Module, device: DeviceSpec) -> list[str]:
     return module.run(f"alpa-spmd-pipeline{option}")
 
 
-def work_of(local: Module, trip_count_hint: int | None = None) -> Work:
+def work_of(local: Module, platform: str, trip_count_hint: int | None = None) -> Work:
     """What the operators of a per-device program do.
 
     Args:
         local: the program; the hint is noted on its loops.
+        platform: as of `Live.of`.
         trip_count_hint: how often loops run of which it is not known; None if nobody says.
     """
     if trip_count_hint is not None:
         local.run(f"alpa-hint-trip-counts{{count={trip_count_hint}}}")
-    return Work.of(local)
+    return Work.of(local, platform)

@@ -59,7 +59,7 @@ int describe(Source source) {
          print_result("rings", alpaGetProductRings(text)) |
          print_result("memory", alpaGetMemory(text, donated, 1, cuda)) |
          print_result("memory on TPU", alpaGetMemory(text, donated, 1, tpu)) |
-         print_result("work", alpaGetWork(text)) |
+         print_result("work", alpaGetWork(text, cuda)) |
          print_result("signature", alpaGetSignature(text)) |
          print_result("boundary", alpaGetBoundaryRule(text)) |
          print_result("submodules", alpaGetSubmodules(text));

@@ -40,7 +40,8 @@ int print_strategies(Source source) {
   AlpaStringRef text = {source.data, source.length};
   AlpaStringRef axis = {"x", 1};
   int64_t size = 4;
-  AlpaResult *graph = alpaGetStrategyGraph(text, &axis, &size, 1);
+  AlpaResult *graph =
+      alpaGetStrategyGraph(text, &axis, &size, 1, (AlpaStringRef){"", 0});
   int status = alpaResultHasFailed(graph);
   if (status) {
     AlpaStringRef error = alpaResultGetError(graph);

@@ -83,7 +83,8 @@ static int plan(Source source, FILE *out) {
   }
   AlpaStringRef names[] = {ref("x"), ref("y")};
   int64_t sizes[] = {2, 4};
-  AlpaResult *graph = alpaGetStrategyGraph(get_text(merged), names, sizes, 2);
+  AlpaResult *graph = alpaGetStrategyGraph(get_text(merged), names, sizes, 2,
+                                           (AlpaStringRef){"", 0});
   if (fails(graph, out)) {
     alpaResultDestroy(graph);
     alpaResultDestroy(merged);

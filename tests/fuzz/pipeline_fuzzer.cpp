@@ -19,7 +19,7 @@ static AlpaStringRef toRef(const char *text) {
 static void runStrategies(AlpaStringRef text) {
   AlpaStringRef names[] = {toRef("x"), toRef("y")};
   int64_t sizes[] = {2, 4};
-  alpaResultDestroy(alpaGetStrategyGraph(text, names, sizes, 2));
+  alpaResultDestroy(alpaGetStrategyGraph(text, names, sizes, 2, {"", 0}));
 }
 
 static void runPipeline(AlpaStringRef text, const char *pipeline) {
@@ -66,8 +66,8 @@ static const int64_t *getOffsets(const AlpaResult *graph, size_t &numNodes) {
 static std::string plan(const std::string &merged, unsigned seed) {
   AlpaStringRef names[] = {toRef("x"), toRef("y")};
   int64_t sizes[] = {2, 2};
-  AlpaResult *graph =
-      alpaGetStrategyGraph({merged.data(), merged.size()}, names, sizes, 2);
+  AlpaResult *graph = alpaGetStrategyGraph({merged.data(), merged.size()},
+                                           names, sizes, 2, {"", 0});
   std::string planned;
   size_t numNodes = 0;
   const int64_t *offsets =
@@ -164,7 +164,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     alpaResultDestroy(alpaGetMemory(text, nullptr, 0, {"", 0}));
     alpaResultDestroy(alpaGetCommunication(text));
     alpaResultDestroy(alpaGetProductRings(text));
-    alpaResultDestroy(alpaGetWork(text));
+    alpaResultDestroy(alpaGetWork(text, {"", 0}));
     break;
   case 7:
     alpaResultDestroy(alpaGetSignature(text));

@@ -1,0 +1,23 @@
+// RUN: stablehlo-alpa-opt %s --alpa-print-materialization=platform=tpu -o /dev/null 2>&1 | FileCheck %s
+
+// Scores of 16 bits that are widened lie in memory in 32 bits, whether a strategy makes them whole or has their sum resolved. What the backward phase reads goes from one program to another in the 16 bits that it has.
+
+// CHECK: remark: result 0 lives from {{[0-9]+}} to {{[0-9]+}}, 200 % of its bytes
+// CHECK-NEXT: %inside = stablehlo.dot_general
+// CHECK: remark: result 0 lives from {{[0-9]+}} to {{[0-9]+$}}
+// CHECK-NEXT: %kept = stablehlo.dot_general
+
+func.func @main(%q: tensor<128x128xbf16>, %k: tensor<128x128xbf16>) -> (tensor<128xf32>, tensor<128xf32>, tensor<128xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %inside = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1] {alpa.phase = 0 : i64} : (tensor<128x128xbf16>, tensor<128x128xbf16>) -> tensor<128x128xbf16>
+  %resolved = alpa.resolve %inside : tensor<128x128xbf16>
+  %wide = stablehlo.convert %resolved {alpa.phase = 0 : i64} : (tensor<128x128xbf16>) -> tensor<128x128xf32>
+  %powers = stablehlo.exponential %wide {alpa.phase = 0 : i64} : tensor<128x128xf32>
+  %sums = stablehlo.reduce(%powers init: %zero) applies stablehlo.add across dimensions = [1] {alpa.phase = 0 : i64} : (tensor<128x128xf32>, tensor<f32>) -> tensor<128xf32>
+  %kept = stablehlo.dot_general %k, %q, contracting_dims = [1] x [1] {alpa.phase = 0 : i64} : (tensor<128x128xbf16>, tensor<128x128xbf16>) -> tensor<128x128xbf16>
+  %wide_kept = stablehlo.convert %kept {alpa.phase = 0 : i64} : (tensor<128x128xbf16>) -> tensor<128x128xf32>
+  %sums_kept = stablehlo.reduce(%wide_kept init: %zero) applies stablehlo.add across dimensions = [1] {alpa.phase = 0 : i64} : (tensor<128x128xf32>, tensor<f32>) -> tensor<128xf32>
+  %again = stablehlo.negate %wide_kept {alpa.phase = 1 : i64} : tensor<128x128xf32>
+  %gradient = stablehlo.reduce(%again init: %zero) applies stablehlo.add across dimensions = [0] {alpa.phase = 1 : i64} : (tensor<128x128xf32>, tensor<f32>) -> tensor<128xf32>
+  return %sums, %sums_kept, %gradient : tensor<128xf32>, tensor<128xf32>, tensor<128xf32>
+}
