@@ -257,6 +257,8 @@ private:
   llvm::DenseSet<Value> carried;
   /// Of several micro-batches.
   bool hasSums = false;
+  /// Of results in memory of their own, where these are not the program's bits.
+  DenseMap<Value, double> storedRatios;
   DenseMap<Value, int> starts;
   std::vector<StoredValue> storedValues;
 };

@@ -306,7 +306,11 @@ void Materialization::recordRanges(
       start = std::min(start, end);
       auto all = merged.find(op);
       double ratio = all != merged.end() ? all->second.second : 1;
-      ratio *= getStoredRatio(result) * getPadding(result);
+      double stored = getStoredRatio(result);
+      if (stored != 1) {
+        storedRatios[result] = stored;
+      }
+      ratio *= stored * getPadding(result);
       storedValues.push_back({result, start, end, ratio});
     }
   }

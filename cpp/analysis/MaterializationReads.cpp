@@ -43,7 +43,7 @@ void Materialization::read(OpOperand &operand, FusionKey fusion) {
   double bytes = 0;
   for (Value source : sources.lookup(operand.get())) {
     if (joined.insert({source, fusion.depth, fusion.numElements}).second) {
-      bytes += getTouchedBytes(operand.get(), source);
+      bytes += getStoredRatio(source) * getTouchedBytes(operand.get(), source);
     }
   }
   if (bytes > 0) {
@@ -52,9 +52,12 @@ void Materialization::read(OpOperand &operand, FusionKey fusion) {
 }
 
 double Materialization::getWrittenBytes(OpResult result) const {
-  return isStored(result) || merged.contains(result.getOwner())
-             ? getTensorBytes(result.getType())
-             : 0;
+  if (!isStored(result) && !merged.contains(result.getOwner())) {
+    return 0;
+  }
+  auto ratio = storedRatios.find(result);
+  return getTensorBytes(result.getType()) *
+         (ratio != storedRatios.end() ? ratio->second : 1);
 }
 
 } // namespace mlir::alpa

@@ -5,7 +5,7 @@ import warnings
 import jax
 import jax.numpy as jnp
 import pytest
-from models import mlp
+from models import gpt, mlp
 
 import stablehlo_alpa as sa
 from stablehlo_alpa.errors import InfeasibleError
@@ -23,6 +23,21 @@ def test_the_search_knows_the_memory_of_the_program(donated):
     plan = _plan(donated, sa.ShardParallel(mesh_shape=(8,)))
     # The search does not count what is gathered for several products at once.
     assert plan.stages[0].solution.memory_peak_bytes == pytest.approx(plan.peak_bytes, rel=0.03)
+
+
+def test_the_search_knows_what_a_tpu_stores_in_other_bits():
+    """Scores of 16 bits are stored in 32."""
+    case = gpt.make(
+        batch=32, heads=8, hidden=256, length=512, vocabulary=512, dropout=0, dtype=jnp.bfloat16
+    )
+    step = sa.parallelize(
+        case.step,
+        method=sa.ShardParallel(mesh_shape=(8,)),
+        cluster="tpu-v5p:2x2x2",
+        donate_argnums=0,
+    )
+    plan = step.plan(*jax.eval_shape(lambda: case.args))
+    assert plan.stages[0].solution.memory_peak_bytes == pytest.approx(plan.peak_bytes, rel=0.02)
 
 
 @pytest.mark.slow
