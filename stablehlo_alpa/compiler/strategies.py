@@ -36,7 +36,6 @@ def enumerate_strategies(
     Raises:
         CompileError: with the diagnostics.
     """
-
     platform = mesh.cluster.device.platform
 
     def made() -> Record:
@@ -47,7 +46,9 @@ def enumerate_strategies(
 
     if not isinstance(module, str):
         return StrategyGraph.from_arrays(made())
-    return StrategyGraph.from_arrays(store.remember("strategies", (module, mesh.axes, platform), made))
+    return StrategyGraph.from_arrays(
+        store.remember("strategies", (module, mesh.axes, platform), made)
+    )
 
 
 class DimensionUse(enum.IntEnum):
