@@ -221,9 +221,26 @@ private:
     });
   }
 
+  /// The optimiser of one part of the model has run, and gradients of another
+  /// follow: that takes a second way through the batch.
+  LogicalResult refuseSecondPass(Operation *op, Operation *cause) {
+    return op->emitOpError()
+           << "'" << getReadableName(op)
+           << "' cannot run once per micro-batch: it uses '"
+           << getReadableName(cause)
+           << "', which is made of gradients of the whole batch, and the "
+              "micro-batches of a step are gone through once: take all "
+              "gradients of the step at the parameters that it is given, or "
+              "those that need what others have updated in a step of their "
+              "own, parallelised by itself, or use num_micro_batches=1";
+  }
+
   LogicalResult refuse(const MicroBatchStates &states) {
     Operation *op = states.getRefused();
     Operation *cause = states.getCause(op);
+    if (cause != op && isMadeOfGradients(cause)) {
+      return refuseSecondPass(op, cause);
+    }
     InFlightDiagnostic error = op->emitOpError()
                                << "'" << getReadableName(op)
                                << "' cannot run once per micro-batch: ";

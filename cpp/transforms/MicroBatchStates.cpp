@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "cpp/transforms/LayerScopes.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -31,6 +32,15 @@ void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors) {
 bool isGradientBarrier(Operation *op) {
   return isa<stablehlo::OptimizationBarrierOp>(op) &&
          StringRef(getScope(op->getLoc())).contains(kGradientScope);
+}
+
+bool isMadeOfGradients(Operation *op) {
+  auto isGradient = [](Operation *one) {
+    return isBackwardScope(getScope(one->getLoc()));
+  };
+  llvm::DenseSet<Operation *> ancestors;
+  addAncestors(op, ancestors);
+  return !isGradient(op) && llvm::any_of(ancestors, isGradient);
 }
 
 MicroBatchStates::MicroBatchStates(func::FuncOp function,

@@ -34,6 +34,10 @@ struct TimeRows {
 /// True for the barrier that stands around the gradients of a step.
 bool isGradientBarrier(Operation *op);
 
+/// Whether what is no gradient itself, an updated parameter for example, is
+/// made of some.
+bool isMadeOfGradients(Operation *op);
+
 /// States of all values of a step for one choice of split arguments.
 class MicroBatchStates {
 public:
