@@ -13,7 +13,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("gathered_values", "padded_sizes", "cut_dimensions", "whole_operators"),
         *("ordered", "windows", "random_operators", "split_slices"),
         *("matrix_kernels", "partitioned_kernels", "kernel_places"),
-        *("ragged_products", "ragged_exchanges"),
+        *("ragged_products", "ragged_exchanges", "negative_padding"),
         *("product_rings", "attention", "attention_methods", "compiler_options"),
     ),
     "pipelines and micro-batches equal the whole batch": (
