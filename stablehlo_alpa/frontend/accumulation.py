@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,21 +27,28 @@ _Causes: TypeAlias = frozenset[int]
 _TURN = -1
 
 
-def with_turns_at_once(name: str, closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
+def with_turns_at_once(
+    name: str, closed: ClosedJaxpr, count: int, batch: Collection[int], arguments: Sequence[str]
+) -> ClosedJaxpr:
     """A step in which micro-batches can take the place of the turns of its loops over gradients.
 
-    A scan (or ``fori_loop``) that takes gradients and adds them to what it carries,
+    A scan (or ``fori_loop``) that takes gradients of one part of the batch after the other and adds
+    them to what it carries, or stacks them,
 
         carry_i+1 = carry_i + f(x_i)
 
     becomes ``carry_0 + sum(vmap(f)(x))``, of which one of ``count`` micro-batches has every turn of
     one part. Where gradients are not cut into layers, turns of one part stay a loop. What it
-    carries otherwise must not depend on ``x`` (a counter, PRNG keys), and is made before.
+    carries otherwise must not depend on ``x`` (a counter, PRNG keys), and is made before. Loops
+    that have all examples in each turn stay as they are.
 
     Args:
         name: of the step.
         closed: its jaxpr.
         count: micro-batches of a step.
+        batch: flat inputs that may hold a batch.
+        arguments: of which each flat input is a part. One with several sizes along dimension 0, as
+            parameters have, is no batch that each turn has whole.
 
     Returns:
         the step; the same object if there is no such loop.
@@ -49,31 +56,75 @@ def with_turns_at_once(name: str, closed: ClosedJaxpr, count: int) -> ClosedJaxp
     Raises:
         TraceError: the number of turns is not a multiple of ``count``.
     """
+    sizes = {i: closed.in_avals[i].shape[0] for i in batch if closed.in_avals[i].shape}
 
-    def rewrite(jaxpr: Jaxpr) -> Jaxpr:
-        made = [_rewritten(name, equation, count, rewrite) for equation in jaxpr.eqns]
+    of_argument: dict[str, set[int]] = {}
+    for i, size in sizes.items():
+        of_argument.setdefault(arguments[i], set()).add(size)
+    mixed = frozenset(i for i in sizes if len(of_argument[arguments[i]]) > 1)
+
+    def rewrite(jaxpr: Jaxpr, sources: Sequence[_Causes]) -> Jaxpr:
+        known = dict(zip(jaxpr.invars, sources, strict=True))
+        made = []
+        for equation in jaxpr.eqns:
+            own = [_of(known, atom) for atom in equation.invars]
+            made.append(_rewritten(_Parts(name, count, sizes, mixed, own), equation, rewrite))
+            known |= dict.fromkeys(equation.outvars, frozenset().union(*own))
         is_other = any(new is not old for new, old in zip(made, jaxpr.eqns, strict=True))
         return jaxpr.replace(eqns=made) if is_other else jaxpr
 
-    jaxpr = rewrite(closed.jaxpr)
+    inputs = [frozenset({i} & sizes.keys()) for i in range(len(closed.in_avals))]
+    jaxpr = rewrite(closed.jaxpr, inputs)
     return closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
 
 
-def _rewritten(name: str, equation: Any, count: int, rewrite: Callable[[Any], Any]) -> Any:
+@dataclass(frozen=True)
+class _Parts:
+    """What an equation may have of a batch.
+
+    Attributes:
+        name: of the step.
+        count: micro-batches of a step.
+        sizes: along dimension 0, of inputs of the step that may hold a batch.
+        mixed: those whose arguments have several sizes.
+        sources: of every operand, from which of these it is made.
+    """
+
+    name: str
+    count: int
+    sizes: dict[int, int]
+    mixed: _Causes
+    sources: Sequence[_Causes]
+
+    def is_taken(self, loop: _Loop) -> bool:
+        """Whether each turn of a loop has a part of the batch, and micro-batches all of some."""
+        if self.count == 1 and not loop.marks:
+            return False
+        turns = frozenset().union(*(self.sources[i] for i in loop.of_turns))
+        whole = frozenset().union(*(self.sources[i] for i in loop.of_all)) - self.mixed
+        examples = {self.sizes[i] for i in turns}
+        if not examples or examples & {self.sizes[i] for i in whole}:
+            return False
+        is_multiple = loop.length % self.count == 0
+        if not is_multiple and not whole:
+            raise TraceError(
+                f"{self.name} adds up gradients itself, in a loop of {loop.length} turns, which "
+                f"are not a multiple of {self.count} micro-batches: take gradients of the whole "
+                "batch without a loop, which micro-batches make, or let the loop go over all of "
+                f"the batch and pass num_micro_batches={loop.length} or what divides it"
+            )
+        return is_multiple
+
+
+def _rewritten(parts: _Parts, equation: Any, rewrite: Callable[[Any, Any], Any]) -> Any:
     if equation.primitive.name in _CALLS:
-        params = with_inner(equation.params, rewrite)
+        params = with_inner(equation.params, lambda inner: rewrite(inner, parts.sources))
         is_other = any(params[key] is not equation.params[key] for key in params)
         return equation.replace(params=params) if is_other else equation
     loop = _Loop.of(equation)
-    if loop is None or (count == 1 and not loop.marks):
+    if loop is None or not parts.is_taken(loop):
         return equation
-    if loop.length % count:
-        raise TraceError(
-            f"{name} adds up gradients itself, in a loop of {loop.length} turns, which are not a "
-            f"multiple of {count} micro-batches: pass num_micro_batches={loop.length} or what "
-            "divides it, or take gradients of the whole batch without a loop"
-        )
-    run = loop.at_once(1 if loop.marks else loop.length // count)
+    run = loop.at_once(1 if loop.marks else loop.length // parts.count)
     avals = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=_is_weak(a)) for a in loop.avals]
     made = jax.make_jaxpr(jax.jit(run))(*avals).jaxpr
     if made.constvars or len(made.eqns) != 1:
@@ -123,7 +174,13 @@ class _Loop:
         is_free = all(not _of(causes, atom) & {*rest} for atom in used)
         has_effects = bool(_body(equation).effects)
         is_backwards = equation.params["reverse"] and own
-        if not rest or len(found) < len(rest) or not is_free or has_effects or is_backwards:
+        if (
+            not (rest or _stacked(equation))
+            or len(found) < len(rest)
+            or not is_free
+            or has_effects
+            or is_backwards
+        ):
             return None
         return cls(equation, own, found, marks)
 
@@ -131,6 +188,29 @@ class _Loop:
     def length(self) -> int:
         """Turns."""
         return int(self.equation.params["length"])
+
+    @property
+    def of_turns(self) -> list[int]:
+        """Operands of which each turn has its part."""
+        before = self.equation.params["num_consts"] + self.equation.params["num_carry"]
+        return [*self._sliced(), *range(before, len(self.equation.invars))]
+
+    @property
+    def of_all(self) -> list[int]:
+        """Operands that each turn has as they are."""
+        return [i for i in range(self.equation.params["num_consts"]) if i not in self._sliced()]
+
+    def _sliced(self) -> list[int]:
+        """What turns have slices of, and nothing else."""
+        body = _body(self.equation)
+        same = body.invars[: self.equation.params["num_consts"]]
+        slices = _slices(self.equation, body.eqns, self.own)
+        uses = [atom for one in body.eqns for atom in one.invars if not isinstance(atom, Literal)]
+        return [
+            i
+            for i, one in enumerate(same)
+            if uses.count(one) == sum(part.operand is one for part in slices) > 0
+        ]
 
     @property
     def avals(self) -> list[Any]:

@@ -252,9 +252,13 @@ def trace_function(
             boundary = _boundary(call, traced, batches)
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
-        taken = _Taken.of(function.name, traced, reports_behind, num_sums)
+        boundary = _boundary(call, traced, batches)
+        closed = traced.jaxpr
+        if num_sums is not None:
+            names = [value.name.partition("[")[0].partition(".")[0] for value in boundary.inputs]
+            closed = with_turns_at_once(function.name, closed, num_sums, boundary.batch, names)
+        taken = _Taken.of(function.name, traced, closed, reports_behind)
         text = call.text(traced, taken, rules, platform)
-    boundary = _boundary(call, traced, batches)
     return TracedProgram(
         name=function.name,
         text=text,
@@ -299,19 +303,15 @@ class _Taken:
     is_other: bool
 
     @classmethod
-    def of(
-        cls, name: str, traced: jax.stages.Traced, reports_behind: bool, num_sums: int | None
-    ) -> _Taken:
-        whole = traced.jaxpr
-        looped = whole if num_sums is None else with_turns_at_once(name, whole, num_sums)
-        split = KernelExtraction(looped)
-        closed, reports = take_reports(split.closed) if reports_behind else (split.closed, ())
-        talk = CallbackExtraction(name, closed)
+    def of(cls, name: str, traced: jax.stages.Traced, closed: Any, reports_behind: bool) -> _Taken:
+        split = KernelExtraction(closed)
+        rest, reports = take_reports(split.closed) if reports_behind else (split.closed, ())
+        talk = CallbackExtraction(name, rest)
         check_supported(name, talk.closed, effects=talk.effects, allows_shard_map=True)
         names = [f"operand {i} of {one.name}" for one in reports for i in range(len(one.outputs))]
         avals = talk.closed.out_avals[len(traced.jaxpr.out_avals) :]
         outputs = tuple(map(_value, names, avals))
-        is_other = looped is not whole
+        is_other = closed is not traced.jaxpr
         return cls(talk.closed, talk.functions, split.kernels, reports, outputs, is_other)
 
     @property

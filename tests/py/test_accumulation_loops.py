@@ -95,7 +95,14 @@ def backwards(params: Any, x: Any) -> Any:
     return lax.scan(turn, start, x.reshape(TURNS, -1, WIDTH), reverse=True)
 
 
-STEPS = [scanned, counted, indexed, keyed, backwards]
+def stacked(params: Any, x: Any) -> Any:
+    """Gradients of all parts are there before their mean is taken."""
+    found = stablehlo_alpa.value_and_grad(loss_of)
+    total = lax.map(lambda part: found(params, part), x.reshape(TURNS, -1, WIDTH))
+    return updated(params, jax.tree.map(lambda one: one.sum(0), total))
+
+
+STEPS = [stacked, scanned, counted, indexed, keyed, backwards]
 
 
 def tolerance(step: Any) -> float:
@@ -137,6 +144,23 @@ def test_turns_of_a_micro_batch_stay_a_loop() -> None:
 def test_turns_that_are_no_multiple_of_micro_batches_are_named(make: Any) -> None:
     with pytest.raises(TraceError, match=r"in a loop of 4 turns, .* pass num_micro_batches=4"):
         make(scanned).plan(PARAMS, weights(24, WIDTH))
+
+
+def test_a_loop_over_samples_of_the_whole_batch_stays_one() -> None:
+    """Three draws of noise for all examples: there is nothing to put micro-batches in place of."""
+
+    def step(params: Any, x: Any, key: Any) -> Any:
+        def turn(total: Any, key: Any) -> Any:
+            noise = jax.random.normal(key, (WIDTH,))
+            return jax.tree.map(jnp.add, total, jax.grad(loss_of)(params, x + noise)), None
+
+        start = jax.tree.map(jnp.zeros_like, params)
+        total = lax.scan(turn, start, jax.random.split(key, 3))[0]
+        return jax.tree.map(lambda p, g: p - g, params, total)
+
+    args = PARAMS, BATCH, jax.random.key(1)
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=2))
+    assert_same(parallel(*args), jax.jit(step)(*args))
 
 
 def test_a_loop_of_updates_stays_one() -> None:
