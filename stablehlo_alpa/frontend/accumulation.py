@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -103,7 +104,8 @@ class _Parts:
         turns = frozenset().union(*(self.sources[i] for i in loop.of_turns))
         whole = frozenset().union(*(self.sources[i] for i in loop.of_all)) - self.mixed
         examples = {self.sizes[i] for i in turns}
-        if not examples or examples & {self.sizes[i] for i in whole}:
+        is_part = any(self.sources[i] and loop.is_part(i, examples) for i in loop.of_turns)
+        if not is_part or examples & {self.sizes[i] for i in whole}:
             return False
         is_multiple = loop.length % self.count == 0
         if not is_multiple and not whole:
@@ -199,6 +201,12 @@ class _Loop:
     def of_all(self) -> list[int]:
         """Operands that each turn has as they are."""
         return [i for i in range(self.equation.params["num_consts"]) if i not in self._sliced()]
+
+    def is_part(self, operand: int, examples: Collection[int]) -> bool:
+        """Whether a turn has some of the examples of an operand, not a time of all of them."""
+        shape = self.avals[operand].shape
+        is_sliced = operand < self.equation.params["num_consts"]
+        return is_sliced or bool({shape[0], math.prod(shape[:2])} & {*examples})
 
     def _sliced(self) -> list[int]:
         """What turns have slices of, and nothing else."""

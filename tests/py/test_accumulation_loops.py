@@ -163,6 +163,22 @@ def test_a_loop_over_samples_of_the_whole_batch_stays_one() -> None:
     assert_same(parallel(*args), jax.jit(step)(*args))
 
 
+def test_a_loop_over_time_stays_one() -> None:
+    """Each of its five turns has all examples."""
+
+    def step(params: Any, x: Any) -> Any:
+        def turn(total: Any, now: Any) -> Any:
+            return jax.tree.map(jnp.add, total, jax.grad(loss_of)(params, now)), None
+
+        start = jax.tree.map(jnp.zeros_like, params)
+        total = lax.scan(turn, start, x.swapaxes(0, 1))[0]
+        return jax.tree.map(lambda p, g: p - g, params, total)
+
+    args = PARAMS, jax.random.normal(jax.random.key(2), (8, 5, WIDTH))
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=4))
+    assert_same(parallel(*args), jax.jit(step)(*args))
+
+
 def test_a_loop_of_updates_stays_one() -> None:
     """Each turn trains the parameters of the one before: there is nothing to add up."""
 

@@ -92,7 +92,7 @@ class DistributedArray(FetchedOperations):
 
     Functions of jax and numpy, ``float``, operators, indices, copies and the methods that a
     ``jax.Array`` has (``x.mean()``, ``x.at[0].set(1)``) fetch the whole array, and compute in this
-    process.
+    process. Functions of ``jax.random`` take what ``jax.device_get`` makes of a handle of keys.
 
     Attributes:
         shape: global shape.
