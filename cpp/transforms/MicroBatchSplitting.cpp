@@ -258,7 +258,11 @@ private:
            "the first and swapped inside of the function)";
     error << ": use num_micro_batches=1, or micro_batches=\"independent\""
              " to compute it per micro-batch";
-    if (!makesNumber(cause)) {
+    if (takesGradients(cause)) {
+      error << "; a loop that takes gradients is gone through by micro-batches "
+               "if it is a scan or a fori_loop over parts of the batch that "
+               "adds them up, or stacks them, and does nothing else with them";
+    } else if (!makesNumber(cause)) {
       error << "; what no gradient is taken through, as advantages that are "
                "normalised over the batch, can be computed by a function of "
                "its own and passed with the batch";

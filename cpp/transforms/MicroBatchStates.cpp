@@ -34,10 +34,20 @@ bool isGradientBarrier(Operation *op) {
          StringRef(getScope(op->getLoc())).contains(kGradientScope);
 }
 
+/// Whether differentiation made an operator.
+static bool isGradient(Operation *op) {
+  return isBackwardScope(getScope(op->getLoc()));
+}
+
+bool takesGradients(Operation *op) {
+  return isa<stablehlo::WhileOp>(op) && !isGradient(op) &&
+         op->walk([](Operation *inner) {
+             return isGradient(inner) ? WalkResult::interrupt()
+                                      : WalkResult::advance();
+           }).wasInterrupted();
+}
+
 bool isMadeOfGradients(Operation *op) {
-  auto isGradient = [](Operation *one) {
-    return isBackwardScope(getScope(one->getLoc()));
-  };
   llvm::DenseSet<Operation *> ancestors;
   addAncestors(op, ancestors);
   return !isGradient(op) && llvm::any_of(ancestors, isGradient);

@@ -38,6 +38,9 @@ bool isGradientBarrier(Operation *op);
 /// made of some.
 bool isMadeOfGradients(Operation *op);
 
+/// Whether a loop of the step itself takes gradients in its turns.
+bool takesGradients(Operation *op);
+
 /// States of all values of a step for one choice of split arguments.
 class MicroBatchStates {
 public:
