@@ -208,6 +208,34 @@ def RowMajorResults
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
 
+def SliceNegativePadding
+    : Pass<"alpa-slice-negative-padding", "::mlir::ModuleOp"> {
+  let summary = "Cuts off what negative padding takes from convolutions";
+  let description = [{
+    Input: a module of one device. XLA for CPU reads beside the operand of a
+    convolution that is cut off at the low end of a spatial dimension and padded
+    at the high end as much or less (jaxlib 0.10.2): a gradient is one where the
+    padding is larger than the kernel. Parts of such a convolution, whose rows
+    come from other devices, may be what it does so with where the whole is not.
+
+    Where holes are between the elements (`lhs_dilation`), what is left of the
+    last one that is cut into stays as padding. What would leave nothing stays.
+
+    before:
+    ```mlir
+    %0 = stablehlo.convolution(%x, %k), window = {pad = [[0, 0], [-2, 1]]}
+        : (tensor<8x11x11x2xf32>, tensor<3x2x2x4xf32>) -> tensor<8x9x9x4xf32>
+    ```
+    after:
+    ```mlir
+    %0 = stablehlo.slice %x [0:8, 0:11, 2:11, 0:2]
+    %1 = stablehlo.convolution(%0, %k), window = {pad = [[0, 0], [0, 1]]}
+        : (tensor<8x11x9x2xf32>, tensor<3x2x2x4xf32>) -> tensor<8x9x9x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
 def ExportShardings : Pass<"alpa-export-shardings", "::mlir::ModuleOp"> {
   let summary = "Writes the plan for one of XLA's partitioners";
   let description = [{

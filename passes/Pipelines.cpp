@@ -335,6 +335,7 @@ void buildSpmdPipeline(OpPassManager &manager,
     manager.addPass(createGatherRaggedExchanges());
     manager.addPass(createFenceExchanges());
     manager.addPass(createRowMajorResults());
+    manager.addPass(createSliceNegativePadding());
   }
   // Device positions and zeros are emitted anew wherever they are needed.
   manager.addPass(createCSEPass());

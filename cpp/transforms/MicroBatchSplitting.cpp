@@ -221,9 +221,26 @@ private:
     });
   }
 
+  /// The optimiser of one part of the model has run, and gradients of another
+  /// follow: that takes a second way through the batch.
+  LogicalResult refuseSecondPass(Operation *op, Operation *cause) {
+    return op->emitOpError()
+           << "'" << getReadableName(op)
+           << "' cannot run once per micro-batch: it uses '"
+           << getReadableName(cause)
+           << "', which is made of gradients of the whole batch, and the "
+              "micro-batches of a step are gone through once: take all "
+              "gradients of the step at the parameters that it is given, or "
+              "those that need what others have updated in a step of their "
+              "own, parallelised by itself, or use num_micro_batches=1";
+  }
+
   LogicalResult refuse(const MicroBatchStates &states) {
     Operation *op = states.getRefused();
     Operation *cause = states.getCause(op);
+    if (cause != op && isMadeOfGradients(cause)) {
+      return refuseSecondPass(op, cause);
+    }
     InFlightDiagnostic error = op->emitOpError()
                                << "'" << getReadableName(op)
                                << "' cannot run once per micro-batch: ";
@@ -241,7 +258,11 @@ private:
            "the first and swapped inside of the function)";
     error << ": use num_micro_batches=1, or micro_batches=\"independent\""
              " to compute it per micro-batch";
-    if (!makesNumber(cause)) {
+    if (takesGradients(cause)) {
+      error << "; a loop that takes gradients is gone through by micro-batches "
+               "if it is a scan or a fori_loop over parts of the batch that "
+               "adds them up, or stacks them, and does nothing else with them";
+    } else if (!makesNumber(cause)) {
       error << "; what no gradient is taken through, as advantages that are "
                "normalised over the batch, can be computed by a function of "
                "its own and passed with the batch";

@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "cpp/transforms/LayerScopes.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -31,6 +32,25 @@ void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors) {
 bool isGradientBarrier(Operation *op) {
   return isa<stablehlo::OptimizationBarrierOp>(op) &&
          StringRef(getScope(op->getLoc())).contains(kGradientScope);
+}
+
+/// Whether differentiation made an operator.
+static bool isGradient(Operation *op) {
+  return isBackwardScope(getScope(op->getLoc()));
+}
+
+bool takesGradients(Operation *op) {
+  return isa<stablehlo::WhileOp>(op) && !isGradient(op) &&
+         op->walk([](Operation *inner) {
+             return isGradient(inner) ? WalkResult::interrupt()
+                                      : WalkResult::advance();
+           }).wasInterrupted();
+}
+
+bool isMadeOfGradients(Operation *op) {
+  llvm::DenseSet<Operation *> ancestors;
+  addAncestors(op, ancestors);
+  return !isGradient(op) && llvm::any_of(ancestors, isGradient);
 }
 
 MicroBatchStates::MicroBatchStates(func::FuncOp function,

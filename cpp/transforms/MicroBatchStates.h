@@ -34,6 +34,13 @@ struct TimeRows {
 /// True for the barrier that stands around the gradients of a step.
 bool isGradientBarrier(Operation *op);
 
+/// Whether what is no gradient itself, an updated parameter for example, is
+/// made of some.
+bool isMadeOfGradients(Operation *op);
+
+/// Whether a loop of the step itself takes gradients in its turns.
+bool takesGradients(Operation *op);
+
 /// States of all values of a step for one choice of split arguments.
 class MicroBatchStates {
 public:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from alpa_runtime.jax_types import make_argument
+
+# What a ``jax.Array`` tells of the devices that it is on.
+_OF_DEVICES = {
+    *("addressable_data", "addressable_shards", "committed", "copy_to_host_async", "device"),
+    *("devices", "format", "global_shards", "is_fully_addressable", "is_fully_replicated"),
+    *("layout", "on_device_size_in_bytes", "sharding", "traceback", "unsafe_buffer_pointer"),
+}
 
 
 class DescribedArray:
@@ -34,9 +45,14 @@ class DescribedArray:
         return len(self.shape)
 
     @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return int(self.dtype.itemsize)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return self.size * int(self.dtype.itemsize)
+        return self.size * self.itemsize
 
     @property
     def weak_type(self) -> bool:
@@ -44,8 +60,8 @@ class DescribedArray:
         return bool(self.aval.weak_type)
 
 
-class FetchedOperations(DescribedArray, NDArrayOperatorsMixin):
-    """Operators, indices, numpy's functions, numbers and text of an array, all by `fetch`.
+class FetchedNumbers(DescribedArray):
+    """Numbers and text of an array, by `fetch`.
 
     Attributes:
         key_impl: name of the PRNG implementation when it is an array of typed keys.
@@ -57,9 +73,61 @@ class FetchedOperations(DescribedArray, NDArrayOperatorsMixin):
         """The whole array in this process."""
         raise NotImplementedError
 
+    def here(self) -> Any:
+        """The whole array in this process, as jax has it."""
+        if self.key_impl is not None:
+            return self.fetch()
+        return _traced(self) if self.weak_type else jnp.asarray(self.fetch())
+
     def is_deleted(self) -> bool:
         """Whether the array is gone."""
         raise NotImplementedError
+
+    def __float__(self) -> float:
+        return float(self.fetch())
+
+    def __int__(self) -> int:
+        return int(self.fetch())
+
+    def __bool__(self) -> bool:
+        return bool(self.fetch())
+
+    def __complex__(self) -> complex:
+        return complex(self.fetch())
+
+    def __index__(self) -> int:
+        return operator.index(self.here())
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(self.here(), ndigits)
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        return self.fetch().item()
+
+    def tolist(self) -> Any:
+        """All elements, as Python numbers in lists."""
+        return self.fetch().tolist()
+
+    def __str__(self) -> str:
+        return format(self, "")
+
+    def __format__(self, spec: str) -> str:
+        is_number = self.size == 1 and self.key_impl is None and not self.is_deleted()
+        return format(self.item() if is_number else repr(self), spec)
+
+
+class FetchedOperations(FetchedNumbers, NDArrayOperatorsMixin):
+    """Operators, methods, indices and functions of an array too, all by `fetch`.
+
+    What comes out is what ``jax.numpy`` makes of the array, in this process; functions of numpy
+    that ``jax.numpy`` has none of that name of make what numpy makes.
+    """
+
+    def __init_subclass__(cls) -> None:
+        """Makes its arrays arguments of jax's functions."""
+        super().__init_subclass__()
+        make_argument(cls)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         fetched = self.fetch()
@@ -79,11 +147,16 @@ class FetchedOperations(DescribedArray, NDArrayOperatorsMixin):
 
     def apply(self, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Any) -> Any:
         """A function of numpy, of what is fetched."""
+        fun = getattr(jnp, ufunc.__name__, None)
+        if fun and method == "__call__" and not kwargs:
+            return fun(
+                *(one.here() if isinstance(one, FetchedOperations) else one for one in inputs)
+            )
         fetched = [one.fetch() if isinstance(one, FetchedOperations) else one for one in inputs]
         return getattr(ufunc, method)(*fetched, **kwargs)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.fetch()[index]
+        return self.here()[index]
 
     def __len__(self) -> int:
         if not self.shape:
@@ -91,28 +164,19 @@ class FetchedOperations(DescribedArray, NDArrayOperatorsMixin):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.fetch())
+        return iter(self.here())
 
-    def __float__(self) -> float:
-        return float(self.fetch())
+    def __jax_array__(self) -> Any:
+        return self.here()
 
-    def __int__(self) -> int:
-        return int(self.fetch())
+    def __getattr__(self, name: str) -> Any:
+        """A method of ``jax.Array`` that is none of its devices, of what is fetched."""
+        if name.startswith("_") or name in _OF_DEVICES or not hasattr(jax.Array, name):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+        return getattr(self.here(), name)
 
-    def __bool__(self) -> bool:
-        return bool(self.fetch())
 
-    def item(self) -> Any:
-        """The only element, as a Python number."""
-        return self.fetch().item()
-
-    def tolist(self) -> Any:
-        """All elements, as Python numbers in lists."""
-        return self.fetch().tolist()
-
-    def __str__(self) -> str:
-        return format(self, "")
-
-    def __format__(self, spec: str) -> str:
-        is_number = self.size == 1 and self.key_impl is None and not self.is_deleted()
-        return format(self.item() if is_number else repr(self), spec)
+@jax.jit
+def _traced(array: Any) -> Any:
+    """An array with its weak type."""
+    return array

@@ -59,9 +59,8 @@ class StackedArray(PartOperations):
     """An array in parts on several meshes, which no sharding of jax describes.
 
     Elementwise operators, `sum` and other reductions, `astype`, and `at` of a row work on the parts
-    where they are. ``np.asarray``, ``jnp.asarray``, ``jax.device_get``, indices and other functions
-    of numpy bring all of it to this process. Functions of ``jax.numpy`` take no array but jax's:
-    ``jnp.sum(jnp.asarray(x))``, or ``x.sum()``.
+    where they are. ``np.asarray``, ``jnp.asarray``, ``jax.device_get``, indices and functions of
+    jax and numpy bring all of it to this process.
 
     Attributes:
         stack: how it is cut.

@@ -132,6 +132,7 @@ class Tracing:
                 self.kwargs,
                 batches=settings.batches,
                 num_micro_batches=settings.method.num_parts,
+                num_sums=_num_sums(settings, layers),
                 rules=settings.rules,
                 platform=settings.find_platform(),
                 trip_count_hint=settings.trip_count_hint,
@@ -144,3 +145,10 @@ def _reports_behind(settings: Settings) -> bool:
     method = settings.method
     is_one = settings.has_one_mesh and (method.num_micro_batches or 1) == 1
     return not is_one and method.num_parts == 1
+
+
+def _num_sums(settings: Settings, layers: LayerOption | None) -> int | None:
+    """Parts of a batch whose results are added up; None where the step is computed as it is."""
+    count = settings.method.num_micro_batches or 1
+    is_one = layers is None and count == 1
+    return None if is_one or settings.method.num_parts > 1 else count

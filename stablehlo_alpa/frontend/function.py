@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 from alpa_runtime.inputs import aval_of
 from alpa_runtime.platforms import lower
 
@@ -247,6 +248,12 @@ def _types(function: str, name: str, argument: Any) -> Any:
         try:
             found = abstract(leaf)
         except TypeError as error:
+            if isinstance(leaf, np.ndarray | np.generic):
+                raise ArgumentError(
+                    f"argument {where} of {function} has dtype {leaf.dtype}, which is none of "
+                    "jax's: convert it by .astype, or name the argument in static_argnames= or "
+                    "static_argnums="
+                ) from error
             raise ArgumentError(
                 f"argument {where} of {function} is no array but of type "
                 f"{type(leaf).__name__}: pass an array or a number, or name the argument in "

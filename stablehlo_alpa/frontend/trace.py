@@ -14,6 +14,7 @@ from alpa_runtime.keys import impl_of, is_key, key_shape
 from alpa_runtime.program import HostFunction, numpy_dtype
 
 from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend.accumulation import with_turns_at_once
 from stablehlo_alpa.frontend.batch_arguments import BatchArguments
 from stablehlo_alpa.frontend.callbacks import (
     CALLBACKS,
@@ -215,6 +216,7 @@ def trace_function(
     *,
     batches: BatchArguments = BatchArguments(),  # noqa: B008
     num_micro_batches: int = 1,
+    num_sums: int | None = None,
     rules: Sequence[KernelRule] = (),
     platform: str = "",
     trip_count_hint: int | None = None,
@@ -229,6 +231,8 @@ def trace_function(
         batches: arguments that hold a batch; when empty, every argument that is neither state,
             scalar nor PRNG key.
         num_micro_batches: the function is traced for one of so many equal parts of its batches.
+        num_sums: parts of the batch whose results will be added up; see `with_turns_at_once`. None
+            if loops stay as they are.
         rules: of custom calls, before those that are registered.
         platform: what it is lowered for, ``"cuda"``, ``"tpu"`` or ``"cpu"``; empty for the default
             device of this process.
@@ -248,9 +252,13 @@ def trace_function(
             boundary = _boundary(call, traced, batches)
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
-        taken = _Taken.of(function.name, traced, reports_behind)
+        boundary = _boundary(call, traced, batches)
+        closed = traced.jaxpr
+        if num_sums is not None:
+            names = [value.name.partition("[")[0].partition(".")[0] for value in boundary.inputs]
+            closed = with_turns_at_once(function.name, closed, num_sums, boundary.batch, names)
+        taken = _Taken.of(function.name, traced, closed, reports_behind)
         text = call.text(traced, taken, rules, platform)
-    boundary = _boundary(call, traced, batches)
     return TracedProgram(
         name=function.name,
         text=text,
@@ -284,6 +292,7 @@ class _Taken:
         kernels: by number.
         reports: see `TracedProgram`.
         outputs: what they look at.
+        is_other: whether loops became something else.
     """
 
     closed: Any
@@ -291,22 +300,24 @@ class _Taken:
     kernels: tuple[Kernel, ...]
     reports: tuple[Report, ...]
     outputs: tuple[TracedValue, ...]
+    is_other: bool
 
     @classmethod
-    def of(cls, name: str, traced: jax.stages.Traced, reports_behind: bool) -> _Taken:
-        split = KernelExtraction(traced.jaxpr)
-        closed, reports = take_reports(split.closed) if reports_behind else (split.closed, ())
-        talk = CallbackExtraction(name, closed)
+    def of(cls, name: str, traced: jax.stages.Traced, closed: Any, reports_behind: bool) -> _Taken:
+        split = KernelExtraction(closed)
+        rest, reports = take_reports(split.closed) if reports_behind else (split.closed, ())
+        talk = CallbackExtraction(name, rest)
         check_supported(name, talk.closed, effects=talk.effects, allows_shard_map=True)
         names = [f"operand {i} of {one.name}" for one in reports for i in range(len(one.outputs))]
         avals = talk.closed.out_avals[len(traced.jaxpr.out_avals) :]
         outputs = tuple(map(_value, names, avals))
-        return cls(talk.closed, talk.functions, split.kernels, reports, outputs)
+        is_other = closed is not traced.jaxpr
+        return cls(talk.closed, talk.functions, split.kernels, reports, outputs, is_other)
 
     @property
     def is_nothing(self) -> bool:
         """Whether the function is lowered as it is."""
-        return not (self.functions or self.kernels or self.reports)
+        return not (self.functions or self.kernels or self.reports or self.is_other)
 
 
 def _has(traced: jax.stages.Traced, is_one: Callable[[Any], bool]) -> bool:

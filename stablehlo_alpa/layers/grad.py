@@ -50,7 +50,9 @@ def value_and_grad(
         if not isinstance(option, LayerOption):
             return jax.value_and_grad(fun, argnums, has_aux, **options)(*args, **kwargs)
         layered = _layered(fun, option)
-        return _mark(jax.value_and_grad(layered, argnums, has_aux, **options)(*args, **kwargs))
+        return mark_gradients(
+            jax.value_and_grad(layered, argnums, has_aux, **options)(*args, **kwargs)
+        )
 
     return wrapped
 
@@ -89,7 +91,7 @@ def in_layers(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
     return wrapped
 
 
-def _mark(tree: Any) -> Any:
+def mark_gradients(tree: Any) -> Any:
     """Puts a barrier in the scope of gradients around all arrays: micro-batches end there."""
     leaves, structure = jax.tree.flatten(tree)
     places = [index for index, leaf in enumerate(leaves) if _is_array(leaf)]

@@ -13,12 +13,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("gathered_values", "padded_sizes", "cut_dimensions", "whole_operators"),
         *("ordered", "windows", "random_operators", "split_slices"),
         *("matrix_kernels", "partitioned_kernels", "kernel_places"),
-        *("ragged_products", "ragged_exchanges"),
+        *("ragged_products", "ragged_exchanges", "negative_padding"),
         *("product_rings", "attention", "attention_methods", "compiler_options"),
     ),
     "pipelines and micro-batches equal the whole batch": (
         *("pipeline", "pipeline_matrix", "forward_pipelines", "stage_methods"),
-        *("micro_batches", "independent_micro_batches", "recomputation"),
+        *("micro_batches", "several_gradients", "accumulation_loops"),
+        *("independent_micro_batches", "recomputation"),
         *("layers", "layer_parts", "likeness", "schedules", "own_schedules"),
         *("asynchronous", "blocks", "stacks", "stack_parts", "stack_operations"),
     ),
@@ -53,6 +54,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "running: plans, transports, faults, Ray": (
         *("runtime", "executable", "plan", "saved_plan", "one_plan", "simulate", "cross_mesh"),
         *("transport", "tcp", "direct", "feeding", "faults", "ray", "session", "checkpoint"),
+        *("fetched",),
     ),
     "what is shown: command line, pages, tables": (
         *("command_line", "plan_commands", "page", "page_browser", "view", "paper"),

@@ -1,5 +1,6 @@
 """Tracing: text, names, state pairs, and what is refused."""
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -197,6 +198,10 @@ def test_functions_without_arrays_have_no_inputs():
         TraceError, match=r"argument x\['a'\] of <lambda> is no array but of type str"
     ):
         trace(lambda x: x, ({"a": "text"},), {})
+    for array in (np.zeros(3, ">f4"), np.array(["2026-11-27"], "datetime64[D]"), np.longdouble(1)):
+        match = rf"has dtype {re.escape(str(array.dtype))}, which is none of jax's"
+        with pytest.raises(TraceError, match=match):
+            trace(lambda x: x, (array,), {})
 
 
 def test_dynamic_shapes_are_refused():

@@ -10,6 +10,7 @@ from typing import Any
 import extreme_programs  # noqa: F401  (adds its programs)
 import jax
 import library_programs  # noqa: F401  (adds its programs)
+import narrow_programs  # noqa: F401  (adds its programs)
 import numpy as np
 import pytest
 from alpa_runtime import SpmdProgram, ValueSpec, compile_spmd

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from alpa_runtime.meeting_point import MeetingPoint
 from alpa_runtime.plan import Run
 from injected_faults import no_unhandled_errors, wait_until_gone
 from models.case import TrainCase
+from oracle import assert_same
 from test_asynchronous import OPTIMIZERS, batches, first_state, method, train_step
 from test_models import assert_trees_close
 from test_pipeline import MATRIX, QUICK, SLOW, TWO, Pipeline, make_case, parallel_step, train
@@ -279,7 +281,6 @@ def test_handles_compute_as_arrays_do(running: Any) -> None:
             lambda x: np.float32(2) - x,
             lambda x: jax.numpy.ones(()) * x,
             lambda x: -x < 0,
-            np.mean,
             jax.numpy.asarray,
             jax.numpy.zeros_like,
             lambda x: x[..., None],
@@ -289,8 +290,23 @@ def test_handles_compute_as_arrays_do(running: Any) -> None:
             assert len(handle) == len(array)
             np.testing.assert_array_equal(list(handle), list(array))
         assert handle.tolist() == array.tolist()
-        with pytest.raises(InputError, match=r"DistributedArray\(.*\) cannot be copied or pickled"):
-            copy.deepcopy(handle)
+        for copied in (copy.deepcopy(handle), pickle.loads(pickle.dumps(handle))):
+            assert isinstance(copied, jax.Array)
+            np.testing.assert_array_equal(copied, array)
+        mine = jax.numpy.asarray(array)
+        for compute in (
+            np.mean,
+            lambda x: x.sum(),
+            lambda x: x.mean(-1, keepdims=True) if x.ndim else x.max(),
+            lambda x: x.at[...].multiply(2),
+            lambda x: x.astype(jax.numpy.bfloat16) * 2.5,
+            lambda x: x.ravel()[0] / 3,
+            lambda x: jax.numpy.where(x > 0, x, 0),
+            lambda x: jax.jit(lambda y: y + 1)(x),
+        ):
+            assert_same(compute(handle), compute(mine))
+        with pytest.raises(AttributeError, match="has no attribute devices"):
+            handle.devices()
     _, metrics = step(state, case.batch, case.rng)
     loss, total = metrics["loss"], 0.0
     total += loss

@@ -5,22 +5,25 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from jax.sharding import PartitionSpec
+from jax.sharding import PartitionSpec, Sharding
 
 from alpa_runtime.errors import InputError
 from alpa_runtime.fetched import FetchedOperations
-from alpa_runtime.keys import key_shape, with_impl
+from alpa_runtime.keys import data_of, key_shape, with_impl
 from alpa_runtime.plan import Plan
 from alpa_runtime.program import ValueSpec
 
 
 @dataclasses.dataclass(frozen=True)
-class MeshSharding:
+class MeshSharding(Sharding):
     """Where an array of a cluster lies.
+
+    To functions of jax it says that the array is on one device and may be taken to another: it is
+    fetched to where it is needed.
 
     Attributes:
         mesh: number of the mesh in the session, by its devices.
@@ -34,6 +37,11 @@ class MeshSharding:
 
     # jax asks this of shardings before it makes an array like another: these devices are not here.
     _is_concrete: ClassVar[bool] = False
+
+    @property
+    def num_devices(self) -> int:
+        """Devices that hold the array for jax."""
+        return 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,9 +90,9 @@ def _sharding(plan: Plan, mesh: int, value: ValueSpec, meshes: Sequence[int]) ->
 class DistributedArray(FetchedOperations):
     """A handle: the data stays on the devices of its mesh until someone looks at it.
 
-    ``np.asarray``, ``jnp.asarray``, ``float``, ``jax.device_get``, operators, indices and numpy's
-    functions fetch the whole array, and compute in this process; of typed PRNG keys, which numpy
-    does not know, ``jax.device_get`` alone.
+    Functions of jax and numpy, ``float``, operators, indices, copies and the methods that a
+    ``jax.Array`` has (``x.mean()``, ``x.at[0].set(1)``) fetch the whole array, and compute in this
+    process. Functions of ``jax.random`` take what ``jax.device_get`` makes of a handle of keys.
 
     Attributes:
         shape: global shape.
@@ -94,6 +102,9 @@ class DistributedArray(FetchedOperations):
         number: by which the processes of the mesh know it.
         owner: the session.
     """
+
+    # jax asks this of arguments that have a sharding.
+    _committed: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -160,12 +171,14 @@ class DistributedArray(FetchedOperations):
         self.fetch()
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise InputError(
-            f"{self!r} cannot be copied or pickled: its data is on a cluster. jax.device_get "
-            "fetches it, save_checkpoint writes it where it is"
-        )
+    def __reduce__(self) -> Any:
+        """A copy, or what is read of a file, is an array of the process that it is in."""
+        return _copied, (np.asarray(data_of(self.fetch())), self.key_impl)
 
     def __repr__(self) -> str:
         sizes = ",".join(map(str, self.shape))
         return f"DistributedArray({self.dtype}[{sizes}] on mesh {self.sharding.mesh})"
+
+
+def _copied(data: Any, impl: str | None) -> Any:
+    return with_impl(jax.numpy.asarray(data), impl)

@@ -1,0 +1,195 @@
+"""Steps that add up gradients in a loop of their own, under methods that take micro-batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from batch_steps import BATCH, PARAMS, WIDTH, check, hidden, pipeline, weights
+from jax import lax
+from oracle import assert_same
+
+import stablehlo_alpa
+from stablehlo_alpa import ShardParallel
+from stablehlo_alpa.errors import CompileError, TraceError
+
+TURNS = 4
+
+
+def loss_of(params: Any, x: Any) -> Any:
+    return jnp.mean(hidden(params, x) ** 2)
+
+
+def zeros(params: Any) -> Any:
+    return 0.0, jax.tree.map(jnp.zeros_like, params)
+
+
+def updated(params: Any, total: Any) -> Any:
+    value, gradients = jax.tree.map(lambda one: one / TURNS, total)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+
+
+def scanned(params: Any, x: Any) -> Any:
+    def turn(total: Any, part: Any) -> Any:
+        found = stablehlo_alpa.value_and_grad(loss_of)(params, part)
+        return jax.tree.map(jnp.add, total, found), found[0]
+
+    parts = x.reshape(TURNS, -1, WIDTH)
+    total, losses = lax.scan(turn, zeros(params), parts)
+    return *updated(params, total), losses
+
+
+def counted(params: Any, x: Any) -> Any:
+    """Rows are found by the number of the turn."""
+    size = len(x) // TURNS
+
+    def turn(number: Any, total: Any) -> Any:
+        part = lax.dynamic_slice_in_dim(x, number * size, size)
+        found = jax.jit(stablehlo_alpa.value_and_grad(loss_of))(params, part)
+        return jax.tree.map(lambda a, b: a + b, total, found)
+
+    return updated(params, lax.fori_loop(0, TURNS, turn, zeros(params)))
+
+
+def indexed(params: Any, x: Any) -> Any:
+    parts = x.reshape(TURNS, -1, WIDTH)
+
+    def turn(number: Any, total: Any) -> Any:
+        found = stablehlo_alpa.value_and_grad(loss_of)(params, parts[number])
+        return jax.tree.map(jnp.add, total, found)
+
+    return updated(params, lax.fori_loop(0, TURNS, turn, zeros(params)))
+
+
+def keyed(params: Any, x: Any) -> Any:
+    """Each turn splits the key that it got of the one before; also counted are its examples."""
+
+    def dropped(params: Any, x: Any, key: Any) -> Any:
+        return loss_of(params, x * jax.random.bernoulli(key, 0.7, x.shape))
+
+    def turn(carried: Any, part: Any) -> Any:
+        total, key, count = carried
+        key, own = jax.random.split(key)
+        found = stablehlo_alpa.value_and_grad(dropped)(params, part, own)
+        return (jax.tree.map(jnp.add, total, found), key, count + len(part)), None
+
+    start = zeros(params), jax.random.key(3), 0
+    parts = x.reshape(TURNS, -1, WIDTH)
+    total, key, count = lax.scan(turn, start, parts)[0]
+    return *updated(params, total), jax.random.key_data(key), count
+
+
+def backwards(params: Any, x: Any) -> Any:
+    """The last part first, added to the decay of weights, in a type that is wider than theirs."""
+
+    def turn(total: Any, part: Any) -> Any:
+        short = jax.tree.map(lambda p: p.astype(jnp.bfloat16), params)
+        value, gradients = stablehlo_alpa.value_and_grad(loss_of)(short, part.astype(jnp.bfloat16))
+        wide = jax.tree.map(lambda t, g: t + g.astype(t.dtype), total, gradients)
+        return wide, (value, part.sum(1))
+
+    start = jax.tree.map(lambda p: 0.01 * p, params)
+    return lax.scan(turn, start, x.reshape(TURNS, -1, WIDTH), reverse=True)
+
+
+def stacked(params: Any, x: Any) -> Any:
+    """Gradients of all parts are there before their mean is taken."""
+    found = stablehlo_alpa.value_and_grad(loss_of)
+    total = lax.map(lambda part: found(params, part), x.reshape(TURNS, -1, WIDTH))
+    return updated(params, jax.tree.map(lambda one: one.sum(0), total))
+
+
+STEPS = [stacked, scanned, counted, indexed, keyed, backwards]
+
+
+def tolerance(step: Any) -> float:
+    return 2e-2 if step is backwards else 1e-5
+
+
+@pytest.mark.parametrize("count", [1, 2, TURNS])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_pipeline_takes_the_turns_as_micro_batches(step: Any, count: int) -> None:
+    check(step, PARAMS, BATCH, count=count, tolerance=tolerance(step))
+
+
+@pytest.mark.parametrize("count", [2, TURNS])
+@pytest.mark.parametrize("step", STEPS)
+def test_gradients_of_jax_are_accumulated_on_one_mesh(step: Any, count: int) -> None:
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=count))
+    found, expected = parallel(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH)
+    if step is not backwards:
+        assert_same(found, expected)
+        return
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(
+            np.asarray(one, np.float32), np.asarray(other, np.float32), atol=2e-2
+        )
+
+
+def test_turns_of_a_micro_batch_stay_a_loop() -> None:
+    """What is kept for the gradients is that of one turn, as in the function."""
+
+    def text(count: int) -> str:
+        method = ShardParallel(num_micro_batches=count)
+        return stablehlo_alpa.parallelize(scanned, method=method).plan(PARAMS, BATCH).module_text()
+
+    assert "stablehlo.while" in text(2)
+    assert "stablehlo.while" not in text(TURNS)
+
+
+@pytest.mark.parametrize("make", [lambda f: pipeline(f, 3), lambda f: pipeline(f, 8)])
+def test_turns_that_are_no_multiple_of_micro_batches_are_named(make: Any) -> None:
+    with pytest.raises(TraceError, match=r"in a loop of 4 turns, .* pass num_micro_batches=4"):
+        make(scanned).plan(PARAMS, weights(24, WIDTH))
+
+
+def test_a_loop_over_samples_of_the_whole_batch_stays_one() -> None:
+    """Three draws of noise for all examples: there is nothing to put micro-batches in place of."""
+
+    def step(params: Any, x: Any, key: Any) -> Any:
+        def turn(total: Any, key: Any) -> Any:
+            noise = jax.random.normal(key, (WIDTH,))
+            return jax.tree.map(jnp.add, total, jax.grad(loss_of)(params, x + noise)), None
+
+        start = jax.tree.map(jnp.zeros_like, params)
+        total = lax.scan(turn, start, jax.random.split(key, 3))[0]
+        return jax.tree.map(lambda p, g: p - g, params, total)
+
+    args = PARAMS, BATCH, jax.random.key(1)
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=2))
+    assert_same(parallel(*args), jax.jit(step)(*args))
+
+
+def test_a_loop_over_time_stays_one() -> None:
+    """Each of its five turns has all examples."""
+
+    def step(params: Any, x: Any) -> Any:
+        def turn(total: Any, now: Any) -> Any:
+            return jax.tree.map(jnp.add, total, jax.grad(loss_of)(params, now)), None
+
+        start = jax.tree.map(jnp.zeros_like, params)
+        total = lax.scan(turn, start, x.swapaxes(0, 1))[0]
+        return jax.tree.map(lambda p, g: p - g, params, total)
+
+    args = PARAMS, jax.random.normal(jax.random.key(2), (8, 5, WIDTH))
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=4))
+    assert_same(parallel(*args), jax.jit(step)(*args))
+
+
+def test_a_loop_of_updates_stays_one() -> None:
+    """Each turn trains the parameters of the one before: there is nothing to add up."""
+
+    def step(params: Any, x: Any) -> Any:
+        def turn(params: Any, _: Any) -> Any:
+            return jax.tree.map(lambda p, g: p - g, params, jax.grad(loss_of)(params, x)), None
+
+        return lax.scan(turn, params, None, TURNS)[0]
+
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=2))
+    with pytest.raises(
+        CompileError, match=r"while' cannot run once per.*fori_loop over parts of the batch"
+    ):
+        parallel.plan(PARAMS, BATCH)

@@ -1,0 +1,128 @@
+"""Steps that take more than one gradient, under methods that take micro-batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from batch_steps import BATCH, PARAMS, ROWS, WIDTH, check, hidden, pipeline, weights
+from oracle import assert_same
+
+import stablehlo_alpa
+from stablehlo_alpa import ShardParallel
+from stablehlo_alpa.errors import CompileError
+
+OTHERS = [weights(WIDTH, WIDTH, seed=i + 5) for i in range(2)]
+NOISE = jax.random.normal(jax.random.key(9), (ROWS, WIDTH))
+
+
+def updated(params: Any, gradients: Any) -> Any:
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+
+def score(critic: Any, x: Any) -> Any:
+    return hidden(critic, x).sum(-1)
+
+
+def of_critic(critic: Any, maker: Any, noise: Any, x: Any) -> Any:
+    made = score(critic, hidden(maker, noise))
+    return jnp.mean(jax.nn.softplus(-score(critic, x)) + jax.nn.softplus(made))
+
+
+def of_maker(maker: Any, critic: Any, noise: Any) -> Any:
+    return jnp.mean(jax.nn.softplus(-score(critic, hidden(maker, noise))))
+
+
+def adversaries(maker: Any, critic: Any, noise: Any, x: Any) -> Any:
+    """Generator and discriminator, each against the other as the step got it."""
+    first = stablehlo_alpa.value_and_grad(of_critic)(critic, maker, noise, x)
+    second = stablehlo_alpa.value_and_grad(of_maker)(maker, critic, noise)
+    return updated(maker, second[1]), updated(critic, first[1]), first[0], second[0]
+
+
+def actor_and_critic(actor: Any, critic: Any, noise: Any, x: Any) -> Any:
+    def of_actor(actor: Any) -> Any:
+        gain = jax.lax.stop_gradient(noise[:, 0] - score(critic, x))
+        return -jnp.mean(jax.nn.log_softmax(hidden(actor, x))[:, 0] * gain)
+
+    def of_values(critic: Any) -> Any:
+        return jnp.mean((score(critic, x) - noise[:, 0]) ** 2)
+
+    first = stablehlo_alpa.grad(of_values)(critic)
+    value, second = stablehlo_alpa.value_and_grad(of_actor)(actor)
+    return updated(actor, second), updated(critic, first), value
+
+
+def penalised(maker: Any, critic: Any, noise: Any, x: Any) -> Any:
+    """The gradient by the examples is a part of what is differentiated."""
+
+    def loss(critic: Any) -> Any:
+        mixed = 0.3 * x + 0.7 * hidden(maker, noise)
+        slopes = jax.vmap(jax.grad(lambda one: score(critic, one[None]).sum()))(mixed)
+        steep = jnp.sqrt(1e-6 + jnp.sum(slopes**2, -1)) - 1
+        return of_critic(critic, maker, noise, x) + 10 * jnp.mean(steep**2)
+
+    value, gradients = stablehlo_alpa.value_and_grad(loss)(critic)
+    return updated(critic, gradients), value
+
+
+def in_turn(maker: Any, critic: Any, noise: Any, x: Any) -> Any:
+    """The generator against what the discriminator has become."""
+    critic = updated(critic, stablehlo_alpa.grad(of_critic)(critic, maker, noise, x))
+    return updated(maker, stablehlo_alpa.grad(of_maker)(maker, critic, noise)), critic
+
+
+def sharp(params: Any, _: Any, __: Any, x: Any) -> Any:
+    """Sharpness-aware minimisation."""
+
+    def loss(params: Any) -> Any:
+        return jnp.mean(hidden(params, x) ** 2)
+
+    up = stablehlo_alpa.grad(loss)(params)
+    norm = jnp.sqrt(sum(jnp.sum(g**2) for g in up))
+    steep = jax.tree.map(lambda p, g: p + 0.05 * g / norm, params, up)
+    return updated(params, stablehlo_alpa.grad(loss)(steep))
+
+
+ARGS = PARAMS, OTHERS, NOISE, BATCH
+
+
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("step", [adversaries, actor_and_critic, penalised])
+def test_a_pipeline_takes_several_gradients(step: Any, count: int) -> None:
+    check(step, *ARGS, count=count)
+
+
+@pytest.mark.parametrize("step", [adversaries, actor_and_critic, penalised])
+def test_several_gradients_are_accumulated_on_one_mesh(step: Any) -> None:
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=4))
+    assert_same(parallel(*ARGS), jax.jit(step)(*ARGS))
+
+
+@pytest.mark.parametrize("step", [in_turn, sharp])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda step: pipeline(step, 4),
+        lambda step: stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=4)),
+    ],
+)
+def test_gradients_of_what_others_updated_are_refused(make: Any, step: Any) -> None:
+    match = r"made of gradients of the whole batch, .* gone through once: .* step of their own"
+    with pytest.raises(CompileError, match=match):
+        make(step).plan(*ARGS)
+
+
+def test_what_is_refused_can_be_two_steps() -> None:
+    def first(critic: Any, maker: Any, noise: Any, x: Any) -> Any:
+        return updated(critic, stablehlo_alpa.grad(of_critic)(critic, maker, noise, x))
+
+    def second(maker: Any, critic: Any, noise: Any) -> Any:
+        return updated(maker, stablehlo_alpa.grad(of_maker)(maker, critic, noise))
+
+    method = ShardParallel(num_micro_batches=4)
+    critic = stablehlo_alpa.parallelize(first, method=method)(OTHERS, PARAMS, NOISE, BATCH)
+    maker = stablehlo_alpa.parallelize(second, method=method)(PARAMS, critic, NOISE)
+    assert_same((maker, critic), jax.jit(in_turn)(*ARGS))
