@@ -1,0 +1,283 @@
+"""Loops that add up gradients, or stack them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.core import Literal
+
+from stablehlo_alpa.frontend.counter_slices import counter_slices
+from stablehlo_alpa.frontend.inner_jaxprs import equations
+from stablehlo_alpa.frontend.jaxpr_parts import (
+    as_function,
+    body_of,
+    carried_values,
+    used_equations,
+)
+from stablehlo_alpa.layers.flatten import flatten
+from stablehlo_alpa.layers.grad import mark_gradients
+from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
+
+CALLS = frozenset({"jit", "pjit"})
+"""Primitives that call a jaxpr."""
+
+_ADDITIONS = {"add", "add_any"}
+
+# Of a value in the body of a loop: which carried values it depends on, and `_TURN` if on what is of
+# one turn, or on gradients.
+_Causes: TypeAlias = frozenset[int]
+_TURN = -1
+
+
+@dataclass(frozen=True)
+class GradientLoop:
+    """A scan over gradients.
+
+    Attributes:
+        equation: of the scan.
+        own: carried values that are made of each other and of what is the same in every turn.
+        sums: per other carried value, what each turn adds to it.
+        marks: whether its gradients are cut into layers.
+    """
+
+    equation: Any
+    own: tuple[int, ...]
+    sums: dict[int, tuple[Any, ...]]
+    marks: bool
+
+    @classmethod
+    def of(cls, equation: Any) -> GradientLoop | None:
+        """The loop of an equation; None if it adds up no gradients, or does something else too."""
+        if equation.primitive.name != "scan" or "jvp(" in str(equation.source_info.name_stack):
+            return None
+        scopes = [str(one.source_info.name_stack) for one in equations(body_of(equation))]
+        marks = any(GRADIENT_SCOPE in scope for scope in scopes)
+        if not marks and not any("transpose(jvp(" in scope for scope in scopes):
+            return None
+        body = flatten(equation.params["jaxpr"], lambda one: int(one.primitive.name in CALLS))
+        equation = equation.replace(params={**equation.params, "jaxpr": body})
+        causes = _causes(equation)
+        own = _own(equation, causes)
+        rest = [i for i in range(equation.params["num_carry"]) if i not in own]
+        sums = {
+            i: _summands(body_of(equation), carried_values(equation)[i], i, causes) for i in rest
+        }
+        found = {i: added for i, added in sums.items() if added is not None}
+        used = [atom for added in found.values() for atom in added] + _stacked(equation)
+        is_free = all(not _of(causes, atom) & {*rest} for atom in used)
+        has_effects = bool(body_of(equation).effects)
+        is_backwards = equation.params["reverse"] and own
+        if (
+            not (rest or _stacked(equation))
+            or len(found) < len(rest)
+            or not is_free
+            or has_effects
+            or is_backwards
+        ):
+            return None
+        return cls(equation, own, found, marks)
+
+    @property
+    def length(self) -> int:
+        """Turns."""
+        return int(self.equation.params["length"])
+
+    @property
+    def of_turns(self) -> list[int]:
+        """Operands of which each turn has its part."""
+        before = self.equation.params["num_consts"] + self.equation.params["num_carry"]
+        return [*self._sliced(), *range(before, len(self.equation.invars))]
+
+    @property
+    def of_all(self) -> list[int]:
+        """Operands that each turn has as they are."""
+        return [i for i in range(self.equation.params["num_consts"]) if i not in self._sliced()]
+
+    def is_part(self, operand: int, examples: Collection[int]) -> bool:
+        """Whether a turn has some of the examples of an operand, not a time of all of them."""
+        shape = self.avals[operand].shape
+        is_sliced = operand < self.equation.params["num_consts"]
+        return is_sliced or bool({shape[0], math.prod(shape[:2])} & {*examples})
+
+    def _sliced(self) -> list[int]:
+        """What turns have slices of, and nothing else."""
+        body = body_of(self.equation)
+        same = body.invars[: self.equation.params["num_consts"]]
+        slices = counter_slices(self.equation, body.eqns, self.own)
+        uses = [atom for one in body.eqns for atom in one.invars if not isinstance(atom, Literal)]
+        return [
+            i
+            for i, one in enumerate(same)
+            if uses.count(one) == sum(part.operand is one for part in slices) > 0
+        ]
+
+    @property
+    def avals(self) -> list[Any]:
+        """Types of what goes in."""
+        return [atom.aval for atom in self.equation.invars]
+
+    def at_once(self, num_inner: int) -> Callable[..., list[Any]]:
+        """The loop as a function of its operands.
+
+        Args:
+            num_inner: turns of each part that stay a loop.
+        """
+        equation, body = self.equation, body_of(self.equation)
+        num_consts, num_carry = equation.params["num_consts"], equation.params["num_carry"]
+        added = [atom for i in sorted(self.sums) for atom in self.sums[i]]
+        results = _without_barriers(body, [*added, *_stacked(equation)])
+        own = [carried_values(equation)[i] for i in self.own]
+        slices = counter_slices(equation, results.eqns, self.own)
+        replaced = {atom for one in slices for atom in one.equation.outvars}
+        kept = [one for one in results.eqns if not replaced.intersection(one.outvars)]
+        consts, of_turn = body.invars[:num_consts], body.invars[num_consts + num_carry :]
+        inputs = [*consts, *own, *of_turn, *(one.equation.outvars[0] for one in slices)]
+        turn = as_function(results, inputs, kept, results.outvars)
+
+        def run(*operands: Any) -> list[Any]:
+            shared = operands[:num_consts]
+            start = operands[num_consts : num_consts + num_carry]
+            last, steps = self._recurrence(shared, [start[i] for i in self.own])
+            turns = [*steps, *operands[num_consts + num_carry :]]
+            turns += [one.turns(shared[consts.index(one.operand)]) for one in slices]
+            found = _all(lambda *one: turn(*shared, *one), turns, num_inner, len(added))
+            if self.marks:
+                found = mark_gradients(found)
+            carried = dict(zip(self.own, last, strict=True))
+            totals = iter(found)
+            for i in sorted(self.sums):
+                carried[i] = sum((next(totals) for _ in self.sums[i]), start=start[i])
+                carried[i] = lax.convert_element_type(carried[i], self._type(i).dtype)
+            return [*(carried[i] for i in range(num_carry)), *totals]
+
+        return run
+
+    def _type(self, number: int) -> Any:
+        return carried_values(self.equation)[number].aval
+
+    def _recurrence(self, shared: Sequence[Any], start: Sequence[Any]) -> tuple[Any, Any]:
+        """What own carried values are at last, and before every turn."""
+        if not self.own:
+            return [], []
+        equation, body = self.equation, body_of(self.equation)
+        own = [carried_values(equation)[i] for i in self.own]
+        results = [body.outvars[i] for i in self.own]
+        inputs = [*body.invars[: len(shared)], *own]
+        step = as_function(body, inputs, body.eqns, results)
+        return lax.scan(lambda now, _: (step(*shared, *now), now), [*start], None, self.length)
+
+
+def _all(
+    turn: Callable[..., list[Any]], turns: Sequence[Any], num_inner: int, num_sums: int
+) -> list[Any]:
+    """Sums over all turns of the first results, and what each turn makes of the others."""
+    if num_inner == 1:
+        results = jax.vmap(turn)(*turns)
+    else:
+        outer = len(turns[0]) // num_inner
+        parts = [one.reshape(outer, num_inner, *one.shape[1:]) for one in turns]
+
+        def part(*own: Any) -> list[Any]:
+            def step(total: Any, one: Any) -> Any:
+                made = turn(*one)
+                added = [a + b for a, b in zip(total, made[:num_sums], strict=True)]
+                return added, made[num_sums:]
+
+            made = jax.eval_shape(turn, *(one[0] for one in own))[:num_sums]
+            zeros = [jnp.zeros(one.shape, one.dtype) for one in made]
+            total, stacks = lax.scan(step, zeros, [*own])
+            return [*total, *stacks]
+
+        results = jax.vmap(part)(*parts)
+        stacks = [one.reshape(-1, *one.shape[2:]) for one in results[num_sums:]]
+        results = [*results[:num_sums], *stacks]
+    sums = [jnp.sum(one, 0, dtype=one.dtype) for one in results[:num_sums]]
+    return [*sums, *results[num_sums:]]
+
+
+def _stacked(equation: Any) -> list[Any]:
+    return list(body_of(equation).outvars[equation.params["num_carry"] :])
+
+
+def _causes(equation: Any) -> dict[Any, _Causes]:
+    """Of every value of the body; see `_Causes`."""
+    found: dict[Any, _Causes] = {
+        one: frozenset({i}) for i, one in enumerate(carried_values(equation))
+    }
+    num_same = equation.params["num_consts"] + equation.params["num_carry"]
+    found |= dict.fromkeys(body_of(equation).invars[num_same:], frozenset({_TURN}))
+    for one in body_of(equation).eqns:
+        causes: _Causes = frozenset().union(*(_of(found, atom) for atom in one.invars))
+        if "jvp(" in (scope := str(one.source_info.name_stack)) or GRADIENT_SCOPE in scope:
+            causes |= {_TURN}
+        found |= dict.fromkeys(one.outvars, causes)
+    return found
+
+
+def _of(causes: dict[Any, _Causes], atom: Any) -> _Causes:
+    return frozenset() if isinstance(atom, Literal) else causes.get(atom, frozenset())
+
+
+def _own(equation: Any, causes: dict[Any, _Causes]) -> tuple[int, ...]:
+    """Carried values that are made of each other and of what is the same in every turn."""
+    results = body_of(equation).outvars
+    own = set(range(equation.params["num_carry"]))
+    while others := {i for i in own if not _of(causes, results[i]) <= own}:
+        own -= others
+    return tuple(sorted(own))
+
+
+def _summands(
+    body: Any, carried: Any, number: int, causes: dict[Any, _Causes]
+) -> tuple[Any, ...] | None:
+    """What is added to a carried value in a turn; None if anything else is done with it."""
+    uses: dict[Any, int] = {}
+    makers: dict[Any, Any] = {}
+    for equation in body.eqns:
+        makers |= dict.fromkeys(equation.outvars, equation)
+        for atom in equation.invars:
+            if not isinstance(atom, Literal):
+                uses[atom] = uses.get(atom, 0) + 1
+    for atom in body.outvars:
+        if not isinstance(atom, Literal):
+            uses[atom] = uses.get(atom, 0) + 1
+    atom, added = body.outvars[number], []
+    while atom is not carried:
+        maker = makers.get(atom)
+        if maker is None or uses[atom] != 1:
+            return None
+        of_carried = [one for one in maker.invars if number in _of(causes, one)]
+        is_same = maker.primitive.name == "convert_element_type"
+        is_same &= maker.invars[0].aval.dtype == maker.outvars[0].aval.dtype
+        if len(of_carried) != 1 or not (is_same or maker.primitive.name in _ADDITIONS):
+            return None
+        added += [one for one in maker.invars if one is not of_carried[0]]
+        atom = of_carried[0]
+    if uses.get(carried, 0) != 1 or any(isinstance(one, Literal) for one in added):
+        return None
+    return tuple(added)
+
+
+def _without_barriers(body: Any, results: Sequence[Any]) -> Any:
+    """The body with other results, its gradients unmarked, and only what they need."""
+    same: dict[Any, Any] = {}
+    kept = []
+    for equation in body.eqns:
+        atoms = [one if isinstance(one, Literal) else same.get(one, one) for one in equation.invars]
+        is_barrier = equation.primitive.name == "optimization_barrier"
+        if is_barrier and GRADIENT_SCOPE in str(equation.source_info.name_stack):
+            same |= dict(zip(equation.outvars, atoms, strict=True))
+        else:
+            kept.append(equation.replace(invars=atoms))
+    outputs = [one if isinstance(one, Literal) else same.get(one, one) for one in results]
+    return body.replace(
+        eqns=used_equations(kept, outputs),
+        outvars=outputs,
+        debug_info=body.debug_info.with_unknown_names(),
+    )

@@ -1,0 +1,50 @@
+"""Parts of a jaxpr as functions, and the values that a loop's jaxpr carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+
+
+def body_of(equation: Any) -> Any:
+    """The jaxpr of a scan's turn."""
+    return equation.params["jaxpr"].jaxpr
+
+
+def carried_values(equation: Any) -> list[Any]:
+    """What a scan carries, as its turn takes it."""
+    start = equation.params["num_consts"]
+    return list(body_of(equation).invars[start : start + equation.params["num_carry"]])
+
+
+def used_equations(inner: Sequence[Any], results: Iterable[Any]) -> list[Any]:
+    """The equations that results are made by."""
+    needed = {one for one in results if not isinstance(one, Literal)}
+    kept = []
+    for equation in reversed(inner):
+        if needed.intersection(equation.outvars):
+            kept.append(equation)
+            needed.update(one for one in equation.invars if not isinstance(one, Literal))
+    return kept[::-1]
+
+
+def needed_values(inner: Sequence[Any], results: Iterable[Any]) -> set[Any]:
+    """What results are made of that no equation makes."""
+    used = used_equations(inner, [*results])
+    made = {one for equation in used for one in equation.outvars}
+    atoms = {
+        *(atom for one in used for atom in one.invars if not isinstance(atom, Literal)),
+        *(atom for atom in results if not isinstance(atom, Literal)),
+    }
+    return atoms - made
+
+
+def as_function(
+    body: Any, inputs: Sequence[Any], inner: Sequence[Any], results: Sequence[Any]
+) -> Callable[..., list[Any]]:
+    """A part of a body as a function."""
+    used = used_equations(inner, results)
+    names = body.debug_info.with_unknown_names()
+    return jaxpr_as_fun(ClosedJaxpr(Jaxpr((), [*inputs], [*results], used, set(), names), ()))
