@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -162,8 +161,7 @@ class MeshProcess:
             jax.errors.JaxRuntimeError: a peer died.
         """
         self.store.drop(order.dropped)
-        begun = time.time()
-        made, events = self.parts[order.plan].run(
+        made, (begun, events) = self.parts[order.plan].run(
             order.first_transfer,
             order.feeds,
             lambda position: self._progress.write(order.plan, order.number, position),

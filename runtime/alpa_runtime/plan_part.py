@@ -100,7 +100,7 @@ class PlanPart:
 
     def run(
         self, first_transfer: int, feeds: Mapping[int, Feed], progress: Callable[[int], None]
-    ) -> tuple[dict[int, Any], Sequence[Event]]:
+    ) -> tuple[dict[int, Any], tuple[float, Sequence[Event]]]:
         """Runs a step.
 
         Args:
@@ -109,7 +109,8 @@ class PlanPart:
             progress: told the position of every instruction before it is performed.
 
         Returns:
-            by number, the outputs that this mesh makes; and what ran when, if that is traced.
+            by number, the outputs that this mesh makes; and, if it is traced, when the trace began
+            in seconds since 1970, and what ran when.
 
         Raises:
             InputError: an array that is to be fed is not kept here.
@@ -131,7 +132,7 @@ class PlanPart:
             for index, output in enumerate(self.plan.outputs)
             if output.mesh == self._number
         }
-        return made, tracer.events if tracer else ()
+        return made, (tracer.begun, tracer.events) if tracer else (0.0, ())
 
     def create(
         self, module: LocalModule, arguments: Sequence[Any], made: Mapping[int, int]

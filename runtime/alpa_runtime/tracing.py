@@ -37,12 +37,16 @@ class Tracer:
 
     A mesh runs its launches one after the other, so one starts when it was issued or when the one
     before it has ended, whichever is later.
+
+    Attributes:
+        begun: when the trace began, in seconds since 1970.
+        events: what ran, in seconds since then.
     """
 
     def __init__(self, meshes: Iterable[int]) -> None:
         """Begins a trace of some meshes."""
         self.events: list[Event] = []
-        self._origin = time.perf_counter()
+        self.begun, self._origin = time.time(), time.perf_counter()
         self._queues: dict[int, queue.SimpleQueue[Any]] = {
             mesh: queue.SimpleQueue() for mesh in meshes
         }

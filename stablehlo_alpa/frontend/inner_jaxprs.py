@@ -21,7 +21,8 @@ def with_inner(params: dict[str, Any], rewrite: Callable[[Any], Any]) -> dict[st
 
     Args:
         params: of the equation.
-        rewrite: takes and returns an open jaxpr; what it returns as it is stays as it is.
+        rewrite: takes and returns an open jaxpr; what holds those that it returns as they are stays
+            the same object.
     """
     return {key: _with_inner(value, rewrite) for key, value in params.items()}
 
@@ -34,5 +35,7 @@ def _with_inner(value: Any, rewrite: Callable[[Any], Any]) -> Any:
         return rewrite(value)
     if isinstance(value, tuple):
         parts = [_with_inner(part, rewrite) for part in value]
+        if all(new is old for new, old in zip(parts, value, strict=True)):
+            return value
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return value
