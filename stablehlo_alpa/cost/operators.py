@@ -20,12 +20,6 @@ STREAMED = 0.9
 KERNEL_S = 1.2e-6
 """Seconds of the smallest kernel."""
 
-BETWEEN_S = 0.5e-6
-"""Seconds that a GPU is idle between two kernels of a graph. Source: A. Gray, "Getting Started with
-CUDA Graphs" (NVIDIA, 2019): kernels of 2.9 us take 3.4 us each on V100, 3.8 us launched one by one.
-XLA launches what it compiles as such graphs.
-"""
-
 # Shares of operators with an access of their own. All were measured on one H100, by the kernels
 # that XLA makes of them (benchmarks/measured/operators.csv; benchmarks/prices.py says how far they
 # are off), and are taken for other devices as well, of which nothing is known; random bits are
@@ -73,9 +67,8 @@ def operator_seconds(
     """Seconds of the strategies of N operators.
 
     Products by `cost.product`, and behind them what follows; of everything else
-    ``kernels * KERNEL_S + max(FLOPs / rate, bytes / (share * memory bandwidth))``. Behind each
-    kernel, those of products too, are ``BETWEEN_S``. A device that was not measured takes its
-    figures at their word: all shares are one, kernels cost nothing.
+    ``kernels * KERNEL_S + max(FLOPs / rate, bytes / (share * memory bandwidth))``. A device that
+    was not measured takes its figures at their word: all shares are one, kernels cost nothing.
 
     Args:
         ops: N names of operators.
@@ -105,14 +98,14 @@ def operator_seconds(
     launched: FloatArray = np.zeros(len(flops))
     if kernels is not None and known:
         launched = np.repeat(kernels, counts)
-    seconds += (KERNEL_S + BETWEEN_S) * launched
+    seconds += KERNEL_S * launched
     kinds = np.array(list(dtypes), np.str_)
     if products is not None:
         rows = products.rows
         follow = (num_bytes[rows] - products.bytes) / (streamed * device.memory_bandwidth)
         behind = KERNEL_S * np.maximum(launched[rows] - products.runs, 0)
         own = _shaped_seconds(products, np.repeat(kinds, counts)[rows], device)
-        seconds[rows] = own + follow + behind + BETWEEN_S * launched[rows]
+        seconds[rows] = own + follow + behind
         return seconds
     kinds[[op not in PRODUCTS for op in ops]] = ""
     for dtype in set(kinds.tolist()) - {""}:

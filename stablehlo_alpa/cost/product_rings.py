@@ -11,7 +11,7 @@ from stablehlo_alpa.cluster import DeviceSpec, LogicalMesh, Overlap
 from stablehlo_alpa.cost.collective import added_seconds, collective_seconds
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray
-from stablehlo_alpa.cost.operators import BETWEEN_S, KERNEL_S, STREAMED
+from stablehlo_alpa.cost.operators import KERNEL_S, STREAMED
 from stablehlo_alpa.cost.product import shaped_product_seconds
 
 
@@ -99,7 +99,7 @@ def ring_seconds(
     known = is_measured(device)
     added_s = found.added_bytes / ((STREAMED if known else 1.0) * device.memory_bandwidth)
     if known:
-        added_s += (KERNEL_S + BETWEEN_S) * found.added_kernels
+        added_s += KERNEL_S * found.added_kernels
     collective_s = added_seconds(found.kind, found.axes, found.bytes, found.beside, mesh, device)
     exposed_s = (n - 1) * (permute_s - hidden_s / overlap.slowdown)
     return RingSeconds(product, collective_s, n * block + added_s, exposed_s)

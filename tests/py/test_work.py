@@ -26,7 +26,6 @@ from stablehlo_alpa.cost import (
     shaped_product_seconds,
 )
 from stablehlo_alpa.cost.kinds import Beside
-from stablehlo_alpa.cost.operators import BETWEEN_S
 from stablehlo_alpa.cost.waves import Kernels, Split, Waves
 from stablehlo_alpa.planning.lowering import work_seconds
 
@@ -134,7 +133,7 @@ def test_a_product_of_runs_takes_as_many_times_as_long() -> None:
         products,
         np.array([7.0]),
     )
-    assert found[0] == pytest.approx(7 * (each + BETWEEN_S))
+    assert found[0] == pytest.approx(7 * each)
 
 
 def test_devices_that_were_not_measured_by_shapes_take_whole_waves() -> None:
