@@ -26,6 +26,7 @@ from alpa_runtime.simulate import Simulation, simulate
 from alpa_runtime.stacked_executable import StackedExecutable, stacked
 from alpa_runtime.stacked_signature import STACKS_MEMBER, StackedSignature
 from alpa_runtime.stacks import Stack, StackedArray
+from alpa_runtime.torus_order import in_torus_order
 from alpa_runtime.tracing import Event, read_trace, write_trace
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "check",
     "compile_spmd",
     "ensure_cpu_pool",
+    "in_torus_order",
     "load",
     "read_member",
     "read_trace",

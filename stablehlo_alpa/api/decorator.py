@@ -91,7 +91,8 @@ def parallelize(
     Args:
         fun: the function, or anything callable; left out when used as a decorator with arguments.
         method: how; by default the ILP chooses everything.
-        devices: devices to run on, in the order of the flattened mesh; all by default.
+        devices: devices to run on, in the order of the flattened mesh, TPUs that fill a box of a
+            torus in the order of that; all by default.
         cluster: a Ray cluster to run on instead, where results stay, as handles. Functions of equal
             clusters share its processes, and take each other's results where they lie. Or a
             `ClusterSpec`, the name of a preset (``"p4d.24xlarge:4"``) or a TOML file that describes

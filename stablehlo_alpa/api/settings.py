@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import jax
-from alpa_runtime import ensure_cpu_pool
+from alpa_runtime import ensure_cpu_pool, in_torus_order
 from alpa_runtime.platforms import platform_of
 
 from stablehlo_alpa.api.methods import (
@@ -89,14 +89,15 @@ class Settings:
 
     def find_devices(self) -> tuple[jax.Device, ...]:
         """The devices to run on, in the order of the flattened mesh."""
-        if self.devices is not None:
-            return self.devices
-        if isinstance(self.method, FollowParallel) and self.method.devices is not None:
-            return self.method.devices
-        devices = tuple(jax.devices())
-        if devices[0].platform == "cpu":
+        if isinstance(self.method, FollowParallel):
+            # Where the inputs lie, and as they do.
+            given = self.devices or self.method.devices
+            if given is not None:
+                return given
+        devices = self.devices or tuple(jax.devices())
+        if self.devices is None and devices[0].platform == "cpu":
             ensure_cpu_pool(len(devices), client_exists=True)
-        return devices
+        return in_torus_order(devices)
 
     def find_target(self, devices: tuple[jax.Device, ...] | None = None) -> Target:
         """Where plans are run: on all devices, or on those that are given."""

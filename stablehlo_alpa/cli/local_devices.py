@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import jax
 import typer
-from alpa_runtime import ensure_cpu_pool
+from alpa_runtime import ensure_cpu_pool, in_torus_order
 
 from stablehlo_alpa.errors import MeshError
 
@@ -30,7 +30,7 @@ def local_devices(virtual: int | None) -> list[Any]:
     """
     if virtual is not None:
         _set_virtual(virtual)
-    found = list(jax.devices())
+    found = list(in_torus_order(jax.devices()))
     if virtual is None:
         return found
     if found[0].platform != "cpu" or len(found) < virtual:

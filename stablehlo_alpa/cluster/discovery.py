@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import jax
 from alpa_runtime.allocator import memory_limit
+from alpa_runtime.torus_order import in_torus_order, torus_shape
 
 from stablehlo_alpa.cluster.device import DeviceSpec
+from stablehlo_alpa.cluster.machines import torus_of
 from stablehlo_alpa.cluster.presets import preset_for
 from stablehlo_alpa.cluster.spec import ClusterSpec
 from stablehlo_alpa.errors import MeshError
@@ -18,7 +20,7 @@ _STEP = 256 * 2**20
 
 
 def cluster_of(devices: Sequence[jax.Device], device: DeviceSpec | None = None) -> ClusterSpec:
-    """Hosts and devices as jax sees them.
+    """Hosts and devices as jax sees them; of TPUs in the order of their torus the torus as well.
 
     Args:
         devices: all of one kind.
@@ -32,7 +34,10 @@ def cluster_of(devices: Sequence[jax.Device], device: DeviceSpec | None = None) 
     spec = device or known_device(devices[0].device_kind, map(memory_limit, devices))
     if len(devices) % hosts:
         raise MeshError(f"{len(devices)} devices are not spread evenly over {hosts} hosts")
-    return ClusterSpec(spec, hosts, len(devices) // hosts)
+    shape = torus_shape(devices)
+    is_ordered = shape is not None and tuple(devices) == in_torus_order(devices)
+    torus = torus_of(spec.name, shape) if shape is not None and is_ordered else None
+    return ClusterSpec(spec, hosts, len(devices) // hosts, torus=torus)
 
 
 def _host_of(device: jax.Device) -> int:

@@ -147,14 +147,19 @@ def _hosts(name: str, machine: Machine, sizes: tuple[int, ...]) -> ClusterSpec:
     )
 
 
+def torus_of(device: str, shape: tuple[int, ...]) -> Torus:
+    """The torus of a slice of TPUs; of a device that is not known no axis is closed."""
+    known = _TORI.get(device)
+    return Torus(shape, tuple(known is not None and length % known[1] == 0 for length in shape))
+
+
 def _slice(machine: str, shape: tuple[int, ...]) -> ClusterSpec:
-    axes, closes, per_host = _TORI[machine]
+    axes, _, per_host = _TORI[machine]
     if len(shape) > axes:
         raise MeshError(f"{machine} has {axes} axes, got {'x'.join(map(str, shape))}")
     size = math.prod(shape)
     devices = math.gcd(size, per_host)
-    closed = tuple(length % closes == 0 for length in shape)
-    return ClusterSpec(PRESETS[machine], size // devices, devices, torus=Torus(shape, closed))
+    return ClusterSpec(PRESETS[machine], size // devices, devices, torus=torus_of(machine, shape))
 
 
 def as_cluster(given: Cluster | str) -> Cluster:

@@ -63,10 +63,11 @@ class Target:
         Raises:
             MeshError: they cannot be connected so.
         """
+        from alpa_runtime.torus_order import in_torus_order
         from jax.experimental import topologies
 
         described = topologies.get_topology_desc(platform=self.platform, **self.topology(count))
-        return list(described.devices)
+        return list(in_torus_order(described.devices))
 
 
 def target_named(name: str) -> Target:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from alpa_runtime import in_torus_order
 
 import stablehlo_alpa as sa
 from stablehlo_alpa.cluster import (
@@ -112,6 +115,53 @@ def test_hosts_are_what_is_linked_not_processes(platform: str, hosts: int, each:
     kind = {"gpu": "NVIDIA H100 80GB HBM3", "tpu": "TPU v4"}[platform]
     found = cluster_at(*(At(None, kind, number, platform, number // 2) for number in range(4)))
     assert (found.num_hosts, found.devices_per_host) == (hosts, each)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A TPU of jax, as far as it is looked at."""
+
+    coords: tuple[int, ...]
+    process_index: int = 0
+    device_kind: str = "TPU v4"
+    platform: str = "tpu"
+    slice_index: int = 0
+
+    def memory_stats(self) -> None:
+        """Says nothing."""
+
+
+def chips(*shape: int) -> list[Any]:
+    """A slice, host by host of 2x2x1, x fastest: as XLA numbers it."""
+    x, y, z = (range(size) for size in shape)
+    hosts = itertools.product(z, y[::2], x[::2])
+    corners = [
+        ((i + dx, j + dy, k), number)
+        for number, (k, j, i) in enumerate(hosts)
+        for dy, dx in itertools.product(range(2), range(2))
+    ]
+    return [Chip(corner, number) for corner, number in corners]
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 1), (4, 4, 4), (2, 2, 4), (4, 4, 8)])
+def test_a_slice_of_tpus_is_its_torus_row_major(shape: tuple[int, ...]) -> None:
+    given = chips(*shape)
+    ordered = in_torus_order(given)
+    assert [one.coords for one in ordered] == list(np.ndindex(*shape))
+    name = "x".join(str(size) for size in shape if size > 1)
+    assert cluster_of(ordered) == ClusterSpec.preset(f"tpu-v4:{name}")
+    if ordered != tuple(given):
+        assert cluster_of(given).torus is None
+
+
+def test_tpus_that_fill_no_box_stay_in_their_order() -> None:
+    given = chips(4, 4, 4)
+    assert in_torus_order(given[:6]) == tuple(given[:6])
+    assert cluster_of(given[:6:4]).torus is None
+    twice = [replace(one, slice_index=number) for number in range(2) for one in given]
+    assert in_torus_order(twice) == tuple(twice)
+    cpus = jax.devices()
+    assert in_torus_order(cpus[::-1]) == tuple(cpus[::-1])
 
 
 @pytest.mark.parametrize(
