@@ -13,7 +13,9 @@ def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
     sharding rules of the operators give every micro-batch its part, a summand
     or all of each value, and nothing has to be communicated; writes the module
     with shardings on the mesh `time` for `alpa-insert-reshards` and
-    `alpa-lower-to-spmd{micro-batches}`. Where a value leaves the micro-batches
+    `alpa-lower-to-spmd{micro-batches}`. Where that does not do, what is cheap
+    to make of the whole batch (examples in another order, slices of it) is made
+    by every micro-batch, which takes its part of the result. Where a value leaves the micro-batches
     stands an `alpa.accumulate`; what depends on such values runs behind it,
     once per step. What can be done to a sum is not done to its summands, where
     no more is added up for it. The barrier in the scope `alpa_gradients` is one

@@ -69,9 +69,9 @@ bool MicroBatchStates::visitByRule(Operation *op) {
     return false;
   }
   std::optional<Choice> best = choose(op);
-  if (!best && isClonable(op) && llvm::all_of(op->getOperands(), [&](Value v) {
-        return getCost(v, kReplicated).has_value();
-      })) {
+  // Of summands, as of rows that are looked up, less can be made.
+  bool isCutBehind = (!best || best->isSummand) && canCutMade(op);
+  if (isCutBehind || (!best && canBeMadeWhole(op))) {
     // The number of rows that count: every micro-batch makes it for itself.
     best.emplace();
     best->rows.operands.assign(op->getNumOperands(), kReplicated);
@@ -81,10 +81,27 @@ bool MicroBatchStates::visitByRule(Operation *op) {
     return false;
   }
   for (auto [result, entry] : llvm::zip(op->getResults(), best->rows.results)) {
-    setState(result, entry);
+    setState(result, isCutBehind ? TimeEntry(0) : entry);
   }
   chosen[op] = std::move(best->rows);
   return true;
+}
+
+bool MicroBatchStates::canBeMadeWhole(Operation *op) const {
+  return isClonable(op) && llvm::all_of(op->getOperands(), [&](Value v) {
+           return getCost(v, kReplicated).has_value();
+         });
+}
+
+/// Whether every micro-batch makes all of a result, and each use takes a part.
+bool MicroBatchStates::canCutMade(Operation *op) const {
+  return cutsMade && op->getParentOp() == function && canBeMadeWhole(op) &&
+         getProductFlops(op) == 0 &&
+         llvm::all_of(op->getResultTypes(), [&](Type type) {
+           auto tensor = dyn_cast<RankedTensorType>(type);
+           return tensor && tensor.getRank() > 0 && tensor.getDimSize(0) > 0 &&
+                  tensor.getDimSize(0) % numMicroBatches == 0;
+         });
 }
 
 std::optional<MicroBatchStates::Choice>

@@ -28,14 +28,40 @@ public:
   Choosing(func::FuncOp function, const MicroBatchOptions &options)
       : function(function), options(options) {}
 
+  /// Where parts of the arguments do not do, what is made of the whole batch
+  /// in front of the model is cut instead: examples in another order, slices.
   FailureOr<std::unique_ptr<MicroBatchStates>> run() {
-    return options.batch.empty() ? search() : takeGiven();
+    if (failed(checkGiven())) {
+      return failure();
+    }
+    std::unique_ptr<MicroBatchStates> found, why;
+    for (bool cuts : {false, true}) {
+      cutsMade = cuts;
+      best.reset();
+      refused.reset();
+      chosen.clear();
+      std::unique_ptr<MicroBatchStates> reason;
+      auto states = options.batch.empty() ? search(reason) : take(reason);
+      if (states && (!found || states->getSplitFlops() > 0)) {
+        found = std::move(states);
+      }
+      if (found && found->getSplitFlops() > 0) {
+        break;
+      }
+      if (!cuts) {
+        why = std::move(reason);
+      }
+    }
+    if (found) {
+      return found;
+    }
+    return why ? refuse(*why) : refuseSizes();
   }
 
 private:
   std::unique_ptr<MicroBatchStates> analyze(const Arguments &split) {
     return std::make_unique<MicroBatchStates>(function, options.numMicroBatches,
-                                              split);
+                                              split, cutsMade);
   }
 
   bool divides(BlockArgument argument) const {
@@ -43,8 +69,7 @@ private:
     return size > 0 && size % options.numMicroBatches == 0;
   }
 
-  FailureOr<std::unique_ptr<MicroBatchStates>> takeGiven() {
-    Arguments split;
+  LogicalResult checkGiven() {
     for (int64_t index : options.batch) {
       BlockArgument argument = function.getArgument(index);
       if (!divides(argument)) {
@@ -55,16 +80,20 @@ private:
                << " micro-batches along dimension 0: pass another number, or "
                   "leave it out of batch_argnums";
       }
-      split.insert(index);
     }
-    auto states = analyze(split);
+    return success();
+  }
+
+  /// Cuts the given arguments; null, and why, if they cannot be.
+  std::unique_ptr<MicroBatchStates>
+  take(std::unique_ptr<MicroBatchStates> &reason) {
+    auto states =
+        analyze(Arguments(options.batch.begin(), options.batch.end()));
     if (states->getRefused()) {
-      return refuse(*states);
+      reason = std::move(states);
+      return nullptr;
     }
-    if (!dividesWork(*states)) {
-      return refuseSizes();
-    }
-    return states;
+    return dividesWork(*states) ? std::move(states) : nullptr;
   }
 
   using Groups = llvm::MapVector<int64_t, SmallVector<unsigned>>;
@@ -94,8 +123,9 @@ private:
   /// First the size that divides the most work, then every other that lets more
   /// be cut. What looks like state is no batch, unless nothing else is one: of
   /// a batch that cannot be cut, parts of parameters would repeat the work.
-  FailureOr<std::unique_ptr<MicroBatchStates>> search() {
-    std::unique_ptr<MicroBatchStates> reason;
+  /// Null, and why, if there is nothing to cut.
+  std::unique_ptr<MicroBatchStates>
+  search(std::unique_ptr<MicroBatchStates> &reason) {
     for (bool hasState : {false, true}) {
       Groups groups = getGroups(hasState);
       chooseFirst(groups);
@@ -112,10 +142,11 @@ private:
         break;
       }
     }
-    if (best && dividesWork(*best) && !(reason && repeatsWork(*best))) {
+    if (best && dividesWork(*best) &&
+        !((reason || cutsMade) && repeatsWork(*best))) {
       return std::move(best);
     }
-    return reason ? refuse(*reason) : refuseSizes();
+    return nullptr;
   }
 
   void chooseFirst(Groups &groups) {
@@ -305,6 +336,8 @@ private:
   const MicroBatchOptions &options;
   std::unique_ptr<MicroBatchStates> best, refused;
   Arguments chosen;
+  /// See `MicroBatchStates`.
+  bool cutsMade = false;
 };
 
 /// Values that are made from arguments, those that are state left out or not.

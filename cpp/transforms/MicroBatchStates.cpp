@@ -55,8 +55,9 @@ bool isMadeOfGradients(Operation *op) {
 
 MicroBatchStates::MicroBatchStates(func::FuncOp function,
                                    int64_t numMicroBatches,
-                                   const llvm::DenseSet<unsigned> &split)
-    : function(function), numMicroBatches(numMicroBatches) {
+                                   const llvm::DenseSet<unsigned> &split,
+                                   bool cutsMade)
+    : function(function), numMicroBatches(numMicroBatches), cutsMade(cutsMade) {
   Block &block = function.getBody().front();
   for (Operation &op : block) {
     if (isGradientBarrier(&op)) {

@@ -45,8 +45,11 @@ bool takesGradients(Operation *op);
 class MicroBatchStates {
 public:
   /// \param split arguments of which dimension 0 is split.
+  /// \param cutsMade whether what has to be made of whole arguments, and is
+  /// cheap, is cut along its own dimension 0 where it is used: examples that
+  /// are shuffled or sorted, slices of the batch.
   MicroBatchStates(func::FuncOp function, int64_t numMicroBatches,
-                   const llvm::DenseSet<unsigned> &split);
+                   const llvm::DenseSet<unsigned> &split, bool cutsMade);
 
   int64_t getNumMicroBatches() const { return numMicroBatches; }
 
@@ -122,6 +125,8 @@ private:
   bool visitBarrier(Operation *op);
   bool visitByRule(Operation *op);
   std::optional<Choice> choose(Operation *op);
+  bool canBeMadeWhole(Operation *op) const;
+  bool canCutMade(Operation *op) const;
   std::optional<double> getCost(Value value, TimeEntry needed) const;
   std::optional<double> getPartialCost(Value value, Operation *user) const;
   bool visitRegion(Region &region, const DataFlowEdges &edges,
@@ -141,6 +146,7 @@ private:
 
   func::FuncOp function;
   int64_t numMicroBatches;
+  bool cutsMade;
   DenseMap<Value, TimeEntry> states;
   DenseMap<Operation *, TimeRows> chosen;
   /// Operators that run after the micro-batches, with what made them so.

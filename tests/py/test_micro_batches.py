@@ -410,14 +410,6 @@ def test_a_batch_that_does_not_divide_is_named() -> None:
         pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
 
 
-def test_examples_put_side_by_side_are_said_to_be_in_the_way() -> None:
-    def loss(p: Any, x: Any) -> Any:
-        return jnp.mean(hidden(p, jnp.concatenate([x, x + 1])) ** 2)
-
-    with pytest.raises(CompileError, match="nothing that is computed is cut with those"):
-        pipeline(grads(loss)).plan(PARAMS, BATCH)
-
-
 def test_a_loop_over_examples_is_said_to_be_in_the_way() -> None:
     def loss(p: Any, x: Any) -> Any:
         return jnp.mean(jax.lax.map(lambda row: jnp.mean(hidden(p, row[None]) ** 2), x))

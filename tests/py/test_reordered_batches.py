@@ -1,0 +1,139 @@
+"""Steps that put their batch in another order, or take it apart, cut into micro-batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from batch_steps import BATCH, PARAMS, WIDTH, check, hidden
+from oracle import assert_same
+
+import stablehlo_alpa
+from stablehlo_alpa import ShardParallel
+from stablehlo_alpa.errors import CompileError
+
+KEY = jax.random.key(3)
+LABELS = jnp.sin(BATCH)
+
+
+def loss_of(params: Any, x: Any, y: Any) -> Any:
+    return jnp.mean((hidden(params, x) - y) ** 2)
+
+
+found_of = stablehlo_alpa.value_and_grad(loss_of)
+
+
+def shuffled(params: Any, x: Any, y: Any, key: Any) -> Any:
+    order = jax.random.permutation(key, len(x))
+    return found_of(params, x[order], y[order])
+
+
+def shuffled_inside(params: Any, x: Any, y: Any, key: Any) -> Any:
+    """Rows are swapped by the loss, and returned as the model has seen them."""
+
+    def loss(params: Any) -> Any:
+        rows = jax.random.permutation(key, x)
+        made = hidden(params, rows)
+        return jnp.mean((made - jax.random.permutation(key, y)) ** 2), (rows, made)
+
+    return stablehlo_alpa.value_and_grad(loss, has_aux=True)(params)
+
+
+def part_of_shuffled(params: Any, x: Any, y: Any, key: Any) -> Any:
+    rows = jax.random.permutation(key, len(x))[: len(x) // 2]
+    return found_of(params, x[rows], y[rows]), rows
+
+
+def mixed(params: Any, x: Any, y: Any, key: Any) -> Any:
+    """Each example with another one."""
+    order = jax.random.permutation(key, len(x))
+    return found_of(params, 0.7 * x + 0.3 * x[order], 0.7 * y + 0.3 * y[order])
+
+
+def by_length(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """The order is made of the batch itself."""
+    order = jnp.argsort(x[:, 0])
+    return found_of(params, x[order], y[order]), x[order]
+
+
+def turned_round(params: Any, x: Any, y: Any, _: Any) -> Any:
+    return found_of(params, x[::-1], y[::-1])
+
+
+def in_parts(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """Gradients of one slice after the other, added up by Python's ``for``."""
+    total = 0.0, jax.tree.map(jnp.zeros_like, params)
+    for i in range(0, len(x), len(x) // 2):
+        part = slice(i, i + len(x) // 2)
+        total = jax.tree.map(jnp.add, total, found_of(params, x[part], y[part]))
+    return total
+
+
+def by_turns(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """Every other example counts twice."""
+
+    def loss(params: Any) -> Any:
+        return loss_of(params, x[::2], y[::2]) + 2 * loss_of(params, x[1::2], y[1::2])
+
+    return stablehlo_alpa.value_and_grad(loss)(params)
+
+
+def side_by_side(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """Each example twice, the second time with noise."""
+    return found_of(params, jnp.concatenate([x, x + 0.1]), jnp.concatenate([y, y]))
+
+
+STEPS = [
+    shuffled,
+    shuffled_inside,
+    part_of_shuffled,
+    mixed,
+    by_length,
+    turned_round,
+    in_parts,
+    by_turns,
+    side_by_side,
+]
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("step", STEPS)
+def test_micro_batches_are_parts_of_what_is_made(step: Any, count: int) -> None:
+    args = PARAMS, BATCH, LABELS, KEY
+    method = ShardParallel(num_micro_batches=count)
+    found = stablehlo_alpa.parallelize(step, method=method)(*args)
+    assert_same(found, jax.jit(step)(*args))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_pipeline_takes_parts_of_what_is_made(step: Any) -> None:
+    check(step, PARAMS, BATCH, LABELS, KEY)
+
+
+@pytest.mark.parametrize("batch", [(), ("x", "y")])
+def test_every_micro_batch_computes_its_part_alone(batch: Any) -> None:
+    method = ShardParallel(num_micro_batches=2)
+    parallel = stablehlo_alpa.parallelize(
+        shuffled, method=method, devices=jax.devices()[:1], batch_argnums=batch
+    )
+    text = parallel.plan(PARAMS, BATCH, LABELS, KEY).module_text()
+    products = [line for line in text.splitlines() if '"stablehlo.dot_general"' in line]
+    types = [line.split(" : ")[-1] for line in products]
+    assert types
+    assert not any(f"tensor<{len(BATCH)}x{WIDTH}xf32>" in one for one in types)
+
+
+def test_shuffled_examples_that_meet_each_other_are_refused() -> None:
+    def loss(params: Any, x: Any, key: Any) -> Any:
+        made = hidden(params, x[jax.random.permutation(key, len(x))])
+        return jnp.mean(jax.nn.logsumexp(made @ made.T, 1))
+
+    def step(params: Any, x: Any, key: Any) -> Any:
+        value, gradients = stablehlo_alpa.value_and_grad(loss)(params, x, key)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=2))
+    with pytest.raises(CompileError, match="needs the whole batch"):
+        parallel.plan(PARAMS, BATCH, KEY)
