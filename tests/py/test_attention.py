@@ -27,7 +27,7 @@ from attention_programs import (
 from comparing import assert_equals_jit
 from local_text import Operation, collective_bytes, parse
 from programs import Program
-from test_random_plans import MESHES, choose, compare, specs, strategy_counts
+from test_random_plans import MESHES, choose, compare, spmd_program, strategy_counts
 
 import stablehlo_alpa as sa
 from stablehlo_alpa import _core
@@ -90,17 +90,9 @@ def planned_and_local(
     planning = f"builtin.module(alpa-plan-pipeline{{mesh={option} solution={solution}}})"
     planned, _ = _core.run_pipeline(merged, planning)
     local, _ = _core.run_pipeline(planned, f"builtin.module({lowering})")
-    signature = _core.signature(planned)
-    axes = signature["mesh_axes"]
-    program = SpmdProgram(
-        text=local,
-        mesh=tuple(mesh),
-        inputs=specs(one.inputs, signature["inputs"], axes),
-        outputs=specs(one.outputs, signature["outputs"], axes),
-        name=f"{option} with {solution} (seed {seed})",
-        is_global="export" in lowering,
-    )
-    return planned, program
+    name = f"{option} with {solution} (seed {seed})"
+    is_global = "export" in lowering
+    return planned, spmd_program(one, planned, local, mesh, name, is_global=is_global)
 
 
 def assert_is_jit(spmd: SpmdProgram, program: Program) -> None:

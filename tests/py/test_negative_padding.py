@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from alpa_runtime import SpmdProgram, compile_spmd
 from jax import lax
 from programs import Program, real
-from test_random_plans import prepare, specs, strategy_counts
+from test_random_plans import prepare, run_planned, strategy_counts
 
 from stablehlo_alpa import _core
 
@@ -52,15 +50,5 @@ def test_columns_that_are_cut_off(mesh: Any) -> None:
     for solution in (choices[i] for i in chosen):
         option = f"mesh={axes} solution={','.join(map(str, solution))}"
         planned, _ = _core.run_pipeline(merged, f"builtin.module(alpa-plan-pipeline{{{option}}})")
-        local, _ = _core.run_pipeline(planned, "builtin.module(alpa-spmd-pipeline{platform=cpu})")
-        signature = _core.signature(planned)
-        spmd = SpmdProgram(
-            text=local,
-            mesh=tuple(mesh),
-            inputs=specs(traced.inputs, signature["inputs"], signature["mesh_axes"]),
-            outputs=specs(traced.outputs, signature["outputs"], signature["mesh_axes"]),
-            name="gradient",
-        )
-        devices = jax.devices()[: math.prod(size for _, size in mesh)]
-        (found,) = compile_spmd(spmd, devices)(*program.args)
+        _, (found,) = run_planned(program, traced, planned, mesh, "cpu")
         np.testing.assert_allclose(found, expected, 1e-4, 1e-4, err_msg=option)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import test_random_plans as random_plans
-from alpa_runtime import SpmdProgram, compile_spmd
+from alpa_runtime import compile_spmd
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import Mesh, NamedSharding
 from partitioned import (
@@ -215,15 +215,8 @@ def test_any_split_of_a_kernel_is_the_whole(fun: Callable[..., Any], mesh: str) 
         planning = f"builtin.module(alpa-plan-pipeline{{mesh={option} solution={solution}}})"
         planned, _ = _core.run_pipeline(merged, planning)
         local, _ = _core.run_pipeline(planned, "builtin.module(alpa-spmd-pipeline)")
-        signature = _core.signature(planned)
-        names = signature["mesh_axes"]
-        spmd = SpmdProgram(
-            text=link_kernels(local, traced.kernels, axes, "")[0],
-            mesh=axes,
-            inputs=random_plans.specs(traced.inputs, signature["inputs"], names),
-            outputs=random_plans.specs(traced.outputs, signature["outputs"], names),
-            name=fun.__name__,
-        )
+        text = link_kernels(local, traced.kernels, axes, "")[0]
+        spmd = random_plans.spmd_program(traced, planned, text, axes, fun.__name__)
         results = compile_spmd(spmd, jax.devices()[: math.prod(MESHES[mesh])])(*args)
         for result, value in zip(results, expected, strict=True):
             random_plans.compare(result, value, 2e-5, f"{fun.__name__} with {solution}")

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from alpa_runtime import SpmdProgram, compile_spmd
+from alpa_runtime import compile_spmd
 from jax import lax
 from local_text import collective_bytes, parse
 from models import gpt
@@ -24,7 +24,7 @@ from test_random_plans import (
     choose,
     compare,
     prepare,
-    specs,
+    spmd_program,
     strategy_counts,
 )
 
@@ -78,10 +78,7 @@ def check(
         written = f"alpa-choose-product-rings{{rings={','.join(map(str, numbers))}}}"
         planned, _ = _core.run_pipeline(planned, f"builtin.module({written},alpa-verify-plan)")
         local, _ = _core.run_pipeline(planned, "builtin.module(alpa-spmd-pipeline)")
-        signature = _core.signature(planned)
-        sides = (traced.inputs, signature["inputs"]), (traced.outputs, signature["outputs"])
-        inputs, outputs = (specs(*side, signature["mesh_axes"]) for side in sides)
-        spmd = SpmdProgram(text=local, mesh=tuple(mesh), inputs=inputs, outputs=outputs, name="f")
+        spmd = spmd_program(traced, planned, local, mesh, "f")
         devices = jax.devices()[: math.prod(size for _, size in mesh)]
         results = compile_spmd(spmd, devices)(*program.args)
         for index, (result, value) in enumerate(zip(results, expected, strict=True)):

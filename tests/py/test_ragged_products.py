@@ -15,13 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from alpa_runtime import SpmdProgram, compile_spmd
+from alpa_runtime import compile_spmd
 from comparing import assert_equals_jit
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import func
 from jax.interpreters import mlir
 from jax.sharding import PartitionSpec as P
-from test_random_plans import MESHES, assert_bytes_as_predicted, choose, compare, specs
+from test_random_plans import MESHES, assert_bytes_as_predicted, choose, compare, spmd_program
 from test_random_plans import strategy_counts as counts_of
 
 import stablehlo_alpa as sa
@@ -148,14 +148,7 @@ def check(fun: Callable[..., Any], mesh: Sequence[tuple[str, int]], seed: int) -
     planning = f"builtin.module(alpa-plan-pipeline{{mesh={option} solution={solution}}})"
     planned, _ = _core.run_pipeline(merged, planning)
     local, _ = _core.run_pipeline(planned, "builtin.module(alpa-spmd-pipeline)")
-    signature = _core.signature(planned)
-    spmd = SpmdProgram(
-        text=for_cpu(local),
-        mesh=tuple(mesh),
-        inputs=specs(traced.inputs, signature["inputs"], signature["mesh_axes"]),
-        outputs=specs(traced.outputs, signature["outputs"], signature["mesh_axes"]),
-        name=fun.__name__,
-    )
+    spmd = spmd_program(traced, planned, for_cpu(local), mesh, fun.__name__)
     assert_bytes_as_predicted(planned, local, mesh, what)
     run = compile_spmd(spmd, jax.devices()[: math.prod(size for _, size in mesh)])
     for name, sizes in SIZES.items():

@@ -42,12 +42,37 @@ def choose(counts: np.ndarray, seed: int) -> list[int]:
     return [int(i) for i in np.random.default_rng(seed).integers(0, counts)]
 
 
-def specs(
-    values: Sequence[TracedValue], shardings: Sequence[str], axes: Sequence[str]
-) -> tuple[ValueSpec, ...]:
-    return tuple(
-        ValueSpec(v.shape, v.dtype, parse_sharding(s, axes), v.key_impl, v.is_weak, v.name)
-        for v, s in zip(values, shardings, strict=True)
+def spmd_program(
+    traced: TracedProgram,
+    planned: str,
+    text: str,
+    mesh: Sequence[tuple[str, int]],
+    name: str,
+    **others: Any,
+) -> SpmdProgram:
+    """What a planned module became, with the shardings of its arguments and results."""
+    signature = _core.signature(planned)
+
+    def specs(values: Sequence[TracedValue], shardings: Sequence[str]) -> tuple[ValueSpec, ...]:
+        return tuple(
+            ValueSpec(
+                v.shape,
+                v.dtype,
+                parse_sharding(s, signature["mesh_axes"]),
+                v.key_impl,
+                v.is_weak,
+                v.name,
+            )
+            for v, s in zip(values, shardings, strict=True)
+        )
+
+    return SpmdProgram(
+        text=text,
+        mesh=tuple(mesh),
+        inputs=specs(traced.inputs, signature["inputs"]),
+        outputs=specs(traced.outputs, signature["outputs"]),
+        name=name,
+        **others,
     )
 
 
@@ -76,26 +101,30 @@ def check_plans(
     counts = strategy_counts(merged, mesh)
     for seed in seeds:
         solution = ",".join(map(str, choose(counts, seed)))
-        planning = f"builtin.module(alpa-plan-pipeline{{mesh={option} solution={solution}}})"
         what = f"{name} on {option} with {solution} (seed {seed})"
-        planned, _ = _core.run_pipeline(merged, planning)
+        planning = f"alpa-plan-pipeline{{mesh={option} solution={solution}}}"
+        planned, _ = _core.run_pipeline(merged, f"builtin.module({planning})")
         # Forms of equal meaning: each is run by every second seed.
-        lowering = f"alpa-spmd-pipeline{{platform={'tpu' if seed % 2 else 'cpu'}}}"
-        local, _ = _core.run_pipeline(planned, f"builtin.module({lowering})")
-        signature = _core.signature(planned)
-        spmd = SpmdProgram(
-            text=local,
-            mesh=tuple(mesh),
-            inputs=specs(traced.inputs, signature["inputs"], signature["mesh_axes"]),
-            outputs=specs(traced.outputs, signature["outputs"], signature["mesh_axes"]),
-            name=name,
-        )
-        devices = jax.devices()[: math.prod(size for _, size in mesh)]
-        results = compile_spmd(spmd, devices)(*program.args)
+        local, results = run_planned(program, traced, planned, mesh, "tpu" if seed % 2 else "cpu")
         for index, (result, value) in enumerate(zip(results, expected, strict=True)):
             assert result.dtype == value.dtype, what
             compare(result, value, program.tolerance, f"result {index} of {what}")
         assert_bytes_as_predicted(planned, local, mesh, what, has_dead_ends)
+
+
+def run_planned(
+    program: Program,
+    traced: TracedProgram,
+    planned: str,
+    mesh: Sequence[tuple[str, int]],
+    platform: str,
+) -> tuple[str, Sequence[Any]]:
+    """The module of one device in the form for a platform, and its results on the devices here."""
+    lowering = f"builtin.module(alpa-spmd-pipeline{{platform={platform}}})"
+    local, _ = _core.run_pipeline(planned, lowering)
+    spmd = spmd_program(traced, planned, local, mesh, "planned")
+    devices = jax.devices()[: math.prod(size for _, size in mesh)]
+    return local, compile_spmd(spmd, devices)(*program.args)
 
 
 def compare(result: Any, value: Any, tolerance: float, what: str) -> None:
