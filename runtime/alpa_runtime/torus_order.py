@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import jax
@@ -19,12 +20,9 @@ def torus_shape(devices: Iterable[jax.Device]) -> tuple[int, ...] | None:
     corners = [tuple(one.coords) for one in devices]
     slices = {getattr(one, "slice_index", 0) for one in devices}
     sides = [sorted(set(along)) for along in zip(*corners, strict=True)]
-    size = 1
-    for side in sides:
-        size *= len(side)
-        if side[-1] - side[0] + 1 != len(side):
-            return None
-    if len(slices) > 1 or len(set(corners)) < len(corners) or size != len(corners):
+    has_gaps = any(side[-1] - side[0] + 1 != len(side) for side in sides)
+    is_full = len(set(corners)) == len(corners) == math.prod(map(len, sides))
+    if len(slices) > 1 or has_gaps or not is_full:
         return None
     return tuple(len(side) for side in sides if len(side) > 1) or (1,)
 

@@ -53,19 +53,19 @@ class CounterSlice:
 
 def counter_slices(equation: Any, inner: Sequence[Any], own: Sequence[int]) -> list[CounterSlice]:
     """Slices of what every turn has, at places that are known."""
-    params, start = equation.params, equation.invars[equation.params["num_consts"] :]
+    params, body = equation.params, body_of(equation)
+    start = equation.invars[params["num_consts"] :]
     known = [i for i in own if isinstance(start[i], Literal)]
     carried = carried_values(equation)
     found = []
     for one in inner:
         is_slice = one.primitive.name == "dynamic_slice"
-        if not is_slice or one.invars[0] not in body_of(equation).invars[: params["num_consts"]]:
+        if not is_slice or one.invars[0] not in body.invars[: params["num_consts"]]:
             continue
-        atoms = [*(body_of(equation).outvars[i] for i in known), *one.invars[1:]]
-        needed = needed_values(inner_all := body_of(equation).eqns, atoms)
-        if needed - {carried[i] for i in known}:
+        atoms = [*(body.outvars[i] for i in known), *one.invars[1:]]
+        if needed_values(body.eqns, atoms) - {carried[i] for i in known}:
             continue
-        step = as_function(body_of(equation), [carried[i] for i in known], inner_all, atoms)
+        step = as_function(body, [carried[i] for i in known], body.eqns, atoms)
         places, now = [], [np.asarray(start[i].val, carried[i].aval.dtype) for i in known]
         for _ in range(params["length"]):
             made = _compute(step, now)

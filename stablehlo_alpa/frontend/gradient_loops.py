@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -18,11 +21,10 @@ from stablehlo_alpa.frontend.jaxpr_parts import (
     as_function,
     body_of,
     carried_values,
-    used_equations,
 )
-from stablehlo_alpa.layers.flatten import flatten
+from stablehlo_alpa.layers.flatten import flatten, used_equations
 from stablehlo_alpa.layers.grad import mark_gradients
-from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
+from stablehlo_alpa.layers.scopes import is_backward, is_differentiated, is_mark
 
 CALLS = frozenset({"jit", "pjit"})
 """Primitives that call a jaxpr."""
@@ -56,18 +58,15 @@ class GradientLoop:
         """The loop of an equation; None if it adds up no gradients, or does something else too."""
         if equation.primitive.name != "scan" or "jvp(" in str(equation.source_info.name_stack):
             return None
-        scopes = [str(one.source_info.name_stack) for one in equations(body_of(equation))]
-        marks = any(GRADIENT_SCOPE in scope for scope in scopes)
-        if not marks and not any("transpose(jvp(" in scope for scope in scopes):
+        inner = [*equations(body_of(equation))]
+        if not any(map(is_backward, inner)):
             return None
         body = flatten(equation.params["jaxpr"], lambda one: int(one.primitive.name in CALLS))
         equation = equation.replace(params={**equation.params, "jaxpr": body})
         causes = _causes(equation)
         own = _own(equation, causes)
         rest = [i for i in range(equation.params["num_carry"]) if i not in own]
-        sums = {
-            i: _summands(body_of(equation), carried_values(equation)[i], i, causes) for i in rest
-        }
+        sums = _summands(equation, rest, causes)
         found = {i: added for i, added in sums.items() if added is not None}
         used = [atom for added in found.values() for atom in added] + _stacked(equation)
         is_free = all(not _of(causes, atom) & {*rest} for atom in used)
@@ -81,7 +80,7 @@ class GradientLoop:
             or is_backwards
         ):
             return None
-        return cls(equation, own, found, marks)
+        return cls(equation, own, found, any(map(is_mark, inner)))
 
     @property
     def length(self) -> int:
@@ -92,12 +91,12 @@ class GradientLoop:
     def of_turns(self) -> list[int]:
         """Operands of which each turn has its part."""
         before = self.equation.params["num_consts"] + self.equation.params["num_carry"]
-        return [*self._sliced(), *range(before, len(self.equation.invars))]
+        return [*self._sliced, *range(before, len(self.equation.invars))]
 
     @property
     def of_all(self) -> list[int]:
         """Operands that each turn has as they are."""
-        return [i for i in range(self.equation.params["num_consts"]) if i not in self._sliced()]
+        return [i for i in range(self.equation.params["num_consts"]) if i not in self._sliced]
 
     def is_part(self, operand: int, examples: Collection[int]) -> bool:
         """Whether a turn has some of the examples of an operand, not a time of all of them."""
@@ -105,17 +104,16 @@ class GradientLoop:
         is_sliced = operand < self.equation.params["num_consts"]
         return is_sliced or bool({shape[0], math.prod(shape[:2])} & {*examples})
 
+    @functools.cached_property
     def _sliced(self) -> list[int]:
         """What turns have slices of, and nothing else."""
         body = body_of(self.equation)
         same = body.invars[: self.equation.params["num_consts"]]
-        slices = counter_slices(self.equation, body.eqns, self.own)
-        uses = [atom for one in body.eqns for atom in one.invars if not isinstance(atom, Literal)]
-        return [
-            i
-            for i, one in enumerate(same)
-            if uses.count(one) == sum(part.operand is one for part in slices) > 0
-        ]
+        slices = Counter(one.operand for one in counter_slices(self.equation, body.eqns, self.own))
+        uses = Counter(
+            atom for one in body.eqns for atom in one.invars if not isinstance(atom, Literal)
+        )
+        return [i for i, one in enumerate(same) if uses[one] == slices[one] > 0]
 
     @property
     def avals(self) -> list[Any]:
@@ -214,7 +212,7 @@ def _causes(equation: Any) -> dict[Any, _Causes]:
     found |= dict.fromkeys(body_of(equation).invars[num_same:], frozenset({_TURN}))
     for one in body_of(equation).eqns:
         causes: _Causes = frozenset().union(*(_of(found, atom) for atom in one.invars))
-        if "jvp(" in (scope := str(one.source_info.name_stack)) or GRADIENT_SCOPE in scope:
+        if is_differentiated(one):
             causes |= {_TURN}
         found |= dict.fromkeys(one.outvars, causes)
     return found
@@ -234,22 +232,29 @@ def _own(equation: Any, causes: dict[Any, _Causes]) -> tuple[int, ...]:
 
 
 def _summands(
-    body: Any, carried: Any, number: int, causes: dict[Any, _Causes]
+    equation: Any, numbers: Sequence[int], causes: dict[Any, _Causes]
+) -> dict[int, tuple[Any, ...] | None]:
+    """What is added to carried values in a turn; None if anything else is done with one."""
+    body = body_of(equation)
+    makers = {made: one for one in body.eqns for made in one.outvars}
+    read = itertools.chain(*(one.invars for one in body.eqns), body.outvars)
+    uses = Counter(atom for atom in read if not isinstance(atom, Literal))
+    carried = carried_values(equation)
+    results = body.outvars
+    return {i: _added(results[i], carried[i], i, causes, makers, uses) for i in numbers}
+
+
+def _added(
+    atom: Any,
+    carried: Any,
+    number: int,
+    causes: dict[Any, _Causes],
+    makers: dict[Any, Any],
+    uses: Counter[Any],
 ) -> tuple[Any, ...] | None:
-    """What is added to a carried value in a turn; None if anything else is done with it."""
-    uses: dict[Any, int] = {}
-    makers: dict[Any, Any] = {}
-    for equation in body.eqns:
-        makers |= dict.fromkeys(equation.outvars, equation)
-        for atom in equation.invars:
-            if not isinstance(atom, Literal):
-                uses[atom] = uses.get(atom, 0) + 1
-    for atom in body.outvars:
-        if not isinstance(atom, Literal):
-            uses[atom] = uses.get(atom, 0) + 1
-    atom, added = body.outvars[number], []
+    added: list[Any] = []
     while atom is not carried:
-        maker = makers.get(atom)
+        maker = None if isinstance(atom, Literal) else makers.get(atom)
         if maker is None or uses[atom] != 1:
             return None
         of_carried = [one for one in maker.invars if number in _of(causes, one)]
@@ -259,7 +264,7 @@ def _summands(
             return None
         added += [one for one in maker.invars if one is not of_carried[0]]
         atom = of_carried[0]
-    if uses.get(carried, 0) != 1 or any(isinstance(one, Literal) for one in added):
+    if uses[carried] != 1 or any(isinstance(one, Literal) for one in added):
         return None
     return tuple(added)
 
@@ -270,8 +275,7 @@ def _without_barriers(body: Any, results: Sequence[Any]) -> Any:
     kept = []
     for equation in body.eqns:
         atoms = [one if isinstance(one, Literal) else same.get(one, one) for one in equation.invars]
-        is_barrier = equation.primitive.name == "optimization_barrier"
-        if is_barrier and GRADIENT_SCOPE in str(equation.source_info.name_stack):
+        if equation.primitive.name == "optimization_barrier" and is_mark(equation):
             same |= dict(zip(equation.outvars, atoms, strict=True))
         else:
             kept.append(equation.replace(invars=atoms))

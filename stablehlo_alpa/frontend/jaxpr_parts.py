@@ -7,6 +7,8 @@ from typing import Any
 
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
+from stablehlo_alpa.layers.flatten import used_equations
+
 
 def body_of(equation: Any) -> Any:
     """The jaxpr of a scan's turn."""
@@ -19,20 +21,10 @@ def carried_values(equation: Any) -> list[Any]:
     return list(body_of(equation).invars[start : start + equation.params["num_carry"]])
 
 
-def used_equations(inner: Sequence[Any], results: Iterable[Any]) -> list[Any]:
-    """The equations that results are made by."""
-    needed = {one for one in results if not isinstance(one, Literal)}
-    kept = []
-    for equation in reversed(inner):
-        if needed.intersection(equation.outvars):
-            kept.append(equation)
-            needed.update(one for one in equation.invars if not isinstance(one, Literal))
-    return kept[::-1]
-
-
 def needed_values(inner: Sequence[Any], results: Iterable[Any]) -> set[Any]:
     """What results are made of that no equation makes."""
-    used = used_equations(inner, [*results])
+    results = [*results]
+    used = used_equations(inner, results)
     made = {one for equation in used for one in equation.outvars}
     atoms = {
         *(atom for one in used for atom in one.invars if not isinstance(atom, Literal)),

@@ -28,7 +28,7 @@ from jax.extend.core import (
 
 from stablehlo_alpa.frontend.callbacks import CALLBACKS, callback_name, flat_call
 from stablehlo_alpa.frontend.inner_jaxprs import equations
-from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
+from stablehlo_alpa.layers.scopes import is_differentiated
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +97,7 @@ def _reported(equation: Any) -> str | None:
 
     That may stand in branches, and in functions that return nothing.
     """
-    scope = str(equation.source_info.name_stack)
-    if "jvp(" in scope or GRADIENT_SCOPE in scope:
+    if is_differentiated(equation):
         return None
     if not all(isinstance(variable, DropVar) for variable in equation.outvars):
         return None

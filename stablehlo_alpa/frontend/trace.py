@@ -31,7 +31,7 @@ from stablehlo_alpa.frontend.rewritten import is_lowerable, lower_rewritten
 from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 from stablehlo_alpa.layers.likeness import with_own_names
-from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE
+from stablehlo_alpa.layers.scopes import is_backward, is_mark
 
 if TYPE_CHECKING:
     from stablehlo_alpa.frontend.stacks import Stacks
@@ -253,10 +253,7 @@ def trace_function(
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
         boundary = _boundary(call, traced, batches)
-        closed = traced.jaxpr
-        if num_sums is not None:
-            names = [value.name.partition("[")[0].partition(".")[0] for value in boundary.inputs]
-            closed = with_turns_at_once(function.name, closed, num_sums, boundary.batch, names)
+        closed = _with_turns(function.name, traced.jaxpr, boundary, num_sums)
         taken = _Taken.of(function.name, traced, closed, reports_behind)
         text = call.text(traced, taken, rules, platform)
     return TracedProgram(
@@ -277,8 +274,8 @@ def trace_function(
         kernels=taken.kernels,
         trip_count_hint=trip_count_hint,
         platform=platform,
-        has_gradients=_has(traced, _is_backward),
-        marks_gradients=_has(traced, _is_mark),
+        has_gradients=_has(traced, is_backward),
+        marks_gradients=_has(traced, is_mark),
     )
 
 
@@ -425,6 +422,14 @@ def _boundary(call: _Call, traced: jax.stages.Traced, batches: BatchArguments) -
     )
 
 
+def _with_turns(name: str, closed: Any, boundary: _Boundary, num_sums: int | None) -> Any:
+    """See `with_turns_at_once`."""
+    if num_sums is None:
+        return closed
+    names = [value.name.partition("[")[0].partition(".")[0] for value in boundary.inputs]
+    return with_turns_at_once(name, closed, num_sums, boundary.batch, names)
+
+
 def _micro_batch(name: str, value: str, leaf: Any, count: int) -> jax.ShapeDtypeStruct:
     if not leaf.shape or leaf.shape[0] % count:
         size = leaf.shape[0] if leaf.shape else "no dimension"
@@ -443,21 +448,6 @@ def _value(name: str, aval: Any) -> TracedValue:
         return TracedValue(name, tuple(aval.shape), aval.dtype.name, None, weak)
     shape = (*aval.shape, *key_shape(impl))
     return TracedValue(name, shape, "uint32", impl, False)
-
-
-def _is_backward(equation: Any) -> bool:
-    """Whether reverse-mode differentiation made an equation, or stands around its results.
-
-    What is transposed and was not differentiated is a linear function, such as the other way of a
-    ``custom_linear_solve``.
-    """
-    scope = str(equation.source_info.name_stack)
-    return "transpose(jvp(" in scope or GRADIENT_SCOPE in scope
-
-
-def _is_mark(equation: Any) -> bool:
-    """Whether an equation stands around gradients where micro-batches end."""
-    return GRADIENT_SCOPE in str(equation.source_info.name_stack)
 
 
 def check_supported(

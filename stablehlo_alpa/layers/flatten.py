@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -47,15 +47,26 @@ def flatten(closed: ClosedJaxpr, count_parts: Callable[[Any], int]) -> ClosedJax
 def without_unused(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The function without the equations that nothing uses: what they cost makes no layer."""
     jaxpr = closed.jaxpr
-    used = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    # One without results, the boundary of a layer, is there for its own sake.
+    kept = used_equations(
+        jaxpr.eqns, jaxpr.outvars, lambda one: not one.outvars or bool(one.effects)
+    )
+    return ClosedJaxpr(jaxpr.replace(eqns=kept), closed.consts)
+
+
+def used_equations(
+    equations: Sequence[Any],
+    results: Iterable[Any],
+    keeps: Callable[[Any], bool] = lambda equation: False,
+) -> list[Any]:
+    """The equations that results are made by, and those that are kept, with what makes these."""
+    used = {atom for atom in results if not isinstance(atom, Literal)}
     kept = []
-    for equation in reversed(jaxpr.eqns):
-        # One without results, the boundary of a layer, is there for its own sake.
-        is_used = not equation.outvars or used.intersection(equation.outvars)
-        if is_used or equation.effects:
+    for equation in reversed(equations):
+        if used.intersection(equation.outvars) or keeps(equation):
             kept.append(equation)
             used.update(atom for atom in equation.invars if not isinstance(atom, Literal))
-    return ClosedJaxpr(jaxpr.replace(eqns=kept[::-1]), closed.consts)
+    return kept[::-1]
 
 
 def _evaluate(

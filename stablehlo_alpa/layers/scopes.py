@@ -1,5 +1,9 @@
 """Names of the scopes by which the compiler knows layers and gradients."""
 
+from __future__ import annotations
+
+from typing import Any
+
 GRADIENT_SCOPE = "alpa_gradients"
 # Around what cuts stacks of layers into parts and puts them together.
 STACK_SCOPE = "alpa_stack"
@@ -10,3 +14,22 @@ TURNS_SCOPE = "alpa_turns"
 def layer_scope(layer: int) -> str:
     """Name of the scope of a layer (0 is the first)."""
     return f"alpa_layer_{layer}"
+
+
+def is_differentiated(equation: Any) -> bool:
+    """Whether differentiation made an equation, or it stands around gradients."""
+    return "jvp(" in str(equation.source_info.name_stack) or is_mark(equation)
+
+
+def is_backward(equation: Any) -> bool:
+    """Whether reverse-mode differentiation made an equation, or stands around its results.
+
+    What is transposed and was not differentiated is a linear function, such as the other way of a
+    ``custom_linear_solve``.
+    """
+    return "transpose(jvp(" in str(equation.source_info.name_stack) or is_mark(equation)
+
+
+def is_mark(equation: Any) -> bool:
+    """Whether an equation stands around gradients where micro-batches end."""
+    return GRADIENT_SCOPE in str(equation.source_info.name_stack)
