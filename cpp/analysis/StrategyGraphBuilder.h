@@ -117,6 +117,10 @@ private:
                      const OperatorStrategies &strategies, double weight);
   void addOperatorCosts(Operation *op, int node, const ShardingRule &rule,
                         const OperatorStrategies &strategies, double weight);
+  /// Records the copies in front of a product; see
+  /// `Materialization::getCopiedBytes`.
+  void addCopies(Operation *op, int node, const OperatorStrategies &strategies,
+                 double weight);
   bool canBePartial(Value value) const;
 
   // Memory and data flow.

@@ -16,7 +16,7 @@ def fit_rows(table: str, device: DeviceSpec) -> Sequence[Row]:
     """The rows of a table that a device is priced by, none if it was not measured.
 
     Args:
-        table: ``"collectives"``, ``"network"``, ``"products"`` or ``"waves"``.
+        table: ``"collectives"``, ``"network"``, ``"products"``, ``"waves"`` or ``"forms"``.
         device: what was measured, or is as what was.
     """
     if device.fits:
