@@ -142,6 +142,7 @@ _OPERATORS = {
     "sort long": ("stablehlo.sort", 2),
     "top_k 8": ("chlo.top_k", 1),
     "rbg bits": ("stablehlo.rng_bit_generator", 1),
+    "threefry bits": ("stablehlo.compare", 0.25),
 }
 
 

@@ -31,6 +31,9 @@ SHARES: Mapping[str, float] = MappingProxyType(
         "stablehlo.scatter": 0.8,
         "stablehlo.rng": 0.3,
         "stablehlo.rng_bit_generator": 0.3,
+        # What is stored of comparisons are masks that are told from random bits (Threefry, one byte
+        # for each of its words).
+        "stablehlo.compare": 0.1,
     }
 )
 NARROW_SCATTER = 0.09
