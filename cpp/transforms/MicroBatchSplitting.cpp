@@ -55,7 +55,7 @@ public:
     if (found) {
       return found;
     }
-    return why ? refuse(*why) : refuseSizes();
+    return why ? refuseMicroBatches(*why) : refuseSizes();
   }
 
 private:
@@ -243,66 +243,6 @@ private:
   getWork(const MicroBatchStates &states) {
     return {states.hasParts(), states.getSplitFlops() - states.getLateFlops(),
             states.getSplitBytes()};
-  }
-
-  static bool makesNumber(Operation *op) {
-    return llvm::all_of(op->getResultTypes(), [](Type type) {
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      return tensor && tensor.getRank() == 0;
-    });
-  }
-
-  /// The optimiser of one part of the model has run, and gradients of another
-  /// follow: that takes a second way through the batch.
-  LogicalResult refuseSecondPass(Operation *op, Operation *cause) {
-    return op->emitOpError()
-           << "'" << getReadableName(op)
-           << "' cannot run once per micro-batch: it uses '"
-           << getReadableName(cause)
-           << "', which is made of gradients of the whole batch, and the "
-              "micro-batches of a step are gone through once: take all "
-              "gradients of the step at the parameters that it is given, or "
-              "those that need what others have updated in a step of their "
-              "own, parallelised by itself, or use num_micro_batches=1";
-  }
-
-  LogicalResult refuse(const MicroBatchStates &states) {
-    Operation *op = states.getRefused();
-    Operation *cause = states.getCause(op);
-    if (cause != op && isMadeOfGradients(cause)) {
-      return refuseSecondPass(op, cause);
-    }
-    InFlightDiagnostic error = op->emitOpError()
-                               << "'" << getReadableName(op)
-                               << "' cannot run once per micro-batch: ";
-    if (cause == op) {
-      error << "it ";
-    } else {
-      error << "what it uses comes from '" << getReadableName(cause)
-            << "', which ";
-    }
-    error
-        << "needs the whole batch, not one of " << options.numMicroBatches
-        << " parts along dimension 0 (a sum over the batch that is not simply "
-           "added up, such as batch statistics, or rows that meet each "
-           "other; examples along another dimension have to be passed along "
-           "the first and swapped inside of the function)";
-    error << ": use num_micro_batches=1, or micro_batches=\"independent\""
-             " to compute it per micro-batch";
-    if (takesGradients(cause)) {
-      error << "; a loop that takes gradients is gone through by micro-batches "
-               "if it is a scan or a fori_loop over parts of the batch that "
-               "adds them up, or stacks them, and does nothing else with them";
-    } else if (!makesNumber(cause)) {
-      error << "; what no gradient is taken through, as advantages that are "
-               "normalised over the batch, can be computed by a function of "
-               "its own and passed with the batch";
-    } else {
-      error << "; where it makes the loss of a sum (a root, a logarithm), take "
-               "gradients of the sum, and multiply them by its derivative "
-               "afterwards";
-    }
-    return error;
   }
 
   LogicalResult refuseSizes() {

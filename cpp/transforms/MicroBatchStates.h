@@ -167,6 +167,9 @@ private:
   bool makesParts = false;
 };
 
+/// Says what is in the way of `getRefused()`, and what can be done; a failure.
+LogicalResult refuseMicroBatches(const MicroBatchStates &states);
+
 /// The entry of every edge, given how the operator runs.
 SmallVector<TimeEntry> getEdgeEntries(Operation *op, const DataFlowEdges &edges,
                                       const TimeRows &rows);

@@ -50,6 +50,21 @@ class CounterSlice:
         shape = [*sizes[: self.dim], self.length, *sizes[self.dim :]]
         return jnp.moveaxis(cut.reshape(shape), self.dim, 0)
 
+    @property
+    def num_rows(self) -> int:
+        """Rows of a turn; 0 if it does not have a block of rows."""
+        return int(self.equation.params["slice_sizes"][0]) if self.dim == 0 else 0
+
+    def rows(self, array: Any) -> Any:
+        """All slices, rows along dimension 0 and turns along dimension 1."""
+        sizes, parts = self.equation.params["slice_sizes"], []
+        for turn in range(self.length):
+            begin = [*self.begin]
+            begin[self.dim] += turn * sizes[self.dim]
+            ends = [b + s for b, s in zip(begin, sizes, strict=True)]
+            parts.append(lax.slice(array, begin, ends))
+        return jnp.stack(parts, 1)
+
 
 def counter_slices(equation: Any, inner: Sequence[Any], own: Sequence[int]) -> list[CounterSlice]:
     """Slices of what every turn has, at places that are known."""
@@ -86,8 +101,9 @@ def _blocks(equation: Any, places: Any, length: int) -> CounterSlice | None:
     """A slice whose places are one block after the other; None of others."""
     sizes, shape = np.array(equation.params["slice_sizes"]), equation.invars[0].aval.shape
     steps = np.diff(places, axis=0)
-    moving = np.flatnonzero(steps.any(0))
-    if length < 2 or len(moving) != 1:
+    # Of a single turn, along which dimension there could be more.
+    moving = np.flatnonzero(steps.any(0) if length > 1 else sizes < shape)
+    if len(moving) != 1:
         return None
     dim = int(moving[0])
     is_inside = (places >= 0).all() and (places + sizes <= np.array(shape)).all()
