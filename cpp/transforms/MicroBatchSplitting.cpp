@@ -30,25 +30,35 @@ public:
 
   /// Where parts of the arguments do not do, what is made of the whole batch
   /// in front of the model is cut instead: examples in another order, slices.
+  /// Only then what looks like state.
   FailureOr<std::unique_ptr<MicroBatchStates>> run() {
     if (failed(checkGiven())) {
       return failure();
     }
     std::unique_ptr<MicroBatchStates> found, why;
-    for (bool cuts : {false, true}) {
+    for (auto [hasState, cuts] : {std::pair(false, false),
+                                  {false, true},
+                                  {true, false},
+                                  {true, true}}) {
+      if (hasState && !options.batch.empty()) {
+        break;
+      }
       cutsMade = cuts;
       best.reset();
       refused.reset();
       chosen.clear();
       std::unique_ptr<MicroBatchStates> reason;
-      auto states = options.batch.empty() ? search(reason) : take(reason);
-      if (states && (!found || states->getSplitFlops() > 0)) {
+      auto states =
+          options.batch.empty() ? search(hasState, reason) : take(reason);
+      if (states && (!found || getWork(*found) < getWork(*states))) {
         found = std::move(states);
       }
-      if (found && found->getSplitFlops() > 0) {
+      bool isDivided = found && found->getSplitFlops() > 0;
+      bool isAll = isDivided && (cuts || found->getLateFlops() == 0);
+      if (hasState ? isDivided : isAll && found->hasParts()) {
         break;
       }
-      if (!cuts) {
+      if (!cuts && !why) {
         why = std::move(reason);
       }
     }
@@ -125,8 +135,11 @@ private:
   /// a batch that cannot be cut, parts of parameters would repeat the work.
   /// Null, and why, if there is nothing to cut.
   std::unique_ptr<MicroBatchStates>
-  search(std::unique_ptr<MicroBatchStates> &reason) {
+  search(bool allowsState, std::unique_ptr<MicroBatchStates> &reason) {
     for (bool hasState : {false, true}) {
+      if (hasState && !allowsState) {
+        break;
+      }
       Groups groups = getGroups(hasState);
       chooseFirst(groups);
       if (best) {
@@ -199,7 +212,8 @@ private:
   /// False if gradients take products of which every micro-batch would make
   /// all: examples that are put side by side, or looked at one by one.
   static bool dividesWork(const MicroBatchStates &states) {
-    return states.getSplitFlops() > 0 || states.getGradientFlops() == 0;
+    return states.getSplitFlops() + states.getSummandFlops() > 0 ||
+           states.getGradientFlops() == 0;
   }
 
   /// Whether most products are made as a whole by every micro-batch. Each turn
@@ -211,7 +225,8 @@ private:
         flops += getProductFlops(op);
       }
     });
-    double once = states.getSplitFlops() + states.getLateFlops();
+    double once = states.getSplitFlops() + states.getSummandFlops() +
+                  states.getLateFlops();
     return 2 * once < flops;
   }
 
@@ -369,8 +384,14 @@ std::string list(ArrayRef<std::string> names) {
   return names.empty() ? "none" : text;
 }
 
+bool hasProducts(func::FuncOp function) {
+  Block &block = function.getBody().front();
+  return llvm::any_of(block,
+                      [](Operation &op) { return getProductFlops(&op) > 0; });
+}
+
 /// Says which arguments are cut, and how results are joined.
-void remarkOn(func::FuncOp function, int64_t numMicroBatches) {
+void remarkOn(func::FuncOp function, int64_t numMicroBatches, bool isDivided) {
   SmallVector<std::string> cut, whole, added, collected;
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
@@ -400,6 +421,12 @@ void remarkOn(func::FuncOp function, int64_t numMicroBatches) {
       << "; whole for each: " << list(whole)
       << "; results that are added up: " << list(added)
       << "; put side by side: " << list(collected);
+  if (!isDivided && hasProducts(function)) {
+    emitRemark(function.getLoc())
+        << "no product is divided among the " << numMicroBatches
+        << " micro-batches, which take no less memory or time: use "
+           "num_micro_batches=1";
+  }
 }
 
 } // namespace
@@ -447,7 +474,7 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   }
   (*states)->deferSummands();
   MicroBatchRewriting(function, **states).run();
-  remarkOn(function, options.numMicroBatches);
+  remarkOn(function, options.numMicroBatches, (*states)->getSplitFlops() > 0);
   MLIRContext *context = function.getContext();
   function->getParentOp()->setAttr(
       kMeshAttrName, MeshAttr::get(context, {StringAttr::get(context, "time")},

@@ -85,6 +85,8 @@ public:
   double getGradientFlops() const;
   /// Floating-point work that is divided among the micro-batches.
   double getSplitFlops() const { return splitFlops; }
+  /// Floating-point work on summands, which every micro-batch has in full size.
+  double getSummandFlops() const { return summandFlops; }
   /// Work that is left for behind the micro-batches, other than that of
   /// applying gradients.
   double getLateFlops() const { return lateFlops; }
@@ -163,7 +165,7 @@ private:
   llvm::DenseSet<Operation *> behind;
   Operation *refused = nullptr, *late = nullptr;
   double lateFlops = 0;
-  double splitFlops = 0, splitBytes = 0, wholeBytes = 0;
+  double splitFlops = 0, summandFlops = 0, splitBytes = 0, wholeBytes = 0;
   bool makesParts = false;
 };
 
