@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Literal
 
-from stablehlo_alpa.frontend.counter_slices import counter_slices
+from stablehlo_alpa.frontend.counter_slices import CounterSlice, counter_slices
 from stablehlo_alpa.frontend.inner_jaxprs import equations
 from stablehlo_alpa.frontend.jaxpr_parts import (
     as_function,
@@ -109,16 +109,20 @@ class GradientLoop:
         """What turns have slices of, and nothing else."""
         body = body_of(self.equation)
         same = body.invars[: self.equation.params["num_consts"]]
-        slices = Counter(one.operand for one in counter_slices(self.equation, body.eqns, self.own))
+        slices = Counter(one.operand for one in self._slices(body.eqns))
         uses = Counter(
             atom for one in body.eqns for atom in one.invars if not isinstance(atom, Literal)
         )
         return [i for i, one in enumerate(same) if uses[one] == slices[one] > 0]
 
+    def _slices(self, inner: Sequence[Any]) -> list[CounterSlice]:
+        # Where no layers are cut, a loop that takes elements can be gone through as it is.
+        return counter_slices(self.equation, inner, self.own, takes_elements=self.marks)
+
     def num_rows(self, operands: Collection[int]) -> int:
         """Rows of a turn's block of each operand; 0 if they differ or one has no such blocks."""
         body = body_of(self.equation)
-        found = counter_slices(self.equation, body.eqns, self.own)
+        found = self._slices(body.eqns)
         rows = set()
         for i in operands:
             own = [one.num_rows for one in found if one.operand is body.invars[i]]
@@ -142,7 +146,7 @@ class GradientLoop:
         added = [atom for i in sorted(self.sums) for atom in self.sums[i]]
         results = _without_barriers(body, [*added, *_stacked(equation)])
         own = [carried_values(equation)[i] for i in self.own]
-        slices = counter_slices(equation, results.eqns, self.own)
+        slices = self._slices(results.eqns)
         replaced = {atom for one in slices for atom in one.equation.outvars}
         kept = [one for one in results.eqns if not replaced.intersection(one.outvars)]
         consts, of_turn = body.invars[:num_consts], body.invars[num_consts + num_carry :]

@@ -179,6 +179,25 @@ def test_the_first_part_is_in_front_of_the_loop(make: Any, parts: int) -> None:
     assert_same(parallel(*args), jax.jit(step)(*args))
 
 
+@pytest.mark.parametrize("count", [2, TURNS])
+@pytest.mark.parametrize("make", [pipeline, on_one_mesh], ids=["pipeline", "one mesh"])
+def test_turns_of_optax_are_taken(make: Any, count: int) -> None:
+    """Each takes every fourth row, by ``jnp.take``."""
+    microbatching = pytest.importorskip("optax.microbatching")
+
+    def step(params: Any, x: Any) -> Any:
+        found = microbatching.microbatch(
+            lambda params, x: stablehlo_alpa.value_and_grad(loss_of)(params, x),
+            argnums=1,
+            microbatch_size=4,
+            accumulator=microbatching.AccumulationType.MEAN,
+        )
+        return found(params, x)
+
+    args = PARAMS, weights(4 * TURNS, WIDTH)
+    assert_same(make(step, count)(*args), jax.jit(step)(*args))
+
+
 def test_rows_of_a_turn_that_do_not_divide_are_named() -> None:
     with pytest.raises(TraceError, match=r"loop of 3 turns.* what divides the 6 examples of a"):
         on_one_mesh(first_in_front(4), 4).plan(PARAMS, weights(24, WIDTH), jax.random.key(5))
