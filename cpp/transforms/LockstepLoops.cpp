@@ -158,16 +158,16 @@ private:
 
 } // namespace
 
-Operation *getLockstepPredicate(Operation *op) {
-  auto loop = dyn_cast<stablehlo::WhileOp>(op);
-  if (!loop) {
-    return nullptr;
+bool isLockstepPredicate(Operation *op) {
+  auto any = dyn_cast<stablehlo::ReduceOp>(op);
+  auto loop = dyn_cast<stablehlo::WhileOp>(op->getParentOp());
+  if (!any || !loop || op->getParentRegion() != &loop.getCond() ||
+      !any->hasOneUse()) {
+    return false;
   }
-  stablehlo::ReduceOp any =
-      findAny(loop.getCond().front().getTerminator()->getOperand(0));
-  bool isLockstep = any && any->getParentOp() == op && any->hasOneUse() &&
-                    Carried(loop, any.getInputs()[0]).leaveRows();
-  return isLockstep ? any.getOperation() : nullptr;
+  Value goesOn = loop.getCond().front().getTerminator()->getOperand(0);
+  return findAny(goesOn) == any &&
+         Carried(loop, any.getInputs()[0]).leaveRows();
 }
 
 } // namespace mlir::alpa

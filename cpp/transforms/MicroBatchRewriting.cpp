@@ -415,7 +415,7 @@ void MicroBatchRewriting::emitPredicate(stablehlo::ReduceOp op,
 }
 
 void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
-  if (op == getLockstepPredicate(op->getParentOp()) && rows.operands[0] >= 0) {
+  if (isLockstepPredicate(op) && rows.operands[0] >= 0) {
     emitPredicate(cast<stablehlo::ReduceOp>(op), rows);
     return;
   }

@@ -63,7 +63,7 @@ double getProductFlops(Operation *op) {
 
 /// Whether any row goes on in a loop: each micro-batch asks its own rows.
 bool MicroBatchStates::visitPredicate(Operation *op) {
-  if (op != getLockstepPredicate(op->getParentOp())) {
+  if (!isLockstepPredicate(op)) {
     return false;
   }
   TimeEntry dim = getState(op->getOperand(0));
