@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorShardings.h"
+#include "cpp/transforms/LockstepLoops.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -382,7 +383,42 @@ void MicroBatchRewriting::mapCaptured(Operation *op, IRMapping &mapping,
   });
 }
 
+/// Of the rows of the micro-batch alone, as no sharding of a reduction says.
+void MicroBatchRewriting::emitPredicate(stablehlo::ReduceOp op,
+                                        const TimeRows &rows) {
+  MLIRContext *context = builder.getContext();
+  Value wants = lookUp(op.getInputs()[0], rows.operands[0]);
+  auto type = cast<RankedTensorType>(wants.getType());
+  auto time = MeshAttr::get(context, {StringAttr::get(context, "time")},
+                            {states.getNumMicroBatches()});
+  SmallVector<Attribute> dims(type.getRank(), builder.getArrayAttr({}));
+  dims[rows.operands[0]] = builder.getStrArrayAttr({"time"});
+  auto made =
+      ManualOp::create(builder, op.getLoc(), op->getResultTypes(), wants, time,
+                       builder.getArrayAttr(builder.getArrayAttr(dims)),
+                       builder.getArrayAttr(builder.getArrayAttr({})));
+  OpBuilder::InsertionGuard guard(builder);
+  Block &body = made.getBody().emplaceBlock();
+  SmallVector<int64_t> shape(type.getShape());
+  shape[rows.operands[0]] /= states.getNumMicroBatches();
+  Value own = body.addArgument(type.clone(shape), op.getLoc());
+  builder.setInsertionPointToStart(&body);
+  Value none = stablehlo::ConstantOp::create(
+      builder, op.getLoc(), builder.getZeroAttr(op.getType(0)));
+  IRMapping mapping;
+  mapping.map(op.getInputs()[0], own);
+  mapping.map(op.getInitValues()[0], none);
+  Operation *any = builder.clone(*op, mapping);
+  YieldOp::create(builder, op.getLoc(), any->getResults());
+  annotate(made, {rows.operands[0]}, rows.results);
+  record(op->getResult(0), rows.results[0], made->getResult(0));
+}
+
 void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
+  if (isLockstepPredicate(op) && rows.operands[0] >= 0) {
+    emitPredicate(cast<stablehlo::ReduceOp>(op), rows);
+    return;
+  }
   const TimeRows *chosen = states.getRows(op);
   auto dataFlow = dyn_cast<DataFlowOpInterface>(op);
   bool isRewritten =

@@ -5,6 +5,7 @@
 
 #include "cpp/transforms/MicroBatchStates.h"
 #include "mlir/IR/IRMapping.h"
+#include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::alpa {
@@ -43,6 +44,7 @@ private:
   void emit(Operation *op);
   void emitBarrier(Operation *op);
   void emitExecution(Operation *op, const TimeRows &rows);
+  void emitPredicate(stablehlo::ReduceOp op, const TimeRows &rows);
   void emitRegions(DataFlowOpInterface op, Operation *made,
                    const TimeRows &rows);
   void emitAfter(Operation *op);

@@ -1,6 +1,7 @@
 //===- MicroBatchRules.cpp - What rules make of parts of a batch ----------===//
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/transforms/LockstepLoops.h"
 #include "cpp/transforms/MicroBatchStates.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -60,7 +61,22 @@ double getProductFlops(Operation *op) {
   return flops;
 }
 
+/// Whether any row goes on in a loop: each micro-batch asks its own rows.
+bool MicroBatchStates::visitPredicate(Operation *op) {
+  if (!isLockstepPredicate(op)) {
+    return false;
+  }
+  TimeEntry dim = getState(op->getOperand(0));
+  if (dim >= 0) {
+    chosen[op] = TimeRows{{dim, kReplicated}, {kReplicated}};
+  }
+  return dim >= 0;
+}
+
 bool MicroBatchStates::visitByRule(Operation *op) {
+  if (visitPredicate(op)) {
+    return true;
+  }
   bool seesWhole = true;
   forEachCapture(op, [&](OpOperand &operand) {
     seesWhole &= getState(operand.get()) == kReplicated;

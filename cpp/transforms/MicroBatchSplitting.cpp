@@ -30,32 +30,42 @@ public:
 
   /// Where parts of the arguments do not do, what is made of the whole batch
   /// in front of the model is cut instead: examples in another order, slices.
+  /// Only then what looks like state.
   FailureOr<std::unique_ptr<MicroBatchStates>> run() {
     if (failed(checkGiven())) {
       return failure();
     }
     std::unique_ptr<MicroBatchStates> found, why;
-    for (bool cuts : {false, true}) {
+    for (auto [hasState, cuts] : {std::pair(false, false),
+                                  {false, true},
+                                  {true, false},
+                                  {true, true}}) {
+      if (hasState && !options.batch.empty()) {
+        break;
+      }
       cutsMade = cuts;
       best.reset();
       refused.reset();
       chosen.clear();
       std::unique_ptr<MicroBatchStates> reason;
-      auto states = options.batch.empty() ? search(reason) : take(reason);
-      if (states && (!found || states->getSplitFlops() > 0)) {
+      auto states =
+          options.batch.empty() ? search(hasState, reason) : take(reason);
+      if (states && (!found || getWork(*found) < getWork(*states))) {
         found = std::move(states);
       }
-      if (found && found->getSplitFlops() > 0) {
+      bool isDivided = found && found->getSplitFlops() > 0;
+      bool isAll = isDivided && (cuts || found->getLateFlops() == 0);
+      if (hasState ? isDivided : isAll && found->hasParts()) {
         break;
       }
-      if (!cuts) {
+      if (!cuts && !why) {
         why = std::move(reason);
       }
     }
     if (found) {
       return found;
     }
-    return why ? refuse(*why) : refuseSizes();
+    return why ? refuseMicroBatches(*why) : refuseSizes();
   }
 
 private:
@@ -125,8 +135,11 @@ private:
   /// a batch that cannot be cut, parts of parameters would repeat the work.
   /// Null, and why, if there is nothing to cut.
   std::unique_ptr<MicroBatchStates>
-  search(std::unique_ptr<MicroBatchStates> &reason) {
+  search(bool allowsState, std::unique_ptr<MicroBatchStates> &reason) {
     for (bool hasState : {false, true}) {
+      if (hasState && !allowsState) {
+        break;
+      }
       Groups groups = getGroups(hasState);
       chooseFirst(groups);
       if (best) {
@@ -199,7 +212,8 @@ private:
   /// False if gradients take products of which every micro-batch would make
   /// all: examples that are put side by side, or looked at one by one.
   static bool dividesWork(const MicroBatchStates &states) {
-    return states.getSplitFlops() > 0 || states.getGradientFlops() == 0;
+    return states.getSplitFlops() + states.getSummandFlops() > 0 ||
+           states.getGradientFlops() == 0;
   }
 
   /// Whether most products are made as a whole by every micro-batch. Each turn
@@ -211,7 +225,8 @@ private:
         flops += getProductFlops(op);
       }
     });
-    double once = states.getSplitFlops() + states.getLateFlops();
+    double once = states.getSplitFlops() + states.getSummandFlops() +
+                  states.getLateFlops();
     return 2 * once < flops;
   }
 
@@ -243,66 +258,6 @@ private:
   getWork(const MicroBatchStates &states) {
     return {states.hasParts(), states.getSplitFlops() - states.getLateFlops(),
             states.getSplitBytes()};
-  }
-
-  static bool makesNumber(Operation *op) {
-    return llvm::all_of(op->getResultTypes(), [](Type type) {
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      return tensor && tensor.getRank() == 0;
-    });
-  }
-
-  /// The optimiser of one part of the model has run, and gradients of another
-  /// follow: that takes a second way through the batch.
-  LogicalResult refuseSecondPass(Operation *op, Operation *cause) {
-    return op->emitOpError()
-           << "'" << getReadableName(op)
-           << "' cannot run once per micro-batch: it uses '"
-           << getReadableName(cause)
-           << "', which is made of gradients of the whole batch, and the "
-              "micro-batches of a step are gone through once: take all "
-              "gradients of the step at the parameters that it is given, or "
-              "those that need what others have updated in a step of their "
-              "own, parallelised by itself, or use num_micro_batches=1";
-  }
-
-  LogicalResult refuse(const MicroBatchStates &states) {
-    Operation *op = states.getRefused();
-    Operation *cause = states.getCause(op);
-    if (cause != op && isMadeOfGradients(cause)) {
-      return refuseSecondPass(op, cause);
-    }
-    InFlightDiagnostic error = op->emitOpError()
-                               << "'" << getReadableName(op)
-                               << "' cannot run once per micro-batch: ";
-    if (cause == op) {
-      error << "it ";
-    } else {
-      error << "what it uses comes from '" << getReadableName(cause)
-            << "', which ";
-    }
-    error
-        << "needs the whole batch, not one of " << options.numMicroBatches
-        << " parts along dimension 0 (a sum over the batch that is not simply "
-           "added up, such as batch statistics, or rows that meet each "
-           "other; examples along another dimension have to be passed along "
-           "the first and swapped inside of the function)";
-    error << ": use num_micro_batches=1, or micro_batches=\"independent\""
-             " to compute it per micro-batch";
-    if (takesGradients(cause)) {
-      error << "; a loop that takes gradients is gone through by micro-batches "
-               "if it is a scan or a fori_loop over parts of the batch that "
-               "adds them up, or stacks them, and does nothing else with them";
-    } else if (!makesNumber(cause)) {
-      error << "; what no gradient is taken through, as advantages that are "
-               "normalised over the batch, can be computed by a function of "
-               "its own and passed with the batch";
-    } else {
-      error << "; where it makes the loss of a sum (a root, a logarithm), take "
-               "gradients of the sum, and multiply them by its derivative "
-               "afterwards";
-    }
-    return error;
   }
 
   LogicalResult refuseSizes() {
@@ -429,8 +384,14 @@ std::string list(ArrayRef<std::string> names) {
   return names.empty() ? "none" : text;
 }
 
+bool hasProducts(func::FuncOp function) {
+  Block &block = function.getBody().front();
+  return llvm::any_of(block,
+                      [](Operation &op) { return getProductFlops(&op) > 0; });
+}
+
 /// Says which arguments are cut, and how results are joined.
-void remarkOn(func::FuncOp function, int64_t numMicroBatches) {
+void remarkOn(func::FuncOp function, int64_t numMicroBatches, bool isDivided) {
   SmallVector<std::string> cut, whole, added, collected;
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
@@ -460,6 +421,12 @@ void remarkOn(func::FuncOp function, int64_t numMicroBatches) {
       << "; whole for each: " << list(whole)
       << "; results that are added up: " << list(added)
       << "; put side by side: " << list(collected);
+  if (!isDivided && hasProducts(function)) {
+    emitRemark(function.getLoc())
+        << "no product is divided among the " << numMicroBatches
+        << " micro-batches, which take no less memory or time: use "
+           "num_micro_batches=1";
+  }
 }
 
 } // namespace
@@ -507,7 +474,7 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   }
   (*states)->deferSummands();
   MicroBatchRewriting(function, **states).run();
-  remarkOn(function, options.numMicroBatches);
+  remarkOn(function, options.numMicroBatches, (*states)->getSplitFlops() > 0);
   MLIRContext *context = function.getContext();
   function->getParentOp()->setAttr(
       kMeshAttrName, MeshAttr::get(context, {StringAttr::get(context, "time")},

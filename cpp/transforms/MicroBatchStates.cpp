@@ -70,7 +70,7 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
   }
   visit(block);
   measure();
-  if (!refused && lateFlops > splitFlops) {
+  if (!refused && lateFlops > splitFlops + summandFlops) {
     refused = late;
   }
 }
@@ -78,8 +78,11 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
 void MicroBatchStates::measure() {
   for (auto &[op, rows] : chosen) {
     auto isOwn = [](TimeEntry entry) { return entry != kReplicated; };
+    auto isPart = [](TimeEntry entry) { return entry >= 0; };
+    bool isDivided = llvm::any_of(rows.operands, isPart) ||
+                     llvm::any_of(rows.results, isPart);
     if (!isa<DataFlowOpInterface>(op)) {
-      splitFlops += getProductFlops(op);
+      (isDivided ? splitFlops : summandFlops) += getProductFlops(op);
     }
     for (Value result : op->getResults()) {
       makesParts |= getState(result) >= 0;

@@ -85,6 +85,8 @@ public:
   double getGradientFlops() const;
   /// Floating-point work that is divided among the micro-batches.
   double getSplitFlops() const { return splitFlops; }
+  /// Floating-point work on summands, which every micro-batch has in full size.
+  double getSummandFlops() const { return summandFlops; }
   /// Work that is left for behind the micro-batches, other than that of
   /// applying gradients.
   double getLateFlops() const { return lateFlops; }
@@ -123,6 +125,7 @@ private:
   void setRegionRows(DataFlowOpInterface op, const DataFlowEdges &edges,
                      ArrayRef<TimeEntry> entries);
   bool visitBarrier(Operation *op);
+  bool visitPredicate(Operation *op);
   bool visitByRule(Operation *op);
   std::optional<Choice> choose(Operation *op);
   bool canBeMadeWhole(Operation *op) const;
@@ -163,9 +166,12 @@ private:
   llvm::DenseSet<Operation *> behind;
   Operation *refused = nullptr, *late = nullptr;
   double lateFlops = 0;
-  double splitFlops = 0, splitBytes = 0, wholeBytes = 0;
+  double splitFlops = 0, summandFlops = 0, splitBytes = 0, wholeBytes = 0;
   bool makesParts = false;
 };
+
+/// Says what is in the way of `getRefused()`, and what can be done; a failure.
+LogicalResult refuseMicroBatches(const MicroBatchStates &states);
 
 /// The entry of every edge, given how the operator runs.
 SmallVector<TimeEntry> getEdgeEntries(Operation *op, const DataFlowEdges &edges,

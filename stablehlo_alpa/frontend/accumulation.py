@@ -89,25 +89,33 @@ class _Parts:
     mixed: _Sources
     sources: Sequence[_Sources]
 
-    def is_taken(self, loop: GradientLoop) -> bool:
-        """Whether each turn of a loop has a part of the batch, and micro-batches all of some."""
+    def taken(self, loop: GradientLoop) -> Callable[..., list[Any]] | None:
+        """A loop whose turns have a part of the batch each, as micro-batches take it; else None."""
         if self.count == 1 and not loop.marks:
-            return False
-        turns = frozenset().union(*(self.sources[i] for i in loop.of_turns))
+            return None
+        of_batch = [i for i in loop.of_turns if self.sources[i]]
+        turns = frozenset().union(*(self.sources[i] for i in of_batch))
         whole = frozenset().union(*(self.sources[i] for i in loop.of_all)) - self.mixed
         examples = {self.sizes[i] for i in turns}
-        is_part = any(self.sources[i] and loop.is_part(i, examples) for i in loop.of_turns)
+        is_part = any(loop.is_part(i, examples) for i in of_batch)
         if not is_part or examples & {self.sizes[i] for i in whole}:
-            return False
-        is_multiple = loop.length % self.count == 0
-        if not is_multiple and not whole:
-            raise TraceError(
-                f"{self.name} adds up gradients itself, in a loop of {loop.length} turns, which "
-                f"are not a multiple of {self.count} micro-batches: take gradients of the whole "
-                "batch without a loop, which micro-batches make, or let the loop go over all of "
-                f"the batch and pass num_micro_batches={loop.length} or what divides it"
-            )
-        return is_multiple
+            return None
+        if loop.length % self.count == 0:
+            return loop.at_once(1 if loop.marks else loop.length // self.count)
+        if whole:
+            return None
+        rows = loop.num_rows(of_batch)
+        if rows and rows % self.count == 0:
+            return loop.at_once(1, has_rows=True)
+        divided = f"{loop.length} or what divides it"
+        if rows:
+            divided += f", or what divides the {rows} examples of a turn"
+        raise TraceError(
+            f"{self.name} adds up gradients itself, in a loop of {loop.length} turns, which "
+            f"are not a multiple of {self.count} micro-batches: take gradients of the whole "
+            "batch without a loop, which micro-batches make, or let the loop go over all of "
+            f"the batch and pass num_micro_batches={divided}"
+        )
 
 
 def _rewritten(parts: _Parts, equation: Any, rewrite: Callable[[Any, Any], Any]) -> Any:
@@ -116,9 +124,9 @@ def _rewritten(parts: _Parts, equation: Any, rewrite: Callable[[Any, Any], Any])
         is_other = any(params[key] is not equation.params[key] for key in params)
         return equation.replace(params=params) if is_other else equation
     loop = GradientLoop.of(equation)
-    if loop is None or not parts.is_taken(loop):
+    run = None if loop is None else parts.taken(loop)
+    if loop is None or run is None:
         return equation
-    run = loop.at_once(1 if loop.marks else loop.length // parts.count)
     avals = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=_is_weak(a)) for a in loop.avals]
     made = jax.make_jaxpr(jax.jit(run))(*avals).jaxpr
     if made.constvars or len(made.eqns) != 1:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Literal
 
-from stablehlo_alpa.frontend.counter_slices import counter_slices
+from stablehlo_alpa.frontend.counter_slices import CounterSlice, counter_slices
 from stablehlo_alpa.frontend.inner_jaxprs import equations
 from stablehlo_alpa.frontend.jaxpr_parts import (
     as_function,
@@ -109,29 +109,44 @@ class GradientLoop:
         """What turns have slices of, and nothing else."""
         body = body_of(self.equation)
         same = body.invars[: self.equation.params["num_consts"]]
-        slices = Counter(one.operand for one in counter_slices(self.equation, body.eqns, self.own))
+        slices = Counter(one.operand for one in self._slices(body.eqns))
         uses = Counter(
             atom for one in body.eqns for atom in one.invars if not isinstance(atom, Literal)
         )
         return [i for i, one in enumerate(same) if uses[one] == slices[one] > 0]
+
+    def _slices(self, inner: Sequence[Any]) -> list[CounterSlice]:
+        # Where no layers are cut, a loop that takes elements can be gone through as it is.
+        return counter_slices(self.equation, inner, self.own, takes_elements=self.marks)
+
+    def num_rows(self, operands: Collection[int]) -> int:
+        """Rows of a turn's block of each operand; 0 if they differ or one has no such blocks."""
+        body = body_of(self.equation)
+        found = self._slices(body.eqns)
+        rows = set()
+        for i in operands:
+            own = [one.num_rows for one in found if one.operand is body.invars[i]]
+            rows.update(own or [0])
+        return rows.pop() if len(rows) == 1 else 0
 
     @property
     def avals(self) -> list[Any]:
         """Types of what goes in."""
         return [atom.aval for atom in self.equation.invars]
 
-    def at_once(self, num_inner: int) -> Callable[..., list[Any]]:
+    def at_once(self, num_inner: int, *, has_rows: bool = False) -> Callable[..., list[Any]]:
         """The loop as a function of its operands.
 
         Args:
             num_inner: turns of each part that stay a loop.
+            has_rows: blocks of rows keep these along dimension 0, and are cut along it.
         """
         equation, body = self.equation, body_of(self.equation)
         num_consts, num_carry = equation.params["num_consts"], equation.params["num_carry"]
         added = [atom for i in sorted(self.sums) for atom in self.sums[i]]
         results = _without_barriers(body, [*added, *_stacked(equation)])
         own = [carried_values(equation)[i] for i in self.own]
-        slices = counter_slices(equation, results.eqns, self.own)
+        slices = self._slices(results.eqns)
         replaced = {atom for one in slices for atom in one.equation.outvars}
         kept = [one for one in results.eqns if not replaced.intersection(one.outvars)]
         consts, of_turn = body.invars[:num_consts], body.invars[num_consts + num_carry :]
@@ -143,8 +158,13 @@ class GradientLoop:
             start = operands[num_consts : num_consts + num_carry]
             last, steps = self._recurrence(shared, [start[i] for i in self.own])
             turns = [*steps, *operands[num_consts + num_carry :]]
-            turns += [one.turns(shared[consts.index(one.operand)]) for one in slices]
-            found = _all(lambda *one: turn(*shared, *one), turns, num_inner, len(added))
+            dims = [0] * len(turns)
+            for one in slices:
+                is_row = has_rows and one.num_rows > 1
+                operand = shared[consts.index(one.operand)]
+                turns.append(one.rows(operand) if is_row else one.turns(operand))
+                dims.append(int(is_row))
+            found = _all(lambda *one: turn(*shared, *one), turns, dims, num_inner, len(added))
             if self.marks:
                 found = mark_gradients(found)
             carried = dict(zip(self.own, last, strict=True))
@@ -172,11 +192,18 @@ class GradientLoop:
 
 
 def _all(
-    turn: Callable[..., list[Any]], turns: Sequence[Any], num_inner: int, num_sums: int
+    turn: Callable[..., list[Any]],
+    turns: Sequence[Any],
+    dims: Sequence[int],
+    num_inner: int,
+    num_sums: int,
 ) -> list[Any]:
-    """Sums over all turns of the first results, and what each turn makes of the others."""
+    """Sums over all turns of the first results, and what each turn makes of the others.
+
+    ``dims`` are those along which turns lie, 0 where some turns stay a loop.
+    """
     if num_inner == 1:
-        results = jax.vmap(turn)(*turns)
+        results = jax.vmap(turn, in_axes=tuple(dims))(*turns)
     else:
         outer = len(turns[0]) // num_inner
         parts = [one.reshape(outer, num_inner, *one.shape[1:]) for one in turns]

@@ -124,8 +124,11 @@ def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]
         def flat(*arrays: Any) -> list[Any]:
             full = _replaced(leaves, traced, arrays)
             inner_args, inner_kwargs = jax.tree.unflatten(structure, full)
-            returned[:] = jax.tree.flatten(fun(*inner_args, **inner_kwargs))
-            return [leaf for leaf in returned[0] if _is_array(leaf)]
+            found, tree = jax.tree.flatten(fun(*inner_args, **inner_kwargs))
+            places = [i for i, leaf in enumerate(found) if _is_array(leaf)]
+            # Tracers would outlive their trace.
+            returned[:] = _replaced(found, places, [None] * len(places)), tree, places
+            return [found[place] for place in places]
 
         arrays = [leaves[i] for i in traced]
         closed = jax.make_jaxpr(flat)(*arrays)
@@ -133,8 +136,7 @@ def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]
         layers = assign(option, flattened)
         values = split_keys([*closed.consts, *arrays])
         results = _evaluate(flattened, layers, values, option.recomputations[0])
-        found, tree = returned
-        places = [i for i, leaf in enumerate(found) if _is_array(leaf)]
+        found, tree, places = returned
         return jax.tree.unflatten(tree, _replaced(found, places, results))
 
     return run

@@ -105,6 +105,10 @@ def stacked(params: Any, x: Any) -> Any:
 STEPS = [stacked, scanned, counted, indexed, keyed, backwards]
 
 
+def on_one_mesh(step: Any, count: int) -> Any:
+    return stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=count))
+
+
 def tolerance(step: Any) -> float:
     return 2e-2 if step is backwards else 1e-5
 
@@ -144,6 +148,59 @@ def test_turns_of_a_micro_batch_stay_a_loop() -> None:
 def test_turns_that_are_no_multiple_of_micro_batches_are_named(make: Any) -> None:
     with pytest.raises(TraceError, match=r"in a loop of 4 turns, .* pass num_micro_batches=4"):
         make(scanned).plan(PARAMS, weights(24, WIDTH))
+
+
+def first_in_front(parts: int) -> Any:
+    """Gradients of the first part of the batch are what the loop starts with."""
+
+    def step(params: Any, x: Any, key: Any) -> Any:
+        def dropped(params: Any, x: Any, key: Any) -> Any:
+            return loss_of(params, x * jax.random.bernoulli(key, 0.7, x.shape))
+
+        size, found = len(x) // parts, stablehlo_alpa.value_and_grad(dropped)
+
+        def turn(number: Any, total: Any) -> Any:
+            part = lax.dynamic_slice(x, (number * size, 0), (size, WIDTH))
+            own = found(params, part, jax.random.fold_in(key, number))
+            return jax.tree.map(jnp.add, total, own)
+
+        first = found(params, x[:size], jax.random.fold_in(key, 0))
+        return updated(params, lax.fori_loop(1, parts, turn, first))
+
+    return step
+
+
+@pytest.mark.parametrize("parts", [2, 4, 5])
+@pytest.mark.parametrize("make", [lambda f: pipeline(f, 2), lambda f: on_one_mesh(f, 4)])
+def test_the_first_part_is_in_front_of_the_loop(make: Any, parts: int) -> None:
+    """Turns are no multiple of micro-batches: each has a part of the rows of every turn."""
+    step, args = first_in_front(parts), (PARAMS, weights(4 * parts, WIDTH), jax.random.key(5))
+    parallel = make(step)
+    assert_same(parallel(*args), jax.jit(step)(*args))
+
+
+@pytest.mark.parametrize("count", [2, TURNS])
+@pytest.mark.parametrize("make", [pipeline, on_one_mesh], ids=["pipeline", "one mesh"])
+def test_turns_of_optax_are_taken(make: Any, count: int) -> None:
+    """Each takes every fourth row, by ``jnp.take``."""
+    microbatching = pytest.importorskip("optax.microbatching")
+
+    def step(params: Any, x: Any) -> Any:
+        found = microbatching.microbatch(
+            lambda params, x: stablehlo_alpa.value_and_grad(loss_of)(params, x),
+            argnums=1,
+            microbatch_size=4,
+            accumulator=microbatching.AccumulationType.MEAN,
+        )
+        return found(params, x)
+
+    args = PARAMS, weights(4 * TURNS, WIDTH)
+    assert_same(make(step, count)(*args), jax.jit(step)(*args))
+
+
+def test_rows_of_a_turn_that_do_not_divide_are_named() -> None:
+    with pytest.raises(TraceError, match=r"loop of 3 turns.* what divides the 6 examples of a"):
+        on_one_mesh(first_in_front(4), 4).plan(PARAMS, weights(24, WIDTH), jax.random.key(5))
 
 
 def test_a_loop_over_samples_of_the_whole_batch_stays_one() -> None:

@@ -159,6 +159,13 @@ def test_any_mesh_may_be_set(method: sa.Method, name: str) -> None:
     assert_same(jax.device_get(step(STATE, lying)[1]), jax.device_get(expected[1]))
 
 
+@pytest.mark.parametrize("method", [sa.ShardParallel(mesh_shape=(2, 4)), PIPELINE], ids=type)
+def test_no_tracer_outlives_its_trace(method: sa.Method) -> None:
+    with jax.checking_leaks():
+        found = sa.parallelize(pipelined, method=method)(STATE, X)
+        assert_same(found, jax.jit(pipelined)(STATE, X))
+
+
 def one_step(state: Any, x: Any) -> Any:
     return {"w": state["w"] - x @ state["w"], "n": state["n"] + 1}, x.sum()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
-from batch_steps import BATCH, PARAMS, WIDTH, check, hidden
+from batch_steps import BATCH, PARAMS, WIDTH, check, hidden, weights
 from oracle import assert_same
 
 import stablehlo_alpa
@@ -123,6 +124,45 @@ def test_every_micro_batch_computes_its_part_alone(batch: Any) -> None:
     types = [line.split(" : ")[-1] for line in products]
     assert types
     assert not any(f"tensor<{len(BATCH)}x{WIDTH}xf32>" in one for one in types)
+
+
+def linear_gradients(params: Any, x: Any, y: Any, key: Any) -> Any:
+    """The gradient is one of a sum of products of summands, and need not be."""
+    order = jax.random.permutation(key, len(x))
+    return stablehlo_alpa.value_and_grad(lambda w: jnp.mean((x[order] @ w) ** 2))(params[0])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        linear_gradients,
+        lambda params, x, _, key: hidden(params, jax.random.permutation(key, x)),
+        lambda params, x, *_: jnp.sort(x, 0) @ params[0],
+    ],
+    ids=["gradients", "shuffled", "sorted"],
+)
+def test_products_of_what_is_made_of_the_whole_batch_are_divided(step: Any) -> None:
+    parallel = stablehlo_alpa.parallelize(
+        step, method=ShardParallel(num_micro_batches=2), devices=jax.devices()[:1]
+    )
+    args = (PARAMS, weights(32, WIDTH), weights(32, WIDTH), KEY)
+    plan = parallel.plan(*args)
+    assert "dot_general" in plan.module_text()
+    assert not re.search(r"dot_general.*tensor<32x", plan.module_text())
+    assert not any("no product is divided" in one for one in plan.remarks)
+    assert_same(parallel(*args), jax.jit(step)(*args))
+
+
+def test_a_step_of_which_nothing_is_divided_is_remarked_on() -> None:
+    """Rows that micro-batches do not divide are looked up, and multiplied, by each of them."""
+
+    def step(params: Any, x: Any, key: Any) -> Any:
+        return jax.random.permutation(key, x)[: len(x) - 1] @ params[0]
+
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=2))
+    args = [weights(15, 15)], weights(16, 15), KEY
+    assert any("no product is divided among the 2" in one for one in parallel.plan(*args).remarks)
+    assert_same(parallel(*args), jax.jit(step)(*args))
 
 
 def test_shuffled_examples_that_meet_each_other_are_refused() -> None:

@@ -23,3 +23,15 @@ func.func @main(%w: tensor<5x5xf32>, %x: tensor<8x5xf32>) -> tensor<8x5xf32> {
   %4 = stablehlo.dot_general %3, %w, contracting_dims = [1] x [0] : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32> loc("jit(step)/next")
   return %4 : tensor<8x5xf32>
 }
+
+// -----
+
+// Some of the examples, as `model(x)[:6]`.
+func.func @main(%w: tensor<5x5xf32>, %x: tensor<8x5xf32>) -> tensor<6x5xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32>
+  %1 = stablehlo.slice %0 [0:6, 0:5] : (tensor<8x5xf32>) -> tensor<6x5xf32> loc("jit(step)/some")
+  %2 = stablehlo.tanh %1 : tensor<6x5xf32>
+  // expected-error @unknown {{'jit(step)/next' cannot run once per micro-batch: what it uses comes from 'jit(step)/some', which takes some examples of a value of which each of 2 micro-batches has a part: take these examples of the batch before the model sees them}}
+  %3 = stablehlo.dot_general %2, %w, contracting_dims = [1] x [0] : (tensor<6x5xf32>, tensor<5x5xf32>) -> tensor<6x5xf32> loc("jit(step)/next")
+  return %3 : tensor<6x5xf32>
+}

@@ -1,0 +1,136 @@
+"""Loops that each example leaves by itself, in micro-batches: each has turns of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from batch_steps import BATCH, PARAMS, check, hidden
+from jax import lax
+from oracle import assert_same
+
+import stablehlo_alpa
+from stablehlo_alpa import ShardParallel
+from stablehlo_alpa.errors import CompileError
+
+
+def root(a: Any) -> Any:
+    """Of ``y^3 + y = a``, by as many steps of Newton's method as that takes."""
+
+    def residual(y: Any) -> Any:
+        return y**3 + y - a
+
+    return lax.while_loop(
+        lambda y: jnp.abs(residual(y)) > 1e-3,
+        lambda y: y - residual(y) / (3 * y**2 + 1),
+        jnp.zeros_like(a),
+    )
+
+
+def counted(a: Any) -> Any:
+    """Turns, and what they have added up."""
+    start = a, 0, jnp.zeros(3)
+    return lax.while_loop(
+        lambda now: (now[0] < 9) & (now[1] < 20),
+        lambda now: (1.3 * now[0] + 0.1, now[1] + 1, now[2] + now[0]),
+        start,
+    )[1:]
+
+
+def nested(a: Any) -> Any:
+    def turn(now: Any) -> Any:
+        inner = lax.while_loop(lambda n: n < now[0], lambda n: 2 * n + 1, 0.0)
+        return now[0] + 1, now[1] + inner
+
+    return lax.while_loop(lambda now: now[0] < a, turn, (0.0, 0.0))[1]
+
+
+def series(a: Any) -> Any:
+    """Written for all rows: a counter of turns beside them, and rows that are done."""
+
+    def turn(now: Any) -> Any:
+        number, goes_on, total, term = now
+        following = term * a / (number + 1)
+        more = goes_on & (jnp.abs(following) > 1e-3)
+        chosen = [
+            jnp.where(goes_on, new, old)
+            for new, old in ((total + following, total), (following, term))
+        ]
+        return number + 1, more, *chosen
+
+    start = 0, jnp.abs(a) > 0.2, jnp.ones_like(a), jnp.ones_like(a)
+    return lax.while_loop(lambda now: (now[0] < 30) & jnp.any(now[1]), turn, start)[2]
+
+
+def step_of(loop: Any) -> Any:
+    def loss(params: Any, x: Any) -> Any:
+        made = hidden(params, x)
+        found = loop(lax.stop_gradient(5 * made[:, 0]))
+        weights: Any = sum(jnp.tanh(0.1 * one).reshape(len(x), -1).sum(1) for one in found)
+        return jnp.mean(weights[:, None] * made**2), found
+
+    def step(params: Any, x: Any) -> Any:
+        return stablehlo_alpa.value_and_grad(loss, has_aux=True)(params, x)
+
+    return step
+
+
+LOOPS = {
+    "root": lambda a: [jax.vmap(root)(a)],
+    "counted": lambda a: jax.vmap(counted)(a),
+    "nested": lambda a: [jax.vmap(nested)(jnp.abs(a))],
+    "series": lambda a: [series(a)],
+}
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("name", LOOPS)
+def test_rows_of_a_micro_batch_leave_by_themselves(name: str, count: int) -> None:
+    step = step_of(LOOPS[name])
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=count))
+    assert_same(parallel(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH))
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_rows_of_a_stage_leave_by_themselves(name: str) -> None:
+    check(step_of(LOOPS[name]), PARAMS, BATCH)
+
+
+def until_all_are_done(a: Any) -> Any:
+    """Rows go on as long as another one does."""
+    return [lax.while_loop(lambda a: jnp.any(jnp.abs(a) > 1), lambda a: 0.7 * a, a)]
+
+
+def turns_of_the_longest(a: Any) -> Any:
+    """Rows stop by themselves; how many turns there were is of all of them."""
+
+    def turn(now: Any) -> Any:
+        return now[0] + 1, jnp.where(jnp.abs(now[1]) > 1, 0.7 * now[1], now[1])
+
+    number, a = lax.while_loop(lambda now: jnp.any(jnp.abs(now[1]) > 1), turn, (0, a))
+    return [a * number]
+
+
+def starting_again(a: Any) -> Any:
+    """What is counted beside the rows lets those that have stopped go on."""
+
+    def wants(now: Any) -> Any:
+        return (jnp.abs(now[1]) > 1) | (now[0] % 3 == 0)
+
+    def turn(now: Any) -> Any:
+        return now[0] + 1, jnp.where(wants(now), 0.7 * now[1], now[1])
+
+    def goes_on(now: Any) -> Any:
+        return jnp.any(wants(now))
+
+    return [lax.while_loop(goes_on, turn, (0, a))[1]]
+
+
+@pytest.mark.parametrize("loop", [until_all_are_done, turns_of_the_longest, starting_again])
+def test_rows_that_go_by_those_of_others_are_refused(loop: Any) -> None:
+    step = step_of(loop)
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=2))
+    with pytest.raises(CompileError, match=r"while', which needs the whole batch"):
+        parallel.plan(PARAMS, BATCH)
