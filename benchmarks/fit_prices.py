@@ -7,6 +7,7 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
+import fit_tpus
 import numpy as np
 import numpy.typing as npt
 from measurements import Array, Products, Series, collectives, product_kernels, products, read
@@ -260,6 +261,9 @@ def fit_rooflines() -> list[list[object]]:
     like = next(row for row in rows if row[:2] == ["H100", "bf16"])
     for row in read("best_products"):
         rows.append([row["device"], row["dtype"], like[2], row["efficiency"], like[4], ""])
+    for one in fit_tpus.products():
+        reached = fit_tpus.fit(one).launch_s, *fit_tpus.shares(one.device)
+        rows.append([one.device, one.dtype, *map(_short, reached), ""])
     return rows
 
 
@@ -275,6 +279,11 @@ def fit_waves() -> list[list[object]]:
             kinds = {"all": found.single}
         error = _error(parts[:1], found, is_fitted=False)
         rows += [_waves_row(one, kind, waves, error) for kind, waves in kinds.items()]
+    for one in fit_tpus.products():
+        waves = fit_tpus.fit(one)
+        error = _error([one], Kernels(waves, waves), is_fitted=False)
+        # Products of f32 run in one pass of bf16.
+        rows += [_waves_row(replace(one, dtype=t), "all", waves, error) for t in ("bf16", "f32")]
     return rows
 
 

@@ -15,6 +15,7 @@
 #include "cpp/analysis/DonatedPlaces.h"
 #include "cpp/analysis/FusionRole.h"
 #include "cpp/analysis/Rounding.h"
+#include "cpp/analysis/RowKernels.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -87,6 +88,9 @@ public:
   /// is alike enough to be launched as one (the updates of all parameters of a
   /// size), for the first alone.
   bool launches(Operation *op) const { return launching.contains(op); }
+  /// The product in whose kernel an operator is computed; null if there is none
+  /// (see ProductEpilogues.h).
+  Operation *getProduct(Operation *op) const { return epilogues.lookup(op); }
 
 private:
   /// Stored values that a value is computed from; itself if it is stored.
@@ -160,8 +164,11 @@ private:
   /// True if it is better stored than computed again by each of its readers.
   bool isWorthStoring(Value value, const Sources &sources);
   Sources collectSources(Operation *op) const;
-  /// Makes one fusion of what reduces rows and reads them (see RowKernels.h).
-  void joinRows();
+  /// Makes one fusion of what is computed in one kernel: for GPU what reduces
+  /// rows and reads them (see RowKernels.h), for TPU products and what follows
+  /// them (see ProductEpilogues.h).
+  void joinKernels();
+  void joinEpilogues(ArrayRef<StoringOperator> storing);
   /// Has all fusions read what they are computed from.
   void readSources();
   void read(OpOperand &operand, FusionKey fusion);
@@ -245,6 +252,10 @@ private:
   llvm::DenseSet<std::tuple<Value, int, int64_t>> joined;
   llvm::DenseSet<std::pair<int, int64_t>> fusions;
   llvm::DenseSet<Operation *> launching;
+  /// Of what is computed in the kernels of products, the product.
+  DenseMap<Operation *, Operation *> epilogues;
+  /// Results of products that are read in their kernels alone.
+  llvm::DenseSet<Value> unwritten;
 
   /// Values whose memory may be written over once they end.
   llvm::DenseSet<Value> replaceable;

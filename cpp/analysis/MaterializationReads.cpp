@@ -1,24 +1,53 @@
 //===- MaterializationReads.cpp - What fusions read and write -------------===//
 
 #include "cpp/analysis/Materialization.h"
+#include "cpp/analysis/ProductEpilogues.h"
 #include "cpp/analysis/RowKernels.h"
 #include "dialects/alpa/Sharding.h"
 
 namespace mlir::alpa {
 
-void Materialization::joinRows() {
-  if (options.backend != Backend::Gpu) {
-    return;
-  }
+void Materialization::joinKernels() {
   auto storing = llvm::map_to_vector(roots, [](const Root &root) {
     return StoringOperator{root.op, root.from, root.isElementwise};
   });
+  if (options.backend == Backend::Tpu) {
+    return joinEpilogues(storing);
+  }
   auto kernels = findRowKernels(storing, [&](Operation *op) {
     return normalizers.contains(op->getResult(0)) && reducesRows(op);
   });
   for (Root &root : roots) {
     if (Operation *first = kernels.lookup(root.op)) {
       root.fusion = {-1 - points.lookup(first), 0};
+    }
+  }
+}
+
+void Materialization::joinEpilogues(ArrayRef<StoringOperator> storing) {
+  epilogues = findProductEpilogues(
+      storing,
+      {[&](Operation *op) { return takesPrologue(op, options.backend); },
+       [&](Value value) { return stored.lookup(value); }});
+  llvm::DenseSet<Operation *> joinedProducts;
+  for (const auto &[op, product] : epilogues) {
+    joinedProducts.insert(product);
+    unwritten.insert(product->getResult(0));
+  }
+  for (Root &root : roots) {
+    Operation *product = epilogues.lookup(root.op);
+    if (joinedProducts.contains(root.op)) {
+      product = root.op;
+    }
+    if (product) {
+      root.fusion = {-1 - points.lookup(product), 0};
+      joined.insert({product->getResult(0), root.fusion.depth, 0});
+    }
+    for (Value source : root.from) {
+      // Something else reads it.
+      if (product != source.getDefiningOp()) {
+        unwritten.erase(source);
+      }
     }
   }
 }
@@ -52,7 +81,8 @@ void Materialization::read(OpOperand &operand, FusionKey fusion) {
 }
 
 double Materialization::getWrittenBytes(OpResult result) const {
-  if (!isStored(result) && !merged.contains(result.getOwner())) {
+  if ((!isStored(result) && !merged.contains(result.getOwner())) ||
+      unwritten.contains(result)) {
     return 0;
   }
   auto ratio = storedRatios.find(result);

@@ -342,9 +342,14 @@ void StrategyGraphBuilder::addOperatorCosts(
         weight * rule.flops * inner.doneShare / strategies.shards[index];
     target.bytes[index] += weight * inner.bytes;
   }
+  bool isEpilogue = memory.getProduct(op) &&
+                    target.productBytes.size() == target.bytes.size();
   auto addBytes = [&](double whole, ArrayRef<double> shards) {
-    for (auto [bytes, number] : llvm::zip(target.bytes, shards)) {
-      bytes += weight * whole / number;
+    for (auto [index, number] : llvm::enumerate(shards)) {
+      target.bytes[index] += weight * whole / number;
+      if (isEpilogue) {
+        target.productBytes[index] += weight * whole / number;
+      }
     }
   };
   for (OpResult result : op->getResults()) {

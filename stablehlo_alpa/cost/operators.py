@@ -12,7 +12,12 @@ import numpy.typing as npt
 from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import FloatArray
-from stablehlo_alpa.cost.product import PRODUCTS, product_seconds, shaped_product_seconds
+from stablehlo_alpa.cost.product import (
+    PRODUCTS,
+    product_seconds,
+    roofline_of,
+    shaped_product_seconds,
+)
 
 STREAMED = 0.9
 """Share of the memory bandwidth of what reads and writes tensors from end to end."""
@@ -68,7 +73,8 @@ def operator_seconds(
 
     Products by `cost.product`, and behind them what follows; of everything else
     ``kernels * KERNEL_S + max(FLOPs / rate, bytes / (share * memory bandwidth))``. A device that
-    was not measured takes its figures at their word: all shares are one, kernels cost nothing.
+    was not measured takes its figures at their word: all shares are one, kernels cost nothing. On a
+    TPU all shares are what products reach of its bandwidth, and kernels cost nothing.
 
     Args:
         ops: N names of operators.
@@ -86,9 +92,9 @@ def operator_seconds(
         float64[S].
     """
     known = is_measured(device)
-    streamed = STREAMED if known else 1.0
+    streamed = STREAMED if known else roofline_of("", device).memory_efficiency
     shares = np.array(
-        [_share(op, dtype) if known else 1.0 for op, dtype in zip(ops, dtypes, strict=True)]
+        [_share(op, dtype) if known else streamed for op, dtype in zip(ops, dtypes, strict=True)]
     )
     rates = np.array([device.rate(dtype) for dtype in dtypes])
     seconds: FloatArray = np.maximum(

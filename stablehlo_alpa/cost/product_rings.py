@@ -12,7 +12,7 @@ from stablehlo_alpa.cost.collective import added_seconds, collective_seconds
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray
 from stablehlo_alpa.cost.operators import KERNEL_S, STREAMED
-from stablehlo_alpa.cost.product import shaped_product_seconds
+from stablehlo_alpa.cost.product import roofline_of, shaped_product_seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,8 @@ def ring_seconds(
     permute_s = collective_seconds(permute, found.axes, found.bytes / n, mesh, device)
     hidden_s = np.minimum(overlap.products * permute_s, block)
     known = is_measured(device)
-    added_s = found.added_bytes / ((STREAMED if known else 1.0) * device.memory_bandwidth)
+    streamed = STREAMED if known else roofline_of("", device).memory_efficiency
+    added_s = found.added_bytes / (streamed * device.memory_bandwidth)
     if known:
         added_s += KERNEL_S * found.added_kernels
     collective_s = added_seconds(found.kind, found.axes, found.bytes, found.beside, mesh, device)
