@@ -387,6 +387,7 @@ def main() -> None:
     write("network", "device,kind,hop_s,efficiency,per_root_s,error", fit_networks())
     reached = "launch_s,efficiency,memory_efficiency"
     write("products", f"device,dtype,{reached},error", fit_rooflines())
+    write("streams", "device,operator,dtype,share", fit_tpus.streams())
     terms = "depth_s,launch_s,byte_s,flop_s,element_s,split_depth,split_ratio,split_s"
     write("waves", f"device,dtype,products,units,tiles,{terms},error", fit_waves())
 

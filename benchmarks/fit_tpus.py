@@ -1,4 +1,4 @@
-"""What XLA's compilers for TPU say of single products and additions, as constants of prices.
+"""What XLA's compilers for TPU say of single products and fusions, as constants of prices.
 
 No TPU was measured: these are the estimates that the compilers schedule by. Products take the
 cycles of their kernels (``estimated_cycles`` in the optimised program, which says nothing of
@@ -7,7 +7,9 @@ operands that are copied in beside the kernel before)::
     launch + tiles * (k d + A e)
 
 with tiles of 8 x 128 numbers, A of them, d at the peak rate, and e for what a number of the result
-takes. The shares of the data sheet are what ``optimal_seconds`` counts with.
+takes. So do fusions: the share of the bandwidth of what reads and writes, and of what sums up. A
+product whose shape is not known takes the shares of the data sheet that ``optimal_seconds`` counts
+with.
 """
 
 import math
@@ -59,6 +61,19 @@ def fit(one: Products) -> Waves:
 
     begin = np.log([1e-6, 2e-12])
     return waves(least_squares(deviations, begin, loss="soft_l1", f_scale=_SPREAD).x)
+
+
+def streams() -> list[list[object]]:
+    """Rows of shares of the memory bandwidth: device, operator, type, share."""
+    rows: list[list[object]] = []
+    for row in read("tpu_streams"):
+        device, flops = preset_for(row["device"]), _CYCLE_FLOPS[row["device"]]
+        seconds = int(row["cycles"]) * flops / device.rate("bf16")
+        num_tensors = 2 if row["operator"] == "addition" else 1
+        size = {"f32": 4, "bf16": 2}[row["dtype"]] * num_tensors * int(row["elements"])
+        share = size / seconds / device.memory_bandwidth
+        rows.append([device.name, row["operator"], row["dtype"], f"{share:.3f}"])
+    return rows
 
 
 def shares(device: str) -> tuple[float, float]:

@@ -12,7 +12,8 @@ from stablehlo_alpa.cost.collective import added_seconds, collective_seconds
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray
 from stablehlo_alpa.cost.operators import KERNEL_S, STREAMED
-from stablehlo_alpa.cost.product import roofline_of, shaped_product_seconds
+from stablehlo_alpa.cost.product import shaped_product_seconds
+from stablehlo_alpa.cost.streams import streams_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ def ring_seconds(
     permute_s = collective_seconds(permute, found.axes, found.bytes / n, mesh, device)
     hidden_s = np.minimum(overlap.products * permute_s, block)
     known = is_measured(device)
-    streamed = STREAMED if known else roofline_of("", device).memory_efficiency
+    streamed = STREAMED if known else streams_of(device)("stablehlo.add", "")
     added_s = found.added_bytes / (streamed * device.memory_bandwidth)
     if known:
         added_s += KERNEL_S * found.added_kernels

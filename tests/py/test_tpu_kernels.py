@@ -99,7 +99,7 @@ def test_no_rule_of_gpus_prices_a_tpu(device: str) -> None:
     ops = ["stablehlo.sort", "stablehlo.scatter", "stablehlo.add"]
     found = operator_seconds(ops, ["bf16"] * 3, one, 0 * moved, moved, spec, kernels=moved)
     assert found == pytest.approx(found[0])
-    assert found[0] >= 1e9 / spec.memory_bandwidth
+    assert 1 <= found[0] * spec.memory_bandwidth / 1e9 < 4
     shape = np.array([[1.0, 128, 128, 2.0**20]])
     (seconds,) = shaped_product_seconds(shape, np.zeros(1), "bf16", spec)
     assert seconds >= 2 * shape.prod() / spec.rate("bf16")
