@@ -10,7 +10,16 @@ from pathlib import Path
 import fit_tpus
 import numpy as np
 import numpy.typing as npt
-from measurements import Array, Products, Series, collectives, product_kernels, products, read
+from measurements import (
+    Array,
+    Products,
+    Series,
+    collectives,
+    convolutions,
+    product_kernels,
+    products,
+    read,
+)
 from scipy.optimize import least_squares
 
 from stablehlo_alpa.calibration.fitting import least_deviation, mean_error
@@ -18,6 +27,7 @@ from stablehlo_alpa.cluster import PRESETS, DeviceSpec, Group
 from stablehlo_alpa.cost.curves import MESSAGE_KINDS, Curve, short_payload
 from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.cost.network import host_traffic, num_hops
+from stablehlo_alpa.cost.product import ProductForm, shaped_product_seconds
 from stablehlo_alpa.cost.waves import USUAL_TILES, Kernels, Split, Waves
 
 FITS = Path(__file__).resolve().parent.parent / "stablehlo_alpa" / "cost" / "fits"
@@ -47,6 +57,9 @@ def device_of(measured: str) -> DeviceSpec:
     """The preset of a measured device."""
     return next(one for one in PRESETS.values() if one.measured_as == measured)
 
+
+# Rows, columns and sums that a library pads to take are not what most of a form take.
+_LEAST_SIZE = 16
 
 Points = tuple[Array, Array]
 """Payloads, rising, and seconds."""
@@ -270,10 +283,8 @@ def fit_rooflines() -> list[list[object]]:
 def fit_waves() -> list[list[object]]:
     """Rows of what products of a type take by their shapes; kernels are fitted along."""
     rows: list[list[object]] = []
-    kernels = {(one.device, one.dtype): one for one in product_kernels()}
     for one in products():
-        parts = [one, *filter(None, [kernels.get((one.device, one.dtype))])]
-        found = fit_shapes(parts)
+        found = fit_shapes(parts := [one, *usual_kernels(one)])
         kinds = {"single": found.single, "batched": found.batched}
         if found.single == found.batched:
             kinds = {"all": found.single}
@@ -284,6 +295,32 @@ def fit_waves() -> list[list[object]]:
         error = _error([one], Kernels(waves, waves), is_fitted=False)
         # Products of f32 run in one pass of bf16.
         rows += [_waves_row(replace(one, dtype=t), "all", waves, error) for t in ("bf16", "f32")]
+    return rows
+
+
+def usual_kernels(like: Products) -> list[Products]:
+    """Products in rows that were measured as kernels, on the same device and of the same type."""
+    return [
+        one.of(one.form == ProductForm.USUAL)
+        for one in product_kernels()
+        if (one.device, one.dtype) == (like.device, like.dtype)
+    ]
+
+
+def fit_forms() -> list[list[object]]:
+    """Rows of how much longer products of other forms take than usual ones of their shapes."""
+    rows: list[list[object]] = []
+    for one in [*product_kernels(), *convolutions()]:
+        priced = shaped_product_seconds(one.shape, one.bytes, one.dtype, device_of(one.device))
+        for form in sorted(set(one.form.tolist()) - {ProductForm.USUAL}):
+            own = one.form == form
+            fitted = own & one.is_fitted & (one.shape[:, 1:].min(axis=1) >= _LEAST_SIZE)
+            ratio = float(one.seconds[fitted].sum() / priced[fitted].sum())
+            held = own & ~one.is_fitted
+            error = mean_error(ratio * priced[held], one.seconds[held])
+            rows.append(
+                [one.device, one.dtype, ProductForm(form).name, f"{ratio:.3f}", f"{error:.3f}"]
+            )
     return rows
 
 
@@ -390,6 +427,7 @@ def main() -> None:
     write("streams", "device,operator,dtype,share", fit_tpus.streams())
     terms = "depth_s,launch_s,byte_s,flop_s,element_s,split_depth,split_ratio,split_s"
     write("waves", f"device,dtype,products,units,tiles,{terms},error", fit_waves())
+    write("forms", "device,dtype,form,ratio,error", fit_forms())
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from measurements import Array, Products, Row, read
 from scipy.optimize import least_squares
 
 from stablehlo_alpa.cluster import preset_for
+from stablehlo_alpa.cost.product import ProductForm
 from stablehlo_alpa.cost.waves import Waves
 
 TILE = (8, 128)
@@ -40,9 +41,9 @@ def products() -> list[Products]:
         shape = np.array([[int(row[k]) for k in ("batch", "m", "n", "k")] for row in rows], float)
         clock = preset_for(device).rate("bf16") / flops
         seconds = np.array([int(row["cycles"]) for row in rows]) / clock
-        found.append(
-            Products(device, "bf16", shape, (2, 2), seconds, np.arange(len(rows)) % 2 == 0)
-        )
+        is_fitted = np.arange(len(rows)) % 2 == 0
+        form = np.full(len(rows), ProductForm.USUAL)
+        found.append(Products(device, "bf16", shape, (2, 2), seconds, is_fitted, form))
     return found
 
 

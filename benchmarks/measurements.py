@@ -1,12 +1,16 @@
 """The tables of ``benchmarks/measured`` as series of points."""
 
+from __future__ import annotations
+
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from stablehlo_alpa.cost.product import ProductForm
 
 Array = npt.NDArray[np.float64]
 Row = dict[str, str]
@@ -79,7 +83,9 @@ class Products:
         itemsizes: bytes of an element of the operands, and of the result.
         seconds: float64[T].
         is_fitted: bool[T], every second point.
+        form: int64[T] `ProductForm` of each.
         harness_s: seconds that whoever measured adds to each.
+        windows: float64[T] how often a convolution reads each element of its input; 1 of others.
     """
 
     device: str
@@ -88,7 +94,21 @@ class Products:
     itemsizes: tuple[int, int]
     seconds: Array
     is_fitted: npt.NDArray[np.bool_]
+    form: npt.NDArray[np.int64]
     harness_s: float = 0.0
+    windows: Array | float = 1.0
+
+    def of(self, rows: npt.NDArray[np.bool_]) -> Products:
+        """Some of them, bool[T]."""
+        windows = self.windows[rows] if isinstance(self.windows, np.ndarray) else self.windows
+        return replace(
+            self,
+            shape=self.shape[rows],
+            seconds=self.seconds[rows],
+            is_fitted=self.is_fitted[rows],
+            form=self.form[rows],
+            windows=windows,
+        )
 
     @property
     def flops(self) -> Array:
@@ -100,7 +120,7 @@ class Products:
         """float64[T] read and written once."""
         batch, m, n, k = self.shape.T
         operand, result = self.itemsizes
-        return batch * (operand * (m * k + k * n) + result * m * n)
+        return batch * (operand * (m * k / self.windows + k * n) + result * m * n)
 
 
 # By the kinds of `operators.csv`: what StableHLO calls the operator that decides, and bytes that
@@ -160,6 +180,9 @@ def operators() -> list[Operators]:
     return found
 
 
+# What a layout of `product_kernels.csv` is to prices.
+_FORMS = {"tn": ProductForm.SUMS_IN_FRONT}
+
 HARNESS_S = 2.54e-6
 """What XLA's table of products adds to each: fitted together with the times of kernels that a
 profiler saw on the same device (H100, bf16; `fit_prices.py` prints it)."""
@@ -173,8 +196,54 @@ def product_kernels() -> list[Products]:
         micros = np.array([float(row["microseconds"]) for row in rows])
         size = {"f32": 4, "bf16": 2}[dtype]
         is_fitted = np.arange(len(rows)) % 2 == 0
-        found.append(Products(device, dtype, shape, (size, size), micros * 1e-6, is_fitted))
+        form = np.array([_FORMS.get(row["layout"], ProductForm.USUAL) for row in rows])
+        found.append(Products(device, dtype, shape, (size, size), micros * 1e-6, is_fitted, form))
     return found
+
+
+def convolutions() -> list[Products]:
+    """Convolutions, as the products that they are computed as."""
+    found = []
+    for (device, dtype), rows in _grouped(read("convolutions"), "device", "dtype").items():
+        size = {"f32": 4, "bf16": 2}[dtype]
+        form = np.array(
+            [
+                ProductForm.KERNEL_GRADIENT
+                if row["kind"] == "kernel gradient"
+                else ProductForm.CONVOLUTION
+                for row in rows
+            ]
+        )
+        shape = np.array([_convolution_shape(row) for row in rows])
+        micros = np.array([float(row["microseconds"]) for row in rows])
+        is_fitted = np.arange(len(rows)) % 2 == 0
+        windows = np.array([float(row["kernel"]) ** 2 for row in rows])
+        itemsizes = (size, size)
+        found.append(
+            Products(
+                device,
+                dtype,
+                shape,
+                itemsizes,
+                micros * 1e-6,
+                is_fitted,
+                form,
+                windows=windows,
+            )
+        )
+    return found
+
+
+def _convolution_shape(row: Row) -> tuple[float, ...]:
+    """1, m, n, k; see ``cpp/analysis/ProductShape.h``."""
+    names = ("batch", "size", "inputs", "outputs", "kernel", "stride")
+    batch, size, inputs, outputs, kernel, stride = (float(row[name]) for name in names)
+    positions, window = batch * (size // stride) ** 2, kernel**2
+    if row["kind"] == "kernel gradient":
+        return 1, inputs * window, outputs, positions
+    if row["kind"] == "input gradient":
+        return 1, batch * size**2, inputs, outputs * window / stride**2
+    return 1, positions, outputs, inputs * window
 
 
 def products() -> list[Products]:
@@ -201,6 +270,7 @@ def _products(device: str, dtype: str, rows: list[Row]) -> Products:
         (itemsize[dtype], itemsize[rows[0]["result"]]),
         2 * shape.prod(axis=1) / rate,
         np.arange(len(rows)) % 2 == 0,
+        np.full(len(rows), ProductForm.USUAL),
         HARNESS_S,
     )
 

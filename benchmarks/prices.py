@@ -5,12 +5,13 @@ from dataclasses import replace
 import fit_tpus
 import numpy as np
 import report
-from fit_prices import device_of, fit_series, fit_shapes
+from fit_prices import device_of, fit_series, fit_shapes, usual_kernels
 from measurements import (
     LEAST_BYTES,
     Products,
     Series,
     collectives,
+    convolutions,
     operators,
     product_kernels,
     products,
@@ -25,6 +26,7 @@ from stablehlo_alpa.cost import (
     product_seconds,
     shaped_product_seconds,
 )
+from stablehlo_alpa.cost.product import ProductForm
 from stablehlo_alpa.cost.waves import waves_of
 
 COLLECTIVES_BAR = 0.10
@@ -126,11 +128,7 @@ def product_rows(one: Products) -> list[report.Row]:
 def exchanged_error(one: Products) -> float:
     """Of prices by shape that are fitted on the other half of the points."""
     other = replace(one, is_fitted=~one.is_fitted)
-    kernels = [
-        replace(part, is_fitted=~part.is_fitted)
-        for part in product_kernels()
-        if (part.device, part.dtype) == (one.device, one.dtype)
-    ]
+    kernels = [replace(part, is_fitted=~part.is_fitted) for part in usual_kernels(one)]
     held = ~other.is_fitted
     waves = fit_shapes([other, *kernels])
     found = one.harness_s + waves(one.shape[held], one.bytes[held])
@@ -163,11 +161,17 @@ def transposed_difference(one: Products) -> float:
 
 
 def kernel_rows(one: Products) -> list[report.Row]:
-    """Errors on products that were measured as kernels, of models' and of odd shapes."""
-    device, held = device_of(one.device), ~one.is_fitted
-    shaped = shaped_product_seconds(one.shape[held], one.bytes[held], one.dtype, device)
-    error = mean_error(shaped, one.seconds[held])
-    return [report.measured(f"kernels of products, {one.device}, {one.dtype}", error, "")]
+    """Errors by form on what was measured as kernels, of models' and of odd shapes."""
+    rows = []
+    for form in sorted(set(one.form.tolist())):
+        own = one.of((one.form == form) & ~one.is_fitted)
+        shaped = shaped_product_seconds(
+            own.shape, own.bytes, own.dtype, device_of(own.device), own.form
+        )
+        name = ProductForm(form).name.lower().replace("_", " ")
+        error = mean_error(shaped, own.seconds)
+        rows.append(report.measured(f"kernels, {own.device}, {own.dtype}, {name}", error, ""))
+    return rows
 
 
 def tpu_rows(one: Products) -> list[report.Row]:
@@ -206,7 +210,7 @@ def measure(quick: bool) -> list[report.Row]:
     return [
         *collective_rows(),
         *(row for one in products() for row in product_rows(one)),
-        *(row for one in product_kernels() for row in kernel_rows(one)),
+        *(row for one in [*product_kernels(), *convolutions()] for row in kernel_rows(one)),
         *(row for one in fit_tpus.products() for row in tpu_rows(one)),
         *operator_rows(),
     ]

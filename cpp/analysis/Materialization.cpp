@@ -189,6 +189,16 @@ void Materialization::visitRegions(Operation *op) {
   if (!firstInside.contains(op)) {
     return;
   }
+  for (Value operand : op->getOperands()) {
+    while (operand.getDefiningOp() &&
+           roles.get(operand.getDefiningOp()) == FusionRole::View) {
+      operand = operand.getDefiningOp()->getOperand(0);
+    }
+    if (auto it = sources.find(operand);
+        it == sources.end() || it->second.empty()) {
+      filled.insert(operand);
+    }
+  }
   for (Region &region : op->getRegions()) {
     for (Block &inner : region) {
       for (BlockArgument argument : inner.getArguments()) {

@@ -21,6 +21,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include <map>
+#include <set>
 #include <vector>
 
 namespace mlir::alpa {
@@ -75,7 +76,8 @@ public:
   bool isStored(Value value) const { return stored.contains(value); }
 
   /// Bytes of whole tensors that the fusion around `operand`'s owner reads from
-  /// memory through it, even where the operator only touches places of it (see
+  /// memory through it, and of an update writes into its place, even where the
+  /// operator only touches places of it (see
   /// `ShardingRule::untouchedOperands`); a tensor that the fusion has read
   /// before is not read again. 0 for operators that are computed again
   /// elsewhere.
@@ -84,10 +86,15 @@ public:
   }
   /// Bytes of the whole tensor that the operator writes.
   double getWrittenBytes(OpResult result) const;
-  /// True if a kernel is launched for it; of what is joined to one fusion, or
-  /// is alike enough to be launched as one (the updates of all parameters of a
-  /// size), for the first alone.
-  bool launches(Operation *op) const { return launching.contains(op); }
+  /// Bytes that a kernel in front of a product writes for it, and that it reads
+  /// again: a slice, and what another product made in an order that it cannot
+  /// take as a matrix. 0 where an operand is read as it lies.
+  double getCopiedBytes(OpOperand &operand) const {
+    return copiedBytes.lookup(&operand);
+  }
+  /// Kernels that are launched for it; of what is joined to one fusion, for the
+  /// first alone.
+  unsigned getNumKernels(Operation *op) const { return numKernels.lookup(op); }
   /// The product in whose kernel an operator is computed; null if there is none
   /// (see ProductEpilogues.h).
   Operation *getProduct(Operation *op) const { return epilogues.lookup(op); }
@@ -172,6 +179,11 @@ private:
   /// Has all fusions read what they are computed from.
   void readSources();
   void read(OpOperand &operand, FusionKey fusion);
+  /// True if a fusion reads some of these that are as large as what it
+  /// computes.
+  bool joinsFusion(const Sources &from, FusionKey fusion) const;
+  /// Notes where a product reads a copy.
+  void copy(OpOperand &operand);
   void store(Value value, int depth);
   /// Bytes of a source that computing a value reads: all, or what slices on the
   /// way leave of it.
@@ -223,6 +235,8 @@ private:
   DenseMap<std::pair<Value, Value>, double> touched;
   /// Values that no kernel computes in its operand; see `endsPrologue`.
   llvm::DenseSet<Value> noPrologues;
+  /// Made from nothing in memory, for a loop to start from.
+  llvm::DenseSet<Value> filled;
   /// See `isMoved` and `normalizes`.
   llvm::DenseSet<Value> moved, normalizers;
   /// Of loops, what they read in another order; see LoopOrder.h.
@@ -248,10 +262,11 @@ private:
   };
   /// By the product's point and the order in which it is read.
   std::map<std::pair<int, SmallVector<int64_t>>, SliceCopy> slices;
-  DenseMap<OpOperand *, double> readBytes;
+  DenseMap<OpOperand *, double> readBytes, copiedBytes;
+  /// Results of products, and the orders in which products read copies of them.
+  std::set<std::pair<int, SmallVector<int64_t>>> ordered;
   llvm::DenseSet<std::tuple<Value, int, int64_t>> joined;
-  llvm::DenseSet<std::pair<int, int64_t>> fusions;
-  llvm::DenseSet<Operation *> launching;
+  DenseMap<Operation *, unsigned> numKernels;
   /// Of what is computed in the kernels of products, the product.
   DenseMap<Operation *, Operation *> epilogues;
   /// Results of products that are read in their kernels alone.

@@ -101,7 +101,8 @@ static std::optional<Order> reshape(const Order &order, Value operand,
 /// if it is copied on the way.
 static std::optional<Order> getOrder(Value value, Value gathered) {
   if (value == gathered) {
-    int64_t moved = getMovedDimension(value.getDefiningOp());
+    Operation *maker = value.getDefiningOp();
+    int64_t moved = maker ? getMovedDimension(maker) : -1;
     Order order = getRows(value);
     llvm::stable_sort(order, [&](int64_t left, int64_t right) {
       return left == moved && right != moved;
@@ -180,6 +181,15 @@ bool readsCopy(OpOperand &operand, Value gathered) {
   int64_t moved = getMovedDimension(op);
   return moved >= 0 ? order->empty() || order->front() != moved
                     : !llvm::is_sorted(*order);
+}
+
+bool multipliesCopy(OpOperand &operand, Value made) {
+  auto product = dyn_cast<stablehlo::DotGeneralOp>(operand.getOwner());
+  if (!product) {
+    return false;
+  }
+  std::optional<Order> order = getOrder(operand.get(), made);
+  return !order || !isMatrix(product, operand.getOperandNumber(), *order);
 }
 
 bool sendsMoved(Operation *collective) {

@@ -33,6 +33,11 @@ bool sendsMoved(Operation *collective);
 /// \param gathered what `operand` is, perhaps in another shape.
 bool readsCopy(OpOperand &operand, Value gathered);
 
+/// True if a product reads a copy of what a kernel has made, in rows.
+///
+/// \param made what `operand` is, perhaps in another shape.
+bool multipliesCopy(OpOperand &operand, Value made);
+
 /// True if what a collective that moves a dimension sends is copied for it:
 /// arguments, what loops make, and products of which the dimension is no row or
 /// column by itself.

@@ -3,6 +3,7 @@
 #include "cpp/analysis/MergedProducts.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -179,7 +180,7 @@ Operation *getSlicedProduct(OpOperand &operand, SmallVector<int64_t> &order) {
       }
     } else if (isa<stablehlo::ReshapeOp>(maker)) {
       order.clear();
-    } else {
+    } else if (!isa<ConstrainOp, ResolveOp>(maker)) {
       return nullptr;
     }
     value = maker->getOperand(0);

@@ -2,12 +2,67 @@
 
 #include "cpp/analysis/ProductShape.h"
 
+#include "stablehlo/dialect/StablehloOps.h"
+
 namespace mlir::alpa {
 
 static bool has(const TensorFactors &tensor, unsigned factor) {
   return llvm::any_of(tensor, [&](const DimFactors &factors) {
     return llvm::is_contained(factors, factor);
   });
+}
+
+/// True if an operand's sums run over dimensions in front of those of its rows
+/// or columns, one of each at least.
+static bool hasSumsInFront(Value operand, ArrayRef<int64_t> sums) {
+  std::optional<int64_t> lastSum, firstOther;
+  for (auto [dim, size] :
+       llvm::enumerate(cast<RankedTensorType>(operand.getType()).getShape())) {
+    if (size == 1) {
+      continue;
+    }
+    if (llvm::is_contained(sums, dim)) {
+      lastSum = dim;
+    } else if (!firstOther) {
+      firstOther = dim;
+    }
+  }
+  return lastSum && firstOther && *lastSum < *firstOther;
+}
+
+static bool isKernelGradient(stablehlo::ConvolutionOp op) {
+  auto numbers = op.getDimensionNumbers();
+  auto count = [](Value value, ArrayRef<int64_t> dims) {
+    auto type = cast<RankedTensorType>(value.getType());
+    int64_t product = 1;
+    for (int64_t dim : dims) {
+      product *= type.getDimSize(dim);
+    }
+    return product;
+  };
+  return count(op.getRhs(), numbers.getKernelSpatialDimensions()) >
+         count(op.getResult(), numbers.getOutputSpatialDimensions());
+}
+
+ProductForm getProductForm(Operation *op) {
+  if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op)) {
+    return isKernelGradient(convolution) ? ProductForm::KernelGradient
+                                         : ProductForm::Convolution;
+  }
+  auto product = dyn_cast<stablehlo::DotGeneralOp>(op);
+  if (!product) {
+    return ProductForm::Usual;
+  }
+  auto numbers = product.getDotDimensionNumbers();
+  auto type = cast<RankedTensorType>(product.getLhs().getType());
+  bool isBatch =
+      llvm::any_of(numbers.getLhsBatchingDimensions(),
+                   [&](int64_t dim) { return type.getDimSize(dim) > 1; });
+  bool isInFront =
+      !isBatch &&
+      hasSumsInFront(product.getLhs(), numbers.getLhsContractingDimensions()) &&
+      hasSumsInFront(product.getRhs(), numbers.getRhsContractingDimensions());
+  return isInFront ? ProductForm::SumsInFront : ProductForm::Usual;
 }
 
 ProductShape getProductShape(const ShardingRule &rule, ArrayRef<int> factorRow,

@@ -4,6 +4,7 @@
 #define CPP_ANALYSIS_PRODUCTSHAPE_H
 
 #include "dialects/alpa/ShardingRule.h"
+#include "mlir/IR/Operation.h"
 #include <array>
 
 namespace mlir::alpa {
@@ -11,6 +12,19 @@ namespace mlir::alpa {
 /// batch, m, n, k: of a matrix product, or of the one that a convolution is
 /// computed as.
 using ProductShape = std::array<double, 4>;
+
+/// What decides, beside its shape, how fast the kernels of a product are.
+enum class ProductForm : int8_t {
+  Usual,
+  /// Sums run over the slower dimension of both operands' matrices, as in the
+  /// gradient of a parameter. Of batches XLA chooses the order.
+  SumsInFront,
+  Convolution,
+  /// A convolution over the positions of its input: the gradient of a kernel.
+  KernelGradient,
+};
+
+ProductForm getProductForm(Operation *op);
 
 /// The shape on one device. Factors of both operands and the result are
 /// batches, those of the right one and the result columns, all others of the

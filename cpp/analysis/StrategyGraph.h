@@ -38,9 +38,10 @@ struct StrategyNode {
   std::string dtype = "f32";
   /// Whether it leads with a product (see ArgumentUses.h).
   bool isProduct = false;
-  /// Of a product: how often it runs per step, and per strategy its shape and
-  /// the bytes that it moves itself.
+  /// Of a product: how often it runs per step, its form, and per strategy its
+  /// shape and the bytes that it moves itself.
   double productRuns = 0;
+  ProductForm productForm = ProductForm::Usual;
   std::vector<ProductShape> productShapes;
   std::vector<double> productBytes;
   /// Kernels that it launches per step.

@@ -244,6 +244,7 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   graph.nodes[node].isProduct = isProduct(rule);
   if (graph.nodes[node].isProduct) {
     graph.nodes[node].productRuns = weight;
+    graph.nodes[node].productForm = getProductForm(op);
     graph.nodes[node].productShapes = strategies.productShapes;
   }
   SmallVector<int64_t> factorClasses = classes.getOfFactors(op, rule);
@@ -259,6 +260,25 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   placeOperator(op, node, rule, strategies, weight);
   if (graph.nodes[node].isProduct) {
     graph.nodes[node].productBytes = graph.nodes[node].bytes;
+    addCopies(op, node, strategies, weight);
+  }
+}
+
+void StrategyGraphBuilder::addCopies(Operation *op, int node,
+                                     const OperatorStrategies &strategies,
+                                     double weight) {
+  StrategyNode &target = graph.nodes[node];
+  for (OpOperand &operand : op->getOpOperands()) {
+    double copied = memory.getCopiedBytes(operand);
+    if (copied == 0) {
+      continue;
+    }
+    target.kernels += weight;
+    const std::vector<double> &shards =
+        strategies.operandShards[operand.getOperandNumber()];
+    for (auto [bytes, number] : llvm::zip_equal(target.bytes, shards)) {
+      bytes += weight * copied / number;
+    }
   }
 }
 
@@ -334,7 +354,7 @@ void StrategyGraphBuilder::addOperatorCosts(
   if (rule.flops > 0 && (!target.isProduct || isProduct(rule))) {
     target.dtype = getElementName(op->getOperand(0).getType());
   }
-  target.kernels += memory.launches(op) ? weight : 0;
+  target.kernels += weight * memory.getNumKernels(op);
   for (auto [index, factorRow] : llvm::enumerate(strategies.factorRows)) {
     InnerWork inner =
         getInnerWork(op, rule, getFactorShards(rule, factorRow, meshShape));

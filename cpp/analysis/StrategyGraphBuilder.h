@@ -124,6 +124,10 @@ private:
   /// Counts what moves with a product, as its result is split.
   void addEpilogue(Value product, const OperatorPlacement &placement,
                    double bytes);
+  /// Records the copies in front of a product; see
+  /// `Materialization::getCopiedBytes`.
+  void addCopies(Operation *op, int node, const OperatorStrategies &strategies,
+                 double weight);
   bool canBePartial(Value value) const;
 
   // Memory and data flow.

@@ -84,9 +84,15 @@ void visit(Block &block, double runs, const Materialization &memory,
     if (isProduct(*rule)) {
       shape = getProductShape(*rule, {}, {});
     }
+    for (OpOperand &operand : op.getOpOperands()) {
+      if (double copied = memory.getCopiedBytes(operand)) {
+        work.push_back({"copy", runs, 0, runs * copied, runs, std::nullopt,
+                        ProductForm::Usual, "", isSplit(&op)});
+      }
+    }
     work.push_back({op.getName().getStringRef().str(), runs, runs * flops,
-                    runs * bytes, memory.launches(&op) ? runs : 0, shape, dtype,
-                    isSplit(&op)});
+                    runs * bytes, runs * memory.getNumKernels(&op), shape,
+                    getProductForm(&op), dtype, isSplit(&op)});
   }
 }
 

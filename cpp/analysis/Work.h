@@ -24,6 +24,7 @@ struct OperatorWork {
   double kernels;
   /// Of a product.
   std::optional<ProductShape> shape;
+  ProductForm form;
   /// Element type that the FLOPs are done in.
   std::string dtype;
   /// Of a planned program: its strategy splits some loop. One that does not is

@@ -9,7 +9,7 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<int64_t> offsets = {0}, tensorClasses, classOffsets = {0};
   std::vector<double> flops, bytes;
   std::vector<int32_t> classes;
-  std::vector<int8_t> products;
+  std::vector<int8_t> products, productForms;
   std::vector<double> kernels, productRuns, productShapes, productBytes;
   for (const StrategyNode &node : graph.nodes) {
     names.push_back(node.name);
@@ -21,6 +21,7 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
     bytes.insert(bytes.end(), node.bytes.begin(), node.bytes.end());
     kernels.push_back(node.kernels);
     productRuns.push_back(node.productRuns);
+    productForms.push_back(static_cast<int8_t>(node.productForm));
     for (const ProductShape &shape : node.productShapes) {
       productShapes.insert(productShapes.end(), shape.begin(), shape.end());
     }
@@ -41,6 +42,7 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   result.addArray("node_is_product", products);
   result.addArray("node_kernels", kernels);
   result.addArray("product_runs", productRuns);
+  result.addArray("product_form", productForms);
   result.addArray("product_shape", productShapes, ProductShape().size());
   result.addArray("product_bytes", productBytes);
   result.addArray("node_offset", offsets);

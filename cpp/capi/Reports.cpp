@@ -235,10 +235,11 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform) {
     return result;
   }
   std::vector<double> runs, flops, bytes, kernels, shapes;
-  std::vector<int8_t> areSplit;
+  std::vector<int8_t> areSplit, forms;
   std::vector<std::string> ops, dtypes;
   for (const OperatorWork &op : *work) {
     areSplit.push_back(op.isSplit ? 1 : 0);
+    forms.push_back(static_cast<int8_t>(op.form));
     ops.push_back(op.op);
     runs.push_back(op.runs);
     flops.push_back(op.flops);
@@ -254,6 +255,7 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform) {
   result->addArray("bytes", bytes);
   result->addArray("kernels", kernels);
   result->addArray("is_split", areSplit);
+  result->addArray("form", forms);
   result->addArray("shape", shapes, ProductShape().size());
   result->addList("dtype", std::move(dtypes));
   return result;

@@ -72,6 +72,7 @@ class Work:
         ops: N names.
         runs: float64[N] how often each runs.
         shape: float64[N, 4] batch, m, n, k of a product; zeros of other operators.
+        form: int64[N] `ProductForm` of a product.
         flops: float64[N] per operator.
         bytes: float64[N] read and written.
         kernels: float64[N] kernels that are launched for it.
@@ -83,6 +84,7 @@ class Work:
     ops: tuple[str, ...]
     runs: npt.NDArray[np.float64]
     shape: npt.NDArray[np.float64]
+    form: npt.NDArray[np.int64]
     flops: npt.NDArray[np.float64]
     bytes: npt.NDArray[np.float64]
     kernels: npt.NDArray[np.float64]
@@ -97,6 +99,7 @@ class Work:
             tuple(found["op"]),
             found["runs"],
             found["shape"].reshape(-1, 4),
+            found["form"].astype(np.int64),
             found["flops"],
             found["bytes"],
             found["kernels"],

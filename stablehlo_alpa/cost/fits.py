@@ -18,7 +18,8 @@ def fit_rows(table: str, device: DeviceSpec) -> Sequence[Row]:
     TPUs, which nobody measured, have rows of their own name: what their compilers say of products.
 
     Args:
-        table: ``"collectives"``, ``"network"``, ``"products"``, ``"waves"`` or ``"streams"``.
+        table: ``"collectives"``, ``"network"``, ``"products"``, ``"waves"``, ``"forms"`` or
+            ``"streams"``.
         device: what was measured, or is as what was.
     """
     if device.fits:

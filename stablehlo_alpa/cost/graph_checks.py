@@ -85,6 +85,8 @@ def _check_operators(graph: StrategyGraph, arrays: _Arrays) -> None:
     arrays.require_size(strategies, "strategy_flops", "strategy_bytes", "allowed")
     if graph.product_runs.size:
         arrays.require_size(nodes, "product_runs")
+        if graph.product_form.size:
+            arrays.require_size(nodes, "product_form")
         arrays.require_size(len(graph.product_rows), "product_shape", "product_bytes")
 
 

@@ -47,12 +47,14 @@ class Products:
         runs: float64[R] how often each runs.
         bytes: float64[R] read and written by the product itself in all its runs; the rest of a
             strategy's bytes are those of operators that follow it.
+        form: int64[R] `ProductForm` of each.
     """
 
     rows: npt.NDArray[np.int64]
     shape: FloatArray
     runs: FloatArray
     bytes: FloatArray
+    form: npt.NDArray[np.int64]
 
 
 def operator_seconds(
@@ -125,6 +127,7 @@ def _with_sums(products: Products) -> Products:
         products.shape[chosen],
         products.runs[chosen],
         products.bytes[chosen],
+        products.form[chosen],
     )
 
 
@@ -137,7 +140,7 @@ def _shaped_seconds(
         own = dtypes == dtype
         runs = products.runs[own]
         seconds[own] = runs * shaped_product_seconds(
-            products.shape[own], products.bytes[own] / runs, dtype, device
+            products.shape[own], products.bytes[own] / runs, dtype, device, products.form[own]
         )
     return seconds
 

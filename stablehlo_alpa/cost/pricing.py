@@ -55,7 +55,9 @@ def products_of(graph: StrategyGraph) -> Products | None:
         return None
     rows = graph.product_rows
     runs = np.repeat(graph.product_runs, graph.num_strategies)[rows]
-    return Products(rows, graph.product_shape, runs, graph.product_bytes)
+    form = graph.product_form if graph.product_form.size else np.zeros(graph.num_nodes, np.int64)
+    forms = np.repeat(form, graph.num_strategies)[rows]
+    return Products(rows, graph.product_shape, runs, graph.product_bytes, forms)
 
 
 def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> PricedGraph:

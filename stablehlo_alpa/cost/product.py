@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
+import numpy.typing as npt
 
 from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.fits import fit_rows
@@ -76,8 +78,34 @@ def _family(dtype: str) -> str:
     return "f8" if spelled.startswith("f8") else {"f16": "bf16"}.get(spelled, spelled)
 
 
+class ProductForm(IntEnum):
+    """What decides, beside its shape, how fast the kernels of a product are."""
+
+    USUAL = 0
+    SUMS_IN_FRONT = 1
+    """Sums run over the slower dimension of the matrices of both operands, as in the gradient of a
+    parameter: units that take their operands along the sums have to transpose them."""
+    CONVOLUTION = 2
+    KERNEL_GRADIENT = 3
+    """A convolution over the positions of its input."""
+
+
+@functools.cache
+def ratios_of(device: DeviceSpec) -> Mapping[str, FloatArray]:
+    """By type, float64[4] seconds of products of each `ProductForm` for those of a usual one."""
+    found: dict[str, FloatArray] = {}
+    for row in fit_rows("forms", device):
+        ratios = found.setdefault(row["dtype"], np.ones(len(ProductForm)))
+        ratios[ProductForm[row["form"]]] = float(row["ratio"])
+    return found
+
+
 def shaped_product_seconds(
-    shape: FloatArray, num_bytes: FloatArray, dtype: str, device: DeviceSpec
+    shape: FloatArray,
+    num_bytes: FloatArray,
+    dtype: str,
+    device: DeviceSpec,
+    form: npt.NDArray[np.int64] | None = None,
 ) -> FloatArray:
     """Seconds of products whose shapes are known.
 
@@ -91,12 +119,15 @@ def shaped_product_seconds(
         num_bytes: float64[T] read and written.
         dtype: of the operands.
         device: what computes.
+        form: int64[T] `ProductForm` of each; usual ones without it.
     """
     fitted = waves_of(device).get(_family(dtype))
     share = roofline_of(dtype, device).memory_efficiency
     moved = num_bytes / (share * device.memory_bandwidth)
     if fitted is not None:
-        return np.maximum(fitted(shape, num_bytes), moved)
+        seconds = fitted(shape, num_bytes)
+        ratios = None if form is None else ratios_of(device).get(_family(dtype))
+        return np.maximum(seconds if ratios is None else ratios[form] * seconds, moved)
     flops = 2 * shape.prod(axis=1)
     if device.units:
         flops = 2 * padded_elements(shape, USUAL_TILES, device.units) * shape[:, 3]

@@ -63,6 +63,7 @@ class StrategyGraph:
         node_is_product: bool[N] whether it multiplies and sums up.
         node_kernels: float64[N] kernels that it launches per step.
         product_runs: float64[N] how often a product runs per step, 0 of other nodes.
+        product_form: int64[N] `ProductForm` of each product.
         product_shape: float64[R, 4] batch, m, n, k on one device, of the strategies of products,
             which have R in all.
         product_bytes: float64[R] bytes that they move themselves, without operators that follow.
@@ -120,6 +121,7 @@ class StrategyGraph:
     edge_beside: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     node_kernels: Float = field(default_factory=lambda: np.zeros(0))
     product_runs: Float = field(default_factory=lambda: np.zeros(0))
+    product_form: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     product_shape: Float = field(default_factory=lambda: np.zeros((0, 4)))
     product_bytes: Float = field(default_factory=lambda: np.zeros(0))
     node_classes: tuple[tuple[int, ...], ...] = ()
@@ -156,7 +158,7 @@ class StrategyGraph:
         data["allowed"] = np.ones(len(data["strategy_label"]), np.bool_)
         indices = ("input_node", "input_alias", "output_node", "unary_beside", "edge_beside")
         copies = ("copy_source", "copy_target", "copy_start", "copy_end", "copy_table")
-        for key in (*indices, *copies, "accumulator_node"):
+        for key in (*indices, *copies, "accumulator_node", "product_form"):
             data[key] = np.array(arrays.get(key, []), np.int64).reshape(-1)
         data["copy_offset"] = np.array(arrays.get("copy_offset", [0]), np.int64).reshape(-1)
         for key in ("input_is_parameter", "input_is_transfer", "input_is_batch"):

@@ -303,7 +303,7 @@ def _content(candidate: Candidate) -> tuple[object, ...]:
 def work_seconds(work: Work, device: DeviceSpec) -> float:
     """Seconds of a per-device program's operators."""
     rows = np.flatnonzero(work.shape[:, 0])
-    products = Products(rows, work.shape[rows], work.runs[rows], work.bytes[rows])
+    products = Products(rows, work.shape[rows], work.runs[rows], work.bytes[rows], work.form[rows])
     ones = np.ones(len(work.ops), np.int64)
     each = operator_seconds(
         work.ops, work.dtypes, ones, work.flops, work.bytes, device, products, work.kernels

@@ -26,6 +26,7 @@ from stablehlo_alpa.cost import (
     shaped_product_seconds,
 )
 from stablehlo_alpa.cost.kinds import Beside
+from stablehlo_alpa.cost.product import ProductForm, ratios_of
 from stablehlo_alpa.cost.waves import Kernels, Split, Waves
 from stablehlo_alpa.planning.lowering import work_seconds
 
@@ -106,12 +107,89 @@ def test_what_follows_a_product_does_not_say_what_it_runs_in() -> None:
     assert graph.node_dtype[int(np.flatnonzero(graph.product_runs)[0])] == "bf16"
 
 
-def test_an_update_is_one_kernel_for_parameters_of_a_size() -> None:
+# Kernels and bytes of what follows are those of the programs that XLA's compiler of jax 0.10.2
+# makes for H100.
+
+
+def test_each_parameter_is_updated_by_a_kernel() -> None:
     def update(params: Any, slopes: Any) -> Any:
         return jax.tree.map(lambda p, g: p - 0.1 * jnp.tanh(g), params, slopes)
 
     trees = [{str(i): shape(64, 64) for i in range(5)} for _ in range(2)]
-    assert work_of(update, *trees).kernels.sum() == 1
+    assert work_of(update, *trees).kernels.sum() == 5
+
+
+@pytest.mark.parametrize(
+    ("sizes", "axis", "kernels"),
+    [
+        ((4096, 1024), 0, 1),
+        ((4097, 1024), 0, 2),
+        ((1024, 16384), 1, 1),
+        ((1024, 65536), 1, 2),
+        ((1024, 64), None, 2),
+    ],
+)
+def test_long_sums_are_two_kernels(sizes: tuple[int, ...], axis: int | None, kernels: int) -> None:
+    assert work_of(lambda x: x.sum(axis), shape(*sizes)).kernels.sum() == kernels
+
+
+def copied_bytes(work: Work) -> float:
+    copies = ("copy", "stablehlo.slice")
+    return float(work.bytes[[op in copies for op in work.ops]].sum())
+
+
+def test_heads_are_put_in_order_for_products() -> None:
+    batch, length, heads, width = 8, 1024, 16, 64
+
+    def attend(x: Any, wq: Any, wk: Any, wv: Any, wo: Any) -> Any:
+        q, k, v = (jnp.einsum("btm,mhd->bthd", x, w) for w in (wq, wk, wv))
+        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k)
+        mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), v)
+        return jnp.einsum("bthd,hdm->btm", mixed, wo)
+
+    model = heads * width
+    weight = shape(model, heads, width)
+    work = work_of(attend, shape(batch, length, model), *[weight] * 3, shape(heads, width, model))
+    # Queries, keys, values, and what is mixed of them, each written and read.
+    assert copied_bytes(work) == 4 * 2 * batch * length * model * 4
+
+
+def test_matrices_are_read_as_they_lie() -> None:
+    def mlp(x: Any, w: Any, v: Any) -> Any:
+        return ((x @ w).reshape(8, 4, 16, 64) * 2).reshape(32, 1024) @ v.T
+
+    assert copied_bytes(work_of(mlp, shape(32, 256), shape(256, 1024), shape(128, 1024))) == 0
+
+    def batched(x: Any, w: Any, v: Any) -> Any:
+        return jnp.einsum("bmk,bkn->bmn", jnp.einsum("bmh,bhk->bmk", x, w), v)
+
+    sizes = (8, 32, 32)
+    assert copied_bytes(work_of(batched, shape(*sizes), shape(*sizes), shape(*sizes))) == 0
+
+
+def test_products_read_copies_of_slices() -> None:
+    def halves(x: Any, w: Any, v: Any) -> Any:
+        wide = x @ w
+        return wide[:, :512] @ v + wide[:, 512:] @ v
+
+    work = work_of(halves, shape(4096, 256), shape(256, 1024), shape(512, 128))
+    assert copied_bytes(work) == 2 * 2 * 4096 * 512 * 4
+
+
+def test_loops_fill_and_write_what_they_stack() -> None:
+    length, one = 8, 512 * 1024 * 4
+
+    def looped(x: Any) -> Any:
+        def body(c: Any, _: Any) -> tuple[Any, Any]:
+            c = jnp.tanh(c) * 2
+            return c, c
+
+        return jax.lax.scan(body, x, None, length)
+
+    work = work_of(looped, shape(512, 1024))
+    # What is carried is read and written, and read and written again for its place in the stack,
+    # which zeros were written to before.
+    assert work.bytes.sum() == pytest.approx((4 + 1) * length * one, rel=0.05)
 
 
 # Seconds.
@@ -122,7 +200,8 @@ def test_a_product_of_runs_takes_as_many_times_as_long() -> None:
     sizes = np.array([[1.0, 256, 256, 256]])
     moved = np.array([3 * 256 * 256 * 2.0])
     (each,) = shaped_product_seconds(sizes, moved, "bf16", device)
-    products = Products(np.array([0]), sizes, np.array([7.0]), 7 * moved)
+    usual = np.array([ProductForm.USUAL])
+    products = Products(np.array([0]), sizes, np.array([7.0]), 7 * moved, usual)
     found = operator_seconds(
         ["stablehlo.dot_general"],
         ["bf16"],
@@ -134,6 +213,45 @@ def test_a_product_of_runs_takes_as_many_times_as_long() -> None:
         np.array([7.0]),
     )
     assert found[0] == pytest.approx(7 * each)
+
+
+def test_forms_of_products_have_prices_of_their_own() -> None:
+    """The gradient of a parameter sums over the slower dimensions of both operands."""
+    x, w, y = shape(4096, 1024), shape(1024, 2048), shape(4096, 2048)
+    forms = {
+        "x w": (lambda x, w, y: x @ w, ProductForm.USUAL),
+        "y w'": (lambda x, w, y: y @ w.T, ProductForm.USUAL),
+        "x' y": (lambda x, w, y: x.T @ y, ProductForm.SUMS_IN_FRONT),
+    }
+    for fun, form in forms.values():
+        work = work_of(fun, x, w, y)
+        assert work.form[work.shape[:, 0] > 0].tolist() == [form]
+
+    def convolved(x: Any, w: Any) -> Any:
+        numbers = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers).sum()
+
+    image, kernel = shape(8, 16, 16, 32), shape(3, 3, 32, 64)
+    work = work_of(jax.value_and_grad(convolved, (0, 1)), image, kernel)
+    assert sorted(work.form[work.shape[:, 0] > 0].tolist()) == [
+        ProductForm.CONVOLUTION,
+        ProductForm.CONVOLUTION,
+        ProductForm.KERNEL_GRADIENT,
+    ]
+
+
+def test_forms_are_slower_where_they_were_measured_to_be() -> None:
+    device = preset_for("h100")
+    sizes, moved = np.array([[1.0, 8192, 4096, 4096]]), np.array([3e8])
+    forms = np.array([ProductForm.SUMS_IN_FRONT])
+    (usual,) = shaped_product_seconds(sizes, moved, "f32", device)
+    (front,) = shaped_product_seconds(sizes, moved, "f32", device, forms)
+    assert front == pytest.approx(usual * ratios_of(device)["f32"][ProductForm.SUMS_IN_FRONT])
+    assert front > 1.2 * usual
+    other = preset_for("a100-80gb")
+    assert shaped_product_seconds(sizes, moved, "f32", other, forms) == pytest.approx(
+        shaped_product_seconds(sizes, moved, "f32", other)
+    )
 
 
 def test_devices_that_were_not_measured_by_shapes_take_whole_waves() -> None:

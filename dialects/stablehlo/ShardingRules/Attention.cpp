@@ -41,6 +41,10 @@ constexpr double kForwardPasses = 5, kBackwardPasses = 10;
 /// read, and so is the sum.
 constexpr double kSumPasses = 4;
 
+/// How often the mask by which blocks are skipped is written or read: once for
+/// each block, whether it is skipped or not, and to find out.
+constexpr double kMaskPasses = 2;
+
 double getProduct(ArrayRef<int64_t> sizes) {
   double product = 1;
   for (int64_t size : sizes) {
@@ -170,9 +174,8 @@ template <typename Op> struct AttentionRule : RuleModel<AttentionRule<Op>, Op> {
     ScoreBlocks blocks(rows, numBatch, numKeys, bytes,
                        attention.getBlockBytes());
     double numShards = loops.sequence ? factorShards[*loops.sequence] : 1;
-    double share = blocks.findSkippingMask(attention.getScores(), numShards)
-                       ? blocks.getSeenShare()
-                       : 1;
+    bool isSkipping(blocks.findSkippingMask(attention.getScores(), numShards));
+    double share = isSkipping ? blocks.getSeenShare() : 1;
 
     double rowBytes = bytes * getProduct(rows);
     double keyBytes = bytes * getProduct(rows.take_front(numBatch)) * numKeys;
@@ -183,8 +186,11 @@ template <typename Op> struct AttentionRule : RuleModel<AttentionRule<Op>, Op> {
                                     rowBlocks * keyBytes * (depth + features)
                               : keyBlocks * rowBytes * features;
     double passes = kIsBackward ? kBackwardPasses : kForwardPasses;
+    double maskBytes =
+        isSkipping ? kMaskPasses * getProduct(rows) * numShards * numKeys : 0;
     return {share, share * (passes * rowBytes * numShards * numKeys +
-                            kSumPasses * sums)};
+                            kSumPasses * sums) +
+                       maskBytes};
   }
 
   /// Keys and values come to all devices but the one that they are from; what
