@@ -57,7 +57,7 @@ QUANTITIES = (
     Quantity("sent", "B", lambda c: c.sent_bytes, format_bytes, {"plan": 1.0, "Shardy": 1.0}),
     # Room for the order of instructions, which the backend's scheduler finds.
     Quantity("memory", "B", lambda c: c.peak_bytes, format_bytes, {"Shardy": 1.05}),
-    Quantity("compute", "s", lambda c: c.compute_s, format_seconds, {"Shardy": 1.0}),
+    Quantity("compute", "s", lambda c: c.optimal_s, format_seconds, {"Shardy": 1.0}),
 )
 
 

@@ -2,7 +2,9 @@
 
 Megatron-LM on A100: steps, layers and memory of published runs, planned by `MegatronParallel` on
 `dgx-a100` for the model in ``megatron_model.py``; and steps of the suite's models that were run on
-one H100. Nothing is fitted on these figures.
+one H100. No TPU was measured: there it is the cycles that XLA's compiler for v5p counts for the
+kernels of steps of the suite's models on eight chips, where that compiler is installed. Nothing is
+fitted on these figures.
 """
 
 import report
@@ -17,22 +19,31 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import memory_cases
 from fidelity_cases import CASES
 from measurements import read
 from megatron_model import GPTSizes, gradients, step, step_shapes
 from rich.console import Console
 from rich.table import Table
+from target_witness import CACHE
 
 import stablehlo_alpa
 from stablehlo_alpa import ClusterSpec, MegatronParallel, Plan
 from stablehlo_alpa.cluster import preset_for
 from stablehlo_alpa.errors import StablehloAlpaError
+from stablehlo_alpa.planning.checking import planned_claims
+from stablehlo_alpa.witness import TARGETS, WitnessError
 
 # How far predictions may be off in the mean: steps, one layer, memory.
 BARS = {
     **{"step s": 0.08, "TFLOP/s per device": 0.08, "layer ms": 0.10, "memory GiB": 0.10},
     **{"one device, step s": 0.15, "one device, memory GiB": 0.15},
+    "kernels s": 0.15,
 }
+
+# Plans that are compiled for v5p.
+_COMPILED = ("gpt bf16", "llama bf16", "moe", "encoder_decoder", "vit", "wide_resnet", "mixer")
+_METHODS, _MESH_SHAPE = ("search", "zero3", "data"), (2, 4)
 
 # Stages that are planned without asking for --all: planning takes a second per stage.
 _STAGES = 8
@@ -178,8 +189,63 @@ def _device_plan(device: str, model: str) -> Plan:
     return CASES[model].case().plan(method, cluster)
 
 
-def rows() -> Iterator[Row | DeviceRow]:
+@dataclass(frozen=True)
+class CompiledRow:
+    """Seconds of the kernels of a step on eight chips of v5p, as XLA's compiler counts them.
+
+    Attributes:
+        model, method: of ``memory_cases.py``.
+    """
+
+    model: str
+    method: str
+    quantity: str = "kernels s"
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return f"XLA for v5p, {self.model}, {self.method}"
+
+    @property
+    def num_stages(self) -> int:
+        """It is not cut."""
+        return 1
+
+    @property
+    def value(self) -> float:
+        """Seconds of a step on a device."""
+        checked = _compiled_plan(self.model, self.method).check("tpu-v5p", cache=CACHE)
+        return checked.meshes[0].compiled.compute_s or 0.0
+
+    def predict(self) -> float:
+        """Seconds by the plan."""
+        return planned_claims(_compiled_plan(self.model, self.method), 0).compute_s or 0.0
+
+
+@cache
+def _compiled_plan(model: str, method: str) -> Plan:
+    cluster = ClusterSpec(preset_for("tpu-v5p"), 1, 8)
+    chosen = memory_cases.METHODS[method](_MESH_SHAPE)
+    return memory_cases.MODELS[model].case().plan(chosen, cluster)
+
+
+def compiled_rows() -> Iterator[CompiledRow]:
+    """Those of v5p, none where its compiler is not installed."""
+    try:
+        found = TARGETS["tpu-v5p"].versions
+    except WitnessError:
+        found = ()
+    for model in _COMPILED if found else ():
+        for method in _METHODS:
+            yield CompiledRow(model, method)
+
+
+AnyRow = Row | DeviceRow | CompiledRow
+
+
+def rows() -> Iterator[AnyRow]:
     """All figures of the tables."""
+    yield from compiled_rows()
     for row in read("steps"):
         own = row["device"], row["model"]
         yield DeviceRow(*own, "one device, step s", float(row["seconds"]))
@@ -214,7 +280,7 @@ def rows() -> Iterator[Row | DeviceRow]:
 class Outcome:
     """A row and what was predicted for it."""
 
-    row: Row | DeviceRow
+    row: AnyRow
     predicted: float
 
     @property
@@ -250,6 +316,10 @@ def summary(outcomes: list[Outcome]) -> list[report.Row]:
         if sizes:
             name = f"{title}: mean deviation of {len(sizes)}"
             found.append(report.limited(name, statistics.mean(sizes), "", bar=BARS[quantities[0]]))
+    kernels = [abs(one.deviation) for one in outcomes if one.row.quantity == "kernels s"]
+    if kernels:
+        name = f"kernels on v5p: median deviation of {len(kernels)} from XLA's cycles"
+        found.append(report.limited(name, statistics.median(kernels), "", bar=BARS["kernels s"]))
     return found
 
 
@@ -266,6 +336,8 @@ def main() -> int:
     outcomes, failed = [], []
     for row in rows():
         if row.num_stages > most or (options.only and options.only not in row.name):
+            continue
+        if options.quick and isinstance(row, CompiledRow):
             continue
         log.log(row.name)
         try:

@@ -7,6 +7,7 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
+import fit_tpus
 import numpy as np
 import numpy.typing as npt
 from measurements import (
@@ -273,6 +274,9 @@ def fit_rooflines() -> list[list[object]]:
     like = next(row for row in rows if row[:2] == ["H100", "bf16"])
     for row in read("best_products"):
         rows.append([row["device"], row["dtype"], like[2], row["efficiency"], like[4], ""])
+    for one in fit_tpus.products():
+        reached = fit_tpus.fit(one).launch_s, *fit_tpus.shares(one.device)
+        rows.append([one.device, one.dtype, *map(_short, reached), ""])
     return rows
 
 
@@ -286,6 +290,11 @@ def fit_waves() -> list[list[object]]:
             kinds = {"all": found.single}
         error = _error(parts[:1], found, is_fitted=False)
         rows += [_waves_row(one, kind, waves, error) for kind, waves in kinds.items()]
+    for one in fit_tpus.products():
+        waves = fit_tpus.fit(one)
+        error = _error([one], Kernels(waves, waves), is_fitted=False)
+        # Products of f32 run in one pass of bf16.
+        rows += [_waves_row(replace(one, dtype=t), "all", waves, error) for t in ("bf16", "f32")]
     return rows
 
 
@@ -415,6 +424,7 @@ def main() -> None:
     write("network", "device,kind,hop_s,efficiency,per_root_s,error", fit_networks())
     reached = "launch_s,efficiency,memory_efficiency"
     write("products", f"device,dtype,{reached},error", fit_rooflines())
+    write("streams", "device,operator,dtype,share", fit_tpus.streams())
     terms = "depth_s,launch_s,byte_s,flop_s,element_s,split_depth,split_ratio,split_s"
     write("waves", f"device,dtype,products,units,tiles,{terms},error", fit_waves())
     write("forms", "device,dtype,form,ratio,error", fit_forms())

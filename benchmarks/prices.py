@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import fit_tpus
 import numpy as np
 import report
 from fit_prices import device_of, fit_series, fit_shapes, usual_kernels
@@ -17,7 +18,7 @@ from measurements import (
 )
 
 from stablehlo_alpa.calibration.fitting import mean_error
-from stablehlo_alpa.cluster import ClusterSpec, Group
+from stablehlo_alpa.cluster import ClusterSpec, Group, preset_for
 from stablehlo_alpa.cost import (
     CollectiveKind,
     group_seconds,
@@ -26,6 +27,7 @@ from stablehlo_alpa.cost import (
     shaped_product_seconds,
 )
 from stablehlo_alpa.cost.product import ProductForm
+from stablehlo_alpa.cost.waves import waves_of
 
 COLLECTIVES_BAR = 0.10
 PRODUCTS_BAR = 0.07
@@ -172,6 +174,18 @@ def kernel_rows(one: Products) -> list[report.Row]:
     return rows
 
 
+def tpu_rows(one: Products) -> list[report.Row]:
+    """Errors on products of a TPU, against the cycles that XLA's compiler for it counts."""
+    device, held = preset_for(one.device), ~one.is_fitted
+    seconds = waves_of(device)[one.dtype](one.shape[held], one.bytes[held])
+    peak = one.flops[held] / device.rate(one.dtype)
+    name = f"products, {one.device}, {one.dtype}, by XLA's estimates"
+    return [
+        report.measured(f"{name}, by shape", mean_error(seconds, one.seconds[held]), ""),
+        report.measured(f"{name}, by the peak rate", mean_error(peak, one.seconds[held]), ""),
+    ]
+
+
 def operator_rows() -> list[report.Row]:
     """Errors on operators by kind, from a MiB on; one rate of each is all that is fitted."""
     rows = []
@@ -197,6 +211,7 @@ def measure(quick: bool) -> list[report.Row]:
         *collective_rows(),
         *(row for one in products() for row in product_rows(one)),
         *(row for one in [*product_kernels(), *convolutions()] for row in kernel_rows(one)),
+        *(row for one in fit_tpus.products() for row in tpu_rows(one)),
         *operator_rows(),
     ]
 

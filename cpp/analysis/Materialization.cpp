@@ -111,7 +111,7 @@ Materialization::Materialization(func::FuncOp function,
     }
   }
   visit(block);
-  joinRows();
+  joinKernels();
   readSources();
   placeCopies();
   placeSlices();

@@ -15,6 +15,7 @@
 #include "cpp/analysis/DonatedPlaces.h"
 #include "cpp/analysis/FusionRole.h"
 #include "cpp/analysis/Rounding.h"
+#include "cpp/analysis/RowKernels.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -94,6 +95,9 @@ public:
   /// Kernels that are launched for it; of what is joined to one fusion, for the
   /// first alone.
   unsigned getNumKernels(Operation *op) const { return numKernels.lookup(op); }
+  /// The product in whose kernel an operator is computed; null if there is none
+  /// (see ProductEpilogues.h).
+  Operation *getProduct(Operation *op) const { return epilogues.lookup(op); }
 
 private:
   /// Stored values that a value is computed from; itself if it is stored.
@@ -167,8 +171,11 @@ private:
   /// True if it is better stored than computed again by each of its readers.
   bool isWorthStoring(Value value, const Sources &sources);
   Sources collectSources(Operation *op) const;
-  /// Makes one fusion of what reduces rows and reads them (see RowKernels.h).
-  void joinRows();
+  /// Makes one fusion of what is computed in one kernel: for GPU what reduces
+  /// rows and reads them (see RowKernels.h), for TPU products and what follows
+  /// them (see ProductEpilogues.h).
+  void joinKernels();
+  void joinEpilogues(ArrayRef<StoringOperator> storing);
   /// Has all fusions read what they are computed from.
   void readSources();
   void read(OpOperand &operand, FusionKey fusion);
@@ -260,6 +267,10 @@ private:
   std::set<std::pair<int, SmallVector<int64_t>>> ordered;
   llvm::DenseSet<std::tuple<Value, int, int64_t>> joined;
   DenseMap<Operation *, unsigned> numKernels;
+  /// Of what is computed in the kernels of products, the product.
+  DenseMap<Operation *, Operation *> epilogues;
+  /// Results of products that are read in their kernels alone.
+  llvm::DenseSet<Value> unwritten;
 
   /// Values whose memory may be written over once they end.
   llvm::DenseSet<Value> replaceable;

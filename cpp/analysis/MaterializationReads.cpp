@@ -3,6 +3,7 @@
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/MergedProducts.h"
+#include "cpp/analysis/ProductEpilogues.h"
 #include "cpp/analysis/RowKernels.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/Sharding.h"
@@ -14,19 +15,47 @@ namespace mlir::alpa {
 /// in memory: its compiler of jax 0.10.2 takes two for 4,097 and 16,385.
 static constexpr int64_t kLongestColumn = 4096, kLongestRow = 16384;
 
-void Materialization::joinRows() {
-  if (options.backend != Backend::Gpu) {
-    return;
-  }
+void Materialization::joinKernels() {
   auto storing = llvm::map_to_vector(roots, [](const Root &root) {
     return StoringOperator{root.op, root.from, root.isElementwise};
   });
+  if (options.backend == Backend::Tpu) {
+    return joinEpilogues(storing);
+  }
   auto kernels = findRowKernels(storing, [&](Operation *op) {
     return normalizers.contains(op->getResult(0)) && reducesRows(op);
   });
   for (Root &root : roots) {
     if (Operation *first = kernels.lookup(root.op)) {
       root.fusion = {-1 - points.lookup(first), 0};
+    }
+  }
+}
+
+void Materialization::joinEpilogues(ArrayRef<StoringOperator> storing) {
+  epilogues = findProductEpilogues(
+      storing,
+      {[&](Operation *op) { return takesPrologue(op, options.backend); },
+       [&](Value value) { return stored.lookup(value); }});
+  llvm::DenseSet<Operation *> joinedProducts;
+  for (const auto &[op, product] : epilogues) {
+    joinedProducts.insert(product);
+    unwritten.insert(product->getResult(0));
+  }
+  for (Root &root : roots) {
+    Operation *product = epilogues.lookup(root.op);
+    if (joinedProducts.contains(root.op)) {
+      product = root.op;
+    }
+    if (product) {
+      root.fusion = {-1 - points.lookup(product), 0};
+      joined.insert({product->getResult(0), root.fusion.depth, 0});
+    }
+    for (Value source : root.from) {
+      // Something else reads it.
+      if (product != source.getDefiningOp()) {
+        unwritten.erase(source);
+      }
     }
   }
 }
@@ -111,8 +140,9 @@ void Materialization::copy(OpOperand &operand) {
 }
 
 double Materialization::getWrittenBytes(OpResult result) const {
-  if (!isStored(result) && !merged.contains(result.getOwner()) &&
-      !filled.contains(result)) {
+  if ((!isStored(result) && !merged.contains(result.getOwner()) &&
+       !filled.contains(result)) ||
+      unwritten.contains(result)) {
     return 0;
   }
   auto ratio = storedRatios.find(result);

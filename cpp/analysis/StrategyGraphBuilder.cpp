@@ -362,7 +362,37 @@ void StrategyGraphBuilder::addOperatorCosts(
         weight * rule.flops * inner.doneShare / strategies.shards[index];
     target.bytes[index] += weight * inner.bytes;
   }
+  addTraffic(op, node, rule, strategies, weight);
+  if (!combinesAtOnce(op, rule)) {
+    return;
+  }
+  UnaryTerm reduction{node, weight, {}};
+  bool reduces = false;
+  for (auto [factorRow, shardings] :
+       llvm::zip(strategies.factorRows, strategies.rows)) {
+    // The empty plan has the number 0.
+    reduction.plans.push_back(internPlan(
+        getCombinedVolumes(op, rule, factorRow, shardings.results, meshShape)));
+    reduces |= reduction.plans.back() != 0;
+  }
+  if (reduces) {
+    graph.unaryTerms.push_back(std::move(reduction));
+  }
+}
+
+void StrategyGraphBuilder::addTraffic(Operation *op, int node,
+                                      const ShardingRule &rule,
+                                      const OperatorStrategies &strategies,
+                                      double weight) {
+  StrategyNode &target = graph.nodes[node];
+  auto product = graph.operatorPlacements.find(memory.getProduct(op));
+  bool isEpilogue = product != graph.operatorPlacements.end();
+  double inProduct = 0;
   auto addBytes = [&](double whole, ArrayRef<double> shards) {
+    if (isEpilogue) {
+      inProduct += whole;
+      return;
+    }
     for (auto [bytes, number] : llvm::zip(target.bytes, shards)) {
       bytes += weight * whole / number;
     }
@@ -381,20 +411,23 @@ void StrategyGraphBuilder::addOperatorCosts(
       addBytes(read, strategies.operandShards[position]);
     }
   }
-  if (!combinesAtOnce(op, rule)) {
-    return;
+  if (isEpilogue) {
+    addEpilogue(product->first->getResult(0), product->second,
+                weight * inProduct);
   }
-  UnaryTerm reduction{node, weight, {}};
-  bool reduces = false;
-  for (auto [factorRow, shardings] :
-       llvm::zip(strategies.factorRows, strategies.rows)) {
-    // The empty plan has the number 0.
-    reduction.plans.push_back(internPlan(
-        getCombinedVolumes(op, rule, factorRow, shardings.results, meshShape)));
-    reduces |= reduction.plans.back() != 0;
-  }
-  if (reduces) {
-    graph.unaryTerms.push_back(std::move(reduction));
+}
+
+void StrategyGraphBuilder::addEpilogue(Value product,
+                                       const OperatorPlacement &placement,
+                                       double bytes) {
+  StrategyNode &target = graph.nodes[placement.node];
+  auto type = cast<RankedTensorType>(product.getType());
+  std::vector<double> local =
+      getLocalBytes(type, {placement.node, placement.resultTables.front()});
+  for (auto [index, own] : llvm::enumerate(local)) {
+    double share = bytes * own / getTensorBytes(type);
+    target.bytes[index] += share;
+    target.productBytes[index] += share;
   }
 }
 

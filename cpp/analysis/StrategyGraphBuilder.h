@@ -117,6 +117,13 @@ private:
                      const OperatorStrategies &strategies, double weight);
   void addOperatorCosts(Operation *op, int node, const ShardingRule &rule,
                         const OperatorStrategies &strategies, double weight);
+  /// Counts what an operator moves, as part of the product in whose kernel it
+  /// is computed if there is one.
+  void addTraffic(Operation *op, int node, const ShardingRule &rule,
+                  const OperatorStrategies &strategies, double weight);
+  /// Counts what moves with a product, as its result is split.
+  void addEpilogue(Value product, const OperatorPlacement &placement,
+                   double bytes);
   /// Records the copies in front of a product; see
   /// `Materialization::getCopiedBytes`.
   void addCopies(Operation *op, int node, const OperatorStrategies &strategies,

@@ -37,13 +37,29 @@ bool isSplit(Operation *op) {
          llvm::any_of(strategy.getAxes(), [](int entry) { return entry >= 0; });
 }
 
+/// Of products, the bytes of what is computed in their kernels.
+using EpilogueBytes = DenseMap<Operation *, double>;
+
+EpilogueBytes getEpilogueBytes(func::FuncOp function,
+                               const Materialization &memory) {
+  EpilogueBytes bytes;
+  function.walk([&](Operation *op) {
+    Operation *product = memory.getProduct(op);
+    std::optional<ShardingRule> rule;
+    if (product && (rule = getShardingRule(op))) {
+      bytes[product] += getBytes(op, *rule, memory);
+    }
+  });
+  return bytes;
+}
+
 void visit(Block &block, double runs, const Materialization &memory,
-           std::vector<OperatorWork> &work) {
+           const EpilogueBytes &epilogues, std::vector<OperatorWork> &work) {
   for (Operation &op : block.without_terminator()) {
     if (auto dataFlow = dyn_cast<DataFlowOpInterface>(op)) {
       for (Region &region : op.getRegions()) {
         for (Block &inner : region) {
-          visit(inner, runs * getRegionRuns(dataFlow), memory, work);
+          visit(inner, runs * getRegionRuns(dataFlow), memory, epilogues, work);
         }
       }
       continue;
@@ -52,7 +68,10 @@ void visit(Block &block, double runs, const Materialization &memory,
     if (!rule) {
       continue;
     }
-    double flops = rule->flops, bytes = getBytes(&op, *rule, memory);
+    double flops = rule->flops, bytes = epilogues.lookup(&op);
+    if (!memory.getProduct(&op)) {
+      bytes += getBytes(&op, *rule, memory);
+    }
     if (flops == 0 && bytes == 0) {
       continue;
     }
@@ -81,7 +100,8 @@ std::vector<OperatorWork> getWork(func::FuncOp function, Backend backend) {
   std::vector<OperatorWork> work;
   Materialization memory(function, [](BlockArgument) { return false; },
                          {.backend = backend});
-  visit(function.getBody().front(), 1, memory, work);
+  visit(function.getBody().front(), 1, memory,
+        getEpilogueBytes(function, memory), work);
   return work;
 }
 

@@ -18,6 +18,7 @@ struct OperatorWork {
   std::string op;
   double runs;
   double flops;
+  /// Read and written; of a product, with what is computed in its kernel.
   double bytes;
   /// Kernels that it launches; none where it is part of another's.
   double kernels;

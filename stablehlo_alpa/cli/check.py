@@ -88,5 +88,6 @@ def _claims(claims: MeshClaims) -> dict[str, Any]:
         "peak_bytes": claims.peak_bytes,
         "sent_bytes": claims.sent_bytes,
         "compute_s": claims.compute_s,
+        "optimal_s": claims.optimal_s,
         "collectives": collectives,
     }

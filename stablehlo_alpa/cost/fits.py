@@ -15,13 +15,17 @@ Row = Mapping[str, str]
 def fit_rows(table: str, device: DeviceSpec) -> Sequence[Row]:
     """The rows of a table that a device is priced by, none if it was not measured.
 
+    TPUs, which nobody measured, have rows of their own name: what their compilers say of products.
+
     Args:
-        table: ``"collectives"``, ``"network"``, ``"products"``, ``"waves"`` or ``"forms"``.
+        table: ``"collectives"``, ``"network"``, ``"products"``, ``"waves"``, ``"forms"`` or
+            ``"streams"``.
         device: what was measured, or is as what was.
     """
     if device.fits:
         return [dict(one.entries) for one in device.fits if one.table == table]
-    return [row for row in _packaged(table) if row["device"] == device.measured_as]
+    name = device.measured_as or device.name
+    return [row for row in _packaged(table) if row["device"] == name]
 
 
 def is_measured(device: DeviceSpec) -> bool:

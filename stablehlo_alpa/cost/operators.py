@@ -13,6 +13,7 @@ from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import FloatArray
 from stablehlo_alpa.cost.product import PRODUCTS, product_seconds, shaped_product_seconds
+from stablehlo_alpa.cost.streams import streams_of
 
 STREAMED = 0.9
 """Share of the memory bandwidth of what reads and writes tensors from end to end."""
@@ -73,7 +74,8 @@ def operator_seconds(
 
     Products by `cost.product`, and behind them what follows; of everything else
     ``kernels * KERNEL_S + max(FLOPs / rate, bytes / (share * memory bandwidth))``. A device that
-    was not measured takes its figures at their word: all shares are one, kernels cost nothing.
+    was not measured takes its figures at their word: all shares are one, kernels cost nothing. On a
+    TPU there are two shares, of sums and of everything else, and kernels cost nothing.
 
     Args:
         ops: N names of operators.
@@ -91,10 +93,8 @@ def operator_seconds(
         float64[S].
     """
     known = is_measured(device)
-    streamed = STREAMED if known else 1.0
-    shares = np.array(
-        [_share(op, dtype) if known else 1.0 for op, dtype in zip(ops, dtypes, strict=True)]
-    )
+    share = _share if known else streams_of(device)
+    shares = np.array([share(op, dtype) for op, dtype in zip(ops, dtypes, strict=True)])
     rates = np.array([device.rate(dtype) for dtype in dtypes])
     seconds: FloatArray = np.maximum(
         flops / np.repeat(rates, counts),
@@ -106,7 +106,10 @@ def operator_seconds(
     seconds += KERNEL_S * launched
     kinds = np.array(list(dtypes), np.str_)
     if products is not None:
+        if not known:
+            products = _with_sums(products)
         rows = products.rows
+        streamed = STREAMED if known else np.repeat(shares, counts)[rows]
         follow = (num_bytes[rows] - products.bytes) / (streamed * device.memory_bandwidth)
         behind = KERNEL_S * np.maximum(launched[rows] - products.runs, 0)
         own = _shaped_seconds(products, np.repeat(kinds, counts)[rows], device)
@@ -117,6 +120,18 @@ def operator_seconds(
         rows = np.repeat(kinds == dtype, counts)
         seconds[rows] = product_seconds(flops[rows], num_bytes[rows], dtype, device)
     return seconds
+
+
+def _with_sums(products: Products) -> Products:
+    """Without what multiplies nothing: a scatter, which adds."""
+    chosen = products.shape[:, 3] >= 1
+    return Products(
+        products.rows[chosen],
+        products.shape[chosen],
+        products.runs[chosen],
+        products.bytes[chosen],
+        products.form[chosen],
+    )
 
 
 def _shaped_seconds(

@@ -13,6 +13,7 @@ from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import CollectiveKind, FloatArray
 from stablehlo_alpa.cost.operators import KERNEL_S, STREAMED
 from stablehlo_alpa.cost.product import shaped_product_seconds
+from stablehlo_alpa.cost.streams import streams_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,8 @@ def ring_seconds(
     permute_s = collective_seconds(permute, found.axes, found.bytes / n, mesh, device)
     hidden_s = np.minimum(overlap.products * permute_s, block)
     known = is_measured(device)
-    added_s = found.added_bytes / ((STREAMED if known else 1.0) * device.memory_bandwidth)
+    streamed = STREAMED if known else streams_of(device)("stablehlo.add", "")
+    added_s = found.added_bytes / (streamed * device.memory_bandwidth)
     if known:
         added_s += KERNEL_S * found.added_kernels
     collective_s = added_seconds(found.kind, found.axes, found.bytes, found.beside, mesh, device)

@@ -23,11 +23,14 @@ class MeshClaims:
         peak_bytes: per device.
         collectives: of a step.
         compute_s: seconds per step without communication; None where there is no estimate.
+        optimal_s: XLA's ``optimal_seconds`` of a step, see `Examination.optimal_seconds`; None of
+            plans, and where there is none.
     """
 
     peak_bytes: float
     collectives: tuple[Collective, ...]
     compute_s: float | None
+    optimal_s: float | None = None
 
     @property
     def sent_bytes(self) -> float:
@@ -133,6 +136,7 @@ def compiled_claims(examination: Examination, mesh: int) -> MeshClaims:
     return MeshClaims(
         float(examination.memory_analysis()[mesh].peak_memory_in_bytes),
         examination.collectives(mesh),
+        examination.kernel_seconds(mesh),
         examination.optimal_seconds(mesh),
     )
 
@@ -163,8 +167,13 @@ def _rows(planned: MeshClaims, compiled: MeshClaims) -> Iterable[tuple[str, ...]
         cells = [_kind_cell([one for one in c.collectives if one.kind is kind]) for c in both]
         if any(cells):
             yield f"  {kind}", *cells
-    times = ("" if one.compute_s is None else format_seconds(one.compute_s) for one in both)
-    yield "compute", *times
+    yield "compute", *(_seconds_cell(one.compute_s) for one in both)
+    if any(one.optimal_s is not None for one in both):
+        yield "  optimal_seconds", *(_seconds_cell(one.optimal_s) for one in both)
+
+
+def _seconds_cell(seconds: float | None) -> str:
+    return "" if seconds is None else format_seconds(seconds)
 
 
 def _kind_cell(found: list[Collective]) -> str:

@@ -71,12 +71,12 @@ def lower_program(
         return _program_record(candidate, program, device, reach)
 
     content = (
-        *(_content(candidate), reach, device.platform, program.donated),
+        *(_content(candidate), reach, device.platform, program.donated, program.trip_count_hint),
         rings_content(mesh),
     )
     found = store.remember("lowered program", content, made)
     module, rings = DeviceModule.from_record(found["module"]), ChosenRings(**found["rings"])
-    phase, linked = _whole(candidate, program, module, rings)
+    phase, linked = _whole(candidate, program, module, rings, device)
     return PlannedStage(
         mesh=mesh,
         place=place,
@@ -95,7 +95,11 @@ def lower_program(
 
 
 def _whole(
-    candidate: Candidate, program: TracedProgram, module: DeviceModule, rings: ChosenRings
+    candidate: Candidate,
+    program: TracedProgram,
+    module: DeviceModule,
+    rings: ChosenRings,
+    device: DeviceSpec,
 ) -> tuple[PhaseProgram, list[str]]:
     """A whole step as the only phase, and remarks."""
     mesh, signature, live = candidate.mesh, module.signature, module.live
@@ -112,11 +116,15 @@ def _whole(
         callbacks=program.callbacks,
         name=identifier(program.name),
     )
+    compute_s = candidate.solution.compute_s + rings.compute_s
+    if not rings.numbers:
+        # What is lowered has kernels that strategies do not show.
+        compute_s = work_seconds(module.work, device)
     phase = PhaseProgram(
         spmd,
         candidate.solution.objective_s + rings.added_s,
         _inside_bytes(spmd, live.peak_bytes),
-        candidate.solution.compute_s + rings.compute_s,
+        compute_s,
         collectives_in(module.traffic, mesh),
         WHOLE,
         inputs,
@@ -134,7 +142,8 @@ def _program_record(
     rings = choose_rings(module, candidate.mesh, device)
     remarks += write_rings(module, rings)
     planned = module.text()
-    found = DeviceModule.of(module, device, program.donated).record()
+    hint = program.trip_count_hint
+    found = DeviceModule.of(module, device, program.donated, hint).record()
     return {"planned": planned, "remarks": remarks, "module": found, "rings": rings.record()}
 
 

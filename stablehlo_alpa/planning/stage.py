@@ -72,7 +72,8 @@ class CostedProgram:
         program: the program.
         time_s: predicted seconds of one run.
         inside_bytes: per device, what it needs beside its inputs and outputs.
-        compute_s: what is left of ``time_s`` without communication.
+        compute_s: seconds of one run without communication, of the program as it was lowered; of a
+            whole step ``time_s`` is what its strategies take.
         collectives: of one run.
     """
 

@@ -16,6 +16,7 @@ from alpa_runtime.plan import Run
 from stablehlo_alpa.witness.collective import Collective
 from stablehlo_alpa.witness.compiler_process import compile_programs
 from stablehlo_alpa.witness.hlo_collectives import collectives
+from stablehlo_alpa.witness.hlo_cycles import kernel_cycles
 from stablehlo_alpa.witness.report_cache import ReportCache
 from stablehlo_alpa.witness.targets import Target, target_named
 
@@ -78,8 +79,31 @@ class Examination(Inspected):
             for one in self.program_collectives[program]
         )
 
+    def kernel_seconds(self, mesh: int = 0) -> float | None:
+        """What XLA counts for the kernels of a step on a mesh; None where it counts none.
+
+        Nothing that runs beside them is in it: no collectives, no copies into the vector memory.
+
+        Args:
+            mesh: number of the mesh.
+
+        Raises:
+            HloError: a compiled program is not understood.
+        """
+        if not self.target.clock_hz:
+            return None
+        cycles = sum(
+            kernel_cycles(self._by_program[program].text) * runs
+            for program, runs in runs_of(self.plan, mesh).items()
+        )
+        return cycles / self.target.clock_hz
+
     def optimal_seconds(self, mesh: int = 0) -> float | None:
-        """XLA's own estimate of a step on a mesh, without its links; None where it makes none.
+        """XLA's account of FLOPs and bytes of a step on a mesh; None where it makes none.
+
+        Of each instruction the larger of both, one after the other: collectives count as what they
+        read and write, a copy into the vector memory beside a kernel as four times its bytes, and
+        a loop as one turn.
 
         Args:
             mesh: number of the mesh.

@@ -1,0 +1,42 @@
+"""Shares of the memory bandwidth of what is no product, where a compiler says them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stablehlo_alpa.cluster import DeviceSpec
+from stablehlo_alpa.cost.fits import fit_rows
+
+SUMS = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
+"""Operators that write less than they read."""
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Shares of a device that is priced by what its compiler says.
+
+    Attributes:
+        shares: by operator (``"addition"``, ``"sum"``) and type; empty where all are one.
+    """
+
+    shares: Mapping[tuple[str, str], float]
+
+    def __call__(self, op: str, dtype: str) -> float:
+        """That of an operator.
+
+        Args:
+            op: its name.
+            dtype: of its elements; those of what has no FLOPs count as f32.
+        """
+        kind = "sum" if op in SUMS else "addition"
+        width = "bf16" if dtype in ("bf16", "f16") else "f32"
+        return self.shares.get((kind, width), 1.0)
+
+
+@functools.cache
+def streams_of(device: DeviceSpec) -> Streams:
+    """Those of a device."""
+    rows = fit_rows("streams", device)
+    return Streams({(row["operator"], row["dtype"]): float(row["share"]) for row in rows})
