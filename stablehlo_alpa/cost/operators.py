@@ -106,8 +106,7 @@ def operator_seconds(
     seconds += KERNEL_S * launched
     kinds = np.array(list(dtypes), np.str_)
     if products is not None:
-        if not known:
-            products = _with_sums(products)
+        products = _with_sums(products)
         rows = products.rows
         streamed = STREAMED if known else np.repeat(shares, counts)[rows]
         follow = (num_bytes[rows] - products.bytes) / (streamed * device.memory_bandwidth)

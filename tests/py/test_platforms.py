@@ -42,25 +42,27 @@ def test_a_cluster_as_large_as_what_is_there_is_run_here():
 def test_the_program_for_tpu_computes_what_jit_does(tmp_path):
     """Gradients in the order of their parameters, and results that are gathered."""
 
-    def step(w, x):
+    def step(w, moment, x):
         gradient = jax.grad(lambda w: ((jnp.tanh(x @ w[0]) @ w[1]) ** 2).mean())(w)
-        return jax.tree.map(lambda w, g: w - 0.1 * g, w, gradient)
+        moment = jax.tree.map(lambda m, g: 0.9 * m + g, moment, gradient)
+        return jax.tree.map(lambda w, m: w - 0.1 * m, w, moment), moment
 
     keys = jax.random.split(jax.random.PRNGKey(0), 3)
     shapes = ((512, 256), (256, 128), (1024, 512))
     *w, x = (jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True))
-    expected = jax.jit(step)(tuple(w), x)
+    moment = tuple(map(jnp.ones_like, w))
+    expected = jax.tree.leaves(jax.jit(step)(tuple(w), moment, x))
     cluster = ClusterSpec(replace(preset_for("cpu"), platform="tpu"), 1, 8)
     method = sa.Zero2Parallel(mesh_shape=(2, 4))
     planned = sa.parallelize(
-        step, method=method, cluster=cluster, devices=jax.devices()[:1], batch_argnums=1
+        step, method=method, cluster=cluster, devices=jax.devices()[:1], batch_argnums=2
     )
-    plan = planned.plan(tuple(w), x)
+    plan = planned.plan(tuple(w), moment, x)
     assert "reduce_precision" in plan.module_text()
     assert "stablehlo.transpose" not in plan.module_text()
     plan.save(tmp_path / "step.plan")
     runtime = alpa_runtime.load(tmp_path / "step.plan")
-    found = alpa_runtime.LocalExecutable(runtime, jax.devices())(*w, x)
+    found = alpa_runtime.LocalExecutable(runtime, jax.devices())(*w, *moment, x)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5, atol=1e-6)
 
