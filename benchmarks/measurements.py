@@ -174,15 +174,17 @@ def operators() -> list[Operators]:
         if kind not in _OPERATORS:
             continue
         op, share = _OPERATORS[kind]
-        size = share * {"f32": 4, "bf16": 2}[dtype]
+        size = share * _ITEMSIZES[dtype]
         moved = size * np.array([float(row["elements"]) for row in rows])
         micros = np.array([float(row["microseconds"]) for row in rows])
         found.append(Operators(device, kind, dtype, op, moved, micros * 1e-6))
     return found
 
 
-# What a layout of `product_kernels.csv` is to prices.
-_FORMS = {"tn": ProductForm.SUMS_IN_FRONT}
+# What a layout of `product_kernels.csv`, and a kind of `convolutions.csv`, is to prices.
+_FORMS = {"tn": ProductForm.SUMS_IN_FRONT, "kernel gradient": ProductForm.KERNEL_GRADIENT}
+
+_ITEMSIZES = {"f32": 4, "bf16": 2}
 
 HARNESS_S = 2.54e-6
 """What XLA's table of products adds to each: fitted together with the times of kernels that a
@@ -195,7 +197,7 @@ def product_kernels() -> list[Products]:
     for (device, dtype), rows in _grouped(read("product_kernels"), "device", "dtype").items():
         shape = np.array([[int(row[k]) for k in ("batch", "m", "n", "k")] for row in rows], float)
         micros = np.array([float(row["microseconds"]) for row in rows])
-        size = {"f32": 4, "bf16": 2}[dtype]
+        size = _ITEMSIZES[dtype]
         is_fitted = np.arange(len(rows)) % 2 == 0
         form = np.array([_FORMS.get(row["layout"], ProductForm.USUAL) for row in rows])
         found.append(Products(device, dtype, shape, (size, size), micros * 1e-6, is_fitted, form))
@@ -206,32 +208,14 @@ def convolutions() -> list[Products]:
     """Convolutions, as the products that they are computed as."""
     found = []
     for (device, dtype), rows in _grouped(read("convolutions"), "device", "dtype").items():
-        size = {"f32": 4, "bf16": 2}[dtype]
-        form = np.array(
-            [
-                ProductForm.KERNEL_GRADIENT
-                if row["kind"] == "kernel gradient"
-                else ProductForm.CONVOLUTION
-                for row in rows
-            ]
-        )
+        size = _ITEMSIZES[dtype]
+        form = np.array([_FORMS.get(row["kind"], ProductForm.CONVOLUTION) for row in rows])
         shape = np.array([_convolution_shape(row) for row in rows])
-        micros = np.array([float(row["microseconds"]) for row in rows])
+        seconds = 1e-6 * np.array([float(row["microseconds"]) for row in rows])
         is_fitted = np.arange(len(rows)) % 2 == 0
+        own = Products(device, dtype, shape, (size, size), seconds, is_fitted, form)
         windows = np.array([float(row["kernel"]) ** 2 for row in rows])
-        itemsizes = (size, size)
-        found.append(
-            Products(
-                device,
-                dtype,
-                shape,
-                itemsizes,
-                micros * 1e-6,
-                is_fitted,
-                form,
-                windows=windows,
-            )
-        )
+        found.append(replace(own, windows=windows))
     return found
 
 

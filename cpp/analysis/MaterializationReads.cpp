@@ -11,9 +11,9 @@
 
 namespace mlir::alpa {
 
-/// Numbers that XLA for GPU sums up in one kernel, by whether they are the last
-/// in memory: its compiler of jax 0.10.2 takes two for 4,097 and 16,385.
-static constexpr int64_t kLongestColumn = 4096, kLongestRow = 16384;
+/// Numbers of a column, which are no row in memory, that XLA for GPU sums up in
+/// one kernel: its compiler of jax 0.10.2 takes two for 4,097.
+static constexpr int64_t kLongestColumn = 4096;
 
 void Materialization::joinKernels() {
   auto storing = llvm::map_to_vector(roots, [](const Root &root) {

@@ -13,11 +13,6 @@
 
 namespace mlir::alpa {
 
-/// Elements of a row. XLA for GPU reduces a longer one in two kernels: its
-/// compiler of jax 0.10.2 takes 16,384 numbers of two and of four bytes in one,
-/// and 16,385 in two.
-static constexpr int64_t kLongestRow = 16384;
-
 /// Whether something is chosen by what is computed of a value in its own size.
 static bool isChosenBy(Value value) {
   int64_t numElements = countElements(value.getType());

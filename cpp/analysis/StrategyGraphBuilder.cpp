@@ -264,6 +264,14 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
   }
 }
 
+/// Adds what each of a number of devices has of some bytes, per strategy.
+static void addShares(std::vector<double> &bytes, double whole,
+                      ArrayRef<double> shards) {
+  for (auto [own, number] : llvm::zip_equal(bytes, shards)) {
+    own += whole / number;
+  }
+}
+
 void StrategyGraphBuilder::addCopies(Operation *op, int node,
                                      const OperatorStrategies &strategies,
                                      double weight) {
@@ -274,11 +282,8 @@ void StrategyGraphBuilder::addCopies(Operation *op, int node,
       continue;
     }
     target.kernels += weight;
-    const std::vector<double> &shards =
-        strategies.operandShards[operand.getOperandNumber()];
-    for (auto [bytes, number] : llvm::zip_equal(target.bytes, shards)) {
-      bytes += weight * copied / number;
-    }
+    addShares(target.bytes, weight * copied,
+              strategies.operandShards[operand.getOperandNumber()]);
   }
 }
 
@@ -393,9 +398,7 @@ void StrategyGraphBuilder::addTraffic(Operation *op, int node,
       inProduct += whole;
       return;
     }
-    for (auto [bytes, number] : llvm::zip(target.bytes, shards)) {
-      bytes += weight * whole / number;
-    }
+    addShares(target.bytes, weight * whole, shards);
   };
   for (OpResult result : op->getResults()) {
     unsigned position = result.getResultNumber();
