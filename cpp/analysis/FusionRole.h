@@ -37,6 +37,8 @@ class FusionRoles {
 public:
   explicit FusionRoles(Backend backend) : backend(backend) {}
 
+  Backend getBackend() const { return backend; }
+
   FusionRole get(Operation *op) {
     auto it = roles.find(op);
     return it != roles.end() ? it->second

@@ -123,9 +123,7 @@ Materialization::Materialization(func::FuncOp function,
 }
 
 void Materialization::number(Block &block) {
-  // XLA for TPU sums each gradient beside the kernels behind it.
-  bool putsOff = options.overlaps && options.backend == Backend::Gpu;
-  for (Operation *op : getSchedule(block, roles, putsOff)) {
+  for (Operation *op : getSchedule(block, roles, options.overlaps)) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;
       auto loop = dyn_cast<DataFlowOpInterface>(op);

@@ -137,7 +137,7 @@ public:
       : block(block), roles(roles),
         isLayered(llvm::any_of(
             block, [](Operation &op) { return op.hasAttr(kLayerAttrName); })),
-        putsOff(overlaps || isLayered) {
+        putsOff(roles.getBackend() == Backend::Gpu && (overlaps || isLayered)) {
     if (putsOff && !isLayered) {
       updates = findJoinedUpdates(block, roles);
     }

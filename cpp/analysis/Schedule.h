@@ -30,11 +30,11 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 /// gradients and what is made of them, a gradient is not put off that a gather
 /// waits for (see `findJoinedUpdates`), what is gathered to be returned
 /// comes last, and what one loop makes and a later one needs from other devices
-/// is sent beside the kernels in between.
+/// is sent beside the kernels in between. XLA for TPU sums each gradient beside
+/// the kernels behind it: nothing is put off.
 ///
 /// \param overlaps whether there are collectives; a stage with layers is taken
-/// to
-///        have some.
+///        to have some.
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
                                      bool overlaps);
 
