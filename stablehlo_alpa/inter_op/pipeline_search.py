@@ -43,6 +43,8 @@ _log = logging.getLogger(__name__)
 # Seconds of work for a stage besides solving it: to cut it out, for its strategies, for bounds, and
 # to choose stages again (heuristic).
 _STAGE_S = 0.5
+# Seconds that are to be undercut are told apart so often in a doubling (heuristic).
+_GRAIN = 4
 
 
 class Pricing(Protocol):
@@ -172,6 +174,8 @@ class PipelineSearch:
         while True:
             found = self._search(is_estimate=True)
             if found is None:
+                # Stages that were not solved to the end bound the step all the same.
+                self._check_bound(limits.most_s)
                 return None
             open_ = self._open(found)
             if self._sharpen(open_, with_pairs=False):
@@ -201,7 +205,8 @@ class PipelineSearch:
             elif is_over:
                 _log.warning("%d stages are solved, the search ends", len(self._known.solved))
                 return None
-            self._solve(found, open_, limits.gap, patience.left_s())
+            most_s = limits.most_s if best is None else min(limits.most_s, best.latency_s)
+            self._solve(found, open_, limits.gap, patience.left_s(), most_s)
 
     def bracket(
         self, pipeline: Sequence[tuple[StageChoice, float]], limits: SearchLimits
@@ -234,7 +239,7 @@ class PipelineSearch:
             is_over = len(self._known.solved) - len(pipeline) >= limits.max_solved
             if not open_ or is_over or patience.is_over(found.gap):
                 return found
-            self._solve(of_bound, open_, limits.gap, patience.left_s())
+            self._solve(of_bound, open_, limits.gap, patience.left_s(), latency_s)
 
     def _check_bound(self, most_s: float) -> None:
         """Sharpens the bound of all pipelines as long as it is below what is to be undercut.
@@ -344,9 +349,18 @@ class PipelineSearch:
         return is_new
 
     def _solve(
-        self, found: StageSearchResult, open_: list[Stage], gap: float, limit_s: float
+        self,
+        found: StageSearchResult,
+        open_: list[Stage],
+        gap: float,
+        limit_s: float,
+        most_s: float,
     ) -> None:
-        """Solves the slowest open stages of a pipeline, as far as that pipeline needs them."""
+        """Solves the slowest open stages of a pipeline, as far as that pipeline needs them.
+
+        A step takes as long as all micro-batches take any of its stages: one in which that is more
+        than what is to be undercut is not solved to the end.
+        """
         stages = self._stages(found)
         times = {stage: one.time_s for stage, one in zip(stages, found.stages, strict=True)}
         self._pricing.prepare([one[:2] for one in stages])
@@ -360,6 +374,7 @@ class PipelineSearch:
                     0.0 if stage in self._known.loose else self._enough_s(found, stage, gap),
                     self._bounds.memory_price_s(submesh, first, last, _power(in_flight)),
                     limit_s,
+                    _rounded_up(most_s) / self._count,
                 )
             )
         prices = in_threads(
@@ -420,6 +435,13 @@ def _is_large(stage: Stage, num_layers: int) -> bool:
     """Whether few stages are as large, so that solving them bounds more than pairs do."""
     first, last, *_ = stage
     return 2 * (last - first + 1) >= num_layers
+
+
+def _rounded_up(seconds: float) -> float:
+    """Seconds that many stages are asked to undercut, to be found again in the store."""
+    if not 0 < seconds < np.inf:
+        return seconds
+    return 2.0 ** (math.ceil(_GRAIN * math.log2(seconds)) / _GRAIN)
 
 
 def _power(in_flight: int) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from stablehlo_alpa.cluster import Cluster
 from stablehlo_alpa.compiler import Module, Signature, enumerate_strategies
 from stablehlo_alpa.cost import PricedGraph, price, price_once
-from stablehlo_alpa.errors import InfeasibleError, MeshError
+from stablehlo_alpa.errors import InfeasibleError, MeshError, SlowerError
 from stablehlo_alpa.inter_op.layer_parts import content_digest
 from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.solver_caches import SolverCaches
@@ -38,6 +38,7 @@ Stage: TypeAlias = tuple[int, int, Submesh, int]
 """First and last layer, submesh, micro-batches in flight."""
 
 _Key: TypeAlias = tuple[str, Submesh, int]
+_Solved: TypeAlias = Solution | InfeasibleError | SlowerError
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class StagePrice:
 
     Attributes:
         time_s: seconds per micro-batch, its share of what runs once per step included; infinite
-            where no plan within the budget was found.
+            where no plan within the budget was found, or none that undercuts what was asked for.
         bound_s: no plan of the stage within the budget takes less.
         once_s: of ``time_s`` the share of what runs once per step.
     """
@@ -65,11 +66,13 @@ class Effort:
         memory_price_s: seconds per step that a byte per device costs, where it is roughly known.
         time_limit_s: seconds of work after which the best so far is taken, but those of the
             options.
+        most_s: seconds per micro-batch that a plan must undercut.
     """
 
     enough_s: float = 0.0
     memory_price_s: float | None = None
     time_limit_s: float = np.inf
+    most_s: float = np.inf
 
 
 class StagePricing:
@@ -96,7 +99,7 @@ class StagePricing:
         self._inputs: dict[tuple[int, int], tuple[Slot, ...]] = {}
         self._parsed: dict[tuple[int, int], Module] = {}
         self._priced: dict[tuple[str, Submesh], PricedGraph] = {}
-        self._found: dict[_Key, Solution | InfeasibleError] = {}
+        self._found: dict[_Key, _Solved] = {}
         self._work_s: dict[_Key, float] = {}
         # What was good enough for each.
         self._enough_s: dict[_Key, float] = {}
@@ -173,6 +176,8 @@ class StagePricing:
         if isinstance(found, InfeasibleError):
             self._refusals[first, last, submesh, in_flight] = found
             return None if found.is_proved else StagePrice(np.inf, 0.0)
+        if isinstance(found, SlowerError):
+            return StagePrice(np.inf, found.least_s / self._micro_batches)
         time_s = found.objective_s / self._micro_batches
         priced, count = self._priced[self._subject(first, last)[1], submesh], self._micro_batches
         once_s = sum(price_once(priced, count).split(found.choice)) / count
@@ -201,15 +206,16 @@ class StagePricing:
 
         Raises:
             InfeasibleError: it does not fit the memory.
+            SlowerError: none was found that undercuts what was asked for.
         """
         found = self._solution(first, last, submesh, in_flight, None)
-        if isinstance(found, InfeasibleError):
+        if not isinstance(found, Solution):
             raise found
         return found
 
     def _solution(
         self, first: int, last: int, submesh: Submesh, in_flight: int, effort: Effort | None
-    ) -> Solution | InfeasibleError:
+    ) -> _Solved:
         subject, digest = self._subject(first, last)
         key = (digest, submesh, in_flight)
         known = self._found.get(key)
@@ -220,7 +226,7 @@ class StagePricing:
                 self._found[key] = self._solve(
                     subject, key, effort, self._parsed.get((first, last))
                 )
-            except InfeasibleError as error:
+            except (InfeasibleError, SlowerError) as error:
                 self._found[key] = error
             except MeshError as error:
                 self._found[key] = InfeasibleError(str(error))
@@ -233,6 +239,8 @@ class StagePricing:
         found = self._found[key]
         if isinstance(found, InfeasibleError):
             return False
+        if isinstance(found, SlowerError):
+            return found.least_s < effort.most_s * self._micro_batches
         time_s = found.objective_s / self._micro_batches
         return effort.enough_s < time_s <= self._enough_s[key]
 
@@ -267,6 +275,7 @@ class StagePricing:
         options = replace(
             own,
             enough_s=effort.enough_s * self._micro_batches,
+            most_s=effort.most_s * self._micro_batches,
             time_limit_s=max(_LEAST_S, min(own.time_limit_s, effort.time_limit_s)),
         )
         with self._caches.one() as cache:

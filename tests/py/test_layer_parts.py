@@ -15,6 +15,7 @@ import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, ManualStages, PipeshardParallel
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.cost import price_once
+from stablehlo_alpa.errors import SlowerError
 from stablehlo_alpa.frontend import trace
 from stablehlo_alpa.inter_op.layer_parts import LayerParts
 from stablehlo_alpa.inter_op.slicing import LayeredStep, mark_layers
@@ -238,6 +239,24 @@ def test_a_plan_that_is_good_enough_is_taken(pricing: StagePricing) -> None:
     # Known to be good enough, or not.
     assert priced(1.4 * best, kept)[0] <= 1.4 * best
     assert priced(0.0, kept)[0] == pytest.approx(best, rel=1e-6)
+
+
+def test_a_stage_that_is_too_slow_is_solved_for_who_may_wait(pricing: StagePricing) -> None:
+    stage = 1, 3, Submesh(2, 2, (2, 2)), 3
+    best = pricing.price(*stage)
+    assert best is not None
+    asked = StagePricing(pricing.layered, CLUSTER, COUNT, SolveOptions())
+    for share in (0.5, 0.9):
+        slow = asked.price(*stage, Effort(most_s=share * best.time_s))
+        assert slow is not None
+        assert np.isinf(slow.time_s)
+        assert share * best.time_s <= slow.bound_s <= best.time_s * (1 + 1e-9)
+    with pytest.raises(SlowerError):
+        asked.solution(*stage)
+    for most_s in (1.1 * best.time_s, 0.5 * best.time_s):
+        found = asked.price(*stage, Effort(most_s=most_s))
+        assert found is not None
+        assert found.time_s == pytest.approx(best.time_s, rel=1e-6)
 
 
 def test_stages_of_a_pipeline_are_cut_at_once(pricing: StagePricing) -> None:

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
+from stablehlo_alpa.errors import SlowerError
 from stablehlo_alpa.inter_op.layer_costs import LayerCosts, Place
 from stablehlo_alpa.inter_op.layer_parts import LayerPart, LayerParts
 from stablehlo_alpa.inter_op.once_bounds import OnceBounds
@@ -367,6 +368,54 @@ def test_search_brackets_the_optimum(seed: int, budget: float) -> None:
     assert found.bracket.bound_s <= best * (1 + 1e-9)
     assert found.bracket.latency_s == pytest.approx(best, rel=found.bracket.gap + 1e-9)
     assert found.bracket.latency_s >= best * (1 - 1e-9)
+
+
+class Undercutting(Table):
+    """Stages are told to be too slow where they are."""
+
+    too_slow = 0
+
+    def price(
+        self,
+        first: int,
+        last: int,
+        submesh: Submesh,
+        in_flight: int,
+        effort: Effort | None = None,
+    ) -> StagePrice | None:
+        """See `StagePricing.price`."""
+        found = super().price(first, last, submesh, in_flight, effort)
+        if found is None or effort is None or found.time_s < effort.most_s:
+            return found
+        self.too_slow += 1
+        return StagePrice(np.inf, found.time_s)
+
+
+@pytest.mark.parametrize("share", [0.7, 0.9, 1.2])
+def test_stages_that_take_longer_than_a_step_may_are_not_solved(share: float) -> None:
+    too_slow = 0
+    for seed, has_once in itertools.product(range(25), (False, True)):
+        table: Any = Undercutting(seed, 25.0, has_once=has_once)
+        best = table.exhaustive()
+        if not np.isfinite(best):
+            continue
+        least_s, found = None, None
+        try:
+            limits = SearchLimits(gap=0.0, most_s=share * best)
+            found = PipelineSearch(table, table, 4, table.count).run(limits)
+        except SlowerError as error:
+            least_s = error.least_s
+        too_slow += table.too_slow
+        if least_s is not None:
+            assert share < 1
+            assert share * best <= least_s <= best * (1 + 1e-9)
+            continue
+        # Not that nothing fits, which is not so.
+        assert found is not None
+        assert share > 1 or found.bracket.latency_s > share * best
+        assert found.bracket.bound_s <= best * (1 + 1e-9)
+        assert found.bracket.latency_s == pytest.approx(best, rel=found.bracket.gap + 1e-9)
+    assert too_slow > 0 or share > 0.7
 
 
 class Hurried(Table):
