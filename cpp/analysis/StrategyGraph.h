@@ -16,6 +16,7 @@
 #include "cpp/analysis/ReshardPlanner.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
+#include <array>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,11 @@ struct SpecTable {
   /// [numRows][numAxes]
   std::vector<int8_t> entries;
 };
+
+/// What moves bytes without being a product: sums, which write less than they
+/// read, and all else, of numbers of 32 bits or of 16.
+enum class Stream { Addition, NarrowAddition, Sum, NarrowSum };
+inline constexpr unsigned kNumStreams = 4;
 
 /// An operator, or a group around its leader, with its strategies.
 struct StrategyNode {
@@ -49,6 +55,8 @@ struct StrategyNode {
   unsigned numStrategies = 0;
   /// Per strategy, per device and step.
   std::vector<double> flops, bytes;
+  /// For TPU, of these bytes those of each `Stream`; empty for others.
+  std::array<std::vector<double>, kNumStreams> streams;
   std::vector<std::string> labels;
   /// [numStrategies][numAxes] the class of dimensions that each axis splits
   /// (see DimensionClasses.h); `kUnsplit` where it splits nothing.

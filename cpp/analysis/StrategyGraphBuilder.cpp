@@ -16,6 +16,7 @@ StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh,
     : function(function), mesh(mesh), meshShape(mesh.getSizes()),
       numAxes(mesh.getNumAxes()), planner(mesh.getSizes()),
       rules(analyses.getRules()), classes(analyses.getClasses()),
+      backend(backend),
       memory(analyses.getMemory(mesh.getNumDevices() > 1, backend)),
       leeway(analyses.getLeeway()) {
   graph.meshShape = meshShape;
@@ -360,12 +361,16 @@ void StrategyGraphBuilder::addOperatorCosts(
     target.dtype = getElementName(op->getOperand(0).getType());
   }
   target.kernels += weight * memory.getNumKernels(op);
+  std::vector<double> *stream = getStream(target, op, rule);
   for (auto [index, factorRow] : llvm::enumerate(strategies.factorRows)) {
     InnerWork inner =
         getInnerWork(op, rule, getFactorShards(rule, factorRow, meshShape));
     target.flops[index] +=
         weight * rule.flops * inner.doneShare / strategies.shards[index];
     target.bytes[index] += weight * inner.bytes;
+    if (stream) {
+      (*stream)[index] += weight * inner.bytes;
+    }
   }
   addTraffic(op, node, rule, strategies, weight);
   if (!combinesAtOnce(op, rule)) {
@@ -385,6 +390,23 @@ void StrategyGraphBuilder::addOperatorCosts(
   }
 }
 
+std::vector<double> *
+StrategyGraphBuilder::getStream(StrategyNode &node, Operation *op,
+                                const ShardingRule &rule) const {
+  if (backend != Backend::Tpu || isProduct(rule)) {
+    return nullptr;
+  }
+  bool isSum = isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp>(op);
+  // What computes nothing is moved as it is.
+  bool isNarrow = rule.flops > 0 && op->getNumOperands() > 0 &&
+                  isa<BFloat16Type, Float16Type>(
+                      getElementTypeOrSelf(op->getOperand(0).getType()));
+  Stream stream = isSum
+                      ? (isNarrow ? Stream::NarrowSum : Stream::Sum)
+                      : (isNarrow ? Stream::NarrowAddition : Stream::Addition);
+  return &node.streams[static_cast<unsigned>(stream)];
+}
+
 void StrategyGraphBuilder::addTraffic(Operation *op, int node,
                                       const ShardingRule &rule,
                                       const OperatorStrategies &strategies,
@@ -393,12 +415,16 @@ void StrategyGraphBuilder::addTraffic(Operation *op, int node,
   auto product = graph.operatorPlacements.find(memory.getProduct(op));
   bool isEpilogue = product != graph.operatorPlacements.end();
   double inProduct = 0;
+  std::vector<double> *stream = getStream(target, op, rule);
   auto addBytes = [&](double whole, ArrayRef<double> shards) {
     if (isEpilogue) {
       inProduct += whole;
       return;
     }
     addShares(target.bytes, weight * whole, shards);
+    if (stream) {
+      addShares(*stream, weight * whole, shards);
+    }
   };
   for (OpResult result : op->getResults()) {
     unsigned position = result.getResultNumber();

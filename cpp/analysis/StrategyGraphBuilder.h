@@ -117,6 +117,10 @@ private:
                      const OperatorStrategies &strategies, double weight);
   void addOperatorCosts(Operation *op, int node, const ShardingRule &rule,
                         const OperatorStrategies &strategies, double weight);
+  /// Where bytes of an operator are counted beside those of its node; null for
+  /// those of products, and for GPU.
+  std::vector<double> *getStream(StrategyNode &node, Operation *op,
+                                 const ShardingRule &rule) const;
   /// Counts what an operator moves, as part of the product in whose kernel it
   /// is computed if there is one.
   void addTraffic(Operation *op, int node, const ShardingRule &rule,
@@ -148,6 +152,7 @@ private:
   ReshardPlanner planner;
   OperatorRules &rules;
   const DimensionClasses &classes;
+  Backend backend;
   const Materialization &memory;
   const Leeway &leeway;
   StrategyGraph graph;

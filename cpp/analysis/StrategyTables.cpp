@@ -79,6 +79,9 @@ int StrategyGraphBuilder::addNode(StringRef name, StringRef op,
   node.flops.resize(numStrategies);
   node.bytes.resize(numStrategies);
   node.labels.resize(numStrategies);
+  if (backend == Backend::Tpu) {
+    node.streams.fill(std::vector<double>(numStrategies));
+  }
   node.classes.assign(numStrategies * numAxes, kUnsplit);
   graph.nodes.push_back(std::move(node));
   return graph.nodes.size() - 1;
@@ -299,7 +302,7 @@ int StrategyGraphBuilder::getLastRead(Operation *reader) {
     return known->second;
   }
   int last = memory.getPoint(reader);
-  FusionRole role = getFusionRole(reader, Backend::Gpu);
+  FusionRole role = getFusionRole(reader, backend);
   bool isRead = role == FusionRole::Fused || role == FusionRole::View;
   int64_t phase = getRunningPhase(reader);
   for (Value result : reader->getResults()) {

@@ -7,7 +7,7 @@ namespace mlir::alpa {
 static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<std::string> names, ops, dtypes, labels;
   std::vector<int64_t> offsets = {0}, tensorClasses, classOffsets = {0};
-  std::vector<double> flops, bytes;
+  std::vector<double> flops, bytes, streams;
   std::vector<int32_t> classes;
   std::vector<int8_t> products, productForms;
   std::vector<double> kernels, productRuns, productShapes, productBytes;
@@ -19,6 +19,11 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
     offsets.push_back(offsets.back() + node.numStrategies);
     flops.insert(flops.end(), node.flops.begin(), node.flops.end());
     bytes.insert(bytes.end(), node.bytes.begin(), node.bytes.end());
+    for (size_t row = 0; row < node.streams.front().size(); ++row) {
+      for (const std::vector<double> &stream : node.streams) {
+        streams.push_back(stream[row]);
+      }
+    }
     kernels.push_back(node.kernels);
     productRuns.push_back(node.productRuns);
     productForms.push_back(static_cast<int8_t>(node.productForm));
@@ -48,6 +53,7 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   result.addArray("node_offset", offsets);
   result.addArray("strategy_flops", flops);
   result.addArray("strategy_bytes", bytes);
+  result.addArray("stream_bytes", streams, kNumStreams);
   result.addArray("strategy_class", classes, graph.meshShape.size());
 }
 

@@ -30,7 +30,7 @@ def check_graph(graph: StrategyGraph) -> None:
     _check_reshard_plans(graph, arrays)
     _check_communication(graph, arrays)
     _check_values(graph, arrays)
-    for key in (*QUANTITIES, "copy_bytes"):
+    for key in (*QUANTITIES, "copy_bytes", "stream_bytes"):
         array = getattr(graph, key)
         if not (np.isfinite(array) & (array >= 0)).all():
             raise ShardingError(f"strategy graph: {key} must be finite and >= 0")
@@ -83,6 +83,8 @@ def _check_operators(graph: StrategyGraph, arrays: _Arrays) -> None:
     if len(set(graph.node_name)) != nodes:
         raise ShardingError("strategy graph: node_name must be unique")
     arrays.require_size(strategies, "strategy_flops", "strategy_bytes", "allowed")
+    if graph.stream_bytes.size:
+        arrays.require_size(strategies, "stream_bytes")
     if graph.product_runs.size:
         arrays.require_size(nodes, "product_runs")
         if graph.product_form.size:

@@ -69,6 +69,7 @@ def operator_seconds(
     device: DeviceSpec,
     products: Products | None = None,
     kernels: FloatArray | None = None,
+    streams: FloatArray | None = None,
 ) -> FloatArray:
     """Seconds of the strategies of N operators.
 
@@ -88,6 +89,8 @@ def operator_seconds(
             products are priced by their volumes then.
         kernels: float64[N] launched for each, those of products included; None where that is not
             known.
+        streams: float64[S, 4] of ``num_bytes`` those of each of `streams.STREAMS`, for a TPU; None
+            where all that is no product moves as its operator does.
 
     Returns:
         float64[S].
@@ -96,9 +99,10 @@ def operator_seconds(
     share = _share if known else streams_of(device)
     shares = np.array([share(op, dtype) for op, dtype in zip(ops, dtypes, strict=True)])
     rates = np.array([device.rate(dtype) for dtype in dtypes])
+    bandwidth = np.repeat(shares, counts) * device.memory_bandwidth
+    apart_s = _apart_seconds(streams, bandwidth, device)
     seconds: FloatArray = np.maximum(
-        flops / np.repeat(rates, counts),
-        num_bytes / (np.repeat(shares, counts) * device.memory_bandwidth),
+        flops / np.repeat(rates, counts), num_bytes / bandwidth + apart_s
     )
     launched: FloatArray = np.zeros(len(flops))
     if kernels is not None and known:
@@ -108,8 +112,8 @@ def operator_seconds(
     if products is not None:
         products = _with_sums(products)
         rows = products.rows
-        streamed = STREAMED if known else np.repeat(shares, counts)[rows]
-        follow = (num_bytes[rows] - products.bytes) / (streamed * device.memory_bandwidth)
+        streamed = STREAMED * device.memory_bandwidth if known else bandwidth[rows]
+        follow = (num_bytes[rows] - products.bytes) / streamed + apart_s[rows]
         behind = KERNEL_S * np.maximum(launched[rows] - products.runs, 0)
         own = _shaped_seconds(products, np.repeat(kinds, counts)[rows], device)
         seconds[rows] = own + follow + behind
@@ -119,6 +123,22 @@ def operator_seconds(
         rows = np.repeat(kinds == dtype, counts)
         seconds[rows] = product_seconds(flops[rows], num_bytes[rows], dtype, device)
     return seconds
+
+
+def _apart_seconds(
+    streams: FloatArray | None, bandwidth: FloatArray, device: DeviceSpec
+) -> FloatArray:
+    """float64[S] seconds that what is told apart takes more than with its operator.
+
+    Args:
+        streams: float64[S, 4] bytes of each of `streams.STREAMS`.
+        bandwidth: float64[S] bytes per second at the share of the operator.
+        device: what computes.
+    """
+    if streams is None or is_measured(device):
+        return np.zeros(len(bandwidth))
+    own = streams @ (1 / (streams_of(device).each() * device.memory_bandwidth))
+    return np.asarray(own - streams.sum(axis=1) / bandwidth)
 
 
 def _with_sums(products: Products) -> Products:

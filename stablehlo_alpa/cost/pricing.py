@@ -85,6 +85,7 @@ def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> Priced
         device,
         products_of(graph),
         graph.node_kernels if graph.node_kernels.size else None,
+        graph.stream_bytes if graph.stream_bytes.size else None,
     )
     terms, links = range(len(graph.unary_node)), range(len(graph.edge_src))
     communication, edges = _term_seconds(graph, plan_s, terms), _edge_seconds(graph, plan_s, links)

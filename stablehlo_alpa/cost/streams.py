@@ -6,8 +6,14 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.fits import fit_rows
+from stablehlo_alpa.cost.kinds import FloatArray
+
+STREAMS = (("addition", "f32"), ("addition", "bf16"), ("sum", "f32"), ("sum", "bf16"))
+"""What is no product, and the type of its elements, in the compiler's order."""
 
 SUMS = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
 """Operators that write less than they read."""
@@ -22,6 +28,10 @@ class Streams:
     """
 
     shares: Mapping[tuple[str, str], float]
+
+    def each(self) -> FloatArray:
+        """float64[4] of `STREAMS`."""
+        return np.array([self.shares.get(stream, 1.0) for stream in STREAMS])
 
     def __call__(self, op: str, dtype: str) -> float:
         """That of an operator.

@@ -60,12 +60,13 @@ COMPILED = (
 )
 
 
-def planned(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Plan:
-    """On one chip, of arrays of bf16."""
+def planned(function: Callable[..., Any], *shapes: tuple[int, ...], chips: int = 1) -> Plan:
+    """Data parallelism of arrays of bf16, on one chip or more."""
     device = ClusterSpec.preset("tpu-v5p:2x2x1").device
-    method = stablehlo_alpa.DataParallel(mesh_shape=(1, 1))
+    method = stablehlo_alpa.DataParallel(mesh_shape=(chips, 1))
     args = [jax.ShapeDtypeStruct(shape, jnp.bfloat16) for shape in shapes]
-    step = stablehlo_alpa.parallelize(function, method=method, cluster=ClusterSpec(device, 1, 1))
+    cluster = ClusterSpec(device, 1, chips)
+    step = stablehlo_alpa.parallelize(function, method=method, cluster=cluster)
     return step.plan(*args)
 
 
@@ -74,6 +75,20 @@ def layer(x: Any, up: Any, bias: Any, down: Any) -> tuple[Any, Any]:
     return y, y.astype(jnp.float32).sum(axis=-1)
 
 
+def shares(x: Any, keys: Any) -> Any:
+    scores = jnp.einsum("bnd,bmd->bnm", x, keys).astype(jnp.float32)
+    return jax.nn.softmax(scores).astype(x.dtype)
+
+
+def gradients(q: Any, k: Any, v: Any) -> Any:
+    def loss(q: Any, k: Any, v: Any) -> Any:
+        y = jnp.einsum("bnm,bmd->bnd", shares(q, k), v)
+        return (y.astype(jnp.float32) ** 2).sum()
+
+    return jax.grad(loss, argnums=(0, 1, 2))(q, k, v)
+
+
+ATTENTION = ((32, 4096, 128),) * 3
 LAYER = ((8192, 1024), (1024, 4096), (4096,), (4096, 1024))
 
 
@@ -123,6 +138,20 @@ def test_kernels_take_what_their_compiler_says(
 ) -> None:
     (mesh,) = planned(function, *shapes).check("tpu-v5p", cache=tmp_path).meshes
     assert mesh.planned.compute_s == pytest.approx(mesh.compiled.compute_s, rel=0.15)
+
+
+def test_what_follows_a_product_takes_its_own_share_of_the_memory() -> None:
+    """The sums of a softmax are slower than what is added, whichever product they follow."""
+    plan = planned(shares, *ATTENTION[:2], chips=4)
+    (stage,) = plan.stages
+    assert stage.solution.compute_s == pytest.approx(stage.phases[0].compute_s, rel=0.03)
+
+
+@pytest.mark.parametrize("chips", [pytest.param(4, marks=COMPILED)])
+def test_strategies_take_what_their_compiler_says(chips: int, tmp_path: Path) -> None:
+    plan = planned(gradients, *ATTENTION, chips=chips)
+    (mesh,), (stage,) = plan.check("tpu-v5p", cache=tmp_path).meshes, plan.stages
+    assert stage.solution.compute_s == pytest.approx(mesh.compiled.compute_s, rel=0.15)
 
 
 @pytest.mark.parametrize("turns", [pytest.param(n, marks=COMPILED) for n in (4, 16)])
