@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import math
@@ -98,28 +99,10 @@ class ValueSpec:
 
         That of its summand, without a leading dimension, when the value is partial.
         """
-        seen: set[str] = set(self.partial)
-        local = []
-        for dimension, (size, axes) in enumerate(zip(self.shape, self.axes, strict=True)):
-            for axis in axes:
-                if axis not in mesh:
-                    raise ProgramError(
-                        f"{self.name or 'value'}: dimension {dimension} is split on axis "
-                        f"{axis!r}, the mesh has {list(mesh)}"
-                    )
-                if axis in seen:
-                    raise ProgramError(
-                        f"{self.name or 'value'}: axis {axis!r} splits more than one dimension"
-                    )
-                seen.add(axis)
-            parts = math.prod(mesh[axis] for axis in axes)
-            if size % parts:
-                raise ProgramError(
-                    f"{self.name or 'value'}: dimension {dimension} of size {size} does not "
-                    f"divide into {parts} parts (axes {', '.join(axes)})"
-                )
-            local.append(size // parts)
-        return tuple(local)
+        try:
+            return _local_shape(self.shape, self.axes, self.partial, tuple(mesh.items()))
+        except ValueError as error:
+            raise ProgramError(f"{self.name or 'value'}: {error}") from None
 
     def tiles(self, mesh: dict[str, int]) -> list[tuple[int, ...]]:
         """Per device of ``mesh``, in order, the index of its tile in every dimension."""
@@ -139,6 +122,39 @@ class ValueSpec:
     def local_bytes(self, mesh: dict[str, int]) -> int:
         """Bytes that one device of ``mesh`` holds."""
         return math.prod(self.local_shape(mesh)) * numpy_dtype(self.dtype).itemsize
+
+
+@functools.lru_cache(maxsize=4096)
+def _local_shape(
+    shape: tuple[int, ...],
+    sharding: DimSharding,
+    partial: tuple[str, ...],
+    mesh: tuple[tuple[str, int], ...],
+) -> tuple[int, ...]:
+    """See `ValueSpec.local_shape`; the values of equal layers are equal.
+
+    Raises:
+        ValueError: the mesh does not have the axes, or they do not divide the shape.
+    """
+    sizes, seen = dict(mesh), set(partial)
+    local = []
+    for dimension, (size, axes) in enumerate(zip(shape, sharding, strict=True)):
+        for axis in axes:
+            if axis not in sizes:
+                raise ValueError(
+                    f"dimension {dimension} is split on axis {axis!r}, the mesh has {list(sizes)}"
+                )
+            if axis in seen:
+                raise ValueError(f"axis {axis!r} splits more than one dimension")
+            seen.add(axis)
+        parts = math.prod(sizes[axis] for axis in axes)
+        if size % parts:
+            raise ValueError(
+                f"dimension {dimension} of size {size} does not "
+                f"divide into {parts} parts (axes {', '.join(axes)})"
+            )
+        local.append(size // parts)
+    return tuple(local)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -201,8 +217,9 @@ class SpmdProgram:
                     f"{self.name}: donated input {index} is out of range, "
                     f"there are {len(self.inputs)} inputs"
                 )
+        sizes = self.mesh_sizes
         for value in (*self.inputs, *self.outputs):
-            value.local_shape(self.mesh_sizes)
+            value.local_shape(sizes)
 
     @property
     def mesh_sizes(self) -> dict[str, int]:

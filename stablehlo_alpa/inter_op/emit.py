@@ -155,8 +155,9 @@ class _Emitter:
         state = self._draft.meshes[mesh]
         slots: dict[Slot, ValueSpec] = {}
         for phase in phases:
+            taken = frozenset(phase.inputs)
             for slot, value in zip(phase.outputs, phase.program.outputs, strict=True):
-                if slot.kind is SlotKind.ACCUMULATOR and slot in phase.inputs:
+                if slot.kind is SlotKind.ACCUMULATOR and slot in taken:
                     slots[slot] = value
         buffers = {slot: state.buffer((stage, slot, at), value) for slot, value in slots.items()}
         if state.filled.issuperset(buffers.values()):

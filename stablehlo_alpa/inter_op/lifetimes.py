@@ -86,16 +86,18 @@ class Lifetimes:
             for slot, value in zip(phase.outputs, phase.program.outputs, strict=True)
             if slot.kind in (SlotKind.LOCAL, SlotKind.TRANSFER)
         )
-        donated = set()
+        donated, made = set(), frozenset(phase.outputs)
         for index, (slot, value) in enumerate(zip(phase.inputs, phase.program.inputs, strict=True)):
-            if self._ends_in(stage, phase, slot) and places[as_held(value)]:
-                places[as_held(value)] -= 1
-                donated.add(index)
+            if slot not in made and self._ends_in(stage, phase, slot):
+                held = as_held(value)
+                if places[held]:
+                    places[held] -= 1
+                    donated.add(index)
         return donated
 
     def _ends_in(self, stage: int, phase: PhaseProgram, slot: Slot) -> bool:
-        """Whether a phase is the last of its mesh that uses an activation."""
-        if phase.runs_once or slot in phase.outputs:
+        """Whether a phase is the last of its mesh that uses an activation, not made anew by it."""
+        if phase.runs_once:
             return False
         if slot.kind is SlotKind.LOCAL:
             makers = self.makers_of(stage, slot)

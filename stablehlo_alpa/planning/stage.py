@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -48,6 +49,7 @@ class Slot:
         return f"{self.kind} {self.number}"
 
     @classmethod
+    @functools.lru_cache(maxsize=2**14)
     def parse(cls, text: str) -> Slot:
         """Reads ``"input 3"``."""
         kind, number = text.split()
