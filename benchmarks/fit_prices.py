@@ -7,28 +7,17 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
+import fit_products
 import fit_tpus
 import numpy as np
-import numpy.typing as npt
-from measurements import (
-    Array,
-    Products,
-    Series,
-    collectives,
-    convolutions,
-    product_kernels,
-    products,
-    read,
-)
-from scipy.optimize import least_squares
+from fit_products import short
+from measurements import Array, Series, collectives, read
 
 from stablehlo_alpa.calibration.fitting import least_deviation, mean_error
-from stablehlo_alpa.cluster import PRESETS, DeviceSpec, Group
+from stablehlo_alpa.cluster import Group
 from stablehlo_alpa.cost.curves import MESSAGE_KINDS, Curve, short_payload
 from stablehlo_alpa.cost.kinds import CollectiveKind
 from stablehlo_alpa.cost.network import host_traffic, num_hops
-from stablehlo_alpa.cost.product import ProductForm, shaped_product_seconds
-from stablehlo_alpa.cost.waves import USUAL_TILES, Kernels, Split, Waves
 
 FITS = Path(__file__).resolve().parent.parent / "stablehlo_alpa" / "cost" / "fits"
 
@@ -38,28 +27,6 @@ _PLATEAU_GAIN = 0.3
 # So does a root of each group size, beside one for all of a kind, and what no size is below, which
 # takes a number of sizes on either side to be told.
 _ROOTS_GAIN, _LEAST_GAIN, _LEAST_SIZES = 0.1, 0.3, 4
-
-# Kernels of their own for batches have as many constants again.
-_KERNELS_GAIN = 0.15
-
-# Length of sums, and length per tile, from which on they may be split: none, or as libraries do
-# (heuristic; the fit chooses). Each splits more sums than the one before it, and has to take this
-# much of the deviations away: few of the fitted products tell one from the other.
-_SPLITS = ((np.inf, 0.0), (2048.0, 256.0), (2048.0, 128.0), (2048.0, 64.0))
-_SPLITS_GAIN = 0.02
-
-# Logarithmic deviations beyond which a product counts as an outlier, and how much constants that
-# the products say nothing of are held where the search begins.
-_SPREAD, _TIE = 0.03, 0.003
-
-
-def device_of(measured: str) -> DeviceSpec:
-    """The preset of a measured device."""
-    return next(one for one in PRESETS.values() if one.measured_as == measured)
-
-
-# Rows, columns and sums that a library pads to take are not what most of a form take.
-_LEAST_SIZE = 16
 
 Points = tuple[Array, Array]
 """Payloads, rising, and seconds."""
@@ -213,9 +180,9 @@ def _curve_row(
         kind,
         size,
         place,
-        *map(_short, numbers),
-        _short(curve.short_per_byte_s) if curve.short_bytes else "",
-        _short(curve.least_s),
+        *map(short, numbers),
+        short(curve.short_per_byte_s) if curve.short_bytes else "",
+        short(curve.least_s),
         "" if error is None else f"{error:.3f}",
     ]
 
@@ -244,165 +211,8 @@ def fit_networks() -> list[list[object]]:
         constants[chosen] = least_deviation(terms[:, chosen], seconds)
         hop, reached, root = constants.tolist()
         error = mean_error(terms @ constants, seconds)
-        rows.append([device, name, _short(hop), f"{1 / reached:.3f}", _short(root), f"{error:.3f}"])
+        rows.append([device, name, short(hop), f"{1 / reached:.3f}", short(root), f"{error:.3f}"])
     return rows
-
-
-def fit_rooflines() -> list[list[object]]:
-    """Rows of what products of a type reach by their volumes."""
-    rows: list[list[object]] = []
-    for one in products():
-        device, fitted = device_of(one.device), one.is_fitted
-        rate = one.flops / device.rate(one.dtype)
-        moved = one.bytes / device.memory_bandwidth
-        grid = itertools.product(
-            np.arange(0.5, 7, 0.5) * 1e-6, np.arange(0.5, 1, 0.02), np.arange(0.4, 1.01, 0.1)
-        )
-        best = min(
-            grid,
-            key=lambda c: mean_error(
-                one.harness_s + c[0] + np.maximum(rate / c[1], moved / c[2])[fitted],
-                one.seconds[fitted],
-            ),
-        )
-        launch, efficiency, memory = map(float, best)
-        found = one.harness_s + launch + np.maximum(rate / efficiency, moved / memory)
-        error = mean_error(found[~fitted], one.seconds[~fitted])
-        numbers = [_short(launch), f"{efficiency:.2f}", f"{memory:.2f}", f"{error:.3f}"]
-        rows.append([one.device, one.dtype, *numbers])
-    # Of the others only what large products reach is known; the rest is as on H100.
-    like = next(row for row in rows if row[:2] == ["H100", "bf16"])
-    for row in read("best_products"):
-        rows.append([row["device"], row["dtype"], like[2], row["efficiency"], like[4], ""])
-    for one in fit_tpus.products():
-        reached = fit_tpus.fit(one).launch_s, *fit_tpus.shares(one.device)
-        rows.append([one.device, one.dtype, *map(_short, reached), ""])
-    return rows
-
-
-def fit_waves() -> list[list[object]]:
-    """Rows of what products of a type take by their shapes; kernels are fitted along."""
-    rows: list[list[object]] = []
-    for one in products():
-        found = fit_shapes(parts := [one, *usual_kernels(one)])
-        kinds = {"single": found.single, "batched": found.batched}
-        if found.single == found.batched:
-            kinds = {"all": found.single}
-        error = _error(parts[:1], found, is_fitted=False)
-        rows += [_waves_row(one, kind, waves, error) for kind, waves in kinds.items()]
-    for one in fit_tpus.products():
-        waves = fit_tpus.fit(one)
-        error = _error([one], Kernels(waves, waves), is_fitted=False)
-        # Products of f32 run in one pass of bf16.
-        rows += [_waves_row(replace(one, dtype=t), "all", waves, error) for t in ("bf16", "f32")]
-    return rows
-
-
-def usual_kernels(like: Products) -> list[Products]:
-    """Products in rows that were measured as kernels, on the same device and of the same type."""
-    return [
-        one.of(one.form == ProductForm.USUAL)
-        for one in product_kernels()
-        if (one.device, one.dtype) == (like.device, like.dtype)
-    ]
-
-
-def fit_forms() -> list[list[object]]:
-    """Rows of how much longer products of other forms take than usual ones of their shapes."""
-    rows: list[list[object]] = []
-    for one in [*product_kernels(), *convolutions()]:
-        priced = shaped_product_seconds(one.shape, one.bytes, one.dtype, device_of(one.device))
-        for form in sorted(set(one.form.tolist()) - {ProductForm.USUAL}):
-            own = one.form == form
-            fitted = own & one.is_fitted & (one.shape[:, 1:].min(axis=1) >= _LEAST_SIZE)
-            ratio = float(one.seconds[fitted].sum() / priced[fitted].sum())
-            held = own & ~one.is_fitted
-            error = mean_error(ratio * priced[held], one.seconds[held])
-            rows.append(
-                [one.device, one.dtype, ProductForm(form).name, f"{ratio:.3f}", f"{error:.3f}"]
-            )
-    return rows
-
-
-def fit_shapes(parts: list[Products]) -> Kernels:
-    """The waves of a type, with kernels of their own for batches where that is worth it."""
-    is_batch = [part.shape[:, 0] > 1 for part in parts]
-    whole = fit_products(parts, [part.is_fitted for part in parts])
-    single, batched = (
-        fit_products(
-            parts,
-            [part.is_fitted & (rows == which) for part, rows in zip(parts, is_batch, strict=True)],
-        )
-        for which in (False, True)
-    )
-    alone, apart = Kernels(whole, whole), Kernels(single, batched)
-    gain = 1 - _error(parts, apart, is_fitted=True) / _error(parts, alone, is_fitted=True)
-    return apart if gain >= _KERNELS_GAIN else alone
-
-
-def fit_products(parts: list[Products], chosen: list[npt.NDArray[np.bool_]]) -> Waves:
-    """The waves of the chosen products; of the rules of splitting sums the one that fits best."""
-    device, dtype = device_of(parts[0].device), parts[0].dtype
-    peak, units, harness = device.rate(dtype), device.units, []
-    for part, rows in zip(parts, chosen, strict=True):
-        harness.append(np.full(int(rows.sum()), part.harness_s))
-    added = np.concatenate(harness)
-    shape, moved, seconds = (
-        np.concatenate([values(part)[rows] for part, rows in zip(parts, chosen, strict=True)])
-        for values in (lambda p: p.shape, lambda p: p.bytes, lambda p: p.seconds)
-    )
-    # Where the search begins: usual launches, and most of what the data sheet says.
-    area = np.array([rows * width * units for rows, width in USUAL_TILES])
-    begin = np.log(
-        [3e-6, 0.3 / device.memory_bandwidth, 0.2 / peak, 4e-13, 5e-7, *2 * area / (0.7 * peak)]
-    )
-    best, least = None, np.inf
-    for depth, ratio in _SPLITS:
-
-        def deviations(logs: Array, depth: float = depth, ratio: float = ratio) -> Array:
-            waves = _waves(units, np.exp(logs), depth, ratio)
-            found = np.log((added + waves(shape, moved)) / seconds)
-            return np.concatenate([found, _TIE * (logs - begin)])
-
-        found = least_squares(deviations, begin, loss="soft_l1", f_scale=_SPREAD, max_nfev=100)
-        if found.cost < (1 - _SPLITS_GAIN) * least:
-            best, least = _waves(units, np.exp(found.x), depth, ratio), found.cost
-    assert best is not None
-    return best
-
-
-def _waves(units: int, numbers: Array, depth: float, ratio: float) -> Waves:
-    launch, byte, flop, element, adding, *depths = numbers.tolist()
-    split = Split(depth, ratio, adding) if np.isfinite(depth) else Split()
-    return Waves(units, USUAL_TILES, tuple(depths), launch, byte, flop, element, split)
-
-
-def _error(parts: list[Products], kernels: Kernels, *, is_fitted: bool) -> float:
-    errors = []
-    for one in parts:
-        rows = one.is_fitted == is_fitted
-        found = one.harness_s + kernels(one.shape[rows], one.bytes[rows])
-        errors.append(np.abs(found / one.seconds[rows] - 1))
-    return float(np.concatenate(errors).mean())
-
-
-def _waves_row(one: Products, kind: str, waves: Waves, error: float) -> list[object]:
-    split = waves.split
-    return [
-        one.device,
-        one.dtype,
-        kind,
-        waves.units,
-        "+".join(f"{rows}x{width}" for rows, width in waves.tiles),
-        "+".join(map(_short, waves.depth_s)),
-        *map(_short, (waves.launch_s, waves.byte_s, waves.flop_s, waves.element_s)),
-        *map(_short, (split.depth, split.ratio, split.seconds)),
-        f"{error:.3f}",
-    ]
-
-
-def _short(number: float) -> str:
-    return f"{number:.4g}"
 
 
 def write(name: str, header: str, rows: list[list[object]]) -> None:
@@ -423,11 +233,11 @@ def main() -> None:
     write("collectives", f"device,kind,group_size,place,{curve},error", fit_collectives())
     write("network", "device,kind,hop_s,efficiency,per_root_s,error", fit_networks())
     reached = "launch_s,efficiency,memory_efficiency"
-    write("products", f"device,dtype,{reached},error", fit_rooflines())
+    write("products", f"device,dtype,{reached},error", fit_products.rooflines())
     write("streams", "device,operator,dtype,share", fit_tpus.streams())
     terms = "depth_s,launch_s,byte_s,flop_s,element_s,split_depth,split_ratio,split_s"
-    write("waves", f"device,dtype,products,units,tiles,{terms},error", fit_waves())
-    write("forms", "device,dtype,form,ratio,error", fit_forms())
+    write("waves", f"device,dtype,products,units,tiles,{terms},error", fit_products.waves())
+    write("forms", "device,dtype,form,ratio,error", fit_products.forms())
 
 
 if __name__ == "__main__":

@@ -181,10 +181,7 @@ def operators() -> list[Operators]:
     return found
 
 
-# What a layout of `product_kernels.csv`, and a kind of `convolutions.csv`, is to prices.
-_FORMS = {"tn": ProductForm.SUMS_IN_FRONT, "kernel gradient": ProductForm.KERNEL_GRADIENT}
-
-_ITEMSIZES = {"f32": 4, "bf16": 2}
+_ITEMSIZES = {"f32": 4, "bf16": 2, "f16": 2}
 
 HARNESS_S = 2.54e-6
 """What XLA's table of products adds to each: fitted together with the times of kernels that a
@@ -199,7 +196,8 @@ def product_kernels() -> list[Products]:
         micros = np.array([float(row["microseconds"]) for row in rows])
         size = _ITEMSIZES[dtype]
         is_fitted = np.arange(len(rows)) % 2 == 0
-        form = np.array([_FORMS.get(row["layout"], ProductForm.USUAL) for row in rows])
+        is_front = np.array([row["layout"] == "tn" for row in rows])
+        form = np.where(is_front, ProductForm.SUMS_IN_FRONT, ProductForm.USUAL)
         found.append(Products(device, dtype, shape, (size, size), micros * 1e-6, is_fitted, form))
     return found
 
@@ -209,14 +207,28 @@ def convolutions() -> list[Products]:
     found = []
     for (device, dtype), rows in _grouped(read("convolutions"), "device", "dtype").items():
         size = _ITEMSIZES[dtype]
-        form = np.array([_FORMS.get(row["kind"], ProductForm.CONVOLUTION) for row in rows])
+        form = np.array([_convolution_form(row) for row in rows])
         shape = np.array([_convolution_shape(row) for row in rows])
         seconds = 1e-6 * np.array([float(row["microseconds"]) for row in rows])
-        is_fitted = np.arange(len(rows)) % 2 == 0
+        # Few channels are padded, by as much as a library likes: those are judged only.
+        is_usual = np.array([int(row["inputs"]) >= 16 for row in rows])
+        is_fitted = np.zeros(len(rows), bool)
+        for one in set(form.tolist()):
+            is_fitted[np.flatnonzero((form == one) & is_usual)[::2]] = True
         own = Products(device, dtype, shape, (size, size), seconds, is_fitted, form)
         windows = np.array([float(row["kernel"]) ** 2 for row in rows])
         found.append(replace(own, windows=windows))
     return found
+
+
+def _convolution_form(row: Row) -> ProductForm:
+    """What it is to prices; see ``cpp/analysis/ProductShape.h``."""
+    is_gradient = row["kind"] == "kernel gradient"
+    if int(row["stride"]) > 1:
+        return ProductForm.STRIDED_KERNEL_GRADIENT if is_gradient else ProductForm.STRIDED
+    if int(row["kernel"]) > 1:
+        return ProductForm.WINDOWED_KERNEL_GRADIENT if is_gradient else ProductForm.WINDOWED
+    return ProductForm.KERNEL_GRADIENT if is_gradient else ProductForm.CONVOLUTION
 
 
 def _convolution_shape(row: Row) -> tuple[float, ...]:

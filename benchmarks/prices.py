@@ -5,7 +5,8 @@ from dataclasses import replace
 import fit_tpus
 import numpy as np
 import report
-from fit_prices import device_of, fit_series, fit_shapes, usual_kernels
+from fit_prices import fit_series
+from fit_products import device_of, fit_shapes, measured_products
 from measurements import (
     LEAST_BYTES,
     Products,
@@ -14,7 +15,6 @@ from measurements import (
     convolutions,
     operators,
     product_kernels,
-    products,
 )
 
 from stablehlo_alpa.calibration.fitting import mean_error
@@ -106,8 +106,14 @@ def collective_rows() -> list[report.Row]:
     return rows
 
 
-def product_rows(one: Products) -> list[report.Row]:
-    """Errors of prices by shape, by volumes, and of the data sheet."""
+def product_rows(parts: list[Products], quick: bool) -> list[report.Row]:
+    """Errors of prices by shape, by volumes, and of the data sheet, on the first of the parts.
+
+    Args:
+        parts: as `measured_products` has them.
+        quick: nothing is fitted anew.
+    """
+    one, *_ = parts
     device, held = device_of(one.device), ~one.is_fitted
     shape, flops, moved = one.shape[held], one.flops[held], one.bytes[held]
     seconds = one.seconds[held]
@@ -115,24 +121,25 @@ def product_rows(one: Products) -> list[report.Row]:
     by_volume = one.harness_s + product_seconds(flops, moved, one.dtype, device)
     sheet = flops / device.rate(one.dtype)
     name = f"products, {one.device}, {one.dtype}"
+    wide, tall = transposed_pairs(one)
+    difference = float(np.abs(np.log(wide / tall)).mean()) if wide.size else 0.0
     return [
         report.limited(f"{name}, by shape", mean_error(shaped, seconds), "", bar=PRODUCTS_BAR),
         report.measured(f"{name}, by volume", mean_error(by_volume, seconds), ""),
         report.measured(f"{name}, by the peak rate", mean_error(sheet, seconds), ""),
-        report.measured(f"{name}, transposed results", transposed_difference(one), ""),
-        report.measured(f"{name}, halves exchanged", exchanged_error(one), ""),
+        report.measured(f"{name}, transposed results", difference, ""),
         report.measured(f"{name}, with any smooth correction", corrected_error(one), ""),
+        *([] if quick else [exchanged_row(name, parts)]),
     ]
 
 
-def exchanged_error(one: Products) -> float:
-    """Of prices by shape that are fitted on the other half of the points."""
-    other = replace(one, is_fitted=~one.is_fitted)
-    kernels = [replace(part, is_fitted=~part.is_fitted) for part in usual_kernels(one)]
-    held = ~other.is_fitted
-    waves = fit_shapes([other, *kernels])
-    found = one.harness_s + waves(one.shape[held], one.bytes[held])
-    return mean_error(found, one.seconds[held])
+def exchanged_row(name: str, parts: list[Products]) -> report.Row:
+    """The error of prices by shape that are fitted on the other half of the points."""
+    one, *_ = others = [replace(part, is_fitted=~part.is_fitted) for part in parts]
+    held = ~one.is_fitted
+    found = one.harness_s + fit_shapes(others)(one.shape[held], one.bytes[held])
+    error = mean_error(found, one.seconds[held])
+    return report.measured(f"{name}, halves exchanged", error, "")
 
 
 def corrected_error(one: Products) -> float:
@@ -153,11 +160,16 @@ def corrected_error(one: Products) -> float:
     return mean_error((priced * np.exp(correction))[~fitted], one.seconds[~fitted])
 
 
-def transposed_difference(one: Products) -> float:
-    """Mean difference of m by n from n by m: a price that is the same for both misses half."""
+def transposed_pairs(one: Products) -> tuple[np.ndarray, np.ndarray]:
+    """Seconds of m by n and of n by m: a price that is the same for both misses half between."""
     seconds = dict(zip(map(tuple, one.shape.tolist()), one.seconds.tolist(), strict=True))
-    pairs = [(seconds[b, m, n, k], seconds[b, n, m, k]) for b, m, n, k in seconds if m < n]
-    return float(np.mean([abs(np.log(wide / tall)) for wide, tall in pairs]))
+    pairs = [
+        (seconds[b, m, n, k], seconds[b, n, m, k])
+        for b, m, n, k in seconds
+        if m < n and (b, n, m, k) in seconds
+    ]
+    wide, tall = np.array(pairs).reshape(-1, 2).T
+    return wide, tall
 
 
 def kernel_rows(one: Products) -> list[report.Row]:
@@ -206,10 +218,10 @@ def operator_rows() -> list[report.Row]:
 
 
 def measure(quick: bool) -> list[report.Row]:
-    """All rows; they take ten seconds, quick or not."""
+    """All rows; quick, without those of products that are fitted on the other half."""
     return [
         *collective_rows(),
-        *(row for one in products() for row in product_rows(one)),
+        *(row for parts in measured_products() for row in product_rows(parts, quick)),
         *(row for one in [*product_kernels(), *convolutions()] for row in kernel_rows(one)),
         *(row for one in fit_tpus.products() for row in tpu_rows(one)),
         *operator_rows(),

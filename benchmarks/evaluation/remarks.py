@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _PRODUCTS = (
-    "Products of a V100 are priced at the share of the data sheet's rate that its largest ones "
-    "reach (0.90 in f16, 0.98 in f32), whatever their shape, and convolutions as the products that "
-    "they are: no measurement of a V100's convolutions is among those that prices are fitted on."
+    "Products and convolutions are priced by what others measured on a V100 with CUDA 10.1 and "
+    "cuDNN 7.6, by the fastest algorithm; which ones the paper's XLA chose it does not say."
 )
 _NO_DETAILS = (
     "Micro-batches are not smaller here; the paper, which tuned their number for every system, "

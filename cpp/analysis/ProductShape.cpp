@@ -30,24 +30,47 @@ static bool hasSumsInFront(Value operand, ArrayRef<int64_t> sums) {
   return lastSum && firstOther && *lastSum < *firstOther;
 }
 
-static bool isKernelGradient(stablehlo::ConvolutionOp op) {
+static int64_t countElements(Value value, ArrayRef<int64_t> dims) {
+  int64_t product = 1;
+  for (int64_t dim : dims) {
+    product *= cast<RankedTensorType>(value.getType()).getDimSize(dim);
+  }
+  return product;
+}
+
+static bool isAboveOne(std::optional<ArrayRef<int64_t>> sizes) {
+  return sizes && llvm::any_of(*sizes, [](int64_t size) { return size > 1; });
+}
+
+static ProductForm getConvolutionForm(stablehlo::ConvolutionOp op) {
   auto numbers = op.getDimensionNumbers();
-  auto count = [](Value value, ArrayRef<int64_t> dims) {
-    auto type = cast<RankedTensorType>(value.getType());
-    int64_t product = 1;
-    for (int64_t dim : dims) {
-      product *= type.getDimSize(dim);
+  int64_t window =
+      countElements(op.getRhs(), numbers.getKernelSpatialDimensions());
+  int64_t positions =
+      countElements(op.getResult(), numbers.getOutputSpatialDimensions());
+  bool isGrouped = op.getFeatureGroupCount() > 1 || op.getBatchGroupCount() > 1;
+  bool moves = isAboveOne(op.getWindowStrides());
+  bool hasHoles = isAboveOne(op.getRhsDilation());
+  // Kernels trade places with results there, and strides with holes.
+  if (window > positions) {
+    if (isGrouped || moves) {
+      return ProductForm::KernelGradient;
     }
-    return product;
-  };
-  return count(op.getRhs(), numbers.getKernelSpatialDimensions()) >
-         count(op.getResult(), numbers.getOutputSpatialDimensions());
+    return hasHoles        ? ProductForm::StridedKernelGradient
+           : positions > 1 ? ProductForm::WindowedKernelGradient
+                           : ProductForm::KernelGradient;
+  }
+  if (isGrouped || hasHoles) {
+    return ProductForm::Convolution;
+  }
+  return moves || isAboveOne(op.getLhsDilation()) ? ProductForm::Strided
+         : window > 1                             ? ProductForm::Windowed
+                                                  : ProductForm::Convolution;
 }
 
 ProductForm getProductForm(Operation *op) {
   if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op)) {
-    return isKernelGradient(convolution) ? ProductForm::KernelGradient
-                                         : ProductForm::Convolution;
+    return getConvolutionForm(convolution);
   }
   auto product = dyn_cast<stablehlo::DotGeneralOp>(op);
   if (!product) {

@@ -19,9 +19,17 @@ enum class ProductForm : int8_t {
   /// Sums run over the slower dimension of both operands' matrices, as in the
   /// gradient of a parameter. Of batches XLA chooses the order.
   SumsInFront,
+  /// A convolution of single positions, of groups, or of windows with holes.
   Convolution,
-  /// A convolution over the positions of its input: the gradient of a kernel.
+  /// The gradient of its kernel: a convolution over the positions of its input.
   KernelGradient,
+  /// Windows of neighbours that move by one, which libraries compute with fewer
+  /// multiplications (Lavin and Gray, arXiv 1509.09308).
+  Windowed,
+  WindowedKernelGradient,
+  /// Windows that leave positions out, or, in gradients, meet zeros.
+  Strided,
+  StridedKernelGradient,
 };
 
 ProductForm getProductForm(Operation *op);

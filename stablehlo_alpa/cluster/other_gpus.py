@@ -10,7 +10,7 @@ from stablehlo_alpa.cluster.server_gpus import A100_40, A100_80, H100, V100, V10
 
 # What products reach of the peak rate and of the bandwidth, and what a kernel takes: heuristic, as
 # the measured cards of the same architecture (`cost/fits/products.csv`), Ada's as Hopper's.
-_LIKE_V100 = (("f16", 0.90), ("f32", 0.98))
+_LIKE_V100 = (("f16", 0.80), ("f32", 0.84))
 _LIKE_A100 = (("bf16", 0.869), ("f32", 0.62))
 _LIKE_H100 = (("bf16", 0.80), ("f32", 0.62))
 _LIKE_B200 = (("bf16", 0.64), ("f32", 0.66), ("f8", 0.62))
@@ -73,9 +73,10 @@ def _card(
 
 
 # NVIDIA T4 datasheet: 8.1 (f32), 65 (f16), 130 (int8) TFLOP/s, 16 GB at 320 GB/s; bf16 has no unit
-# on Turing: f32 rate.
+# on Turing: f32 rate. Its products were measured, its links were not.
 T4 = replace(
-    _card("t4-16gb", (8.1, 8.1, 65, 0), (16, 320), 40, _PCIE_3, _LIKE_V100),
+    _card("t4-16gb", (8.1, 8.1, 65, 0), (16, 320), 40, _PCIE_3, ()),
+    measured_as="T4",
     flops={
         "f64": 8.1e12 / 32,
         "f32": 8.1e12,

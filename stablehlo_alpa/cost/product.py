@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -69,13 +69,17 @@ def product_seconds(
 def roofline_of(dtype: str, device: DeviceSpec) -> Roofline:
     """What products of a type reach on a device; types that were not measured are as the first."""
     own = rooflines_of(device)
-    return own.get(_family(dtype)) or next(iter(own.values()), Roofline())
+    measured = _measured(dtype, device, own)
+    return own[measured] if measured else next(iter(own.values()), Roofline())
 
 
-def _family(dtype: str) -> str:
-    """The measured type that is computed alike."""
-    spelled = dtype.lower()
-    return "f8" if spelled.startswith("f8") else {"f16": "bf16"}.get(spelled, spelled)
+def _measured(dtype: str, device: DeviceSpec, known: Collection[str]) -> str | None:
+    """The measured type that is computed alike: itself, or one of the same rate."""
+    own = "f8" if dtype.lower().startswith("f8") else dtype
+    if own in known:
+        return own
+    rate = device.rate(dtype)
+    return next((one for one in known if device.rate(one) == rate), None)
 
 
 class ProductForm(IntEnum):
@@ -86,13 +90,21 @@ class ProductForm(IntEnum):
     """Sums run over the slower dimension of the matrices of both operands, as in the gradient of a
     parameter: units that take their operands along the sums have to transpose them."""
     CONVOLUTION = 2
+    """Of single positions, of groups, or of windows with holes."""
     KERNEL_GRADIENT = 3
-    """A convolution over the positions of its input."""
+    """The gradient of its kernel: a convolution over the positions of its input."""
+    WINDOWED = 4
+    """Windows of neighbours that move by one, which libraries compute with fewer multiplications
+    (Lavin and Gray, arXiv 1509.09308)."""
+    WINDOWED_KERNEL_GRADIENT = 5
+    STRIDED = 6
+    """Windows that leave positions out, or, in gradients, meet zeros."""
+    STRIDED_KERNEL_GRADIENT = 7
 
 
 @functools.cache
 def ratios_of(device: DeviceSpec) -> Mapping[str, FloatArray]:
-    """By type, float64[4] seconds of products of each `ProductForm` for those of a usual one."""
+    """By type, float64[8] seconds of products of each `ProductForm` for those of a usual one."""
     found: dict[str, FloatArray] = {}
     for row in fit_rows("forms", device):
         ratios = found.setdefault(row["dtype"], np.ones(len(ProductForm)))
@@ -121,12 +133,13 @@ def shaped_product_seconds(
         device: what computes.
         form: int64[T] `ProductForm` of each; usual ones without it.
     """
-    fitted = waves_of(device).get(_family(dtype))
+    known = waves_of(device)
+    measured = _measured(dtype, device, known)
     share = roofline_of(dtype, device).memory_efficiency
     moved = num_bytes / (share * device.memory_bandwidth)
-    if fitted is not None:
-        seconds = fitted(shape, num_bytes)
-        ratios = None if form is None else ratios_of(device).get(_family(dtype))
+    if measured:
+        seconds = known[measured](shape, num_bytes)
+        ratios = None if form is None else ratios_of(device).get(measured)
         return np.maximum(seconds if ratios is None else ratios[form] * seconds, moved)
     flops = 2 * shape.prod(axis=1)
     if device.units:

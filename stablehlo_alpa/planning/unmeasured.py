@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stablehlo_alpa.cluster import PRESETS, Cluster, DeviceSpec
+from stablehlo_alpa.cost.fits import fit_rows
 
 
 def unmeasured(cluster: Cluster) -> list[str]:
@@ -13,11 +14,12 @@ def unmeasured(cluster: Cluster) -> list[str]:
     Args:
         cluster: that is planned for.
     """
-    names = dict.fromkeys(part.device.name for part in cluster.parts if _is_data_sheet(part.device))
+    devices = dict.fromkeys(part.device for part in cluster.parts if _is_data_sheet(part.device))
     return [
-        f"seconds on {name} are from its data sheet, its collectives were never measured; where "
-        "there are some, `stablehlo-alpa calibrate -o here.toml` measures them for cluster="
-        for name in names
+        f"{'links' if device.measured_as else 'seconds'} of {device.name} are from its data sheet, "
+        "its collectives were never measured; where there are some, `stablehlo-alpa calibrate -o "
+        "here.toml` measures them for cluster="
+        for device in devices
     ]
 
 
@@ -27,6 +29,6 @@ def _is_data_sheet(device: DeviceSpec) -> bool:
     return (
         preset is not None
         and device.platform != "cpu"
-        and not device.measured_as
+        and not fit_rows("collectives", device)
         and device == replace(preset, memory_bytes=device.memory_bytes)
     )

@@ -144,17 +144,23 @@ def test_steps_around_a_ring_take_their_time() -> None:
 
 @pytest.mark.slow
 def test_shipped_prices_keep_their_bars(tmp_path: Path) -> None:
-    """On points that were not fitted; those of H100 that scatter are left out."""
+    """On points that were not fitted; those that scatter are left out."""
     script = Path(__file__).resolve().parents[2] / "benchmarks" / "prices.py"
-    command = [sys.executable, str(script), "--json", str(tmp_path / "rows.json")]
+    command = [sys.executable, str(script), "--quick", "--json", str(tmp_path / "rows.json")]
     subprocess.run(command, check=True, capture_output=True)
     rows = {row["metric"]: row for row in json.loads((tmp_path / "rows.json").read_text())}
     scattered = {
         "collectives, H100, groups of 2",
         "collectives, H100, groups of 8",
         "products, H100, f32, by shape",
+        "products, T4, f16, by shape",
+        "products, T4, f32, by shape",
+        "products, V100, f16, by shape",
+        "products, V100, f32, by shape",
     }
     assert {name for name, row in rows.items() if row.get("holds") is False} <= scattered
     assert sum(row.get("holds") is True for row in rows.values()) > 30
+    products = [row["value"] for name, row in rows.items() if name.endswith("by shape")]
+    assert len(products) == 12 and max(products) < 0.17
     by_volume = rows["products, H100, bf16, by volume"]["value"]
     assert by_volume < rows["products, H100, bf16, by the peak rate"]["value"] / 5

@@ -227,17 +227,46 @@ def test_forms_of_products_have_prices_of_their_own() -> None:
         work = work_of(fun, x, w, y)
         assert work.form[work.shape[:, 0] > 0].tolist() == [form]
 
-    def convolved(x: Any, w: Any) -> Any:
-        numbers = ("NHWC", "HWIO", "NHWC")
-        return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers).sum()
 
-    image, kernel = shape(8, 16, 16, 32), shape(3, 3, 32, 64)
+# Windows, strides and groups of a convolution, and its form and that of its kernel's gradient.
+CONVOLUTIONS = {
+    "windows": (3, 1, 1, ProductForm.WINDOWED, ProductForm.WINDOWED_KERNEL_GRADIENT),
+    "positions": (1, 1, 1, ProductForm.CONVOLUTION, ProductForm.KERNEL_GRADIENT),
+    "strides": (3, 2, 1, ProductForm.STRIDED, ProductForm.STRIDED_KERNEL_GRADIENT),
+    "groups": (3, 1, 4, ProductForm.CONVOLUTION, ProductForm.KERNEL_GRADIENT),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_forms_of_convolutions(name: str) -> None:
+    """The gradient of its input is a convolution of its own form."""
+    window, stride, groups, form, gradient = CONVOLUTIONS[name]
+
+    def convolved(x: Any, w: Any) -> Any:
+        return jax.lax.conv_general_dilated(
+            x,
+            w,
+            (stride, stride),
+            "SAME",
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            feature_group_count=groups,
+        ).sum()
+
+    image, kernel = shape(8, 16, 16, 32), shape(window, window, 32 // groups, 64)
     work = work_of(jax.value_and_grad(convolved, (0, 1)), image, kernel)
-    assert sorted(work.form[work.shape[:, 0] > 0].tolist()) == [
-        ProductForm.CONVOLUTION,
-        ProductForm.CONVOLUTION,
-        ProductForm.KERNEL_GRADIENT,
-    ]
+    found = sorted(work.form[work.shape[:, 0] > 0].tolist())
+    assert found == sorted([form, form, gradient])
+
+
+def test_types_without_units_of_their_own_are_priced_by_their_rate() -> None:
+    """V100 has units for f16, and computes bf16 at the rate of f32."""
+    device = preset_for("v100")
+    sizes, moved = np.array([[1.0, 4096, 4096, 4096]]), np.array([1e8])
+    (half,), (brain,), (single,) = (
+        shaped_product_seconds(sizes, moved, dtype, device) for dtype in ("f16", "bf16", "f32")
+    )
+    assert brain == single
+    assert 5 * half < single
 
 
 def test_forms_are_slower_where_they_were_measured_to_be() -> None:
