@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from batch_steps import PARAMS, WIDTH, hidden, pipeline, weights
+from batch_steps import PARAMS, WIDTH, hidden, weights
 from jax import lax
 from oracle import assert_same
 
 import stablehlo_alpa
-from stablehlo_alpa import ShardParallel
+from stablehlo_alpa import AutoLayers, PipeshardParallel, ShardParallel, UniformStages
 from stablehlo_alpa.errors import CompileError
 
 X, Y = weights(32, WIDTH, seed=3), weights(32, WIDTH, seed=4)
@@ -122,10 +122,16 @@ def test_micro_batches_take_turns_of_a_loss(loss: Any) -> None:
     assert_same(parallel(PARAMS, X, Y), jax.jit(step)(PARAMS, X, Y))
 
 
+@pytest.mark.parametrize("layers", [2, 16])
 @pytest.mark.parametrize("loss", [headed, of_tokens])
-def test_stages_take_turns_of_a_loss(loss: Any) -> None:
+def test_stages_take_turns_of_a_loss(loss: Any, layers: int) -> None:
+    """The loop is of one layer, however many there are to be."""
     step = functools.partial(step_of, loss)
-    assert_same(pipeline(step, 2)(PARAMS, X, Y), jax.jit(step)(PARAMS, X, Y))
+    method = PipeshardParallel(
+        num_micro_batches=2, stages=UniformStages(2), layers=AutoLayers(num_layers=layers)
+    )
+    parallel = stablehlo_alpa.parallelize(step, method=method)
+    assert_same(parallel(PARAMS, X, Y), jax.jit(step)(PARAMS, X, Y))
 
 
 def test_turns_that_see_all_examples_stay_whole() -> None:
