@@ -189,10 +189,15 @@ class _Points:
 
     def where(self, rows: npt.NDArray[np.bool_]) -> _Points:
         """Some of them, bool[T]."""
-        arrays = {
-            name: value[rows] for name, value in vars(self).items() if isinstance(value, np.ndarray)
-        }
-        return replace(self, **arrays)
+        return replace(
+            self,
+            shape=self.shape[rows],
+            bytes=self.bytes[rows],
+            floor_s=self.floor_s[rows],
+            added_s=self.added_s[rows],
+            seconds=self.seconds[rows],
+            is_fitted=self.is_fitted[rows],
+        )
 
     def ratios(self, kernels: Kernels | Waves) -> Array:
         """float64[T] predicted seconds for the measured ones."""

@@ -1,4 +1,4 @@
-"""Loops of a step that add up gradients: all of their turns at once, as micro-batches take them."""
+"""Loops over parts of a batch: all of their turns at once, as micro-batches take them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,39 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
-from stablehlo_alpa.frontend.gradient_loops import CALLS, GradientLoop
+from stablehlo_alpa.frontend.example_dims import Dim, example_dims
 from stablehlo_alpa.frontend.inner_jaxprs import with_inner
+from stablehlo_alpa.frontend.sum_loops import CALLS, CHECKPOINTS, SumLoop
 
 # Inputs of the step that may hold a batch and that a value is made from.
 _Sources: TypeAlias = frozenset[int]
+
+# What computes its only jaxpr of its operands.
+_INLINE = CALLS | CHECKPOINTS | {"closed_call"}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a value.
+
+    Attributes:
+        sources: that it is made from.
+        dim: along which its examples lie.
+        value: of an integer that is made of literals.
+    """
+
+    sources: _Sources = frozenset()
+    dim: Dim = None
+    value: Any = None
 
 
 def with_turns_at_once(
     name: str, closed: ClosedJaxpr, count: int, batch: Collection[int], arguments: Sequence[str]
 ) -> ClosedJaxpr:
-    """A step in which micro-batches can take the place of the turns of its loops over gradients.
+    """A step in which micro-batches can take the place of the turns of its loops.
 
     A scan (or ``fori_loop``) that takes gradients of one part of the batch after the other and adds
     them to what it carries, or stacks them,
@@ -28,9 +47,10 @@ def with_turns_at_once(
         carry_i+1 = carry_i + f(x_i)
 
     becomes ``carry_0 + sum(vmap(f)(x))``, of which one of ``count`` micro-batches has every turn of
-    one part. Where gradients are not cut into layers, turns of one part stay a loop. What it
-    carries otherwise must not depend on ``x`` (a counter, PRNG keys), and is made before. Loops
-    that have all examples in each turn stay as they are.
+    one part. Where gradients are not cut into layers, turns of one part stay a loop, as do those of
+    a loop inside of a loss (``lax.map`` over examples, or over chunks of them). What it carries
+    otherwise must not depend on ``x`` (a counter, PRNG keys), and is made before. Loops that have
+    all examples in each turn stay as they are.
 
     Args:
         name: of the step.
@@ -52,50 +72,83 @@ def with_turns_at_once(
     for i, size in sizes.items():
         of_argument.setdefault(arguments[i], set()).add(size)
     mixed = frozenset(i for i in sizes if len(of_argument[arguments[i]]) > 1)
-
-    def rewrite(jaxpr: Jaxpr, sources: Sequence[_Sources]) -> Jaxpr:
-        known = dict(zip(jaxpr.invars, sources, strict=True))
-        made = []
-        for equation in jaxpr.eqns:
-            own = [
-                frozenset() if isinstance(one, Literal) else known.get(one, frozenset())
-                for one in equation.invars
-            ]
-            made.append(_rewritten(_Parts(name, count, sizes, mixed, own), equation, rewrite))
-            known |= dict.fromkeys(equation.outvars, frozenset().union(*own))
-        is_other = any(new is not old for new, old in zip(made, jaxpr.eqns, strict=True))
-        return jaxpr.replace(eqns=made) if is_other else jaxpr
-
-    inputs = [frozenset({i} & sizes.keys()) for i in range(len(closed.in_avals))]
-    jaxpr = rewrite(closed.jaxpr, inputs)
+    inputs = [
+        _Known(frozenset({i}), None if i in mixed else 0) if i in sizes else _Known()
+        for i in range(len(closed.in_avals))
+    ]
+    jaxpr, _ = _Rewriting(name, count, sizes, mixed).run(closed.jaxpr, inputs)
     return closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
 
 
 @dataclass(frozen=True)
-class _Parts:
-    """What an equation may have of a batch.
+class _Rewriting:
+    """Of a jaxpr and of those that it calls.
 
     Attributes:
         name: of the step.
         count: micro-batches of a step.
         sizes: along dimension 0, of inputs of the step that may hold a batch.
         mixed: those whose arguments have several sizes.
-        sources: of every operand, from which of these it is made.
     """
 
     name: str
     count: int
     sizes: dict[int, int]
     mixed: _Sources
-    sources: Sequence[_Sources]
 
-    def taken(self, loop: GradientLoop) -> Callable[..., list[Any]] | None:
+    def run(self, jaxpr: Jaxpr, inputs: Sequence[_Known]) -> tuple[Jaxpr, list[_Known]]:
+        """The jaxpr with other loops, the same object if there are none; and its results."""
+        known = dict(zip(jaxpr.invars, inputs, strict=True))
+
+        def look_up(atom: Any) -> _Known:
+            if isinstance(atom, Literal):
+                return _Known(value=atom.val)
+            return known.get(atom, _Known())
+
+        made = []
+        for equation in jaxpr.eqns:
+            one, results = self._rewritten(equation, [look_up(atom) for atom in equation.invars])
+            made.append(one)
+            known |= dict(zip(equation.outvars, results, strict=True))
+        is_other = any(new is not old for new, old in zip(made, jaxpr.eqns, strict=True))
+        rest = jaxpr.replace(eqns=made) if is_other else jaxpr
+        return rest, [look_up(atom) for atom in jaxpr.outvars]
+
+    def _rewritten(self, equation: Any, own: Sequence[_Known]) -> tuple[Any, list[_Known]]:
+        sources = frozenset().union(*(one.sources for one in own))
+        if equation.primitive.name in _INLINE:
+            results: list[_Known] = []
+
+            def rewrite(inner: Jaxpr) -> Jaxpr:
+                found, results[:] = self.run(inner, own)
+                return found
+
+            params = with_inner(equation.params, rewrite)
+            is_other = any(params[key] is not equation.params[key] for key in params)
+            return equation.replace(params=params) if is_other else equation, results
+        dims = example_dims(equation, [one.dim for one in own])
+        values = _values(equation, own)
+        results = [_Known(sources, *each) for each in zip(dims, values, strict=True)]
+        literal = _with_literals(equation, own)
+        for loop, choose in (
+            (SumLoop.over_gradients(literal), self._taken),
+            (SumLoop.over_examples(literal), self._divided),
+        ):
+            run = None if loop is None else choose(loop, own)
+            if loop is not None and run is not None:
+                results[loop.num_carried :] = [
+                    _Known(one.sources, 0) for one in results[loop.num_carried :]
+                ]
+                return _replaced(equation, loop, run), results
+        return equation, results
+
+    def _taken(self, loop: SumLoop, own: Sequence[_Known]) -> Callable[..., list[Any]] | None:
         """A loop whose turns have a part of the batch each, as micro-batches take it; else None."""
         if self.count == 1 and not loop.marks:
             return None
-        of_batch = [i for i in loop.of_turns if self.sources[i]]
-        turns = frozenset().union(*(self.sources[i] for i in of_batch))
-        whole = frozenset().union(*(self.sources[i] for i in loop.of_all)) - self.mixed
+        of_batch = [i for i in loop.of_turns if own[i].sources]
+        turns = frozenset().union(*(own[i].sources for i in of_batch))
+        whole = frozenset().union(*(own[i].sources for i in loop.of_all)) - self.mixed
         examples = {self.sizes[i] for i in turns}
         is_part = any(loop.is_part(i, examples) for i in of_batch)
         if not is_part or examples & {self.sizes[i] for i in whole}:
@@ -117,16 +170,44 @@ class _Parts:
             f"the batch and pass num_micro_batches={divided}"
         )
 
+    def _divided(self, loop: SumLoop, own: Sequence[_Known]) -> Callable[..., list[Any]] | None:
+        """A loop of a loss over examples, turns of each micro-batch behind each other; else None.
 
-def _rewritten(parts: _Parts, equation: Any, rewrite: Callable[[Any, Any], Any]) -> Any:
-    if equation.primitive.name in CALLS:
-        params = with_inner(equation.params, lambda inner: rewrite(inner, parts.sources))
-        is_other = any(params[key] is not equation.params[key] for key in params)
-        return equation.replace(params=params) if is_other else equation
-    loop = GradientLoop.of(equation)
-    run = None if loop is None else parts.taken(loop)
-    if loop is None or run is None:
+        Where a turn has all examples of something, as it compares them, it stays as it is.
+        """
+        is_over = any(own[i].dim == 0 for i in loop.of_turns)
+        sees_all = any(own[i].dim is not None for i in loop.of_all)
+        if self.count == 1 or not is_over or sees_all or loop.length % self.count:
+            return None
+        return loop.at_once(loop.length // self.count)
+
+
+def _values(equation: Any, own: Sequence[_Known]) -> list[Any]:
+    """What an equation makes of literals, where that is an integer: where a loop begins to read."""
+    results = equation.outvars
+    is_known = bool(own) and all(one.value is not None for one in own)
+    is_number = all(
+        one.aval.shape == () and getattr(one.aval.dtype, "kind", "") in ("i", "u", "b")
+        for one in results
+    )
+    if not (is_known and is_number) or equation.effects or [*jaxprs_in_params(equation.params)]:
+        return [None] * len(results)
+    with jax.ensure_compile_time_eval():
+        made = equation.primitive.bind(*(one.value for one in own), **equation.params)
+    return list(made) if equation.primitive.multiple_results else [made]
+
+
+def _with_literals(equation: Any, own: Sequence[_Known]) -> Any:
+    if equation.primitive.name != "scan":
         return equation
+    atoms = [
+        atom if one.value is None else Literal(one.value, atom.aval)
+        for atom, one in zip(equation.invars, own, strict=True)
+    ]
+    return equation.replace(invars=atoms)
+
+
+def _replaced(equation: Any, loop: SumLoop, run: Callable[..., list[Any]]) -> Any:
     avals = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=_is_weak(a)) for a in loop.avals]
     made = jax.make_jaxpr(jax.jit(run))(*avals).jaxpr
     if made.constvars or len(made.eqns) != 1:

@@ -89,6 +89,11 @@ def counter_slices(
     start = equation.invars[params["num_consts"] :]
     known = [i for i in own if isinstance(start[i], Literal)]
     carried = carried_values(equation)
+    consts = {
+        own: given.val
+        for own, given in zip(body.invars, equation.invars[: params["num_consts"]], strict=False)
+        if isinstance(given, Literal)
+    }
     found = []
     for one in inner:
         is_slice = one.primitive.name == "dynamic_slice"
@@ -96,12 +101,12 @@ def counter_slices(
         if not is_slice or one.invars[0] not in body.invars[: params["num_consts"]]:
             continue
         atoms = [*(body.outvars[i] for i in known), *one.invars[1:]]
-        if needed_values(body.eqns, atoms) - {carried[i] for i in known}:
+        if needed_values(body.eqns, atoms) - {carried[i] for i in known} - consts.keys():
             continue
-        step = as_function(body, [carried[i] for i in known], body.eqns, atoms)
+        step = as_function(body, [*consts, *(carried[i] for i in known)], body.eqns, atoms)
         places, now = [], [np.asarray(start[i].val, carried[i].aval.dtype) for i in known]
         for _ in range(params["length"]):
-            made = _compute(step, now)
+            made = _compute(step, [*consts.values(), *now])
             now = made[: len(known)]
             places.append(_place(one, made[len(known) :]))
         block = _blocks(one, np.array(places), params["length"])

@@ -14,6 +14,7 @@ from stablehlo_alpa.layers.clustering import cluster
 from stablehlo_alpa.layers.equations import kinds_of, tensors_of, work_of
 from stablehlo_alpa.layers.flatten import flatten, without_unused
 from stablehlo_alpa.layers.flops import equation_flops, has_matrix_product, jaxpr_flops
+from stablehlo_alpa.layers.free_turns import has_free_turns
 from stablehlo_alpa.layers.itinerary import itinerary
 from stablehlo_alpa.layers.options import (
     AutoLayers,
@@ -25,6 +26,9 @@ from stablehlo_alpa.layers.options import (
 
 # A scan with at least this part of the FLOPs is the model's stack of blocks (heuristic).
 _STACK_SHARE = 0.25
+
+# A loop over examples stays whole, unless it has at least this part of the FLOPs: all of the model.
+_WHOLE_SHARE = 0.99
 
 
 def flatten_for(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -82,8 +86,12 @@ def _counter(option: LayerOption, closed: ClosedJaxpr) -> Callable[[Any], int]:
         # What a loop uses lies on one mesh, or is brought to one.
         return int(equation.primitive.name != "scan")
 
+    def is_over_examples(equation: Any) -> bool:
+        flops = equation_flops(equation)
+        return flops < _WHOLE_SHARE * total and has_free_turns(equation)
+
     def modules(equation: Any) -> int:
-        if not _has_product(equation):
+        if not _has_product(equation) or is_over_examples(equation):
             return 0
         is_whole = equation.primitive.name == "scan" and (
             equation_flops(equation) <= _STACK_SHARE * total
@@ -93,7 +101,7 @@ def _counter(option: LayerOption, closed: ClosedJaxpr) -> Callable[[Any], int]:
     def shares(equation: Any, layers: AutoLayers) -> int:
         flops = equation_flops(equation)
         is_small = flops <= (1 + layers.tolerance) * total / layers.num_layers
-        if is_small or not _has_product(equation):
+        if is_small or not _has_product(equation) or is_over_examples(equation):
             return 0
         return min(turns(equation), max(2, round(layers.num_layers * flops / total)))
 

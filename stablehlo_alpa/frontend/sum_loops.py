@@ -1,4 +1,4 @@
-"""Loops that add up gradients, or stack them."""
+"""Loops that add up what their turns make, or stack it: gradients, losses of examples."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ from stablehlo_alpa.layers.scopes import is_backward, is_differentiated, is_mark
 CALLS = frozenset({"jit", "pjit"})
 """Primitives that call a jaxpr."""
 
+CHECKPOINTS = frozenset({"checkpoint", "remat2"})
+"""Those that call one whose values are not kept for gradients."""
+
 _ADDITIONS = {"add", "add_any"}
 
 # Of a value in the body of a loop: which carried values it depends on, and `_TURN` if on what is of
@@ -38,34 +41,58 @@ _TURN = -1
 
 
 @dataclass(frozen=True)
-class GradientLoop:
-    """A scan over gradients.
+class SumLoop:
+    """A scan that adds up what its turns make, or stacks it.
 
     Attributes:
         equation: of the scan.
         own: carried values that are made of each other and of what is the same in every turn.
+        passed: of these, those that no turn changes.
         sums: per other carried value, what each turn adds to it.
         marks: whether its gradients are cut into layers.
     """
 
     equation: Any
     own: tuple[int, ...]
+    passed: tuple[int, ...]
     sums: dict[int, tuple[Any, ...]]
     marks: bool
 
     @classmethod
-    def of(cls, equation: Any) -> GradientLoop | None:
+    def over_gradients(cls, equation: Any) -> SumLoop | None:
         """The loop of an equation; None if it adds up no gradients, or does something else too."""
-        if equation.primitive.name != "scan" or "jvp(" in str(equation.source_info.name_stack):
+        if equation.primitive.name != "scan" or _is_inside_gradients(equation):
             return None
         inner = [*equations(body_of(equation))]
         if not any(map(is_backward, inner)):
             return None
-        body = flatten(equation.params["jaxpr"], lambda one: int(one.primitive.name in CALLS))
+        return cls._of(equation, CALLS, any(map(is_mark, inner)), is_differentiated)
+
+    @classmethod
+    def over_examples(cls, equation: Any) -> SumLoop | None:
+        """The loop of an equation of a loss, or of its gradient; None if it does something else."""
+        if equation.primitive.name != "scan" or not _is_inside_gradients(equation):
+            return None
+        # A turn is computed again inside of a loop of its own: nothing is kept that need not be.
+        return cls._of(equation, CALLS | CHECKPOINTS, False, _takes_part)
+
+    @classmethod
+    def _of(
+        cls,
+        equation: Any,
+        opened: frozenset[str],
+        marks: bool,
+        is_of_turn: Callable[[Any], bool],
+    ) -> SumLoop | None:
+        body = flatten(equation.params["jaxpr"], lambda one: int(one.primitive.name in opened))
         equation = equation.replace(params={**equation.params, "jaxpr": body})
-        causes = _causes(equation)
+        causes = _causes(equation, is_of_turn)
         own = _own(equation, causes)
-        rest = [i for i in range(equation.params["num_carry"]) if i not in own]
+        carried, results = carried_values(equation), body_of(equation).outvars
+        makers = {made: one for one in body_of(equation).eqns for made in one.outvars}
+        passed = tuple(i for i in own if _unconverted(results[i], makers) is carried[i])
+        own = tuple(i for i in own if i not in passed)
+        rest = [i for i in range(len(carried)) if i not in (*own, *passed)]
         sums = _summands(equation, rest, causes)
         found = {i: added for i, added in sums.items() if added is not None}
         used = [atom for added in found.values() for atom in added] + _stacked(equation)
@@ -80,12 +107,17 @@ class GradientLoop:
             or is_backwards
         ):
             return None
-        return cls(equation, own, found, any(map(is_mark, inner)))
+        return cls(equation, own, passed, found, marks)
 
     @property
     def length(self) -> int:
         """Turns."""
         return int(self.equation.params["length"])
+
+    @property
+    def num_carried(self) -> int:
+        """Results that are carried; the others are stacked."""
+        return int(self.equation.params["num_carry"])
 
     @property
     def of_turns(self) -> list[int]:
@@ -146,17 +178,20 @@ class GradientLoop:
         added = [atom for i in sorted(self.sums) for atom in self.sums[i]]
         results = _without_barriers(body, [*added, *_stacked(equation)])
         own = [carried_values(equation)[i] for i in self.own]
+        passed = [carried_values(equation)[i] for i in self.passed]
         slices = self._slices(results.eqns)
         replaced = {atom for one in slices for atom in one.equation.outvars}
         kept = [one for one in results.eqns if not replaced.intersection(one.outvars)]
         consts, of_turn = body.invars[:num_consts], body.invars[num_consts + num_carry :]
-        inputs = [*consts, *own, *of_turn, *(one.equation.outvars[0] for one in slices)]
+        inputs = [*consts, *passed, *own, *of_turn]
+        inputs += [one.equation.outvars[0] for one in slices]
         turn = as_function(results, inputs, kept, results.outvars)
 
         def run(*operands: Any) -> list[Any]:
             shared = operands[:num_consts]
             start = operands[num_consts : num_consts + num_carry]
-            last, steps = self._recurrence(shared, [start[i] for i in self.own])
+            same = [*shared, *(start[i] for i in self.passed)]
+            last, steps = self._recurrence(same, [start[i] for i in self.own])
             turns = [*steps, *operands[num_consts + num_carry :]]
             dims = [0] * len(turns)
             for one in slices:
@@ -164,10 +199,11 @@ class GradientLoop:
                 operand = shared[consts.index(one.operand)]
                 turns.append(one.rows(operand) if is_row else one.turns(operand))
                 dims.append(int(is_row))
-            found = _all(lambda *one: turn(*shared, *one), turns, dims, num_inner, len(added))
+            found = _all(lambda *one: turn(*same, *one), turns, dims, num_inner, len(added))
             if self.marks:
                 found = mark_gradients(found)
             carried = dict(zip(self.own, last, strict=True))
+            carried |= {i: start[i] for i in self.passed}
             totals = iter(found)
             for i in sorted(self.sums):
                 carried[i] = sum((next(totals) for _ in self.sums[i]), start=start[i])
@@ -179,16 +215,18 @@ class GradientLoop:
     def _type(self, number: int) -> Any:
         return carried_values(self.equation)[number].aval
 
-    def _recurrence(self, shared: Sequence[Any], start: Sequence[Any]) -> tuple[Any, Any]:
+    def _recurrence(self, same: Sequence[Any], start: Sequence[Any]) -> tuple[Any, Any]:
         """What own carried values are at last, and before every turn."""
         if not self.own:
             return [], []
         equation, body = self.equation, body_of(self.equation)
-        own = [carried_values(equation)[i] for i in self.own]
+        own, passed = (
+            [carried_values(equation)[i] for i in numbers] for numbers in (self.own, self.passed)
+        )
         results = [body.outvars[i] for i in self.own]
-        inputs = [*body.invars[: len(shared)], *own]
+        inputs = [*body.invars[: equation.params["num_consts"]], *passed, *own]
         step = as_function(body, inputs, body.eqns, results)
-        return lax.scan(lambda now, _: (step(*shared, *now), now), [*start], None, self.length)
+        return lax.scan(lambda now, _: (step(*same, *now), now), [*start], None, self.length)
 
 
 def _all(
@@ -226,12 +264,25 @@ def _all(
     return [*sums, *results[num_sums:]]
 
 
+def _takes_part(equation: Any) -> bool:
+    return equation.primitive.name in {"dynamic_slice", "gather"}
+
+
+def _is_inside_gradients(equation: Any) -> bool:
+    return "jvp(" in str(equation.source_info.name_stack)
+
+
 def _stacked(equation: Any) -> list[Any]:
     return list(body_of(equation).outvars[equation.params["num_carry"] :])
 
 
-def _causes(equation: Any) -> dict[Any, _Causes]:
-    """Of every value of the body; see `_Causes`."""
+def _causes(equation: Any, is_of_turn: Callable[[Any], bool]) -> dict[Any, _Causes]:
+    """Of every value of the body; see `_Causes`.
+
+    Args:
+        equation: of the loop.
+        is_of_turn: whether what an equation makes counts as made of one turn in any case.
+    """
     found: dict[Any, _Causes] = {
         one: frozenset({i}) for i, one in enumerate(carried_values(equation))
     }
@@ -239,7 +290,7 @@ def _causes(equation: Any) -> dict[Any, _Causes]:
     found |= dict.fromkeys(body_of(equation).invars[num_same:], frozenset({_TURN}))
     for one in body_of(equation).eqns:
         causes: _Causes = frozenset().union(*(_of(found, atom) for atom in one.invars))
-        if is_differentiated(one):
+        if is_of_turn(one):
             causes |= {_TURN}
         found |= dict.fromkeys(one.outvars, causes)
     return found
@@ -285,15 +336,25 @@ def _added(
         if maker is None or uses[atom] != 1:
             return None
         of_carried = [one for one in maker.invars if number in _of(causes, one)]
-        is_same = maker.primitive.name == "convert_element_type"
-        is_same &= maker.invars[0].aval.dtype == maker.outvars[0].aval.dtype
-        if len(of_carried) != 1 or not (is_same or maker.primitive.name in _ADDITIONS):
+        if len(of_carried) != 1 or not (_keeps_type(maker) or maker.primitive.name in _ADDITIONS):
             return None
         added += [one for one in maker.invars if one is not of_carried[0]]
         atom = of_carried[0]
     if uses[carried] != 1 or any(isinstance(one, Literal) for one in added):
         return None
     return tuple(added)
+
+
+def _unconverted(atom: Any, makers: dict[Any, Any]) -> Any:
+    """What a value is in front of conversions to the type that it has."""
+    while not isinstance(atom, Literal) and atom in makers and _keeps_type(makers[atom]):
+        atom = makers[atom].invars[0]
+    return atom
+
+
+def _keeps_type(equation: Any) -> bool:
+    is_same = equation.primitive.name == "convert_element_type"
+    return is_same and equation.invars[0].aval.dtype == equation.outvars[0].aval.dtype
 
 
 def _without_barriers(body: Any, results: Sequence[Any]) -> Any:
