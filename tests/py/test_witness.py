@@ -137,3 +137,20 @@ def test_accelerators_send_what_is_planned(target: str, tmp_path: Path) -> None:
         assert (estimate is not None) == (target == "tpu-v5p")
     assert len(list(tmp_path.iterdir())) == 1
     assert plan.check(target, cache=tmp_path).meshes == check.meshes
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_installed("h100"), reason="no compiler")
+def test_products_without_default_tiles_are_compiled_without_triton(tmp_path: Path) -> None:
+    """Rows of 2 x 17 that a transpose leaves apart; plain ``jax.jit`` of them is refused as well."""
+
+    def attend(scores: jax.Array, values: jax.Array, weights: jax.Array) -> jax.Array:
+        mixed = jax.numpy.einsum("bhqk,bkhd->bqhd", scores, values)
+        return mixed.reshape(-1, 32) @ weights
+
+    shapes = ((4, 4, 17, 17), (4, 17, 4, 8), (32, 32))
+    args = [jax.ShapeDtypeStruct(shape, jax.numpy.float32) for shape in shapes]
+    method = stablehlo_alpa.DataParallel()
+    plan = stablehlo_alpa.parallelize(attend, method=method, devices=jax.devices()[:2]).plan(*args)
+    (mesh,) = plan.check("h100", cache=tmp_path).meshes
+    assert mesh.compiled.peak_bytes > 0
