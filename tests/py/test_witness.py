@@ -143,7 +143,7 @@ def test_accelerators_send_what_is_planned(target: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not is_installed("h100"), reason="no compiler")
 def test_products_without_default_tiles_are_compiled_without_triton(tmp_path: Path) -> None:
-    """Rows of 2 x 17 that a transpose leaves apart; plain ``jax.jit`` of them is refused as well."""
+    """Rows of 2 x 17 that a transpose leaves apart: ``jax.jit`` of them is refused as well."""
 
     def attend(scores: jax.Array, values: jax.Array, weights: jax.Array) -> jax.Array:
         mixed = jax.numpy.einsum("bhqk,bkhd->bqhd", scores, values)
