@@ -2,6 +2,7 @@
 
 #include "passes/CollectiveEmitter.h"
 
+#include "cpp/analysis/DataFlow.h"
 #include "mlir/IR/Matchers.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -335,9 +336,12 @@ Value CollectiveEmitter::emitRotatedUpdate(Value whole, Value block,
 }
 
 /// Position 0 of the axes keeps the value, the others hold -0.0: the sum over
-/// the axes is the value.
+/// the axes is the value. Zeros are a summand of zeros as they are.
 Value CollectiveEmitter::emitMask(ArrayRef<unsigned> axes, Value local,
                                   Location loc) {
+  if (isZero(local)) {
+    return local;
+  }
   auto type = cast<RankedTensorType>(local.getType());
   Type i32 = builder.getI32Type();
   Value position = emitOffset(axes, 1, i32, loc);

@@ -1,6 +1,7 @@
 //===- CombinationEmitter.cpp - Combining what devices have ---------------===//
 
 #include "cpp/analysis/Combination.h"
+#include "dialects/alpa/GatheredDimension.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "passes/CollectiveEmitter.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -57,21 +58,23 @@ static RankedTensorType withElement(Value value, Type element) {
 }
 
 /// before: combination of x over n devices
-/// after:  reduce(all_gather(reshape(x) to 1 x ...) to n x ..., over n)
+/// after:  reduce(all_gather(reshape(x) to 1 x ...) to n x ..., over n), or the
+///         n behind a vector
 Value CollectiveEmitter::emitGathered(Value local, ArrayRef<unsigned> axes,
                                       ReductionKind kind, Location loc) {
   auto type = cast<RankedTensorType>(local.getType());
   SmallVector<int64_t> shape(type.getShape());
-  shape.insert(shape.begin(), 1);
+  int64_t dim = getGatheredDim(shape);
+  shape.insert(shape.begin() + dim, 1);
   Value block = create("stablehlo.reshape", local, type.clone(shape), {}, loc)
                     ->getResult(0);
-  Value all = emitGather(block, 0, axes, loc);
+  Value all = emitGather(block, dim, axes, loc);
   // All bits of -1 are set.
   Value neutral = emitScalar(type.getElementType(),
                              kind == ReductionKind::And ? -1 : 0, loc);
   return create("stablehlo.reduce", {all, neutral}, type,
                 builder.getNamedAttr("dimensions",
-                                     builder.getDenseI64ArrayAttr({0})),
+                                     builder.getDenseI64ArrayAttr({dim})),
                 loc, makeCombiner(type.getElementType(), kind, loc))
       ->getResult(0);
 }

@@ -77,18 +77,21 @@ def WriteReceivedResults
     argument's memory, as the copy did, and no argument is copied.
 
     Rounding to the format that numbers have is one that changes none of them.
-    Results of integers and of narrower numbers than 16 bits stay as they are.
+    Results of integers and of narrower numbers than 16 bits stay as they are, and
+    so does what is gathered along one of the two innermost dimensions in blocks
+    that are no tiles of 8 times 128: those XLA copies to where they belong, and the
+    copy writes the result.
 
     before:
     ```mlir
-    %0 = "stablehlo.all_gather"(%a) <{...}> : (tensor<3x4xf32>) -> tensor<6x4xf32>
-    return %0 : tensor<6x4xf32>
+    %0 = "stablehlo.all_gather"(%a) <{...}> : (tensor<8x128xf32>) -> tensor<16x128xf32>
+    return %0 : tensor<16x128xf32>
     ```
     after:
     ```mlir
-    %0 = "stablehlo.all_gather"(%a) <{...}> : (tensor<3x4xf32>) -> tensor<6x4xf32>
-    %1 = stablehlo.reduce_precision %0, format = e8m23 : tensor<6x4xf32>
-    return %1 : tensor<6x4xf32>
+    %0 = "stablehlo.all_gather"(%a) <{...}> : (tensor<8x128xf32>) -> tensor<16x128xf32>
+    %1 = stablehlo.reduce_precision %0, format = e8m23 : tensor<16x128xf32>
+    return %1 : tensor<16x128xf32>
     ```
   }];
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];

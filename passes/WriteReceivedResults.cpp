@@ -2,6 +2,7 @@
 
 #include "passes/Passes.h"
 
+#include "cpp/analysis/Tiles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -22,6 +23,20 @@ bool isReceived(Value value) {
                          stablehlo::CollectivePermuteOp>(op);
 }
 
+/// True for blocks that are no tiles where the result has them: they are
+/// gathered along an outermost dimension and copied to where they belong.
+bool isCopiedFromBlocks(Value value) {
+  auto gather = value.getDefiningOp<stablehlo::AllGatherOp>();
+  if (!gather) {
+    return false;
+  }
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  auto block = cast<RankedTensorType>(gather.getOperands()[number].getType());
+  auto dim = static_cast<int64_t>(gather.getAllGatherDim());
+  return !isMadeOfTiles(cast<RankedTensorType>(value.getType()), dim,
+                        block.getDimSize(dim));
+}
+
 /// The type of a tensor of real numbers that have a format; null for others.
 FloatType getFormat(Value value) {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
@@ -37,7 +52,8 @@ struct WriteReceivedResults
     getOperation().walk([](func::ReturnOp returned) {
       for (OpOperand &operand : returned->getOpOperands()) {
         FloatType number = getFormat(operand.get());
-        if (!number || !isReceived(operand.get())) {
+        if (!number || !isReceived(operand.get()) ||
+            isCopiedFromBlocks(operand.get())) {
           continue;
         }
         // Of the mantissa one bit is not stored.

@@ -14,6 +14,11 @@ namespace mlir::alpa {
 /// is a heuristic.
 double getTilePadding(RankedTensorType type);
 
+/// Whether blocks of `size` along `dim` are whole tiles of a result, or lie one
+/// behind another. XLA for TPU lays results out by their last two dimensions,
+/// the one first with which the tiles take less room.
+bool isMadeOfTiles(RankedTensorType type, int64_t dim, int64_t size);
+
 } // namespace mlir::alpa
 
 #endif // CPP_ANALYSIS_TILES_H

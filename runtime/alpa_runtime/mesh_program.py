@@ -6,7 +6,7 @@ multi-process meshes and the fast dispatch are jax's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -174,8 +174,11 @@ class MeshProgram:
 
     @staged
     @outside_mesh
-    def compile(self) -> jax.stages.Compiled:
+    def compile(self, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """Compiles now, without arguments; the first call does so otherwise.
+
+        Args:
+            options: of the compiler, beside those of the process.
 
         Returns:
             the compiled stage, for its text, cost and memory analysis.
@@ -184,7 +187,9 @@ class MeshProgram:
             self._array_type = concrete_type()
             # Its types are its own: what has 64 bits is not narrowed without the caller's x64.
             with jax.enable_x64(True), keeping(self._is_kept):
-                self._compiled = self._jitted.lower(*self._avals).compile()
+                self._compiled = self._jitted.lower(*self._avals).compile(
+                    dict(options) if options else None
+                )
         return self._compiled
 
 

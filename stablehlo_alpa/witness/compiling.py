@@ -23,11 +23,14 @@ from stablehlo_alpa.witness.targets import Target, target_named
 
 def answer(program: SpmdProgram, target: Target) -> Answer:
     """What XLA makes of a program, on as many devices as it needs."""
-    try:
-        mesh = make_mesh(program.mesh, target.devices(program.num_devices))
-        return ProgramReport.of(bind_program(program, mesh).compile())
-    except jax.errors.JaxRuntimeError as error:
-        return WitnessError(f"XLA for {target.name} refuses {program.name}: {error}")
+    refused: list[jax.errors.JaxRuntimeError] = []
+    for options in ({}, *target.untuned_options):
+        try:
+            mesh = make_mesh(program.mesh, target.devices(program.num_devices))
+            return ProgramReport.of(bind_program(program, mesh).compile(options))
+        except jax.errors.JaxRuntimeError as error:
+            refused.append(error)
+    return WitnessError(f"XLA for {target.name} refuses {program.name}: {refused[0]}")
 
 
 def main() -> None:

@@ -27,6 +27,8 @@ class Target:
         topology: takes a number of devices, returns the arguments by which
             ``jax.experimental.topologies`` describes that many.
         clock_hz: cycles per second of what its compiler counts in cycles; 0 where it does not.
+        untuned_options: options under which its compiler takes what it otherwise refuses for want
+            of a device to try its choices on; in the order in which they are tried.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Target:
     environment: Mapping[str, str] = field(hash=False)
     topology: Callable[[int], dict[str, Any]] = field(repr=False)
     clock_hz: float = 0.0
+    untuned_options: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -146,6 +149,9 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                 "cuda-check",
                 {"JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"},
                 _h100,
+                # On a device the autotuner drops kernels of Triton that do not compile. Without one
+                # XLA takes a default tile, and refuses products whose operands have none such.
+                untuned_options=({"xla_gpu_enable_triton_gemm": False},),
             ),
             Target(
                 "tpu-v5p",

@@ -10,13 +10,14 @@ import jax
 import pytest
 from alpa_runtime import LocalExecutable, MemoryStats
 from alpa_runtime.analysis import ProgramReport
+from jax.sharding import PartitionSpec as P
 from models import mlp
 
 import stablehlo_alpa
 from stablehlo_alpa import MeshError, Plan, WitnessError
 from stablehlo_alpa.compiler import without_locations
 from stablehlo_alpa.planning.checking import check_plan
-from stablehlo_alpa.witness import TARGETS, Examination, runs_of
+from stablehlo_alpa.witness import TARGETS, Examination, Kind, runs_of, sent_bytes
 from stablehlo_alpa.witness.report_cache import ReportCache
 
 H100, V5P = TARGETS["h100"], TARGETS["tpu-v5p"]
@@ -137,3 +138,36 @@ def test_accelerators_send_what_is_planned(target: str, tmp_path: Path) -> None:
         assert (estimate is not None) == (target == "tpu-v5p")
     assert len(list(tmp_path.iterdir())) == 1
     assert plan.check(target, cache=tmp_path).meshes == check.meshes
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_installed("h100"), reason="no compiler")
+def test_products_without_default_tiles_are_compiled_without_triton(tmp_path: Path) -> None:
+    """Rows of 2 x 17 that a transpose leaves apart: ``jax.jit`` of them is refused as well."""
+
+    def attend(scores: jax.Array, values: jax.Array, weights: jax.Array) -> jax.Array:
+        mixed = jax.numpy.einsum("bhqk,bkhd->bqhd", scores, values)
+        return mixed.reshape(-1, 32) @ weights
+
+    shapes = ((4, 4, 17, 17), (4, 17, 4, 8), (32, 32))
+    args = [jax.ShapeDtypeStruct(shape, jax.numpy.float32) for shape in shapes]
+    method = stablehlo_alpa.DataParallel()
+    plan = stablehlo_alpa.parallelize(attend, method=method, devices=jax.devices()[:2]).plan(*args)
+    (mesh,) = plan.check("h100", cache=tmp_path).meshes
+    assert mesh.compiled.peak_bytes > 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_installed("tpu-v5p"), reason="no compiler")
+@pytest.mark.parametrize("rows", [4, 20, 200])
+def test_vectors_that_devices_combine_are_gathered(rows: int, tmp_path: Path) -> None:
+    """XLA for TPU adds up vectors that it would gather one behind another: twice the bytes."""
+    scores = jax.ShapeDtypeStruct((rows, 4096), jax.numpy.float32)
+    method = stablehlo_alpa.ManualSharding(in_specs={"scores": P(None, "x")}, mesh_shape=(8,))
+    likeliest = stablehlo_alpa.parallelize(
+        lambda scores: jax.numpy.argmax(scores, axis=1), method=method
+    )
+    plan = likeliest.plan(scores)
+    found = plan.check("tpu-v5p", cache=tmp_path).examination.collectives()
+    assert {one.kind for one in found} == {Kind.ALL_GATHER}
+    assert sent_bytes(found) <= 7 * 4 * 2 * rows

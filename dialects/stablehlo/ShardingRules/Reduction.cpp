@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/alpa/GatheredDimension.h"
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
@@ -135,8 +136,8 @@ struct ReduceRule : RuleModel<ReduceRule, ReduceOp> {
 
 private:
   /// before: r = reduce(block)
-  /// after:  r = reduce(block); g = all_gather(reshape(r) to 1 x ...)
-  ///         r = reduce(g, over the devices)
+  /// after:  r = reduce(block); g = all_gather(reshape(r) to 1 x ..., or of a
+  ///         vector to n x 1); r = reduce(g, over the devices)
   static SmallVector<Value> combineBlocks(ReduceOp local,
                                           LocalContext &context) {
     OpBuilder &builder = context.getBuilder();
@@ -146,15 +147,16 @@ private:
       if (!factor.isOrdered() || context.getNumShards(index) == 1) {
         continue;
       }
+      SmallVector<int64_t> shape(
+          cast<RankedTensorType>(results.front().getType()).getShape());
+      int64_t dim = alpa::getGatheredDim(shape);
+      shape.insert(shape.begin() + dim, 1);
       for (Value &result : results) {
-        SmallVector<int64_t> shape(
-            cast<RankedTensorType>(result.getType()).getShape());
-        shape.insert(shape.begin(), 1);
-        result = context.gather(emit.reshape(result, shape), 0, index);
+        result = context.gather(emit.reshape(result, shape), dim, index);
       }
       auto combination = cast<ReduceOp>(builder.clone(*local));
       combination.getInputsMutable().assign(results);
-      combination.setDimensions({0});
+      combination.setDimensions({dim});
       results.assign(combination->result_begin(), combination->result_end());
     }
     return results;

@@ -3,9 +3,9 @@
 // No all-reduce takes `or` of integers: what the devices have is gathered and reduced on each.
 
 // CHECK: %[[OWN:.+]] = stablehlo.reduce(%arg0 {{.*}} applies stablehlo.or
-// CHECK: %[[BLOCK:.+]] = stablehlo.reshape %[[OWN]] : (tensor<4xi32>) -> tensor<1x4xi32>
-// CHECK: %[[ALL:.+]] = "stablehlo.all_gather"(%[[BLOCK]]) {{.*}} : (tensor<1x4xi32>) -> tensor<2x4xi32>
-// CHECK: %[[RESULT:.+]] = stablehlo.reduce(%[[ALL]] {{.*}} applies stablehlo.or across dimensions = [0]
+// CHECK: %[[BLOCK:.+]] = stablehlo.reshape %[[OWN]] : (tensor<4xi32>) -> tensor<4x1xi32>
+// CHECK: %[[ALL:.+]] = "stablehlo.all_gather"(%[[BLOCK]]) {{.*}} : (tensor<4x1xi32>) -> tensor<4x2xi32>
+// CHECK: %[[RESULT:.+]] = stablehlo.reduce(%[[ALL]] {{.*}} applies stablehlo.or across dimensions = [1]
 // CHECK: return %[[RESULT]]
 module attributes {alpa.mesh = #alpa.mesh<["x"=2]>} {
   func.func @main(%x: tensor<4x8xi32> {alpa.sharding = #alpa.sharding<RS0>}) -> (tensor<4xi32> {alpa.sharding = #alpa.sharding<R>}) {
