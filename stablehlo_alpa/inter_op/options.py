@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 from stablehlo_alpa.cluster import Cluster, ClusterSpec, cluster_text, logical_mesh_shapes
@@ -255,6 +255,14 @@ class PipelineOptions:
     def budget_of(self, part: int) -> float | None:
         """Bytes per device of a part of the cluster; None for any."""
         return self.budgets[part] if self.budgets else self.solve.memory_budget
+
+    def within(self, share: float) -> PipelineOptions:
+        """The same with a part of the memory budget."""
+        budget = self.solve.memory_budget
+        if budget is None or share == 1:
+            return self
+        solve = replace(self.solve, memory_budget=share * budget)
+        return replace(self, solve=solve, budgets=tuple(share * one for one in self.budgets))
 
     @property
     def num_updates(self) -> int:

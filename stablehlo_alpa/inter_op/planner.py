@@ -15,7 +15,12 @@ from stablehlo_alpa.frontend import TracedProgram, paused_collection
 from stablehlo_alpa.inter_op.assigning import ADVICE, assign, stage_options
 from stablehlo_alpa.inter_op.emit import emit
 from stablehlo_alpa.inter_op.forms import marked
-from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment, tried_shapes
+from stablehlo_alpa.inter_op.options import (
+    AutoStages,
+    PipelineOptions,
+    StageAssignment,
+    tried_shapes,
+)
 from stablehlo_alpa.inter_op.slicing import CutStages, LayeredStep, StepForms
 from stablehlo_alpa.inter_op.solver_caches import SolverCaches
 from stablehlo_alpa.inter_op.stage_planner import known_transfers, prepare_stage
@@ -59,6 +64,8 @@ _LOWERED_SHARE = 0.9
 # A schedule that is one of several is not tried where what waits for weight gradients, split over
 # all devices, takes so many times the memory (heuristic).
 _HOPELESS = 1.25
+# So often stages are searched, each time for so much less memory at least (heuristics).
+_SEARCHES, _LEAST_SHARE = 4, 0.97
 # So many names are listed, the others counted.
 _LISTED = 6
 
@@ -96,10 +103,49 @@ def plan_pipeline(
     if all(planner.assignment.num_stages == 1 for planner in planners):
         say("stage 0 of 1")
         return _plan_stage(planners, say)
-    (planner,) = planners
-    stages = planner.plan_all(say)
-    _check_shared_meshes(stages, planner.schedule)
-    return planner.fitted(stages, say)
+    (planner,), (form,) = planners, forms
+    return _plan_fitting(
+        planner, lambda share: _planner_of(program, options, form, say, share), say
+    )
+
+
+def _plan_fitting(
+    planner: _StagePlanner, search: Callable[[float], _StagePlanner], say: Say
+) -> Plan:
+    """The plan of a pipeline; where its programs do not fit, of one with more room in its stages.
+
+    Args:
+        planner: of the stages that were found first.
+        search: finds stages that need no more than a part of the memory budget.
+        say: is told what is being done.
+
+    Raises:
+        InfeasibleError, SlowerError: see `plan_pipeline`.
+    """
+    first, share = planner.assignment.bracket, 1.0
+    refused: InfeasibleError | None = None
+    for _ in range(_SEARCHES if planner.searches else 1):
+        try:
+            if refused is not None:
+                planner = search(share)
+            stages = planner.plan_all(say)
+            _check_shared_meshes(stages, planner.schedule)
+            plan = planner.fitted(stages, say)
+        except InfeasibleError as error:
+            # What the first lacks is said: it was given all there is.
+            refused = refused or error
+            if not (error.needed_bytes and error.budget_bytes):
+                break
+            # With all that lacks less, what would fit may be left out.
+            share *= min(math.sqrt(error.budget_bytes / error.needed_bytes), _LEAST_SHARE)
+            _log.info("%s; stages are searched with %.2f of the memory", error, share)
+        else:
+            if plan.bracket is None or first is None:
+                return plan
+            bound_s = min(first.bound_s, plan.bracket.bound_s)
+            return replace(plan, bracket=replace(plan.bracket, bound_s=bound_s))
+    assert refused is not None
+    raise refused
 
 
 def _plan_stage(planners: Sequence[_StagePlanner], say: Say) -> Plan:
@@ -158,6 +204,11 @@ class _StagePlanner:
     subjects: dict[int, tuple[Subject, Problems]] = field(default_factory=dict)
     # Stages of which gathered values are kept for operators near by alone.
     frugal: set[int] = field(default_factory=set)
+
+    @property
+    def searches(self) -> bool:
+        """Whether other stages may be found, and are worth it."""
+        return isinstance(self.options.stages, AutoStages) and not self.options.is_trial
 
     def plan_all(self, say: Say) -> list[PlannedStage]:
         """The stages of all modules, all processors taking part where none waits for another.
@@ -459,11 +510,23 @@ class _StagePlanner:
 
 
 def _planner_of(
-    program: TracedProgram, options: PipelineOptions, layered: LayeredStep, say: Say
+    program: TracedProgram,
+    options: PipelineOptions,
+    layered: LayeredStep,
+    say: Say,
+    share: float = 1.0,
 ) -> _StagePlanner:
-    """That of a form of a step, with its layers assigned to stages; see `plan_pipeline`."""
+    """That of a form of a step, with its layers assigned to stages; see `plan_pipeline`.
+
+    Args:
+        program: the step.
+        options: what it is planned under.
+        layered: the form.
+        say: is told what is being done.
+        share: of the memory budget that stages are searched for.
+    """
     say(f"stages of {layered.num_layers} layers")
-    assignment = assign(layered, options, say)
+    assignment = assign(layered, options.within(share), say)
     schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
     _check_passes(program, schedule)
     said = list(layered.remarks)

@@ -105,9 +105,7 @@ def sweep(
             raise
         raise SearchInterrupted(best) from interrupt
     best = _fastest(made)
-    if best is None:
-        raise _last_refusal(made)
-    return best
+    return _last_resort(made) if best is None else best
 
 
 def _least_latency(made: list[_Attempts]) -> float:
@@ -115,20 +113,24 @@ def _least_latency(made: list[_Attempts]) -> float:
     return min((one.latency_s for one in made), default=math.inf)
 
 
-def _last_refusal(made: list[_Attempts]) -> InfeasibleError:
-    """Why the last that was tried does not fit, with what it lacks."""
+def _last_resort(made: list[_Attempts]) -> Plan:
+    """What the last that was tried is where no pains are spared.
+
+    Raises:
+        InfeasibleError: it does not fit; with what it lacks.
+    """
     last = [one for one in made if one.refused is not None][-1]
     assert last.refused is not None
     options, refusal = last.refused
     if options.is_trial:
         try:
-            last.fastest_form(replace(options, is_trial=False), last.say)
+            return last.fastest_form(replace(options, is_trial=False), last.say)
         except InfeasibleError as error:
             refusal = error
     if last.uncut is None:
-        return refusal
+        raise refusal
     count, why = last.uncut
-    return refusal.reworded(f"{refusal}; {micro_batches(count)} were not possible: {why}")
+    raise refusal.reworded(f"{refusal}; {micro_batches(count)} were not possible: {why}")
 
 
 def _fastest(made: list[_Attempts]) -> Plan | None:

@@ -90,7 +90,7 @@ def assert_plans_are_kept(store: Store, *question: Any) -> None:
             assert_same(found, plain)
 
 
-def two_stages() -> tuple[Any, ...]:
+def several_stages() -> tuple[Any, ...]:
     """A question whose plan has two stages, as the link between the hosts is slow."""
     method = sa.PipeshardParallel(
         num_micro_batches=4,
@@ -103,11 +103,11 @@ def two_stages() -> tuple[Any, ...]:
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Any, Plan]:
     """A store with all that a question needs, the question and its plan without a store."""
-    store, question = Store(tmp_path_factory.mktemp("filled"), worth_s=0.0), two_stages()
+    store, question = Store(tmp_path_factory.mktemp("filled"), worth_s=0.0), several_stages()
     planned(store, *question)
     plain = planned(False, *question)
     assert isinstance(plain, Plan)
-    assert len(plain.stages) == 2
+    assert len(plain.stages) > 1
     return store, question, plain
 
 
@@ -172,7 +172,7 @@ import test_kept_plans as kept
 from stablehlo_alpa.store import Store
 store = Store(Path(sys.argv[1]), worth_s=0.0)
 print("begins", flush=True)
-print(kept.planned(store, *kept.two_stages())
+print(kept.planned(store, *kept.several_stages())
       .step_time_s.hex())
 """
 
@@ -197,10 +197,10 @@ def test_processes_that_plan_beside_each_other_and_are_killed_find_the_same(
     killed.kill()
     killed.communicate()
     answers = [one.communicate()[0].split()[-1] for one in others]
-    plain = planned(False, *two_stages())
+    plain = planned(False, *several_stages())
     assert isinstance(plain, Plan)
     assert answers == [plain.step_time_s.hex()] * 2
-    found = planned(Store(tmp_path, worth_s=0.0), *two_stages())
+    found = planned(Store(tmp_path, worth_s=0.0), *several_stages())
     assert isinstance(found, Plan)
     assert_same(found, plain)
 
