@@ -194,8 +194,10 @@ def first() -> Plan:
 
 @pytest.mark.parametrize("budget", [70, 74])
 def test_what_less_memory_has_a_plan_for_more_has_too(budget: int) -> None:
-    """64 MiB are enough. Stages that are found for more take too much once they are lowered, and
-    others have to be searched."""
+    """64 MiB are enough.
+
+    Stages that are found for more take too much once they are lowered, and others are searched.
+    """
     plan = planned(budget=budget << 20)
     assert plan.peak_bytes <= budget << 20
     assert plan.bound_s is not None

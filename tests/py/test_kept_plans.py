@@ -91,7 +91,7 @@ def assert_plans_are_kept(store: Store, *question: Any) -> None:
 
 
 def several_stages() -> tuple[Any, ...]:
-    """A question whose plan has two stages, as the link between the hosts is slow."""
+    """A question whose plan has several stages, as the link between the hosts is slow."""
     method = sa.PipeshardParallel(
         num_micro_batches=4,
         schedule="1f1b",
