@@ -122,9 +122,11 @@ def _plan_fitting(
     Raises:
         InfeasibleError, SlowerError: see `plan_pipeline`.
     """
-    first, share = planner.assignment.bracket, 1.0
+    first, share, options = planner.assignment.bracket, 1.0, planner.options
     refused: InfeasibleError | None = None
-    for _ in range(_SEARCHES if planner.searches else 1):
+    # Given stages are all there are, and a trial is not worth more.
+    can_search = isinstance(options.stages, AutoStages) and not options.is_trial
+    for _ in range(_SEARCHES if can_search else 1):
         try:
             if refused is not None:
                 planner = search(share)
@@ -204,11 +206,6 @@ class _StagePlanner:
     subjects: dict[int, tuple[Subject, Problems]] = field(default_factory=dict)
     # Stages of which gathered values are kept for operators near by alone.
     frugal: set[int] = field(default_factory=set)
-
-    @property
-    def searches(self) -> bool:
-        """Whether other stages may be found, and are worth it."""
-        return isinstance(self.options.stages, AutoStages) and not self.options.is_trial
 
     def plan_all(self, say: Say) -> list[PlannedStage]:
         """The stages of all modules, all processors taking part where none waits for another.
