@@ -78,7 +78,7 @@ def rooflines() -> list[list[object]]:
     rows: list[list[object]] = []
     for one, *_ in measured_products():
         device, held, found = device_of(one.device), ~one.is_fitted, fit_roofline(one)
-        seconds = one.harness_s + by_volume(one, found, device)
+        seconds = one.harness_s + found(one.flops, one.bytes, one.dtype, device)
         error = mean_error(seconds[held], one.seconds[held])
         numbers = [f"{found.efficiency:.2f}", f"{found.memory_efficiency:.2f}", f"{error:.3f}"]
         rows.append([one.device, one.dtype, short(found.launch_s), *numbers])
@@ -90,18 +90,6 @@ def rooflines() -> list[list[object]]:
         reached = fit_tpus.fit(one).launch_s, *fit_tpus.shares(one.device)
         rows.append([one.device, one.dtype, *map(short, reached), ""])
     return rows
-
-
-def by_volume(one: Products, reached: Roofline, device: DeviceSpec) -> Array:
-    """float64[T] seconds of products by their volumes."""
-    return reached.launch_s + np.maximum(
-        one.flops / (reached.efficiency * device.rate(one.dtype)), floor_of(one, reached, device)
-    )
-
-
-def floor_of(one: Products, reached: Roofline, device: DeviceSpec) -> Array:
-    """float64[T] seconds that no product is below, for its bytes."""
-    return one.bytes / (reached.memory_efficiency * device.memory_bandwidth)
 
 
 def waves() -> list[list[object]]:
@@ -181,7 +169,7 @@ class _Points:
             parts[0].dtype,
             np.concatenate([part.shape for part in parts]),
             np.concatenate([part.bytes for part in parts]),
-            np.concatenate([floor_of(part, reached, device) for part in parts]),
+            np.concatenate([reached.floor_s(part.bytes, device) for part in parts]),
             np.concatenate([np.full(len(part.shape), part.harness_s) for part in parts]),
             np.concatenate([part.seconds for part in parts]),
             np.concatenate([part.is_fitted for part in parts]),

@@ -33,6 +33,17 @@ class Roofline:
     efficiency: float = 1.0
     memory_efficiency: float = 1.0
 
+    def __call__(
+        self, flops: FloatArray, num_bytes: FloatArray, dtype: str, device: DeviceSpec
+    ) -> FloatArray:
+        """float64[T] seconds; see `product_seconds`."""
+        computed = flops / (self.efficiency * device.rate(dtype))
+        return self.launch_s + np.maximum(computed, self.floor_s(num_bytes, device))
+
+    def floor_s(self, num_bytes: FloatArray, device: DeviceSpec) -> FloatArray:
+        """float64[T] seconds that products take for their bytes alone."""
+        return num_bytes / (self.memory_efficiency * device.memory_bandwidth)
+
 
 @functools.cache
 def rooflines_of(device: DeviceSpec) -> Mapping[str, Roofline]:
@@ -59,11 +70,7 @@ def product_seconds(
         dtype: of the operands.
         device: what computes.
     """
-    reached = roofline_of(dtype, device)
-    return reached.launch_s + np.maximum(
-        flops / (reached.efficiency * device.rate(dtype)),
-        num_bytes / (reached.memory_efficiency * device.memory_bandwidth),
-    )
+    return roofline_of(dtype, device)(flops, num_bytes, dtype, device)
 
 
 def roofline_of(dtype: str, device: DeviceSpec) -> Roofline:
@@ -135,8 +142,7 @@ def shaped_product_seconds(
     """
     known = waves_of(device)
     measured = _measured(dtype, device, known)
-    share = roofline_of(dtype, device).memory_efficiency
-    moved = num_bytes / (share * device.memory_bandwidth)
+    moved = roofline_of(dtype, device).floor_s(num_bytes, device)
     if measured:
         seconds = known[measured](shape, num_bytes)
         ratios = None if form is None else ratios_of(device).get(measured)

@@ -130,10 +130,11 @@ class _Rewriting:
         values = _values(equation, own)
         results = [_Known(sources, *each) for each in zip(dims, values, strict=True)]
         literal = _with_literals(equation, own)
-        for loop, choose in (
-            (SumLoop.over_gradients(literal), self._taken),
-            (SumLoop.over_examples(literal), self._divided),
-        ):
+        finders = [(SumLoop.over_gradients, self._taken)]
+        if self.count > 1 and _may_be_over_examples(equation, own):
+            finders.append((SumLoop.over_examples, self._divided))
+        for find, choose in finders:
+            loop = find(literal)
             run = None if loop is None else choose(loop, own)
             if loop is not None and run is not None:
                 results[loop.num_carried :] = [
@@ -177,9 +178,18 @@ class _Rewriting:
         """
         is_over = any(own[i].dim == 0 for i in loop.of_turns)
         sees_all = any(own[i].dim is not None for i in loop.of_all)
-        if self.count == 1 or not is_over or sees_all or loop.length % self.count:
+        if not is_over or sees_all or loop.length % self.count:
             return None
         return loop.at_once(loop.length // self.count)
+
+
+def _may_be_over_examples(equation: Any, own: Sequence[_Known]) -> bool:
+    """Whether turns may have examples each: what they do with them is dear to ask."""
+    if equation.primitive.name != "scan":
+        return False
+    start = equation.params["num_consts"]
+    end = start + equation.params["num_carry"]
+    return any(one.dim == 0 for one in (*own[:start], *own[end:]))
 
 
 def _values(equation: Any, own: Sequence[_Known]) -> list[Any]:
