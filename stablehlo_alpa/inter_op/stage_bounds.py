@@ -180,11 +180,18 @@ class StageBounds:
             hosts = min(submesh.hosts, whole.parts[source].num_hosts)
             sizes = self._received_bytes / hosts
             return _seconds(sizes, lambda one: between_seconds(one, whole, source, submesh.part))
-        if cluster.num_devices > cluster.devices_per_domain:
-            sizes = self._received_bytes / submesh.hosts
-            return _seconds(sizes, lambda one: network_transfer_seconds(one, cluster))
-        sizes = self._received_bytes / submesh.num_devices
-        return _seconds(sizes, lambda one: link_seconds(one, cluster))
+        inside = _seconds(
+            self._received_bytes / submesh.num_devices, lambda one: link_seconds(one, cluster)
+        )
+        if cluster.num_devices <= cluster.devices_per_domain:
+            return inside
+        outside = _seconds(
+            self._received_bytes / submesh.hosts,
+            lambda one: network_transfer_seconds(one, cluster),
+        )
+        # Of stages of one size that stand side by side so many begin a domain.
+        share = min(1.0, submesh.num_devices / cluster.devices_per_domain)
+        return share * outside + (1 - share) * inside
 
     @cached_property
     def _received_bytes(self) -> Float:

@@ -99,7 +99,10 @@ def _kept_by_part(graph: StrategyGraph, is_kept_here: Bool) -> Bool:
 
 
 def _transient(graph: StrategyGraph, is_held: Bool, is_kept: Bool) -> Float:
-    """float64[S] bytes of values that are not held anyway, at one point where all kept ones are."""
+    """float64[S] bytes of values that are not held anyway, at one point where all kept ones are.
+
+    What is held is there until the update of the parameters begins, which takes its place.
+    """
     found = np.zeros(len(graph.strategy_label))
     values = np.flatnonzero(~is_held)
     if not values.size:
@@ -109,7 +112,8 @@ def _transient(graph: StrategyGraph, is_held: Bool, is_kept: Bool) -> Float:
     np.add.at(change, graph.value_start[values], least)
     np.add.at(change, graph.value_end[values] + 1, -least)
     begin = int(graph.value_start[is_kept].max(initial=0))
-    end = int(graph.value_end[is_kept].min(initial=graph.num_points - 1))
+    before_update = graph.num_backward_points or graph.num_points
+    end = int(graph.value_end[is_kept].min(initial=before_update - 1))
     point = begin + int(np.argmax(np.cumsum(change)[begin : end + 1]))
     for value in values.tolist():
         if graph.value_start[value] <= point <= graph.value_end[value]:
