@@ -55,7 +55,8 @@ struct StrategyNode {
   unsigned numStrategies = 0;
   /// Per strategy, per device and step.
   std::vector<double> flops, bytes;
-  /// For TPU, of these bytes those of each `Stream`; empty for others.
+  /// Of these bytes those of each `Stream`; for GPU, those of what follows the
+  /// operator, which may have an access of its own.
   std::array<std::vector<double>, kNumStreams> streams;
   std::vector<std::string> labels;
   /// [numStrategies][numAxes] the class of dimensions that each axis splits

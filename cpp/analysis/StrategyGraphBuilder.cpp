@@ -393,7 +393,8 @@ void StrategyGraphBuilder::addOperatorCosts(
 std::vector<double> *
 StrategyGraphBuilder::getStream(StrategyNode &node, Operation *op,
                                 const ShardingRule &rule) const {
-  if (backend != Backend::Tpu || isProduct(rule)) {
+  bool leads = op->getName().getStringRef() == node.op;
+  if (isProduct(rule) || (leads && backend != Backend::Tpu)) {
     return nullptr;
   }
   bool isSum = isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp>(op);

@@ -118,7 +118,7 @@ private:
   void addOperatorCosts(Operation *op, int node, const ShardingRule &rule,
                         const OperatorStrategies &strategies, double weight);
   /// Where bytes of an operator are counted beside those of its node; null for
-  /// those of products, and for GPU.
+  /// those of products, and for GPU of the operator that leads the node.
   std::vector<double> *getStream(StrategyNode &node, Operation *op,
                                  const ShardingRule &rule) const;
   /// Counts what an operator moves, as part of the product in whose kernel it

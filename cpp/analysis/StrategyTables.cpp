@@ -79,9 +79,7 @@ int StrategyGraphBuilder::addNode(StringRef name, StringRef op,
   node.flops.resize(numStrategies);
   node.bytes.resize(numStrategies);
   node.labels.resize(numStrategies);
-  if (backend == Backend::Tpu) {
-    node.streams.fill(std::vector<double>(numStrategies));
-  }
+  node.streams.fill(std::vector<double>(numStrategies));
   node.classes.assign(numStrategies * numAxes, kUnsplit);
   graph.nodes.push_back(std::move(node));
   return graph.nodes.size() - 1;

@@ -13,7 +13,7 @@ from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import FloatArray
 from stablehlo_alpa.cost.product import PRODUCTS, product_seconds, shaped_product_seconds
-from stablehlo_alpa.cost.streams import streams_of
+from stablehlo_alpa.cost.streams import STREAMS, streams_of
 
 STREAMED = 0.9
 """Share of the memory bandwidth of what reads and writes tensors from end to end."""
@@ -89,8 +89,9 @@ def operator_seconds(
             products are priced by their volumes then.
         kernels: float64[N] launched for each, those of products included; None where that is not
             known.
-        streams: float64[S, 4] of ``num_bytes`` those of each of `streams.STREAMS`, for a TPU; None
-            where all that is no product moves as its operator does.
+        streams: float64[S, 4] of ``num_bytes`` those of each of `streams.STREAMS`; but for a TPU,
+            those of what follows the operator. None where all that is no product moves as its
+            operator does.
 
     Returns:
         float64[S].
@@ -135,9 +136,10 @@ def _apart_seconds(
         bandwidth: float64[S] bytes per second at the share of the operator.
         device: what computes.
     """
-    if streams is None or is_measured(device):
+    if streams is None:
         return np.zeros(len(bandwidth))
-    own = streams @ (1 / (streams_of(device).each() * device.memory_bandwidth))
+    shares = np.full(len(STREAMS), STREAMED) if is_measured(device) else streams_of(device).each()
+    own = streams @ (1 / (shares * device.memory_bandwidth))
     return np.asarray(own - streams.sum(axis=1) / bandwidth)
 
 

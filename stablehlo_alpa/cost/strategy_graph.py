@@ -38,8 +38,8 @@ class StrategyGraph:
         node_offset: int64[N + 1]; the strategies of node i are ``node_offset[i]:node_offset[i+1]``.
         strategy_flops, strategy_bytes: float64[S] FLOPs and bytes of memory traffic per device and
             step.
-        stream_bytes: float64[S, 4] of these bytes those of each of `streams.STREAMS`; empty where
-            what is no product is not told apart.
+        stream_bytes: float64[S, 4] of these bytes those of each of `streams.STREAMS`; but for TPU,
+            those of what follows the operator. Empty where they are not told apart.
         strategy_label: S strings.
         plan_offset: int64[P + 1] into the steps; plan 0 is empty.
         step_kind, step_axes, step_bytes: [T] collective kind, mask of axes, payload bytes.
