@@ -14,7 +14,7 @@ import pytest
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, ManualStages, PipeshardParallel
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
-from stablehlo_alpa.cost import price_once
+from stablehlo_alpa.cost import link_seconds, network_transfer_seconds, price_once
 from stablehlo_alpa.errors import SlowerError
 from stablehlo_alpa.frontend import trace
 from stablehlo_alpa.inter_op.layer_parts import LayerParts
@@ -86,6 +86,19 @@ def test_what_a_run_receives_is_what_crosses_its_ends(parts: LayerParts) -> None
     assert parts.received_bytes(0, LAYERS - 1) == 0
     assert parts.received_bytes(0, 2) == crosses
     assert parts.received_bytes(2, 3) == 2 * crosses
+
+
+def test_stages_on_half_a_host_receive_every_second_value_within_it(parts: LayerParts) -> None:
+    cluster = ClusterSpec(preset_for("v100-16gb"), 2, 4)
+    bounds, crosses = StageBounds(parts, cluster, np.inf), 2 * 256 / COUNT * WIDTH * 4
+    over_network = network_transfer_seconds(crosses, cluster)
+    half, whole, quarter = (
+        float(bounds.received_s(one, 0)[2, 3])
+        for one in (Submesh(1, 2, (2,)), Submesh(1, 4, (4,)), Submesh(1, 1, (1,)))
+    )
+    assert whole == pytest.approx(over_network)
+    assert half == pytest.approx((over_network + link_seconds(crosses / 2, cluster)) / 2)
+    assert quarter == pytest.approx((over_network + 3 * link_seconds(crosses, cluster)) / 4)
 
 
 SUBMESHES = [Submesh(1, 2, (2,)), Submesh(2, 2, (2, 2)), Submesh(2, 2, (4,))]
@@ -165,13 +178,18 @@ def test_bounds_within_memory_lie_below_the_optima(
     assert is_sharper
 
 
+@pytest.mark.parametrize("rows", [2**16, 2**4])
 @pytest.mark.parametrize("remat", [False, True])
-def test_no_stage_fits_less_than_its_layers_need_at_least(remat: bool) -> None:
-    """Activations are most of it: what crosses a border inside of a stage is there once."""
+def test_no_stage_fits_less_than_its_layers_need_at_least(remat: bool, rows: int) -> None:
+    """Activations are most of it, or parameters.
+
+    What crosses a border inside of a stage is there once, and what updates a parameter takes its
+    place, also where the forward phase keeps nothing: the first layer, computed again.
+    """
     weights, moments, _ = shapes()
-    batch = jax.ShapeDtypeStruct((2**16, WIDTH), np.float32)
+    batch = jax.ShapeDtypeStruct((rows, WIDTH), np.float32)
     with layer_context(AutoLayers(num_layers=LAYERS, remat=remat)):
-        program = trace(step, (weights, moments, batch), {})
+        program = trace(step, (weights, moments, batch), {}, donate_argnums=(0, 1))
     layered, submesh = mark_layers(program, COUNT), Submesh(1, 2, (2,))
     own = LayerParts.of(layered, COUNT)
     ranges = StageBounds(own, CLUSTER, np.inf).of(submesh)

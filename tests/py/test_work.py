@@ -107,6 +107,22 @@ def test_what_follows_a_product_does_not_say_what_it_runs_in() -> None:
     assert graph.node_dtype[int(np.flatnonzero(graph.product_runs)[0])] == "bf16"
 
 
+def test_what_follows_a_scatter_does_not_wait_for_memory_as_it_does() -> None:
+    """A gradient of few rows in 16 bits is written whole in 32."""
+
+    def step(table: Any, rows: Any, slopes: Any) -> Any:
+        return 0.1 * jnp.zeros_like(table).at[rows].add(slopes).astype(jnp.float32)
+
+    table = jax.ShapeDtypeStruct((51200, 2560), "float16")
+    rows, slopes = jax.ShapeDtypeStruct((2048,), "int32"), jax.ShapeDtypeStruct((2048, 2560), "f2")
+    one = sa.ClusterSpec(preset_for("v100-16gb"), 1, 1)
+    plan = planned(step, table, rows, slopes, cluster=one)
+    lowered_s = work_seconds(Work.of(plan.module_text("local")), one.device)
+    graph_s = plan.stages[0].priced.compute_s.sum()
+    assert plan.stages[0].priced.graph.num_strategies.max() == 1
+    assert graph_s == pytest.approx(lowered_s, rel=0.05)
+
+
 # Kernels and bytes of what follows are those of the programs that XLA's compiler of jax 0.10.2
 # makes for H100.
 
