@@ -22,6 +22,7 @@ from stablehlo_alpa.inter_op.slicing import LayeredStep
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
 from stablehlo_alpa.inter_op.stage_pricing import StagePricing
 from stablehlo_alpa.inter_op.submeshes import Submesh
+from stablehlo_alpa.inter_op.transfer_waits import TransferWaits
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.cut import parts_of
 from stablehlo_alpa.planning.ordering import usual_meshes
@@ -151,12 +152,14 @@ def stage_search(
     parts = LayerParts.of(layered, count)
     bounds = StageBounds(parts, cluster, budgets, layered.store)
     devices = tuple(one.num_devices for one in cluster.parts)
+    keeps_all = options.schedule == ScheduleName.GPIPE
     stages = PipelineSearch(
         bounds,
         pricing,
         devices[0] if len(devices) == 1 else devices,
         count,
-        keeps_all=options.schedule == ScheduleName.GPIPE,
+        keeps_all=keeps_all,
+        step_s=TransferWaits(bounds.received_bytes, cluster, count, keeps_all=keeps_all),
         say=say,
     )
     return bounds, pricing, stages

@@ -148,13 +148,20 @@ class KnownStages:
         times_of = {one: self._times_within(one, once_s) for one in self._bounds.submeshes}
         return self._choices_of(times_of)
 
-    def choices(self, *, is_estimate: bool, is_solved: bool = False) -> StageChoices:
-        """Of all runs of layers and submeshes, with bounds or with estimates."""
+    def choices(
+        self, *, is_estimate: bool, is_solved: bool = False, received_share: float = 1.0
+    ) -> StageChoices:
+        """Of all runs of layers and submeshes, with bounds or with estimates.
+
+        So much of what they receive is counted with them.
+        """
         times_of = {one: self._times(one, is_estimate, is_solved) for one in self._bounds.submeshes}
         self._say("choosing stages")
-        return self._choices_of(times_of)
+        return self._choices_of(times_of, received_share)
 
-    def _choices_of(self, times_of: Mapping[Submesh, Float]) -> StageChoices:
+    def _choices_of(
+        self, times_of: Mapping[Submesh, Float], received_share: float = 1.0
+    ) -> StageChoices:
         """Of seconds per micro-batch, and what of that is spent once per step; see `_choices`."""
         sizes: dict[tuple[int, int, int], list[Submesh]] = {}
         for submesh in self._bounds.submeshes:
@@ -164,7 +171,8 @@ class KnownStages:
         for group in sizes.values():
             for source in range(self._bounds.num_parts):
                 times = np.stack([times_of[one] for one in group])
-                times[:, 0] += np.stack([self.received(one, source) for one in group])[:, None]
+                received = np.stack([self.received(one, source) for one in group])
+                times[:, 0] += received_share * received[:, None]
                 own = _choices(group, times, self.in_flight)
                 found.append(own if self._bounds.num_parts == 1 else _behind(own, group[0], source))
         return StageChoices.joined(found)

@@ -12,6 +12,7 @@ from stablehlo_alpa.cluster import Cluster, ClusterSpec, cluster_text, logical_m
 from stablehlo_alpa.errors import MeshError, StageError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
+from stablehlo_alpa.inter_op.submeshes import first_devices
 from stablehlo_alpa.intra_op import CarriedStrategies, Solution, SolveOptions
 from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.planning.cut import parts_of
@@ -308,20 +309,10 @@ class StageAssignment:
         return tuple(i for i, number in enumerate(self.stage_of_layer) if number == stage)
 
     def first_devices(self, cluster: Cluster) -> list[int]:
-        """Where the devices of each mesh begin in a cluster.
-
-        Largest first, so that none reaches over the border of a host without need (paper, Theorem
-        1); in each part of the cluster by itself.
-        """
+        """Where the devices of each mesh begin in a cluster."""
         places = [(*size, self.part_of(stage)) for stage, size in enumerate(self.submeshes)]
         found = [(hosts * size, part) for hosts, size, part in _by_mesh(self.meshes, places)]
-        starts = [0] * len(found)
-        ends = [cluster.first_device(part) for part in range(len(cluster.parts))]
-        for mesh in sorted(range(len(found)), key=lambda mesh: -found[mesh][0]):
-            size, part = found[mesh]
-            starts[mesh] = ends[part]
-            ends[part] += size
-        return starts
+        return first_devices(found, cluster)
 
 
 def _per_stage(methods: StageMethods, num_stages: int) -> tuple[StageMethod, ...] | None:

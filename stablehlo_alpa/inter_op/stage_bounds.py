@@ -178,15 +178,15 @@ class StageBounds:
         if source != submesh.part and isinstance(whole, UnlikeCluster):
             # The link of a host of the stage before may be all that there is to send by.
             hosts = min(submesh.hosts, whole.parts[source].num_hosts)
-            sizes = self._received_bytes / hosts
+            sizes = self.received_bytes / hosts
             return _seconds(sizes, lambda one: between_seconds(one, whole, source, submesh.part))
         inside = _seconds(
-            self._received_bytes / submesh.num_devices, lambda one: link_seconds(one, cluster)
+            self.received_bytes / submesh.num_devices, lambda one: link_seconds(one, cluster)
         )
         if cluster.num_devices <= cluster.devices_per_domain:
             return inside
         outside = _seconds(
-            self._received_bytes / submesh.hosts,
+            self.received_bytes / submesh.hosts,
             lambda one: network_transfer_seconds(one, cluster),
         )
         # Of stages of one size that stand side by side so many begin a domain.
@@ -194,8 +194,8 @@ class StageBounds:
         return share * outside + (1 - share) * inside
 
     @cached_property
-    def _received_bytes(self) -> Float:
-        """float64[L, L] per micro-batch."""
+    def received_bytes(self) -> Float:
+        """float64[L, L] that runs of layers receive per micro-batch."""
         found = np.zeros((self.num_layers, self.num_layers))
         for first in range(self.num_layers):
             for last in range(first, self.num_layers):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stablehlo_alpa.cluster import ClusterSpec, logical_mesh_shapes
+from stablehlo_alpa.cluster import Cluster, ClusterSpec, logical_mesh_shapes
 
 # Up to twice as many hosts every number of them is tried, beyond that numbers of as many
 # significant bits (heuristic).
@@ -77,6 +78,25 @@ def host_counts(num_hosts: int) -> list[int]:
             step *= 2
         hosts += step
     return sorted({*found, num_hosts})
+
+
+def first_devices(sizes: Sequence[tuple[int, int]], cluster: Cluster) -> list[int]:
+    """Where the devices of each mesh begin in a cluster.
+
+    Largest first, so that none reaches over the border of a host without need (paper, Theorem 1);
+    in each part of the cluster by itself.
+
+    Args:
+        sizes: of each mesh the number of its devices, and the part of the cluster that it is on.
+        cluster: all devices.
+    """
+    starts = [0] * len(sizes)
+    ends = [cluster.first_device(part) for part in range(len(cluster.parts))]
+    for mesh in sorted(range(len(sizes)), key=lambda mesh: -sizes[mesh][0]):
+        size, part = sizes[mesh]
+        starts[mesh] = ends[part]
+        ends[part] += size
+    return starts
 
 
 def _is_aligned(size: int, per_host: int) -> bool:

@@ -27,7 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory", "rising"),
         *("known_plans", "memory", "loop_sums", "explained_stages", "baselines"),
         *("schedule_trials", "unlike_search", "forecast", "counted_work", "mesh_search"),
-        *("fitting",),
+        *("fitting", "transfer_waits"),
     ),
     "prices, clusters, compilers as witness": (
         *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
