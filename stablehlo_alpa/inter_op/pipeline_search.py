@@ -229,12 +229,12 @@ class PipelineSearch:
         """
         if self._step_s is None:
             return best
-        least_s = self._placed_s(best, 1.0)
+        least_s = _placed_s(best, 1.0, self._known, self._step_s)
         for share in _RECEIVED_SHARES:
             while len(self._known.solved) < limits.max_solved:
                 found = self._search(is_estimate=True, received_share=share)
                 assert found is not None
-                found_s = self._placed_s(found, share)
+                found_s = _placed_s(found, share, self._known, self._step_s)
                 if found_s >= (1 - _WORTH_SOLVING) * least_s:
                     break
                 open_ = self._open(found)
@@ -244,17 +244,6 @@ class PipelineSearch:
                     break
                 self._solve(found, open_, limits.gap, limits.patience_s, found.latency_s)
         return best
-
-    def _placed_s(self, found: StageSearchResult, share: float) -> float:
-        """Seconds of a step of stages that were charged with a share of what they receive."""
-        assert self._step_s is not None
-        own = []
-        for number, one in enumerate(found.stages):
-            assert isinstance(one.key, Submesh)
-            source = found.stages[number - 1].part if number else one.part
-            received_s = float(self._known.received(one.key, source)[one.first, one.last])
-            own.append(replace(one, time_s=one.time_s - share * received_s))
-        return self._step_s(own)
 
     def bracket(
         self, pipeline: Sequence[tuple[StageChoice, float]], limits: SearchLimits
@@ -301,19 +290,10 @@ class PipelineSearch:
             bound = self._search(is_estimate=False)
             if bound is None:
                 return
-            self._check_undercuts(bound, most_s)
+            _check_undercuts(bound, most_s, self._count)
             stages = self._stages(bound)
             if not self._sharpen(stages, with_pairs=False) and not self._sharpen(stages):
                 return
-
-    def _check_undercuts(self, bound: StageSearchResult, most_s: float) -> None:
-        """Raises ``SlowerError`` where what bounds all pipelines is not below what is asked for."""
-        if bound.latency_s >= most_s:
-            raise SlowerError(
-                f"a step of {self._count} micro-batches takes {bound.latency_s:.4g} s at least, "
-                f"{most_s:.4g} s was to be undercut",
-                bound.latency_s,
-            )
 
     def _open(self, found: StageSearchResult) -> list[Stage]:
         """The stages of a pipeline that are not solved."""
@@ -334,7 +314,7 @@ class PipelineSearch:
         while True:
             bound = self._search(is_estimate=False)
             assert bound is not None
-            self._check_undercuts(bound, most_s)
+            _check_undercuts(bound, most_s, self._count)
             bound_s = min(bound.latency_s, best.latency_s)
             bracket = Bracket(best.latency_s, bound_s, len(self._known.solved))
             self._say(f"stages within {bracket.gap:.1%} of the best possible")
@@ -484,6 +464,29 @@ class PipelineSearch:
             self._count,
             keeps_all=self._keeps_all,
             adds_once=once_s is None,
+        )
+
+
+def _placed_s(
+    found: StageSearchResult, share: float, known: KnownStages, step_s: StepSeconds
+) -> float:
+    """Seconds of a step of stages that were charged with a share of what they receive."""
+    own = []
+    for number, one in enumerate(found.stages):
+        assert isinstance(one.key, Submesh)
+        source = found.stages[number - 1].part if number else one.part
+        received_s = float(known.received(one.key, source)[one.first, one.last])
+        own.append(replace(one, time_s=one.time_s - share * received_s))
+    return step_s(own)
+
+
+def _check_undercuts(bound: StageSearchResult, most_s: float, count: int) -> None:
+    """Raises ``SlowerError`` where what bounds all pipelines is not below what is asked for."""
+    if bound.latency_s >= most_s:
+        raise SlowerError(
+            f"a step of {count} micro-batches takes {bound.latency_s:.4g} s at least, "
+            f"{most_s:.4g} s was to be undercut",
+            bound.latency_s,
         )
 
 
