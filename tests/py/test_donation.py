@@ -9,7 +9,7 @@ from models import gpt, mlp
 
 import stablehlo_alpa as sa
 from stablehlo_alpa.errors import InfeasibleError
-from stablehlo_alpa.inter_op import planner
+from stablehlo_alpa.inter_op import stage_fitting
 
 
 def _plan(donated, method, batch=64):
@@ -76,7 +76,7 @@ def test_stages_that_take_more_than_was_counted_are_planned_with_less(monkeypatc
     peak = _plan(0, method, 4096).stages[0].solution.memory_peak_bytes
     # What is gathered is kept for less long first.
     excess = iter([{0: 0.02 * peak}, {0: 0.02 * peak}, {}])
-    monkeypatch.setattr(planner, "_excess", lambda plan, budget: next(excess))
+    monkeypatch.setattr(stage_fitting, "_excess", lambda plan, budget: next(excess))
     again = _plan(0, method, 4096)
     assert again.stages[0].solution.memory_peak_bytes <= 0.98 * peak * (1 + 1e-6)
     assert next(excess, None) is None

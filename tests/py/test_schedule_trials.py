@@ -14,7 +14,7 @@ from stablehlo_alpa import AutoLayers, AutoStages, ManualStages, UniformStages, 
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.errors import InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram, trace
-from stablehlo_alpa.inter_op import PipelineOptions, plan_pipeline, planner
+from stablehlo_alpa.inter_op import PipelineOptions, plan_pipeline, stages_planner
 from stablehlo_alpa.inter_op.sweep import _alternatives
 from stablehlo_alpa.inter_op.weight_gradients import waiting_bytes
 from stablehlo_alpa.intra_op import SolveOptions
@@ -52,13 +52,13 @@ def test_a_trial_ends_when_the_stages_of_a_mesh_take_too_long(
     )
     whole = plan_pipeline(program(), options)
     lowered: list[int] = []
-    lower = planner.lower_stage
+    lower = stages_planner.lower_stage
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         lowered.append(1)
         return lower(*args, **kwargs)
 
-    monkeypatch.setattr(planner, "lower_stage", counted)
+    monkeypatch.setattr(stages_planner, "lower_stage", counted)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     busy_s = sum(stage.solution.objective_s for stage in whole.stages) / 2
     tried = replace(options, most_step_s=share * busy_s)
@@ -100,7 +100,7 @@ def test_a_trial_in_which_too_much_waits_is_refused_before_it_is_solved(
         solved.append(1)
         raise InfeasibleError("no plan")
 
-    monkeypatch.setattr(planner, "find_candidate", refuse)
+    monkeypatch.setattr(stages_planner, "find_candidate", refuse)
     for share, is_trial in ((0.5, True), (0.5, False), (1.0, True)):
         solved.clear()
         budget = SolveOptions(memory_budget=share * least)
