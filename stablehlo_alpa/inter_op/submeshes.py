@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -83,20 +84,34 @@ def host_counts(num_hosts: int) -> list[int]:
 def first_devices(sizes: Sequence[tuple[int, int]], cluster: Cluster) -> list[int]:
     """Where the devices of each mesh begin in a cluster.
 
-    Largest first, so that none reaches over the border of a host without need (paper, Theorem 1);
-    in each part of the cluster by itself.
+    In their order, so that neighbours are close, where none reaches over the border of a host
+    without need; otherwise largest first, by which none ever does (paper, Theorem 1). In each part
+    of the cluster by itself.
 
     Args:
         sizes: of each mesh the number of its devices, and the part of the cluster that it is on.
         cluster: all devices.
     """
     starts = [0] * len(sizes)
-    ends = [cluster.first_device(part) for part in range(len(cluster.parts))]
-    for mesh in sorted(range(len(sizes)), key=lambda mesh: -sizes[mesh][0]):
-        size, part = sizes[mesh]
-        starts[mesh] = ends[part]
-        ends[part] += size
+    for part in range(len(cluster.parts)):
+        own = [mesh for mesh, (_, other) in enumerate(sizes) if other == part]
+        counts = [sizes[mesh][0] for mesh in own]
+        if not _keep_within_hosts(counts, cluster.parts[part].devices_per_host):
+            own.sort(key=lambda mesh: -sizes[mesh][0])
+        begin = cluster.first_device(part)
+        for mesh in own:
+            starts[mesh] = begin
+            begin += sizes[mesh][0]
     return starts
+
+
+def _keep_within_hosts(counts: Sequence[int], per_host: int) -> bool:
+    """Whether no mesh, one behind the other, has devices of more hosts than it need have."""
+    ends = itertools.accumulate(counts)
+    starts = ((end - count) % per_host for end, count in zip(ends, counts, strict=True))
+    return all(
+        start + count <= per_host or start == 0 for start, count in zip(starts, counts, strict=True)
+    )
 
 
 def _is_aligned(size: int, per_host: int) -> bool:

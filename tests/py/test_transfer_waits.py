@@ -19,7 +19,7 @@ from stablehlo_alpa.cluster import preset_for
 from stablehlo_alpa.inter_op.pipeline_search import PipelineSearch, SearchLimits
 from stablehlo_alpa.inter_op.stage_choices import StageChoice
 from stablehlo_alpa.inter_op.stage_search import latency
-from stablehlo_alpa.inter_op.submeshes import Submesh
+from stablehlo_alpa.inter_op.submeshes import Submesh, first_devices
 from stablehlo_alpa.inter_op.transfer_waits import TransferWaits, period
 
 SECONDS = st.floats(0.1, 4.0)
@@ -131,3 +131,34 @@ def test_pipelines_are_chosen_by_what_they_wait_for() -> None:
         assert settled.bracket.latency_s == usual.bracket.latency_s
         better += placed_s(settled) < placed_s(usual) * (1 - 1e-9)
     assert better >= 5
+
+
+def test_neighbours_stand_side_by_side_where_no_host_is_cut() -> None:
+    cluster = ClusterSpec(preset_for("v100-16gb"), 3, 8)
+
+    def starts(*sizes: int) -> list[int]:
+        return first_devices([(size, 0) for size in sizes], cluster)
+
+    assert starts(4, 2, 2, 4, 4, 8) == [0, 4, 6, 8, 12, 16]
+    assert starts(8, 4, 4, 8) == [0, 8, 12, 16]
+    # The second would lie in two hosts.
+    assert starts(4, 8, 4, 8) == [16, 0, 20, 8]
+    assert starts(2, 4, 4, 4, 8, 2) == [20, 8, 12, 16, 0, 22]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**31))
+def test_no_mesh_lies_in_more_hosts_than_it_need(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    left, sizes = 32, []
+    while left:
+        size = int(rng.choice([1, 2, 4, 8, 16]))
+        if size <= left:
+            sizes.append(size)
+            left -= size
+    cluster = ClusterSpec(preset_for("v100-16gb"), 4, 8)
+    starts = first_devices([(size, 0) for size in sizes], cluster)
+    taken = sorted(at + i for at, size in zip(starts, sizes, strict=True) for i in range(size))
+    assert taken == list(range(32))
+    for at, size in zip(starts, sizes, strict=True):
+        assert (at + size - 1) // 8 - at // 8 == max(1, size // 8) - 1
