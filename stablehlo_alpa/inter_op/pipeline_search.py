@@ -44,8 +44,8 @@ _log = logging.getLogger(__name__)
 # to choose stages again (heuristic).
 _STAGE_S = 0.5
 # Pipelines are looked for that wait for such shares of what stages are charged for receiving, and
-# solved where they seem to be faster by this part (heuristics).
-_RECEIVED_SHARES, _WORTH_SOLVING = (0.5, 0.0), 2e-3
+# solved, up to so many stages, where they seem to be faster by this part (heuristics).
+_RECEIVED_SHARES, _WORTH_SOLVING, _MAX_SETTLING = (0.5, 0.0), 2e-3, 16
 # Seconds that are to be undercut are told apart so often in a doubling (heuristic).
 _GRAIN = 4
 
@@ -230,8 +230,9 @@ class PipelineSearch:
         if self._step_s is None:
             return best
         least_s = _placed_s(best, 1.0, self._known, self._step_s)
+        most = min(limits.max_solved, len(self._known.solved) + _MAX_SETTLING)
         for share in _RECEIVED_SHARES:
-            while len(self._known.solved) < limits.max_solved:
+            while len(self._known.solved) < most:
                 found = self._search(is_estimate=True, received_share=share)
                 assert found is not None
                 found_s = _placed_s(found, share, self._known, self._step_s)
@@ -242,7 +243,7 @@ class PipelineSearch:
                     _log.info("%.6g s for %.6g s: %s", found_s, least_s, self._stages(found))
                     best, least_s = found, found_s
                     break
-                self._solve(found, open_, limits.gap, limits.patience_s, found.latency_s)
+                self._solve(found, open_, limits.gap, limits.patience_s, least_s)
         return best
 
     def bracket(
