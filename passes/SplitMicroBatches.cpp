@@ -31,6 +31,7 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
     }
     MicroBatchOptions options;
     options.numMicroBatches = microBatches;
+    options.isOnePass = onePass;
     options.batch.assign(batch.begin(), batch.end());
     if (failed(setReduction(*entry, options)) ||
         failed(splitMicroBatches(*entry, options))) {

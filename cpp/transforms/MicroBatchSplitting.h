@@ -23,6 +23,8 @@ struct MicroBatchOptions {
   Reduction reduction = Reduction::kMean;
   /// With `kWeighted` the result that is the weight.
   int64_t weight = -1;
+  /// Whether all gradients are to be taken in one way through the batch.
+  bool isOnePass = false;
 };
 
 /// Puts a step on a mesh with the axis `time`, whose positions are the

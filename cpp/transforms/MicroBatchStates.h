@@ -170,6 +170,10 @@ private:
   bool makesParts = false;
 };
 
+/// Whether what is in the way of `getRefused()` is made of gradients of the
+/// whole batch, which has to be gone through once more behind them.
+bool needsSecondPass(const MicroBatchStates &states);
+
 /// Says what is in the way of `getRefused()`, and what can be done; a failure.
 LogicalResult refuseMicroBatches(const MicroBatchStates &states);
 
