@@ -24,46 +24,93 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     if (failed(entry)) {
       return signalPassFailure();
     }
-    if (microBatches <= 1 || !mayHaveSecondPass(*entry)) {
+    if (microBatches <= 1) {
       return;
     }
     MicroBatchOptions options;
     options.numMicroBatches = microBatches;
     options.batch.assign(batch.begin(), batch.end());
-    std::unique_ptr<MicroBatchStates> states =
-        MicroBatchChoice(*entry, options).findSecondPass();
-    if (!states) {
-      return;
+    if (auto states = MicroBatchChoice(*entry, options).findSecondPass()) {
+      return runBehindGradients(*entry, *states, options);
     }
+    if (mayMeet(*entry)) {
+      if (auto states = MicroBatchChoice(*entry, options).findRefused()) {
+        runBehindMeeting(*entry, *states, options);
+      }
+    }
+  }
+
+  void runBehindGradients(func::FuncOp entry, const MicroBatchStates &states,
+                          MicroBatchOptions &options) {
     std::optional<SecondPass> second;
     ModuleOp module;
-    bool canCut = false;
-    for (bool keepsExamples : {false, true}) {
-      second.emplace(*entry, *states, keepsExamples);
-      if (second->isOfNoBatch()) {
-        return runWhole(*second, *entry);
-      }
-      module = second->outline();
-      canCut = choose(*second, module, options);
-      if (canCut) {
-        break;
-      }
-      if (!keepsExamples) {
+    for (KeptExamples kept : {KeptExamples::kNone, KeptExamples::kAll}) {
+      if (module) {
         module.erase();
       }
+      second.emplace(entry, states, kept);
+      if (second->isOfNoBatch()) {
+        return runWhole(*second, entry);
+      }
+      module = second->outline();
+      if (choose(*second, module, options)) {
+        return put(*second, module, options,
+                   "gradients are taken at what the first ones of the step "
+                   "have made: behind these");
+      }
     }
-    if (!canCut) {
-      return refuse(module, options);
+    refuse(module, options);
+  }
+
+  /// False if most products are those of all examples, behind the place where
+  /// they meet: layers that follow one that normalises over the batch.
+  static bool isMostlyDivided(func::FuncOp function,
+                              const MicroBatchStates &states) {
+    double whole = 0;
+    for (Operation &op : function.getBody().front()) {
+      if (!states.isAfter(&op) && !states.getRows(&op)) {
+        whole += getProductFlops(&op);
+      }
     }
-    if (failed(cut(module, options)) || failed(second->embed(module))) {
+    return whole <= states.getSplitFlops() + states.getSummandFlops();
+  }
+
+  /// What cannot be cut so either is refused as it is.
+  void runBehindMeeting(func::FuncOp entry, const MicroBatchStates &first,
+                        MicroBatchOptions &options) {
+    for (KeptExamples kept : {KeptExamples::kMeeting, KeptExamples::kLoss}) {
+      SecondPass second(entry, first, kept);
+      options.batch.assign(second.getBatch().begin(), second.getBatch().end());
+      options.batch.truncate(second.getNumInputBatches());
+      if (options.batch.empty()) {
+        continue;
+      }
+      ModuleOp module = second.outline();
+      FailureOr<func::FuncOp> function = getEntryFunction(module);
+      if (failed(function)) {
+        return signalPassFailure();
+      }
+      std::unique_ptr<MicroBatchStates> states =
+          MicroBatchChoice(*function, options).find();
+      if (states && isMostlyDivided(*function, *states)) {
+        return put(second, module, options,
+                   "examples meet each other in the loss, which is taken of "
+                   "all of them: for its gradients");
+      }
+      module.erase();
+    }
+  }
+
+  /// Puts the loop in its place, and says why it is there.
+  void put(SecondPass &second, ModuleOp module,
+           const MicroBatchOptions &options, StringRef why) {
+    Location loc = module.getLoc();
+    if (failed(cut(module, options)) || failed(second.embed(module))) {
       return signalPassFailure();
     }
     module.erase();
-    emitRemark(entry->getLoc())
-        << "gradients are taken at what the first ones of the step have made: "
-           "behind these, the "
-        << microBatches.getValue()
-        << " micro-batches are gone through once more, in a loop";
+    emitRemark(loc) << why << ", the " << microBatches.getValue()
+                    << " micro-batches are gone through once more, in a loop";
     OpPassManager clean(ModuleOp::getOperationName());
     clean.addPass(createCanonicalizerPass());
     clean.addPass(createCSEPass());
@@ -94,14 +141,15 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
       if (each.empty()) {
         continue;
       }
-      if (MicroBatchChoice(*function, options).canCut()) {
+      if (MicroBatchChoice(*function, options).find()) {
         return true;
       }
       // The third has to be shorter than the second.
       std::unique_ptr<MicroBatchStates> next =
           MicroBatchChoice(*function, options).findSecondPass();
-      if (next && SecondPass(*function, *next, /*keepsExamples=*/false)
-                          .getNumOperators() < second.getNumOperators()) {
+      if (next &&
+          SecondPass(*function, *next, KeptExamples::kNone).getNumOperators() <
+              second.getNumOperators()) {
         return true;
       }
     }

@@ -234,18 +234,13 @@ void addMicroBatchForm(OpPassManager &manager) {
 
 /// Of options with a cut: what is imported, in micro-batches.
 template <typename T> void addCut(OpPassManager &manager, const T &options) {
-  bool isLowered = options.microBatches > 1 && options.independent.empty();
-  if (isLowered && !options.onePass) {
-    addMicroBatches(manager, options.microBatches, toVector(options.batch));
-    return;
-  }
   SplitMicroBatchesOptions splitOptions;
   splitOptions.batch.assign(options.batch.begin(), options.batch.end());
   splitOptions.microBatches = options.microBatches;
   splitOptions.independent = options.independent;
   splitOptions.onePass = options.onePass;
   manager.addPass(createSplitMicroBatches(splitOptions));
-  if (isLowered) {
+  if (options.microBatches > 1 && options.independent.empty()) {
     addMicroBatchForm(manager);
   }
 }
@@ -361,11 +356,6 @@ void buildSpmdPipeline(OpPassManager &manager,
 
 void addMicroBatches(OpPassManager &manager, int64_t count,
                      ArrayRef<int64_t> batch) {
-  // In front of the cut, which goes through the batch once.
-  LoopSecondPassOptions loopOptions;
-  loopOptions.batch.assign(batch.begin(), batch.end());
-  loopOptions.microBatches = count;
-  manager.addPass(createLoopSecondPass(loopOptions));
   SplitMicroBatchesOptions splitOptions;
   splitOptions.batch.assign(batch.begin(), batch.end());
   splitOptions.microBatches = count;

@@ -19,8 +19,15 @@ def LoopSecondPass : Pass<"alpa-loop-second-pass", "::mlir::ModuleOp"> {
     `alpa.once`. What of the first pass the second uses per example is made
     again. A third pass is a second one of the second.
 
-    Steps that go through the batch once stay as they are. Fails where the second
-    pass cannot be cut.
+    Likewise where examples meet each other in a loss (contrastive losses, ranks,
+    statistics of results) and no barrier stands around gradients: the first pass
+    makes what they meet in, the loss and its derivative by that are taken of the
+    whole, and the second pass takes the gradients, part by part.
+    `alpa-split-micro-batches` runs this pass where it would refuse a step.
+
+    Steps that go through the batch once stay as they are, and so do those whose
+    examples meet in the second pass again. Fails where the pass behind
+    gradients cannot be cut.
 
     before:
     ```mlir

@@ -43,27 +43,40 @@ FailureOr<std::unique_ptr<MicroBatchStates>> MicroBatchChoice::run() {
   return why ? refuseMicroBatches(*why) : refuseSizes();
 }
 
-bool MicroBatchChoice::canCut() {
-  return llvm::all_of(options.batch,
-                      [&](int64_t index) {
-                        return divides(function.getArgument(index));
-                      }) &&
-         find() != nullptr;
+std::unique_ptr<MicroBatchStates> MicroBatchChoice::findSecondPass() {
+  return find() ? nullptr : getStates(second);
 }
 
-std::unique_ptr<MicroBatchStates> MicroBatchChoice::findSecondPass() {
-  if (canCut() || !second) {
+std::unique_ptr<MicroBatchStates> MicroBatchChoice::findRefused() {
+  return find() ? nullptr : getStates(most);
+}
+
+std::unique_ptr<MicroBatchStates>
+MicroBatchChoice::getStates(const std::optional<Refusal> &refusal) const {
+  if (!refusal) {
     return nullptr;
   }
-  cutsMade = second->cutsMade;
   return std::make_unique<MicroBatchStates>(function, options.numMicroBatches,
-                                            second->split, cutsMade);
+                                            refusal->split, refusal->cutsMade);
+}
+
+void MicroBatchChoice::keepMost(std::optional<Refusal> &most,
+                                const Refusal &refusal) {
+  if (!most || most->work < refusal.work) {
+    most = refusal;
+  }
 }
 
 /// Where parts of the arguments do not do, what is made of the whole batch in
 /// front of the model is cut instead: examples in another order, slices. Only
 /// then what looks like state.
 std::unique_ptr<MicroBatchStates> MicroBatchChoice::find() {
+  bool areDivided = llvm::all_of(options.batch, [&](int64_t index) {
+    return divides(function.getArgument(index));
+  });
+  if (!areDivided) {
+    return nullptr;
+  }
   std::unique_ptr<MicroBatchStates> found;
   for (auto [hasState, cuts] :
        {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
@@ -96,9 +109,12 @@ std::unique_ptr<MicroBatchStates>
 MicroBatchChoice::analyze(const Arguments &split) {
   auto states = std::make_unique<MicroBatchStates>(
       function, options.numMicroBatches, split, cutsMade);
-  bool isSecond = states->getRefused() && needsSecondPass(*states);
-  if (isSecond && (!second || second->work < getWork(*states))) {
-    second = {split, cutsMade, getWork(*states)};
+  if (states->getRefused()) {
+    Refusal refusal = {split, cutsMade, getWork(*states)};
+    keepMost(most, refusal);
+    if (needsSecondPass(*states)) {
+      keepMost(second, refusal);
+    }
   }
   return states;
 }

@@ -19,19 +19,21 @@ public:
   /// Emits an error and fails if none can be.
   FailureOr<std::unique_ptr<MicroBatchStates>> run();
 
-  /// Whether some can be; says nothing.
-  bool canCut();
+  /// The best; null if there is none. Says nothing.
+  std::unique_ptr<MicroBatchStates> find();
 
   /// Of a step that cannot be cut because gradients are taken at what others
   /// have made: the states that divide the most work of what is in front of
   /// that; else null. Says nothing.
   std::unique_ptr<MicroBatchStates> findSecondPass();
 
+  /// Of a step that cannot be cut: likewise, whatever the reason. Says nothing.
+  std::unique_ptr<MicroBatchStates> findRefused();
+
 private:
   using Arguments = llvm::DenseSet<unsigned>;
   using Groups = llvm::MapVector<int64_t, SmallVector<unsigned>>;
 
-  std::unique_ptr<MicroBatchStates> find();
   std::unique_ptr<MicroBatchStates> analyze(const Arguments &split);
   bool divides(BlockArgument argument) const;
   LogicalResult checkGiven();
@@ -56,13 +58,17 @@ private:
   /// See `MicroBatchStates`.
   bool cutsMade = false;
 
-  /// See `findSecondPass`.
-  struct SecondPass {
+  /// What is cut where that is refused.
+  struct Refusal {
     Arguments split;
     bool cutsMade;
     std::tuple<bool, double, double> work;
   };
-  std::optional<SecondPass> second;
+  static void keepMost(std::optional<Refusal> &most, const Refusal &refusal);
+  std::unique_ptr<MicroBatchStates>
+  getStates(const std::optional<Refusal> &refusal) const;
+  /// See `findSecondPass` and `findRefused`.
+  std::optional<Refusal> second, most;
 };
 
 } // namespace mlir::alpa

@@ -174,7 +174,8 @@ void eraseUnused(Block &block) {
 }
 
 LogicalResult splitMicroBatches(func::FuncOp function,
-                                const MicroBatchOptions &options) {
+                                const MicroBatchOptions &options,
+                                function_ref<LogicalResult()> goOverAgain) {
   for (int64_t index : options.batch) {
     if (index < 0 || index >= function.getNumArguments()) {
       return function.emitOpError()
@@ -200,13 +201,21 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   if (options.isIndependent) {
     return joinIndependent(function, options);
   }
-  auto states = MicroBatchChoice(function, options).run();
-  if (failed(states)) {
-    return failure();
+  std::unique_ptr<MicroBatchStates> states =
+      MicroBatchChoice(function, options).find();
+  if (!states) {
+    if (!options.isOnePass && failed(goOverAgain())) {
+      return failure();
+    }
+    auto found = MicroBatchChoice(function, options).run();
+    if (failed(found)) {
+      return failure();
+    }
+    states = std::move(*found);
   }
-  (*states)->deferSummands();
-  MicroBatchRewriting(function, **states).run();
-  remarkOn(function, options.numMicroBatches, (*states)->getSplitFlops() > 0);
+  states->deferSummands();
+  MicroBatchRewriting(function, *states).run();
+  remarkOn(function, options.numMicroBatches, states->getSplitFlops() > 0);
   MLIRContext *context = function.getContext();
   function->getParentOp()->setAttr(
       kMeshAttrName, MeshAttr::get(context, {StringAttr::get(context, "time")},

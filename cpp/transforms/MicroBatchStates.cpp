@@ -34,8 +34,7 @@ bool isGradientBarrier(Operation *op) {
          StringRef(getScope(op->getLoc())).contains(kGradientScope);
 }
 
-/// Whether differentiation made an operator.
-static bool isGradient(Operation *op) {
+bool isGradient(Operation *op) {
   return isBackwardScope(getScope(op->getLoc()));
 }
 

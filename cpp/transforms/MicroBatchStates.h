@@ -34,6 +34,9 @@ struct TimeRows {
 /// True for the barrier that stands around the gradients of a step.
 bool isGradientBarrier(Operation *op);
 
+/// Whether differentiation made an operator.
+bool isGradient(Operation *op);
+
 /// Whether what is no gradient itself, an updated parameter for example, is
 /// made of some.
 bool isMadeOfGradients(Operation *op);

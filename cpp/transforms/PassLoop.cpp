@@ -91,7 +91,7 @@ private:
         continue;
       }
       Operation *made = builder.clone(op, mapping);
-      if (areBehind && getProductFlops(&op) > 0) {
+      if (getProductFlops(&op) > 0) {
         setOnce(made);
       }
     }

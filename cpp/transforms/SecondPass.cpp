@@ -4,45 +4,25 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Entry.h"
-#include "cpp/analysis/StrategyGraph.h"
-#include "cpp/transforms/LayerScopes.h"
 #include "cpp/transforms/PassLoop.h"
 #include "cpp/transforms/ReferencedFunctions.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
 
-bool mayHaveSecondPass(func::FuncOp function) {
-  llvm::DenseSet<Value> gradients, made;
-  for (BlockArgument argument : function.getArguments()) {
-    if (function.getArgAttr(argument.getArgNumber(), kAccumulatorAttrName)) {
-      made.insert(argument);
-    }
-  }
-  for (Operation &op : function.getBody().front()) {
-    bool isOfGradients = false, isMade = false;
-    forEachUsedValue(&op, [&](Value value) {
-      isOfGradients |= gradients.contains(value);
-      isMade |= made.contains(value);
-    });
-    if (isMade && getProductFlops(&op) > 0) {
-      return true;
-    }
-    bool isGradient = isBackwardScope(getScope(op.getLoc()));
-    if (isMade || (isOfGradients && !isGradient)) {
-      made.insert(op.result_begin(), op.result_end());
-    } else if (isGradient) {
-      gradients.insert(op.result_begin(), op.result_end());
-    }
-  }
-  return false;
+bool mayMeet(func::FuncOp function) {
+  Block &block = function.getBody().front();
+  auto isMarked = [](Operation &op) { return isGradientBarrier(&op); };
+  return llvm::none_of(block, isMarked) &&
+         llvm::any_of(block, [](Operation &op) { return isGradient(&op); });
 }
 
 SecondPass::SecondPass(func::FuncOp step, const MicroBatchStates &states,
-                       bool keepsExamples)
-    : step(step), block(step.getBody().front()), states(states),
-      keepsExamples(keepsExamples) {
-  findFirst();
+                       KeptExamples kept)
+    : step(step), block(step.getBody().front()), states(states), kept(kept) {
+  if (kept == KeptExamples::kNone || kept == KeptExamples::kAll) {
+    findFirst();
+  }
   find();
   findBatch();
 }
@@ -82,7 +62,7 @@ bool SecondPass::isGiven(Value value) const {
   if (state == kReplicated) {
     return getProductFlops(maker) > 0;
   }
-  return state < 0 || keepsExamples;
+  return state < 0 || kept == KeptExamples::kAll;
 }
 
 void SecondPass::find() {
@@ -93,7 +73,7 @@ void SecondPass::find() {
     }
   }
   for (Operation *op : behind) {
-    forEachUsedValue(op, [&](Value value) { use(value); });
+    use(op);
   }
   for (Value value : block.getTerminator()->getOperands()) {
     if (behind.contains(value.getDefiningOp())) {
@@ -102,8 +82,23 @@ void SecondPass::find() {
   }
 }
 
-void SecondPass::use(Value value) {
-  SmallVector<Value> work = {value};
+bool SecondPass::keepsOperands(Operation *op) const {
+  bool isLoss =
+      kept == KeptExamples::kLoss && op->isBeforeInBlock(states.getRefused());
+  return isLoss ||
+         (kept == KeptExamples::kMeeting && states.getCause(op) == op);
+}
+
+void SecondPass::use(Operation *op) {
+  SmallVector<Value> work;
+  bool isMeeting = keepsOperands(op);
+  forEachUsedValue(op, [&](Value value) {
+    if (isMeeting && value.getDefiningOp() && states.getState(value) >= 0) {
+      given.insert(value);
+    } else {
+      work.push_back(value);
+    }
+  });
   while (!work.empty()) {
     Value next = work.pop_back_val();
     Operation *maker = next.getDefiningOp();

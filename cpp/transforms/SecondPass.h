@@ -11,9 +11,21 @@
 
 namespace mlir::alpa {
 
-/// Whether products are made of what gradients have made: gradients may be
-/// taken at parameters that others have moved. Optimisers do so, too.
-bool mayHaveSecondPass(func::FuncOp function);
+/// Whether the gradients of a step are those of one program, and no stage's:
+/// then examples may meet in its loss.
+bool mayMeet(func::FuncOp function);
+
+/// What of the first pass per example is kept, whole; the rest is made again.
+enum class KeptExamples {
+  kNone,
+  kAll,
+  /// Where there is no gradient in the first pass: what examples meet each
+  /// other in. The second takes gradients of it, part by part.
+  kMeeting,
+  /// What is used behind that in front of the first product, too: examples
+  /// meet there once more.
+  kLoss
+};
 
 /// What a step does behind its first gradients, where these are what others
 /// are taken at (sharpness-aware minimisation, a generator against the updated
@@ -23,10 +35,8 @@ bool mayHaveSecondPass(func::FuncOp function);
 class SecondPass {
 public:
   /// \param states of the step; see `MicroBatchChoice::findSecondPass`.
-  /// \param keepsExamples whether what the first pass makes per example is
-  /// kept, whole; else it is made again.
   SecondPass(func::FuncOp step, const MicroBatchStates &states,
-             bool keepsExamples);
+             KeptExamples kept);
 
   size_t getNumOperators() const { return behind.size(); }
   /// Whether it uses nothing of the batch; then there is nothing to cut.
@@ -49,14 +59,15 @@ public:
 private:
   void findFirst();
   void find();
-  void use(Value value);
+  void use(Operation *op);
+  bool keepsOperands(Operation *op) const;
   void findBatch();
   bool isGiven(Value value) const;
 
   func::FuncOp step;
   Block &block;
   const MicroBatchStates &states;
-  bool keepsExamples;
+  KeptExamples kept;
   /// Marked gradients that no others are in front of, and what they are made
   /// of.
   llvm::DenseSet<Operation *> firstBarriers, early;
