@@ -11,13 +11,6 @@
 // CHECK: %[[S:.+]] = stablehlo.dot_general %{{.+}}, %[[ALL]], contracting_dims = [1] x [1] : (tensor<2x16xf32>, tensor<8x16xf32>) -> tensor<2x8xf32>
 // CHECK: %[[G:.+]] = stablehlo.dot_general %[[S]], %[[ALL]]
 // CHECK: stablehlo.dot_general %{{.+}}, %[[G]], contracting_dims = [0] x [0] : (tensor<2x16xf32>, tensor<2x16xf32>) -> tensor<16x16xf32>
-func.func @main
-// CHECK-SAME: %[[W:.+]]: tensor<16x16xf32>, %[[X:.+]]: tensor<8x16xf32>
-// CHECK: %[[H:.+]] = stablehlo.dot_general %[[X]], %[[W]]
-// CHECK: %[[S:.+]] = stablehlo.dot_general %[[H]], %[[H]], contracting_dims = [1] x [1] {{.*}}alpa.once
-// CHECK: stablehlo.dot_general %[[S]], %[[H]], {{.*}}alpa.once
-// CHECK: stablehlo.while
-// CHECK: stablehlo.dot_general {{.*}}, contracting_dims = [0] x [0] : (tensor<2x16xf32>, tensor<2x16xf32>) -> tensor<16x16xf32>
 func.func @main(%w: tensor<16x16xf32>, %x: tensor<8x16xf32>) -> tensor<16x16xf32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32> loc("step/jvp()/dot")
   %1 = stablehlo.dot_general %0, %0, contracting_dims = [1] x [1] : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x8xf32> loc("step/jvp()/dot")
