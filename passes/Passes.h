@@ -16,6 +16,11 @@ namespace mlir::alpa {
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
 
+/// Adds what makes of a step the one of a micro-batch; see the options of
+/// `alpa-split-micro-batches`.
+void addMicroBatches(OpPassManager &manager, int64_t count,
+                     ArrayRef<int64_t> batch);
+
 /// Registers the pipelines of Pipelines.cpp.
 void registerAlpaPipelines();
 

@@ -76,6 +76,10 @@ template <typename Base> struct WithCut : WithMicroBatches<Base> {
       *this, "independent",
       llvm::cl::desc("the module is that of one micro-batch: mean, sum or the "
                      "number of the result that is the weight")};
+  typename Base::template Option<bool> onePass{
+      *this, "one-pass",
+      llvm::cl::desc("gradients at what others have made are refused"),
+      llvm::cl::init(false)};
 };
 
 struct ImportPipelineOptions
@@ -215,23 +219,29 @@ void buildStacksPipeline(OpPassManager &manager,
   manager.addPass(createCSEPass());
 }
 
+/// Behind the cut.
+void addMicroBatchForm(OpPassManager &manager) {
+  manager.addPass(createInsertReshards());
+  LowerToSpmdOptions lowerOptions;
+  lowerOptions.microBatches = true;
+  manager.addPass(createLowerToSpmd(lowerOptions));
+  // Slices and zeros are emitted anew wherever they are needed.
+  addCanonicalizer(manager);
+  manager.addPass(createCSEPass());
+  // Padding that is not written out is written out by lowering.
+  manager.addPass(createFoldPadding());
+}
+
 /// Of options with a cut: what is imported, in micro-batches.
 template <typename T> void addCut(OpPassManager &manager, const T &options) {
   SplitMicroBatchesOptions splitOptions;
   splitOptions.batch.assign(options.batch.begin(), options.batch.end());
   splitOptions.microBatches = options.microBatches;
   splitOptions.independent = options.independent;
+  splitOptions.onePass = options.onePass;
   manager.addPass(createSplitMicroBatches(splitOptions));
   if (options.microBatches > 1 && options.independent.empty()) {
-    manager.addPass(createInsertReshards());
-    LowerToSpmdOptions lowerOptions;
-    lowerOptions.microBatches = true;
-    manager.addPass(createLowerToSpmd(lowerOptions));
-    // Slices and zeros are emitted anew wherever they are needed.
-    addCanonicalizer(manager);
-    manager.addPass(createCSEPass());
-    // Padding that is not written out is written out by lowering.
-    manager.addPass(createFoldPadding());
+    addMicroBatchForm(manager);
   }
 }
 
@@ -343,6 +353,15 @@ void buildSpmdPipeline(OpPassManager &manager,
 }
 
 } // namespace
+
+void addMicroBatches(OpPassManager &manager, int64_t count,
+                     ArrayRef<int64_t> batch) {
+  SplitMicroBatchesOptions splitOptions;
+  splitOptions.batch.assign(batch.begin(), batch.end());
+  splitOptions.microBatches = count;
+  manager.addPass(createSplitMicroBatches(splitOptions));
+  addMicroBatchForm(manager);
+}
 
 void registerAlpaPipelines() {
   PassPipelineRegistration<ImportPipelineOptions>(

@@ -3,6 +3,7 @@
 #include "cpp/analysis/Entry.h"
 #include "cpp/transforms/MicroBatchSplitting.h"
 #include "dialects/alpa/Alpa.h"
+#include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -31,11 +32,21 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
     }
     MicroBatchOptions options;
     options.numMicroBatches = microBatches;
+    options.isOnePass = onePass;
     options.batch.assign(batch.begin(), batch.end());
     if (failed(setReduction(*entry, options)) ||
-        failed(splitMicroBatches(*entry, options))) {
+        failed(splitMicroBatches(*entry, options, [&] { return loop(); }))) {
       signalPassFailure();
     }
+  }
+
+  LogicalResult loop() {
+    LoopSecondPassOptions options;
+    options.batch.assign(batch.begin(), batch.end());
+    options.microBatches = microBatches;
+    OpPassManager manager(ModuleOp::getOperationName());
+    manager.addPass(createLoopSecondPass(options));
+    return runPipeline(manager, getOperation());
   }
 
   LogicalResult setReduction(func::FuncOp entry, MicroBatchOptions &options) {

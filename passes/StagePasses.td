@@ -5,6 +5,57 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LoopSecondPass : Pass<"alpa-loop-second-pass", "::mlir::ModuleOp"> {
+  let summary = "Goes through the batch a second time in a loop";
+  let description = [{
+    Input: a prepared module of the whole batch. Where gradients are taken at
+    what others of the same step have made (sharpness-aware minimisation, a
+    generator against the updated discriminator), the batch has to be gone
+    through once more. What is behind the first gradients becomes a function of
+    the batch and of their sums, which is cut as the step is
+    (`alpa-split-micro-batches`, so that the sharding rules prove that its
+    summands add up), and comes back as a loop over its micro-batches, followed
+    by what uses its sums. Operators that are not to be cut again have
+    `alpa.once`. What of the first pass the second uses per example is made
+    again. A third pass is a second one of the second.
+
+    Likewise where examples meet each other in a loss (contrastive losses, ranks,
+    statistics of results) and no barrier stands around gradients: the first pass
+    makes what they meet in, the loss and its derivative by that are taken of the
+    whole, and the second pass takes the gradients, part by part.
+    `alpa-split-micro-batches` runs this pass where it would refuse a step.
+
+    Steps that go through the batch once stay as they are, and so do those whose
+    examples meet in the second pass again. Fails where the pass behind
+    gradients cannot be cut.
+
+    before:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %h : (tensor<4x8xf32>, tensor<8x4xf32>)
+        -> tensor<4x4xf32>
+    %w1 = stablehlo.subtract %w, %1
+    %2 = stablehlo.dot_general %xt, %w1 : (tensor<8x4xf32>, tensor<4x4xf32>)
+    ```
+    after, with `micro-batches=2`:
+    ```mlir
+    %1 = stablehlo.dot_general %x, %h : (tensor<4x8xf32>, tensor<8x4xf32>)
+        -> tensor<4x4xf32>
+    %w1 = stablehlo.subtract %w, %1
+    %xs = stablehlo.reshape %xt {alpa.once} : (tensor<8x4xf32>)
+        -> tensor<2x4x4xf32>
+    %2:4 = stablehlo.while(%i = %zero, %a = %xs, %b = %w1, %sum = ...) {alpa.once}
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect",
+                           "::mlir::stablehlo::StablehloDialect"];
+  let options = [
+    ListOption<"batch", "batch", "int64_t",
+               "arguments that have to be cut; by default whatever can be">,
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "micro-batches of a step">,
+  ];
+}
+
 def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
   let summary = "Puts a step on the axis of time";
   let description = [{
@@ -53,6 +104,9 @@ def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
            "the module is that of one micro-batch, results are joined so: mean, "
            "sum, or the number of the result that is the weight; one micro-batch "
            "is all of a part of the batch">,
+    Option<"onePass", "one-pass", "bool", "false",
+           "with one micro-batch: gradients at what others have made are joined as "
+           "these are, which is refused later on">,
   ];
 }
 

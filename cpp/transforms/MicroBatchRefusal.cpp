@@ -26,7 +26,7 @@ static LogicalResult refuseSecondPass(Operation *op, Operation *cause) {
             "micro-batches of a step are gone through once: take all "
             "gradients of the step at the parameters that it is given, or "
             "those that need what others have updated in a step of their "
-            "own, parallelised by itself, or use num_micro_batches=1";
+            "own, parallelised by itself, or take a schedule with a flush";
 }
 
 /// Where what an operator uses is some of the examples that micro-batches
@@ -74,7 +74,7 @@ static LogicalResult refuseTaken(const MicroBatchStates &states, Operation *op,
 LogicalResult refuseMicroBatches(const MicroBatchStates &states) {
   Operation *op = states.getRefused();
   Operation *cause = states.getCause(op);
-  if (cause != op && isMadeOfGradients(cause)) {
+  if (needsSecondPass(states)) {
     return refuseSecondPass(op, cause);
   }
   if (Operation *taken = findTaken(states, op)) {

@@ -23,6 +23,8 @@ struct MicroBatchOptions {
   Reduction reduction = Reduction::kMean;
   /// With `kWeighted` the result that is the weight.
   int64_t weight = -1;
+  /// Whether all gradients are to be taken in one way through the batch.
+  bool isOnePass = false;
 };
 
 /// Puts a step on a mesh with the axis `time`, whose positions are the
@@ -32,8 +34,12 @@ struct MicroBatchOptions {
 ///
 /// Fails where an operator with floating-point work would need more than one
 /// micro-batch, or where no argument can be cut.
+///
+/// \param goOverAgain makes a step that would be refused into one that goes
+/// through the batch twice, where it can.
 LogicalResult splitMicroBatches(func::FuncOp function,
-                                const MicroBatchOptions &options);
+                                const MicroBatchOptions &options,
+                                function_ref<LogicalResult()> goOverAgain);
 
 /// Erases what nothing uses: the value of a loss that only gradients are taken
 /// of would run once per step, on one micro-batch.

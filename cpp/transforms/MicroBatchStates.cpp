@@ -34,8 +34,7 @@ bool isGradientBarrier(Operation *op) {
          StringRef(getScope(op->getLoc())).contains(kGradientScope);
 }
 
-/// Whether differentiation made an operator.
-static bool isGradient(Operation *op) {
+bool isGradient(Operation *op) {
   return isBackwardScope(getScope(op->getLoc()));
 }
 
@@ -51,6 +50,40 @@ bool isMadeOfGradients(Operation *op) {
   llvm::DenseSet<Operation *> ancestors;
   addAncestors(op, ancestors);
   return !isGradient(op) && llvm::any_of(ancestors, isGradient);
+}
+
+/// Whether an operator outside of what is differentiated is made of what the
+/// function of a second pass takes from the first.
+static bool isMadeOfFirstPass(Operation *op) {
+  if (StringRef(getScope(op->getLoc())).contains("jvp(")) {
+    return false;
+  }
+  llvm::DenseSet<Operation *> ancestors = {op};
+  addAncestors(op, ancestors);
+  return llvm::any_of(ancestors, [](Operation *one) {
+    bool isFound = false;
+    forEachUsedValue(one, [&](Value value) {
+      auto argument = dyn_cast<BlockArgument>(value);
+      auto function =
+          argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                   : func::FuncOp();
+      isFound |= function && function.getArgAttr(argument.getArgNumber(),
+                                                 kAccumulatorAttrName);
+    });
+    return isFound;
+  });
+}
+
+bool needsSecondPass(const MicroBatchStates &states) {
+  Operation *op = states.getRefused();
+  Operation *cause = states.getCause(op);
+  if (cause == op) {
+    return false;
+  }
+  // A gradient of which one summand is the same for all micro-batches.
+  return isGradient(cause)
+             ? !isGradient(op)
+             : isMadeOfGradients(cause) || isMadeOfFirstPass(cause);
 }
 
 MicroBatchStates::MicroBatchStates(func::FuncOp function,
@@ -172,7 +205,7 @@ bool MicroBatchStates::setAfter(Operation *op) {
     }
   });
   causes[op] = cause;
-  if (joins && !isGradientBarrier(op)) {
+  if (joins && !isGradientBarrier(op) && !op->hasAttr(kOnceAttrName)) {
     joining.insert(op);
   }
   for (Value result : op->getResults()) {
@@ -182,7 +215,8 @@ bool MicroBatchStates::setAfter(Operation *op) {
     behind.insert(op);
   }
   bool isInside = ancestors.contains(op) || joining.contains(op);
-  double flops = getProductFlops(op);
+  // What a loop of its own cuts, or nothing does, is refused by nobody.
+  double flops = op->hasAttr(kOnceAttrName) ? 0 : getProductFlops(op);
   if (!refused && isInside && flops > 0) {
     refused = op;
   }
@@ -203,7 +237,7 @@ bool MicroBatchStates::visit(Block &block) {
 
 bool MicroBatchStates::visit(Operation *op) {
   // What is felt outside of the program happens once per step, on all rows.
-  if (isGradientBarrier(op) || !isClonable(op)) {
+  if (isGradientBarrier(op) || !isClonable(op) || op->hasAttr(kOnceAttrName)) {
     return setAfter(op);
   }
   if (hasUse(op, [](TimeEntry entry) { return entry == kAfter; })) {

@@ -34,6 +34,9 @@ struct TimeRows {
 /// True for the barrier that stands around the gradients of a step.
 bool isGradientBarrier(Operation *op);
 
+/// Whether differentiation made an operator.
+bool isGradient(Operation *op);
+
 /// Whether what is no gradient itself, an updated parameter for example, is
 /// made of some.
 bool isMadeOfGradients(Operation *op);
@@ -169,6 +172,10 @@ private:
   double splitFlops = 0, summandFlops = 0, splitBytes = 0, wholeBytes = 0;
   bool makesParts = false;
 };
+
+/// Whether what is in the way of `getRefused()` is made of gradients of the
+/// whole batch, which has to be gone through once more behind them.
+bool needsSecondPass(const MicroBatchStates &states);
 
 /// Says what is in the way of `getRefused()`, and what can be done; a failure.
 LogicalResult refuseMicroBatches(const MicroBatchStates &states);

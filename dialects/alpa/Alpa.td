@@ -52,8 +52,9 @@ def Alpa_Dialect : Dialect {
       be both, in parts and whole;
     - `alpa.micro_batch` on the argument that is the number of the micro-batch;
     - `alpa.once` on operators of the forward phase that run once per step all
-      the same, before the first micro-batch, and on arguments and results of a
-      stage that cross once per step;
+      the same, before the first micro-batch, on operators of a step without
+      phases that run behind the last, and on arguments and results of a stage
+      that cross once per step;
     - `alpa.micro_batches` on the function: micro-batches of a step;
     - on arguments and results of a stage, what they are: `alpa.input`,
       `alpa.batch` and `alpa.output` (of the whole step, by number),

@@ -226,7 +226,9 @@ class StepForms:
         indices = program.batch if is_part else program.declared_batch
         batch = ",".join(str(index) for index in sorted(indices))
         independent = f" independent={_joining(program, reduction)}" if is_part else ""
-        cut = f"alpa-cut-pipeline{{{count} batch={batch}{independent}}}"
+        # Which weights a second way through the batch would read, no schedule says.
+        passes = " one-pass" if num_updates > 1 else ""
+        cut = f"alpa-cut-pipeline{{{count} batch={batch}{independent}{passes}}}"
         mark = f"alpa-mark-pipeline{{{count} {form or ''}}}"
         found = self._kept(cut, mark) if self._store.is_on else self._marked(cut, mark)
         return replace(found, inputs=tuple(value.name for value in program.inputs))

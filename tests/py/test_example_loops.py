@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from batch_steps import PARAMS, WIDTH, hidden, weights
+from batch_steps import PARAMS, WIDTH, hidden, pipeline, weights
 from jax import lax
 from oracle import assert_same
 
@@ -143,8 +143,8 @@ def test_turns_that_see_all_examples_stay_whole() -> None:
             made * y
         )
 
-    parallel = stablehlo_alpa.parallelize(
-        functools.partial(step_of, loss), method=ShardParallel(num_micro_batches=4)
-    )
+    step = functools.partial(step_of, loss)
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=4))
+    assert_same(parallel(PARAMS, X, Y), jax.jit(step)(PARAMS, X, Y))
     with pytest.raises(CompileError, match="needs the whole batch"):
-        parallel.plan(PARAMS, X, Y)
+        pipeline(step, 4).plan(PARAMS, X, Y)

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from batch_steps import BATCH, PARAMS, check, hidden
+from batch_steps import BATCH, PARAMS, check, hidden, pipeline
 from jax import lax
 from oracle import assert_same
 
@@ -129,8 +129,13 @@ def starting_again(a: Any) -> Any:
 
 
 @pytest.mark.parametrize("loop", [until_all_are_done, turns_of_the_longest, starting_again])
-def test_rows_that_go_by_those_of_others_are_refused(loop: Any) -> None:
+def test_rows_that_go_by_those_of_others_meet_behind_the_first_pass(loop: Any) -> None:
     step = step_of(loop)
     parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=2))
+    assert_same(parallel(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH))
+
+
+@pytest.mark.parametrize("loop", [until_all_are_done, turns_of_the_longest, starting_again])
+def test_rows_of_a_stage_that_go_by_those_of_others_are_refused(loop: Any) -> None:
     with pytest.raises(CompileError, match=r"while', which needs the whole batch"):
-        parallel.plan(PARAMS, BATCH)
+        pipeline(step_of(loop), 2).plan(PARAMS, BATCH)

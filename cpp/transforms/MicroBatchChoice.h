@@ -1,0 +1,76 @@
+//===- MicroBatchChoice.h - The arguments that are cut ----------*- C++ -*-===//
+
+#ifndef CPP_TRANSFORMS_MICROBATCHCHOICE_H
+#define CPP_TRANSFORMS_MICROBATCHCHOICE_H
+
+#include "cpp/transforms/MicroBatchSplitting.h"
+#include "cpp/transforms/MicroBatchStates.h"
+#include "llvm/ADT/MapVector.h"
+#include <memory>
+
+namespace mlir::alpa {
+
+/// Chooses the arguments of a step that are cut into micro-batches.
+class MicroBatchChoice {
+public:
+  MicroBatchChoice(func::FuncOp function, const MicroBatchOptions &options)
+      : function(function), options(options) {}
+
+  /// Emits an error and fails if none can be.
+  FailureOr<std::unique_ptr<MicroBatchStates>> run();
+
+  /// The best; null if there is none. Says nothing.
+  std::unique_ptr<MicroBatchStates> find();
+
+  /// Of a step that cannot be cut because gradients are taken at what others
+  /// have made: the states that divide the most work of what is in front of
+  /// that; else null. Says nothing.
+  std::unique_ptr<MicroBatchStates> findSecondPass();
+
+  /// Of a step that cannot be cut: likewise, whatever the reason. Says nothing.
+  std::unique_ptr<MicroBatchStates> findRefused();
+
+private:
+  using Arguments = llvm::DenseSet<unsigned>;
+  using Groups = llvm::MapVector<int64_t, SmallVector<unsigned>>;
+
+  std::unique_ptr<MicroBatchStates> analyze(const Arguments &split);
+  bool divides(BlockArgument argument) const;
+  LogicalResult checkGiven();
+  std::unique_ptr<MicroBatchStates>
+  take(std::unique_ptr<MicroBatchStates> &reason);
+  bool isState(unsigned index);
+  bool hasGradients();
+  Groups getGroups(bool hasState);
+  std::unique_ptr<MicroBatchStates>
+  search(bool allowsState, std::unique_ptr<MicroBatchStates> &reason);
+  void chooseFirst(Groups &groups);
+  bool consider(const Arguments &split, bool needsParts = false);
+  void considerEach(ArrayRef<unsigned> members);
+  bool repeatsWork(const MicroBatchStates &states);
+  void addOthers(Groups &groups);
+  LogicalResult refuseSizes();
+
+  func::FuncOp function;
+  const MicroBatchOptions &options;
+  std::unique_ptr<MicroBatchStates> best, refused, why;
+  Arguments chosen;
+  /// See `MicroBatchStates`.
+  bool cutsMade = false;
+
+  /// What is cut where that is refused.
+  struct Refusal {
+    Arguments split;
+    bool cutsMade;
+    std::tuple<bool, double, double> work;
+  };
+  static void keepMost(std::optional<Refusal> &most, const Refusal &refusal);
+  std::unique_ptr<MicroBatchStates>
+  getStates(const std::optional<Refusal> &refusal) const;
+  /// See `findSecondPass` and `findRefused`.
+  std::optional<Refusal> second, most;
+};
+
+} // namespace mlir::alpa
+
+#endif // CPP_TRANSFORMS_MICROBATCHCHOICE_H

@@ -1,0 +1,188 @@
+//===- LoopSecondPass.cpp - A second way through the batch as a loop ------===//
+
+#include "cpp/analysis/Entry.h"
+#include "cpp/transforms/MicroBatchChoice.h"
+#include "cpp/transforms/SecondPass.h"
+#include "dialects/alpa/Alpa.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+#define GEN_PASS_DEF_LOOPSECONDPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
+  using LoopSecondPassBase::LoopSecondPassBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
+    if (failed(entry)) {
+      return signalPassFailure();
+    }
+    if (microBatches <= 1) {
+      return;
+    }
+    MicroBatchOptions options;
+    options.numMicroBatches = microBatches;
+    options.batch.assign(batch.begin(), batch.end());
+    if (auto states = MicroBatchChoice(*entry, options).findSecondPass()) {
+      return runBehindGradients(*entry, *states, options);
+    }
+    if (mayMeet(*entry)) {
+      if (auto states = MicroBatchChoice(*entry, options).findRefused()) {
+        runBehindMeeting(*entry, *states, options);
+      }
+    }
+  }
+
+  void runBehindGradients(func::FuncOp entry, const MicroBatchStates &states,
+                          MicroBatchOptions &options) {
+    std::optional<SecondPass> second;
+    ModuleOp module;
+    for (KeptExamples kept : {KeptExamples::kNone, KeptExamples::kAll}) {
+      if (module) {
+        module.erase();
+      }
+      second.emplace(entry, states, kept);
+      if (second->isOfNoBatch()) {
+        return runWhole(*second, entry);
+      }
+      module = second->outline();
+      if (choose(*second, module, options)) {
+        return put(*second, module, options,
+                   "gradients are taken at what the first ones of the step "
+                   "have made: behind these");
+      }
+    }
+    refuse(module, options);
+  }
+
+  /// False if most products are those of all examples, behind the place where
+  /// they meet: layers that follow one that normalises over the batch.
+  static bool isMostlyDivided(func::FuncOp function,
+                              const MicroBatchStates &states) {
+    double whole = 0;
+    for (Operation &op : function.getBody().front()) {
+      if (!states.isAfter(&op) && !states.getRows(&op)) {
+        whole += getProductFlops(&op);
+      }
+    }
+    return whole <= states.getSplitFlops() + states.getSummandFlops();
+  }
+
+  /// What cannot be cut so either is refused as it is.
+  void runBehindMeeting(func::FuncOp entry, const MicroBatchStates &first,
+                        MicroBatchOptions &options) {
+    for (KeptExamples kept : {KeptExamples::kMeeting, KeptExamples::kLoss}) {
+      SecondPass second(entry, first, kept);
+      options.batch.assign(second.getBatch().begin(), second.getBatch().end());
+      options.batch.truncate(second.getNumInputBatches());
+      if (options.batch.empty()) {
+        continue;
+      }
+      ModuleOp module = second.outline();
+      FailureOr<func::FuncOp> function = getEntryFunction(module);
+      if (failed(function)) {
+        return signalPassFailure();
+      }
+      std::unique_ptr<MicroBatchStates> states =
+          MicroBatchChoice(*function, options).find();
+      if (states && isMostlyDivided(*function, *states)) {
+        return put(second, module, options,
+                   "examples meet each other in the loss, which is taken of "
+                   "all of them: for its gradients");
+      }
+      module.erase();
+    }
+  }
+
+  /// Puts the loop in its place, and says why it is there.
+  void put(SecondPass &second, ModuleOp module,
+           const MicroBatchOptions &options, StringRef why) {
+    Location loc = module.getLoc();
+    if (failed(cut(module, options)) || failed(second.embed(module))) {
+      return signalPassFailure();
+    }
+    module.erase();
+    emitRemark(loc) << why << ", the " << microBatches.getValue()
+                    << " micro-batches are gone through once more, in a loop";
+    OpPassManager clean(ModuleOp::getOperationName());
+    clean.addPass(createCanonicalizerPass());
+    clean.addPass(createCSEPass());
+    if (failed(runPipeline(clean, getOperation()))) {
+      signalPassFailure();
+    }
+  }
+
+  void runWhole(SecondPass &second, func::FuncOp entry) {
+    second.runWhole();
+    emitRemark(entry->getLoc())
+        << "gradients behind the first ones use nothing of the batch: they are "
+           "taken once per step, and not by "
+        << microBatches.getValue() << " micro-batches";
+  }
+
+  /// Whether the second pass can be cut, and its batch.
+  bool choose(SecondPass &second, ModuleOp module, MicroBatchOptions &options) {
+    FailureOr<func::FuncOp> function = getEntryFunction(module);
+    if (failed(function)) {
+      return false;
+    }
+    ArrayRef<int64_t> all = second.getBatch();
+    // What the first pass makes per example may be needed as a whole.
+    for (ArrayRef<int64_t> each :
+         {all, all.take_front(second.getNumInputBatches())}) {
+      options.batch.assign(each.begin(), each.end());
+      if (each.empty()) {
+        continue;
+      }
+      if (MicroBatchChoice(*function, options).find()) {
+        return true;
+      }
+      // The third has to be shorter than the second.
+      std::unique_ptr<MicroBatchStates> next =
+          MicroBatchChoice(*function, options).findSecondPass();
+      if (next &&
+          SecondPass(*function, *next, KeptExamples::kNone).getNumOperators() <
+              second.getNumOperators()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Says why the second pass cannot be cut.
+  void refuse(ModuleOp module, const MicroBatchOptions &options) {
+    FailureOr<func::FuncOp> function = getEntryFunction(module);
+    if (succeeded(function) &&
+        succeeded(MicroBatchChoice(*function, options).run())) {
+      function->emitOpError() << "cannot be cut into micro-batches";
+    }
+    signalPassFailure();
+  }
+
+  /// Makes the function that of one micro-batch, as that of the step is made.
+  LogicalResult cut(ModuleOp module, const MicroBatchOptions &options) {
+    // What is remarked on is how the step is cut.
+    ScopedDiagnosticHandler quiet(&getContext(), [](Diagnostic &diagnostic) {
+      return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
+    });
+    OpPassManager manager(ModuleOp::getOperationName());
+    addMicroBatches(manager, microBatches, options.batch);
+    if (failed(runPipeline(manager, module))) {
+      return failure();
+    }
+    // Parts of barriers are one barrier by now, and numbers are the step's.
+    module.walk(
+        [](Operation *op) { op->removeDiscardableAttr(kBarrierAttrName); });
+    return success();
+  }
+};
+
+} // namespace
+} // namespace mlir::alpa
