@@ -187,7 +187,9 @@ void Materialization::visitRegions(Operation *op) {
   if (!firstInside.contains(op)) {
     return;
   }
-  for (Value operand : op->getOperands()) {
+  int point = firstInside.lookup(op);
+  for (Value initial : op->getOperands()) {
+    Value operand = initial;
     while (operand.getDefiningOp() &&
            roles.get(operand.getDefiningOp()) == FusionRole::View) {
       operand = operand.getDefiningOp()->getOperand(0);
@@ -195,6 +197,9 @@ void Materialization::visitRegions(Operation *op) {
     if (auto it = sources.find(operand);
         it == sources.end() || it->second.empty()) {
       filled.insert(operand);
+      int &first = firstFilled.try_emplace({initial, op->getBlock()}, point)
+                       .first->second;
+      first = std::min(first, point);
     }
   }
   for (Region &region : op->getRegions()) {

@@ -211,6 +211,8 @@ private:
   double getScratch(Operation *op) const;
   /// Bytes in memory for each of these, with what pads them to tiles.
   double getPadding(Value value) const;
+  /// The point from which on the memory of a loop's result is taken.
+  int getLoopStart(OpResult result) const;
   void placeResults();
   /// Where donated arguments wait for what is returned in them.
   SmallVector<DonatedPlace> findDonatedPlaces(Operation *terminator);
@@ -237,6 +239,10 @@ private:
   llvm::DenseSet<Value> noPrologues;
   /// Made from nothing in memory, for a loop to start from.
   llvm::DenseSet<Value> filled;
+  /// Of what loops of a block start from and nothing in memory makes, the point
+  /// at which the first of them begins. XLA for GPU copies such a value for all
+  /// of them in the fusion that makes it.
+  DenseMap<std::pair<Value, Block *>, int> firstFilled;
   /// See `isMoved` and `normalizes`.
   llvm::DenseSet<Value> moved, normalizers;
   /// Of loops, what they read in another order; see LoopOrder.h.

@@ -224,6 +224,15 @@ double Materialization::getPadding(Value value) const {
   return isTiled ? getTilePadding(tensor) : 1;
 }
 
+int Materialization::getLoopStart(OpResult result) const {
+  Operation *op = result.getOwner();
+  Value initial = getUpdatedOperand(op, result.getResultNumber());
+  auto it = firstFilled.find({initial, op->getBlock()});
+  return options.backend == Backend::Gpu && it != firstFilled.end()
+             ? it->second
+             : firstInside.lookup(op);
+}
+
 void Materialization::placeResults() {
   for (const Root &root : roots) {
     Operation *op = root.op;
@@ -242,7 +251,7 @@ void Materialization::placeResults() {
       }
       // What a loop carries or collects has its place while the loop runs.
       starts[result] = isMadeInside(op, result.getResultNumber())
-                           ? firstInside.lookup(op)
+                           ? getLoopStart(result)
                            : point;
     }
   }
