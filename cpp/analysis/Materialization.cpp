@@ -36,14 +36,6 @@ static constexpr double kCacheBytes = 50 << 20;
 /// among which they are looked for.
 static constexpr unsigned kRounds = 8, kMostOfMask = 128;
 
-/// True for what ends its block, and is handed on from there.
-static bool isReturned(Value value) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return user->hasTrait<OpTrait::IsTerminator>() &&
-           user->getParentRegion() == value.getParentRegion();
-  });
-}
-
 /// How many of `sources` have about as many elements as a value.
 static unsigned countLarge(ArrayRef<Value> sources, Value value) {
   auto numElements = static_cast<double>(countElements(value.getType()));

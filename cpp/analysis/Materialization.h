@@ -12,8 +12,8 @@
 #define CPP_ANALYSIS_MATERIALIZATION_H
 
 #include "cpp/analysis/Backend.h"
-#include "cpp/analysis/DonatedPlaces.h"
 #include "cpp/analysis/FusionRole.h"
+#include "cpp/analysis/ReturnedPlaces.h"
 #include "cpp/analysis/Rounding.h"
 #include "cpp/analysis/RowKernels.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -214,8 +214,8 @@ private:
   /// The point from which on the memory of a loop's result is taken.
   int getLoopStart(OpResult result) const;
   void placeResults();
-  /// Where donated arguments wait for what is returned in them.
-  SmallVector<DonatedPlace> findDonatedPlaces(Operation *terminator);
+  /// Where nothing lies yet of what is returned.
+  SmallVector<ReturnedPlace> findReturnedPlaces(Operation *terminator);
   /// True if a result can be written over a value: it is as large, or its
   /// padded form is.
   bool fits(Value value, Value result);

@@ -1,0 +1,51 @@
+"""What plans for H100 hold beside what XLA's compiler for it allocates, which is not asked here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from models import lstm
+
+import stablehlo_alpa
+from stablehlo_alpa import ClusterSpec, ShardParallel, Zero3Parallel
+
+MIB = 2**20
+H100S = ClusterSpec(ClusterSpec.preset("p5.48xlarge:1").device, 1, 8)
+# XLA for H100 of jax 0.10.2, in MiB: a recurrence under ZeRO-3, and a perceptron whose parameters
+# are not donated.
+LOOPS_MIB, KEPT_MIB = 1681, 13.81
+
+
+def test_places_of_all_loops_are_filled_before_the_first() -> None:
+    """Without those of the backward phase it were 7.7 % less."""
+    sizes = {"batch": 512, "length": 128, "hidden": 1024, "layers": 2, "vocabulary": 8192}
+    made: list[Any] = []
+
+    def args() -> Any:
+        made.append(lstm.make(**sizes))
+        return made[0].args
+
+    shapes = jax.eval_shape(args)
+    method = Zero3Parallel(mesh_shape=(1, 8), memory_budget="1TiB")
+    step = stablehlo_alpa.parallelize(made[0].step, method=method, donate_argnums=0, cluster=H100S)
+    assert step.plan(*shapes).peak_bytes == pytest.approx(LOOPS_MIB * MIB, rel=0.05)
+
+
+def test_what_is_returned_has_memory_of_its_own() -> None:
+    """Counted from where it is made it were 7.2 % less."""
+
+    def step(state: Any, x: Any, y: Any) -> Any:
+        def loss(state: Any) -> Any:
+            return ((jnp.tanh(x @ state[0]) @ state[1] - y) ** 2).mean()
+
+        gradients = stablehlo_alpa.grad(loss)(state)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, state, gradients)
+
+    shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((512, 2048), (2048, 512), (1280, 512))]
+    method = ShardParallel(mesh_shape=(8,), num_micro_batches=1)
+    planner = stablehlo_alpa.parallelize(step, method=method, cluster=H100S)
+    plan = planner.plan(tuple(shapes[:2]), shapes[2], shapes[2])
+    assert plan.peak_bytes == pytest.approx(KEPT_MIB * MIB, rel=0.05)
