@@ -21,11 +21,10 @@ LOOPS_MIB, KEPT_MIB = 1681, 13.81
 
 def test_places_of_all_loops_are_filled_before_the_first() -> None:
     """Without those of the backward phase it were 7.7 % less."""
-    sizes = {"batch": 512, "length": 128, "hidden": 1024, "layers": 2, "vocabulary": 8192}
     made: list[Any] = []
 
     def args() -> Any:
-        made.append(lstm.make(**sizes))
+        made.append(lstm.make(batch=512, length=128, hidden=1024, layers=2, vocabulary=8192))
         return made[0].args
 
     shapes = jax.eval_shape(args)
