@@ -115,7 +115,8 @@ Materialization::Materialization(func::FuncOp function,
 }
 
 void Materialization::number(Block &block) {
-  for (Operation *op : getSchedule(block, roles, options.overlaps)) {
+  for (Operation *op :
+       getSchedule(block, roles, options.overlaps, options.numDevices)) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;
       auto loop = dyn_cast<DataFlowOpInterface>(op);

@@ -33,6 +33,9 @@ struct MaterializationOptions {
   /// Whether kernels are put where collectives can run beside them; see
   /// `getSchedule`.
   bool overlaps = true;
+  /// Devices among which the columns that are summed up are taken to be
+  /// divided; 1 where tensors are what one device holds.
+  int64_t numDevices = 1;
   /// Whether tensors are what one device holds, so that it can be told which
   /// products are small (see MergedProducts.h).
   bool isLocal = false;
