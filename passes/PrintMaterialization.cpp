@@ -63,6 +63,8 @@ struct PrintMaterialization
       return "scratch of ";
     case StoredForm::Copy:
       return "copy of ";
+    case StoredForm::Place:
+      return "place of ";
     }
     llvm_unreachable("not a form");
   }

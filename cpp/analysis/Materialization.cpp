@@ -28,6 +28,10 @@ static constexpr double kLarge = 0.5;
 /// (`kMaxParameterPerDotOperand` of XLA for GPU).
 static constexpr unsigned kMaxPrologueSources = 4;
 
+/// Elementwise operators through which slices are looked for. Keeps the
+/// analysis linear.
+static constexpr unsigned kMaxSliced = 2;
+
 /// What the second cache of an H100 holds: XLA for GPU takes what is larger to
 /// be read more slowly.
 static constexpr double kCacheBytes = 50 << 20;
@@ -35,14 +39,6 @@ static constexpr double kCacheBytes = 50 << 20;
 /// Rounds of a generator of random bits (Threefry has twenty), and operators
 /// among which they are looked for.
 static constexpr unsigned kRounds = 8, kMostOfMask = 128;
-
-/// True for what ends its block, and is handed on from there.
-static bool isReturned(Value value) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return user->hasTrait<OpTrait::IsTerminator>() &&
-           user->getParentRegion() == value.getParentRegion();
-  });
-}
 
 /// How many of `sources` have about as many elements as a value.
 static unsigned countLarge(ArrayRef<Value> sources, Value value) {
@@ -91,8 +87,11 @@ bool Materialization::isWorthKeeping(Value value, const Sources &from) {
   auto number = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
   return isExpensive(maker) &&
          ((number && number.getWidth() < 32) ||
-          (isOfGathered(value, from) && !isMoved(maker) &&
-           getTensorBytes(value.getType()) > kCacheBytes));
+          ((isOfGathered(value, from) ||
+            llvm::any_of(
+                from,
+                [&](Value source) { return gatheredSums.contains(source); })) &&
+           !isMoved(maker) && getTensorBytes(value.getType()) > kCacheBytes));
 }
 
 Materialization::Materialization(func::FuncOp function,
@@ -123,7 +122,8 @@ Materialization::Materialization(func::FuncOp function,
 }
 
 void Materialization::number(Block &block) {
-  for (Operation *op : getSchedule(block, roles, options.overlaps)) {
+  for (Operation *op :
+       getSchedule(block, roles, options.overlaps, options.numDevices)) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;
       auto loop = dyn_cast<DataFlowOpInterface>(op);
@@ -187,7 +187,9 @@ void Materialization::visitRegions(Operation *op) {
   if (!firstInside.contains(op)) {
     return;
   }
-  for (Value operand : op->getOperands()) {
+  int point = firstInside.lookup(op);
+  for (Value initial : op->getOperands()) {
+    Value operand = initial;
     while (operand.getDefiningOp() &&
            roles.get(operand.getDefiningOp()) == FusionRole::View) {
       operand = operand.getDefiningOp()->getOperand(0);
@@ -195,6 +197,9 @@ void Materialization::visitRegions(Operation *op) {
     if (auto it = sources.find(operand);
         it == sources.end() || it->second.empty()) {
       filled.insert(operand);
+      int &first = firstFilled.try_emplace({initial, op->getBlock()}, point)
+                       .first->second;
+      first = std::min(first, point);
     }
   }
   for (Region &region : op->getRegions()) {
@@ -238,11 +243,13 @@ void Materialization::visitView(Operation *op) {
 
 void Materialization::visitFused(Operation *op) {
   Sources from = collectSources(op);
-  bool isEnded = !from.empty() && endsPrologue(op, options.backend);
+  bool isEnded =
+      !from.empty() && (endsPrologue(op, options.backend) || joinsLarge(op));
   for (Value operand : op->getOperands()) {
     isEnded |= noPrologues.contains(operand);
   }
-  bool isStoredHere = llvm::any_of(op->getResults(), [&](Value result) {
+  bool isStoredHere = isBiased(op);
+  isStoredHere |= llvm::any_of(op->getResults(), [&](Value result) {
     bool isPrologue = !isEnded && isFunctionOfOne(from, result);
     return from.empty() ? isReturned(result)
                         : isReadByKernel(result, isPrologue) ||
@@ -524,6 +531,49 @@ bool Materialization::isReducedInOtherShape(Value value, const Sources &from) {
          llvm::any_of(
              value.getUsers(),
              [](Operation *user) { return isa<stablehlo::ReduceOp>(user); });
+}
+
+/// True if some reader takes a slice of a value, or of what is computed
+/// elementwise from it, which is computed of slices then.
+static bool isReadInSlices(Value value, unsigned depth = 0) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(user) ||
+           (depth < kMaxSliced && user->getNumResults() == 1 &&
+            user->hasTrait<OpTrait::Elementwise>() &&
+            isReadInSlices(user->getResult(0), depth + 1));
+  });
+}
+
+bool Materialization::isBiased(Operation *op) {
+  if (options.backend != Backend::Gpu || !isa<stablehlo::AddOp>(op) ||
+      isReadInSlices(op->getResult(0))) {
+    return false;
+  }
+  for (auto [product, bias] :
+       {std::make_pair(op->getOperand(0), op->getOperand(1)),
+        std::make_pair(op->getOperand(1), op->getOperand(0))}) {
+    auto it = sources.find(bias);
+    if (product.getDefiningOp<stablehlo::DotGeneralOp>() &&
+        product.hasOneUse() && stored.contains(product) &&
+        !merged.contains(product.getDefiningOp()) && it != sources.end() &&
+        !it->second.empty() && countLarge(it->second, product) == 0) {
+      biased[op] = product.getDefiningOp();
+      if (isOfGathered(product, it->second)) {
+        gatheredSums.insert(op->getResult(0));
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Materialization::joinsLarge(Operation *op) const {
+  return options.backend == Backend::Gpu && op->getNumResults() == 1 &&
+         llvm::count_if(op->getOperands(), [&](Value operand) {
+           auto it = sources.find(operand);
+           return it != sources.end() &&
+                  countLarge(it->second, op->getResult(0)) > 0;
+         }) > 1;
 }
 
 bool Materialization::isWorthStoring(Value value, const Sources &from) {

@@ -12,8 +12,8 @@
 #define CPP_ANALYSIS_MATERIALIZATION_H
 
 #include "cpp/analysis/Backend.h"
-#include "cpp/analysis/DonatedPlaces.h"
 #include "cpp/analysis/FusionRole.h"
+#include "cpp/analysis/ReturnedPlaces.h"
 #include "cpp/analysis/Rounding.h"
 #include "cpp/analysis/RowKernels.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -33,6 +33,9 @@ struct MaterializationOptions {
   /// Whether kernels are put where collectives can run beside them; see
   /// `getSchedule`.
   bool overlaps = true;
+  /// Devices among which the columns that are summed up are taken to be
+  /// divided; 1 where tensors are what one device holds.
+  int64_t numDevices = 1;
   /// Whether tensors are what one device holds, so that it can be told which
   /// products are small (see MergedProducts.h).
   bool isLocal = false;
@@ -168,6 +171,14 @@ private:
   /// in, masks of random bits, and what is computed in order with a gathered
   /// parameter, if the cache does not hold it.
   bool isWorthKeeping(Value value, const Sources &from);
+  /// True for what XLA for GPU adds to a product in its kernel: a bias, which
+  /// is smaller. The sum is stored, and the product is not.
+  bool isBiased(Operation *op);
+  /// The product whose kernel makes such a sum; null for all else.
+  Operation *getBiasedProduct(Operation *op) const { return biased.lookup(op); }
+  /// True for an operator of several values as large as its result, which a
+  /// product of XLA for GPU does not compute in its operand.
+  bool joinsLarge(Operation *op) const;
   /// True if it is better stored than computed again by each of its readers.
   bool isWorthStoring(Value value, const Sources &sources);
   Sources collectSources(Operation *op) const;
@@ -175,6 +186,7 @@ private:
   /// rows and reads them (see RowKernels.h), for TPU products and what follows
   /// them (see ProductEpilogues.h).
   void joinKernels();
+  void joinBiases();
   void joinEpilogues(ArrayRef<StoringOperator> storing);
   /// Has all fusions read what they are computed from.
   void readSources();
@@ -211,9 +223,11 @@ private:
   double getScratch(Operation *op) const;
   /// Bytes in memory for each of these, with what pads them to tiles.
   double getPadding(Value value) const;
+  /// The point from which on the memory of a loop's result is taken.
+  int getLoopStart(OpResult result) const;
   void placeResults();
-  /// Where donated arguments wait for what is returned in them.
-  SmallVector<DonatedPlace> findDonatedPlaces(Operation *terminator);
+  /// Where nothing lies yet of what is returned.
+  SmallVector<ReturnedPlace> findReturnedPlaces(Operation *terminator);
   /// True if a result can be written over a value: it is as large, or its
   /// padded form is.
   bool fits(Value value, Value result);
@@ -235,8 +249,16 @@ private:
   DenseMap<std::pair<Value, Value>, double> touched;
   /// Values that no kernel computes in its operand; see `endsPrologue`.
   llvm::DenseSet<Value> noPrologues;
+  /// Of sums that the kernels of products make, the product.
+  DenseMap<Operation *, Operation *> biased;
+  /// Sums of products and of biases that were gathered.
+  llvm::DenseSet<Value> gatheredSums;
   /// Made from nothing in memory, for a loop to start from.
   llvm::DenseSet<Value> filled;
+  /// Of what loops of a block start from and nothing in memory makes, the point
+  /// at which the first of them begins. XLA for GPU copies such a value for all
+  /// of them in the fusion that makes it.
+  DenseMap<std::pair<Value, Block *>, int> firstFilled;
   /// See `isMoved` and `normalizes`.
   llvm::DenseSet<Value> moved, normalizers;
   /// Of loops, what they read in another order; see LoopOrder.h.

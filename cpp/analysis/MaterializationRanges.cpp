@@ -3,6 +3,7 @@
 #include "cpp/analysis/ConvolutionPadding.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/MemoryOrder.h"
+#include "cpp/analysis/Readers.h"
 #include "cpp/analysis/SplitSums.h"
 #include "cpp/analysis/Tiles.h"
 #include "dialects/alpa/Sharding.h"
@@ -164,6 +165,13 @@ static bool isReduced(Value result) {
   });
 }
 
+/// True for what a collective has made in another order than that of rows, in
+/// which results are returned.
+static bool isGatheredAside(Value source) {
+  Operation *maker = source.getDefiningOp();
+  return maker && isAsynchronous(maker) && movesDimension(maker);
+}
+
 bool Materialization::fits(Value value, Value result) {
   double room = getStoredRatio(value) * getTensorBytes(value.getType());
   double bytes = getStoredRatio(result) * getTensorBytes(result.getType());
@@ -186,12 +194,21 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
     return own.size() == 1 && canReplace(own.front()) ? own.front() : Value();
   }
   FusionRole role = roles.get(op);
+  Operation *product = getBiasedProduct(op);
   if ((role != FusionRole::Fused && role != FusionRole::View) ||
-      isReduced(result)) {
+      (isReduced(result) && !product)) {
     return {};
   }
+  // A sum that a product's kernel makes has the shape of the product.
+  auto keepsPlace = [&](Value source) {
+    Operation *maker = source.getDefiningOp();
+    Operation *own = maker ? getBiasedProduct(maker) : nullptr;
+    return (maker && maker == product) ||
+           keepsShape(own ? own->getResult(0) : source);
+  };
   auto it = llvm::find_if(from, [&](Value source) {
-    return canReplace(source) && keepsShape(source);
+    return canReplace(source) && keepsPlace(source) &&
+           !(isReturned(result) && isGatheredAside(source));
   });
   return it == from.end() ? Value() : *it;
 }
@@ -224,6 +241,15 @@ double Materialization::getPadding(Value value) const {
   return isTiled ? getTilePadding(tensor) : 1;
 }
 
+int Materialization::getLoopStart(OpResult result) const {
+  Operation *op = result.getOwner();
+  Value initial = getUpdatedOperand(op, result.getResultNumber());
+  auto it = firstFilled.find({initial, op->getBlock()});
+  return options.backend == Backend::Gpu && it != firstFilled.end()
+             ? it->second
+             : firstInside.lookup(op);
+}
+
 void Materialization::placeResults() {
   for (const Root &root : roots) {
     Operation *op = root.op;
@@ -242,17 +268,18 @@ void Materialization::placeResults() {
       }
       // What a loop carries or collects has its place while the loop runs.
       starts[result] = isMadeInside(op, result.getResultNumber())
-                           ? firstInside.lookup(op)
+                           ? getLoopStart(result)
                            : point;
     }
   }
 }
 
 /// Donated arguments keep their memory for what is returned of their type and
-/// is written over none of them.
-SmallVector<DonatedPlace>
-Materialization::findDonatedPlaces(Operation *terminator) {
-  SmallVector<DonatedPlace> places;
+/// is written over none of them; the rest of what is returned has memory of its
+/// own, from the beginning.
+SmallVector<ReturnedPlace>
+Materialization::findReturnedPlaces(Operation *terminator) {
+  SmallVector<ReturnedPlace> places;
   if (options.backend != Backend::Gpu) {
     return places;
   }
@@ -265,21 +292,35 @@ Materialization::findDonatedPlaces(Operation *terminator) {
   for (auto &entry : left) {
     std::reverse(entry.second.begin(), entry.second.end());
   }
+  unsigned number = terminator->getBlock()->getNumArguments();
+  int last = points.lookup(terminator);
+  llvm::SmallDenseSet<Value, 16> seen;
   for (Value returned : terminator->getOperands()) {
-    auto it = left.find(returned.getType());
-    if (it == left.end() || it->second.empty() || !isView(returned)) {
+    ++number;
+    if (!isView(returned)) {
       continue;
     }
     Value source = sources.lookup(returned).front();
+    if (options.isLocal && !seen.insert(source).second) {
+      storedValues.push_back({source, last, last, 1, StoredForm::Copy});
+      places.push_back({source, number, 0, last - 1, 0});
+      continue;
+    }
     auto start = starts.find(source);
     if (start == starts.end() || overArguments.contains(source)) {
       continue;
     }
-    BlockArgument argument = it->second.pop_back_val();
     auto copy = copies.find(source);
     int written = copy != copies.end() ? copy->second.first : start->second;
-    places.push_back({argument, lastRead.lookup(argument) + 1, written - 1,
-                      copyOrders.lookup(source)});
+    int order = copyOrders.lookup(source);
+    if (auto it = left.find(returned.getType());
+        it != left.end() && !it->second.empty()) {
+      BlockArgument argument = it->second.pop_back_val();
+      places.push_back({argument, argument.getArgNumber(),
+                        lastRead.lookup(argument) + 1, written - 1, order});
+    } else if (options.isLocal) {
+      places.push_back({source, number, 0, written - 1, order});
+    }
   }
   return places;
 }
@@ -314,9 +355,9 @@ void Materialization::recordRanges(
       storedValues.push_back({result, start, end, ratio});
     }
   }
-  fillDonatedPlaces(
-      findDonatedPlaces(function.getBody().front().getTerminator()), copyOrders,
-      storedValues);
+  fillReturnedPlaces(
+      findReturnedPlaces(function.getBody().front().getTerminator()),
+      copyOrders, storedValues);
 }
 
 } // namespace mlir::alpa

@@ -22,6 +22,13 @@ bool isReadAgain(Value value) {
   return numRead > countElements(value.getType());
 }
 
+bool isReturned(Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return user->hasTrait<OpTrait::IsTerminator>() &&
+           user->getParentRegion() == value.getParentRegion();
+  });
+}
+
 /// The operators that a chain of single readers goes through.
 static SmallVector<Operation *> getChain(Operation *op, FusionRoles &roles) {
   SmallVector<Operation *> chain{op};

@@ -12,6 +12,9 @@ namespace mlir::alpa {
 /// slices that together are the value do not.
 bool isReadAgain(Value value);
 
+/// True for what ends its block, and is handed on from there.
+bool isReturned(Value value);
+
 /// True if what reads a value comes together in one operator, whose fusion
 /// computes the value once.
 bool rejoins(Value value, FusionRoles &roles);

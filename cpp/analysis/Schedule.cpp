@@ -28,6 +28,22 @@ static constexpr int64_t kSplitReduction = 4096;
 /// estimates for the links, the memory and the products of an H100. Heuristic.
 static constexpr double kMovedBesideGather = 12, kOperationsPerByte = 150;
 
+bool isShortColumnSum(Operation *op, int64_t numDevices) {
+  auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
+  if (!reduce) {
+    return false;
+  }
+  auto input = cast<RankedTensorType>(reduce.getInputs()[0].getType());
+  if (llvm::is_contained(reduce.getDimensions(), input.getRank() - 1)) {
+    return false;
+  }
+  int64_t length = 1;
+  for (int64_t dim : reduce.getDimensions()) {
+    length *= input.getDimSize(dim);
+  }
+  return length <= kSplitReduction * numDevices;
+}
+
 /// A kernel that others wait for. Collectives run beside them.
 static bool isAwaited(Operation *op, FusionRoles &roles) {
   return roles.get(op) == FusionRole::Kernel && !isAsynchronous(op) &&
@@ -133,8 +149,8 @@ namespace {
 /// Puts the operators of a block in order.
 class Schedule {
 public:
-  Schedule(Block &block, FusionRoles &roles, bool overlaps)
-      : block(block), roles(roles),
+  Schedule(Block &block, FusionRoles &roles, bool overlaps, int64_t numDevices)
+      : block(block), roles(roles), numDevices(numDevices),
         isLayered(llvm::any_of(
             block, [](Operation &op) { return op.hasAttr(kLayerAttrName); })),
         putsOff(roles.getBackend() == Backend::Gpu && (overlaps || isLayered)) {
@@ -237,19 +253,8 @@ private:
   /// A reduction of columns that no kernel waits for: the gradient of a bias,
   /// or of the scale of a norm. XLA runs it beside the sums of the others.
   bool isLate(Operation *op) {
-    auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
-    if (!reduce || !putsOff || isLayered || urgent.contains(op)) {
-      return false;
-    }
-    auto input = cast<RankedTensorType>(reduce.getInputs()[0].getType());
-    if (llvm::is_contained(reduce.getDimensions(), input.getRank() - 1)) {
-      return false;
-    }
-    int64_t length = 1;
-    for (int64_t dim : reduce.getDimensions()) {
-      length *= input.getDimSize(dim);
-    }
-    return length <= kSplitReduction;
+    return putsOff && !isLayered && !urgent.contains(op) &&
+           isShortColumnSum(op, numDevices);
   }
 
   bool isReady(Operation *op) {
@@ -362,6 +367,7 @@ private:
 
   Block &block;
   FusionRoles &roles;
+  int64_t numDevices;
   bool isLayered, putsOff;
   /// See `findJoinedUpdates`.
   DenseMap<Operation *, Operation *> updates;
@@ -372,8 +378,8 @@ private:
 } // namespace
 
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
-                                     bool overlaps) {
-  return Schedule(block, roles, overlaps).run();
+                                     bool overlaps, int64_t numDevices) {
+  return Schedule(block, roles, overlaps, numDevices).run();
 }
 
 bool hasCollectives(func::FuncOp function) {

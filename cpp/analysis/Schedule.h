@@ -35,8 +35,14 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 ///
 /// \param overlaps whether there are collectives; a stage with layers is taken
 ///        to have some.
+/// \param numDevices among which columns may be divided; see
+///        `isShortColumnSum`.
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
-                                     bool overlaps);
+                                     bool overlaps, int64_t numDevices = 1);
+
+/// True for a sum of columns that XLA for GPU makes in one step on each of so
+/// many devices, among which the columns are divided.
+bool isShortColumnSum(Operation *op, int64_t numDevices);
 
 /// True if a per-device program communicates.
 bool hasCollectives(func::FuncOp function);

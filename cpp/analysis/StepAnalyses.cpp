@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/StepAnalyses.h"
 
+#include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/Alpa.h"
 
 namespace mlir::alpa {
@@ -26,12 +27,21 @@ static bool isDonated(BlockArgument argument) {
 StepAnalyses::StepAnalyses(func::FuncOp function)
     : function(function), classes(function, rules), leeway(function) {}
 
-const Materialization &StepAnalyses::getMemory(bool overlaps, Backend backend) {
-  std::unique_ptr<Materialization> &memory = memories[{overlaps, backend}];
+const Materialization &StepAnalyses::getMemory(int64_t numDevices,
+                                               Backend backend) {
+  bool overlaps = numDevices > 1;
+  int64_t numShort = 0;
+  function.walk([&](Operation *op) {
+    numShort += static_cast<int64_t>(isShortColumnSum(op, numDevices));
+  });
+  std::unique_ptr<Materialization> &memory =
+      memories[{overlaps, numShort, backend}];
   if (!memory) {
     memory = std::make_unique<Materialization>(
         function, isDonated,
-        MaterializationOptions{.overlaps = overlaps, .backend = backend});
+        MaterializationOptions{.overlaps = overlaps,
+                               .numDevices = numDevices,
+                               .backend = backend});
   }
   return *memory;
 }

@@ -21,16 +21,18 @@ public:
   OperatorRules &getRules() { return rules; }
   const DimensionClasses &getClasses() const { return classes; }
   const Leeway &getLeeway() const { return leeway; }
-  /// \param overlaps see `MaterializationOptions`.
-  const Materialization &getMemory(bool overlaps, Backend backend);
+  /// What is stored on a mesh of so many devices.
+  const Materialization &getMemory(int64_t numDevices, Backend backend);
 
 private:
   func::FuncOp function;
   OperatorRules rules;
   DimensionClasses classes;
   Leeway leeway;
-  /// Without and with communication that runs beside, by backend.
-  std::map<std::pair<bool, Backend>, std::unique_ptr<Materialization>> memories;
+  /// Without and with communication that runs beside, by how many sums are
+  /// short on the devices, and backend: the order depends on that alone.
+  std::map<std::tuple<bool, int64_t, Backend>, std::unique_ptr<Materialization>>
+      memories;
 };
 
 /// True if another stage sends an argument with every micro-batch.

@@ -8,8 +8,9 @@
 namespace mlir::alpa {
 
 /// What lies in memory of a value: itself, what the kernel that makes it needs
-/// beside it, or a copy in another order (see MemoryOrder.h).
-enum class StoredForm { Value, Scratch, Copy };
+/// beside it, a copy in another order (see MemoryOrder.h), or room for it in
+/// which it is not yet (see ReturnedPlaces.h).
+enum class StoredForm { Value, Scratch, Copy, Place };
 
 /// A value that lies in memory from one program point to another, inclusive.
 struct StoredValue {

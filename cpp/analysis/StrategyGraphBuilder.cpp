@@ -17,7 +17,7 @@ StrategyGraphBuilder::StrategyGraphBuilder(func::FuncOp function, MeshAttr mesh,
       numAxes(mesh.getNumAxes()), planner(mesh.getSizes()),
       rules(analyses.getRules()), classes(analyses.getClasses()),
       backend(backend),
-      memory(analyses.getMemory(mesh.getNumDevices() > 1, backend)),
+      memory(analyses.getMemory(mesh.getNumDevices(), backend)),
       leeway(analyses.getLeeway()) {
   graph.meshShape = meshShape;
   for (StringAttr name : mesh.getNames()) {

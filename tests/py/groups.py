@@ -32,7 +32,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "prices, clusters, compilers as witness": (
         *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
-        *("tpu_kernels", "tpu_memory"),
+        *("tpu_kernels", "tpu_memory", "gpu_memory"),
         *("stage_seconds", "trip_counts", "profiled_stages", "devices_at_hand", "unlike_clusters"),
     ),
     "modules: rules, reshards, border to jax": (

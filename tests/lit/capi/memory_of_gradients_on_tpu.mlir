@@ -2,11 +2,11 @@
 // RUN: not alpa-capi-test describe %s | FileCheck %s
 
 // XLA for GPU has gradients that are summed over devices behind everything else, the first one last, so that cotangents live to
-// the end (%d0 and %d2 beside %last, with %g1 made and %g2 in 32 parts); for TPU each gradient is made where the program has it, and its cotangent goes with it.
+// the end (%d0 and %d2 beside %last, with %g1 made and %g2 in 32 parts, and memory of all results); for TPU each gradient is made where the program has it, and its cotangent goes with it.
 
 // CHECK-LABEL: memory:
-// CHECK: peak_bytes: 7.40557e+06
-// CHECK: bytes: 2.03162e+06 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 65536 65536
+// CHECK: peak_bytes: 7.60218e+06
+// CHECK: bytes: 2.03162e+06 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 65536 65536 65536 65536 65536
 // CHECK-LABEL: memory on TPU:
 // CHECK: peak_bytes: 4.52198e+06
 // CHECK: bytes: 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 65536

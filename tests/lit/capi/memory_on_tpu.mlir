@@ -3,10 +3,10 @@
 
 // XLA for TPU stores in 16 bits what products alone read, which round it: %both, though the fusion that makes it sums it up
 // besides. What a product of a higher precision reads, such as %exact, it stores as it is. XLA for GPU
-// makes %product in eight parts.
+// makes %product in eight parts, beside the memory of all results.
 
 // CHECK-LABEL: memory:
-// CHECK: peak_bytes: 659456
+// CHECK: peak_bytes: 668160
 // CHECK-LABEL: memory on TPU:
 // CHECK: peak_bytes: 242176
 // CHECK: bytes: 65536 65536 65536 32768

@@ -20,11 +20,11 @@
 
 // The halves are sent from arguments 0 and 1; nothing lies there before.
 
-// CHECK: remark: argument 1 lives from 4 to 4
-// CHECK: remark: argument 1 lives from 5 to 8, 50 % of its bytes
-// CHECK: remark: argument 0 lives from 2 to 2
-// CHECK: remark: argument 0 lives from 3 to 8, 50 % of its bytes
-// CHECK-NOT: remark: argument 2
+// CHECK: remark: place of argument 1 lives from 4 to 4
+// CHECK: remark: place of argument 1 lives from 5 to 8, 50 % of its bytes
+// CHECK: remark: place of argument 0 lives from 2 to 2
+// CHECK: remark: place of argument 0 lives from 3 to 8, 50 % of its bytes
+// CHECK-NOT: remark: place of argument 2
 
 func.func @main(%p0: tensor<8x8xf32>, %p1: tensor<8x8xf32>, %p2: tensor<8x8xf32>, %g: tensor<8x4xf32>)
     -> (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) {

@@ -34,7 +34,7 @@ func.func @in_order(%q: tensor<8x4x16xf32>, %k: tensor<8x32x16xf32>) -> tensor<8
 // CHECK-NEXT: %sum = "stablehlo.reduce"
 // CHECK: remark: result 0 lives
 // CHECK-NEXT: %out = stablehlo.dot_general
-// CHECK-NOT: result 0 lives
+// CHECK-NOT: remark: result 0 lives
 
 func.func @moved(%q: tensor<8x4x16xf32>, %k: tensor<8x32x16xf32>) -> tensor<8x4x16xf32> {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>

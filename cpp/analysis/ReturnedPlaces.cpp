@@ -1,21 +1,17 @@
-//===- DonatedPlaces.cpp - What lies in donated arguments -----------------===//
+//===- ReturnedPlaces.cpp - What lies where results will be ---------------===//
 
-#include "cpp/analysis/DonatedPlaces.h"
+#include "cpp/analysis/ReturnedPlaces.h"
 #include "dialects/alpa/Sharding.h"
 #include "llvm/ADT/STLExtras.h"
 #include <climits>
 
 namespace mlir::alpa {
 
-/// Of how large a part of a place values are looked for: smaller ones are
-/// counted beside it. Heuristic.
-static constexpr double kLeast = 0.5;
-
 namespace {
 
 /// A place with what lies in it, in order.
 struct Filled {
-  DonatedPlace place;
+  ReturnedPlace place;
   double bytes;
   SmallVector<StoredValue> inside;
 
@@ -44,7 +40,7 @@ static double getBytes(const StoredValue &value) {
   return value.ratio * getTensorBytes(value.value.getType());
 }
 
-/// The argument's memory without what lies there.
+/// The memory without what lies there.
 static void addEmpty(Filled &filled, std::vector<StoredValue> &values) {
   llvm::sort(filled.inside,
              [](const StoredValue &left, const StoredValue &right) {
@@ -53,7 +49,8 @@ static void addEmpty(Filled &filled, std::vector<StoredValue> &values) {
   int start = filled.place.start;
   auto add = [&](int end, double ratio) {
     if (start <= end && ratio > 0) {
-      values.push_back({filled.place.argument, start, end, ratio});
+      values.push_back(
+          {filled.place.value, start, end, ratio, StoredForm::Place});
     }
     start = end + 1;
   };
@@ -64,12 +61,12 @@ static void addEmpty(Filled &filled, std::vector<StoredValue> &values) {
   add(filled.place.end, 1);
 }
 
-void fillDonatedPlaces(ArrayRef<DonatedPlace> places,
-                       const DenseMap<Value, int> &orders,
-                       std::vector<StoredValue> &values) {
+void fillReturnedPlaces(ArrayRef<ReturnedPlace> places,
+                        const DenseMap<Value, int> &orders,
+                        std::vector<StoredValue> &values) {
   std::vector<Filled> all;
-  for (const DonatedPlace &place : places) {
-    double bytes = getTensorBytes(place.argument.getType());
+  for (const ReturnedPlace &place : places) {
+    double bytes = getTensorBytes(place.value.getType());
     if (place.start <= place.end && bytes > 0) {
       all.push_back({place, bytes, {}});
     }
@@ -79,8 +76,8 @@ void fillDonatedPlaces(ArrayRef<DonatedPlace> places,
   }
   // The smallest first, and of these the last that was made.
   llvm::sort(all, [](const Filled &left, const Filled &right) {
-    return std::make_pair(left.bytes, right.place.argument.getArgNumber()) <
-           std::make_pair(right.bytes, left.place.argument.getArgNumber());
+    return std::make_pair(left.bytes, right.place.number) <
+           std::make_pair(right.bytes, left.place.number);
   });
   SmallVector<StoredValue *> waiting;
   for (StoredValue &value : values) {
@@ -95,8 +92,7 @@ void fillDonatedPlaces(ArrayRef<DonatedPlace> places,
     auto order = orders.find(value->value);
     auto first = llvm::partition_point(
         all, [&](const Filled &filled) { return filled.bytes < bytes; });
-    for (auto it = first; it != all.end() && bytes >= kLeast * it->bytes;
-         ++it) {
+    for (auto it = first; it != all.end(); ++it) {
       if (it->take(*value, order == orders.end() ? INT_MAX : order->second)) {
         break;
       }
