@@ -264,13 +264,13 @@ def test_the_bound_under_a_tight_budget_is_one() -> None:
     """What is fastest without the budget does not fit it."""
     state = jax.eval_shape(lambda: mlp_state(512))
     sizes = [{name: shape(n, 512) for name in "xy"} for n in (1280, 1024)]
-    method = sa.ShardParallel(memory_budget="11MiB", num_micro_batches=1)
+    method = sa.ShardParallel(memory_budget="12MiB", num_micro_batches=1)
     step = sa.parallelize(mlp_step, method=method, cluster="p3.16xlarge:1", reuse_gap=None)
     source, best = (step.plan(state, one) for one in sizes)
     moved = source.transfer(state, sizes[1])
     free = sa.parallelize(mlp_step, cluster="p3.16xlarge:1").plan(state, sizes[1])
     assert price_s(free) < price_s(best)
-    assert moved.peak_bytes <= 11 * 2**20
+    assert moved.peak_bytes <= 12 * 2**20
     assert moved.bound_s is not None
     assert moved.bound_s <= price_s(best) * (1 + 1e-9)
 
