@@ -9,12 +9,9 @@
 
 namespace mlir::alpa {
 
-namespace {
-
 /// The scope that the front end opens around gradients.
-constexpr StringLiteral kGradientScope = "alpa_gradients";
+static constexpr StringLiteral kGradientScope = "alpa_gradients";
 
-/// Adds all operators whose results `op` is made from.
 void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors) {
   SmallVector<Operation *> work = {op};
   while (!work.empty()) {
@@ -26,8 +23,6 @@ void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors) {
     });
   }
 }
-
-} // namespace
 
 bool isGradientBarrier(Operation *op) {
   return isa<stablehlo::OptimizationBarrierOp>(op) &&

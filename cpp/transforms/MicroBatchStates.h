@@ -34,6 +34,9 @@ struct TimeRows {
 /// True for the barrier that stands around the gradients of a step.
 bool isGradientBarrier(Operation *op);
 
+/// Adds all operators whose results `op` is made from.
+void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors);
+
 /// Whether differentiation made an operator.
 bool isGradient(Operation *op);
 

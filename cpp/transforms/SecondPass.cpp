@@ -40,14 +40,8 @@ void SecondPass::findFirst() {
       marked.insert(op.result_begin(), op.result_end());
     }
   }
-  SmallVector<Operation *> work(firstBarriers.begin(), firstBarriers.end());
-  while (!work.empty()) {
-    forEachUsedValue(work.pop_back_val(), [&](Value value) {
-      Operation *maker = value.getDefiningOp();
-      if (maker && early.insert(maker).second) {
-        work.push_back(maker);
-      }
-    });
+  for (Operation *barrier : firstBarriers) {
+    addAncestors(barrier, early);
   }
 }
 
@@ -145,13 +139,18 @@ void SecondPass::runWhole() {
   }
 }
 
+SmallVector<Value> SecondPass::getTaken() const {
+  SmallVector<Value> taken(given.begin(), given.end());
+  taken.append(inputs.begin(), inputs.end());
+  return taken;
+}
+
 ModuleOp SecondPass::outline() {
   auto module = step->getParentOfType<ModuleOp>();
   OpBuilder builder(step);
   auto made = ModuleOp::create(builder, step.getLoc());
   builder.setInsertionPointToStart(made.getBody());
-  SmallVector<Value> taken(given.begin(), given.end());
-  taken.append(inputs.begin(), inputs.end());
+  SmallVector<Value> taken = getTaken();
   SmallVector<Value> results(returned.begin(), returned.end());
   auto type = builder.getFunctionType(TypeRange(ValueRange(taken)),
                                       TypeRange(ValueRange(results)));
@@ -195,8 +194,7 @@ LogicalResult SecondPass::embed(ModuleOp module) {
   if (failed(function)) {
     return failure();
   }
-  SmallVector<Value> taken(given.begin(), given.end());
-  taken.append(inputs.begin(), inputs.end());
+  SmallVector<Value> taken = getTaken();
   OpBuilder builder(block.getTerminator());
   FailureOr<SmallVector<Value>> results =
       emitPassLoop(builder, *function, taken, states.getNumMicroBatches());

@@ -63,6 +63,8 @@ private:
   bool keepsOperands(Operation *op) const;
   void findBatch();
   bool isGiven(Value value) const;
+  /// What the function takes, in the order of its arguments.
+  SmallVector<Value> getTaken() const;
 
   func::FuncOp step;
   Block &block;

@@ -10,7 +10,7 @@ import numpy as np
 
 from stablehlo_alpa.cost.strategy_graph import Float
 from stablehlo_alpa.inter_op.stage_bounds import StageBounds
-from stablehlo_alpa.inter_op.stage_choices import FIRST, StageChoices
+from stablehlo_alpa.inter_op.stage_choices import FIRST, StageChoice, StageChoices
 from stablehlo_alpa.inter_op.stage_pricing import Stage, StagePrice
 from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.view import Say
@@ -58,6 +58,19 @@ class KnownStages:
         if key not in self._received:
             self._received[key] = self._bounds.received_s(*key)
         return self._received[key]
+
+    def received_by(self, stages: Sequence[StageChoice]) -> list[float]:
+        """Seconds in which each stage of a pipeline receives its input from the one before.
+
+        What begins the step is in its own part of the cluster.
+        """
+        found = []
+        for number, one in enumerate(stages):
+            assert isinstance(one.key, Submesh)
+            source = stages[max(0, number - 1)].key
+            assert isinstance(source, Submesh)
+            found.append(float(self.received(one.key, source.part)[one.first, one.last]))
+        return found
 
     def forget(self, submesh: Submesh) -> None:
         """To be told of a bound that was sharpened."""

@@ -259,17 +259,17 @@ class PipelineSearch:
                 bound of each. Seconds per micro-batch.
             limits: of the gap and of stages to solve.
         """
-        received: list[StageChoice] = []
+        stages = tuple(one for one, _ in pipeline)
         for one, bound_s in pipeline:
             assert isinstance(one.key, Submesh)
             price = StagePrice(one.time_s, bound_s, one.once_s)
             self._known.solved[one.first, one.last, one.key, one.most_in_flight] = price
-            source = received[-1].part if received else one.key.part
-            own_s = self._known.received(one.key, source)[one.first, one.last]
-            moved = replace(one, time_s=one.time_s + float(own_s), part=one.key.part)
-            received.append(moved)
-        latency_s = latency(received, self._count)
-        whole = StageSearchResult(tuple(one for one, _ in pipeline), latency_s, 0)
+        moved = [
+            replace(one, time_s=one.time_s + received_s)
+            for one, received_s in zip(stages, self._known.received_by(stages), strict=True)
+        ]
+        latency_s = latency(moved, self._count)
+        whole = StageSearchResult(stages, latency_s, 0)
         patience = _Patience(limits, self._pricing, self._known)
         while True:
             found, of_bound = self._bracket(whole, limits.gap)
@@ -425,14 +425,12 @@ class PipelineSearch:
         first, last, submesh, in_flight = stage
         stages = self._stages(found)
         number = stages.index(stage)
-        source = stages[number - 1][2].part if number else submesh.part
         solved = [
             one.time_s
             for other, one in zip(stages, found.stages, strict=True)
             if other in self._known.solved
         ]
-        received_s = float(self._known.received(submesh, source)[first, last])
-        slowest_s = max(solved, default=0.0) - received_s
+        slowest_s = max(solved, default=0.0) - self._known.received_by(found.stages)[number]
         slack = gap / 2 * (self._count + len(stages) - 1) / max(1, len(stages) - 1)
         lower_s = float(
             self._known.ranges(submesh)[0, self._known.in_flight.index(in_flight), first, last]
@@ -472,13 +470,13 @@ def _placed_s(
     found: StageSearchResult, share: float, known: KnownStages, step_s: StepSeconds
 ) -> float:
     """Seconds of a step of stages that were charged with a share of what they receive."""
-    own = []
-    for number, one in enumerate(found.stages):
-        assert isinstance(one.key, Submesh)
-        source = found.stages[number - 1].part if number else one.part
-        received_s = float(known.received(one.key, source)[one.first, one.last])
-        own.append(replace(one, time_s=one.time_s - share * received_s))
-    return step_s(own)
+    received = known.received_by(found.stages)
+    return step_s(
+        [
+            replace(one, time_s=one.time_s - share * received_s)
+            for one, received_s in zip(found.stages, received, strict=True)
+        ]
+    )
 
 
 def _check_undercuts(bound: StageSearchResult, most_s: float, count: int) -> None:
