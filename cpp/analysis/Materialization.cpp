@@ -28,10 +28,6 @@ static constexpr double kLarge = 0.5;
 /// (`kMaxParameterPerDotOperand` of XLA for GPU).
 static constexpr unsigned kMaxPrologueSources = 4;
 
-/// Elementwise operators through which slices are looked for. Keeps the
-/// analysis linear.
-static constexpr unsigned kMaxSliced = 2;
-
 /// What the second cache of an H100 holds: XLA for GPU takes what is larger to
 /// be read more slowly.
 static constexpr double kCacheBytes = 50 << 20;
@@ -87,11 +83,8 @@ bool Materialization::isWorthKeeping(Value value, const Sources &from) {
   auto number = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
   return isExpensive(maker) &&
          ((number && number.getWidth() < 32) ||
-          ((isOfGathered(value, from) ||
-            llvm::any_of(
-                from,
-                [&](Value source) { return gatheredSums.contains(source); })) &&
-           !isMoved(maker) && getTensorBytes(value.getType()) > kCacheBytes));
+          (isOfGathered(value, from) && !isMoved(maker) &&
+           getTensorBytes(value.getType()) > kCacheBytes));
 }
 
 Materialization::Materialization(func::FuncOp function,
@@ -248,8 +241,7 @@ void Materialization::visitFused(Operation *op) {
   for (Value operand : op->getOperands()) {
     isEnded |= noPrologues.contains(operand);
   }
-  bool isStoredHere = isBiased(op);
-  isStoredHere |= llvm::any_of(op->getResults(), [&](Value result) {
+  bool isStoredHere = llvm::any_of(op->getResults(), [&](Value result) {
     bool isPrologue = !isEnded && isFunctionOfOne(from, result);
     return from.empty() ? isReturned(result)
                         : isReadByKernel(result, isPrologue) ||
@@ -531,40 +523,6 @@ bool Materialization::isReducedInOtherShape(Value value, const Sources &from) {
          llvm::any_of(
              value.getUsers(),
              [](Operation *user) { return isa<stablehlo::ReduceOp>(user); });
-}
-
-/// True if some reader takes a slice of a value, or of what is computed
-/// elementwise from it, which is computed of slices then.
-static bool isReadInSlices(Value value, unsigned depth = 0) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(user) ||
-           (depth < kMaxSliced && user->getNumResults() == 1 &&
-            user->hasTrait<OpTrait::Elementwise>() &&
-            isReadInSlices(user->getResult(0), depth + 1));
-  });
-}
-
-bool Materialization::isBiased(Operation *op) {
-  if (options.backend != Backend::Gpu || !isa<stablehlo::AddOp>(op) ||
-      isReadInSlices(op->getResult(0))) {
-    return false;
-  }
-  for (auto [product, bias] :
-       {std::make_pair(op->getOperand(0), op->getOperand(1)),
-        std::make_pair(op->getOperand(1), op->getOperand(0))}) {
-    auto it = sources.find(bias);
-    if (product.getDefiningOp<stablehlo::DotGeneralOp>() &&
-        product.hasOneUse() && stored.contains(product) &&
-        !merged.contains(product.getDefiningOp()) && it != sources.end() &&
-        !it->second.empty() && countLarge(it->second, product) == 0) {
-      biased[op] = product.getDefiningOp();
-      if (isOfGathered(product, it->second)) {
-        gatheredSums.insert(op->getResult(0));
-      }
-      return true;
-    }
-  }
-  return false;
 }
 
 bool Materialization::joinsLarge(Operation *op) const {

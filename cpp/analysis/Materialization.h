@@ -171,11 +171,6 @@ private:
   /// in, masks of random bits, and what is computed in order with a gathered
   /// parameter, if the cache does not hold it.
   bool isWorthKeeping(Value value, const Sources &from);
-  /// True for what XLA for GPU adds to a product in its kernel: a bias, which
-  /// is smaller. The sum is stored, and the product is not.
-  bool isBiased(Operation *op);
-  /// The product whose kernel makes such a sum; null for all else.
-  Operation *getBiasedProduct(Operation *op) const { return biased.lookup(op); }
   /// True for an operator of several values as large as its result, which a
   /// product of XLA for GPU does not compute in its operand.
   bool joinsLarge(Operation *op) const;
@@ -186,7 +181,6 @@ private:
   /// rows and reads them (see RowKernels.h), for TPU products and what follows
   /// them (see ProductEpilogues.h).
   void joinKernels();
-  void joinBiases();
   void joinEpilogues(ArrayRef<StoringOperator> storing);
   /// Has all fusions read what they are computed from.
   void readSources();
@@ -249,10 +243,6 @@ private:
   DenseMap<std::pair<Value, Value>, double> touched;
   /// Values that no kernel computes in its operand; see `endsPrologue`.
   llvm::DenseSet<Value> noPrologues;
-  /// Of sums that the kernels of products make, the product.
-  DenseMap<Operation *, Operation *> biased;
-  /// Sums of products and of biases that were gathered.
-  llvm::DenseSet<Value> gatheredSums;
   /// Made from nothing in memory, for a loop to start from.
   llvm::DenseSet<Value> filled;
   /// Of what loops of a block start from and nothing in memory makes, the point

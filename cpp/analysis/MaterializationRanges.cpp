@@ -194,20 +194,12 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
     return own.size() == 1 && canReplace(own.front()) ? own.front() : Value();
   }
   FusionRole role = roles.get(op);
-  Operation *product = getBiasedProduct(op);
   if ((role != FusionRole::Fused && role != FusionRole::View) ||
-      (isReduced(result) && !product)) {
+      isReduced(result)) {
     return {};
   }
-  // A sum that a product's kernel makes has the shape of the product.
-  auto keepsPlace = [&](Value source) {
-    Operation *maker = source.getDefiningOp();
-    Operation *own = maker ? getBiasedProduct(maker) : nullptr;
-    return (maker && maker == product) ||
-           keepsShape(own ? own->getResult(0) : source);
-  };
   auto it = llvm::find_if(from, [&](Value source) {
-    return canReplace(source) && keepsPlace(source) &&
+    return canReplace(source) && keepsShape(source) &&
            !(isReturned(result) && isGatheredAside(source));
   });
   return it == from.end() ? Value() : *it;

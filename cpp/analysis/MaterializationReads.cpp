@@ -22,7 +22,6 @@ void Materialization::joinKernels() {
   if (options.backend == Backend::Tpu) {
     return joinEpilogues(storing);
   }
-  joinBiases();
   auto kernels = findRowKernels(storing, [&](Operation *op) {
     return normalizers.contains(op->getResult(0)) && reducesRows(op);
   });
@@ -30,20 +29,6 @@ void Materialization::joinKernels() {
     if (Operation *first = kernels.lookup(root.op)) {
       root.fusion = {-1 - points.lookup(first), 0};
     }
-  }
-}
-
-void Materialization::joinBiases() {
-  for (Root &root : roots) {
-    Operation *product = getBiasedProduct(root.op);
-    if (!product) {
-      continue;
-    }
-    Value result = product->getResult(0);
-    root.fusion = {-1 - points.lookup(product),
-                   countElements(result.getType())};
-    joined.insert({result, root.fusion.depth, root.fusion.numElements});
-    unwritten.insert(root.op->getResult(0));
   }
 }
 

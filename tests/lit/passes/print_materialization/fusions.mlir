@@ -1,14 +1,12 @@
 // RUN: stablehlo-alpa-opt %s --alpa-print-materialization -o /dev/null 2>&1 | FileCheck %s
 // RUN: stablehlo-alpa-opt %s --alpa-print-materialization=donated=0 -o /dev/null 2>&1 | FileCheck %s --check-prefix=DONATED
 
-// Elementwise chains are computed in what reads them: %tanh in the product. Its kernel adds %bias, and writes %shifted. Two
+// Elementwise chains are computed in what reads them: %tanh in the product, %bias in %sum. Two
 // fusions read %sum, which is made of two values of its size, so it is stored. What makes it reduces it as well, and writes
-// neither over %shifted.
+// neither over %dot.
 
-// CHECK: remark: result 0 lives from 2 to 4
+// CHECK: remark: result 0 lives from 2 to 5
 // CHECK-NEXT: %dot = stablehlo.dot_general
-// CHECK: remark: result 0 lives from 5 to 5
-// CHECK-NEXT: %shifted = stablehlo.add
 // CHECK: remark: result 0 lives from 5 to 7
 // CHECK-NEXT: %sum = stablehlo.add
 // CHECK: remark: result 0 lives from 6 to 8
@@ -17,9 +15,7 @@
 // CHECK-NEXT: %out = stablehlo.exponential
 // CHECK: remark: reads 1536 bytes, writes 512, at point 2
 // CHECK-NEXT: %dot = stablehlo.dot_general
-// CHECK: remark: reads 64 bytes, writes 0, at point 4
-// CHECK-NEXT: %shifted = stablehlo.add
-// CHECK: remark: reads 1024 bytes, writes 512, at point 5
+// CHECK: remark: reads 1088 bytes, writes 512, at point 5
 // CHECK-NEXT: %sum = stablehlo.add
 // What computes %sum reduces it and takes its exponential as well.
 // CHECK: remark: reads 0 bytes, writes 32, at point 6
