@@ -109,7 +109,8 @@ FAMILIES: Mapping[str, Family] = {
             "DeepSpeed",
             {1: "moe-380m", 4: "moe-1.3b", 8: "moe-2.4b", 16: "moe-10b", 32: "moe-27b"}
             | {64: "moe-70b"},
-            {"batch": 1024, "dtype": jnp.float16},
+            # As the authors' programs train it.
+            {"batch": 1024, "dtype": jnp.float16, "optimizer": "adafactor"},
             {1: (512,), 4: (32,), 8: (32,), 16: (16, 64), 32: (128,), 64: (64, 128)},
             # Of a dense layer and a mixture.
             dict.fromkeys((1, 4, 8, 16, 32), 8) | {64: 16},
@@ -121,7 +122,7 @@ FAMILIES: Mapping[str, Family] = {
             {1: "wide-resnet-250m", 4: "wide-resnet-1b", 8: "wide-resnet-2b"}
             | {16: "wide-resnet-4b", 32: "wide-resnet-6.7b", 64: "wide-resnet-13b"},
             # Statistics of group norm are those of an image: the batch can be worked on in parts.
-            {"batch": 1536, "norm": "group"},
+            {"batch": 1536, "norm": "group", "optimizer": "sgd"},
             {1: (24,), 4: (24,), 8: (24,), 16: (32,), 32: (32,), 64: (38,)},
             # Of as many residual blocks.
             dict.fromkeys((1, 4, 8, 16, 32), 16) | {64: 33},

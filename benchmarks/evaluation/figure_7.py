@@ -26,10 +26,11 @@ FLOPs of a step are counted as the paper's code counts them, one forward phase c
 included: 96 B S H² L (1 + S / 6H) + 6 B S H V for GPT, the like for the mixture, and for
 Wide-ResNet four times the products and convolutions of the forward phase (the paper counted those
 of XLA's program). They are divided by the step that is simulated from the plan. GPT and MoE compute
-in f16 on f32 masters with Adam's two moments, on a batch of 1024; Wide-ResNet in f32 on a batch of
-1536, 1520 on 64 devices, with group norm in place of batch norm. Every plan computes a layer
-again in the backward phase and has the schedule 1F1B, as in the paper. No communication inside of a
-stage runs beside computation.
+in f16 on f32 masters, on a batch of 1024; Wide-ResNet in f32 on a batch of
+1536, 1520 on 64 devices, with group norm in place of batch norm. GPT is trained by AdamW, MoE by
+Adafactor and Wide-ResNet by SGD with momentum, as in the authors' programs. Every plan computes a
+layer again in the backward phase and has the schedule 1F1B, as in the paper. No communication
+inside of a stage runs beside computation.
 
 | system | ours |
 | --- | --- |

@@ -18,7 +18,7 @@ from stablehlo_alpa.zoo.models.gpt import GPT
 from stablehlo_alpa.zoo.models.gpt import SIZES as GPT_SIZES
 from stablehlo_alpa.zoo.models.wide_resnet import SIZES as RESNET_SIZES
 from stablehlo_alpa.zoo.models.wide_resnet import WideResNet
-from stablehlo_alpa.zoo.train_step import next_token_task, train_case
+from stablehlo_alpa.zoo.train_step import OPTIMIZERS, next_token_task, train_case
 
 INTER_CELLS: Mapping[str, tuple[int, ...]] = {"GPT": (16,), "Wide-ResNet": (8, 16, 32)}
 
@@ -82,7 +82,8 @@ class InterCandidate:
         images = EqualOperators(
             WideResNet(network, family.options["norm"], False, False, jnp.float32), self.num_layers
         )
-        return train_case(model, images, image_task(network, batch), depth=self.num_layers)
+        optimizer, task = OPTIMIZERS[family.options["optimizer"]], image_task(network, batch)
+        return train_case(model, images, task, depth=self.num_layers, optimizer=optimizer)
 
     def flops(self, case: ModelCase) -> float:
         """Of a step, as the paper counts them."""

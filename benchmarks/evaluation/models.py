@@ -15,6 +15,7 @@ from stablehlo_alpa.zoo.models.gpt import GPT, GPTSizes
 from stablehlo_alpa.zoo.models.moe import MoE, MoESizes
 from stablehlo_alpa.zoo.models.wide_resnet import WideResNet, WideResNetSizes
 from stablehlo_alpa.zoo.train_step import (
+    OPTIMIZERS,
     Task,
     cross_entropy,
     mixture_task,
@@ -34,16 +35,18 @@ def decoder_case(name: str, sizes: GPTSizes, batch: int, *, remat: bool = False)
 
 
 def mixture_case(name: str, sizes: MoESizes, batch: int, *, remat: bool = False) -> ModelCase:
-    """The train step of GShard's mixture in f16."""
+    """The train step of GShard's mixture in f16 by Adafactor, as the authors' programs train it."""
     task = mixture_task(batch, sizes.sequence, sizes.vocabulary, _BALANCE)
     module = MoE(sizes, False, remat, jnp.float16)
-    return train_case(name, module, task, depth=sizes.layers)
+    optimizer = OPTIMIZERS["adafactor"]
+    return train_case(name, module, task, depth=sizes.layers, optimizer=optimizer)
 
 
 def image_case(name: str, sizes: WideResNetSizes, batch: int, norm: str) -> ModelCase:
-    """The train step of a Wide-ResNet in f32."""
-    module = WideResNet(sizes, norm, False, False, jnp.float32)
-    return train_case(name, module, image_task(sizes, batch), depth=sum(sizes.blocks))
+    """The train step of a Wide-ResNet in f32 by SGD with momentum, as the authors' programs do."""
+    module, task = WideResNet(sizes, norm, False, False, jnp.float32), image_task(sizes, batch)
+    depth, optimizer = sum(sizes.blocks), OPTIMIZERS["sgd"]
+    return train_case(name, module, task, depth=depth, optimizer=optimizer)
 
 
 def image_task(sizes: WideResNetSizes, batch: int) -> Task:

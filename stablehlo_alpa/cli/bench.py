@@ -23,6 +23,7 @@ from stablehlo_alpa.cli.model_options import (
     JsonOption,
     LayersOption,
     MicroBatchesOption,
+    OptimizerOption,
     RematOption,
     ScannedOption,
     SequenceOption,
@@ -55,6 +56,7 @@ def bench(
     scanned: ScannedOption = False,
     dtype: DtypeOption = None,
     gradients: GradientsOption = None,
+    optimizer: OptimizerOption = None,
     cluster: ClusterOption = None,
     memory_budget: BudgetOption = None,
     store: StoreOption = None,
@@ -73,7 +75,7 @@ def bench(
     devices = local_devices(virtual_devices)
     place: Cluster = cluster_of(devices) if cluster is None else as_cluster(cluster)
     devices = first_devices(devices, place.num_devices)
-    sizes = Sizes(batch, sequence, image, remat, scanned, dtype, gradients)
+    sizes = Sizes(batch, sequence, image, remat, scanned, dtype, gradients, optimizer)
     subject = find_subject(model, sizes, store=find_store(store, no_store))
     given = MethodOptions(place, None, memory_budget, micro_batches)
     options = method_options(subject, layers, remat, given)

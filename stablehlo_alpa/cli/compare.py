@@ -22,6 +22,7 @@ from stablehlo_alpa.cli.model_options import (
     JsonOption,
     LayersOption,
     MicroBatchesOption,
+    OptimizerOption,
     QuietOption,
     RematOption,
     ScannedOption,
@@ -59,6 +60,7 @@ def compare(
     scanned: ScannedOption = False,
     dtype: DtypeOption = None,
     gradients: GradientsOption = None,
+    optimizer: OptimizerOption = None,
     trip_count_hint: TripCountHintOption = None,
     memory_budget: BudgetOption = None,
     store: StoreOption = None,
@@ -71,7 +73,7 @@ def compare(
     for name in names:
         parse_method(name)
     found = {name: as_cluster(name) for name in clusters.split(",")}
-    sizes = Sizes(None, sequence, image, remat, scanned, dtype, gradients)
+    sizes = Sizes(None, sequence, image, remat, scanned, dtype, gradients, optimizer)
     every = [replace(sizes, batch=one) for one in batch_sizes(batch)]
     kept = find_store(store, no_store)
     subjects = [(find_subject(model, one, trip_count_hint, kept), one) for one in every]

@@ -64,6 +64,12 @@ GradientsOption = Annotated[
         "parameters, float32"
     ),
 ]
+OptimizerOption = Annotated[
+    str | None,
+    typer.Option(
+        help="that trains a model: adamw, adafactor or sgd (with momentum); by default adamw"
+    ),
+]
 TripCountHintOption = Annotated[
     int | None,
     typer.Option(min=1, help="how often loops run of which that is not known; once by default"),

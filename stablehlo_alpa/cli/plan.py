@@ -31,6 +31,7 @@ from stablehlo_alpa.cli.model_options import (
     JsonOption,
     LayersOption,
     MicroBatchesOption,
+    OptimizerOption,
     QuietOption,
     RematOption,
     ScannedOption,
@@ -107,6 +108,7 @@ def plan(
     scanned: ScannedOption = False,
     dtype: DtypeOption = None,
     gradients: GradientsOption = None,
+    optimizer: OptimizerOption = None,
     trip_count_hint: TripCountHintOption = None,
     mesh: MeshOption = None,
     device: DeviceOption = "h100-80gb",
@@ -124,7 +126,7 @@ def plan(
     """Plans a model, a module or a function for a cluster, and prints the plan."""
     found = find_cluster(cluster, mesh, device, hosts)
     shape = mesh_shape(mesh, found)
-    sizes = Sizes(batch, sequence, image, remat, scanned, dtype, gradients)
+    sizes = Sizes(batch, sequence, image, remat, scanned, dtype, gradients, optimizer)
     subject = find_subject(model, sizes, trip_count_hint, find_store(store, no_store))
     given = MethodOptions(found, shape, memory_budget, micro_batches, schedule=schedule)
     options = method_options(subject, layers, remat, given)

@@ -35,6 +35,7 @@ class Sizes:
         scanned: whether equal blocks are one scan.
         dtype: of what is computed.
         gradients: dtype that they are taken and added up in.
+        optimizer: name of the zoo's.
     """
 
     batch: int | None = None
@@ -44,6 +45,7 @@ class Sizes:
     scanned: bool = False
     dtype: str | None = None
     gradients: str | None = None
+    optimizer: str | None = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -51,6 +53,7 @@ class Sizes:
         named: dict[str, Any] = {"batch": self.batch, "sequence": self.sequence}
         named |= {"remat": self.remat, "scanned": self.scanned or None}
         named |= {"image": self.image, "dtype": self.dtype, "gradients": self.gradients}
+        named |= {"optimizer": self.optimizer}
         return {name: value for name, value in named.items() if value is not None}
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -68,7 +68,7 @@ class ModelCase:
         depth: layers, which ``AutoLayers`` of a pipeline may want fewer of.
         donate_argnums: the state.
         forward: ``forward(params, statistics, batch) -> (loss, statistics)``.
-        make_step: a step from the dtype that gradients are taken in; None for that of parameters.
+        again: the same by other ``gradients`` or ``optimizer``, as ``train_case`` takes them.
         fields: of the batch.
         init: ``init(key) -> state``.
     """
@@ -80,7 +80,7 @@ class ModelCase:
     active_parameters: int
     depth: int
     forward: Callable[[Any, Any, Any], tuple[jax.Array, Any]]
-    make_step: Callable[[Any], Step]
+    again: Callable[..., ModelCase]
     fields: Mapping[str, Field]
     init: Callable[[jax.Array], Any]
     donate_argnums: tuple[int, ...] = (0,)
@@ -111,7 +111,16 @@ class ModelCase:
         Args:
             dtype: of weights in the forward pass, and of gradients up to the update.
         """
-        return replace(self, step=self.make_step(dtype))
+        return self.again(gradients=dtype)
+
+    def with_optimizer(self, optimizer: Any) -> ModelCase:
+        """The same by another optimiser.
+
+        Args:
+            optimizer: a transformation of optax; of the zoo are those in
+                ``stablehlo_alpa.zoo.train_step.OPTIMIZERS``.
+        """
+        return self.again(optimizer=optimizer)
 
     def make(self, seed: int = 0) -> tuple[Any, Any]:
         """``(state, batch)`` as arrays: initial parameters and a random batch.

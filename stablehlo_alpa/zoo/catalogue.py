@@ -16,7 +16,7 @@ from stablehlo_alpa.nearest import nearest
 from stablehlo_alpa.store import with_recipe
 from stablehlo_alpa.zoo.case import ModelCase
 
-_GRADIENTS = "gradients"
+_GRADIENTS, _OPTIMIZER = "gradients", "optimizer"
 # Options that are dtypes.
 _DTYPES = {"dtype", _GRADIENTS}
 
@@ -44,15 +44,17 @@ class Entry:
 
         Args:
             **options: of the family's function, ``batch`` at least; and ``gradients``, the dtype
-                of `ModelCase.with_gradients`.
+                of `ModelCase.with_gradients`, and ``optimizer``, ``"adamw"``,
+                ``"adafactor"`` or ``"sgd"``.
 
         Raises:
-            ModelError: the sizes make no model, or the zoo's packages are missing.
+            ModelError: the sizes make no model, there is no such option or optimiser, or the zoo's
+                packages are missing.
         """
         module = importlib.import_module(f"stablehlo_alpa.zoo.models.{self.family}")
         make = getattr(module, self.family)
         known = inspect.signature(make).parameters
-        unknown = [name for name in options if name not in {*known, _GRADIENTS}]
+        unknown = [name for name in options if name not in {*known, _GRADIENTS, _OPTIMIZER}]
         if unknown:
             raise ModelError(
                 f"{self.name} has no {', '.join(unknown)}, it has "
@@ -61,9 +63,21 @@ class Entry:
         made: ModelCase = make(self.size, **{one: options[one] for one in options if one in known})
         if options.get(_GRADIENTS) is not None:
             made = made.with_gradients(options[_GRADIENTS])
+        if options.get(_OPTIMIZER) is not None:
+            made = made.with_optimizer(_optimizer(options[_OPTIMIZER]))
         # Names and sizes are all that it depends on, beside the code of the zoo.
         with_recipe(made.step, "zoo", self.family, self.size, _plain(options))
         return made
+
+
+def _optimizer(name: str) -> Any:
+    """That of the name, which the zoo's packages must be there for."""
+    known = importlib.import_module("stablehlo_alpa.zoo.train_step").OPTIMIZERS
+    if name not in known:
+        raise ModelError(
+            f"there is no optimiser {name}{nearest(name, known)}; there are {', '.join(known)}"
+        )
+    return known[name]
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

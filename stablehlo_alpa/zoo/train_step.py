@@ -1,4 +1,4 @@
-"""The train step around a flax module: AdamW on f32 masters."""
+"""The train step around a flax module: AdamW or another optimiser on f32 masters."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ import jax
 import jax.numpy as jnp
 
 from stablehlo_alpa.layers import value_and_grad
-from stablehlo_alpa.zoo.case import Field, ModelCase, Step, TrainState
+from stablehlo_alpa.zoo.case import Field, ModelCase, TrainState
 from stablehlo_alpa.zoo.linen import optax
 
-# Of AdamW: the rates of the GPT-3 paper (Brown et al., NeurIPS 2020, appendix B).
-_OPTIMIZER = {"learning_rate": 1e-4, "b1": 0.9, "b2": 0.95, "weight_decay": 0.1}
+OPTIMIZERS: Mapping[str, optax.GradientTransformation] = {
+    # The rates of the GPT-3 paper (Brown et al., NeurIPS 2020, appendix B).
+    "adamw": optax.adamw(learning_rate=1e-4, b1=0.9, b2=0.95, weight_decay=0.1),
+    # No first moments, and of second ones the sums of rows and columns (Shazeer and Stern, ICML
+    # 2018): what mixtures of experts were trained with by GShard, and by Alpa for its paper.
+    "adafactor": optax.adafactor(learning_rate=1e-2),
+    # Of residual networks (He et al., CVPR 2016, section 3.4), with Nesterov's momentum.
+    "sgd": optax.sgd(learning_rate=0.1, momentum=0.9, nesterov=True),
+}
 
 # What experts are called among the parameters of a mixture.
 EXPERTS = "experts"
@@ -38,7 +45,14 @@ class Task:
 
 
 def train_case(
-    name: str, module: Any, task: Task, *, depth: int, expert_share: float = 1.0
+    name: str,
+    module: Any,
+    task: Task,
+    *,
+    depth: int,
+    expert_share: float = 1.0,
+    gradients: Any = None,
+    optimizer: optax.GradientTransformation = OPTIMIZERS["adamw"],
 ) -> ModelCase:
     """The train step of a module.
 
@@ -49,8 +63,9 @@ def train_case(
         task: what it is trained for.
         depth: layers.
         expert_share: the part of its experts that one token meets.
+        gradients: dtype that they are taken in; None for that of parameters.
+        optimizer: the transformation of optax that makes updates of them.
     """
-    transform = optax.adamw(**_OPTIMIZER)
 
     def init(key: jax.Array) -> TrainState:
         inputs = (
@@ -58,7 +73,7 @@ def train_case(
         )
         variables = dict(module.init(key, *inputs))
         params = variables.pop("params")
-        return TrainState(params, transform.init(params), variables)
+        return TrainState(params, optimizer.init(params), variables)
 
     def forward(params: Any, statistics: Any, batch: Any) -> tuple[jax.Array, Any]:
         inputs = (batch[one] for one in task.inputs)
@@ -66,21 +81,22 @@ def train_case(
         outputs, updated = module.apply(variables, *inputs, mutable=list(statistics))
         return task.loss(outputs, batch), dict(updated)
 
-    def make_step(dtype: Any = None) -> Step:
-        def step(state: TrainState, batch: Any) -> tuple[TrainState, jax.Array]:
-            weights = jax.tree.map(lambda one: one.astype(dtype or one.dtype), state.params)
-            (loss, statistics), gradients = value_and_grad(forward, has_aux=True)(
-                weights, state.statistics, batch
-            )
-            gradients = jax.tree.map(lambda g, p: g.astype(p.dtype), gradients, state.params)
-            updates, opt_state = transform.update(gradients, state.opt_state, state.params)
-            params = optax.apply_updates(state.params, updates)
-            return TrainState(params, opt_state, statistics), loss
+    def step(state: TrainState, batch: Any) -> tuple[TrainState, jax.Array]:
+        weights = jax.tree.map(lambda one: one.astype(gradients or one.dtype), state.params)
+        (loss, statistics), slopes = value_and_grad(forward, has_aux=True)(
+            weights, state.statistics, batch
+        )
+        slopes = jax.tree.map(lambda g, p: g.astype(p.dtype), slopes, state.params)
+        updates, opt_state = optimizer.update(slopes, state.opt_state, state.params)
+        params = optax.apply_updates(state.params, updates)
+        return TrainState(params, opt_state, statistics), loss
 
-        # What plans and programs are called.
-        step.__name__ = re.sub(r"\W", "_", name)
-        return step
+    def again(**changes: Any) -> ModelCase:
+        known = {"expert_share": expert_share, "gradients": gradients, "optimizer": optimizer}
+        return train_case(name, module, task, depth=depth, **(known | changes))
 
+    # What plans and programs are called.
+    step.__name__ = re.sub(r"\W", "_", name)
     state = jax.eval_shape(init, jax.random.key(0))
     sizes = [
         (math.prod(leaf.shape), EXPERTS in jax.tree_util.keystr(path[-1:]))
@@ -88,13 +104,13 @@ def train_case(
     ]
     return ModelCase(
         name=name,
-        step=make_step(),
+        step=step,
         args=(state, {key: field.aval for key, field in task.fields.items()}),
         parameters=sum(size for size, _ in sizes),
         active_parameters=round(sum(size * (expert_share if e else 1.0) for size, e in sizes)),
         depth=depth,
         forward=forward,
-        make_step=make_step,
+        again=again,
         fields=task.fields,
         init=init,
     )

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import stablehlo_alpa as sa
@@ -301,6 +302,24 @@ def test_gradients_are_added_up_in_the_dtype_that_is_asked_for() -> None:
     is_seen = [size > 1e-3 * max(sizes) for size in sizes]
     assert_close(found.opt_state[0].mu, gradients, 2e-2, is_seen)
     assert {leaf.dtype for leaf in jax.tree.leaves(found.params)} == {jnp.dtype("float32")}
+
+
+def test_a_mixture_is_trained_by_adafactor() -> None:
+    """Whose moments are sums of rows and columns, of matrices as small as these too."""
+    case = tiny("moe-tiny").with_optimizer(optax.adafactor(1e-2, min_dim_size_to_factor=4))
+    state, batch = case.make()
+    expected, loss = jax.jit(case.step)(state, batch)
+    found, found_loss = sa.parallelize(case.step, method=sa.ShardParallel(mesh_shape=(2, 4)))(
+        state, batch
+    )
+    assert float(found_loss) == pytest.approx(float(loss), rel=1e-4)
+    kept = [sum(leaf.nbytes for leaf in jax.tree.leaves(one)) for one in (state, state.params)]
+    assert kept[0] < 1.2 * kept[1]
+    # Of the signs of small gradients a step makes updates as large as of large ones.
+    near = jax.tree.map(lambda a, b: jnp.mean(abs(a - b) > 1e-4), found.params, expected.params)
+    assert max(map(float, jax.tree.leaves(near))) < 0.02
+    with pytest.raises(sa.ModelError, match="no optimiser adam, did you mean 'adamw'"):
+        tiny("moe-tiny", optimizer="adam")
 
 
 def test_names_are_found_in_any_case_and_unknown_ones_name_the_nearest() -> None:
