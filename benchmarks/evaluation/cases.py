@@ -142,7 +142,7 @@ class Candidate:
         system: whose way it is.
         num_layers: that the model is cut into, each computed again in the backward phase.
         num_micro_batches: of a step.
-        tensor, pipeline: sizes of the rival that has them.
+        tensor, pipeline, zero: of the rival that has them.
     """
 
     family: str
@@ -152,6 +152,7 @@ class Candidate:
     num_micro_batches: int
     tensor: int = 1
     pipeline: int = 1
+    zero: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "system", System(self.system))
@@ -169,7 +170,8 @@ class Candidate:
     @property
     def name(self) -> str:
         """For lines and tables."""
-        sizes = f" t{self.tensor} p{self.pipeline}" if self.system is System.RIVAL else ""
+        rival = f" t{self.tensor} p{self.pipeline} zero-{self.zero}"
+        sizes = rival if self.system is System.RIVAL else ""
         return (
             f"{self.model} on {self.devices}, {self.system}{sizes}, "
             f"{self.num_micro_batches} micro-batches"
@@ -212,7 +214,8 @@ class Candidate:
         if self.family == "MoE":
             experts = MOE_SIZES[_size(self.model)].experts
             count = math.gcd(self.devices, experts)
-            return UniformStages(1, methods=stablehlo_alpa.ExpertParallel(expert=count))
+            method = stablehlo_alpa.ExpertParallel(expert=count, zero=self.zero)
+            return UniformStages(1, methods=method)
         return UniformStages(self.pipeline, methods=stablehlo_alpa.DataParallel())
 
 
@@ -236,7 +239,7 @@ def candidates(family: Family, devices: int, system: System) -> Iterator[Candida
         elif family.name == "GPT":
             yield from _megatron(one)
         elif family.name == "MoE":
-            yield one
+            yield from (replace(one, zero=zero) for zero in (0, 3))
         else:
             depths = [1 << power for power in range(devices.bit_length())]
             yield from (replace(one, pipeline=depth) for depth in depths if depth <= layers)

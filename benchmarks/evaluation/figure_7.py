@@ -38,7 +38,7 @@ inside of a stage runs beside computation.
 | inter | every stage on one device, as many stages of about equal FLOPs as devices |
 | intra | one stage on all devices, searched; micro-batches are accumulated |
 | Megatron-LM | the best `MegatronParallel` whose state fits: powers of two, tensors in a host |
-| DeepSpeed | `ExpertParallel` on one mesh; micro-batches are accumulated |
+| DeepSpeed | `ExpertParallel` on one mesh, with and without ZeRO-3; micro-batches are accumulated |
 | PP-DP | the best pipeline of data-parallel stages, in powers of two |
 
 Pipelines of GPT have 8 layers within a host and 16 on more; those of MoE a layer for every dense

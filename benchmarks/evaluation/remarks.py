@@ -50,10 +50,6 @@ REMARKS: Mapping[tuple[str, str, str, int], str] = {
         for way, said in (("zero-3", _OPEN), ("heuristic", _PROPAGATED))
         for n in (2, 4, 8)
     },
-    ("7", "MoE", "rival", 16): (
-        "DeepSpeed splits the optimiser's state of what is outside of the experts as well (ZeRO), "
-        "which `ExpertParallel` keeps whole on every device."
-    ),
     ("8", "GPT", "data", 2): _NEAR.format(gib="15.0"),
     ("8", "Wide-ResNet", "zero-2", 8): _NEAR.format(gib="13.3"),
     ("cut", "MoE", "", 32): (

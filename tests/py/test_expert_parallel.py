@@ -32,6 +32,21 @@ def test_experts_are_split_and_the_rest_is_data_parallel(expert: int | None) -> 
     assert collectives(plan, "expert", 0)["all_to_all"] == 8
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("zero", [1, 3])
+def test_what_is_no_expert_is_split_over_all_devices(zero: int) -> None:
+    case = moe.make(layers=1, optimizer="adam")
+    plan = check(case.step, case.args, sa.ExpertParallel(expert=4, zero=zero))
+    found = specs(plan)
+    state, params = "state.opt_state[1][0].mu['params']", "state.params['params']"
+    assert found[f"{state}['embed']['embedding']"] == P(("data", "expert"))
+    assert found[f"{state}['experts_0']['up']"] == P("expert", "data")
+    is_whole = zero == 1
+    assert found[f"{params}['embed']['embedding']"] == (P() if is_whole else P(("data", "expert")))
+    assert found[f"{params}['experts_0']['up']"] == P("expert", *([] if is_whole else ["data"]))
+    assert collectives(plan, "expert", 0)["all_to_all"] == 4
+
+
 def test_patterns_name_experts() -> None:
     case = moe.make(layers=1, optimizer="sgd")
     method = sa.ExpertParallel(expert=2, patterns=(r"experts_0/up",))
@@ -89,6 +104,8 @@ def test_what_has_no_experts_is_refused() -> None:
         sa.parallelize(moe.make().step, method=method).plan(*moe.make().args)
     with pytest.raises(ValueError, match=r"expert must be >= 1, got 0"):
         sa.ExpertParallel(expert=0)
+    with pytest.raises(ValueError, match=r"zero must be 0, 1 or 3, got 2"):
+        sa.ExpertParallel(zero=2)
     with pytest.raises(sa.MeshError, match=r"mesh_shape=\(2, 4\) follows from expert"):
         sa.ExpertParallel(mesh_shape=(2, 4))
 

@@ -14,10 +14,13 @@ from stablehlo_alpa.api.methods.program_dimensions import ProgramDimensions
 from stablehlo_alpa.compiler import DimensionUse
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
-from stablehlo_alpa.planning import Confinement, Dimension, Near, Prescription, Whole, Wish
+from stablehlo_alpa.planning import Confinement, Dimension, Near, Prescription, Role, Whole, Wish
 from stablehlo_alpa.view.names import leaf_path_of
 
 DATA, EXPERT = "data", "expert"
+
+# By the stages of ZeRO, whose inputs are split further.
+_SPLIT_FURTHER = {0: None, 1: Role.OTHER, 3: Role.ANY}
 
 
 @dataclass(frozen=True)
@@ -33,18 +36,24 @@ class ExpertParallel(Method):
         patterns: regular expressions over the paths of parameters
             (``"state/params/experts_0/up"``), instead of the search. Where no product says which
             dimension counts experts, it is dimension 0.
+        zero: what is split over all devices besides, that each would keep whole: 1 for the state of
+            the optimiser, 3 for parameters as well (f32 masters of narrower weights are
+            parameters), 0 for nothing.
 
     References:
-        Lepikhin et al., "GShard", ICLR 2021.
+        Lepikhin et al., "GShard", ICLR 2021. Rajbhandari et al., "ZeRO", SC 2020, section 5.
     """
 
     expert: int | None = None
     patterns: tuple[str, ...] = ()
+    zero: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.expert is not None and self.expert < 1:
             raise ValueError(f"expert must be >= 1, got {self.expert}")
+        if self.zero not in _SPLIT_FURTHER:
+            raise ValueError(f"zero must be 0, 1 or 3, got {self.zero!r}")
         patterns = (self.patterns,) if isinstance(self.patterns, str) else tuple(self.patterns)
         object.__setattr__(self, "patterns", patterns)
         for pattern in patterns:
@@ -83,13 +92,13 @@ class ExpertParallel(Method):
         return Prescribed(
             **shared_options(self, mesh_shape=(num_devices // count, count)),
             names=self.axis_names,
-            made=_prescription(dims, experts),
+            made=_prescription(dims, experts, self.zero),
         )
 
     def prescription(self, program: TracedProgram) -> Prescription:
         """Experts over one axis, batches over both."""
         dims = ProgramDimensions.of(program)
-        return _prescription(dims, self._experts(dims))
+        return _prescription(dims, self._experts(dims), self.zero)
 
     def _experts(self, dims: ProgramDimensions) -> list[Dimension]:
         """The dimensions of parameters that count experts, one of each.
@@ -121,16 +130,18 @@ class ExpertParallel(Method):
         return list(named.items())
 
 
-def _prescription(dims: ProgramDimensions, experts: list[Dimension]) -> Prescription:
-    split = dims.together(experts)
+def _prescription(dims: ProgramDimensions, experts: list[Dimension], zero: int) -> Prescription:
+    split, role = dims.together(experts), _SPLIT_FURTHER[zero]
+    further = (DATA, EXPERT) if role else ()
     wishes: dict[int, Wish] = {i: Whole() for i in range(len(dims.program.inputs))}
     wishes |= {index: Near(PartitionSpec((DATA, EXPERT))) for index, _ in dims.examples}
     for index in dims.others():
-        wishes[index] = Near(dims.spec(index, split, EXPERT))
+        wishes[index] = Near(dims.spec(index, split, EXPERT), further, role or Role.ANY)
     return Prescription(
         wishes,
         confinement=Confinement(
             batch=dims.examples,
             axes={DATA: dims.examples, EXPERT: dims.examples | split},
+            idle=frozenset(further),
         ),
     )
