@@ -89,6 +89,11 @@ MEGATRON: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 """What may stand behind a plus, by name, beside ``interleave=`` a number."""
 
+EXPERT: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {"zero1": {"zero": 1}, "zero3": {"zero": 3}}
+)
+"""The same for ``ExpertParallel``."""
+
 
 def _megatron(options: MethodOptions, written: Written) -> Method:
     """Tensor parallel inside of a host unless sizes say tensor, data and pipeline."""
@@ -106,19 +111,20 @@ def _megatron(options: MethodOptions, written: Written) -> Method:
     )
 
 
-def _further(texts: Sequence[str]) -> dict[str, Any]:
-    """Attributes of ``MegatronParallel`` that are named behind a plus."""
-    found: dict[str, Any] = {}
+def _further(kind: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Attributes of a method that are named behind a plus."""
+    known, found = MEGATRON if kind == "megatron" else EXPERT, dict[str, Any]()
+    counted = ["interleave"] if kind == "megatron" else []
     for text in texts:
         name, _, count = text.partition("=")
-        if name == "interleave" and count.isdecimal() and int(count):
-            found["interleave"] = int(count)
-        elif text in MEGATRON:
-            found |= MEGATRON[text]
+        if name in counted and count.isdecimal() and int(count):
+            found[name] = int(count)
+        elif text in known:
+            found |= known[text]
         else:
+            shown = f"+{', +'.join(known)}" + "".join(f" and +{one}=2" for one in counted)
             raise UsageError(
-                f"megatron takes +{', +'.join(MEGATRON)} and +interleave=2, got +{text}"
-                f"{nearest(name, [*MEGATRON, 'interleave'])}"
+                f"{kind} takes {shown}, got +{text}{nearest(name, [*known, *counted])}"
             )
     return found
 
@@ -160,7 +166,7 @@ METHODS: Mapping[str, Maker] = MappingProxyType(
         "zero2": lambda options, _: Zero2Parallel(**options.of_one_mesh),
         "zero3": lambda options, _: Zero3Parallel(**options.of_one_mesh),
         "megatron": _megatron,
-        "expert": lambda options, _: ExpertParallel(**options.shared),
+        "expert": lambda options, written: ExpertParallel(**written.further, **options.shared),
     }
 )
 
@@ -169,7 +175,7 @@ def parse_method(name: str) -> tuple[Maker, Written]:
     """What makes a method, and what is said of it: ``"zero3"``, ``"megatron:8x2x8+sequence"``.
 
     Raises:
-        UsageError: there is no such method, or it takes no sizes.
+        UsageError: there is no such method, or it takes no such sizes or options.
     """
     named, *further = name.lower().split("+")
     kind, _, rest = named.partition(":")
@@ -177,14 +183,15 @@ def parse_method(name: str) -> tuple[Maker, Written]:
         raise UsageError(
             f"no method {kind!r}{nearest(kind, METHODS)}, methods are {', '.join(METHODS)}"
         )
-    if kind != "megatron" and (rest or further):
-        said = f"sizes, got {rest!r}" if rest else f"options behind a plus, got {further[0]!r}"
-        raise UsageError(f"method {kind} takes no {said}")
+    if rest and kind != "megatron":
+        raise UsageError(f"method {kind} takes no sizes, got {rest!r}")
+    if further and kind not in ("megatron", "expert"):
+        raise UsageError(f"method {kind} takes no options behind a plus, got {further[0]!r}")
     try:
         sizes = tuple(int(size) for size in rest.split("x")) if rest else ()
     except ValueError:
         sizes = (0,)
-    return METHODS[kind], Written(sizes, _further(further))
+    return METHODS[kind], Written(sizes, _further(kind, further))
 
 
 def default_method(cluster: Cluster) -> str:

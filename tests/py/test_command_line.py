@@ -236,7 +236,7 @@ def test_json_of_a_comparison_has_a_row_each() -> None:
     )
     assert record["schema"] == "stablehlo-alpa/comparison/1"
     rows = [(row["asked_method"], row["model"]["batch"], row["fits"]) for row in record["rows"]]
-    expected = [("shard", True), ("expert", None), ("megatron:2x2x2", None)]
+    expected = [("shard", True), ("expert+zero3", None), ("megatron:2x2x2", None)]
     assert rows == [(name, batch, fits) for batch in (8, 4) for name, fits in expected]
 
 
@@ -265,6 +265,7 @@ def test_several_hosts_are_planned_as_a_pipeline_and_one_is_not() -> None:
         (("plan", "gpt-tiny", "--batch", "8", "--method", "zero3:2"), "takes no sizes"),
         (("plan", "gpt-tiny", "--batch", "8", "--method", "megatron:2"), "tensor, data and pipe"),
         (("plan", "gpt-tiny", "--batch", "8", "--method", "data+full"), "no options behind a plus"),
+        (("plan", "moe-tiny", "--batch", "8", "--method", "expert+zero2"), "expert takes +zero1,"),
         (
             ("plan", "gpt-tiny", "--batch", "8", "--method", "megatron:2x2x2+zero"),
             "got +zero, did you mean 'zero1'",
