@@ -182,8 +182,9 @@ def _without(cell: Cell) -> str:
         reason = cell.record.reason.partition("; largest live tensors")[0]
         return f"ours has no plan ({reason}). {cell.remark or 'Not explained.'}"
     if cell.paper.value is None:
+        taken = f"{(cell.record.peak_bytes or 0) / 2**30:.1f} GiB"
         return (
-            "the paper's ran out of memory, ours fits by our prices. "
+            f"the paper's ran out of memory, ours takes {taken} by our account, and fits. "
             f"{cell.remark or 'Not explained.'}"
         )
     return f"the paper's is too small to be read. {cell.remark or 'Not explained.'}"
