@@ -306,11 +306,11 @@ LogicalResult MicroBatchChoice::refuseSizes() {
     return error << (shown == 0 ? " none" : "")
                  << ": pass a number that divides the batch";
   }
-  return error << ", but what is computed is not cut with those that divide, "
-                  "or less than is computed of parameters alone (a loop over "
-                  "examples takes all of them): use num_micro_batches=1, or "
-                  "micro_batches=\"independent\" to "
-                  "compute it per micro-batch";
+  return error
+         << ", but nothing is cut with those that divide, or less than is "
+            "computed of parameters alone (a loop over examples takes all "
+            "of them): use num_micro_batches=1, or "
+            "micro_batches=\"independent\" to compute it per micro-batch";
 }
 
 } // namespace mlir::alpa
