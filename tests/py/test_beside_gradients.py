@@ -73,6 +73,21 @@ def test_pipelines_look_at_the_whole_batch(name: str) -> None:
     assert_same(pipeline(step, 4)(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH))
 
 
+def test_layers_are_cut_by_the_work_of_the_loss() -> None:
+    """Else what is looked at would be taken for a layer, and all of the model for another."""
+
+    def look(out: Any) -> Any:
+        products = out.T @ out / ROWS
+        for _ in range(5):
+            products = jnp.tanh(products @ products)
+        return products
+
+    step, params = step_of(look), PARAMS * 2
+    found = pipeline(step, 2, stages=2)(params, BATCH)
+    assert_same(found, jax.jit(step)(params, BATCH))
+    assert len({frozenset(array.devices()) for array in found[0]}) == 2
+
+
 @pytest.mark.parametrize("cut", [lambda step: pipeline(step, 4), None])
 def test_more_work_than_micro_batches_divide_is_refused(cut: Any) -> None:
     def look(out: Any) -> Any:
