@@ -91,9 +91,16 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
     if (isGradientBarrier(&op)) {
       addAncestors(&op, ancestors);
     }
-    if (isGradient(&op)) {
+    bool isMadeOfThem = isGradient(&op);
+    if (isMadeOfThem) {
       differentiated.insert(&op);
       addAncestors(&op, differentiated);
+    }
+    forEachUsedValue(&op, [&](Value value) {
+      isMadeOfThem |= ofGradients.contains(value.getDefiningOp());
+    });
+    if (isMadeOfThem) {
+      ofGradients.insert(&op);
     }
   }
   findReported();
@@ -215,8 +222,10 @@ bool MicroBatchStates::setAfter(Operation *op) {
     behind.insert(op);
   }
   // What no gradient is taken through is there to be looked at, and can wait.
-  bool isBeside =
-      !differentiated.empty() && !isBehind && !differentiated.contains(op);
+  Operation *outer = function.getBody().front().findAncestorOpInBlock(*op);
+  bool isBeside = !differentiated.empty() && !isBehind &&
+                  !differentiated.contains(outer) &&
+                  !ofGradients.contains(outer);
   bool isInside = !isBeside && (ancestors.contains(op) || joining.contains(op));
   // What a loop of its own cuts, or nothing does, is refused by nobody.
   double flops = op->hasAttr(kOnceAttrName) ? 0 : getProductFlops(op);

@@ -169,6 +169,8 @@ private:
   llvm::DenseSet<Operation *> ancestors;
   /// What differentiation made, by `jax.grad` too, and what that is made from.
   llvm::DenseSet<Operation *> differentiated;
+  /// Gradients, and what is made of them.
+  llvm::DenseSet<Operation *> ofGradients;
   /// What results other than the next state are made from. Products that are
   /// not among these may be late: an optimizer multiplies sums of gradients.
   llvm::DenseSet<Operation *> reported;

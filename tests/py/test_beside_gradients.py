@@ -103,6 +103,24 @@ def test_more_work_than_micro_batches_divide_is_refused(cut: Any) -> None:
         (cut or on_one_mesh)(step_of(look)).plan(PARAMS, BATCH)
 
 
+@pytest.mark.parametrize("value_and_grad", [jax.value_and_grad, stablehlo_alpa.value_and_grad])
+def test_what_is_made_of_gradients_goes_through_the_batch_once_more(value_and_grad: Any) -> None:
+    """A loss at the new parameters is taken part by part, and not of all examples at once."""
+
+    def step(params: Any, x: Any) -> Any:
+        def loss(params: Any) -> Any:
+            return jnp.mean((hidden(params, x) - x) ** 2)
+
+        value, gradients = value_and_grad(loss)(params)
+        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+        return params, value, loss(params)
+
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=4))
+    remarks = parallel.plan(PARAMS, BATCH).remarks
+    assert any("gone through once more" in remark for remark in remarks)
+    assert_same(parallel(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH))
+
+
 def test_vectors_of_parameters_beside_products_of_them() -> None:
     """No product has examples in it; those of parameters alone are less than the rest."""
     batch = jax.random.normal(jax.random.key(1), (64 * ROWS, WIDTH))
