@@ -5,6 +5,7 @@
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/transforms/LayerScopes.h"
+#include "cpp/transforms/MicroBatchStates.h"
 #include "cpp/transforms/Phases.h"
 #include "cpp/transforms/SpreadValues.h"
 #include "dialects/alpa/Alpa.h"
@@ -38,6 +39,7 @@ public:
       return failure();
     }
     findClosed();
+    findFront();
     markComputed();
     copyForms();
     if (failed(markApplied())) {
@@ -131,6 +133,22 @@ private:
     }
   }
 
+  /// What the forward phase of some layer is made of.
+  void findFront() {
+    for (Operation &op : block) {
+      std::string scope = getScope(op.getLoc());
+      if (getScopeLayer(scope) && !isBackwardScope(scope)) {
+        addAncestors(&op, front);
+      }
+    }
+  }
+
+  /// Gradients that are in no layer, and in front of some: by the batch, as
+  /// adversarial examples are made.
+  bool isInFront(Operation *op, StringRef scope) const {
+    return !getScopeLayer(scope) && front.contains(op);
+  }
+
   /// Forward layers ascend along the data, backward layers descend; what has no
   /// scope runs as early as it can.
   void markComputed() {
@@ -140,7 +158,7 @@ private:
         continue;
       }
       std::string scope = getScope(op.getLoc());
-      bool isBackward = isBackwardScope(scope);
+      bool isBackward = isBackwardScope(scope) && !isInFront(&op, scope);
       std::optional<int64_t> lastForward, firstBackward;
       forEachUsedValue(&op, [&](Value value) {
         Operation *maker = value.getDefiningOp();
@@ -388,6 +406,8 @@ private:
   llvm::DenseSet<Operation *> computed;
   /// Operators that depend on constants alone.
   llvm::DenseSet<Operation *> closed;
+  /// Operators that forward layers are made from.
+  llvm::DenseSet<Operation *> front;
   /// See SpreadValues.h.
   llvm::DenseSet<Value> spread;
   /// Operators through which values leave the micro-batches.

@@ -13,11 +13,13 @@ static int64_t getFirstSize(BlockArgument argument) {
   return type && type.getRank() > 0 ? type.getDimSize(0) : 0;
 }
 
-/// False if gradients take products of which every micro-batch would make all:
-/// examples that are put side by side, or looked at one by one.
+/// False if gradients take products of which every micro-batch would make all,
+/// and that are most of the work: examples that are put side by side, or looked
+/// at one by one. Products of parameters alone may be less than what a vector
+/// of them does to all examples.
 static bool dividesWork(const MicroBatchStates &states) {
   return states.getSplitFlops() + states.getSummandFlops() > 0 ||
-         states.getGradientFlops() == 0;
+         states.getGradientFlops() <= states.getAllSplitFlops();
 }
 
 /// Whether examples are what is cut: some values have parts, and products are
@@ -304,10 +306,11 @@ LogicalResult MicroBatchChoice::refuseSizes() {
     return error << (shown == 0 ? " none" : "")
                  << ": pass a number that divides the batch";
   }
-  return error << ", but nothing that is computed is cut with those that "
-                  "divide (a loop over examples takes all of them): use "
-                  "num_micro_batches=1, or micro_batches=\"independent\" to "
-                  "compute it per micro-batch";
+  return error
+         << ", but nothing is cut with those that divide, or less than is "
+            "computed of parameters alone (a loop over examples takes all "
+            "of them): use num_micro_batches=1, or "
+            "micro_batches=\"independent\" to compute it per micro-batch";
 }
 
 } // namespace mlir::alpa

@@ -40,7 +40,9 @@ TimeRows getTimeRows(const OperatorRows &rows) {
 
 } // namespace
 
-double getProductFlops(Operation *op) {
+/// FLOPs of operators, those in regions included, that take more than so many
+/// for each element that they read or write.
+static double getFlops(Operation *op, double leastPerElement) {
   double flops = 0;
   op->walk([&](Operation *inner) {
     std::optional<ShardingRule> rule = getShardingRule(inner);
@@ -56,10 +58,16 @@ double getProductFlops(Operation *op) {
     };
     count(inner->getOperandTypes());
     count(inner->getResultTypes());
-    flops += rule->flops > kHeavyFlopsPerElement * elements ? rule->flops : 0;
+    flops += rule->flops > leastPerElement * elements ? rule->flops : 0;
   });
   return flops;
 }
+
+double getProductFlops(Operation *op) {
+  return getFlops(op, kHeavyFlopsPerElement);
+}
+
+double getAllFlops(Operation *op) { return getFlops(op, 0); }
 
 /// Whether any row goes on in a loop: each micro-batch asks its own rows.
 bool MicroBatchStates::visitPredicate(Operation *op) {

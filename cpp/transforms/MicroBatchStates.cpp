@@ -91,6 +91,17 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
     if (isGradientBarrier(&op)) {
       addAncestors(&op, ancestors);
     }
+    bool isMadeOfThem = isGradient(&op);
+    if (isMadeOfThem) {
+      differentiated.insert(&op);
+      addAncestors(&op, differentiated);
+    }
+    forEachUsedValue(&op, [&](Value value) {
+      isMadeOfThem |= ofGradients.contains(value.getDefiningOp());
+    });
+    if (isMadeOfThem) {
+      ofGradients.insert(&op);
+    }
   }
   findReported();
   for (unsigned argument : split) {
@@ -111,6 +122,7 @@ void MicroBatchStates::measure() {
                      llvm::any_of(rows.results, isPart);
     if (!isa<DataFlowOpInterface>(op)) {
       (isDivided ? splitFlops : summandFlops) += getProductFlops(op);
+      allSplitFlops += isDivided ? getAllFlops(op) : 0;
     }
     for (Value result : op->getResults()) {
       makesParts |= getState(result) >= 0;
@@ -209,7 +221,12 @@ bool MicroBatchStates::setAfter(Operation *op) {
   if (isBehind) {
     behind.insert(op);
   }
-  bool isInside = ancestors.contains(op) || joining.contains(op);
+  // What no gradient is taken through is there to be looked at, and can wait.
+  Operation *outer = function.getBody().front().findAncestorOpInBlock(*op);
+  bool isBeside = !differentiated.empty() && !isBehind &&
+                  !differentiated.contains(outer) &&
+                  !ofGradients.contains(outer);
+  bool isInside = !isBeside && (ancestors.contains(op) || joining.contains(op));
   // What a loop of its own cuts, or nothing does, is refused by nobody.
   double flops = op->hasAttr(kOnceAttrName) ? 0 : getProductFlops(op);
   if (!refused && isInside && flops > 0) {

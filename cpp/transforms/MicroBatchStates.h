@@ -91,6 +91,8 @@ public:
   double getGradientFlops() const;
   /// Floating-point work that is divided among the micro-batches.
   double getSplitFlops() const { return splitFlops; }
+  /// That, and the work of what is no product: of vectors, or elementwise.
+  double getAllSplitFlops() const { return allSplitFlops; }
   /// Floating-point work on summands, which every micro-batch has in full size.
   double getSummandFlops() const { return summandFlops; }
   /// Work that is left for behind the micro-batches, other than that of
@@ -162,8 +164,13 @@ private:
   DenseMap<Operation *, Operation *> causes;
   /// Of those, the ones that see the parts of all micro-batches joined.
   llvm::DenseSet<Operation *> joining;
-  /// What gradients are made from.
+  /// What the barriers around gradients hand on is made from: gradients, the
+  /// loss, and what is returned beside it.
   llvm::DenseSet<Operation *> ancestors;
+  /// What differentiation made, by `jax.grad` too, and what that is made from.
+  llvm::DenseSet<Operation *> differentiated;
+  /// Gradients, and what is made of them.
+  llvm::DenseSet<Operation *> ofGradients;
   /// What results other than the next state are made from. Products that are
   /// not among these may be late: an optimizer multiplies sums of gradients.
   llvm::DenseSet<Operation *> reported;
@@ -172,7 +179,8 @@ private:
   llvm::DenseSet<Operation *> behind;
   Operation *refused = nullptr, *late = nullptr;
   double lateFlops = 0;
-  double splitFlops = 0, summandFlops = 0, splitBytes = 0, wholeBytes = 0;
+  double splitFlops = 0, allSplitFlops = 0, summandFlops = 0;
+  double splitBytes = 0, wholeBytes = 0;
   bool makesParts = false;
 };
 
@@ -195,6 +203,9 @@ std::optional<TimeEntry> getInnerEntry(const DataFlowEdge &edge,
 /// Floating-point operations of products, those in regions included: the work
 /// that is worth cutting.
 double getProductFlops(Operation *op);
+
+/// Floating-point operations, those in regions included.
+double getAllFlops(Operation *op);
 
 } // namespace mlir::alpa
 

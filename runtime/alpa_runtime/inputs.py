@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.errors import InputError
@@ -51,7 +52,8 @@ def concrete_type() -> type[Any]:
     """The class of arrays that are there, and not traced."""
     # While jax traces, even new arrays would be.
     with jax.ensure_compile_time_eval():
-        return type(jax.numpy.zeros(()))
+        # A transfer that is asked for, which `jax.transfer_guard` lets pass.
+        return type(jax.device_put(np.zeros(())))
 
 
 def fetched(array: Any) -> Any:

@@ -37,8 +37,13 @@ def flatten_for(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr:
     return without_unused(flatten(closed, _counter(option, closed)))
 
 
-def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
+def assign(option: LayerOption, closed: ClosedJaxpr, num_results: int | None = None) -> list[int]:
     """Layer of every equation of a flat function, ascending from 0.
+
+    Args:
+        option: what makes a layer.
+        closed: the function.
+        num_results: of how many of its first results layers share the work; None for all.
 
     Raises:
         TraceError: the function says nothing of what the option asks for.
@@ -47,7 +52,7 @@ def assign(option: LayerOption, closed: ClosedJaxpr) -> list[int]:
     match option:
         case AutoLayers():
             return cluster(
-                work_of(closed.jaxpr),
+                work_of(closed.jaxpr, closed.jaxpr.outvars[:num_results]),
                 tensors_of(closed.jaxpr),
                 option.num_layers,
                 option.tolerance,

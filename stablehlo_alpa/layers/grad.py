@@ -49,7 +49,7 @@ def value_and_grad(
         option = layer_context.value
         if not isinstance(option, LayerOption):
             return jax.value_and_grad(fun, argnums, has_aux, **options)(*args, **kwargs)
-        layered = _layered(fun, option)
+        layered = _layered(fun, option, num_results=1)
         return mark_gradients(
             jax.value_and_grad(layered, argnums, has_aux, **options)(*args, **kwargs)
         )
@@ -113,8 +113,10 @@ def _replaced(leaves: Sequence[Any], places: Sequence[int], values: Sequence[Any
     return full
 
 
-def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]:
-    """The function, evaluated layer by layer, each in its name scope."""
+def _layered(
+    fun: Callable[..., Any], option: LayerOption, num_results: int | None = None
+) -> Callable[..., Any]:
+    """The function, evaluated layer by layer, each in its name scope; see `assign`."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = jax.tree.flatten((args, kwargs))
@@ -133,7 +135,7 @@ def _layered(fun: Callable[..., Any], option: LayerOption) -> Callable[..., Any]
         arrays = [leaves[i] for i in traced]
         closed = jax.make_jaxpr(flat)(*arrays)
         flattened = flatten_for(option, closed)
-        layers = assign(option, flattened)
+        layers = assign(option, flattened, num_results)
         values = split_keys([*closed.consts, *arrays])
         results = _evaluate(flattened, layers, values, option.recomputations[0])
         found, tree, places = returned

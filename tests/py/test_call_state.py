@@ -345,3 +345,14 @@ def test_threads_call_functions_of_every_method() -> None:
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
     in_threads([functools.partial(call, function, n) for function in functions for n in range(4)])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_guard_against_transfers_lets_first_calls_pass(count: int) -> None:
+    """As it does under ``jax.jit``: what planning and compiling need is asked for."""
+    method = ShardParallel(num_micro_batches=count)
+    step = stablehlo_alpa.parallelize(lambda w, x: jax.numpy.tanh(x @ w).sum(0), method=method)
+    args = jax.device_put([np.ones((8, 8), "f"), np.ones((16, 8), "f")])
+    with jax.transfer_guard_host_to_device("disallow"):
+        found = step(*args)
+    np.testing.assert_allclose(found, np.tanh(8.0) * 16 * np.ones(8), rtol=1e-6)

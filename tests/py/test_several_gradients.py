@@ -73,16 +73,29 @@ def in_turn(maker: Any, critic: Any, noise: Any, x: Any) -> Any:
     return updated(maker, stablehlo_alpa.grad(of_maker)(maker, critic, noise)), critic
 
 
+def attacked(maker: Any, critic: Any, noise: Any, x: Any) -> Any:
+    """Examples are moved up the loss, by gradients that are in no layer, in front of the layers."""
+
+    def loss(maker: Any, x: Any) -> Any:
+        return jnp.mean((hidden(maker, x) - noise) ** 2)
+
+    moved = x
+    for _ in range(3):
+        moved = moved + 0.05 * jnp.sign(jax.grad(loss, argnums=1)(maker, moved))
+    value, gradients = stablehlo_alpa.value_and_grad(loss)(maker, moved)
+    return updated(maker, gradients), value, moved
+
+
 ARGS = PARAMS, OTHERS, NOISE, BATCH
 
 
 @pytest.mark.parametrize("count", [1, 4])
-@pytest.mark.parametrize("step", [adversaries, actor_and_critic, penalised])
+@pytest.mark.parametrize("step", [adversaries, actor_and_critic, penalised, attacked])
 def test_a_pipeline_takes_several_gradients(step: Any, count: int) -> None:
     check(step, *ARGS, count=count)
 
 
-@pytest.mark.parametrize("step", [adversaries, actor_and_critic, penalised])
+@pytest.mark.parametrize("step", [adversaries, actor_and_critic, penalised, attacked])
 def test_several_gradients_are_accumulated_on_one_mesh(step: Any) -> None:
     parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=4))
     assert_same(parallel(*ARGS), jax.jit(step)(*ARGS))
