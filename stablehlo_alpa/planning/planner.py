@@ -18,6 +18,7 @@ from stablehlo_alpa.frontend import TracedProgram, paused_collection
 from stablehlo_alpa.intra_op import SolverCache
 from stablehlo_alpa.planning.boundary import Boundary
 from stablehlo_alpa.planning.bracket import of_stages
+from stablehlo_alpa.planning.constrained_blocks import with_constrained_blocks
 from stablehlo_alpa.planning.fitting import Form, FormSearch, lowered_within
 from stablehlo_alpa.planning.lowering import lower_program
 from stablehlo_alpa.planning.mesh_search import (
@@ -335,7 +336,7 @@ def assemble(
     said += [remark for stage in stages for remark in stage.remarks]
     return Plan(
         cluster=cluster,
-        runtime=runtime,
+        runtime=with_constrained_blocks(runtime, cluster.parts[0].device.platform),
         costs=tuple(costs),
         program=program,
         stages=tuple(stages),

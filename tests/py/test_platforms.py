@@ -60,6 +60,9 @@ def test_the_program_for_tpu_computes_what_jit_does(tmp_path):
     plan = planned.plan(tuple(w), moment, x)
     assert "reduce_precision" in plan.module_text()
     assert "stablehlo.transpose" not in plan.module_text()
+    # What is run, not what is analysed.
+    assert "sdy.sharding_constraint" in plan.runtime.programs[0].text
+    assert "sdy.sharding_constraint" not in plan.module_text()
     plan.save(tmp_path / "step.plan")
     runtime = alpa_runtime.load(tmp_path / "step.plan")
     found = alpa_runtime.LocalExecutable(runtime, jax.devices())(*w, *moment, x)

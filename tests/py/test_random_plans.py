@@ -122,7 +122,10 @@ def run_planned(
     """The module of one device in the form for a platform, and its results on the devices here."""
     lowering = f"builtin.module(alpa-spmd-pipeline{{platform={platform}}})"
     local, _ = _core.run_pipeline(planned, lowering)
-    spmd = spmd_program(traced, planned, local, mesh, "planned")
+    run = local
+    if platform == "tpu":
+        run, _ = _core.run_pipeline(local, "builtin.module(alpa-constrain-blocks)")
+    spmd = spmd_program(traced, planned, run, mesh, "planned")
     devices = jax.devices()[: math.prod(size for _, size in mesh)]
     return local, compile_spmd(spmd, devices)(*program.args)
 

@@ -1,0 +1,77 @@
+//===- ConstrainBlocks.cpp - Blocks as constrained as whole arrays --------===//
+
+#include "passes/Passes.h"
+
+#include "stablehlo/dialect/StablehloOps.h"
+
+namespace mlir::alpa {
+
+#define GEN_PASS_DEF_CONSTRAINBLOCKS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+bool isReordered(Operation *op) {
+  return isa_and_nonnull<stablehlo::ReshapeOp, stablehlo::TransposeOp>(op);
+}
+
+/// True for what devices send each other, perhaps in another shape, where
+/// somebody reads it for another purpose than to reorder it.
+bool isReceived(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (isReordered(op)) {
+    op = op->getOperand(0).getDefiningOp();
+  }
+  return isa_and_nonnull<stablehlo::AllGatherOp, stablehlo::AllReduceOp,
+                         stablehlo::AllToAllOp, stablehlo::CollectivePermuteOp,
+                         stablehlo::ReduceScatterOp>(op) &&
+         llvm::any_of(value.getUsers(),
+                      [](Operation *user) { return !isReordered(user); });
+}
+
+/// True for what XLA moves, or moves operators across, before its partitioner.
+bool isMoved(Value value) {
+  return isa<stablehlo::IotaOp, stablehlo::DotGeneralOp>(
+             value.getDefiningOp()) ||
+         isReceived(value);
+}
+
+/// `sdy.sharding_constraint %0 <mesh<[]>, [{}, {}]>`. The dialect is not
+/// linked: its operation is written in generic form.
+void constrain(OpBuilder &builder, Value value) {
+  int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+  std::string text = "sharding<mesh<[]>, [";
+  llvm::raw_string_ostream os(text);
+  llvm::interleaveComma(llvm::seq(rank), os, [&](int64_t) { os << "{}"; });
+  os << "]>";
+  builder.setInsertionPointAfterValue(value);
+  OperationState state(value.getLoc(), "sdy.sharding_constraint");
+  state.addOperands(value);
+  state.addTypes(value.getType());
+  state.addAttribute("sharding",
+                     OpaqueAttr::get(builder.getStringAttr("sdy"), text,
+                                     NoneType::get(builder.getContext())));
+  Operation *constraint = builder.create(state);
+  value.replaceAllUsesExcept(constraint->getResult(0), constraint);
+}
+
+struct ConstrainBlocks : impl::ConstrainBlocksBase<ConstrainBlocks> {
+  void runOnOperation() override {
+    SmallVector<Value> moved;
+    getOperation().walk([&](Operation *op) {
+      for (Value value : op->getResults()) {
+        auto type = dyn_cast<RankedTensorType>(value.getType());
+        if (type && type.getRank() > 0 && isMoved(value)) {
+          moved.push_back(value);
+        }
+      }
+    });
+    OpBuilder builder(&getContext());
+    for (Value value : moved) {
+      constrain(builder, value);
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::alpa
