@@ -231,7 +231,7 @@ def test_json_says_what_does_not_fit() -> None:
 @pytest.mark.slow
 def test_json_of_a_comparison_has_a_row_each() -> None:
     record = printed(
-        *("compare", "gpt-tiny", "--methods", "shard,expert,megatron:2x2x2"),
+        *("compare", "gpt-tiny", "--methods", "shard,expert+zero3,megatron:2x2x2"),
         *("--clusters", "cpu:1x4", "--batch", "8,4"),
     )
     assert record["schema"] == "stablehlo-alpa/comparison/1"
