@@ -2,6 +2,7 @@
 
 #include "passes/Passes.h"
 
+#include "passes/ShardingNotation.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -36,8 +37,7 @@ bool isMoved(Value value) {
          isReceived(value);
 }
 
-/// `sdy.sharding_constraint %0 <mesh<[]>, [{}, {}]>`. The dialect is not
-/// linked: its operation is written in generic form.
+/// `sdy.sharding_constraint %0 <mesh<[]>, [{}, {}]>`.
 void constrain(OpBuilder &builder, Value value) {
   int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
   std::string text = "sharding<mesh<[]>, [";
@@ -45,14 +45,10 @@ void constrain(OpBuilder &builder, Value value) {
   llvm::interleaveComma(llvm::seq(rank), os, [&](int64_t) { os << "{}"; });
   os << "]>";
   builder.setInsertionPointAfterValue(value);
-  OperationState state(value.getLoc(), "sdy.sharding_constraint");
-  state.addOperands(value);
-  state.addTypes(value.getType());
-  state.addAttribute("sharding",
-                     OpaqueAttr::get(builder.getStringAttr("sdy"), text,
-                                     NoneType::get(builder.getContext())));
-  Operation *constraint = builder.create(state);
-  value.replaceAllUsesExcept(constraint->getResult(0), constraint);
+  Value constrained =
+      createShardyConstraint(builder, value.getLoc(), value,
+                             getShardyAttr(builder.getContext(), text));
+  value.replaceAllUsesExcept(constrained, constrained.getDefiningOp());
 }
 
 struct ConstrainBlocks : impl::ConstrainBlocksBase<ConstrainBlocks> {

@@ -96,6 +96,7 @@ def WriteReceivedResults
   }];
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
+
 def ConstrainBlocks : Pass<"alpa-constrain-blocks", "::mlir::ModuleOp"> {
   let summary = "Keeps simplifications of whole arrays off the blocks of devices";
   let description = [{

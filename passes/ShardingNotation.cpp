@@ -22,8 +22,7 @@ SmallVector<SmallVector<unsigned, 2>> getAxesOfDims(ShardingAttr sharding,
   return axesOfDims;
 }
 
-/// `sdy.sharding_constraint %0 <mesh<["x"=2]>, [{"x"}, {}]>`. The dialect is
-/// not linked: its operation is written in generic form.
+/// `sdy.sharding_constraint %0 <mesh<["x"=2]>, [{"x"}, {}]>`.
 class ShardyNotation : public ShardingNotation {
 public:
   explicit ShardyNotation(MeshAttr mesh) : mesh(mesh) {}
@@ -47,18 +46,12 @@ public:
                             os << '}';
                           });
     os << "]>";
-    MLIRContext *context = mesh.getContext();
-    return OpaqueAttr::get(StringAttr::get(context, "sdy"), text,
-                           NoneType::get(context));
+    return getShardyAttr(mesh.getContext(), text);
   }
 
   Value createConstraint(OpBuilder &builder, Location loc, Value value,
                          ShardingAttr sharding) const override {
-    OperationState state(loc, "sdy.sharding_constraint");
-    state.addOperands(value);
-    state.addTypes(value.getType());
-    state.addAttribute("sharding", getAttribute(sharding));
-    return builder.create(state)->getResult(0);
+    return createShardyConstraint(builder, loc, value, getAttribute(sharding));
   }
 
 private:
@@ -137,6 +130,20 @@ private:
 };
 
 } // namespace
+
+Attribute getShardyAttr(MLIRContext *context, StringRef text) {
+  return OpaqueAttr::get(StringAttr::get(context, "sdy"), text,
+                         NoneType::get(context));
+}
+
+Value createShardyConstraint(OpBuilder &builder, Location loc, Value value,
+                             Attribute sharding) {
+  OperationState state(loc, "sdy.sharding_constraint");
+  state.addOperands(value);
+  state.addTypes(value.getType());
+  state.addAttribute("sharding", sharding);
+  return builder.create(state)->getResult(0);
+}
 
 std::unique_ptr<ShardingNotation> ShardingNotation::get(StringRef name,
                                                         MeshAttr mesh) {

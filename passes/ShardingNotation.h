@@ -27,6 +27,13 @@ public:
                                  ShardingAttr sharding) const = 0;
 };
 
+/// A sharding in Shardy's notation. The dialect is not linked.
+Attribute getShardyAttr(MLIRContext *context, StringRef text);
+
+/// `sdy.sharding_constraint` with such a sharding, in generic form.
+Value createShardyConstraint(OpBuilder &builder, Location loc, Value value,
+                             Attribute sharding);
+
 } // namespace mlir::alpa
 
 #endif // PASSES_SHARDINGNOTATION_H

@@ -38,6 +38,18 @@ void forEachCapture(Operation *op, function_ref<void(OpOperand &)> visit) {
   }
 }
 
+void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors) {
+  SmallVector<Operation *> work = {op};
+  while (!work.empty()) {
+    forEachUsedValue(work.pop_back_val(), [&](Value value) {
+      Operation *maker = value.getDefiningOp();
+      if (maker && ancestors.insert(maker).second) {
+        work.push_back(maker);
+      }
+    });
+  }
+}
+
 void addDependents(Block &block, llvm::DenseSet<Value> &values) {
   for (Operation &op : block) {
     bool isDependent = false;

@@ -18,6 +18,9 @@ void forEachUsedValue(Operation *op, function_ref<void(Value)> visit);
 /// from outside.
 void forEachCapture(Operation *op, function_ref<void(OpOperand &)> visit);
 
+/// Adds all operators whose results `op` is made from.
+void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors);
+
 /// Adds every value of a block that is computed from some of `values`.
 void addDependents(Block &block, llvm::DenseSet<Value> &values);
 

@@ -5,7 +5,6 @@
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/transforms/LayerScopes.h"
-#include "cpp/transforms/MicroBatchStates.h"
 #include "cpp/transforms/Phases.h"
 #include "cpp/transforms/SpreadValues.h"
 #include "dialects/alpa/Alpa.h"
@@ -78,20 +77,11 @@ private:
 
   /// What goes through a join is made once per micro-batch.
   void findComputed() {
-    SmallVector<Operation *> work;
     for (Operation &op : block) {
       if (isJoin(&op)) {
         joins.insert(&op);
-        work.push_back(&op);
+        addAncestors(&op, computed);
       }
-    }
-    while (!work.empty()) {
-      forEachUsedValue(work.pop_back_val(), [&](Value value) {
-        Operation *maker = value.getDefiningOp();
-        if (maker && computed.insert(maker).second) {
-          work.push_back(maker);
-        }
-      });
     }
   }
 

@@ -12,18 +12,6 @@ namespace mlir::alpa {
 /// The scope that the front end opens around gradients.
 static constexpr StringLiteral kGradientScope = "alpa_gradients";
 
-void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors) {
-  SmallVector<Operation *> work = {op};
-  while (!work.empty()) {
-    forEachUsedValue(work.pop_back_val(), [&](Value value) {
-      Operation *maker = value.getDefiningOp();
-      if (maker && ancestors.insert(maker).second) {
-        work.push_back(maker);
-      }
-    });
-  }
-}
-
 bool isGradientBarrier(Operation *op) {
   return isa<stablehlo::OptimizationBarrierOp>(op) &&
          StringRef(getScope(op->getLoc())).contains(kGradientScope);
@@ -91,18 +79,13 @@ MicroBatchStates::MicroBatchStates(func::FuncOp function,
     if (isGradientBarrier(&op)) {
       addAncestors(&op, ancestors);
     }
-    bool isMadeOfThem = isGradient(&op);
-    if (isMadeOfThem) {
+    if (isGradient(&op)) {
       differentiated.insert(&op);
       addAncestors(&op, differentiated);
-    }
-    forEachUsedValue(&op, [&](Value value) {
-      isMadeOfThem |= ofGradients.contains(value.getDefiningOp());
-    });
-    if (isMadeOfThem) {
-      ofGradients.insert(&op);
+      ofGradients.insert(op.result_begin(), op.result_end());
     }
   }
+  addDependents(block, ofGradients);
   findReported();
   for (unsigned argument : split) {
     setState(block.getArgument(argument), 0);
@@ -223,9 +206,10 @@ bool MicroBatchStates::setAfter(Operation *op) {
   }
   // What no gradient is taken through is there to be looked at, and can wait.
   Operation *outer = function.getBody().front().findAncestorOpInBlock(*op);
-  bool isBeside = !differentiated.empty() && !isBehind &&
-                  !differentiated.contains(outer) &&
-                  !ofGradients.contains(outer);
+  bool isBeside =
+      !differentiated.empty() && !isBehind && !differentiated.contains(outer) &&
+      llvm::none_of(outer->getResults(),
+                    [&](Value result) { return ofGradients.contains(result); });
   bool isInside = !isBeside && (ancestors.contains(op) || joining.contains(op));
   // What a loop of its own cuts, or nothing does, is refused by nobody.
   double flops = op->hasAttr(kOnceAttrName) ? 0 : getProductFlops(op);

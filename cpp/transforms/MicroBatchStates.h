@@ -34,9 +34,6 @@ struct TimeRows {
 /// True for the barrier that stands around the gradients of a step.
 bool isGradientBarrier(Operation *op);
 
-/// Adds all operators whose results `op` is made from.
-void addAncestors(Operation *op, llvm::DenseSet<Operation *> &ancestors);
-
 /// Whether differentiation made an operator.
 bool isGradient(Operation *op);
 
@@ -170,7 +167,7 @@ private:
   /// What differentiation made, by `jax.grad` too, and what that is made from.
   llvm::DenseSet<Operation *> differentiated;
   /// Gradients, and what is made of them.
-  llvm::DenseSet<Operation *> ofGradients;
+  llvm::DenseSet<Value> ofGradients;
   /// What results other than the next state are made from. Products that are
   /// not among these may be late: an optimizer multiplies sums of gradients.
   llvm::DenseSet<Operation *> reported;
