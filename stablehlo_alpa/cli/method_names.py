@@ -89,10 +89,9 @@ MEGATRON: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 """What may stand behind a plus, by name, beside ``interleave=`` a number."""
 
-EXPERT: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {"zero1": {"zero": 1}, "zero3": {"zero": 3}}
+_FURTHER: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {"megatron": MEGATRON, "expert": {"zero1": {"zero": 1}, "zero3": {"zero": 3}}}
 )
-"""The same for ``ExpertParallel``."""
 
 
 def _megatron(options: MethodOptions, written: Written) -> Method:
@@ -113,7 +112,9 @@ def _megatron(options: MethodOptions, written: Written) -> Method:
 
 def _further(kind: str, texts: Sequence[str]) -> dict[str, Any]:
     """Attributes of a method that are named behind a plus."""
-    known, found = MEGATRON if kind == "megatron" else EXPERT, dict[str, Any]()
+    if texts and kind not in _FURTHER:
+        raise UsageError(f"method {kind} takes no options behind a plus, got {texts[0]!r}")
+    known, found = _FURTHER.get(kind, {}), dict[str, Any]()
     counted = ["interleave"] if kind == "megatron" else []
     for text in texts:
         name, _, count = text.partition("=")
@@ -185,8 +186,6 @@ def parse_method(name: str) -> tuple[Maker, Written]:
         )
     if rest and kind != "megatron":
         raise UsageError(f"method {kind} takes no sizes, got {rest!r}")
-    if further and kind not in ("megatron", "expert"):
-        raise UsageError(f"method {kind} takes no options behind a plus, got {further[0]!r}")
     try:
         sizes = tuple(int(size) for size in rest.split("x")) if rest else ()
     except ValueError:

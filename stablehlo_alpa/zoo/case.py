@@ -68,7 +68,7 @@ class ModelCase:
         depth: layers, which ``AutoLayers`` of a pipeline may want fewer of.
         donate_argnums: the state.
         forward: ``forward(params, statistics, batch) -> (loss, statistics)``.
-        again: the same by other ``gradients`` or ``optimizer``, as ``train_case`` takes them.
+        again: the same by another ``dtype`` of gradients or ``optimizer``.
         fields: of the batch.
         init: ``init(key) -> state``.
     """
@@ -111,7 +111,7 @@ class ModelCase:
         Args:
             dtype: of weights in the forward pass, and of gradients up to the update.
         """
-        return self.again(gradients=dtype)
+        return self.again(dtype=dtype)
 
     def with_optimizer(self, optimizer: Any) -> ModelCase:
         """The same by another optimiser.

@@ -44,6 +44,27 @@ class Task:
     loss: Callable[[Any, Any], jax.Array]
 
 
+@dataclass(frozen=True)
+class _Model:
+    """What a train step has without an optimiser.
+
+    Attributes:
+        name, task, depth: as ``train_case`` takes them.
+        variables: of a key, parameters and statistics.
+        shapes: of these; to find them the module is traced.
+        forward: as ``ModelCase`` has it.
+        active_parameters: those that one token meets.
+    """
+
+    name: str
+    task: Task
+    depth: int
+    variables: Callable[[jax.Array], tuple[Any, Any]]
+    shapes: tuple[Any, Any]
+    forward: Callable[[Any, Any, Any], tuple[jax.Array, Any]]
+    active_parameters: int
+
+
 def train_case(
     name: str,
     module: Any,
@@ -51,7 +72,6 @@ def train_case(
     *,
     depth: int,
     expert_share: float = 1.0,
-    gradients: Any = None,
     optimizer: optax.GradientTransformation = OPTIMIZERS["adamw"],
 ) -> ModelCase:
     """The train step of a module.
@@ -63,55 +83,68 @@ def train_case(
         task: what it is trained for.
         depth: layers.
         expert_share: the part of its experts that one token meets.
-        gradients: dtype that they are taken in; None for that of parameters.
-        optimizer: the transformation of optax that makes updates of them.
+        optimizer: the transformation of optax that makes updates of gradients.
     """
 
-    def init(key: jax.Array) -> TrainState:
+    def variables(key: jax.Array) -> tuple[Any, Any]:
         inputs = (
             jnp.zeros(task.fields[one].shape, task.fields[one].aval.dtype) for one in task.inputs
         )
-        variables = dict(module.init(key, *inputs))
-        params = variables.pop("params")
-        return TrainState(params, optimizer.init(params), variables)
+        made = dict(module.init(key, *inputs))
+        return made.pop("params"), made
 
     def forward(params: Any, statistics: Any, batch: Any) -> tuple[jax.Array, Any]:
         inputs = (batch[one] for one in task.inputs)
-        variables = {"params": params, **statistics}
-        outputs, updated = module.apply(variables, *inputs, mutable=list(statistics))
+        outputs, updated = module.apply(
+            {"params": params, **statistics}, *inputs, mutable=list(statistics)
+        )
         return task.loss(outputs, batch), dict(updated)
 
+    shapes = jax.eval_shape(variables, jax.random.key(0))
+    active = sum(
+        math.prod(leaf.shape)
+        * (expert_share if EXPERTS in jax.tree_util.keystr(path[-1:]) else 1.0)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(shapes[0])
+    )
+    model = _Model(name, task, depth, variables, shapes, forward, round(active))
+    return _trained(model, None, optimizer)
+
+
+def _trained(model: _Model, dtype: Any, optimizer: optax.GradientTransformation) -> ModelCase:
+    """The case of a model by an optimiser, with gradients in a dtype; None for the parameters'."""
+    variables, forward = model.variables, model.forward
+
+    def init(key: jax.Array) -> TrainState:
+        params, statistics = variables(key)
+        return TrainState(params, optimizer.init(params), statistics)
+
     def step(state: TrainState, batch: Any) -> tuple[TrainState, jax.Array]:
-        weights = jax.tree.map(lambda one: one.astype(gradients or one.dtype), state.params)
-        (loss, statistics), slopes = value_and_grad(forward, has_aux=True)(
+        weights = jax.tree.map(lambda one: one.astype(dtype or one.dtype), state.params)
+        (loss, statistics), gradients = value_and_grad(forward, has_aux=True)(
             weights, state.statistics, batch
         )
-        slopes = jax.tree.map(lambda g, p: g.astype(p.dtype), slopes, state.params)
-        updates, opt_state = optimizer.update(slopes, state.opt_state, state.params)
+        gradients = jax.tree.map(lambda g, p: g.astype(p.dtype), gradients, state.params)
+        updates, opt_state = optimizer.update(gradients, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
         return TrainState(params, opt_state, statistics), loss
 
     def again(**changes: Any) -> ModelCase:
-        known = {"expert_share": expert_share, "gradients": gradients, "optimizer": optimizer}
-        return train_case(name, module, task, depth=depth, **(known | changes))
+        return _trained(model, **({"dtype": dtype, "optimizer": optimizer} | changes))
 
     # What plans and programs are called.
-    step.__name__ = re.sub(r"\W", "_", name)
-    state = jax.eval_shape(init, jax.random.key(0))
-    sizes = [
-        (math.prod(leaf.shape), EXPERTS in jax.tree_util.keystr(path[-1:]))
-        for path, leaf in jax.tree_util.tree_leaves_with_path(state.params)
-    ]
+    step.__name__ = re.sub(r"\W", "_", model.name)
+    params, statistics = model.shapes
+    state = TrainState(params, jax.eval_shape(optimizer.init, params), statistics)
     return ModelCase(
-        name=name,
+        name=model.name,
         step=step,
-        args=(state, {key: field.aval for key, field in task.fields.items()}),
-        parameters=sum(size for size, _ in sizes),
-        active_parameters=round(sum(size * (expert_share if e else 1.0) for size, e in sizes)),
-        depth=depth,
+        args=(state, {key: field.aval for key, field in model.task.fields.items()}),
+        parameters=sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(params)),
+        active_parameters=model.active_parameters,
+        depth=model.depth,
         forward=forward,
         again=again,
-        fields=task.fields,
+        fields=model.task.fields,
         init=init,
     )
 
