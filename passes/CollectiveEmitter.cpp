@@ -383,27 +383,24 @@ Value CollectiveEmitter::emitPermute(const ReshardStep &step, Value local,
   return emitPermute(local, pairs, loc);
 }
 
-SmallVector<int64_t> CollectiveEmitter::getShiftPairs(int64_t distance,
-                                                      ArrayRef<unsigned> axes,
-                                                      bool wraps) const {
+Value CollectiveEmitter::emitPermute(
+    Value local, ArrayRef<unsigned> axes,
+    function_ref<std::optional<int64_t>(int64_t index)> getTarget,
+    Location loc) {
   SmallVector<int64_t> pairs;
-  int64_t size = getGroupSize(axes);
   for (int64_t device = 0; device < mesh.getNumDevices(); ++device) {
     SmallVector<int64_t> coordinates = getCoordinates(device);
     int64_t position = 0;
     for (unsigned axis : axes) {
       position = position * meshShape[axis] + coordinates[axis];
     }
-    position += distance;
-    if (wraps) {
-      position = ((position % size) + size) % size;
-    }
-    if (position < 0 || position >= size) {
+    std::optional<int64_t> index = getTarget(position);
+    if (!index) {
       continue;
     }
     for (unsigned axis : llvm::reverse(axes)) {
-      coordinates[axis] = position % meshShape[axis];
-      position /= meshShape[axis];
+      coordinates[axis] = *index % meshShape[axis];
+      *index /= meshShape[axis];
     }
     int64_t target = 0;
     for (auto [coordinate, length] : llvm::zip(coordinates, meshShape)) {
@@ -412,18 +409,31 @@ SmallVector<int64_t> CollectiveEmitter::getShiftPairs(int64_t distance,
     pairs.push_back(device);
     pairs.push_back(target);
   }
-  return pairs;
+  return emitPermute(local, pairs, loc);
 }
 
 Value CollectiveEmitter::emitShift(Value local, int64_t distance,
                                    ArrayRef<unsigned> axes, Location loc) {
-  return emitPermute(local, getShiftPairs(distance, axes, /*wraps=*/false),
-                     loc);
+  int64_t size = getGroupSize(axes);
+  auto getTarget = [&](int64_t index) -> std::optional<int64_t> {
+    int64_t target = index + distance;
+    return target < 0 || target >= size ? std::nullopt : std::optional(target);
+  };
+  return emitPermute(local, axes, getTarget, loc);
 }
 
 Value CollectiveEmitter::emitRotation(Value local, ArrayRef<unsigned> axes,
                                       Location loc) {
-  return emitPermute(local, getShiftPairs(1, axes, /*wraps=*/true), loc);
+  int64_t size = getGroupSize(axes);
+  auto getTarget = [&](int64_t index) { return (index + 1) % size; };
+  return emitPermute(local, axes, getTarget, loc);
+}
+
+Value CollectiveEmitter::emitPermutation(Value local, ArrayRef<int64_t> targets,
+                                         ArrayRef<unsigned> axes,
+                                         Location loc) {
+  auto getTarget = [&](int64_t index) { return targets[index]; };
+  return emitPermute(local, axes, getTarget, loc);
 }
 
 SmallVector<Value> CollectiveEmitter::emitRotatedStarts(RankedTensorType type,

@@ -43,6 +43,11 @@ public:
   /// first, what the last has.
   Value emitRotation(Value local, ArrayRef<unsigned> axes, Location loc);
 
+  /// What the device has for whose linear index along `axes` that of this one
+  /// stands in `targets`.
+  Value emitPermutation(Value local, ArrayRef<int64_t> targets,
+                        ArrayRef<unsigned> axes, Location loc);
+
   /// Of as many blocks along `dim` as there are devices along `axes` the one of
   /// the device whose linear index is larger by `shift`, from the first on
   /// behind the last.
@@ -109,11 +114,12 @@ private:
                                        Location loc);
   /// Position of a device along each mesh axis.
   SmallVector<int64_t> getCoordinates(int64_t device) const;
-  /// Sources and targets in turn: from each device to the one whose linear
-  /// index along `axes` is larger by `distance`; beyond the last from the first
-  /// on if it `wraps`, else to none.
-  SmallVector<int64_t> getShiftPairs(int64_t distance, ArrayRef<unsigned> axes,
-                                     bool wraps) const;
+  /// Sends from each device to the one whose linear index along `axes` is the
+  /// target of its own, if it has one.
+  Value
+  emitPermute(Value local, ArrayRef<unsigned> axes,
+              function_ref<std::optional<int64_t>(int64_t index)> getTarget,
+              Location loc);
 
   OpBuilder &builder;
   MeshAttr mesh;

@@ -40,6 +40,10 @@ public:
   Value emitRotation(Value local, ArrayRef<unsigned> axes) override {
     return emitter.emitRotation(local, axes, loc);
   }
+  Value emitPermutation(Value local, ArrayRef<int64_t> targets,
+                        ArrayRef<unsigned> axes) override {
+    return emitter.emitPermutation(local, targets, axes, loc);
+  }
   Value emitDeal(Value local, ArrayRef<unsigned> axes) override {
     return emitter.emitAllToAll(local, 0, 0, axes, loc);
   }

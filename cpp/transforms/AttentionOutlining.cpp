@@ -339,6 +339,10 @@ void inlineAttention(ModuleOp module) {
     Value emitGather(Value, int64_t, ArrayRef<unsigned>) override { return {}; }
     Value emitShift(Value, int64_t, ArrayRef<unsigned>) override { return {}; }
     Value emitRotation(Value, ArrayRef<unsigned>) override { return {}; }
+    Value emitPermutation(Value, ArrayRef<int64_t>,
+                          ArrayRef<unsigned>) override {
+      return {};
+    }
     Value emitDeal(Value, ArrayRef<unsigned>) override { return {}; }
   } collectives;
   SmallVector<Operation *> found;

@@ -226,6 +226,10 @@ public:
   /// What the device before this one along `axes` has, the last one being
   /// before the first.
   virtual Value emitRotation(Value local, ArrayRef<unsigned> axes) = 0;
+  /// What the device has whose linear index along `axes` has that of this one
+  /// as its target.
+  virtual Value emitPermutation(Value local, ArrayRef<int64_t> targets,
+                                ArrayRef<unsigned> axes) = 0;
   /// What all devices along `axes` have for this one, in their order: of a
   /// value with as many elements along dimension 0 as there are devices, each
   /// gets the one with its number.
@@ -284,6 +288,12 @@ public:
   /// each.
   Value rotate(Value local, unsigned factor) {
     return collectives.emitRotation(local, getAxes(factor));
+  }
+  /// Every device sends what it has to that with the block that stands in the
+  /// place of its own in `targets`, a permutation. `getExchanges` of the
+  /// operator tells of each.
+  Value permute(Value local, ArrayRef<int64_t> targets, unsigned factor) {
+    return collectives.emitPermutation(local, targets, getAxes(factor));
   }
   /// Of a value with as many elements along dimension 0 as the factor has
   /// blocks, the device with each block gets the one with its number; what they

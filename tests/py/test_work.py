@@ -420,15 +420,10 @@ def test_overlap_is_checked_and_written(tmp_path: Any) -> None:
         sa.ClusterSpec.read(tmp_path / "bad.toml")
 
 
-@pytest.mark.parametrize("heads", [(16, 16), (16, 2)])
-@pytest.mark.parametrize("is_causal", [True, False])
-def test_attention_in_blocks_is_priced_as_its_local_form(
-    heads: tuple[int, int], is_causal: bool
-) -> None:
-    """Blocks that a causal mask hides are skipped: about half of them, in the price as well."""
+def plan_attention(is_causal: bool, length: int, examples: int, heads: tuple[int, int]) -> sa.Plan:
     of_queries, of_keys = heads
     arrays = [
-        jax.ShapeDtypeStruct((8, 8192, count, 128), jnp.bfloat16)
+        jax.ShapeDtypeStruct((examples, length, count, 128), jnp.bfloat16)
         for count in (of_queries, of_keys, of_keys)
     ]
     # A score matrix that is whole does not fit beside the others.
@@ -439,7 +434,30 @@ def test_attention_in_blocks_is_priced_as_its_local_form(
     )
     plan = step.plan(*arrays)
     assert any("in blocks of keys" in remark for remark in plan.remarks)
+    return plan
+
+
+def assert_priced_as_lowered(plan: sa.Plan, tolerance: float = 0.15) -> None:
     stage = plan.stages[0]
     local = Work.of(plan.module_text("local"))
     lowered_s = work_seconds(local, stage.mesh.cluster.device)
-    assert stage.solution.compute_s == pytest.approx(lowered_s, rel=0.15)
+    assert stage.solution.compute_s == pytest.approx(lowered_s, rel=tolerance)
+
+
+@pytest.mark.parametrize("heads", [(16, 16), (16, 2)])
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_attention_in_blocks_is_priced_as_its_local_form(
+    heads: tuple[int, int], is_causal: bool
+) -> None:
+    """Blocks that a causal mask hides are skipped: about half of them, in the price as well."""
+    assert_priced_as_lowered(plan_attention(is_causal, 8192, 8, heads))
+
+
+def test_a_causal_sequence_that_is_split_is_half_the_work() -> None:
+    """Devices take a half of a block from the front and one from the back: all see the same."""
+    causal, full = (plan_attention(one, 65536, 1, (1, 1)) for one in (True, False))
+    for plan in (causal, full):
+        assert_priced_as_lowered(plan, 0.2)
+        assert "collective_permute" in {one.kind for one in plan.communication()}
+    share = causal.stages[0].solution.compute_s / full.stages[0].solution.compute_s
+    assert 0.5 < share < 0.6

@@ -41,10 +41,6 @@ constexpr double kForwardPasses = 5, kBackwardPasses = 10;
 /// read, and so is the sum.
 constexpr double kSumPasses = 4;
 
-/// How often the mask by which blocks are skipped is written or read: once for
-/// each block, whether it is skipped or not, and to find out.
-constexpr double kMaskPasses = 2;
-
 double getProduct(ArrayRef<int64_t> sizes) {
   double product = 1;
   for (int64_t size : sizes) {
@@ -58,7 +54,7 @@ struct AttentionLoops {
   ShardingRule rule;
   /// Per dimension of the scores; that of the keys is of keys and values.
   SmallVector<DimFactors> dims;
-  std::optional<unsigned> sequence;
+  std::optional<SequenceLoop> sequence;
 
   template <typename Op> AttentionLoops(Op op, FactorKind otherRows) {
     ArrayRef<int64_t> shape = op.getScoreShape();
@@ -73,10 +69,10 @@ struct AttentionLoops {
                                      : dim < numBatch ? FactorKind::Parallel
                                                       : otherRows));
       if (isSequence) {
-        sequence = dims.back().front();
+        sequence = SequenceLoop{dims.back().front(), dim};
       }
     }
-    dims.push_back(sequence ? DimFactors{*sequence}
+    dims.push_back(sequence ? DimFactors{sequence->factor}
                             : add(shape.back(), FactorKind::Replicated));
     auto sizeOf = [](Value value) {
       return cast<RankedTensorType>(value.getType()).getShape().back();
@@ -150,6 +146,19 @@ AttentionLoops getLoops(AttentionGradientOp op) {
   return loops;
 }
 
+/// The scores of a device with its own keys.
+template <typename Op>
+SmallVector<int64_t> getLocalScores(Op op, const AttentionLoops &loops,
+                                    ArrayRef<int64_t> factorShards) {
+  SmallVector<int64_t> scores(op.getScoreShape());
+  for (auto [size, factors] : llvm::zip(scores, loops.dims)) {
+    for (unsigned factor : factors) {
+      size /= factorShards[factor];
+    }
+  }
+  return scores;
+}
+
 template <typename Op> struct AttentionRule : RuleModel<AttentionRule<Op>, Op> {
   static constexpr bool kIsBackward = std::is_same_v<Op, AttentionGradientOp>;
 
@@ -161,20 +170,16 @@ template <typename Op> struct AttentionRule : RuleModel<AttentionRule<Op>, Op> {
                          ArrayRef<int64_t> factorShards) const {
     auto attention = cast<Op>(op);
     AttentionLoops loops = getLoops(attention);
-    SmallVector<int64_t> scores(attention.getScoreShape());
-    for (auto [size, factors] : llvm::zip(scores, loops.dims)) {
-      for (unsigned factor : factors) {
-        size /= factorShards[factor];
-      }
-    }
+    SmallVector<int64_t> scores =
+        getLocalScores(attention, loops, factorShards);
     ArrayRef<int64_t> rows = ArrayRef(scores).drop_back();
     int64_t numBatch = attention.getBatch(), numKeys = scores.back();
     double bytes = alpa::getTensorBytes(RankedTensorType::get(
         {}, getElementTypeOrSelf(attention.getSum().getType())));
-    ScoreBlocks blocks(rows, numBatch, numKeys, bytes,
-                       attention.getBlockBytes());
-    double numShards = loops.sequence ? factorShards[*loops.sequence] : 1;
-    bool isSkipping(blocks.findSkippingMask(attention.getScores(), numShards));
+    double numShards =
+        loops.sequence ? factorShards[loops.sequence->factor] : 1;
+    ScoreBlocks blocks(attention, rows, numKeys, loops.sequence, numShards);
+    bool isSkipping = blocks.skippingMask.has_value();
     double share = isSkipping ? blocks.getSeenShare() : 1;
 
     double rowBytes = bytes * getProduct(rows);
@@ -186,35 +191,62 @@ template <typename Op> struct AttentionRule : RuleModel<AttentionRule<Op>, Op> {
                                     rowBlocks * keyBytes * (depth + features)
                               : keyBlocks * rowBytes * features;
     double passes = kIsBackward ? kBackwardPasses : kForwardPasses;
-    double maskBytes =
-        isSkipping ? kMaskPasses * getProduct(rows) * numShards * numKeys : 0;
     return {share, share * (passes * rowBytes * numShards * numKeys +
-                            kSumPasses * sums) +
-                       maskBytes};
+                            kSumPasses * sums)};
   }
 
   /// Keys and values come to all devices but the one that they are from; what
-  /// they have of their gradients comes home as well.
+  /// they have of their gradients comes home as well. In zigzag, halves of what
+  /// has rows or keys change places before and after that.
   SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
                                      unsigned,
                                      ArrayRef<int64_t> factorShards) const {
     auto attention = cast<Op>(op);
     AttentionLoops loops = getLoops(attention);
-    int64_t numShards = factorShards[*loops.sequence];
+    int64_t numShards = factorShards[loops.sequence->factor];
+    Type summed = getElementTypeOrSelf(attention.getSum().getType());
     SmallVector<Exchange> found;
-    auto add = [&](int64_t count, unsigned operand, Type element) {
-      auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
-      double bytes =
-          getBlockBytes(RankedTensorType::get(type.getShape(), element),
-                        rule.operands[operand], factorShards);
-      found.append(count, Exchange{bytes, 1});
+    auto getBytes = [&](Value value, const TensorFactors &factors,
+                        Type element) {
+      return getBlockBytes(
+          cast<RankedTensorType>(value.getType()).clone(element), factors,
+          factorShards);
     };
     for (unsigned operand : {1, 2}) {
-      add(numShards - 1, operand,
-          getElementTypeOrSelf(op->getOperand(operand).getType()));
+      Value value = op->getOperand(operand);
+      const TensorFactors &factors = rule.operands[operand];
+      double bytes =
+          getBytes(value, factors, getElementTypeOrSelf(value.getType()));
+      found.append(numShards - 1, Exchange{bytes, 1});
       if (kIsBackward) {
-        add(numShards, operand,
-            getElementTypeOrSelf(attention.getSum().getType()));
+        found.append(numShards, Exchange{getBytes(value, factors, summed), 1});
+      }
+    }
+    SmallVector<int64_t> scores =
+        getLocalScores(attention, loops, factorShards);
+    ScoreBlocks blocks(attention, ArrayRef(scores).drop_back(), scores.back(),
+                       loops.sequence, numShards);
+    if (!blocks.isZigzag) {
+      return found;
+    }
+    auto addMoved = [&](Value value, const TensorFactors &factors) {
+      if (llvm::is_contained(factors, DimFactors{loops.sequence->factor})) {
+        double bytes =
+            getBytes(value, factors, getElementTypeOrSelf(value.getType()));
+        // Of two devices, each keeps the half with the even number.
+        found.append(numShards == 2 ? 1 : 2, Exchange{bytes / 2, 1});
+      }
+    };
+    for (OpOperand &operand : op->getOpOperands()) {
+      // Of the result of attention its product with the gradient is enough, a
+      // number per row as the sums are.
+      bool isOut = kIsBackward && operand.getOperandNumber() == 3;
+      unsigned moved = isOut ? 5 : operand.getOperandNumber();
+      addMoved(op->getOperand(moved), rule.operands[moved]);
+    }
+    for (OpResult result : op->getResults()) {
+      if (!result.use_empty()) {
+        addMoved(result, rule.results[result.getResultNumber()]);
       }
     }
     return found;

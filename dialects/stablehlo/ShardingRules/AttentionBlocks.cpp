@@ -1,6 +1,7 @@
 //===- AttentionBlocks.cpp - Scores of some keys --------------------------===//
 
 #include "dialects/stablehlo/ShardingRules/AttentionBlocks.h"
+#include "dialects/alpa/Sharding.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include <algorithm>
@@ -71,6 +72,15 @@ Value BlockEmitter::compare(Value lhs, Value rhs,
 
 Value BlockEmitter::negate(Value mask) {
   return NotOp::create(builder, loc, mask.getType(), mask);
+}
+
+Value BlockEmitter::fence(Value value) {
+  if (!value) {
+    return value;
+  }
+  return OptimizationBarrierOp::create(builder, loc, TypeRange(value.getType()),
+                                       ValueRange(value))
+      ->getResult(0);
 }
 
 Value BlockEmitter::select(Value mask, Value onTrue, Value onFalse) {
@@ -271,38 +281,74 @@ static int64_t getBlockSize(int64_t size, double most) {
   return best;
 }
 
-ScoreBlocks::ScoreBlocks(ArrayRef<int64_t> rows, int64_t numBatch,
-                         int64_t numKeys, double scoreBytes, int64_t blockBytes)
-    : numKeys(numKeys) {
+ScoreBlocks::ScoreBlocks(alpa::AttentionOp op, ArrayRef<int64_t> rows,
+                         int64_t numKeys, std::optional<SequenceLoop> sequence,
+                         int64_t numShards)
+    : numKeys(numKeys), numShards(numShards) {
+  divide(op, rows, sequence);
+}
+
+ScoreBlocks::ScoreBlocks(alpa::AttentionGradientOp op, ArrayRef<int64_t> rows,
+                         int64_t numKeys, std::optional<SequenceLoop> sequence,
+                         int64_t numShards)
+    : numKeys(numKeys), numShards(numShards) {
+  divide(op, rows, sequence);
+}
+
+template <typename Op>
+void ScoreBlocks::divide(Op op, ArrayRef<int64_t> rows,
+                         std::optional<SequenceLoop> sequence) {
   const int64_t *longest =
-      std::max_element(rows.begin() + numBatch, rows.end());
+      std::max_element(rows.begin() + op.getBatch(), rows.end());
   rowDim = longest - rows.begin();
   numRows = *longest;
-  double columnBytes = scoreBytes;
+  std::optional<ScoreMask> mask = findMask(op.getScores());
+  if (mask && !isTriangular(*mask, op.getScores())) {
+    mask.reset();
+  }
+  // What has a number per score is more than is worth moving.
+  auto isPerScore = [&](unsigned extra) {
+    ArrayRef<int64_t> dims = op.getExtraDims(extra);
+    return llvm::is_contained(dims, rowDim) &&
+           llvm::is_contained(dims, static_cast<int64_t>(rows.size()));
+  };
+  isZigzag =
+      mask && numShards > 1 && sequence && sequence->dim == rowDim &&
+      numRows % 2 == 0 &&
+      llvm::none_of(llvm::seq<unsigned>(op.getExtras().size()), isPerScore);
+
+  double columnBytes = alpa::getTensorBytes(
+      RankedTensorType::get({}, getElementTypeOrSelf(op.getSum().getType())));
   for (auto [dim, size] : llvm::enumerate(rows)) {
     columnBytes *= static_cast<int64_t>(dim) == rowDim ? 1.0 : size;
   }
-  double scores = static_cast<double>(blockBytes) / columnBytes;
-  double side = std::min(static_cast<double>(numRows), std::sqrt(scores));
-  blockKeys = getBlockSize(numKeys, scores / side);
-  blockRows = getBlockSize(numRows, scores / static_cast<double>(blockKeys));
-}
-
-std::optional<ScoreMask>
-ScoreBlocks::findSkippingMask(Region &scores, int64_t numShards) const {
-  if (numShards > 1 || (blockRows == numRows && blockKeys == numKeys)) {
-    return std::nullopt;
+  // No block has scores of both halves of a zigzag.
+  int64_t numHalves = isZigzag ? 2 : 1;
+  double scores = static_cast<double>(op.getBlockBytes()) / columnBytes;
+  double side =
+      std::min(static_cast<double>(numRows / numHalves), std::sqrt(scores));
+  blockKeys = getBlockSize(numKeys / numHalves, scores / side);
+  blockRows = getBlockSize(numRows / numHalves,
+                           scores / static_cast<double>(blockKeys));
+  bool isSkipping =
+      numShards > 1 ? isZigzag : blockRows < numRows || blockKeys < numKeys;
+  if (isSkipping) {
+    skippingMask = mask;
   }
-  std::optional<ScoreMask> mask = findMask(scores);
-  return mask && isTriangular(*mask, scores) ? mask : std::nullopt;
 }
 
 double ScoreBlocks::getSeenShare() const {
+  int64_t numHalves = isZigzag ? 2 : 1, keys = numKeys / numHalves / blockKeys;
   double seen = 0, all = 0;
-  for (int64_t end = blockRows; end <= numRows; end += blockRows) {
-    seen += std::min<int64_t>(llvm::divideCeil(end, blockKeys),
-                              numKeys / blockKeys);
-    all += numKeys / blockKeys;
+  for (int64_t end = blockRows; end <= numRows / numHalves; end += blockRows) {
+    seen += std::min<int64_t>(llvm::divideCeil(end, blockKeys), keys);
+    all += keys;
   }
-  return seen / all;
+  if (!isZigzag) {
+    return seen / all;
+  }
+  // Of its own keys a device sees two triangles and, from its back, its front;
+  // of those of every other device two halves of four.
+  double others = numShards - 1;
+  return (2 * seen + all + 2 * all * others) / (4 * all * numShards);
 }

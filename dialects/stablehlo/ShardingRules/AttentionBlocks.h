@@ -43,6 +43,8 @@ public:
   Value exponential(Value value);
   Value compare(Value lhs, Value rhs, ComparisonDirection direction);
   Value negate(Value mask);
+  /// The same where it is not null, and not known to be.
+  Value fence(Value value);
   Value select(Value mask, Value onTrue, Value onFalse);
   /// Of the last dimension: the greatest, or the sum.
   template <typename Op> Value reduceLast(Value value, double init);
@@ -119,6 +121,13 @@ void emitOperators(BlockEmitter &emit, ArrayRef<Operation *> operators,
                    ArrayRef<int64_t> shape, ArrayRef<Value> offsets,
                    IRMapping &mapping);
 
+/// The loop along which queries and keys are split alike: a factor of the rule
+/// and a dimension of the rows.
+struct SequenceLoop {
+  unsigned factor;
+  int64_t dim;
+};
+
 /// What a device goes over in blocks: rows along `rowDim`, and keys.
 struct ScoreBlocks {
   /// Blocks are divisors of all, and have as many rows as keys where there are
@@ -126,32 +135,44 @@ struct ScoreBlocks {
   /// takes few rows the keys.
   ///
   /// \param rows shape of the rows of a device, `[b.., r..]`.
-  /// \param scoreBytes of one score.
-  /// \param blockBytes of scores that are made at once.
-  ScoreBlocks(ArrayRef<int64_t> rows, int64_t numBatch, int64_t numKeys,
-              double scoreBytes, int64_t blockBytes);
-
-  /// The mask for which blocks are skipped of which it hides all scores; none
-  /// where all are computed. One block has all, and so something to see. Where
-  /// the sequence is split, the device that has most to see is waited for.
-  std::optional<ScoreMask> findSkippingMask(Region &scores,
-                                            int64_t numShards) const;
+  /// \param numKeys of a device.
+  /// \param sequence split into `numShards`; none if it cannot be.
+  ScoreBlocks(alpa::AttentionOp op, ArrayRef<int64_t> rows, int64_t numKeys,
+              std::optional<SequenceLoop> sequence, int64_t numShards);
+  ScoreBlocks(alpa::AttentionGradientOp op, ArrayRef<int64_t> rows,
+              int64_t numKeys, std::optional<SequenceLoop> sequence,
+              int64_t numShards);
 
   /// The part of the blocks that is not above the diagonal.
   double getSeenShare() const;
 
-  int64_t rowDim, numRows, blockRows, numKeys, blockKeys;
+  int64_t rowDim, numRows, blockRows, numKeys, blockKeys, numShards;
+  /// The mask for which blocks are skipped of which it hides all scores; none
+  /// where all are computed. One block has all, and so something to see.
+  std::optional<ScoreMask> skippingMask;
+  /// Whether a device has, of a sequence that is split, half a block from its
+  /// front and as much from its back, in zigzag. With the second half of the
+  /// sequence in one place, the device that has it would see everything and be
+  /// waited for; so each sees the same.
+  bool isZigzag = false;
+
+private:
+  template <typename Op>
+  void divide(Op op, ArrayRef<int64_t> rows,
+              std::optional<SequenceLoop> sequence);
 };
 
-/// The local forms: see `AttentionLoops.cpp`. `sequence` is the factor along
-/// which queries and keys are split, if there is one.
+/// The local forms: see `AttentionLoops.cpp`.
+///
+/// \param offsets per dimension of the rows the first of the device, a scalar
+///        `tensor<i32>`, or null where it has all.
 SmallVector<Value> localizeAttention(alpa::AttentionOp op,
                                      alpa::LocalContext &context,
-                                     std::optional<unsigned> sequence,
+                                     std::optional<SequenceLoop> sequence,
                                      ArrayRef<Value> offsets);
 SmallVector<Value> localizeAttention(alpa::AttentionGradientOp op,
                                      alpa::LocalContext &context,
-                                     std::optional<unsigned> sequence,
+                                     std::optional<SequenceLoop> sequence,
                                      ArrayRef<Value> offsets);
 
 } // namespace mlir::stablehlo

@@ -16,12 +16,19 @@
 // way while a device has the scores of those that it holds. In the gradient,
 // what keys and values have of theirs so far goes with them, and comes home.
 //
+// Where a causal mask hides half of the scores, a device takes one half of a
+// block of the sequence from its front and one from its back, of n devices the
+// one with number i the halves i and 2n - 1 - i (Brandon et al., "Striped
+// Attention", arXiv 2311.09431, on why; the zigzag is the usual remedy): of the
+// keys of every other device it sees as many as every other one.
+//
 //===----------------------------------------------------------------------===//
 
 #include "dialects/alpa/Sharding.h"
 #include "dialects/stablehlo/ShardingRules/AttentionBlocks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
+#include <array>
 #include <limits>
 #include <tuple>
 
@@ -41,19 +48,15 @@ constexpr double kNothingLeft = 110, kNothingLeft64 = 750;
 /// Shapes are local: rows are `[b.., r..]`, scores of a block `[b.., r.., s]`.
 template <typename Op> class Loops : protected ScoreBlocks {
 public:
-  Loops(Op op, alpa::LocalContext &context, std::optional<unsigned> sequence,
-        ArrayRef<Value> offsets)
-      : ScoreBlocks(getRows(context), op.getBatch(), getKeys(op, context),
-                    alpa::getTensorBytes(RankedTensorType::get(
-                        {}, getElementTypeOrSelf(op.getSum().getType()))),
-                    op.getBlockBytes()),
+  Loops(Op op, alpa::LocalContext &context,
+        std::optional<SequenceLoop> sequence, ArrayRef<Value> offsets)
+      : ScoreBlocks(op, getRows(context), getKeys(op, context), sequence,
+                    sequence ? context.getNumShards(sequence->factor) : 1),
         op(op), context(context), sequence(sequence), offsets(offsets),
         emit(context.getBuilder(), op.getLoc()), numBatch(op.getBatch()),
-        query(context.getOperands()[0]), key(context.getOperands()[1]),
-        value(context.getOperands()[2]),
         accumulated(getElementTypeOrSelf(op.getSum().getType())),
-        rowsType(RankedTensorType::get(getRows(context), accumulated)) {
-    numShards = sequence ? context.getNumShards(*sequence) : 1;
+        rowsType(RankedTensorType::get(getRows(context), accumulated)),
+        query(getOperand(0)), key(getOperand(1)), value(getOperand(2)) {
     for (int64_t dim = numBatch; dim < rowsType.getRank(); ++dim) {
       rowDims.push_back(dim);
     }
@@ -80,6 +83,100 @@ protected:
   RankedTensorType accumulatorOf(Value like) {
     return RankedTensorType::get(BlockEmitter::getType(like).getShape(),
                                  accumulated);
+  }
+
+  /// An operand as the device goes over it.
+  Value getOperand(unsigned index) {
+    return arrange(context.getOperands()[index],
+                   context.getRule().operands[index]);
+  }
+  SmallVector<Value> getOperandsFrom(unsigned first) {
+    return llvm::map_to_vector(
+        llvm::seq<unsigned>(first, context.getOperands().size()),
+        [&](unsigned index) { return getOperand(index); });
+  }
+  Value arrange(Value local, const alpa::TensorFactors &factors) {
+    std::optional<int64_t> dim = findSequence(factors);
+    return dim ? toZigzag(local, *dim) : local;
+  }
+
+  /// A result, of a type of elements, from what the device has made of it.
+  Value makeResult(Value made, unsigned index) {
+    Value result = emit.convert(
+        made, getElementTypeOrSelf(op->getResult(index).getType()));
+    std::optional<int64_t> dim = findSequence(context.getRule().results[index]);
+    return dim ? fromZigzag(result, *dim) : result;
+  }
+
+  /// The dimension of a tensor that lies in zigzag, if one does.
+  std::optional<int64_t> findSequence(const alpa::TensorFactors &factors) {
+    const alpa::DimFactors *dim =
+        isZigzag ? llvm::find(factors, alpa::DimFactors{sequence->factor})
+                 : factors.end();
+    return dim == factors.end() ? std::nullopt
+                                : std::optional<int64_t>(dim - factors.begin());
+  }
+
+  /// A block of the sequence along a dimension, given for the halves of which
+  /// this device goes over. Of every block both halves go to another device,
+  /// those with even numbers and those with odd ones each to all devices.
+  Value toZigzag(Value block, int64_t dim) {
+    int64_t half = BlockEmitter::getType(block).getDimSize(dim) / 2;
+    Value starts[] = {emit.index(0), emit.index(half)};
+    return exchangeHalves(block, dim, starts, getPlaces(half),
+                          [&](int64_t device, int64_t parity) {
+                            return getHolder(2 * device + parity);
+                          });
+  }
+
+  /// The block of the sequence that this device has, for the halves.
+  Value fromZigzag(Value halves, int64_t dim) {
+    int64_t half = BlockEmitter::getType(halves).getDimSize(dim) / 2;
+    Value starts[] = {emit.index(0), emit.index(half)};
+    return exchangeHalves(
+        halves, dim, getPlaces(half), starts,
+        [&](int64_t device, int64_t parity) {
+          return (device % 2 == parity ? device : 2 * numShards - 1 - device) /
+                 2;
+        });
+  }
+
+  /// The device that goes over a half.
+  int64_t getHolder(int64_t half) const {
+    return half < numShards ? half : 2 * numShards - 1 - half;
+  }
+
+  /// Where this device has its halves with an even and with an odd number.
+  std::array<Value, 2> getPlaces(int64_t half) {
+    Value number = emit.binary<DivOp>(
+        context.getOffset(sequence->factor, emit.getBuilder().getI32Type()),
+        emit.index(numKeys));
+    Value even = emit.binary<MulOp>(emit.binary<AndOp>(number, emit.index(1)),
+                                    emit.index(half));
+    return {even, emit.binary<SubtractOp>(emit.index(half), even)};
+  }
+
+  /// Sends both halves of a value, those with even numbers from and to the
+  /// first of two places.
+  ///
+  /// \param getTarget from a device and the parity of a half of it.
+  Value exchangeHalves(Value value, int64_t dim, ArrayRef<Value> from,
+                       ArrayRef<Value> to,
+                       function_ref<int64_t(int64_t, int64_t)> getTarget) {
+    int64_t half = BlockEmitter::getType(value).getDimSize(dim) / 2;
+    Value made = value;
+    for (int64_t parity : {0, 1}) {
+      auto targets =
+          llvm::map_to_vector(llvm::seq(numShards), [&](int64_t device) {
+            return getTarget(device, parity);
+          });
+      Value part = emit.slice(value, dim, from[parity], half);
+      if (!llvm::is_sorted(targets)) {
+        part = context.permute(part, targets, sequence->factor);
+      }
+      made = emit.update(made, part, dim, to[parity]);
+    }
+    return made;
   }
 
   /// Where a block of rows begins on the device; null where one block has all.
@@ -137,8 +234,20 @@ protected:
     return parts;
   }
 
-  /// The first key of a block, in the whole sequence.
+  /// The first row or key of a block, in the whole sequence.
+  ///
+  /// \param first of a device; null where it has all.
+  /// \param begin of the block on the device.
   Value getStart(Value first, Value begin) {
+    if (isZigzag) {
+      int64_t half = numKeys / 2;
+      Value front = emit.binary<DivOp>(first, emit.index(2));
+      Value back = emit.binary<SubtractOp>(
+          emit.index((2 * numShards - 2) * half), front);
+      Value isFront =
+          emit.compare(begin, emit.index(half), ComparisonDirection::LT);
+      first = emit.select(isFront, front, back);
+    }
     return first ? emit.binary<AddOp>(first, begin) : begin;
   }
 
@@ -208,20 +317,25 @@ protected:
                                   ValueRange extras, Value most,
                                   ArrayRef<Value> factors, ValueRange before,
                                   function_ref<SmallVector<Value>()> add) {
-    std::optional<ScoreMask> mask = findSkippingMask(op.getScores(), numShards);
-    if (!mask) {
+    if (!skippingMask) {
       return add();
     }
     SmallVector<int64_t> shape(blockType.getShape());
     shape.push_back(blockKeys);
-    Value isMasked = emit.negate(emitSeen(emit, op.getScores(), *mask, shape,
-                                          sliceExtras(extras, rows, start),
-                                          getFirsts(rows, start)));
+    // The mask of places is made again where scores are, and is never stored.
+    SmallVector<Value> firsts = getFirsts(rows, start);
+    for (Value &first : firsts) {
+      first = emit.fence(first);
+    }
+    Value isMasked =
+        emit.negate(emitSeen(emit, op.getScores(), *skippingMask, shape,
+                             sliceExtras(extras, rows, start), firsts));
     double margin = accumulated.isF64() ? kNothingLeft64 : kNothingLeft;
     Value least = emit.reduceAll<MinOp>(most, kInfinity);
     RankedTensorType scalar = BlockEmitter::getType(least);
-    Value isLess = emit.compare(least, emit.splat(scalar, mask->low + margin),
-                                ComparisonDirection::GT);
+    Value isLess =
+        emit.compare(least, emit.splat(scalar, skippingMask->low + margin),
+                     ComparisonDirection::GT);
     Value isDone = emit.binary<AndOp>(isMasked, isLess);
     for (Value factor : factors) {
       isDone = emit.binary<AndOp>(isDone, isFinite(factor));
@@ -247,19 +361,19 @@ protected:
       return pass({}, key, value, initial);
     }
     Type i32 = emit.getBuilder().getI32Type();
-    Value first = context.getOffset(*sequence, i32);
+    Value first = context.getOffset(sequence->factor, i32);
     SmallVector<Value> carried{first, key, value};
     llvm::append_range(carried, initial);
     auto travel = [&](SmallVector<Value> made) {
       for (Value &one : MutableArrayRef(made).take_front(numTravelling)) {
-        one = context.rotate(one, *sequence);
+        one = context.rotate(one, sequence->factor);
       }
       return made;
     };
     carried = emit.loop(numShards - 1, carried, [&](Value, ValueRange now) {
       SmallVector<Value> next{getFirstBefore(now[0]),
-                              context.rotate(now[1], *sequence),
-                              context.rotate(now[2], *sequence)};
+                              context.rotate(now[1], sequence->factor),
+                              context.rotate(now[2], sequence->factor)};
       llvm::append_range(
           next, travel(pass(now[0], now[1], now[2], now.drop_front(3))));
       return next;
@@ -279,14 +393,14 @@ protected:
 
   Op op;
   alpa::LocalContext &context;
-  std::optional<unsigned> sequence;
+  std::optional<SequenceLoop> sequence;
   ArrayRef<Value> offsets;
   BlockEmitter emit;
-  int64_t numBatch, numShards;
-  Value query, key, value;
+  int64_t numBatch;
   /// The type of sums, and of rows of these.
   Type accumulated;
   RankedTensorType rowsType;
+  Value query, key, value;
   SmallVector<int64_t> rowDims;
   /// A block of rows.
   RankedTensorType blockType;
@@ -307,12 +421,12 @@ public:
           return addKeys(first, keys, values, state);
         });
     Value out = emit.binary<DivOp>(state[2], emit.spread(state[1], features));
-    return {emit.convert(out, getElementTypeOrSelf(op.getOut().getType())),
-            state[0], state[1]};
+    return {makeResult(out, 0), makeResult(state[0], 1),
+            makeResult(state[1], 2)};
   }
 
 private:
-  ValueRange getExtras() { return context.getOperands().drop_front(3); }
+  SmallVector<Value> extras = getOperandsFrom(3);
 
   SmallVector<Value> addKeys(Value first, Value keys, Value values,
                              ValueRange state) {
@@ -322,7 +436,7 @@ private:
           [&](Value start, Value, Value ownKeys, Value ownValues,
               ValueRange now) {
             return unlessMasked(
-                rows, start, getExtras(), now[0], {ownValues}, now,
+                rows, start, extras, now[0], {ownValues}, now,
                 [&] { return addBlock(rows, start, ownKeys, ownValues, now); });
           });
     });
@@ -331,9 +445,9 @@ private:
   /// \param state m, l and o, see above.
   SmallVector<Value> addBlock(const Rows &rows, Value start, Value keys,
                               Value values, ValueRange state) {
-    SmallVector<Value> extras = sliceExtras(getExtras(), rows, start);
-    SmallVector<Value> made = emitRegion(
-        op.getScores(), emitProducts(rows, keys), extras, rows, start);
+    SmallVector<Value> made =
+        emitRegion(op.getScores(), emitProducts(rows, keys),
+                   sliceExtras(extras, rows, start), rows, start);
     Value scores = emit.convert(made.front(), accumulated);
     Value most = emit.binary<MaxOp>(state[0],
                                     emit.reduceLast<MaxOp>(scores, -kInfinity));
@@ -361,15 +475,13 @@ public:
   using Loops::Loops;
 
   SmallVector<Value> write() {
-    ValueRange operands = context.getOperands();
-    most = operands[4];
-    sum = operands[5];
-    gradient = operands[6];
     // The gradient's part along the row itself.
-    along = emit.reduceLast<AddOp>(
-        emit.binary<MulOp>(emit.convert(gradient, accumulated),
-                           emit.convert(operands[3], accumulated)),
-        0);
+    auto getNumbers = [&](unsigned operand) {
+      return emit.convert(context.getOperands()[operand], accumulated);
+    };
+    along = arrange(emit.reduceLast<AddOp>(
+                        emit.binary<MulOp>(getNumbers(6), getNumbers(3)), 0),
+                    context.getRule().operands[5]);
     SmallVector<Value> initial;
     for (Value like : {key, value, query}) {
       initial.push_back(emit.splat(accumulatorOf(like), 0));
@@ -379,17 +491,11 @@ public:
                  [&](Value first, Value keys, Value values, ValueRange state) {
                    return addKeys(first, keys, values, state);
                  });
-    auto convert = [&](Value one, Value result) {
-      return emit.convert(one, getElementTypeOrSelf(result.getType()));
-    };
-    return {convert(made[2], op.getQueryGradient()),
-            convert(made[0], op.getKeyGradient()),
-            convert(made[1], op.getValueGradient())};
+    return {makeResult(made[2], 0), makeResult(made[0], 1),
+            makeResult(made[1], 2)};
   }
 
 private:
-  ValueRange getExtras() { return context.getOperands().drop_front(7); }
-
   /// What the rows of a block have beside their queries.
   struct OwnRows : Rows {
     Value most, sum, gradient, along;
@@ -402,22 +508,23 @@ private:
     return overRows(state, 2, [&](const Rows &rows, ValueRange own) {
       OwnRows block{rows, sliceRows(most, rows), sliceRows(sum, rows),
                     sliceRows(gradient, rows), sliceRows(along, rows)};
-      return overBlocks(
-          first, keys, values, own,
-          [&](Value start, Value begin, Value ownKeys, Value ownValues,
-              ValueRange now) {
-            auto add = [&] {
-              return addBlock(block, start, begin, ownKeys, ownValues, now);
-            };
-            // What is not linear may have no finite slope where it is masked.
-            if (!op.getGradients().getArgument(1).use_empty()) {
-              return add();
-            }
-            return unlessMasked(
-                block, start, getExtras(), block.most,
-                {ownKeys, ownValues, block.query, block.gradient, block.along},
-                now, add);
-          });
+      return overBlocks(first, keys, values, own,
+                        [&](Value start, Value begin, Value ownKeys,
+                            Value ownValues, ValueRange now) {
+                          auto add = [&] {
+                            return addBlock(block, start, begin, ownKeys,
+                                            ownValues, now);
+                          };
+                          // What is not linear may have no finite slope where
+                          // it is masked.
+                          if (!op.getGradients().getArgument(1).use_empty()) {
+                            return add();
+                          }
+                          return unlessMasked(block, start, extras, block.most,
+                                              {ownKeys, ownValues, block.query,
+                                               block.gradient, block.along},
+                                              now, add);
+                        });
     });
   }
 
@@ -438,10 +545,10 @@ private:
   /// queries'.
   SmallVector<Value> makeBlock(const OwnRows &rows, Value start, Value keys,
                                Value values) {
-    SmallVector<Value> extras = sliceExtras(getExtras(), rows, start);
+    SmallVector<Value> own = sliceExtras(extras, rows, start);
     Value products = emitProducts(rows, keys);
     SmallVector<Value> made =
-        emitRegion(op.getScores(), products, extras, rows, start);
+        emitRegion(op.getScores(), products, own, rows, start);
     Value scores = emit.convert(made.front(), accumulated);
     Value weights =
         emit.binary<DivOp>(emit.exponential(emit.binary<SubtractOp>(
@@ -453,7 +560,7 @@ private:
         weights, emit.binary<SubtractOp>(drop(ofWeights, made),
                                          emit.spread(rows.along, blockKeys)));
     Value ofProducts =
-        emitRegion(op.getGradients(), {ofScores, products}, extras, rows, start)
+        emitRegion(op.getGradients(), {ofScores, products}, own, rows, start)
             .front();
     Value ofQueries = emit.product(ofProducts, keys, numBatch, {getLast()},
                                    {numBatch}, accumulated, getProduct(2));
@@ -465,20 +572,22 @@ private:
     return {ofKeys, ofValues, ofQueries};
   }
 
-  Value most, sum, gradient, along;
+  Value most = getOperand(4), sum = getOperand(5), gradient = getOperand(6);
+  Value along;
+  SmallVector<Value> extras = getOperandsFrom(7);
 };
 
 } // namespace
 
 SmallVector<Value>
 stablehlo::localizeAttention(alpa::AttentionOp op, alpa::LocalContext &context,
-                             std::optional<unsigned> sequence,
+                             std::optional<SequenceLoop> sequence,
                              ArrayRef<Value> offsets) {
   return Forward(op, context, sequence, offsets).write();
 }
 
 SmallVector<Value> stablehlo::localizeAttention(
     alpa::AttentionGradientOp op, alpa::LocalContext &context,
-    std::optional<unsigned> sequence, ArrayRef<Value> offsets) {
+    std::optional<SequenceLoop> sequence, ArrayRef<Value> offsets) {
   return Backward(op, context, sequence, offsets).write();
 }
