@@ -16,19 +16,16 @@
 // way while a device has the scores of those that it holds. In the gradient,
 // what keys and values have of theirs so far goes with them, and comes home.
 //
-// Where a causal mask hides half of the scores, a device takes one half of a
-// block of the sequence from its front and one from its back, of n devices the
-// one with number i the halves i and 2n - 1 - i (Brandon et al., "Striped
-// Attention", arXiv 2311.09431, on why; the zigzag is the usual remedy): of the
-// keys of every other device it sees as many as every other one.
+// Where a causal mask hides half of the scores, rows and keys lie in zigzag
+// over the devices: see `AttentionZigzag.h`.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/alpa/Sharding.h"
 #include "dialects/stablehlo/ShardingRules/AttentionBlocks.h"
+#include "dialects/stablehlo/ShardingRules/AttentionZigzag.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
-#include <array>
 #include <limits>
 #include <tuple>
 
@@ -56,6 +53,9 @@ public:
         emit(context.getBuilder(), op.getLoc()), numBatch(op.getBatch()),
         accumulated(getElementTypeOrSelf(op.getSum().getType())),
         rowsType(RankedTensorType::get(getRows(context), accumulated)),
+        zigzag(isZigzag ? std::optional<AttentionZigzag>(
+                              std::in_place, emit, context, sequence->factor)
+                        : std::nullopt),
         query(getOperand(0)), key(getOperand(1)), value(getOperand(2)) {
     for (int64_t dim = numBatch; dim < rowsType.getRank(); ++dim) {
       rowDims.push_back(dim);
@@ -87,96 +87,25 @@ protected:
 
   /// An operand as the device goes over it.
   Value getOperand(unsigned index) {
-    return arrange(context.getOperands()[index],
-                   context.getRule().operands[index]);
+    return arrange(context.getOperands()[index], index);
   }
   SmallVector<Value> getOperandsFrom(unsigned first) {
     return llvm::map_to_vector(
         llvm::seq<unsigned>(first, context.getOperands().size()),
         [&](unsigned index) { return getOperand(index); });
   }
-  Value arrange(Value local, const alpa::TensorFactors &factors) {
-    std::optional<int64_t> dim = findSequence(factors);
-    return dim ? toZigzag(local, *dim) : local;
+  /// A value with the loops of an operand.
+  Value arrange(Value local, unsigned operand) {
+    return zigzag ? zigzag->toHalves(local, context.getRule().operands[operand])
+                  : local;
   }
 
-  /// A result, of a type of elements, from what the device has made of it.
+  /// A result from what the device has made for it.
   Value makeResult(Value made, unsigned index) {
     Value result = emit.convert(
         made, getElementTypeOrSelf(op->getResult(index).getType()));
-    std::optional<int64_t> dim = findSequence(context.getRule().results[index]);
-    return dim ? fromZigzag(result, *dim) : result;
-  }
-
-  /// The dimension of a tensor that lies in zigzag, if one does.
-  std::optional<int64_t> findSequence(const alpa::TensorFactors &factors) {
-    const alpa::DimFactors *dim =
-        isZigzag ? llvm::find(factors, alpa::DimFactors{sequence->factor})
-                 : factors.end();
-    return dim == factors.end() ? std::nullopt
-                                : std::optional<int64_t>(dim - factors.begin());
-  }
-
-  /// A block of the sequence along a dimension, given for the halves of which
-  /// this device goes over. Of every block both halves go to another device,
-  /// those with even numbers and those with odd ones each to all devices.
-  Value toZigzag(Value block, int64_t dim) {
-    int64_t half = BlockEmitter::getType(block).getDimSize(dim) / 2;
-    Value starts[] = {emit.index(0), emit.index(half)};
-    return exchangeHalves(block, dim, starts, getPlaces(half),
-                          [&](int64_t device, int64_t parity) {
-                            return getHolder(2 * device + parity);
-                          });
-  }
-
-  /// The block of the sequence that this device has, for the halves.
-  Value fromZigzag(Value halves, int64_t dim) {
-    int64_t half = BlockEmitter::getType(halves).getDimSize(dim) / 2;
-    Value starts[] = {emit.index(0), emit.index(half)};
-    return exchangeHalves(
-        halves, dim, getPlaces(half), starts,
-        [&](int64_t device, int64_t parity) {
-          return (device % 2 == parity ? device : 2 * numShards - 1 - device) /
-                 2;
-        });
-  }
-
-  /// The device that goes over a half.
-  int64_t getHolder(int64_t half) const {
-    return half < numShards ? half : 2 * numShards - 1 - half;
-  }
-
-  /// Where this device has its halves with an even and with an odd number.
-  std::array<Value, 2> getPlaces(int64_t half) {
-    Value number = emit.binary<DivOp>(
-        context.getOffset(sequence->factor, emit.getBuilder().getI32Type()),
-        emit.index(numKeys));
-    Value even = emit.binary<MulOp>(emit.binary<AndOp>(number, emit.index(1)),
-                                    emit.index(half));
-    return {even, emit.binary<SubtractOp>(emit.index(half), even)};
-  }
-
-  /// Sends both halves of a value, those with even numbers from and to the
-  /// first of two places.
-  ///
-  /// \param getTarget from a device and the parity of a half of it.
-  Value exchangeHalves(Value value, int64_t dim, ArrayRef<Value> from,
-                       ArrayRef<Value> to,
-                       function_ref<int64_t(int64_t, int64_t)> getTarget) {
-    int64_t half = BlockEmitter::getType(value).getDimSize(dim) / 2;
-    Value made = value;
-    for (int64_t parity : {0, 1}) {
-      auto targets =
-          llvm::map_to_vector(llvm::seq(numShards), [&](int64_t device) {
-            return getTarget(device, parity);
-          });
-      Value part = emit.slice(value, dim, from[parity], half);
-      if (!llvm::is_sorted(targets)) {
-        part = context.permute(part, targets, sequence->factor);
-      }
-      made = emit.update(made, part, dim, to[parity]);
-    }
-    return made;
+    return zigzag ? zigzag->fromHalves(result, context.getRule().results[index])
+                  : result;
   }
 
   /// Where a block of rows begins on the device; null where one block has all.
@@ -239,14 +168,8 @@ protected:
   /// \param first of a device; null where it has all.
   /// \param begin of the block on the device.
   Value getStart(Value first, Value begin) {
-    if (isZigzag) {
-      int64_t half = numKeys / 2;
-      Value front = emit.binary<DivOp>(first, emit.index(2));
-      Value back = emit.binary<SubtractOp>(
-          emit.index((2 * numShards - 2) * half), front);
-      Value isFront =
-          emit.compare(begin, emit.index(half), ComparisonDirection::LT);
-      first = emit.select(isFront, front, back);
+    if (zigzag) {
+      return zigzag->getPlace(first, begin);
     }
     return first ? emit.binary<AddOp>(first, begin) : begin;
   }
@@ -400,6 +323,7 @@ protected:
   /// The type of sums, and of rows of these.
   Type accumulated;
   RankedTensorType rowsType;
+  std::optional<AttentionZigzag> zigzag;
   Value query, key, value;
   SmallVector<int64_t> rowDims;
   /// A block of rows.
@@ -481,7 +405,7 @@ public:
     };
     along = arrange(emit.reduceLast<AddOp>(
                         emit.binary<MulOp>(getNumbers(6), getNumbers(3)), 0),
-                    context.getRule().operands[5]);
+                    5);
     SmallVector<Value> initial;
     for (Value like : {key, value, query}) {
       initial.push_back(emit.splat(accumulatorOf(like), 0));
