@@ -1,6 +1,7 @@
 //===- LoopSecondPass.cpp - A second way through the batch as a loop ------===//
 
 #include "cpp/analysis/Entry.h"
+#include "cpp/transforms/InnerStep.h"
 #include "cpp/transforms/MicroBatchChoice.h"
 #include "cpp/transforms/SecondPass.h"
 #include "dialects/alpa/Alpa.h"
@@ -30,6 +31,9 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     MicroBatchOptions options;
     options.numMicroBatches = microBatches;
     options.batch.assign(batch.begin(), batch.end());
+    if (failed(cutRegions(*entry, options))) {
+      return signalPassFailure();
+    }
     if (auto states = MicroBatchChoice(*entry, options).findSecondPass()) {
       return runBehindGradients(*entry, *states, options);
     }
@@ -38,6 +42,57 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
         runBehindMeeting(*entry, *states, options);
       }
     }
+  }
+
+  /// Loops and branches that cannot be cut so stay as they are.
+  LogicalResult cutRegions(func::FuncOp entry,
+                           const MicroBatchOptions &options) {
+    auto states = MicroBatchChoice(entry, options).findRefused();
+    if (!states) {
+      return success();
+    }
+    bool isAny = false;
+    for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
+      SmallVector<Region *> regions = getInnerSteps(&op, *states);
+      bool isCut = llvm::all_of(regions, [&](Region *region) {
+        return succeeded(cutRegion(region->front(), *states));
+      });
+      if (regions.empty() || !isCut) {
+        continue;
+      }
+      isAny = true;
+      op.setAttr(kOnceAttrName, UnitAttr::get(&getContext()));
+      emitRemark(op.getLoc())
+          << "goes through the batch by itself: its " << microBatches.getValue()
+          << " micro-batches are a loop inside of it";
+    }
+    return isAny ? clean() : success();
+  }
+
+  LogicalResult cutRegion(Block &body, const MicroBatchStates &states) {
+    InnerStep step(body, states);
+    if (step.getBatch().empty()) {
+      return failure();
+    }
+    ScopedDiagnosticHandler quiet(&getContext(),
+                                  [](Diagnostic &) { return success(); });
+    MicroBatchOptions options;
+    options.numMicroBatches = microBatches;
+    options.batch.assign(step.getBatch().begin(), step.getBatch().end());
+    ModuleOp module = step.outline();
+    LogicalResult done = cut(module, options);
+    if (succeeded(done)) {
+      done = step.embed(module);
+    }
+    module.erase();
+    return done;
+  }
+
+  LogicalResult clean() {
+    OpPassManager clean(ModuleOp::getOperationName());
+    clean.addPass(createCanonicalizerPass());
+    clean.addPass(createCSEPass());
+    return runPipeline(clean, getOperation());
   }
 
   void runBehindGradients(func::FuncOp entry, const MicroBatchStates &states,
@@ -111,10 +166,7 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     module.erase();
     emitRemark(loc) << why << ", the " << microBatches.getValue()
                     << " micro-batches are gone through once more, in a loop";
-    OpPassManager clean(ModuleOp::getOperationName());
-    clean.addPass(createCanonicalizerPass());
-    clean.addPass(createCSEPass());
-    if (failed(runPipeline(clean, getOperation()))) {
+    if (failed(clean())) {
       signalPassFailure();
     }
   }

@@ -35,6 +35,12 @@ getWork(const MicroBatchStates &states) {
           states.getSplitBytes()};
 }
 
+bool goesThroughBatch(func::FuncOp function) {
+  return llvm::any_of(function.getBody().front(), [](Operation &op) {
+    return isa<DataFlowOpInterface>(op) && op.hasAttr(kOnceAttrName);
+  });
+}
+
 FailureOr<std::unique_ptr<MicroBatchStates>> MicroBatchChoice::run() {
   if (failed(checkGiven())) {
     return failure();
@@ -112,7 +118,9 @@ MicroBatchChoice::analyze(const Arguments &split) {
   auto states = std::make_unique<MicroBatchStates>(
       function, options.numMicroBatches, split, cutsMade);
   if (states->getRefused()) {
-    Refusal refusal = {split, cutsMade, getWork(*states)};
+    bool hasState = llvm::any_of(split, [&](unsigned i) { return isState(i); });
+    Refusal refusal = {split, cutsMade,
+                       std::tuple_cat(std::tuple(!hasState), getWork(*states))};
     keepMost(most, refusal);
     if (needsSecondPass(*states)) {
       keepMost(second, refusal);
@@ -199,6 +207,9 @@ MicroBatchChoice::search(bool allowsState,
     if (!hasState && reason && reason->hasParts() && hasGradients()) {
       break;
     }
+  }
+  if (!best && !reason && goesThroughBatch(function)) {
+    return analyze({});
   }
   if (best && dividesWork(*best) &&
       !((reason || cutsMade) && repeatsWork(*best))) {

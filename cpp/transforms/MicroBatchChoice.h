@@ -10,6 +10,9 @@
 
 namespace mlir::alpa {
 
+/// Whether a loop or branch of a step goes through the batch by itself.
+bool goesThroughBatch(func::FuncOp function);
+
 /// Chooses the arguments of a step that are cut into micro-batches.
 class MicroBatchChoice {
 public:
@@ -62,7 +65,8 @@ private:
   struct Refusal {
     Arguments split;
     bool cutsMade;
-    std::tuple<bool, double, double> work;
+    /// What looks like state is no batch, unless nothing else is one.
+    std::tuple<bool, bool, double, double> work;
   };
   static void keepMost(std::optional<Refusal> &most, const Refusal &refusal);
   std::unique_ptr<MicroBatchStates>
