@@ -35,6 +35,14 @@ getWork(const MicroBatchStates &states) {
           states.getSplitBytes()};
 }
 
+/// Where the whole batch is needed in what is differentiated, that says more
+/// than where it is in gradients: those of targets alone need all examples.
+static std::tuple<bool, bool, std::tuple<bool, double, double>>
+getClarity(const MicroBatchStates &states) {
+  bool isForward = !isGradient(states.getCause(states.getRefused()));
+  return {states.hasParts(), isForward, getWork(states)};
+}
+
 bool goesThroughBatch(func::FuncOp function) {
   return llvm::any_of(function.getBody().front(), [](Operation &op) {
     return isa<DataFlowOpInterface>(op) && op.hasAttr(kOnceAttrName);
@@ -94,6 +102,7 @@ std::unique_ptr<MicroBatchStates> MicroBatchChoice::find() {
     cutsMade = cuts;
     best.reset();
     refused.reset();
+    telling.reset();
     chosen.clear();
     std::unique_ptr<MicroBatchStates> reason;
     auto states =
@@ -106,8 +115,8 @@ std::unique_ptr<MicroBatchStates> MicroBatchChoice::find() {
     if (hasState ? isDivided : isAll && found->hasParts()) {
       break;
     }
-    if (!cuts && !why) {
-      why = std::move(reason);
+    if (!cuts && !why && reason) {
+      why = telling ? std::move(telling) : std::move(reason);
     }
   }
   return found;
@@ -234,6 +243,9 @@ void MicroBatchChoice::chooseFirst(Groups &groups) {
 bool MicroBatchChoice::consider(const Arguments &split, bool needsParts) {
   auto states = analyze(split);
   if (states->getRefused()) {
+    if (!telling || getClarity(*telling) < getClarity(*states)) {
+      telling = std::make_unique<MicroBatchStates>(*states);
+    }
     if (!refused || getWork(*refused) < getWork(*states)) {
       refused = std::move(states);
     }

@@ -56,7 +56,7 @@ private:
 
   func::FuncOp function;
   const MicroBatchOptions &options;
-  std::unique_ptr<MicroBatchStates> best, refused, why;
+  std::unique_ptr<MicroBatchStates> best, refused, telling, why;
   Arguments chosen;
   /// See `MicroBatchStates`.
   bool cutsMade = false;
