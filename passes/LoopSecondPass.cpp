@@ -31,11 +31,27 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     MicroBatchOptions options;
     options.numMicroBatches = microBatches;
     options.batch.assign(batch.begin(), batch.end());
-    if (failed(cutRegions(*entry, options))) {
-      return signalPassFailure();
+    for (RefusedBatch by :
+         {RefusedBatch::kMostArguments, RefusedBatch::kMostWork}) {
+      if (failed(cutRegions(*entry, options, by))) {
+        return signalPassFailure();
+      }
     }
-    if (auto states = MicroBatchChoice(*entry, options).findSecondPass()) {
-      return runBehindGradients(*entry, *states, options);
+    SmallVector<std::unique_ptr<MicroBatchStates>> firsts;
+    for (RefusedBatch by :
+         {RefusedBatch::kMostArguments, RefusedBatch::kMostWork}) {
+      if (auto states = MicroBatchChoice(*entry, options).findSecondPass(by)) {
+        firsts.push_back(std::move(states));
+      }
+    }
+    for (const auto &first : firsts) {
+      bool isLast = first == firsts.back();
+      if (runBehindGradients(*entry, *first, options, isLast)) {
+        return;
+      }
+    }
+    if (!firsts.empty()) {
+      return signalPassFailure();
     }
     if (mayMeet(*entry)) {
       if (auto states = MicroBatchChoice(*entry, options).findRefused()) {
@@ -45,9 +61,9 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
   }
 
   /// Loops and branches that cannot be cut so stay as they are.
-  LogicalResult cutRegions(func::FuncOp entry,
-                           const MicroBatchOptions &options) {
-    auto states = MicroBatchChoice(entry, options).findRefused();
+  LogicalResult cutRegions(func::FuncOp entry, const MicroBatchOptions &options,
+                           RefusedBatch by) {
+    auto states = MicroBatchChoice(entry, options).findRefused(by);
     if (!states) {
       return success();
     }
@@ -95,8 +111,9 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     return runPipeline(clean, getOperation());
   }
 
-  void runBehindGradients(func::FuncOp entry, const MicroBatchStates &states,
-                          MicroBatchOptions &options) {
+  /// False, and says why if that is the last try, if it cannot be cut.
+  bool runBehindGradients(func::FuncOp entry, const MicroBatchStates &states,
+                          MicroBatchOptions options, bool isLast) {
     std::optional<SecondPass> second;
     ModuleOp module;
     for (KeptExamples kept : {KeptExamples::kNone, KeptExamples::kAll}) {
@@ -104,17 +121,24 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
         module.erase();
       }
       second.emplace(entry, states, kept);
-      if (second->isOfNoBatch()) {
-        return runWhole(*second, entry);
+      if (kept == KeptExamples::kNone && second->isOfNoBatch()) {
+        runWhole(*second, entry);
+        return true;
       }
       module = second->outline();
       if (choose(*second, module, options)) {
-        return put(*second, module, options,
-                   "gradients are taken at what the first ones of the step "
-                   "have made: behind these");
+        put(*second, module, options,
+            "gradients are taken at what the first ones of the step have made: "
+            "behind these");
+        return true;
       }
     }
-    refuse(module, options);
+    if (isLast) {
+      refuse(module, options);
+    } else {
+      module.erase();
+    }
+    return false;
   }
 
   /// False if most products are those of all examples, behind the place where
@@ -215,7 +239,6 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
         succeeded(MicroBatchChoice(*function, options).run())) {
       function->emitOpError() << "cannot be cut into micro-batches";
     }
-    signalPassFailure();
   }
 
   /// Makes the function that of one micro-batch, as that of the step is made.

@@ -59,16 +59,22 @@ FailureOr<std::unique_ptr<MicroBatchStates>> MicroBatchChoice::run() {
   return why ? refuseMicroBatches(*why) : refuseSizes();
 }
 
-std::unique_ptr<MicroBatchStates> MicroBatchChoice::findSecondPass() {
-  return find() ? nullptr : getStates(second);
-}
-
-std::unique_ptr<MicroBatchStates> MicroBatchChoice::findRefused() {
-  return find() ? nullptr : getStates(most);
+std::unique_ptr<MicroBatchStates>
+MicroBatchChoice::findSecondPass(RefusedBatch batch) {
+  return find() ? nullptr : getStates(second, batch);
 }
 
 std::unique_ptr<MicroBatchStates>
-MicroBatchChoice::getStates(const std::optional<Refusal> &refusal) const {
+MicroBatchChoice::findRefused(RefusedBatch batch) {
+  return find() ? nullptr : getStates(all, batch);
+}
+
+std::unique_ptr<MicroBatchStates>
+MicroBatchChoice::getStates(const Refusals &refusals,
+                            RefusedBatch batch) const {
+  const std::optional<Refusal> &refusal = batch == RefusedBatch::kMostWork
+                                              ? refusals.mostWork
+                                              : refusals.mostArguments;
   if (!refusal) {
     return nullptr;
   }
@@ -76,11 +82,18 @@ MicroBatchChoice::getStates(const std::optional<Refusal> &refusal) const {
                                             refusal->split, refusal->cutsMade);
 }
 
-void MicroBatchChoice::keepMost(std::optional<Refusal> &most,
-                                const Refusal &refusal) {
-  if (!most || most->work < refusal.work) {
-    most = refusal;
-  }
+void MicroBatchChoice::Refusals::add(const Refusal &refusal) {
+  auto keep = [&](std::optional<Refusal> &most, auto rank) {
+    if (!most || rank(*most) < rank(refusal)) {
+      most = refusal;
+    }
+  };
+  keep(mostWork,
+       [](const Refusal &one) { return std::tuple(!one.hasState, one.work); });
+  keep(mostArguments, [](const Refusal &one) {
+    return std::tuple(!one.hasState, std::get<0>(one.work), one.split.size(),
+                      one.work);
+  });
 }
 
 /// Where parts of the arguments do not do, what is made of the whole batch in
@@ -128,11 +141,10 @@ MicroBatchChoice::analyze(const Arguments &split) {
       function, options.numMicroBatches, split, cutsMade);
   if (states->getRefused()) {
     bool hasState = llvm::any_of(split, [&](unsigned i) { return isState(i); });
-    Refusal refusal = {split, cutsMade,
-                       std::tuple_cat(std::tuple(!hasState), getWork(*states))};
-    keepMost(most, refusal);
+    Refusal refusal = {split, cutsMade, hasState, getWork(*states)};
+    all.add(refusal);
     if (needsSecondPass(*states)) {
-      keepMost(second, refusal);
+      second.add(refusal);
     }
   }
   return states;
