@@ -91,8 +91,8 @@ void MicroBatchChoice::Refusals::add(const Refusal &refusal) {
   keep(mostWork,
        [](const Refusal &one) { return std::tuple(!one.hasState, one.work); });
   keep(mostArguments, [](const Refusal &one) {
-    return std::tuple(!one.hasState, std::get<0>(one.work), one.split.size(),
-                      one.work);
+    size_t count = one.isOneSize ? one.split.size() : 0;
+    return std::tuple(!one.hasState, std::get<0>(one.work), count, one.work);
   });
 }
 
@@ -141,7 +141,10 @@ MicroBatchChoice::analyze(const Arguments &split) {
       function, options.numMicroBatches, split, cutsMade);
   if (states->getRefused()) {
     bool hasState = llvm::any_of(split, [&](unsigned i) { return isState(i); });
-    Refusal refusal = {split, cutsMade, hasState, getWork(*states)};
+    bool isOneSize = llvm::all_equal(llvm::map_range(split, [&](unsigned i) {
+      return getFirstSize(function.getArgument(i));
+    }));
+    Refusal refusal = {split, cutsMade, hasState, isOneSize, getWork(*states)};
     all.add(refusal);
     if (needsSecondPass(*states)) {
       second.add(refusal);

@@ -77,6 +77,8 @@ private:
     bool cutsMade;
     /// What looks like state is no batch, unless nothing else is one.
     bool hasState;
+    /// Whether all of it has one size along dimension 0.
+    bool isOneSize;
     std::tuple<bool, double, double> work;
   };
   /// By `RefusedBatch`.
