@@ -1,6 +1,7 @@
 //===- LoopSecondPass.cpp - A second way through the batch as a loop ------===//
 
 #include "cpp/analysis/Entry.h"
+#include "cpp/transforms/InnerStep.h"
 #include "cpp/transforms/MicroBatchChoice.h"
 #include "cpp/transforms/SecondPass.h"
 #include "dialects/alpa/Alpa.h"
@@ -30,8 +31,27 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     MicroBatchOptions options;
     options.numMicroBatches = microBatches;
     options.batch.assign(batch.begin(), batch.end());
-    if (auto states = MicroBatchChoice(*entry, options).findSecondPass()) {
-      return runBehindGradients(*entry, *states, options);
+    for (RefusedBatch by :
+         {RefusedBatch::kMostArguments, RefusedBatch::kMostWork}) {
+      if (failed(cutRegions(*entry, options, by))) {
+        return signalPassFailure();
+      }
+    }
+    SmallVector<std::unique_ptr<MicroBatchStates>> firsts;
+    for (RefusedBatch by :
+         {RefusedBatch::kMostArguments, RefusedBatch::kMostWork}) {
+      if (auto states = MicroBatchChoice(*entry, options).findSecondPass(by)) {
+        firsts.push_back(std::move(states));
+      }
+    }
+    for (const auto &first : firsts) {
+      bool isLast = first == firsts.back();
+      if (runBehindGradients(*entry, *first, options, isLast)) {
+        return;
+      }
+    }
+    if (!firsts.empty()) {
+      return signalPassFailure();
     }
     if (mayMeet(*entry)) {
       if (auto states = MicroBatchChoice(*entry, options).findRefused()) {
@@ -40,8 +60,60 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     }
   }
 
-  void runBehindGradients(func::FuncOp entry, const MicroBatchStates &states,
-                          MicroBatchOptions &options) {
+  /// Loops and branches that cannot be cut so stay as they are.
+  LogicalResult cutRegions(func::FuncOp entry, const MicroBatchOptions &options,
+                           RefusedBatch by) {
+    auto states = MicroBatchChoice(entry, options).findRefused(by);
+    if (!states) {
+      return success();
+    }
+    bool isAny = false;
+    for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
+      SmallVector<Region *> regions = getInnerSteps(&op, *states);
+      bool isCut = llvm::all_of(regions, [&](Region *region) {
+        return succeeded(cutRegion(region->front(), *states));
+      });
+      if (regions.empty() || !isCut) {
+        continue;
+      }
+      isAny = true;
+      op.setAttr(kOnceAttrName, UnitAttr::get(&getContext()));
+      emitRemark(op.getLoc())
+          << "goes through the batch by itself: its " << microBatches.getValue()
+          << " micro-batches are a loop inside of it";
+    }
+    return isAny ? clean() : success();
+  }
+
+  LogicalResult cutRegion(Block &body, const MicroBatchStates &states) {
+    InnerStep step(body, states);
+    if (step.getBatch().empty()) {
+      return failure();
+    }
+    ScopedDiagnosticHandler quiet(&getContext(),
+                                  [](Diagnostic &) { return success(); });
+    MicroBatchOptions options;
+    options.numMicroBatches = microBatches;
+    options.batch.assign(step.getBatch().begin(), step.getBatch().end());
+    ModuleOp module = step.outline();
+    LogicalResult done = cut(module, options);
+    if (succeeded(done)) {
+      done = step.embed(module);
+    }
+    module.erase();
+    return done;
+  }
+
+  LogicalResult clean() {
+    OpPassManager clean(ModuleOp::getOperationName());
+    clean.addPass(createCanonicalizerPass());
+    clean.addPass(createCSEPass());
+    return runPipeline(clean, getOperation());
+  }
+
+  /// False, and says why if that is the last try, if it cannot be cut.
+  bool runBehindGradients(func::FuncOp entry, const MicroBatchStates &states,
+                          MicroBatchOptions options, bool isLast) {
     std::optional<SecondPass> second;
     ModuleOp module;
     for (KeptExamples kept : {KeptExamples::kNone, KeptExamples::kAll}) {
@@ -49,17 +121,24 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
         module.erase();
       }
       second.emplace(entry, states, kept);
-      if (second->isOfNoBatch()) {
-        return runWhole(*second, entry);
+      if (kept == KeptExamples::kNone && second->isOfNoBatch()) {
+        runWhole(*second, entry);
+        return true;
       }
       module = second->outline();
       if (choose(*second, module, options)) {
-        return put(*second, module, options,
-                   "gradients are taken at what the first ones of the step "
-                   "have made: behind these");
+        put(*second, module, options,
+            "gradients are taken at what the first ones of the step have made: "
+            "behind these");
+        return true;
       }
     }
-    refuse(module, options);
+    if (isLast) {
+      refuse(module, options);
+    } else {
+      module.erase();
+    }
+    return false;
   }
 
   /// False if most products are those of all examples, behind the place where
@@ -111,10 +190,7 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     module.erase();
     emitRemark(loc) << why << ", the " << microBatches.getValue()
                     << " micro-batches are gone through once more, in a loop";
-    OpPassManager clean(ModuleOp::getOperationName());
-    clean.addPass(createCanonicalizerPass());
-    clean.addPass(createCSEPass());
-    if (failed(runPipeline(clean, getOperation()))) {
+    if (failed(clean())) {
       signalPassFailure();
     }
   }
@@ -163,7 +239,6 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
         succeeded(MicroBatchChoice(*function, options).run())) {
       function->emitOpError() << "cannot be cut into micro-batches";
     }
-    signalPassFailure();
   }
 
   /// Makes the function that of one micro-batch, as that of the step is made.

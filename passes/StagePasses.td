@@ -19,6 +19,10 @@ def LoopSecondPass : Pass<"alpa-loop-second-pass", "::mlir::ModuleOp"> {
     `alpa.once`. What of the first pass the second uses per example is made
     again. A third pass is a second one of the second.
 
+    Loops and branches that use the whole batch (a line search, several updates
+    on one batch) go through it by themselves: what a turn or a branch does is
+    cut likewise, and comes back as a loop inside of it.
+
     Likewise where examples meet each other in a loss (contrastive losses, ranks,
     statistics of results) and no barrier stands around gradients: the first pass
     makes what they meet in, the loss and its derivative by that are taken of the
@@ -26,7 +30,7 @@ def LoopSecondPass : Pass<"alpa-loop-second-pass", "::mlir::ModuleOp"> {
     `alpa-split-micro-batches` runs this pass where it would refuse a step.
 
     Steps that go through the batch once stay as they are, and so do those whose
-    examples meet in the second pass again. Fails where the pass behind
+    examples meet in the second pass again, or in turns. Fails where the pass behind
     gradients cannot be cut.
 
     before:

@@ -35,6 +35,20 @@ getWork(const MicroBatchStates &states) {
           states.getSplitBytes()};
 }
 
+/// Where the whole batch is needed in what is differentiated, that says more
+/// than where it is in gradients: those of targets alone need all examples.
+static std::tuple<bool, bool, std::tuple<bool, double, double>>
+getClarity(const MicroBatchStates &states) {
+  bool isForward = !isGradient(states.getCause(states.getRefused()));
+  return {states.hasParts(), isForward, getWork(states)};
+}
+
+bool goesThroughBatch(func::FuncOp function) {
+  return llvm::any_of(function.getBody().front(), [](Operation &op) {
+    return isa<DataFlowOpInterface>(op) && op.hasAttr(kOnceAttrName);
+  });
+}
+
 FailureOr<std::unique_ptr<MicroBatchStates>> MicroBatchChoice::run() {
   if (failed(checkGiven())) {
     return failure();
@@ -45,16 +59,22 @@ FailureOr<std::unique_ptr<MicroBatchStates>> MicroBatchChoice::run() {
   return why ? refuseMicroBatches(*why) : refuseSizes();
 }
 
-std::unique_ptr<MicroBatchStates> MicroBatchChoice::findSecondPass() {
-  return find() ? nullptr : getStates(second);
-}
-
-std::unique_ptr<MicroBatchStates> MicroBatchChoice::findRefused() {
-  return find() ? nullptr : getStates(most);
+std::unique_ptr<MicroBatchStates>
+MicroBatchChoice::findSecondPass(RefusedBatch batch) {
+  return find() ? nullptr : getStates(second, batch);
 }
 
 std::unique_ptr<MicroBatchStates>
-MicroBatchChoice::getStates(const std::optional<Refusal> &refusal) const {
+MicroBatchChoice::findRefused(RefusedBatch batch) {
+  return find() ? nullptr : getStates(all, batch);
+}
+
+std::unique_ptr<MicroBatchStates>
+MicroBatchChoice::getStates(const Refusals &refusals,
+                            RefusedBatch batch) const {
+  const std::optional<Refusal> &refusal = batch == RefusedBatch::kMostWork
+                                              ? refusals.mostWork
+                                              : refusals.mostArguments;
   if (!refusal) {
     return nullptr;
   }
@@ -62,11 +82,18 @@ MicroBatchChoice::getStates(const std::optional<Refusal> &refusal) const {
                                             refusal->split, refusal->cutsMade);
 }
 
-void MicroBatchChoice::keepMost(std::optional<Refusal> &most,
-                                const Refusal &refusal) {
-  if (!most || most->work < refusal.work) {
-    most = refusal;
-  }
+void MicroBatchChoice::Refusals::add(const Refusal &refusal) {
+  auto keep = [&](std::optional<Refusal> &most, auto rank) {
+    if (!most || rank(*most) < rank(refusal)) {
+      most = refusal;
+    }
+  };
+  keep(mostWork,
+       [](const Refusal &one) { return std::tuple(!one.hasState, one.work); });
+  keep(mostArguments, [](const Refusal &one) {
+    size_t count = one.isOneSize ? one.split.size() : 0;
+    return std::tuple(!one.hasState, std::get<0>(one.work), count, one.work);
+  });
 }
 
 /// Where parts of the arguments do not do, what is made of the whole batch in
@@ -88,6 +115,7 @@ std::unique_ptr<MicroBatchStates> MicroBatchChoice::find() {
     cutsMade = cuts;
     best.reset();
     refused.reset();
+    telling.reset();
     chosen.clear();
     std::unique_ptr<MicroBatchStates> reason;
     auto states =
@@ -100,8 +128,8 @@ std::unique_ptr<MicroBatchStates> MicroBatchChoice::find() {
     if (hasState ? isDivided : isAll && found->hasParts()) {
       break;
     }
-    if (!cuts && !why) {
-      why = std::move(reason);
+    if (!cuts && !why && reason) {
+      why = telling ? std::move(telling) : std::move(reason);
     }
   }
   return found;
@@ -112,10 +140,14 @@ MicroBatchChoice::analyze(const Arguments &split) {
   auto states = std::make_unique<MicroBatchStates>(
       function, options.numMicroBatches, split, cutsMade);
   if (states->getRefused()) {
-    Refusal refusal = {split, cutsMade, getWork(*states)};
-    keepMost(most, refusal);
+    bool hasState = llvm::any_of(split, [&](unsigned i) { return isState(i); });
+    bool isOneSize = llvm::all_equal(llvm::map_range(split, [&](unsigned i) {
+      return getFirstSize(function.getArgument(i));
+    }));
+    Refusal refusal = {split, cutsMade, hasState, isOneSize, getWork(*states)};
+    all.add(refusal);
     if (needsSecondPass(*states)) {
-      keepMost(second, refusal);
+      second.add(refusal);
     }
   }
   return states;
@@ -200,6 +232,9 @@ MicroBatchChoice::search(bool allowsState,
       break;
     }
   }
+  if (!best && !reason && goesThroughBatch(function)) {
+    return analyze({});
+  }
   if (best && dividesWork(*best) &&
       !((reason || cutsMade) && repeatsWork(*best))) {
     return std::move(best);
@@ -223,6 +258,9 @@ void MicroBatchChoice::chooseFirst(Groups &groups) {
 bool MicroBatchChoice::consider(const Arguments &split, bool needsParts) {
   auto states = analyze(split);
   if (states->getRefused()) {
+    if (!telling || getClarity(*telling) < getClarity(*states)) {
+      telling = std::make_unique<MicroBatchStates>(*states);
+    }
     if (!refused || getWork(*refused) < getWork(*states)) {
       refused = std::move(states);
     }

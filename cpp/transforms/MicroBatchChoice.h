@@ -10,6 +10,18 @@
 
 namespace mlir::alpa {
 
+/// Whether a loop or branch of a step goes through the batch by itself.
+bool goesThroughBatch(func::FuncOp function);
+
+/// Which of the sets of arguments that cannot be cut together is the batch.
+enum class RefusedBatch {
+  /// What divides the most work.
+  kMostWork,
+  /// The most arguments of one size: of targets alone, what is made of summands
+  /// of gradients may be more.
+  kMostArguments
+};
+
 /// Chooses the arguments of a step that are cut into micro-batches.
 class MicroBatchChoice {
 public:
@@ -23,12 +35,13 @@ public:
   std::unique_ptr<MicroBatchStates> find();
 
   /// Of a step that cannot be cut because gradients are taken at what others
-  /// have made: the states that divide the most work of what is in front of
-  /// that; else null. Says nothing.
-  std::unique_ptr<MicroBatchStates> findSecondPass();
+  /// have made: the states of its batch; else null. Says nothing.
+  std::unique_ptr<MicroBatchStates>
+  findSecondPass(RefusedBatch batch = RefusedBatch::kMostWork);
 
   /// Of a step that cannot be cut: likewise, whatever the reason. Says nothing.
-  std::unique_ptr<MicroBatchStates> findRefused();
+  std::unique_ptr<MicroBatchStates>
+  findRefused(RefusedBatch batch = RefusedBatch::kMostWork);
 
 private:
   using Arguments = llvm::DenseSet<unsigned>;
@@ -53,7 +66,7 @@ private:
 
   func::FuncOp function;
   const MicroBatchOptions &options;
-  std::unique_ptr<MicroBatchStates> best, refused, why;
+  std::unique_ptr<MicroBatchStates> best, refused, telling, why;
   Arguments chosen;
   /// See `MicroBatchStates`.
   bool cutsMade = false;
@@ -62,13 +75,21 @@ private:
   struct Refusal {
     Arguments split;
     bool cutsMade;
+    /// What looks like state is no batch, unless nothing else is one.
+    bool hasState;
+    /// Whether all of it has one size along dimension 0.
+    bool isOneSize;
     std::tuple<bool, double, double> work;
   };
-  static void keepMost(std::optional<Refusal> &most, const Refusal &refusal);
-  std::unique_ptr<MicroBatchStates>
-  getStates(const std::optional<Refusal> &refusal) const;
+  /// By `RefusedBatch`.
+  struct Refusals {
+    std::optional<Refusal> mostWork, mostArguments;
+    void add(const Refusal &refusal);
+  };
+  std::unique_ptr<MicroBatchStates> getStates(const Refusals &refusals,
+                                              RefusedBatch batch) const;
   /// See `findSecondPass` and `findRefused`.
-  std::optional<Refusal> second, most;
+  Refusals second, all;
 };
 
 } // namespace mlir::alpa

@@ -100,6 +100,16 @@ LogicalResult refuseMicroBatches(const MicroBatchStates &states) {
     error << "; a loop that takes gradients is gone through by micro-batches "
              "if it is a scan or a fori_loop over parts of the batch that "
              "adds them up, or stacks them, and does nothing else with them";
+  } else if (isa<stablehlo::WhileOp>(op)) {
+    error << "; a loop over chunks of examples is divided among the "
+             "micro-batches if it scans over them (xs=x.reshape(turns, ...), "
+             "or lax.map), in a multiple of "
+          << states.getNumMicroBatches() << " turns";
+  } else if (isa<stablehlo::ReduceWindowOp>(cause) ||
+             isa<stablehlo::ReduceWindowOp>(op)) {
+    error << "; a running total, such as the positions of tokens in the "
+             "capacity of an expert, can be one for each group of examples: "
+             "reshape the batch to groups, and jax.vmap over these";
   } else if (!makesNumber(cause)) {
     error << "; what no gradient is taken through, as advantages that are "
              "normalised over the batch, can be computed by a function of "

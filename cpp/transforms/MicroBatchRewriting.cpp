@@ -169,7 +169,8 @@ void MicroBatchRewriting::planSame(Operation *op) {
     return;
   }
   auto dataFlow = dyn_cast<DataFlowOpInterface>(op);
-  if (isPart && dataFlow && states.splitRegions(dataFlow, wanted)) {
+  if (isPart && dataFlow && !op->hasAttr(kOnceAttrName) &&
+      states.splitRegions(dataFlow, wanted)) {
     planChosen(op, *states.getRows(op));
     return;
   }

@@ -215,7 +215,8 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   }
   states->deferSummands();
   MicroBatchRewriting(function, *states).run();
-  remarkOn(function, options.numMicroBatches, states->getSplitFlops() > 0);
+  remarkOn(function, options.numMicroBatches,
+           states->getSplitFlops() > 0 || goesThroughBatch(function));
   MLIRContext *context = function.getContext();
   function->getParentOp()->setAttr(
       kMeshAttrName, MeshAttr::get(context, {StringAttr::get(context, "time")},

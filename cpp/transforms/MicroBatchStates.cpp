@@ -63,6 +63,9 @@ bool needsSecondPass(const MicroBatchStates &states) {
   if (cause == op) {
     return false;
   }
+  if (cause->hasAttr(kOnceAttrName)) {
+    return true;
+  }
   // A gradient of which one summand is the same for all micro-batches.
   return isGradient(cause)
              ? !isGradient(op)
@@ -231,7 +234,21 @@ bool MicroBatchStates::visit(Block &block) {
   return isDone;
 }
 
+/// The function of a pass, which stands in a module of its own, is a loop, and
+/// what goes through the batch by itself may stand in front of that.
+bool MicroBatchStates::runsInFront(Operation *op) const {
+  auto module = function->getParentOfType<ModuleOp>();
+  bool isPossible = op->hasAttr(kOnceAttrName) && module->getParentOp();
+  forEachUsedValue(op, [&](Value value) {
+    isPossible = isPossible && getCost(value, kReplicated);
+  });
+  return isPossible;
+}
+
 bool MicroBatchStates::visit(Operation *op) {
+  if (runsInFront(op)) {
+    return true;
+  }
   // What is felt outside of the program happens once per step, on all rows.
   if (isGradientBarrier(op) || !isClonable(op) || op->hasAttr(kOnceAttrName)) {
     return setAfter(op);

@@ -117,6 +117,7 @@ private:
   void measure();
   bool visit(Block &block);
   bool visit(Operation *op);
+  bool runsInFront(Operation *op) const;
   bool visitRegions(DataFlowOpInterface op, ArrayRef<TimeEntry> least);
   /// What operands hand to each edge; none if two do not agree.
   std::optional<SmallVector<TimeEntry>>
@@ -182,7 +183,8 @@ private:
 };
 
 /// Whether what is in the way of `getRefused()` is made of gradients of the
-/// whole batch, which has to be gone through once more behind them.
+/// whole batch, or by a loop that goes through it by itself: then it has to be
+/// gone through once more behind them.
 bool needsSecondPass(const MicroBatchStates &states);
 
 /// Says what is in the way of `getRefused()`, and what can be done; a failure.

@@ -68,3 +68,11 @@ def outside_trace(fun: Callable[P, R]) -> Callable[P, R]:
             return inner(*args, **kwargs)
 
     return wrapped
+
+
+def may_not_move() -> bool:
+    """Whether ``jax.transfer_guard`` asks for the word where an array goes to other devices.
+
+    Where a plan wants its inputs elsewhere, the call is that word: ``jax.device_put`` passes.
+    """
+    return config.transfer_guard_device_to_device.value is not None

@@ -187,9 +187,13 @@ def given_away(plan: Plan) -> tuple[int, ...]:
 def check_input(function: str, name: str, aval: Any, found: Any) -> None:
     """Refuses one argument of another shape or dtype, as an `InputError`."""
     if tuple(found.shape) != tuple(aval.shape) or found.dtype != aval.dtype:
+        # Of what is no number, a PRNG key for example, there is no narrower type.
+        narrowed = jax.dtypes.canonicalize_dtype(found.dtype, allow_extended_dtype=True)
+        is_wide = narrowed != found.dtype and narrowed == aval.dtype
         raise InputError(
             f"{name} of {function} is {aval.dtype}{list(aval.shape)}, "
             f"got {found.dtype}{list(found.shape)}"
+            + (": call it under jax.enable_x64(True), or convert it by .astype" if is_wide else "")
         )
 
 

@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from alpa_runtime.callbacks import HostCalls
 from alpa_runtime.compiled_cache import can_be_kept, keeping
-from alpa_runtime.context import outside_mesh, outside_trace, staged
+from alpa_runtime.context import may_not_move, outside_mesh, outside_trace, staged
 from alpa_runtime.errors import InputError, ProgramError
 from alpa_runtime.inputs import (
     aval_of,
@@ -105,9 +105,11 @@ class MeshProgram:
             return results
         try:
             return compiled(*args)
-        except (ValueError, TypeError):
-            # Either the arguments are wrong (raised here, by name), or some are placed otherwise;
-            # jax refuses both before anything is donated or run.
+        except (ValueError, TypeError, jax.errors.JaxRuntimeError) as error:
+            # Either the arguments are wrong (raised here, by name), or some are placed otherwise,
+            # and may not be moved unasked; jax refuses both before anything is donated or run.
+            if isinstance(error, jax.errors.JaxRuntimeError) and not may_not_move():
+                raise
             placed = self.place(args)
             if all(a is b for a, b in zip(args, placed, strict=True)):
                 raise
@@ -144,11 +146,12 @@ class MeshProgram:
     def place(self, args: Sequence[Any]) -> list[Any]:
         """Moves arrays whose sharding is not the program's; leaves everything else alone."""
         self.check(args)
+        is_guarded = may_not_move()
         return [
             arg
             if not isinstance(arg, jax.Array)
             or arg.sharding is sharding
-            or not arg.committed
+            or not (arg.committed or is_guarded)
             or arg.sharding.is_equivalent_to(sharding, arg.ndim)
             else jax.device_put(arg, sharding)
             for arg, sharding in zip(map(fetched, args), self.in_shardings, strict=True)

@@ -332,6 +332,18 @@ def _per_stage(methods: StageMethods, num_stages: int) -> tuple[StageMethod, ...
     return found
 
 
+def _most_stages(num_layers: int, cluster: Cluster, num_chunks: int) -> int:
+    """Stages of as many devices each, with a layer at least, on meshes that have several each."""
+    counts = (cluster.num_devices, *(part.num_devices for part in cluster.parts))
+
+    def is_even(num_meshes: int) -> bool:
+        size, rest = divmod(cluster.num_devices, num_meshes)
+        return rest == 0 and all(count % size == 0 for count in counts)
+
+    most = max(filter(is_even, range(1, num_layers // num_chunks + 1)), default=0)
+    return num_chunks * most or 1
+
+
 def uniform(
     option: UniformStages, num_layers: int, cluster: Cluster, meshes: tuple[int, ...]
 ) -> StageAssignment:
@@ -348,14 +360,17 @@ def uniform(
         MeshError: the devices do not divide.
     """
     stages = option.num_stages
+    num_meshes = max(meshes) + 1
     if stages > num_layers:
+        most = _most_stages(num_layers, cluster, stages // num_meshes)
         raise StageError(
             f"{stages} stages need as many layers, the model has {num_layers}: pass UniformStages("
-            f"{num_layers}), or cut it into more by layers=AutoLayers(num_layers={stages}), where "
-            "gradients are taken by stablehlo_alpa.grad or value_and_grad (what runs once per "
-            "step, not once per micro-batch, is of no layer)"
+            f"{most}), the most that {cluster.num_devices} devices divide into, or let it have "
+            f"more layers: layers=AutoLayers(num_layers={stages}), of gradients that are taken by "
+            "stablehlo_alpa.grad or value_and_grad, outside of loops and branches (what runs once "
+            "per step, not once per micro-batch, is of no layer), and that are made by as many "
+            "operators"
         )
-    num_meshes = max(meshes) + 1
     size, rest = divmod(cluster.num_devices, num_meshes)
     if rest:
         raise MeshError(

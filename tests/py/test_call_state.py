@@ -347,12 +347,44 @@ def test_threads_call_functions_of_every_method() -> None:
     in_threads([functools.partial(call, function, n) for function in functions for n in range(4)])
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_guard_against_transfers_lets_first_calls_pass(count: int) -> None:
-    """As it does under ``jax.jit``: what planning and compiling need is asked for."""
-    method = ShardParallel(num_micro_batches=count)
-    step = stablehlo_alpa.parallelize(lambda w, x: jax.numpy.tanh(x @ w).sum(0), method=method)
-    args = jax.device_put([np.ones((8, 8), "f"), np.ones((16, 8), "f")])
-    with jax.transfer_guard_host_to_device("disallow"):
-        found = step(*args)
-    np.testing.assert_allclose(found, np.tanh(8.0) * 16 * np.ones(8), rtol=1e-6)
+PIPELINE = functools.partial(PipeshardParallel, layers=AutoLayers(num_layers=4))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        ShardParallel(),
+        ShardParallel(num_micro_batches=2),
+        # Stages join the pieces of each other's blocks.
+        PIPELINE(num_micro_batches=2, stages=UniformStages(2)),
+        # Some devices of a stage have no piece of a key.
+        PIPELINE(
+            num_micro_batches=4, stages=UniformStages(4), schedule="interleaved", num_chunks=2
+        ),
+    ],
+    ids=["mesh", "parts", "pipeline", "interleaved"],
+)
+@pytest.mark.parametrize("guard", [jax.transfer_guard_host_to_device, jax.transfer_guard])
+def test_a_guard_against_transfers_lets_calls_pass(method: Any, guard: Any) -> None:
+    """As it does under ``jax.jit``: what planning, compiling and placing need is asked for."""
+    draw = np.random.default_rng(5)
+    sizes = {"in": (8, 16), "mid": (16, 16), "out": (16, 4)}
+    weights = {name: 0.3 * draw.normal(size=size).astype("f") for name, size in sizes.items()}
+    args = jax.device_put([weights, draw.normal(size=(16, 8)).astype("f"), jax.random.key(1)])
+
+    def step(weights: Any, x: jax.Array, key: jax.Array) -> tuple[Any, Any]:
+        def loss(weights: Any) -> jax.Array:
+            hidden = jax.numpy.tanh(x @ weights["in"])
+            hidden = jax.random.bernoulli(key, 0.5, hidden.shape) * hidden
+            return ((jax.numpy.tanh(hidden @ weights["mid"]) @ weights["out"]) ** 2).mean()
+
+        gradients = stablehlo_alpa.grad(loss)(weights)
+        return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), key
+
+    parallel = stablehlo_alpa.parallelize(step, method=method)
+    first = jax.jit(step)(*args)
+    expected = jax.jit(step)(first[0], *args[1:])
+    with guard("disallow"):
+        found = parallel(parallel(*args)[0], *args[1:])
+    for name, wanted in expected[0].items():
+        np.testing.assert_allclose(found[0][name], wanted, rtol=1e-5, atol=1e-6)

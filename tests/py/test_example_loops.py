@@ -148,3 +148,19 @@ def test_turns_that_see_all_examples_stay_whole() -> None:
     assert_same(parallel(PARAMS, X, Y), jax.jit(step)(PARAMS, X, Y))
     with pytest.raises(CompileError, match="needs the whole batch"):
         pipeline(step, 4).plan(PARAMS, X, Y)
+
+
+def test_turns_that_slice_their_examples_say_how_to_scan_over_them() -> None:
+    def step(params: Any, x: Any, y: Any) -> Any:
+        def loss(params: Any) -> Any:
+            def turn(total: Any, number: Any) -> Any:
+                now = [jax.lax.dynamic_slice_in_dim(one, number * 4, 4) for one in (x, y)]
+                return total + error(params, *now), None
+
+            return jax.lax.scan(turn, 0.0, jnp.arange(8))[0]
+
+        return stablehlo_alpa.grad(loss)(params)
+
+    mend = r"scans over them \(xs=x.reshape\(turns, ...\), or lax.map\), in a multiple of 4 turns"
+    with pytest.raises(CompileError, match=mend):
+        pipeline(step, 4).plan(PARAMS, X, Y)

@@ -449,6 +449,25 @@ def test_stages_have_layers() -> None:
         step.plan(WEIGHTS, BATCH)
 
 
+def test_a_model_of_fewer_operators_than_stages_names_the_most_that_devices_divide_into() -> None:
+    """A linear regression: three operators, of which two stages of eight devices can be made."""
+
+    def step(w: Any, x: Any, y: Any) -> Any:
+        return w - 0.1 * stablehlo_alpa.grad(lambda w: jax.numpy.mean((x @ w - y) ** 2))(w)
+
+    draw = np.random.default_rng(3)
+    args = [draw.normal(size=size).astype("f") for size in ((8, 4), (16, 8), (16, 4))]
+
+    def parallel(stages: int) -> Any:
+        method = PipeshardParallel(num_micro_batches=2, stages=UniformStages(stages))
+        return stablehlo_alpa.parallelize(step, method=method)
+
+    with pytest.raises(StageError, match=r"8 stages need .* has 3: pass UniformStages\(2\), the"):
+        parallel(8).plan(*args)
+    for stages in (1, 2):
+        assert_trees_close(parallel(stages)(*args), jax.jit(step)(*args), 1e-5, "weights")
+
+
 def test_a_step_that_computes_nothing_has_one_layer() -> None:
     step, w = lambda w: (w, 2), np.ones((8, 8), np.float32)
     plain = stablehlo_alpa.parallelize(step, method=PipeshardParallel())

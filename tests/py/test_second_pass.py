@@ -130,7 +130,23 @@ def measured_behind(params: Any, x: Any) -> Any:
     return params, errors, hidden(params, x).argmax(-1)
 
 
+def along_the_first(params: Any, x: Any, y: Any) -> Any:
+    """The length of a step by the curvature along the gradient, of examples and their targets."""
+
+    def loss(params: Any) -> Any:
+        return jnp.mean((hidden(params, x) - y) ** 2)
+
+    def product(left: Any, right: Any) -> Any:
+        return sum(jnp.vdot(a, b) for a, b in zip(left, right, strict=True))
+
+    gradients = stablehlo_alpa.grad(loss)(params)
+    curvature = product(gradients, jax.jvp(jax.grad(loss), (params,), (gradients,))[1])
+    length = product(gradients, gradients) / (1e-3 + jnp.abs(curvature))
+    return moved(params, gradients, 0.1 * length), length
+
+
 STEPS: dict[str, tuple[Any, ...]] = {
+    "along the first": (along_the_first, PARAMS, BATCH, NOISE),
     "in turn": (in_turn, PARAMS, OTHERS, NOISE, BATCH),
     "in turn, of drawn noise": (in_turn_of_drawn_noise, PARAMS, OTHERS, KEY, BATCH),
     "sharp": (sharp, PARAMS, BATCH),

@@ -467,3 +467,20 @@ def test_arguments_that_are_no_arrays_are_errors_of_the_kind_that_jit_raises() -
                 make(fun)(X, wrong)
         with pytest.raises(ValueError, match="hash"):
             make(fun, static_argnums=1)(X, [1])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_arrays_of_64_bits_say_under_what_they_are_taken(count: int) -> None:
+    """Numbers of the host are narrowed, as by ``jax.jit``; arrays of jax stay what they are."""
+    method = sa.ShardParallel(num_micro_batches=count)
+    step = sa.parallelize(lambda x, i: (x * 2, i + 1), method=method)
+    host = np.arange(8.0), np.arange(8)
+    found = step(*host)
+    expected = jax.jit(lambda x, i: (x * 2, i + 1))(*host)
+    assert [(a.dtype, a.tolist()) for a in found] == [(a.dtype, a.tolist()) for a in expected]
+    with jax.enable_x64(True):
+        wide = jnp.arange(8.0), jnp.arange(8)
+        assert [a.dtype.name for a in step(*wide)] == ["float64", "int64"]
+    mend = r"is float32\[8\], got float64\[8\]: call it under jax.enable_x64\(True\), or convert"
+    with pytest.raises(InputError, match=mend):
+        step(*wide)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import NamedSharding
 
+from alpa_runtime.context import staged
 from alpa_runtime.program import numpy_dtype
 from alpa_runtime.resharding import Piece, Resharding
 
@@ -90,15 +93,16 @@ class Lander:
             return None
         if not own:
             # Nothing of an uneven split is left for this device.
-            empty = _zeros(self._local, self._dtype, device)
+            with _as_wide_as_programs():
+                empty = jax.device_put(np.zeros(self._local, self._dtype), device)
             return lambda: empty
         return _joiner(tuple(p.target_offset for p in own), self._local, self._dtype)
 
 
-def _zeros(shape: tuple[int, ...], dtype: Any, device: jax.Device | None = None) -> jax.Array:
+def _as_wide_as_programs() -> AbstractContextManager[None]:
     """Programs have elements of 64 bits, of positions for example, without the user's x64."""
-    with jax.enable_x64(True):
-        return jnp.zeros(shape, dtype, device=device)
+    context: AbstractContextManager[None] = jax.enable_x64(True)
+    return context
 
 
 def _shard_on(array: jax.Array, position: int) -> jax.Array:
@@ -129,8 +133,10 @@ def _joiner(
 ) -> Callable[..., Any]:
     """A function that puts pieces into a shard of zeros."""
 
+    @staged
     def join(*pieces: jax.Array) -> jax.Array:
-        shard = _zeros(local_shape, dtype)
+        with _as_wide_as_programs():
+            shard = jnp.zeros(local_shape, dtype)
         for at, piece in zip(offsets, pieces, strict=True):
             # A scalar fills a shard of one element.
             box = piece.reshape(local_shape) if piece.ndim != shard.ndim else piece
