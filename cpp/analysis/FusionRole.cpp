@@ -190,6 +190,11 @@ bool endsPrologue(Operation *op, Backend backend) {
          operand.getDimSize(std::distance(dims.begin(), place)) != sizes[first];
 }
 
+bool isLookedUp(OpOperand &operand, Backend backend) {
+  return backend == Backend::Tpu && operand.getOperandNumber() == 0 &&
+         isa<stablehlo::GatherOp>(operand.getOwner());
+}
+
 bool isExpensive(Operation *op) {
   return isa<stablehlo::TanhOp, stablehlo::TanOp, stablehlo::SineOp,
              stablehlo::CosineOp, chlo::ErfOp, chlo::ErfcOp>(op);

@@ -66,6 +66,10 @@ bool takesPrologue(Operation *op, Backend backend);
 /// concatenation.
 bool endsPrologue(Operation *op, Backend backend);
 
+/// True for the array in which XLA for TPU looks up places: the kernel that
+/// does so computes nothing of it, and reads it in memory.
+bool isLookedUp(OpOperand &operand, Backend backend);
+
 /// True for functions of so many instructions that a fusion does not compute
 /// them again for each of its readers.
 bool isExpensive(Operation *op);

@@ -107,6 +107,7 @@ Materialization::Materialization(func::FuncOp function,
   readSources();
   placeCopies();
   placeSlices();
+  placeLookedUp();
   placePadded();
   placeKernels();
   holdSent();
@@ -231,6 +232,7 @@ void Materialization::visitView(Operation *op) {
     if (!isView(result) && isReadByKernel(result, isPrologue)) {
       return visitRoot(op);
     }
+    noteLookUps(result);
   }
 }
 
@@ -259,6 +261,16 @@ void Materialization::visitFused(Operation *op) {
     }
     if (isMoved(op)) {
       moved.insert(result);
+    }
+    noteLookUps(result);
+  }
+}
+
+void Materialization::noteLookUps(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    if (isLookedUp(use, options.backend) && !isView(value)) {
+      int &last = lookedUp.try_emplace(value, 0).first->second;
+      last = std::max(last, points.lookup(use.getOwner()));
     }
   }
 }
@@ -462,10 +474,11 @@ void Materialization::visitSum(Operation *op) {
   carried.insert(sum);
 }
 
-bool Materialization::isView(Value value) const {
+bool Materialization::isView(Value value) {
   auto it = sources.find(value);
   return it != sources.end() && it->second.size() == 1 &&
-         getTensorBytes(it->second.front().getType()) ==
+         getStoredRatio(it->second.front()) *
+                 getTensorBytes(it->second.front().getType()) ==
              getTensorBytes(value.getType());
 }
 

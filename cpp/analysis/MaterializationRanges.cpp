@@ -81,6 +81,18 @@ void Materialization::placeSlices() {
   }
 }
 
+/// What kernels look up places of is stored for them, and for nothing else.
+void Materialization::placeLookedUp() {
+  for (auto &[value, end] : lookedUp) {
+    int start = points.lookup(value.getDefiningOp());
+    for (Value source : sources.lookup(value)) {
+      lastRead[source] = std::max(lastRead.lookup(source), start);
+    }
+    storedValues.push_back(
+        {value, start, end, getPadding(value), StoredForm::Copy});
+  }
+}
+
 /// An input that is padded for several convolutions, such as the gradient of a
 /// kernel, lies there from the first to the last.
 void Materialization::placePadded() {

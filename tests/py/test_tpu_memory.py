@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,31 @@ def test_a_stage_holds_what_its_compiler_allocates(target: str, tmp_path: Path) 
     (mesh,) = plan.check(target, cache=tmp_path).meshes
     (stage,) = plan.stages
     assert stage.solution.memory_peak_bytes == pytest.approx(mesh.compiled.peak_bytes, rel=0.05)
+
+
+def words(table: Any, ids: Any) -> Any:
+    return jnp.take(table.astype(jnp.bfloat16), ids, axis=0)
+
+
+def labels(x: Any, table: Any, ids: Any) -> Any:
+    scores = jnp.einsum("bh,vh->bv", x, table)
+    return scores, jnp.take_along_axis(scores.astype(jnp.float32), ids[:, None], 1)
+
+
+TABLE = jax.ShapeDtypeStruct((32768, 1024), jnp.float32)
+NARROW_TABLE = jax.ShapeDtypeStruct((32768, 1024), jnp.bfloat16)
+IDS = jax.ShapeDtypeStruct((4096,), jnp.int32)
+TOKENS = jax.ShapeDtypeStruct((4096, 1024), jnp.bfloat16)
+
+
+# XLA for TPU v5p of jax 0.10.2, libtpu 0.0.42.1, of the same functions under jax.jit.
+@pytest.mark.parametrize(
+    ("function", "args", "compiled_mib"),
+    [(words, (TABLE, IDS), 200), (labels, (TOKENS, NARROW_TABLE, IDS), 840)],
+)
+def test_places_are_looked_up_in_memory(
+    function: Callable[..., Any], args: tuple[Any, ...], compiled_mib: float
+) -> None:
+    device = ClusterSpec.preset("tpu-v5p:2x2x1").device
+    plan = stablehlo_alpa.parallelize(function, cluster=ClusterSpec(device, 1, 1)).plan(*args)
+    assert plan.peak_bytes == pytest.approx(compiled_mib * MIB, rel=0.05)
