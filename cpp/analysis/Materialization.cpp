@@ -247,6 +247,7 @@ void Materialization::visitFused(Operation *op) {
     bool isPrologue = !isEnded && isFunctionOfOne(from, result);
     return from.empty() ? isReturned(result)
                         : isReadByKernel(result, isPrologue) ||
+                              replacesLookedUp(result, from) ||
                               (!(isPrologue && isReadByProductsOnly(result)) &&
                                isWorthStoring(result, from));
   });
@@ -273,6 +274,17 @@ void Materialization::noteLookUps(Value value) {
       last = std::max(last, points.lookup(use.getOwner()));
     }
   }
+}
+
+bool Materialization::replacesLookedUp(Value value, const Sources &from) {
+  return llvm::any_of(value.getUses(),
+                      [&](OpOperand &use) {
+                        return isLookedUp(use, options.backend);
+                      }) &&
+         !isView(value, from) && llvm::any_of(from, [&](Value source) {
+           return source.getDefiningOp() && countLarge(source, value) == 1 &&
+                  isReadThrough(source, value.getDefiningOp(), roles);
+         });
 }
 
 bool Materialization::isNarrowed(const Sources &from, Value result) {
@@ -476,10 +488,13 @@ void Materialization::visitSum(Operation *op) {
 
 bool Materialization::isView(Value value) {
   auto it = sources.find(value);
-  return it != sources.end() && it->second.size() == 1 &&
-         getStoredRatio(it->second.front()) *
-                 getTensorBytes(it->second.front().getType()) ==
-             getTensorBytes(value.getType());
+  return it != sources.end() && isView(value, it->second);
+}
+
+bool Materialization::isView(Value value, const Sources &from) {
+  return from.size() == 1 && getStoredRatio(from.front()) *
+                                     getTensorBytes(from.front().getType()) ==
+                                 getTensorBytes(value.getType());
 }
 
 bool Materialization::readsStored(Operation *op) {

@@ -132,6 +132,7 @@ private:
 
   /// True if a value is one stored value, perhaps in another shape.
   bool isView(Value value);
+  bool isView(Value value, const Sources &from);
   /// Products that read a value, itself or in another shape.
   unsigned countProducts(Value value);
   /// \param isPrologue the value is an elementwise function of one stored
@@ -174,6 +175,9 @@ private:
   /// True for an operator of several values as large as its result, which a
   /// product of XLA for GPU does not compute in its operand.
   bool joinsLarge(Operation *op) const;
+  /// True if a value of which places are looked up is all that is read of one
+  /// that an operator makes: it is stored instead.
+  bool replacesLookedUp(Value value, const Sources &from);
   /// Notes where places of a value that is not in memory are looked up.
   void noteLookUps(Value value);
   /// True if it is better stored than computed again by each of its readers.

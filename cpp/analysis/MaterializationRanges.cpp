@@ -195,7 +195,7 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
   int point = points.lookup(op);
   auto canReplace = [&](Value source) {
     return lastRead.lookup(source) == point && replaceable.contains(source) &&
-           fits(source, result);
+           !unwritten.contains(source) && fits(source, result);
   };
   Value updated = getScatteredInto(op, options.backend);
   if (!updated) {
@@ -270,10 +270,13 @@ void Materialization::placeResults() {
         starts[result] = point + 1;
         continue;
       }
-      // What a loop carries or collects has its place while the loop runs.
+      // What a loop carries or collects has its place while the loop runs, and
+      // the kernel of a product writes what is computed in it.
+      Operation *product = epilogues.lookup(op);
       starts[result] = isMadeInside(op, result.getResultNumber())
                            ? getLoopStart(result)
-                           : point;
+                       : product ? points.lookup(product)
+                                 : point;
     }
   }
 }
@@ -343,7 +346,8 @@ void Materialization::recordRanges(
           {op->getResult(0), point, point, scratch, StoredForm::Scratch});
     }
     for (Value result : op->getResults()) {
-      if (!isStored(result) || carried.contains(result)) {
+      if (!isStored(result) || carried.contains(result) ||
+          unwritten.contains(result)) {
         continue;
       }
       int start = starts.lookup(result);
