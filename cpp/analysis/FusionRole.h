@@ -62,8 +62,8 @@ double getScratchRatio(Operation *op);
 bool takesPrologue(Operation *op, Backend backend);
 
 /// True for what a kernel that takes prologues does not compute in its operand:
-/// a broadcast along leading dimensions, such as that of a bias, a look-up, a
-/// concatenation.
+/// a look-up, a reversal; of XLA for GPU a slice, a concatenation, and a
+/// broadcast along leading dimensions, such as that of a bias, as well.
 bool endsPrologue(Operation *op, Backend backend);
 
 /// True for the array in which XLA for TPU looks up places: the kernel that

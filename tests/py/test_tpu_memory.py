@@ -126,3 +126,25 @@ def test_a_product_is_not_stored_beside_what_its_kernel_makes_of_it() -> None:
     wide, narrow = f32(8192, 8192), f32(8192, 1024)
     found = peak_mib(gated, narrow, f32(1024, 8192), wide, narrow, narrow)
     assert found == pytest.approx(576, rel=0.05)
+
+
+def sliced(x: Any, weights: Any, place: Any) -> Any:
+    return x @ jnp.tanh(jax.lax.dynamic_slice(weights, (0, place), (4096, 4096)))
+
+
+def joined(x: Any, left: Any, right: Any) -> Any:
+    return x @ jnp.concatenate([left, right])
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "compiled_mib"),
+    [
+        (sliced, (f32(4096, 4096), f32(4096, 8192), jax.ShapeDtypeStruct((), jnp.int32)), 256),
+        (joined, (f32(4096, 8192), f32(4096, 4096), f32(4096, 4096)), 320),
+    ],
+)
+def test_products_read_slices_and_parts_where_they_lie(
+    function: Callable[..., Any], args: tuple[Any, ...], compiled_mib: float
+) -> None:
+    """By the same compiler; a copy would be 64 or 128 MiB beside them."""
+    assert peak_mib(function, *args) == pytest.approx(compiled_mib, rel=0.05)
