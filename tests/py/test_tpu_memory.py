@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+import test_tpu_kernels as kernels
 from test_tpu_kernels import COMPILED
 
 import stablehlo_alpa
@@ -148,3 +149,9 @@ def test_products_read_slices_and_parts_where_they_lie(
 ) -> None:
     """By the same compiler; a copy would be 64 or 128 MiB beside them."""
     assert peak_mib(function, *args) == pytest.approx(compiled_mib, rel=0.05)
+
+
+def test_scores_whose_maxima_are_taken_are_stored_in_their_bits() -> None:
+    """By the same compiler 864 MiB a chip; scores of 32 bits would be 256 MiB more."""
+    plan = kernels.planned(kernels.gradients, *kernels.ATTENTION, chips=4)
+    assert plan.peak_bytes == pytest.approx(864 * MIB, rel=0.05)
