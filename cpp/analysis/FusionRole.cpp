@@ -168,10 +168,13 @@ bool endsPrologue(Operation *op, Backend backend) {
       scatter && backend == Backend::Tpu && isOneHot(scatter)) {
     return false;
   }
-  if (isa<stablehlo::GatherOp, stablehlo::ScatterOp, stablehlo::DynamicSliceOp,
-          stablehlo::SliceOp, stablehlo::PadOp, stablehlo::ConcatenateOp,
-          stablehlo::ReverseOp>(op)) {
+  if (isa<stablehlo::GatherOp, stablehlo::ScatterOp, stablehlo::ReverseOp>(
+          op)) {
     return true;
+  }
+  if (isa<stablehlo::DynamicSliceOp, stablehlo::SliceOp, stablehlo::PadOp,
+          stablehlo::ConcatenateOp>(op)) {
+    return backend != Backend::Tpu;
   }
   auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op);
   if (!broadcast || broadcast.getBroadcastDimensions().empty() ||
@@ -188,6 +191,11 @@ bool endsPrologue(Operation *op, Backend backend) {
   auto place = llvm::find(dims, first);
   return place == dims.end() ||
          operand.getDimSize(std::distance(dims.begin(), place)) != sizes[first];
+}
+
+bool isLookedUp(OpOperand &operand, Backend backend) {
+  return backend == Backend::Tpu && operand.getOperandNumber() == 0 &&
+         isa<stablehlo::GatherOp>(operand.getOwner());
 }
 
 bool isExpensive(Operation *op) {

@@ -62,9 +62,13 @@ double getScratchRatio(Operation *op);
 bool takesPrologue(Operation *op, Backend backend);
 
 /// True for what a kernel that takes prologues does not compute in its operand:
-/// a broadcast along leading dimensions, such as that of a bias, a look-up, a
-/// concatenation.
+/// a look-up, a reversal; of XLA for GPU a slice, a concatenation, and a
+/// broadcast along leading dimensions, such as that of a bias, as well.
 bool endsPrologue(Operation *op, Backend backend);
+
+/// True for the array in which XLA for TPU looks up places: the kernel that
+/// does so computes nothing of it, and reads it in memory.
+bool isLookedUp(OpOperand &operand, Backend backend);
 
 /// True for functions of so many instructions that a fusion does not compute
 /// them again for each of its readers.

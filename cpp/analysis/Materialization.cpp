@@ -107,6 +107,7 @@ Materialization::Materialization(func::FuncOp function,
   readSources();
   placeCopies();
   placeSlices();
+  placeLookedUp();
   placePadded();
   placeKernels();
   holdSent();
@@ -231,6 +232,7 @@ void Materialization::visitView(Operation *op) {
     if (!isView(result) && isReadByKernel(result, isPrologue)) {
       return visitRoot(op);
     }
+    noteLookUps(result);
   }
 }
 
@@ -245,6 +247,7 @@ void Materialization::visitFused(Operation *op) {
     bool isPrologue = !isEnded && isFunctionOfOne(from, result);
     return from.empty() ? isReturned(result)
                         : isReadByKernel(result, isPrologue) ||
+                              replacesLookedUp(result, from) ||
                               (!(isPrologue && isReadByProductsOnly(result)) &&
                                isWorthStoring(result, from));
   });
@@ -260,7 +263,28 @@ void Materialization::visitFused(Operation *op) {
     if (isMoved(op)) {
       moved.insert(result);
     }
+    noteLookUps(result);
   }
+}
+
+void Materialization::noteLookUps(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    if (isLookedUp(use, options.backend) && !isView(value)) {
+      int &last = lookedUp.try_emplace(value, 0).first->second;
+      last = std::max(last, points.lookup(use.getOwner()));
+    }
+  }
+}
+
+bool Materialization::replacesLookedUp(Value value, const Sources &from) {
+  return llvm::any_of(value.getUses(),
+                      [&](OpOperand &use) {
+                        return isLookedUp(use, options.backend);
+                      }) &&
+         !isView(value, from) && llvm::any_of(from, [&](Value source) {
+           return source.getDefiningOp() && countLarge(source, value) == 1 &&
+                  isReadThrough(source, value.getDefiningOp(), roles);
+         });
 }
 
 bool Materialization::isNarrowed(const Sources &from, Value result) {
@@ -462,11 +486,15 @@ void Materialization::visitSum(Operation *op) {
   carried.insert(sum);
 }
 
-bool Materialization::isView(Value value) const {
+bool Materialization::isView(Value value) {
   auto it = sources.find(value);
-  return it != sources.end() && it->second.size() == 1 &&
-         getTensorBytes(it->second.front().getType()) ==
-             getTensorBytes(value.getType());
+  return it != sources.end() && isView(value, it->second);
+}
+
+bool Materialization::isView(Value value, const Sources &from) {
+  return from.size() == 1 && getStoredRatio(from.front()) *
+                                     getTensorBytes(from.front().getType()) ==
+                                 getTensorBytes(value.getType());
 }
 
 bool Materialization::readsStored(Operation *op) {

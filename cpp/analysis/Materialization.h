@@ -131,7 +131,8 @@ private:
   void visitSum(Operation *op);
 
   /// True if a value is one stored value, perhaps in another shape.
-  bool isView(Value value) const;
+  bool isView(Value value);
+  bool isView(Value value, const Sources &from);
   /// Products that read a value, itself or in another shape.
   unsigned countProducts(Value value);
   /// \param isPrologue the value is an elementwise function of one stored
@@ -174,6 +175,11 @@ private:
   /// True for an operator of several values as large as its result, which a
   /// product of XLA for GPU does not compute in its operand.
   bool joinsLarge(Operation *op) const;
+  /// True if a value of which places are looked up is all that is read of one
+  /// that an operator makes: it is stored instead.
+  bool replacesLookedUp(Value value, const Sources &from);
+  /// Notes where places of a value that is not in memory are looked up.
+  void noteLookUps(Value value);
   /// True if it is better stored than computed again by each of its readers.
   bool isWorthStoring(Value value, const Sources &sources);
   Sources collectSources(Operation *op) const;
@@ -207,6 +213,7 @@ private:
   void placeReturnedCopies();
   void placeCopies();
   void placeSlices();
+  void placeLookedUp();
   void placePadded();
   void placeKernels();
   void holdSent();
@@ -260,6 +267,9 @@ private:
   /// Of sources that are copied, the first and last point at which a fusion
   /// reads the copy.
   llvm::MapVector<Value, std::pair<int, int>> copies;
+  /// Of what is computed for kernels that look up places of it, the last point
+  /// at which one does.
+  llvm::MapVector<Value, int> lookedUp;
   /// In which order copies are made of what is returned.
   DenseMap<Value, int> copyOrders;
   /// Operators that store results, in order.

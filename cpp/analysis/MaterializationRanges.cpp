@@ -81,6 +81,18 @@ void Materialization::placeSlices() {
   }
 }
 
+/// What kernels look up places of is stored for them, and for nothing else.
+void Materialization::placeLookedUp() {
+  for (auto &[value, end] : lookedUp) {
+    int start = points.lookup(value.getDefiningOp());
+    for (Value source : sources.lookup(value)) {
+      lastRead[source] = std::max(lastRead.lookup(source), start);
+    }
+    storedValues.push_back(
+        {value, start, end, getPadding(value), StoredForm::Copy});
+  }
+}
+
 /// An input that is padded for several convolutions, such as the gradient of a
 /// kernel, lies there from the first to the last.
 void Materialization::placePadded() {
@@ -183,7 +195,7 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
   int point = points.lookup(op);
   auto canReplace = [&](Value source) {
     return lastRead.lookup(source) == point && replaceable.contains(source) &&
-           fits(source, result);
+           !unwritten.contains(source) && fits(source, result);
   };
   Value updated = getScatteredInto(op, options.backend);
   if (!updated) {
@@ -258,10 +270,13 @@ void Materialization::placeResults() {
         starts[result] = point + 1;
         continue;
       }
-      // What a loop carries or collects has its place while the loop runs.
+      // What a loop carries or collects has its place while the loop runs, and
+      // the kernel of a product writes what is computed in it.
+      Operation *product = epilogues.lookup(op);
       starts[result] = isMadeInside(op, result.getResultNumber())
                            ? getLoopStart(result)
-                           : point;
+                       : product ? points.lookup(product)
+                                 : point;
     }
   }
 }
@@ -331,7 +346,8 @@ void Materialization::recordRanges(
           {op->getResult(0), point, point, scratch, StoredForm::Scratch});
     }
     for (Value result : op->getResults()) {
-      if (!isStored(result) || carried.contains(result)) {
+      if (!isStored(result) || carried.contains(result) ||
+          unwritten.contains(result)) {
         continue;
       }
       int start = starts.lookup(result);

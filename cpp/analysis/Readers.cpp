@@ -40,6 +40,22 @@ static SmallVector<Operation *> getChain(Operation *op, FusionRoles &roles) {
   return chain;
 }
 
+bool isReadThrough(Value value, Operation *op, FusionRoles &roles) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (user == op) {
+      return true;
+    }
+    FusionRole role = roles.get(user);
+    if ((role != FusionRole::Fused && role != FusionRole::View) ||
+        user->getNumResults() != 1) {
+      return false;
+    }
+    value = user->getResult(0);
+  }
+  return false;
+}
+
 bool rejoins(Value value, FusionRoles &roles) {
   SmallVector<Operation *> shared = getChain(*value.user_begin(), roles);
   for (Operation *user : value.getUsers()) {

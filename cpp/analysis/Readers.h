@@ -15,6 +15,10 @@ bool isReadAgain(Value value);
 /// True for what ends its block, and is handed on from there.
 bool isReturned(Value value);
 
+/// True if a value is read by `op` alone, itself or through operators that
+/// fusions compute, each of which one reads.
+bool isReadThrough(Value value, Operation *op, FusionRoles &roles);
+
 /// True if what reads a value comes together in one operator, whose fusion
 /// computes the value once.
 bool rejoins(Value value, FusionRoles &roles);

@@ -3,6 +3,7 @@
 #include "cpp/analysis/Rounding.h"
 
 #include "dialects/alpa/Alpa.h"
+#include "dialects/stablehlo/ShardingRules/RuleBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -96,6 +97,17 @@ bool Rounding::isRounded(Value value) {
   return byProduct;
 }
 
+/// True for a maximum or a minimum, which XLA takes before it widens numbers.
+static bool isTakenNarrow(Operation *op) {
+  auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
+  if (!reduce || reduce.getInputs().size() != 1) {
+    return false;
+  }
+  std::optional<ReductionKind> kind =
+      stablehlo::getReductionKind(reduce.getBody());
+  return kind == ReductionKind::Max || kind == ReductionKind::Min;
+}
+
 /// True if an operator widens what it reads, or hands it on to one that does.
 static bool widens(Operation *op, FusionRoles &roles) {
   // What is no share of a sum is resolved by nothing.
@@ -105,7 +117,8 @@ static bool widens(Operation *op, FusionRoles &roles) {
                         [&](Operation *user) { return widens(user, roles); });
   }
   if (isa<stablehlo::ConvertOp>(op)) {
-    return getElementTypeOrSelf(op->getResult(0).getType()).isF32();
+    return getElementTypeOrSelf(op->getResult(0).getType()).isF32() &&
+           llvm::none_of(op->getUsers(), isTakenNarrow);
   }
   return roles.get(op) == FusionRole::Fused &&
          !isa<stablehlo::TransposeOp>(op) && op->hasOneUse() &&

@@ -28,7 +28,10 @@ public:
   bool isRounded(Value value);
   /// True for a product of 16 bits that is stored in f32: what reads it is
   /// computed in f32, so that the rounding is left out
-  /// (`xla_allow_excess_precision`).
+  /// (`xla_allow_excess_precision`). Maxima and minima of what is widened are
+  /// taken before that: they, and all else that is read, read 16 bits then.
+  /// Other sums beside functions leave it in 16 bits as well, in kernels of
+  /// jax 0.10.2; they are counted in 32.
   bool isWidened(Value value);
 
 private:

@@ -1,9 +1,10 @@
 // RUN: stablehlo-alpa-opt %s --alpa-print-materialization=platform=tpu -o /dev/null 2>&1 | FileCheck %s
 
-// Scores of 16 bits that are widened lie in memory in 32 bits, and are written and read in them, whether a strategy makes them whole or has their sum resolved; here they are summed up where they are made, and need not be written. What the backward phase reads goes from one program to another in the 16 bits that it has.
+// Scores of 16 bits that are summed up where they are made are not in memory, whether a strategy makes them whole or has their sum resolved. What the backward phase reads goes from one program to another in the 16 bits that it has.
 
-// CHECK: remark: result 0 lives from 1 to 5, 200 % of its bytes
-// CHECK-NEXT: %inside = stablehlo.dot_general
+// CHECK-NOT: %inside = stablehlo.dot_general
+// CHECK: remark: result 0 lives from 1 to 11
+// CHECK-NEXT: %sums = stablehlo.reduce
 // CHECK: remark: result 0 lives from 6 to 10{{$}}
 // CHECK-NEXT: %kept = stablehlo.dot_general
 
