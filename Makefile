@@ -92,7 +92,7 @@ pytest: build lit style $(TESTS_STAMP)
 
 # Programs as users have them: what XLA makes of them by default.
 optimised: build pytest
-	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m optimised tests/py
+	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m optimised tests/py/test_optimised.py
 
 test-matrix: build
 	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py

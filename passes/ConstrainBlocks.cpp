@@ -2,6 +2,7 @@
 
 #include "passes/Passes.h"
 
+#include "cpp/analysis/FusionRole.h"
 #include "passes/ShardingNotation.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -23,9 +24,7 @@ bool isReceived(Value value) {
   while (isReordered(op)) {
     op = op->getOperand(0).getDefiningOp();
   }
-  return isa_and_nonnull<stablehlo::AllGatherOp, stablehlo::AllReduceOp,
-                         stablehlo::AllToAllOp, stablehlo::CollectivePermuteOp,
-                         stablehlo::ReduceScatterOp>(op) &&
+  return op && isAsynchronous(op) &&
          llvm::any_of(value.getUsers(),
                       [](Operation *user) { return !isReordered(user); });
 }

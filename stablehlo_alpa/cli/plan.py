@@ -78,7 +78,8 @@ MethodOption = Annotated[
     str | None,
     typer.Option(
         help=f"{', '.join(METHODS)} or megatron:TENSORxDATAxPIPELINE, with +{', +'.join(MEGATRON)} "
-        "or +interleave=2 behind it; by default pipeshard on several hosts, shard on one",
+        "or +interleave=2 behind it, or expert+zero1, expert+zero3; by default pipeshard on "
+        "several hosts, shard on one",
         autocompletion=_complete_method,
     ),
 ]

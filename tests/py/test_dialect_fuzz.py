@@ -68,10 +68,16 @@ def test_damaged_modules_are_refused(name: str) -> None:
     attack(name, seed=7, count=25)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seed", "count"),
+    [
+        pytest.param(70, 25, marks=pytest.mark.slow),
+        pytest.param(71, 200, marks=pytest.mark.matrix),
+    ],
+)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_many_damaged_modules_are_refused(name: str) -> None:
-    attack(name, seed=70, count=60)
+def test_many_damaged_modules_are_refused(name: str, seed: int, count: int) -> None:
+    attack(name, seed, count)
 
 
 @settings(max_examples=40, deadline=None)
