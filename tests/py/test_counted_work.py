@@ -152,6 +152,7 @@ def _as_it_is(_: pytest.MonkeyPatch) -> None:
 CHANGES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "again": _as_it_is,
     "slow": lambda patch: slowed(patch, 4.0),
+    "slow and busy": lambda patch: slowed(patch, 4.0),
     "one processor": lambda patch: patch.setattr(os, "cpu_count", lambda: 1),
     "many processors": lambda patch: patch.setattr(os, "cpu_count", lambda: 16),
 }
@@ -211,13 +212,18 @@ def digest(plan: Plan) -> tuple[Any, ...]:
     return texts, choices, plan.step_time_s, plan.bracket
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(change, marks=pytest.mark.matrix if "busy" in change else pytest.mark.slow)
+        for change in CHANGES
+    ],
+)
 def test_a_pipeline_is_planned_alike(
     change: str, first: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     CHANGES[change](monkeypatch)
-    with busy() if change == "slow" else threading.Lock():
+    with busy() if "busy" in change else threading.Lock():
         assert digest(planned()) == digest(first)
 
 

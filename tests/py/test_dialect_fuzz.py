@@ -68,14 +68,19 @@ def test_damaged_modules_are_refused(name: str) -> None:
     attack(name, seed=7, count=25)
 
 
+# Each run of the tests damages half of the programs here, the others in `test_core_fuzz.py`.
 @pytest.mark.parametrize(
-    ("seed", "count"),
+    ("name", "seed", "count"),
     [
-        pytest.param(70, 25, marks=pytest.mark.slow),
-        pytest.param(71, 200, marks=pytest.mark.matrix),
+        pytest.param(
+            name,
+            *seed,
+            marks=pytest.mark.matrix if seed[1] > 25 or not number % 2 else pytest.mark.slow,
+        )
+        for number, name in enumerate(sorted(PROGRAMS))
+        for seed in ((70, 25), (71, 200))
     ],
 )
-@pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_many_damaged_modules_are_refused(name: str, seed: int, count: int) -> None:
     attack(name, seed, count)
 
