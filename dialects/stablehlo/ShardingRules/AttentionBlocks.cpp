@@ -281,23 +281,11 @@ static int64_t getBlockSize(int64_t size, double most) {
   return best;
 }
 
-ScoreBlocks::ScoreBlocks(alpa::AttentionOp op, ArrayRef<int64_t> rows,
-                         int64_t numKeys, std::optional<SequenceLoop> sequence,
-                         int64_t numShards)
-    : numKeys(numKeys), numShards(numShards) {
-  divide(op, rows, sequence);
-}
-
-ScoreBlocks::ScoreBlocks(alpa::AttentionGradientOp op, ArrayRef<int64_t> rows,
-                         int64_t numKeys, std::optional<SequenceLoop> sequence,
-                         int64_t numShards)
-    : numKeys(numKeys), numShards(numShards) {
-  divide(op, rows, sequence);
-}
-
 template <typename Op>
-void ScoreBlocks::divide(Op op, ArrayRef<int64_t> rows,
-                         std::optional<SequenceLoop> sequence) {
+ScoreBlocks::ScoreBlocks(Op op, ArrayRef<int64_t> rows, int64_t numKeys,
+                         std::optional<SequenceLoop> sequence,
+                         int64_t numShards)
+    : numKeys(numKeys), numShards(numShards) {
   const int64_t *longest =
       std::max_element(rows.begin() + op.getBatch(), rows.end());
   rowDim = longest - rows.begin();
@@ -336,6 +324,12 @@ void ScoreBlocks::divide(Op op, ArrayRef<int64_t> rows,
     skippingMask = mask;
   }
 }
+
+template ScoreBlocks::ScoreBlocks(alpa::AttentionOp, ArrayRef<int64_t>, int64_t,
+                                  std::optional<SequenceLoop>, int64_t);
+template ScoreBlocks::ScoreBlocks(alpa::AttentionGradientOp, ArrayRef<int64_t>,
+                                  int64_t, std::optional<SequenceLoop>,
+                                  int64_t);
 
 double ScoreBlocks::getSeenShare() const {
   int64_t numHalves = isZigzag ? 2 : 1, keys = numKeys / numHalves / blockKeys;

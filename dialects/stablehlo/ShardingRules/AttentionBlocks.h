@@ -137,11 +137,9 @@ struct ScoreBlocks {
   /// \param rows shape of the rows of a device, `[b.., r..]`.
   /// \param numKeys of a device.
   /// \param sequence split into `numShards`; none if it cannot be.
-  ScoreBlocks(alpa::AttentionOp op, ArrayRef<int64_t> rows, int64_t numKeys,
+  template <typename Op>
+  ScoreBlocks(Op op, ArrayRef<int64_t> rows, int64_t numKeys,
               std::optional<SequenceLoop> sequence, int64_t numShards);
-  ScoreBlocks(alpa::AttentionGradientOp op, ArrayRef<int64_t> rows,
-              int64_t numKeys, std::optional<SequenceLoop> sequence,
-              int64_t numShards);
 
   /// The part of the blocks that is not above the diagonal.
   double getSeenShare() const;
@@ -154,12 +152,7 @@ struct ScoreBlocks {
   /// front and as much from its back, in zigzag. With the second half of the
   /// sequence in one place, the device that has it would see everything and be
   /// waited for; so each sees the same.
-  bool isZigzag = false;
-
-private:
-  template <typename Op>
-  void divide(Op op, ArrayRef<int64_t> rows,
-              std::optional<SequenceLoop> sequence);
+  bool isZigzag;
 };
 
 /// The local forms: see `AttentionLoops.cpp`.

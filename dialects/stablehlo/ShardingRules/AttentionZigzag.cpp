@@ -16,28 +16,20 @@ AttentionZigzag::findDim(const alpa::TensorFactors &factors) const {
 
 Value AttentionZigzag::toHalves(Value block,
                                 const alpa::TensorFactors &factors) {
-  std::optional<int64_t> dim = findDim(factors);
-  if (!dim) {
-    return block;
-  }
   auto getTaker = [&](int64_t device, int64_t kind) {
     int64_t half = 2 * device + kind;
     return half < numShards ? half : 2 * numShards - 1 - half;
   };
-  return exchange(block, *dim, getBlockPlaces(), getTakenPlaces(), getTaker);
+  return exchange(block, factors, /*isBack=*/false, getTaker);
 }
 
 Value AttentionZigzag::fromHalves(Value halves,
                                   const alpa::TensorFactors &factors) {
-  std::optional<int64_t> dim = findDim(factors);
-  if (!dim) {
-    return halves;
-  }
   auto getOwner = [&](int64_t device, int64_t kind) {
     int64_t half = device % 2 == kind ? device : 2 * numShards - 1 - device;
     return half / 2;
   };
-  return exchange(halves, *dim, getTakenPlaces(), getBlockPlaces(), getOwner);
+  return exchange(halves, factors, /*isBack=*/true, getOwner);
 }
 
 Value AttentionZigzag::getPlace(Value first, Value begin) {
@@ -65,20 +57,28 @@ AttentionZigzag::Places AttentionZigzag::getTakenPlaces() {
 }
 
 Value AttentionZigzag::exchange(
-    Value value, int64_t dim, const Places &from, const Places &to,
+    Value value, const alpa::TensorFactors &factors, bool isBack,
     function_ref<int64_t(int64_t, int64_t)> getTarget) {
+  std::optional<int64_t> dim = findDim(factors);
+  if (!dim) {
+    return value;
+  }
+  Places from = getBlockPlaces(), to = getTakenPlaces();
+  if (isBack) {
+    std::swap(from, to);
+  }
   Value made = value;
   for (int64_t kind : {0, 1}) {
     SmallVector<int64_t> targets =
         llvm::map_to_vector(llvm::seq(numShards), [&](int64_t device) {
           return getTarget(device, kind);
         });
-    Value half = emit.slice(value, dim, from[kind], getBlockSize() / 2);
+    Value half = emit.slice(value, *dim, from[kind], getBlockSize() / 2);
     // Of two devices, each keeps what has an even number.
     if (!llvm::is_sorted(targets)) {
       half = context.permute(half, targets, factor);
     }
-    made = emit.update(made, half, dim, to[kind]);
+    made = emit.update(made, half, *dim, to[kind]);
   }
   return made;
 }

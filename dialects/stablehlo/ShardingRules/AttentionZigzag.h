@@ -46,11 +46,12 @@ private:
   Places getBlockPlaces();
   /// Where this device has taken those with an even and with an odd number.
   Places getTakenPlaces();
-  /// Sends both halves of a value, each number's kind from and to the place of
-  /// its own. Halves of one kind are from all devices, and go to all.
+  /// Sends both halves of a value, if it has the factor: each kind to the place
+  /// that it is taken to, or `isBack` to that in the block. Halves of one kind
+  /// are from all devices, and go to all.
   ///
   /// \param getTarget from a device and the kind.
-  Value exchange(Value value, int64_t dim, const Places &from, const Places &to,
+  Value exchange(Value value, const alpa::TensorFactors &factors, bool isBack,
                  function_ref<int64_t(int64_t, int64_t)> getTarget);
 
   BlockEmitter &emit;
