@@ -73,8 +73,10 @@ test: style lit pytest optimised
 COMPILED ?= $(CURDIR)/$(BUILD)/compiled
 KEPT      = $(if $(COMPILED),JAX_COMPILATION_CACHE_DIR=$(COMPILED))
 
-# Thousands of small programs are compiled, and each runs a few times. What is optimised is for `make optimised`.
-test-quick pytest random-operators: XLA_FLAGS += --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
+# Thousands of small programs are compiled, and each runs a few times; to put one together of parts that several threads
+# compile takes a quarter more. What is optimised is for `make optimised`.
+test-quick pytest random-operators: XLA_FLAGS += --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false \
+  --xla_cpu_parallel_codegen_split_count=1
 
 test-quick: build style lit $(TESTS_STAMP)
 	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" \
