@@ -113,7 +113,8 @@ class CallbackExtraction:
         others = (
             effect
             for equation in equations(self.closed.jaxpr)
-            if equation.primitive is not callback_p
+            if equation.effects
+            and equation.primitive is not callback_p
             and not any(True for _ in jaxprs_in_params(equation.params))
             for effect in equation.effects
             if effect in closed.effects

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxprs_in_params
 
+# What a jaxpr consists of is asked for several times while it lives, and it never changes.
+_found: MutableMapping[Any, tuple[Any, ...]] = WeakKeyDictionary()
 
-def equations(jaxpr: Any) -> Iterator[Any]:
-    """Every equation of a jaxpr, those of inner jaxprs included."""
+
+def equations(jaxpr: Any) -> tuple[Any, ...]:
+    """Every equation of a jaxpr, those of inner jaxprs included, each in front of its own."""
+    if jaxpr not in _found:
+        _found[jaxpr] = tuple(_equations(jaxpr))
+    return _found[jaxpr]
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
     for equation in jaxpr.eqns:
         yield equation
         for inner in jaxprs_in_params(equation.params):
-            yield from equations(inner)
+            yield from _equations(inner)
 
 
 def with_inner(params: dict[str, Any], rewrite: Callable[[Any], Any]) -> dict[str, Any]:

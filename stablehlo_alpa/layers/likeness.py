@@ -19,7 +19,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
 
 _SCOPE = "alpa_names:"
 _IN_SCOPE = re.compile(rf"/?{_SCOPE}([^/()]*)")
-_NAME = re.compile(rf'(?<=loc\(")[^"]*{_SCOPE}[^"]*')
+_NAME = re.compile(rf'loc\("[^"]*{_SCOPE}[^"]*')
 _PART = re.compile(r"[^/()]+")
 # What a name must not have to be put into a scope.
 _SPECIAL = re.compile(r'[/()=,"\\]')
