@@ -11,9 +11,16 @@ namespace mlir::alpa {
 using namespace stablehlo;
 
 /// A stand-in, until it is known what else goes through the barrier.
-Value StackParts::throughBarrier(OpResult result, unsigned part) {
+Value StackParts::throughBarrier(OpResult result, const StackCut &cut,
+                                 unsigned part) {
   Operation *barrier = result.getOwner();
-  Value own = get(barrier->getOperand(result.getResultNumber()), part);
+  Value operand = barrier->getOperand(result.getResultNumber());
+  const StackCut *of = find(operand);
+  if (!isOfFunction(barrier) ||
+      (!isClosed(operand) && (!of || !(*of == cut)))) {
+    return slice(result, cut, part);
+  }
+  Value own = get(operand, cut, part);
   OpBuilder builder(barrier);
   auto standIn = OptimizationBarrierOp::create(builder, barrier->getLoc(),
                                                own.getType(), own);

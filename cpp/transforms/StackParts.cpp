@@ -296,8 +296,7 @@ Value StackParts::make(Value value, const StackCut &cut, unsigned part) {
   }
   Operation *maker = result.getOwner();
   if (isa<OptimizationBarrierOp>(maker)) {
-    return isOfFunction(maker) ? throughBarrier(result, part)
-                               : slice(value, cut, part);
+    return throughBarrier(result, cut, part);
   }
   if (isBranching(maker)) {
     return throughBranches(result, cut, part);

@@ -103,7 +103,7 @@ private:
                      unsigned part);
   void eraseUnused();
   void rebuild(Operation *barrier);
-  Value throughBarrier(OpResult result, unsigned part);
+  Value throughBarrier(OpResult result, const StackCut &cut, unsigned part);
   Value slice(Value value, const StackCut &cut, unsigned part);
   Operation *remake(OpBuilder &builder, Operation *op, const StackCut &cut,
                     unsigned part, const LongerLoops &loops);

@@ -17,7 +17,7 @@ from stablehlo_alpa.frontend.kernel_calls import Kernel, SeenThrough
 from stablehlo_alpa.frontend.kernel_decorator import kernel
 from stablehlo_alpa.frontend.rules import KernelRule, register_rule
 from stablehlo_alpa.frontend.same_program import check_same_program
-from stablehlo_alpa.frontend.stacks import split_stacks
+from stablehlo_alpa.frontend.stacks import Stacks, split_stacks
 from stablehlo_alpa.frontend.state import state_pairs
 from stablehlo_alpa.frontend.trace import (
     TracedProgram,
@@ -35,6 +35,7 @@ __all__ = [
     "Kernel",
     "KernelRule",
     "SeenThrough",
+    "Stacks",
     "TracedProgram",
     "TracedValue",
     "abstract",

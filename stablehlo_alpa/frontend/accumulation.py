@@ -219,7 +219,11 @@ def _with_literals(equation: Any, own: Sequence[_Known]) -> Any:
 
 def _replaced(equation: Any, loop: SumLoop, run: Callable[..., list[Any]]) -> Any:
     avals = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=_is_weak(a)) for a in loop.avals]
-    made = jax.make_jaxpr(jax.jit(run))(*avals).jaxpr
+    try:
+        made = jax.make_jaxpr(jax.jit(run))(*avals).jaxpr
+    except NotImplementedError:
+        # A turn calls what has no form for several: a kernel, a function of the host.
+        return equation
     if made.constvars or len(made.eqns) != 1:
         return equation
     return made.eqns[0].replace(

@@ -22,6 +22,7 @@ from stablehlo_alpa.frontend.jaxpr_parts import (
     body_of,
     carried_values,
 )
+from stablehlo_alpa.frontend.own_draws import with_own_draws
 from stablehlo_alpa.layers.flatten import flatten, used_equations
 from stablehlo_alpa.layers.grad import mark_gradients
 from stablehlo_alpa.layers.scopes import is_backward, is_differentiated, is_mark
@@ -176,7 +177,7 @@ class SumLoop:
         equation, body = self.equation, body_of(self.equation)
         num_consts, num_carry = equation.params["num_consts"], equation.params["num_carry"]
         added = [atom for i in sorted(self.sums) for atom in self.sums[i]]
-        results = _without_barriers(body, [*added, *_stacked(equation)])
+        results = with_own_draws(_without_barriers(body, [*added, *_stacked(equation)]))
         own = [carried_values(equation)[i] for i in self.own]
         passed = [carried_values(equation)[i] for i in self.passed]
         slices = self._slices(results.eqns)

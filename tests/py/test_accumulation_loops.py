@@ -65,15 +65,20 @@ def indexed(params: Any, x: Any) -> Any:
 
 
 def keyed(params: Any, x: Any) -> Any:
-    """Each turn splits the key that it got of the one before; also counted are its examples."""
+    """Each turn splits the key that it got of the one before; also counted are its examples.
 
-    def dropped(params: Any, x: Any, key: Any) -> Any:
-        return loss_of(params, x * jax.random.bernoulli(key, 0.7, x.shape))
+    Of the other implementation ``jax.vmap`` draws for the first of several keys alone.
+    """
+
+    def dropped(params: Any, x: Any, *keys: Any) -> Any:
+        kept = [jax.random.bernoulli(key, 0.7, x.shape) for key in keys]
+        return loss_of(params, x * kept[0] * kept[1])
 
     def turn(carried: Any, part: Any) -> Any:
         total, key, count = carried
         key, own = jax.random.split(key)
-        found = stablehlo_alpa.value_and_grad(dropped)(params, part, own)
+        other = jax.random.fold_in(jax.random.key(4, impl="unsafe_rbg"), count)
+        found = stablehlo_alpa.value_and_grad(dropped)(params, part, own, other)
         return (jax.tree.map(jnp.add, total, found), key, count + len(part)), None
 
     start = zeros(params), jax.random.key(3), 0

@@ -64,7 +64,7 @@ def dropped(params: Any, x: Any, y: Any) -> Any:
     """Blocks and keys by the number of the turn."""
 
     def turn(number: Any, total: Any) -> Any:
-        key = jax.random.fold_in(jax.random.key(5), number)
+        key = jax.random.fold_in(jax.random.key(5, impl="rbg"), number)
         rows, other = (lax.dynamic_slice_in_dim(a, 4 * number, 4) for a in (x, y))
         return total + error(params, rows * jax.random.bernoulli(key, 0.5, rows.shape), other)
 

@@ -323,7 +323,10 @@ def test_results_equal_jit(make: Any, options: Any) -> None:
     ids=["3d", "interleaved", "one_example", "full", "selective"],
 )
 def test_pipelines_and_recomputation_equal_jit(options: Any) -> None:
-    case = gpt.make(layers=4 if "interleave" in options else 2, optimizer="sgd")
+    # Stages of a scan have parts of its stacks, each split as the stack is to be.
+    is_scanned = options.get("pipeline", 1) * options["tensor"] == 8
+    layers = 4 if "interleave" in options else 2
+    case = gpt.make(layers=layers, optimizer="sgd", is_scanned=is_scanned)
     plan = check(case.step, case.args, sa.MegatronParallel(**options))
     assert len(plan.stages) == options.get("pipeline", 1) * options.get("interleave", 1)
     assert {stage.mesh.axis_names for stage in plan.stages} == {("data", "tensor")}

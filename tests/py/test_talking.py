@@ -470,6 +470,18 @@ def test_where_it_cannot_run() -> None:
     with pytest.raises(CompileError, match=r"callback 'print '\{\}'' cannot run in a pipeline"):
         stablehlo_alpa.parallelize(step, method=in_two_stages(2)).plan(w, x)
 
+    def in_turns(w: Any, x: jax.Array) -> Any:
+        def turn(total: Any, part: jax.Array) -> Any:
+            gradient = jax.grad(lambda w: jnp.mean((part @ w[0] @ w[1]) ** 2))(w)
+            scale = jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), jnp.float32), part.sum())
+            return jax.tree.map(lambda a, b: a + scale * b, total, gradient), None
+
+        return jax.lax.scan(turn, w, x.reshape(2, -1, 16))[0]
+
+    method = stablehlo_alpa.ShardParallel(num_micro_batches=2)
+    with pytest.raises(CompileError, match=r"callback 'pure_callback sin' cannot run in a pipe"):
+        stablehlo_alpa.parallelize(in_turns, method=method).plan(w, x)
+
     @stablehlo_alpa.partition
     def part(x: jax.Array) -> jax.Array:
         return host_sin(x)

@@ -40,3 +40,23 @@ func.func @main(%w: tensor<4x8xf32>, %x: tensor<2x8xf32>) -> (tensor<4x8xf32>, t
   %6 = stablehlo.add %2, %0#1 : tensor<2x8xf32>
   return %w, %5, %6 : tensor<4x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>
 }
+
+// -----
+
+// What is made of constants, the gradient of a stack that is not used, is put into the barrier in parts.
+
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[W0:[^:]+]]: tensor<1x8xf32> {alpa.input = 0 : i64}, %[[W1:[^:]+]]: tensor<3x8xf32> {alpa.input = 0 : i64}, %[[X:[^:]+]]: tensor<8xf32>
+// CHECK-DAG: %[[Z0:.+]] = stablehlo.constant dense<0.000000e+00> : tensor<1x8xf32>
+// CHECK-DAG: %[[Z1:.+]] = stablehlo.constant dense<0.000000e+00> : tensor<3x8xf32>
+// CHECK: %[[B:.+]]:3 = stablehlo.optimization_barrier %[[X]], %[[Z0]], %[[Z1]]
+// CHECK: stablehlo.add %[[W0]], %[[B]]#1
+// CHECK: stablehlo.add %[[W1]], %[[B]]#2
+func.func @main(%w: tensor<4x8xf32>, %x: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<4x8xf32>
+  %0:2 = stablehlo.optimization_barrier %zero, %x : tensor<4x8xf32>, tensor<8xf32>
+  %1 = stablehlo.slice %w [0:1, 0:8] : (tensor<4x8xf32>) -> tensor<1x8xf32> loc("jit(f)/alpa_stack/split")
+  %2 = stablehlo.slice %w [1:4, 0:8] : (tensor<4x8xf32>) -> tensor<3x8xf32> loc("jit(f)/alpa_stack/split")
+  %3 = stablehlo.add %w, %0#0 : tensor<4x8xf32>
+  return %3, %0#1 : tensor<4x8xf32>, tensor<8xf32>
+}
