@@ -4,8 +4,10 @@
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/MergedProducts.h"
 #include "cpp/analysis/ProductEpilogues.h"
+#include "cpp/analysis/Readers.h"
 #include "cpp/analysis/RowKernels.h"
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
@@ -33,10 +35,15 @@ void Materialization::joinKernels() {
 }
 
 void Materialization::joinEpilogues(ArrayRef<StoringOperator> storing) {
-  epilogues = findProductEpilogues(
+  ProductEpilogues found = findProductEpilogues(
       storing,
       {[&](Operation *op) { return takesPrologue(op, options.backend); },
-       [&](Value value) { return stored.lookup(value); }});
+       [&](Value value) { return stored.lookup(value); },
+       [&](Value value, Operation *op) {
+         return isReadThrough(value, op, roles);
+       }});
+  epilogues = std::move(found.products);
+  awaited = std::move(found.awaited);
   llvm::DenseSet<Operation *> joinedProducts;
   for (const auto &[op, product] : epilogues) {
     joinedProducts.insert(product);
@@ -47,11 +54,14 @@ void Materialization::joinEpilogues(ArrayRef<StoringOperator> storing) {
     if (joinedProducts.contains(root.op)) {
       product = root.op;
     }
+    int point = getKernelPoint(root.op);
     if (product) {
       root.fusion = {-1 - points.lookup(product), 0};
       joined.insert({product->getResult(0), root.fusion.depth, 0});
     }
     for (Value source : root.from) {
+      // A product that waits reads its operands then.
+      lastRead[source] = std::max(lastRead.lookup(source), point);
       // Something else reads it.
       if (product != source.getDefiningOp()) {
         unwritten.erase(source);
@@ -123,12 +133,43 @@ static bool isSlice(Value value) {
   return isa_and_nonnull<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(maker);
 }
 
+bool Materialization::replacesCarried(OpOperand &operand) const {
+  auto it = sources.find(operand.get());
+  auto argument = it != sources.end() && it->second.size() == 1
+                      ? dyn_cast<BlockArgument>(it->second.front())
+                      : BlockArgument();
+  Operation *product = operand.getOwner();
+  auto loop = argument ? dyn_cast_if_present<DataFlowOpInterface>(
+                             argument.getOwner()->getParentOp())
+                       : DataFlowOpInterface();
+  if (!loop || argument.getOwner() != product->getBlock()) {
+    return false;
+  }
+  DataFlowEdge edge = findDataFlowEdge(loop, argument);
+  return edge && !edge.sliced &&
+         llvm::any_of(edge.sources, [&](OpOperand *source) {
+           auto next = sources.find(source->get());
+           if (source->getOwner() == loop || next == sources.end() ||
+               next->second.size() != 1) {
+             return false;
+           }
+           Operation *maker = next->second.front().getDefiningOp();
+           return maker &&
+                  (maker == product || epilogues.lookup(maker) == product);
+         });
+}
+
 void Materialization::copy(OpOperand &operand) {
-  if (options.backend != Backend::Gpu ||
-      !takesPrologue(operand.getOwner(), options.backend)) {
+  if (!takesPrologue(operand.getOwner(), options.backend)) {
     return;
   }
   Value value = operand.get();
+  if (replacesCarried(operand)) {
+    copiedBytes[&operand] = 2 * getTensorBytes(value.getType());
+  }
+  if (options.backend != Backend::Gpu) {
+    return;
+  }
   SmallVector<int64_t> order;
   Operation *product = getSlicedProduct(operand, order);
   bool isTransposed = product && isView(value) &&

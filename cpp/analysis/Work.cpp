@@ -53,6 +53,13 @@ EpilogueBytes getEpilogueBytes(func::FuncOp function,
   return bytes;
 }
 
+std::string getElementName(Value value) {
+  std::string name;
+  llvm::raw_string_ostream stream(name);
+  getElementTypeOrSelf(value.getType()).print(stream);
+  return name;
+}
+
 void visit(Block &block, double runs, const Materialization &memory,
            const EpilogueBytes &epilogues, std::vector<OperatorWork> &work) {
   for (Operation &op : block.without_terminator()) {
@@ -75,11 +82,9 @@ void visit(Block &block, double runs, const Materialization &memory,
     if (flops == 0 && bytes == 0) {
       continue;
     }
-    std::string dtype;
-    if (flops > 0 && op.getNumOperands() > 0) {
-      llvm::raw_string_ostream stream(dtype);
-      getElementTypeOrSelf(op.getOperand(0).getType()).print(stream);
-    }
+    std::string dtype = flops > 0 && op.getNumOperands() > 0
+                            ? getElementName(op.getOperand(0))
+                            : "";
     std::optional<ProductShape> shape;
     if (isProduct(*rule)) {
       shape = getProductShape(*rule, {}, {});
@@ -87,7 +92,8 @@ void visit(Block &block, double runs, const Materialization &memory,
     for (OpOperand &operand : op.getOpOperands()) {
       if (double copied = memory.getCopiedBytes(operand)) {
         work.push_back({"copy", runs, 0, runs * copied, runs, std::nullopt,
-                        ProductForm::Usual, "", isSplit(&op)});
+                        ProductForm::Usual, getElementName(operand.get()),
+                        isSplit(&op)});
       }
     }
     work.push_back({op.getName().getStringRef().str(), runs, runs * flops,

@@ -25,7 +25,7 @@ struct OperatorWork {
   /// Of a product.
   std::optional<ProductShape> shape;
   ProductForm form;
-  /// Element type that the FLOPs are done in.
+  /// Element type that the FLOPs are done in, or that is copied.
   std::string dtype;
   /// Of a planned program: its strategy splits some loop. One that does not is
   /// computed whole on every device.

@@ -106,6 +106,19 @@ def test_activations_and_sums_are_part_of_the_products_that_make_them() -> None:
     assert work.bytes.sum() == pytest.approx(2 * elements + 4 * 8192, rel=0.01)
 
 
+@pytest.mark.parametrize("backend", ["tpu", "gpu"])
+def test_a_product_that_makes_what_a_loop_carries_reads_a_copy(backend: str) -> None:
+    """XLA writes it over no operand of a product; what is computed behind one for GPU, it does."""
+
+    def loop(x: Any, w: Any) -> Any:
+        return jax.lax.scan(lambda c, one: (c @ one, None), x, w)[0]
+
+    work = Work.of(planned(loop, (256, 256), (4, 256, 256)).module_text("local"), backend)
+    moved = sum(n for op, n in zip(work.ops, work.bytes, strict=True) if op == "copy")
+    slices = 4 * 2 * 2 * 256 * 256 if backend == "gpu" else 0
+    assert moved - slices == 4 * 2 * 2 * 256 * 256
+
+
 @pytest.mark.parametrize("device", ["tpu-v5p", "tpu-v5e", "tpu-v6e"])
 def test_no_rule_of_gpus_prices_a_tpu(device: str) -> None:
     """Sorts and scatters stream, kernels are not launched, long sums are not split."""
