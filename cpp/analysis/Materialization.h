@@ -87,6 +87,12 @@ public:
   double getReadBytes(OpOperand &operand) const {
     return readBytes.lookup(&operand);
   }
+  /// Of these, the bytes of elements of at most 16 bits in memory.
+  double getNarrowReadBytes(OpOperand &operand) const {
+    return narrowReadBytes.lookup(&operand);
+  }
+  /// True if elements take at most 16 bits in memory.
+  bool isNarrow(Value value) const;
   /// Bytes of the whole tensor that the operator writes.
   double getWrittenBytes(OpResult result) const;
   /// Bytes that a kernel in front of a product writes for it, and that it reads
@@ -302,7 +308,7 @@ private:
   };
   /// By the product's point and the order in which it is read.
   std::map<std::pair<int, SmallVector<int64_t>>, SliceCopy> slices;
-  DenseMap<OpOperand *, double> readBytes, copiedBytes;
+  DenseMap<OpOperand *, double> readBytes, narrowReadBytes, copiedBytes;
   /// Results of products, and the orders in which products read copies of them.
   std::set<std::pair<int, SmallVector<int64_t>>> ordered;
   llvm::DenseSet<std::tuple<Value, int, int64_t>> joined;

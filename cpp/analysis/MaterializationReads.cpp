@@ -9,6 +9,7 @@
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -111,15 +112,32 @@ void Materialization::readSources() {
   }
 }
 
+/// True if elements of which each byte takes so many in memory take at most 16
+/// bits there.
+static bool isNarrowIn(Value value, double ratio) {
+  Type element = getElementTypeOrSelf(value.getType());
+  return element.isIntOrFloat() &&
+         ratio * element.getIntOrFloatBitWidth() <= 16;
+}
+
+bool Materialization::isNarrow(Value value) const {
+  auto ratio = storedRatios.find(value);
+  return isNarrowIn(value, ratio != storedRatios.end() ? ratio->second : 1);
+}
+
 void Materialization::read(OpOperand &operand, FusionKey fusion) {
-  double bytes = 0;
+  double bytes = 0, narrowBytes = 0;
   for (Value source : sources.lookup(operand.get())) {
     if (joined.insert({source, fusion.depth, fusion.numElements}).second) {
-      bytes += getStoredRatio(source) * getTouchedBytes(operand.get(), source);
+      double read =
+          getStoredRatio(source) * getTouchedBytes(operand.get(), source);
+      bytes += read;
+      narrowBytes += isNarrowIn(source, getStoredRatio(source)) ? read : 0;
     }
   }
   if (bytes > 0) {
     readBytes[&operand] += bytes;
+    narrowReadBytes[&operand] += narrowBytes;
   }
 }
 

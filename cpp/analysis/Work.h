@@ -25,11 +25,13 @@ struct OperatorWork {
   /// Of a product.
   std::optional<ProductShape> shape;
   ProductForm form;
-  /// Element type that the FLOPs are done in, or that is copied.
+  /// Element type that the FLOPs are done in.
   std::string dtype;
   /// Of a planned program: its strategy splits some loop. One that does not is
   /// computed whole on every device.
   bool isSplit;
+  /// Of the bytes of what is no product, those of elements of at most 16 bits.
+  double narrowBytes;
 };
 
 /// What the operators of a program do together.
