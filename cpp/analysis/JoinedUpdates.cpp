@@ -2,7 +2,7 @@
 
 #include "cpp/analysis/JoinedUpdates.h"
 
-#include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/Dependence.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -54,25 +54,6 @@ static Operation *findUpdate(BlockArgument parameter, FusionRoles &roles) {
     }
   }
   return nullptr;
-}
-
-/// True if an operator depends on another one of its block.
-static bool dependsOn(Operation *op, Operation *other) {
-  SmallVector<Operation *> work{op};
-  llvm::SmallDenseSet<Operation *> seen{op};
-  bool found = false;
-  while (!work.empty() && !found) {
-    forEachUsedValue(work.pop_back_val(), [&](Value used) {
-      Operation *maker = used.getDefiningOp();
-      found |= maker == other;
-      // What stands before the other one does not depend on it.
-      if (maker && maker->getBlock() == op->getBlock() &&
-          other->isBeforeInBlock(maker) && seen.insert(maker).second) {
-        work.push_back(maker);
-      }
-    });
-  }
-  return found;
 }
 
 DenseMap<Operation *, Operation *> findJoinedUpdates(Block &block,

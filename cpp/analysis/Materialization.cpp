@@ -6,6 +6,7 @@
 #include "cpp/analysis/LoopOrder.h"
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/MergedProducts.h"
+#include "cpp/analysis/ProductEpilogues.h"
 #include "cpp/analysis/Readers.h"
 #include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/Alpa.h"
@@ -20,10 +21,6 @@ namespace mlir::alpa {
 /// (`MaxOperandsAndOutputsPerFusion`); this one keeps the analysis linear.
 static constexpr unsigned kMaxSources = 32;
 
-/// What of a tensor's elements makes another one as large as it is: a part of a
-/// concatenation. Heuristic.
-static constexpr double kLarge = 0.5;
-
 /// What a product computes an operand from inside of itself
 /// (`kMaxParameterPerDotOperand` of XLA for GPU).
 static constexpr unsigned kMaxPrologueSources = 4;
@@ -35,15 +32,6 @@ static constexpr double kCacheBytes = 50 << 20;
 /// Rounds of a generator of random bits (Threefry has twenty), and operators
 /// among which they are looked for.
 static constexpr unsigned kRounds = 8, kMostOfMask = 128;
-
-/// How many of `sources` have about as many elements as a value.
-static unsigned countLarge(ArrayRef<Value> sources, Value value) {
-  auto numElements = static_cast<double>(countElements(value.getType()));
-  return llvm::count_if(sources, [&](Value source) {
-    return static_cast<double>(countElements(source.getType())) >=
-           kLarge * numElements;
-  });
-}
 
 /// True for what is told from random bits, such as the mask of a dropout.
 /// Generators mix their counters in rounds, each of which ends in an exclusive
@@ -222,7 +210,7 @@ void Materialization::visitView(Operation *op) {
     narrow(op, result);
     // What nothing holds yet is computed in the shape in which it is read.
     bool isPrologue =
-        !noPrologues.contains(operand) && sources[result].size() == 1;
+        !noPrologues.contains(operand) && isOfOne(sources[result]);
     if (noPrologues.contains(operand)) {
       noPrologues.insert(result);
     }
@@ -245,11 +233,12 @@ void Materialization::visitFused(Operation *op) {
   }
   bool isStoredHere = llvm::any_of(op->getResults(), [&](Value result) {
     bool isPrologue = !isEnded && isFunctionOfOne(from, result);
-    return from.empty() ? isReturned(result)
-                        : isReadByKernel(result, isPrologue) ||
-                              replacesLookedUp(result, from) ||
-                              (!(isPrologue && isReadByProductsOnly(result)) &&
-                               isWorthStoring(result, from));
+    return from.empty()
+               ? isReturned(result)
+               : isReadByKernel(result, isPrologue) ||
+                     replacesLookedUp(result, from) || joinsLookedUp(result) ||
+                     (!(isPrologue && isReadByProductsOnly(result)) &&
+                      isWorthStoring(result, from));
   });
   if (isStoredHere || from.size() > kMaxSources) {
     return visitRoot(op);
@@ -265,26 +254,6 @@ void Materialization::visitFused(Operation *op) {
     }
     noteLookUps(result);
   }
-}
-
-void Materialization::noteLookUps(Value value) {
-  for (OpOperand &use : value.getUses()) {
-    if (isLookedUp(use, options.backend) && !isView(value)) {
-      int &last = lookedUp.try_emplace(value, 0).first->second;
-      last = std::max(last, points.lookup(use.getOwner()));
-    }
-  }
-}
-
-bool Materialization::replacesLookedUp(Value value, const Sources &from) {
-  return llvm::any_of(value.getUses(),
-                      [&](OpOperand &use) {
-                        return isLookedUp(use, options.backend);
-                      }) &&
-         !isView(value, from) && llvm::any_of(from, [&](Value source) {
-           return source.getDefiningOp() && countLarge(source, value) == 1 &&
-                  isReadThrough(source, value.getDefiningOp(), roles);
-         });
 }
 
 bool Materialization::isNarrowed(const Sources &from, Value result) {
@@ -306,7 +275,7 @@ bool Materialization::isRoundedOnce(const Sources &from, Value result) {
 bool Materialization::isEpilogue(const Sources &from, Value result) {
   auto isHeavy = [&](Value source) {
     return getTensorBytes(source.getType()) >=
-           kLarge * getTensorBytes(result.getType());
+           kLargePart * getTensorBytes(result.getType());
   };
   auto getTime = [&](Value source) {
     Operation *maker = source.getDefiningOp();
@@ -315,9 +284,27 @@ bool Materialization::isEpilogue(const Sources &from, Value result) {
   Value last = *llvm::max_element(from, [&](Value left, Value right) {
     return getTime(left) < getTime(right);
   });
-  return llvm::count_if(from, isHeavy) > 1 && isHeavy(last) &&
-         last.getDefiningOp() &&
-         takesPrologue(last.getDefiningOp(), options.backend);
+  auto isLast = [&](Value source) {
+    Operation *maker = source.getDefiningOp();
+    if (!maker || !isHeavy(source) || !takesPrologue(maker, options.backend)) {
+      return false;
+    }
+    SmallVector<Value> others;
+    llvm::copy_if(from, std::back_inserter(others),
+                  [&](Value other) { return other != source; });
+    return source == last ||
+           (isReadThrough(source, result.getDefiningOp(), roles) &&
+            mayWaitFor(maker, others));
+  };
+  return llvm::count_if(from, isHeavy) > 1 && llvm::any_of(from, isLast);
+}
+
+bool Materialization::isOfOne(const Sources &from) const {
+  // Products of XLA for TPU compute the places of slices as well.
+  return from.size() == 1 || (options.backend == Backend::Tpu &&
+                              llvm::count_if(from, [](Value source) {
+                                return countElements(source.getType()) > 1;
+                              }) == 1);
 }
 
 bool Materialization::isFunctionOfOne(const Sources &from, Value result) {
@@ -570,8 +557,9 @@ bool Materialization::isWorthStoring(Value value, const Sources &from) {
   return (options.savesTime && options.backend == Backend::Gpu &&
           (isWorthKeeping(value, from) ||
            isReducedInOtherShape(value, from))) ||
-         (countLarge(from, value) > 1 && isReadAgain(value) &&
-          !rejoins(value, roles));
+         (countLarge(from, value) > 1 && !rejoins(value, roles) &&
+          (isReadAgain(value) ||
+           (options.backend == Backend::Tpu && isEpilogue(from, value))));
 }
 
 Materialization::Sources Materialization::collectSources(Operation *op) const {

@@ -87,11 +87,18 @@ public:
   double getReadBytes(OpOperand &operand) const {
     return readBytes.lookup(&operand);
   }
+  /// Of these, the bytes of elements of at most 16 bits in memory.
+  double getNarrowReadBytes(OpOperand &operand) const {
+    return narrowReadBytes.lookup(&operand);
+  }
+  /// True if elements take at most 16 bits in memory.
+  bool isNarrow(Value value) const;
   /// Bytes of the whole tensor that the operator writes.
   double getWrittenBytes(OpResult result) const;
   /// Bytes that a kernel in front of a product writes for it, and that it reads
-  /// again: a slice, and what another product made in an order that it cannot
-  /// take as a matrix. 0 where an operand is read as it lies.
+  /// again: a slice, what another product made in an order that it cannot take
+  /// as a matrix, and what a loop carries where the product makes its next
+  /// value. 0 where an operand is read as it lies.
   double getCopiedBytes(OpOperand &operand) const {
     return copiedBytes.lookup(&operand);
   }
@@ -146,10 +153,14 @@ private:
   /// made of more bytes, or of what lies in another order.
   bool isRoundedOnce(const Sources &from, Value result);
   /// True for an elementwise function of several values of which a product
-  /// makes the last: XLA for TPU computes it where that product is made.
+  /// makes the last, or one that nothing else reads: XLA for TPU computes it
+  /// where that product is made.
   bool isEpilogue(const Sources &from, Value result);
   /// True if XLA for TPU compiles the program, and products alone read a value.
   bool isReadByProductsOnly(Value value);
+  /// True for what one stored value makes, perhaps a part of it at a place that
+  /// others say.
+  bool isOfOne(const Sources &from) const;
   /// True if a result is computed elementwise from one stored value, perhaps
   /// with the sums and maxima of its rows.
   bool isFunctionOfOne(const Sources &from, Value result);
@@ -178,6 +189,11 @@ private:
   /// True if a value of which places are looked up is all that is read of one
   /// that an operator makes: it is stored instead.
   bool replacesLookedUp(Value value, const Sources &from);
+  /// True for what is summed up in rows, as scores are, and joins what is
+  /// looked up, such as the biases of distances, where several do so: each
+  /// looks it up by itself. Kernels of rows of XLA for GPU look up nothing, so
+  /// that it is stored.
+  bool joinsLookedUp(Value value);
   /// Notes where places of a value that is not in memory are looked up.
   void noteLookUps(Value value);
   /// True if it is better stored than computed again by each of its readers.
@@ -188,12 +204,18 @@ private:
   /// them (see ProductEpilogues.h).
   void joinKernels();
   void joinEpilogues(ArrayRef<StoringOperator> storing);
+  /// The point at which the kernel of an operator runs, or of the product in
+  /// whose kernel it is computed.
+  int getKernelPoint(Operation *op) const;
   /// Has all fusions read what they are computed from.
   void readSources();
   void read(OpOperand &operand, FusionKey fusion);
   /// True if a fusion reads some of these that are as large as what it
   /// computes.
   bool joinsFusion(const Sources &from, FusionKey fusion) const;
+  /// True if the kernel of a product makes of what a loop carries its next
+  /// value: it is written over no operand of a product, so XLA copies it.
+  bool replacesCarried(OpOperand &operand) const;
   /// Notes where a product reads a copy.
   void copy(OpOperand &operand);
   void store(Value value, int depth);
@@ -270,6 +292,8 @@ private:
   /// Of what is computed for kernels that look up places of it, the last point
   /// at which one does.
   llvm::MapVector<Value, int> lookedUp;
+  /// Of look-ups how many operators read the result, moved and repeated.
+  DenseMap<Operation *, unsigned> numLookUps;
   /// In which order copies are made of what is returned.
   DenseMap<Value, int> copyOrders;
   /// Operators that store results, in order.
@@ -284,13 +308,16 @@ private:
   };
   /// By the product's point and the order in which it is read.
   std::map<std::pair<int, SmallVector<int64_t>>, SliceCopy> slices;
-  DenseMap<OpOperand *, double> readBytes, copiedBytes;
+  DenseMap<OpOperand *, double> readBytes, narrowReadBytes, copiedBytes;
   /// Results of products, and the orders in which products read copies of them.
   std::set<std::pair<int, SmallVector<int64_t>>> ordered;
   llvm::DenseSet<std::tuple<Value, int, int64_t>> joined;
   DenseMap<Operation *, unsigned> numKernels;
   /// Of what is computed in the kernels of products, the product.
   DenseMap<Operation *, Operation *> epilogues;
+  /// Of products that wait for what their kernels read besides, where that is
+  /// read.
+  DenseMap<Operation *, Operation *> awaited;
   /// Results of products that are read in their kernels alone.
   llvm::DenseSet<Value> unwritten;
 

@@ -81,18 +81,6 @@ void Materialization::placeSlices() {
   }
 }
 
-/// What kernels look up places of is stored for them, and for nothing else.
-void Materialization::placeLookedUp() {
-  for (auto &[value, end] : lookedUp) {
-    int start = points.lookup(value.getDefiningOp());
-    for (Value source : sources.lookup(value)) {
-      lastRead[source] = std::max(lastRead.lookup(source), start);
-    }
-    storedValues.push_back(
-        {value, start, end, getPadding(value), StoredForm::Copy});
-  }
-}
-
 /// An input that is padded for several convolutions, such as the gradient of a
 /// kernel, lies there from the first to the last.
 void Materialization::placePadded() {
@@ -207,7 +195,7 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
   }
   FusionRole role = roles.get(op);
   if ((role != FusionRole::Fused && role != FusionRole::View) ||
-      isReduced(result)) {
+      isReduced(result) || awaited.lookup(epilogues.lookup(op)) == op) {
     return {};
   }
   auto it = llvm::find_if(from, [&](Value source) {
@@ -254,6 +242,13 @@ int Materialization::getLoopStart(OpResult result) const {
              : firstInside.lookup(op);
 }
 
+int Materialization::getKernelPoint(Operation *op) const {
+  Operation *product = epilogues.lookup(op);
+  Operation *kernel = product ? product : op;
+  Operation *last = awaited.lookup(kernel);
+  return points.lookup(last ? last : kernel);
+}
+
 void Materialization::placeResults() {
   for (const Root &root : roots) {
     Operation *op = root.op;
@@ -272,11 +267,9 @@ void Materialization::placeResults() {
       }
       // What a loop carries or collects has its place while the loop runs, and
       // the kernel of a product writes what is computed in it.
-      Operation *product = epilogues.lookup(op);
       starts[result] = isMadeInside(op, result.getResultNumber())
                            ? getLoopStart(result)
-                       : product ? points.lookup(product)
-                                 : point;
+                           : getKernelPoint(op);
     }
   }
 }

@@ -4,9 +4,12 @@
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/MergedProducts.h"
 #include "cpp/analysis/ProductEpilogues.h"
+#include "cpp/analysis/Readers.h"
 #include "cpp/analysis/RowKernels.h"
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -33,10 +36,15 @@ void Materialization::joinKernels() {
 }
 
 void Materialization::joinEpilogues(ArrayRef<StoringOperator> storing) {
-  epilogues = findProductEpilogues(
+  ProductEpilogues found = findProductEpilogues(
       storing,
       {[&](Operation *op) { return takesPrologue(op, options.backend); },
-       [&](Value value) { return stored.lookup(value); }});
+       [&](Value value) { return stored.lookup(value); },
+       [&](Value value, Operation *op) {
+         return isReadThrough(value, op, roles);
+       }});
+  epilogues = std::move(found.products);
+  awaited = std::move(found.awaited);
   llvm::DenseSet<Operation *> joinedProducts;
   for (const auto &[op, product] : epilogues) {
     joinedProducts.insert(product);
@@ -47,11 +55,14 @@ void Materialization::joinEpilogues(ArrayRef<StoringOperator> storing) {
     if (joinedProducts.contains(root.op)) {
       product = root.op;
     }
+    int point = getKernelPoint(root.op);
     if (product) {
       root.fusion = {-1 - points.lookup(product), 0};
       joined.insert({product->getResult(0), root.fusion.depth, 0});
     }
     for (Value source : root.from) {
+      // A product that waits reads its operands then.
+      lastRead[source] = std::max(lastRead.lookup(source), point);
       // Something else reads it.
       if (product != source.getDefiningOp()) {
         unwritten.erase(source);
@@ -101,15 +112,32 @@ void Materialization::readSources() {
   }
 }
 
+/// True if elements of which each byte takes so many in memory take at most 16
+/// bits there.
+static bool isNarrowIn(Value value, double ratio) {
+  Type element = getElementTypeOrSelf(value.getType());
+  return element.isIntOrFloat() &&
+         ratio * element.getIntOrFloatBitWidth() <= 16;
+}
+
+bool Materialization::isNarrow(Value value) const {
+  auto ratio = storedRatios.find(value);
+  return isNarrowIn(value, ratio != storedRatios.end() ? ratio->second : 1);
+}
+
 void Materialization::read(OpOperand &operand, FusionKey fusion) {
-  double bytes = 0;
+  double bytes = 0, narrowBytes = 0;
   for (Value source : sources.lookup(operand.get())) {
     if (joined.insert({source, fusion.depth, fusion.numElements}).second) {
-      bytes += getStoredRatio(source) * getTouchedBytes(operand.get(), source);
+      double read =
+          getStoredRatio(source) * getTouchedBytes(operand.get(), source);
+      bytes += read;
+      narrowBytes += isNarrowIn(source, getStoredRatio(source)) ? read : 0;
     }
   }
   if (bytes > 0) {
     readBytes[&operand] += bytes;
+    narrowReadBytes[&operand] += narrowBytes;
   }
 }
 
@@ -123,12 +151,43 @@ static bool isSlice(Value value) {
   return isa_and_nonnull<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(maker);
 }
 
+bool Materialization::replacesCarried(OpOperand &operand) const {
+  auto it = sources.find(operand.get());
+  auto argument = it != sources.end() && it->second.size() == 1
+                      ? dyn_cast<BlockArgument>(it->second.front())
+                      : BlockArgument();
+  Operation *product = operand.getOwner();
+  auto loop = argument ? dyn_cast_if_present<DataFlowOpInterface>(
+                             argument.getOwner()->getParentOp())
+                       : DataFlowOpInterface();
+  if (!loop || argument.getOwner() != product->getBlock()) {
+    return false;
+  }
+  DataFlowEdge edge = findDataFlowEdge(loop, argument);
+  return edge && !edge.sliced &&
+         llvm::any_of(edge.sources, [&](OpOperand *source) {
+           auto next = sources.find(source->get());
+           if (source->getOwner() == loop || next == sources.end() ||
+               next->second.size() != 1) {
+             return false;
+           }
+           Operation *maker = next->second.front().getDefiningOp();
+           return maker &&
+                  (maker == product || epilogues.lookup(maker) == product);
+         });
+}
+
 void Materialization::copy(OpOperand &operand) {
-  if (options.backend != Backend::Gpu ||
-      !takesPrologue(operand.getOwner(), options.backend)) {
+  if (!takesPrologue(operand.getOwner(), options.backend)) {
     return;
   }
   Value value = operand.get();
+  if (replacesCarried(operand)) {
+    copiedBytes[&operand] = 2 * getTensorBytes(value.getType());
+  }
+  if (options.backend != Backend::Gpu) {
+    return;
+  }
   SmallVector<int64_t> order;
   Operation *product = getSlicedProduct(operand, order);
   bool isTransposed = product && isView(value) &&

@@ -3,11 +3,24 @@
 #include "cpp/analysis/ProductEpilogues.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/Dependence.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace mlir::alpa {
+
+/// Operators among which it is looked for whether a value depends on a product.
+/// Keeps the analysis linear.
+static constexpr unsigned kMostBetween = 256;
+
+bool mayWaitFor(Operation *product, ArrayRef<Value> values) {
+  return llvm::none_of(values, [&](Value value) {
+    Operation *maker = value.getDefiningOp();
+    return maker && maker->getBlock() == product->getBlock() &&
+           dependsOn(maker, product, kMostBetween);
+  });
+}
 
 /// True if nothing goes from one program to another between two operators.
 static bool inOneProgram(Operation *one, Operation *other) {
@@ -31,7 +44,7 @@ public:
       makers[root.op->getResult(0)] = root.op;
       productPlaces[root.op] = numSeen;
     } else if (Operation *product = getProduct(root)) {
-      found[root.op] = product;
+      found.products[root.op] = product;
       if (root.isElementwise) {
         makers[root.op->getResult(0)] = product;
       }
@@ -39,7 +52,7 @@ public:
     ++numSeen;
   }
 
-  DenseMap<Operation *, Operation *> take() { return std::move(found); }
+  ProductEpilogues take() { return std::move(found); }
 
 private:
   /// Elements that an operator goes over; 0 if it moves them.
@@ -53,8 +66,9 @@ private:
   }
 
   /// The last product of what an operator reads, if all else that it reads is
-  /// there before that product, or part of its kernel; null otherwise.
-  Operation *getProduct(const StoringOperator &root) const {
+  /// there before that product, or part of its kernel, or one that waits for
+  /// the rest; null otherwise.
+  Operation *getProduct(const StoringOperator &root) {
     int64_t numElements = getNumElements(root);
     Operation *last = nullptr;
     for (Value source : root.sources) {
@@ -69,7 +83,27 @@ private:
         last && llvm::all_of(root.sources, [&](Value source) {
           return makers.lookup(source) == last || !mayDependOn(source, last);
         });
-    return isThere ? last : nullptr;
+    return isThere ? last : root.isElementwise ? getWaiting(root) : nullptr;
+  }
+
+  /// The product that an operator alone reads, and that can wait for what else
+  /// it reads; null if there is none.
+  Operation *getWaiting(const StoringOperator &root) {
+    for (Value source : root.sources) {
+      Operation *product = source.getDefiningOp();
+      SmallVector<Value> others;
+      llvm::copy_if(root.sources, std::back_inserter(others),
+                    [&](Value other) { return other != source; });
+      if (product && makers.lookup(source) == product &&
+          inOneProgram(product, root.op) &&
+          countElements(source.getType()) == getNumElements(root) &&
+          rules.isReadBy(source, root.op) && mayWaitFor(product, others)) {
+        productPlaces[product] = numSeen;
+        found.awaited[product] = root.op;
+        return product;
+      }
+    }
+    return nullptr;
   }
 
   bool isBefore(Operation *one, Operation *other) const {
@@ -90,13 +124,13 @@ private:
   DenseMap<Operation *, int> productPlaces;
   /// Of products and what joined them elementwise, the product.
   DenseMap<Value, Operation *> makers;
-  DenseMap<Operation *, Operation *> found;
+  ProductEpilogues found;
 };
 
 } // namespace
 
-DenseMap<Operation *, Operation *>
-findProductEpilogues(ArrayRef<StoringOperator> storing, EpilogueRules rules) {
+ProductEpilogues findProductEpilogues(ArrayRef<StoringOperator> storing,
+                                      EpilogueRules rules) {
   EpilogueFinder finder(rules);
   for (const StoringOperator &root : storing) {
     finder.add(root);

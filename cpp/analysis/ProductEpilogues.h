@@ -19,17 +19,32 @@ struct EpilogueRules {
   /// Kernels on the longest way to a stored value: equal for a product and what
   /// is computed elementwise from it.
   function_ref<int(Value)> getDepth;
+  /// Whether an operator's fusion alone reads a value.
+  function_ref<bool(Value, Operation *)> isReadBy;
 };
 
-/// Operators that are computed in the kernel of a product, each with that
-/// product. These compute elements of its place, or reduce such, from it, from
-/// what joined it elementwise, and from what is there before it.
+struct ProductEpilogues {
+  /// Operators that are computed in the kernel of a product, each with that
+  /// product.
+  DenseMap<Operation *, Operation *> products;
+  /// Of products that wait for what else the first such operator reads, the
+  /// operator.
+  DenseMap<Operation *, Operation *> awaited;
+};
+
+/// True if none of the values depends on a product, which may wait for them.
+bool mayWaitFor(Operation *product, ArrayRef<Value> values);
+
+/// Operators that compute elements of a product's place, or reduce such, from
+/// it, from what joined it elementwise, and from what is there before it. Where
+/// an operator alone reads a product, the product waits for all else that it
+/// reads.
 ///
 /// Takes time linear in the operators and what they read.
 ///
 /// \param storing in program order.
-DenseMap<Operation *, Operation *>
-findProductEpilogues(ArrayRef<StoringOperator> storing, EpilogueRules rules);
+ProductEpilogues findProductEpilogues(ArrayRef<StoringOperator> storing,
+                                      EpilogueRules rules);
 
 } // namespace mlir::alpa
 

@@ -22,6 +22,14 @@ bool isReadAgain(Value value) {
   return numRead > countElements(value.getType());
 }
 
+unsigned countLarge(ArrayRef<Value> sources, Value value) {
+  auto numElements = static_cast<double>(countElements(value.getType()));
+  return llvm::count_if(sources, [&](Value source) {
+    return static_cast<double>(countElements(source.getType())) >=
+           kLargePart * numElements;
+  });
+}
+
 bool isReturned(Value value) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     return user->hasTrait<OpTrait::IsTerminator>() &&

@@ -12,6 +12,13 @@ namespace mlir::alpa {
 /// slices that together are the value do not.
 bool isReadAgain(Value value);
 
+/// What of a tensor's elements makes another one as large as it is: a part of a
+/// concatenation. Heuristic.
+inline constexpr double kLargePart = 0.5;
+
+/// How many of `sources` have about as many elements as a value.
+unsigned countLarge(ArrayRef<Value> sources, Value value);
+
 /// True for what ends its block, and is handed on from there.
 bool isReturned(Value value);
 

@@ -361,7 +361,7 @@ void StrategyGraphBuilder::addOperatorCosts(
     target.dtype = getElementName(op->getOperand(0).getType());
   }
   target.kernels += weight * memory.getNumKernels(op);
-  std::vector<double> *stream = getStream(target, op, rule);
+  std::vector<double> *stream = getStreams(target, op, rule).first;
   for (auto [index, factorRow] : llvm::enumerate(strategies.factorRows)) {
     InnerWork inner =
         getInnerWork(op, rule, getFactorShards(rule, factorRow, meshShape));
@@ -390,22 +390,19 @@ void StrategyGraphBuilder::addOperatorCosts(
   }
 }
 
-std::vector<double> *
-StrategyGraphBuilder::getStream(StrategyNode &node, Operation *op,
-                                const ShardingRule &rule) const {
+std::pair<std::vector<double> *, std::vector<double> *>
+StrategyGraphBuilder::getStreams(StrategyNode &node, Operation *op,
+                                 const ShardingRule &rule) const {
   bool leads = op->getName().getStringRef() == node.op;
   if (isProduct(rule) || (leads && backend != Backend::Tpu)) {
-    return nullptr;
+    return {nullptr, nullptr};
   }
   bool isSum = isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp>(op);
-  // What computes nothing is moved as it is.
-  bool isNarrow = rule.flops > 0 && op->getNumOperands() > 0 &&
-                  isa<BFloat16Type, Float16Type>(
-                      getElementTypeOrSelf(op->getOperand(0).getType()));
-  Stream stream = isSum
-                      ? (isNarrow ? Stream::NarrowSum : Stream::Sum)
-                      : (isNarrow ? Stream::NarrowAddition : Stream::Addition);
-  return &node.streams[static_cast<unsigned>(stream)];
+  auto get = [&](Stream stream) {
+    return &node.streams[static_cast<unsigned>(stream)];
+  };
+  return {get(isSum ? Stream::Sum : Stream::Addition),
+          get(isSum ? Stream::NarrowSum : Stream::NarrowAddition)};
 }
 
 void StrategyGraphBuilder::addTraffic(Operation *op, int node,
@@ -416,29 +413,32 @@ void StrategyGraphBuilder::addTraffic(Operation *op, int node,
   auto product = graph.operatorPlacements.find(memory.getProduct(op));
   bool isEpilogue = product != graph.operatorPlacements.end();
   double inProduct = 0;
-  std::vector<double> *stream = getStream(target, op, rule);
-  auto addBytes = [&](double whole, ArrayRef<double> shards) {
+  auto [wideStream, narrowStream] = getStreams(target, op, rule);
+  auto addBytes = [&](double whole, double narrow, ArrayRef<double> shards) {
     if (isEpilogue) {
       inProduct += whole;
       return;
     }
     addShares(target.bytes, weight * whole, shards);
-    if (stream) {
-      addShares(*stream, weight * whole, shards);
+    if (wideStream) {
+      addShares(*wideStream, weight * (whole - narrow), shards);
+      addShares(*narrowStream, weight * narrow, shards);
     }
   };
   for (OpResult result : op->getResults()) {
     unsigned position = result.getResultNumber();
     double written = memory.getWrittenBytes(result);
     if (written > 0 && !llvm::is_contained(rule.untouchedResults, position)) {
-      addBytes(written, strategies.resultShards[position]);
+      addBytes(written, memory.isNarrow(result) ? written : 0,
+               strategies.resultShards[position]);
     }
   }
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned position = operand.getOperandNumber();
     double read = memory.getReadBytes(operand);
     if (read > 0 && !llvm::is_contained(rule.untouchedOperands, position)) {
-      addBytes(read, strategies.operandShards[position]);
+      addBytes(read, memory.getNarrowReadBytes(operand),
+               strategies.operandShards[position]);
     }
   }
   if (isEpilogue) {

@@ -13,19 +13,28 @@ namespace mlir::alpa {
 
 namespace {
 
-double getBytes(Operation *op, const ShardingRule &rule,
-                const Materialization &memory) {
+/// Bytes that an operator moves, and those of elements of at most 16 bits among
+/// them.
+struct MovedBytes {
+  double all, narrow;
+};
+
+MovedBytes getBytes(Operation *op, const ShardingRule &rule,
+                    const Materialization &memory) {
   SmallVector<int64_t> whole(rule.factors.size(), 1);
-  double bytes = getInnerWork(op, rule, whole).bytes;
+  MovedBytes bytes = {getInnerWork(op, rule, whole).bytes, 0};
   for (OpResult result : op->getResults()) {
     if (!llvm::is_contained(rule.untouchedResults, result.getResultNumber())) {
-      bytes += memory.getWrittenBytes(result);
+      double written = memory.getWrittenBytes(result);
+      bytes.all += written;
+      bytes.narrow += memory.isNarrow(result) ? written : 0;
     }
   }
   for (OpOperand &operand : op->getOpOperands()) {
     if (!llvm::is_contained(rule.untouchedOperands,
                             operand.getOperandNumber())) {
-      bytes += memory.getReadBytes(operand);
+      bytes.all += memory.getReadBytes(operand);
+      bytes.narrow += memory.getNarrowReadBytes(operand);
     }
   }
   return bytes;
@@ -47,10 +56,17 @@ EpilogueBytes getEpilogueBytes(func::FuncOp function,
     Operation *product = memory.getProduct(op);
     std::optional<ShardingRule> rule;
     if (product && (rule = getShardingRule(op))) {
-      bytes[product] += getBytes(op, *rule, memory);
+      bytes[product] += getBytes(op, *rule, memory).all;
     }
   });
   return bytes;
+}
+
+std::string getElementName(Value value) {
+  std::string name;
+  llvm::raw_string_ostream stream(name);
+  getElementTypeOrSelf(value.getType()).print(stream);
+  return name;
 }
 
 void visit(Block &block, double runs, const Materialization &memory,
@@ -68,18 +84,18 @@ void visit(Block &block, double runs, const Materialization &memory,
     if (!rule) {
       continue;
     }
-    double flops = rule->flops, bytes = epilogues.lookup(&op);
+    double flops = rule->flops, bytes = epilogues.lookup(&op), narrow = 0;
     if (!memory.getProduct(&op)) {
-      bytes += getBytes(&op, *rule, memory);
+      MovedBytes own = getBytes(&op, *rule, memory);
+      bytes += own.all;
+      narrow = isProduct(*rule) ? 0 : own.narrow;
     }
     if (flops == 0 && bytes == 0) {
       continue;
     }
-    std::string dtype;
-    if (flops > 0 && op.getNumOperands() > 0) {
-      llvm::raw_string_ostream stream(dtype);
-      getElementTypeOrSelf(op.getOperand(0).getType()).print(stream);
-    }
+    std::string dtype = flops > 0 && op.getNumOperands() > 0
+                            ? getElementName(op.getOperand(0))
+                            : "";
     std::optional<ProductShape> shape;
     if (isProduct(*rule)) {
       shape = getProductShape(*rule, {}, {});
@@ -87,12 +103,13 @@ void visit(Block &block, double runs, const Materialization &memory,
     for (OpOperand &operand : op.getOpOperands()) {
       if (double copied = memory.getCopiedBytes(operand)) {
         work.push_back({"copy", runs, 0, runs * copied, runs, std::nullopt,
-                        ProductForm::Usual, "", isSplit(&op)});
+                        ProductForm::Usual, "", isSplit(&op),
+                        memory.isNarrow(operand.get()) ? runs * copied : 0});
       }
     }
     work.push_back({op.getName().getStringRef().str(), runs, runs * flops,
                     runs * bytes, runs * memory.getNumKernels(&op), shape,
-                    getProductForm(&op), dtype, isSplit(&op)});
+                    getProductForm(&op), dtype, isSplit(&op), runs * narrow});
   }
 }
 

@@ -30,6 +30,8 @@ struct OperatorWork {
   /// Of a planned program: its strategy splits some loop. One that does not is
   /// computed whole on every device.
   bool isSplit;
+  /// Of the bytes of what is no product, those of elements of at most 16 bits.
+  double narrowBytes;
 };
 
 /// What the operators of a program do together.

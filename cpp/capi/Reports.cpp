@@ -234,7 +234,7 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform) {
     module->session->fail(*result, "the module's work cannot be counted");
     return result;
   }
-  std::vector<double> runs, flops, bytes, kernels, shapes;
+  std::vector<double> runs, flops, bytes, narrowBytes, kernels, shapes;
   std::vector<int8_t> areSplit, forms;
   std::vector<std::string> ops, dtypes;
   for (const OperatorWork &op : *work) {
@@ -244,6 +244,7 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform) {
     runs.push_back(op.runs);
     flops.push_back(op.flops);
     bytes.push_back(op.bytes);
+    narrowBytes.push_back(op.narrowBytes);
     kernels.push_back(op.kernels);
     ProductShape shape = op.shape.value_or(ProductShape());
     shapes.insert(shapes.end(), shape.begin(), shape.end());
@@ -253,6 +254,7 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform) {
   result->addArray("runs", runs);
   result->addArray("flops", flops);
   result->addArray("bytes", bytes);
+  result->addArray("narrow_bytes", narrowBytes);
   result->addArray("kernels", kernels);
   result->addArray("is_split", areSplit);
   result->addArray("form", forms);

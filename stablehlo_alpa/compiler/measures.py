@@ -75,6 +75,7 @@ class Work:
         form: int64[N] `ProductForm` of a product.
         flops: float64[N] per operator.
         bytes: float64[N] read and written.
+        narrow_bytes: float64[N] of these, those of elements of at most 16 bits; 0 of products.
         kernels: float64[N] kernels that are launched for it.
         dtypes: of its elements, as `tensor_types` has them; empty of what has no FLOPs.
         is_split: bool[N] of a planned module, whether the strategy of each splits some loop; every
@@ -87,6 +88,7 @@ class Work:
     form: npt.NDArray[np.int64]
     flops: npt.NDArray[np.float64]
     bytes: npt.NDArray[np.float64]
+    narrow_bytes: npt.NDArray[np.float64]
     kernels: npt.NDArray[np.float64]
     dtypes: tuple[str, ...]
     is_split: npt.NDArray[np.bool_]
@@ -102,6 +104,7 @@ class Work:
             found["form"].astype(np.int64),
             found["flops"],
             found["bytes"],
+            found["narrow_bytes"],
             found["kernels"],
             tuple(found["dtype"]),
             found["is_split"].astype(np.bool_),

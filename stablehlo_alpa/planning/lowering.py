@@ -20,6 +20,9 @@ from stablehlo_alpa.compiler import (
     parse_tensor_type,
 )
 from stablehlo_alpa.cost import Products, Volume, added_seconds, operator_seconds
+from stablehlo_alpa.cost.fits import is_measured
+from stablehlo_alpa.cost.kinds import FloatArray
+from stablehlo_alpa.cost.streams import SUMS
 from stablehlo_alpa.frontend import TracedProgram, TracedValue, link_kernels
 from stablehlo_alpa.planning.device_module import DeviceModule
 from stablehlo_alpa.planning.mesh_search import Candidate
@@ -305,10 +308,27 @@ def work_seconds(work: Work, device: DeviceSpec) -> float:
     rows = np.flatnonzero(work.shape[:, 0])
     products = Products(rows, work.shape[rows], work.runs[rows], work.bytes[rows], work.form[rows])
     ones = np.ones(len(work.ops), np.int64)
+    streams = None if is_measured(device) else streams_in(work)
     each = operator_seconds(
-        work.ops, work.dtypes, ones, work.flops, work.bytes, device, products, work.kernels
+        work.ops,
+        work.dtypes,
+        ones,
+        work.flops,
+        work.bytes,
+        device,
+        products,
+        work.kernels,
+        streams,
     )
     return float(each.sum())
+
+
+def streams_in(work: Work) -> FloatArray:
+    """float64[N, 4] bytes of each of `STREAMS` that the operators of a program move."""
+    is_sum = np.isin(work.ops, list(SUMS))[:, None]
+    wide = np.where(work.shape[:, 0] > 0, 0.0, work.bytes) - work.narrow_bytes
+    both = np.stack([wide, work.narrow_bytes], axis=1)
+    return np.concatenate([both * ~is_sum, both * is_sum], axis=1)
 
 
 def communication_seconds(moved: Traffic, mesh: LogicalMesh, device: DeviceSpec) -> float:
