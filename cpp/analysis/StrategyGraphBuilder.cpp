@@ -361,7 +361,7 @@ void StrategyGraphBuilder::addOperatorCosts(
     target.dtype = getElementName(op->getOperand(0).getType());
   }
   target.kernels += weight * memory.getNumKernels(op);
-  std::vector<double> *stream = getStreams(target, op, rule).first;
+  std::vector<double> *stream = getStreams(target, op, rule).wide;
   for (auto [index, factorRow] : llvm::enumerate(strategies.factorRows)) {
     InnerWork inner =
         getInnerWork(op, rule, getFactorShards(rule, factorRow, meshShape));
@@ -390,12 +390,12 @@ void StrategyGraphBuilder::addOperatorCosts(
   }
 }
 
-std::pair<std::vector<double> *, std::vector<double> *>
+StrategyGraphBuilder::Streams
 StrategyGraphBuilder::getStreams(StrategyNode &node, Operation *op,
                                  const ShardingRule &rule) const {
   bool leads = op->getName().getStringRef() == node.op;
   if (isProduct(rule) || (leads && backend != Backend::Tpu)) {
-    return {nullptr, nullptr};
+    return {};
   }
   bool isSum = isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp>(op);
   auto get = [&](Stream stream) {
@@ -413,16 +413,16 @@ void StrategyGraphBuilder::addTraffic(Operation *op, int node,
   auto product = graph.operatorPlacements.find(memory.getProduct(op));
   bool isEpilogue = product != graph.operatorPlacements.end();
   double inProduct = 0;
-  auto [wideStream, narrowStream] = getStreams(target, op, rule);
+  Streams streams = getStreams(target, op, rule);
   auto addBytes = [&](double whole, double narrow, ArrayRef<double> shards) {
     if (isEpilogue) {
       inProduct += whole;
       return;
     }
     addShares(target.bytes, weight * whole, shards);
-    if (wideStream) {
-      addShares(*wideStream, weight * (whole - narrow), shards);
-      addShares(*narrowStream, weight * narrow, shards);
+    if (streams.wide) {
+      addShares(*streams.wide, weight * (whole - narrow), shards);
+      addShares(*streams.narrow, weight * narrow, shards);
     }
   };
   for (OpResult result : op->getResults()) {

@@ -117,11 +117,15 @@ private:
                      const OperatorStrategies &strategies, double weight);
   void addOperatorCosts(Operation *op, int node, const ShardingRule &rule,
                         const OperatorStrategies &strategies, double weight);
-  /// Where bytes of an operator are counted beside those of its node, of
-  /// numbers of 32 bits and of 16 in memory; null for those of products, and
-  /// for GPU of the operator that leads the node.
-  std::pair<std::vector<double> *, std::vector<double> *>
-  getStreams(StrategyNode &node, Operation *op, const ShardingRule &rule) const;
+  /// Where bytes of an operator are counted beside those of its node, by the
+  /// bits that numbers have in memory: more than 16, and at most so many.
+  struct Streams {
+    std::vector<double> *wide = nullptr, *narrow = nullptr;
+  };
+  /// The streams of an operator; null for those of products, and for GPU of the
+  /// operator that leads the node.
+  Streams getStreams(StrategyNode &node, Operation *op,
+                     const ShardingRule &rule) const;
   /// Counts what an operator moves, as part of the product in whose kernel it
   /// is computed if there is one.
   void addTraffic(Operation *op, int node, const ShardingRule &rule,
