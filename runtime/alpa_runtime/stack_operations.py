@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,9 @@ _COMBINED: dict[str, Callable[..., Any]] = {
     "any": jnp.logical_or,
     "all": jnp.logical_and,
 }
+
+# Methods of a ``jax.Array`` that make each element of one, and of numbers.
+_ELEMENTWISE = frozenset({"clip", "conj", "conjugate", "copy", "round"})
 
 
 class PartOperations(FetchedOperations):
@@ -65,41 +68,63 @@ class PartOperations(FetchedOperations):
         return self.of_parts(self.stack, [_here(part).astype(dtype) for part in self.parts])
 
     def sum(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        **more: Any,
     ) -> Any:
         """As of a ``jax.Array``."""
+        _check_no_more("sum", self, more)
         return self._reduced("sum", axis, keepdims, out, *_dtypes(self.dtype, dtype))
 
     def prod(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        **more: Any,
     ) -> Any:
         """As of a ``jax.Array``."""
+        _check_no_more("prod", self, more)
         return self._reduced("prod", axis, keepdims, out, *_dtypes(self.dtype, dtype))
 
     def mean(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        **more: Any,
     ) -> Any:
         """As of a ``jax.Array``."""
+        _check_no_more("mean", self, more)
         narrow = dtype or jnp.result_type(self.dtype, float)
         wide = jnp.promote_types(narrow, jnp.float32)
         count = np.prod([self.shape[dim] for dim in self._axes(axis)], dtype=np.int64)
         total = self._reduced("sum", axis, keepdims, out, {"dtype": wide}, None)
         return (total / int(count)).astype(narrow)
 
-    def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    def max(self, axis: Any = None, out: None = None, keepdims: bool = False, **more: Any) -> Any:
         """As of a ``jax.Array``."""
+        _check_no_more("max", self, more)
         return self._reduced("max", axis, keepdims, out, {}, None)
 
-    def min(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    def min(self, axis: Any = None, out: None = None, keepdims: bool = False, **more: Any) -> Any:
         """As of a ``jax.Array``."""
+        _check_no_more("min", self, more)
         return self._reduced("min", axis, keepdims, out, {}, None)
 
-    def any(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    def any(self, axis: Any = None, out: None = None, keepdims: bool = False, **more: Any) -> Any:
         """As of a ``jax.Array``."""
+        _check_no_more("any", self, more)
         return self._reduced("any", axis, keepdims, out, {}, None)
 
-    def all(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    def all(self, axis: Any = None, out: None = None, keepdims: bool = False, **more: Any) -> Any:
         """As of a ``jax.Array``."""
+        _check_no_more("all", self, more)
         return self._reduced("all", axis, keepdims, out, {}, None)
 
     @property
@@ -107,7 +132,9 @@ class PartOperations(FetchedOperations):
         """As of a ``jax.Array``, of rows of one part or with one number for all; see `Rows`."""
         return Rows(self)
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if name in _ELEMENTWISE:
+            return functools.partial(_each_element, name, self)
         if not name.startswith("_") and hasattr(jax.Array, name):
             raise AttributeError(
                 f"{name} of {self!r}, which lies in parts on several meshes, needs it whole: "
@@ -148,6 +175,29 @@ class PartOperations(FetchedOperations):
         stack = type(self.stack)(self.stack.numbers, dim - before, self.stack.sizes)
         return self.of_parts(
             stack, parts if dtype is None else [part.astype(dtype) for part in parts]
+        )
+
+
+def _each_element(name: str, array: PartOperations, *args: Any, **kwargs: Any) -> Any:
+    """A method of an array, of each of its parts."""
+    if any(np.ndim(one) for one in (*args, *kwargs.values())):
+        raise TypeError(
+            f"{name} of {array!r}, which lies in parts on several meshes, takes numbers: "
+            f"jnp.asarray(x).{name}(...) puts it together on one device"
+        )
+    own = [_number(one) for one in args]
+    named = {key: _number(one) for key, one in kwargs.items()}
+    parts = [getattr(_here(part), name)(*own, **named) for part in array.parts]
+    return array.of_parts(array.stack, parts)
+
+
+def _check_no_more(name: str, array: PartOperations, more: Mapping[str, Any]) -> None:
+    """Refuses arguments of reductions that parts do not take."""
+    given = [key for key, one in more.items() if one is not None]
+    if given:
+        raise TypeError(
+            f"{name} of {array!r}, which lies in parts on several meshes, takes no "
+            f"{' and no '.join(given)}: jnp.asarray(x).{name}(...) puts it together on one device"
         )
 
 

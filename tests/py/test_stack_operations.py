@@ -66,6 +66,8 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
     "the first part": lambda x: x.at[-5, 0].add(jnp.arange(4).astype(x.dtype)),
     "all rows": lambda x: x.at[:, 1].multiply(2),
     "all": lambda x: x.at[:].set(1),
+    "between numbers": lambda x: x.clip(-1, max=jnp.ones((), x.dtype)),
+    "rounded": lambda x: x.round().conj().copy(),
 }
 
 
@@ -151,6 +153,10 @@ def test_what_needs_the_whole_is_refused_or_fetched() -> None:
         AttributeError, match=r"reshape of StackedArray.*jnp\.asarray\(x\)\.reshape"
     ):
         array.reshape(-1)
+    with pytest.raises(TypeError, match=r"no initial and no where: jnp\.asarray\(x\)\.max"):
+        array.max(initial=0, where=expected > 0)
+    with pytest.raises(TypeError, match=r"clip of .* takes numbers: jnp\.asarray\(x\)\.clip"):
+        array.clip(expected)
     assert not hasattr(array, "no_such_method")
     assert not hasattr(array, "sharding")
     same(jnp.asarray(array).reshape(-1), expected.reshape(-1))
