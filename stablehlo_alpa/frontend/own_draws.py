@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.frontend.inner_jaxprs import with_inner
 
-_OF_KEYS = frozenset({"random_bits", "random_split", "random_fold_in"})
+_OF_KEYS = frozenset({"random_bits", "random_split", "random_fold_in", "random_gamma"})
 
 
 def with_own_draws(jaxpr: Jaxpr) -> Jaxpr:

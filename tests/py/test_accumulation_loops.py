@@ -72,7 +72,7 @@ def keyed(params: Any, x: Any) -> Any:
 
     def dropped(params: Any, x: Any, *keys: Any) -> Any:
         kept = [jax.random.bernoulli(key, 0.7, x.shape) for key in keys]
-        return loss_of(params, x * kept[0] * kept[1])
+        return loss_of(params, x * kept[0] * kept[1] * jax.random.gamma(keys[1], 9.0) / 9)
 
     def turn(carried: Any, part: Any) -> Any:
         total, key, count = carried
