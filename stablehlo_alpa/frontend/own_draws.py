@@ -28,14 +28,14 @@ def with_own_draws(jaxpr: Jaxpr) -> Jaxpr:
     Returns:
         the jaxpr; the same object where nothing has to change.
     """
-    made = [_rewritten(equation) for equation in jaxpr.eqns]
+    made = [_rewritten(equation, jaxpr.debug_info) for equation in jaxpr.eqns]
     is_other = any(new is not old for new, old in zip(made, jaxpr.eqns, strict=True))
     return jaxpr.replace(eqns=made) if is_other else jaxpr
 
 
-def _rewritten(equation: Any) -> Any:
+def _rewritten(equation: Any, debug_info: Any) -> Any:
     if _draws_together(equation):
-        return _alone(equation)
+        return _alone(equation, debug_info.with_unknown_names())
     params = with_inner(equation.params, with_own_draws)
     is_other = any(params[key] is not equation.params[key] for key in params)
     return equation.replace(params=params) if is_other else equation
@@ -49,10 +49,10 @@ def _draws_together(equation: Any) -> bool:
     return bool(name == "rng_bit_generator")
 
 
-def _alone(equation: Any) -> Any:
+def _alone(equation: Any, debug_info: Any) -> Any:
     """The equation as a function of which ``jax.vmap`` makes one call for each element."""
     atoms = [*dict.fromkeys(x for x in equation.invars if not isinstance(x, Literal))]
-    own = Jaxpr((), atoms, equation.outvars, [equation], equation.effects)
+    own = Jaxpr((), atoms, equation.outvars, [equation], equation.effects, debug_info)
     draw = jax.custom_batching.custom_vmap(jaxpr_as_fun(ClosedJaxpr(own, ())))
 
     @draw.def_vmap

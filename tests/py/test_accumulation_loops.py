@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from batch_steps import BATCH, PARAMS, WIDTH, check, hidden, pipeline, weights
 from jax import lax
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from oracle import assert_same
 
 import stablehlo_alpa
 from stablehlo_alpa import ShardParallel
 from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.frontend.own_draws import with_own_draws
 
 TURNS = 4
 
@@ -72,7 +74,7 @@ def keyed(params: Any, x: Any) -> Any:
 
     def dropped(params: Any, x: Any, *keys: Any) -> Any:
         kept = [jax.random.bernoulli(key, 0.7, x.shape) for key in keys]
-        return loss_of(params, x * kept[0] * kept[1] * jax.random.gamma(keys[1], 9.0) / 9)
+        return loss_of(params, x * kept[0] * kept[1])
 
     def turn(carried: Any, part: Any) -> Any:
         total, key, count = carried
@@ -105,6 +107,20 @@ def stacked(params: Any, x: Any) -> Any:
     found = stablehlo_alpa.value_and_grad(loss_of)
     total = lax.map(lambda part: found(params, part), x.reshape(TURNS, -1, WIDTH))
     return updated(params, jax.tree.map(lambda one: one.sum(0), total))
+
+
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_turns_draw_what_each_draws_by_itself(impl: str) -> None:
+    def draw(seed: Any) -> Any:
+        one, other = jax.random.split(jax.random.key(seed, impl=impl))
+        drawn = lax.map(lambda i: jax.random.bits(jax.random.fold_in(one, i)), jnp.arange(3))
+        return drawn, jax.random.gamma(other, 2.0)
+
+    seeds = jnp.arange(3)
+    jaxpr = with_own_draws(jax.make_jaxpr(draw)(seeds[0]).jaxpr)
+    found = jax.vmap(jaxpr_as_fun(ClosedJaxpr(jaxpr, ())))(seeds)
+    for one, other in zip(found, lax.map(draw, seeds), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 STEPS = [stacked, scanned, counted, indexed, keyed, backwards]
