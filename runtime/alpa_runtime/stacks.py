@@ -58,7 +58,7 @@ class Stack:
 class StackedArray(PartOperations):
     """An array in parts on several meshes, which no sharding of jax describes.
 
-    Elementwise operators, `sum` and other reductions, `astype`, `clip`, and `at` of a row work on parts
+    Elementwise operators, `sum` and other reductions, `astype`, and `at` of a row work on the parts
     where they are. ``np.asarray``, ``jnp.asarray``, ``jax.device_get``, indices and functions of
     jax and numpy bring all of it to this process.
 
