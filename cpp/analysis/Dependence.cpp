@@ -11,7 +11,7 @@ namespace mlir::alpa {
 bool dependsOn(Operation *op, Operation *other, unsigned most) {
   SmallVector<Operation *> work{op};
   llvm::SmallDenseSet<Operation *> seen{op};
-  bool found = op == other;
+  bool found = false;
   while (!work.empty() && !found) {
     if (seen.size() > most) {
       return true;

@@ -8,7 +8,7 @@
 
 namespace mlir::alpa {
 
-/// True if an operator is, or depends on, another one of its block; also where
+/// True if an operator depends on another one of its block; also where
 /// more than `most` operators lie between them, among which it is looked for.
 bool dependsOn(Operation *op, Operation *other, unsigned most = UINT_MAX);
 

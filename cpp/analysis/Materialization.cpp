@@ -289,12 +289,9 @@ bool Materialization::isEpilogue(const Sources &from, Value result) {
     if (!maker || !isHeavy(source) || !takesPrologue(maker, options.backend)) {
       return false;
     }
-    SmallVector<Value> others;
-    llvm::copy_if(from, std::back_inserter(others),
-                  [&](Value other) { return other != source; });
     return source == last ||
            (isReadThrough(source, result.getDefiningOp(), roles) &&
-            mayWaitFor(maker, others));
+            mayWaitFor(maker, from));
   };
   return llvm::count_if(from, isHeavy) > 1 && llvm::any_of(from, isLast);
 }

@@ -17,7 +17,8 @@ static constexpr unsigned kMostBetween = 256;
 bool mayWaitFor(Operation *product, ArrayRef<Value> values) {
   return llvm::none_of(values, [&](Value value) {
     Operation *maker = value.getDefiningOp();
-    return maker && maker->getBlock() == product->getBlock() &&
+    return maker && maker != product &&
+           maker->getBlock() == product->getBlock() &&
            dependsOn(maker, product, kMostBetween);
   });
 }
@@ -91,13 +92,11 @@ private:
   Operation *getWaiting(const StoringOperator &root) {
     for (Value source : root.sources) {
       Operation *product = source.getDefiningOp();
-      SmallVector<Value> others;
-      llvm::copy_if(root.sources, std::back_inserter(others),
-                    [&](Value other) { return other != source; });
       if (product && makers.lookup(source) == product &&
           inOneProgram(product, root.op) &&
           countElements(source.getType()) == getNumElements(root) &&
-          rules.isReadBy(source, root.op) && mayWaitFor(product, others)) {
+          rules.isReadBy(source, root.op) &&
+          mayWaitFor(product, root.sources)) {
         productPlaces[product] = numSeen;
         found.awaited[product] = root.op;
         return product;

@@ -32,7 +32,8 @@ struct ProductEpilogues {
   DenseMap<Operation *, Operation *> awaited;
 };
 
-/// True if none of the values depends on a product, which may wait for them.
+/// True if none of the values but its own depends on a product, which may wait
+/// for them.
 bool mayWaitFor(Operation *product, ArrayRef<Value> values);
 
 /// Operators that compute elements of a product's place, or reduce such, from

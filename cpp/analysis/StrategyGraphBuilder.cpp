@@ -6,6 +6,7 @@
 #include "cpp/analysis/Combination.h"
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorRoles.h"
+#include "cpp/analysis/Work.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -343,13 +344,6 @@ void StrategyGraphBuilder::placeOperator(Operation *op, int node,
     }
   }
   addOperatorCosts(op, node, rule, strategies, weight);
-}
-
-static std::string getElementName(Type type) {
-  std::string name;
-  llvm::raw_string_ostream stream(name);
-  getElementTypeOrSelf(type).print(stream);
-  return name;
 }
 
 void StrategyGraphBuilder::addOperatorCosts(

@@ -11,6 +11,13 @@
 
 namespace mlir::alpa {
 
+std::string getElementName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream stream(name);
+  getElementTypeOrSelf(type).print(stream);
+  return name;
+}
+
 namespace {
 
 /// Bytes that an operator moves, and those of elements of at most 16 bits among
@@ -62,13 +69,6 @@ EpilogueBytes getEpilogueBytes(func::FuncOp function,
   return bytes;
 }
 
-std::string getElementName(Value value) {
-  std::string name;
-  llvm::raw_string_ostream stream(name);
-  getElementTypeOrSelf(value.getType()).print(stream);
-  return name;
-}
-
 void visit(Block &block, double runs, const Materialization &memory,
            const EpilogueBytes &epilogues, std::vector<OperatorWork> &work) {
   for (Operation &op : block.without_terminator()) {
@@ -94,7 +94,7 @@ void visit(Block &block, double runs, const Materialization &memory,
       continue;
     }
     std::string dtype = flops > 0 && op.getNumOperands() > 0
-                            ? getElementName(op.getOperand(0))
+                            ? getElementName(op.getOperand(0).getType())
                             : "";
     std::optional<ProductShape> shape;
     if (isProduct(*rule)) {

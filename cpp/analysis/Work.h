@@ -13,6 +13,9 @@
 
 namespace mlir::alpa {
 
+/// What the type of a tensor's elements, or a type, is called: `f32`.
+std::string getElementName(Type type);
+
 /// What one operator of a program does, all its runs together.
 struct OperatorWork {
   std::string op;

@@ -15,9 +15,7 @@ Value StackParts::throughBarrier(OpResult result, const StackCut &cut,
                                  unsigned part) {
   Operation *barrier = result.getOwner();
   Value operand = barrier->getOperand(result.getResultNumber());
-  const StackCut *of = find(operand);
-  if (!isOfFunction(barrier) ||
-      (!isClosed(operand) && (!of || !(*of == cut)))) {
+  if (!isOfFunction(barrier) || !isCutAs(operand, cut)) {
     return slice(result, cut, part);
   }
   Value own = get(operand, cut, part);

@@ -106,11 +106,9 @@ Value StackParts::throughBranches(OpResult result, const StackCut &cut,
                                   unsigned part) {
   Operation *maker = result.getOwner();
   SmallVector<Value> returned = getReturned(maker, result.getResultNumber());
-  for (Value value : returned) {
-    const StackCut *of = find(value);
-    if (!isClosed(value) && (!of || !(*of == cut))) {
-      return slice(result, cut, part);
-    }
+  if (llvm::any_of(returned,
+                   [&](Value value) { return !isCutAs(value, cut); })) {
+    return slice(result, cut, part);
   }
   SmallVector<SmallVector<Value>> own;
   for (Value value : returned) {

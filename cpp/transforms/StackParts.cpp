@@ -173,6 +173,11 @@ const StackCut *StackParts::find(Value value) const {
   return it == cuts.end() ? nullptr : &it->second;
 }
 
+bool StackParts::isCutAs(Value value, const StackCut &cut) {
+  const StackCut *found = find(value);
+  return isClosed(value) || (found && *found == cut);
+}
+
 void StackParts::spreadLoop(Operation *op, const ShardingRule &rule,
                             unsigned factor, ArrayRef<int64_t> sizes) {
   LongerLoops loops = getLoops(rule, factor, rule.factors[factor].size);
@@ -329,8 +334,7 @@ Value StackParts::reshapePart(ReshapeOp reshape, const StackCut &cut,
                               unsigned part) {
   Value operand = reshape.getOperand(), result = reshape.getResult();
   std::optional<StackCut> same = reshaped(cut, result, operand);
-  const StackCut *of = find(operand);
-  if (!same || (!isClosed(operand) && (!of || !(*of == *same)))) {
+  if (!same || !isCutAs(operand, *same)) {
     return slice(result, cut, part);
   }
   OpBuilder builder(reshape);

@@ -79,6 +79,8 @@ private:
   /// Whether a tensor is made of constants. It may be cut in several ways, and
   /// says nothing of what else it goes into.
   bool isClosed(Value value);
+  /// Whether a tensor is cut so, or made of constants.
+  bool isCutAs(Value value, const StackCut &cut);
   Value get(Value value, const StackCut &cut, unsigned part);
   void spread(Operation *op);
   void spreadLoop(Operation *op, const ShardingRule &rule, unsigned factor,

@@ -11,7 +11,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend.example_dims import Dim, example_dims
-from stablehlo_alpa.frontend.inner_jaxprs import with_inner
+from stablehlo_alpa.frontend.inner_jaxprs import with_equations, with_inner_jaxprs
 from stablehlo_alpa.frontend.sum_loops import CALLS, CHECKPOINTS, SumLoop
 
 # Inputs of the step that may hold a batch and that a value is made from.
@@ -110,9 +110,7 @@ class _Rewriting:
             one, results = self._rewritten(equation, [look_up(atom) for atom in equation.invars])
             made.append(one)
             known |= dict(zip(equation.outvars, results, strict=True))
-        is_other = any(new is not old for new, old in zip(made, jaxpr.eqns, strict=True))
-        rest = jaxpr.replace(eqns=made) if is_other else jaxpr
-        return rest, [look_up(atom) for atom in jaxpr.outvars]
+        return with_equations(jaxpr, made), [look_up(atom) for atom in jaxpr.outvars]
 
     def _rewritten(self, equation: Any, own: Sequence[_Known]) -> tuple[Any, list[_Known]]:
         sources = frozenset().union(*(one.sources for one in own))
@@ -123,9 +121,7 @@ class _Rewriting:
                 found, results[:] = self.run(inner, own)
                 return found
 
-            params = with_inner(equation.params, rewrite)
-            is_other = any(params[key] is not equation.params[key] for key in params)
-            return equation.replace(params=params) if is_other else equation, results
+            return with_inner_jaxprs(equation, rewrite), results
         dims = example_dims(equation, [one.dim for one in own])
         values = _values(equation, own)
         results = [_Known(sources, *each) for each in zip(dims, values, strict=True)]

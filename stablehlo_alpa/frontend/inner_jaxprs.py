@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,6 +24,19 @@ def _equations(jaxpr: Any) -> Iterator[Any]:
         yield equation
         for inner in jaxprs_in_params(equation.params):
             yield from _equations(inner)
+
+
+def with_equations(jaxpr: Jaxpr, made: Sequence[Any]) -> Jaxpr:
+    """A jaxpr of other equations; the same object where they are its own."""
+    is_other = any(new is not old for new, old in zip(made, jaxpr.eqns, strict=True))
+    return jaxpr.replace(eqns=[*made]) if is_other else jaxpr
+
+
+def with_inner_jaxprs(equation: Any, rewrite: Callable[[Any], Any]) -> Any:
+    """An equation with other jaxprs, see `with_inner`; the same object where they are its own."""
+    params = with_inner(equation.params, rewrite)
+    is_other = any(params[key] is not equation.params[key] for key in params)
+    return equation.replace(params=params) if is_other else equation
 
 
 def with_inner(params: dict[str, Any], rewrite: Callable[[Any], Any]) -> dict[str, Any]:

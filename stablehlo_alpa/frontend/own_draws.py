@@ -12,9 +12,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from alpa_runtime.keys import impl_of
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import Jaxpr, Literal
 
-from stablehlo_alpa.frontend.inner_jaxprs import with_inner
+from stablehlo_alpa.frontend.inner_jaxprs import with_equations, with_inner_jaxprs
+from stablehlo_alpa.frontend.jaxpr_parts import as_function
 
 _OF_KEYS = frozenset({"random_bits", "random_split", "random_fold_in", "random_gamma"})
 
@@ -28,17 +29,13 @@ def with_own_draws(jaxpr: Jaxpr) -> Jaxpr:
     Returns:
         the jaxpr; the same object where nothing has to change.
     """
-    made = [_rewritten(equation, jaxpr.debug_info) for equation in jaxpr.eqns]
-    is_other = any(new is not old for new, old in zip(made, jaxpr.eqns, strict=True))
-    return jaxpr.replace(eqns=made) if is_other else jaxpr
-
-
-def _rewritten(equation: Any, debug_info: Any) -> Any:
-    if _draws_together(equation):
-        return _alone(equation, debug_info.with_unknown_names())
-    params = with_inner(equation.params, with_own_draws)
-    is_other = any(params[key] is not equation.params[key] for key in params)
-    return equation.replace(params=params) if is_other else equation
+    made = [
+        _alone(equation, jaxpr)
+        if _draws_together(equation)
+        else with_inner_jaxprs(equation, with_own_draws)
+        for equation in jaxpr.eqns
+    ]
+    return with_equations(jaxpr, made)
 
 
 def _draws_together(equation: Any) -> bool:
@@ -49,11 +46,11 @@ def _draws_together(equation: Any) -> bool:
     return bool(name == "rng_bit_generator")
 
 
-def _alone(equation: Any, debug_info: Any) -> Any:
-    """The equation as a function of which ``jax.vmap`` makes one call for each element."""
+def _alone(equation: Any, body: Jaxpr) -> Any:
+    """An equation of a body as a function, of which ``jax.vmap`` calls one for each element."""
     atoms = [*dict.fromkeys(x for x in equation.invars if not isinstance(x, Literal))]
-    own = Jaxpr((), atoms, equation.outvars, [equation], equation.effects, debug_info)
-    draw = jax.custom_batching.custom_vmap(jaxpr_as_fun(ClosedJaxpr(own, ())))
+    run = as_function(body, atoms, [equation], equation.outvars)
+    draw = jax.custom_batching.custom_vmap(run)
 
     @draw.def_vmap
     def each(size: int, is_batched: Sequence[bool], *operands: Any) -> tuple[Any, Any]:

@@ -308,7 +308,7 @@ def work_seconds(work: Work, device: DeviceSpec) -> float:
     rows = np.flatnonzero(work.shape[:, 0])
     products = Products(rows, work.shape[rows], work.runs[rows], work.bytes[rows], work.form[rows])
     ones = np.ones(len(work.ops), np.int64)
-    streams = None if is_measured(device) else streams_in(work)
+    streams = None if is_measured(device) else _streams(work)
     each = operator_seconds(
         work.ops,
         work.dtypes,
@@ -323,7 +323,7 @@ def work_seconds(work: Work, device: DeviceSpec) -> float:
     return float(each.sum())
 
 
-def streams_in(work: Work) -> FloatArray:
+def _streams(work: Work) -> FloatArray:
     """float64[N, 4] bytes of each of `STREAMS` that the operators of a program move."""
     is_sum = np.isin(work.ops, list(SUMS))[:, None]
     wide = np.where(work.shape[:, 0] > 0, 0.0, work.bytes) - work.narrow_bytes
