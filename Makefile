@@ -73,13 +73,19 @@ test: style lit pytest optimised
 COMPILED ?= $(CURDIR)/$(BUILD)/compiled
 KEPT      = $(if $(COMPILED),JAX_COMPILATION_CACHE_DIR=$(COMPILED))
 
+# XLA's compilers, ours and MLIR allocate much and little at a time, and glibc is slow at it. Without jemalloc tests take
+# longer, that is all.
+JEMALLOC  = $(shell PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | awk '/libjemalloc\.so\.2/ {print $$NF; exit}')
+ALLOCATOR = LD_PRELOAD="$(JEMALLOC)" MALLOC_CONF=dirty_decay_ms:30000,muzzy_decay_ms:30000
+PYTEST    = $(DEVICES) $(KEPT) $(ALLOCATOR) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal
+
 # Thousands of small programs are compiled, and each runs a few times; to put one together of parts that several threads
 # compile takes a quarter more. What is optimised is for `make optimised`.
 test-quick pytest random-operators: XLA_FLAGS += --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false \
   --xla_cpu_parallel_codegen_split_count=1
 
 test-quick: build style lit $(TESTS_STAMP)
-	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not slow and not matrix and not optimised" \
+	@$(PYTEST) -m "not slow and not matrix and not optimised" \
 	  --one-case-each tests/py
 
 style: $(VENV_STAMP)
@@ -90,14 +96,14 @@ lit: build
 	@$(RUN) lit -s tests/lit/passes --param build=$(BUILD) --param llvm=$(LLVM_BIN) --param tool=mlir-opt
 
 pytest: build lit style $(TESTS_STAMP)
-	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m "not matrix and not optimised" tests/py
+	@$(PYTEST) -m "not matrix and not optimised" tests/py
 
 # Programs as users have them: what XLA makes of them by default.
 optimised: build pytest
-	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m optimised tests/py/test_optimised.py
+	@$(PYTEST) -m optimised tests/py/test_optimised.py
 
-test-matrix: build
-	@$(DEVICES) $(KEPT) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal -m matrix tests/py
+test-matrix: build $(TESTS_STAMP)
+	@$(PYTEST) -m matrix tests/py
 
 # Random programs of every kind of operator under random plans, against jax.jit, of these seeds.
 SEEDS ?= 10000 14000
