@@ -134,7 +134,7 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
       }
     }
     if (isLast) {
-      refuse(module, options);
+      refuse(states, module, options);
     } else {
       module.erase();
     }
@@ -232,12 +232,17 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     return false;
   }
 
-  /// Says why the second pass cannot be cut.
-  void refuse(ModuleOp module, const MicroBatchOptions &options) {
+  /// Says why the second pass cannot be cut, or that there has to be one if it
+  /// has no batch.
+  void refuse(const MicroBatchStates &states, ModuleOp module,
+              const MicroBatchOptions &options) {
     FailureOr<func::FuncOp> function = getEntryFunction(module);
-    if (succeeded(function) &&
+    if (failed(function)) {
+      return;
+    }
+    if (options.batch.empty() ||
         succeeded(MicroBatchChoice(*function, options).run())) {
-      function->emitOpError() << "cannot be cut into micro-batches";
+      (void)refuseMicroBatches(states);
     }
   }
 

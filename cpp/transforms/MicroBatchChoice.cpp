@@ -292,18 +292,18 @@ void MicroBatchChoice::considerEach(ArrayRef<unsigned> members) {
   }
 }
 
-/// Whether most products are made as a whole by every micro-batch. Each turn
-/// of a loop is counted once.
+/// Whether products are made as a whole by every micro-batch. Each turn
+/// of a loop is counted once; those of what goes through the batch by itself
+/// are not.
 bool MicroBatchChoice::repeatsWork(const MicroBatchStates &states) {
   double flops = 0;
-  function.walk([&](Operation *op) {
-    if (!isa<DataFlowOpInterface>(op)) {
-      flops += getProductFlops(op);
-    }
-  });
+  for (Operation &op : function.getBody().front()) {
+    flops += op.hasAttr(kOnceAttrName) ? 0 : getProductFlops(&op);
+  }
   double once =
       states.getSplitFlops() + states.getSummandFlops() + states.getLateFlops();
-  return 2 * once < flops;
+  // But for rounding.
+  return once < 0.999 * flops;
 }
 
 void MicroBatchChoice::addOthers(Groups &groups) {

@@ -210,7 +210,7 @@ bool MicroBatchStates::setAfter(Operation *op) {
   // What no gradient is taken through is there to be looked at, and can wait.
   Operation *outer = function.getBody().front().findAncestorOpInBlock(*op);
   bool isBeside =
-      !differentiated.empty() && !isBehind && !differentiated.contains(outer) &&
+      !isBehind && !differentiated.contains(outer) && !takesGradients(outer) &&
       llvm::none_of(outer->getResults(),
                     [&](Value result) { return ofGradients.contains(result); });
   bool isInside = !isBeside && (ancestors.contains(op) || joining.contains(op));

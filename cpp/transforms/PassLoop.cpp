@@ -5,6 +5,7 @@
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/transforms/MicroBatchStates.h"
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/ShardingRule.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -150,7 +151,7 @@ private:
     }
     auto scalar = RankedTensorType::get({}, type.getElementType());
     Value zero = stablehlo::ConstantOp::create(builder, join->getLoc(),
-                                               builder.getZeroAttr(scalar));
+                                               getNeutralOfSum(scalar));
     return stablehlo::BroadcastInDimOp::create(
         builder, join->getLoc(), type, zero, builder.getDenseI64ArrayAttr({}));
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -71,6 +72,24 @@ def test_micro_batches_look_at_the_whole_batch(name: str, method: Any) -> None:
 def test_pipelines_look_at_the_whole_batch(name: str) -> None:
     step = step_of(LOOKED_AT[name])
     assert_same(pipeline(step, 4)(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH))
+
+
+def forward(look: Any, params: Any, x: Any) -> Any:
+    return look(hidden(params, x))
+
+
+def behind_the_update(look: Any, params: Any, x: Any) -> Any:
+    gradients = jax.grad(lambda params: jnp.mean((hidden(params, x) - x) ** 2))(params)
+    params = jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+    return params, look(hidden(params, x))
+
+
+@pytest.mark.parametrize("step", [forward, behind_the_update])
+@pytest.mark.parametrize("look", [retrieved, jnp.median])
+def test_what_is_not_differentiated_looks_at_the_whole_batch(step: Any, look: Any) -> None:
+    step = partial(step, look)
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=4))
+    assert_same(parallel(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH))
 
 
 def test_layers_are_cut_by_the_work_of_the_loss() -> None:

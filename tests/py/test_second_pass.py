@@ -145,7 +145,17 @@ def along_the_first(params: Any, x: Any, y: Any) -> Any:
     return moved(params, gradients, 0.1 * length), length
 
 
+def of_complex_weights(params: Any, x: Any) -> Any:
+    def loss(params: Any) -> Any:
+        return jnp.mean(jnp.abs(hidden(params, x)) ** 2)
+
+    params = moved(params, stablehlo_alpa.grad(loss)(params))
+    params = moved(params, stablehlo_alpa.grad(loss)(params))
+    return jax.tree.map(jnp.real, params), jax.tree.map(jnp.imag, params)
+
+
 STEPS: dict[str, tuple[Any, ...]] = {
+    "complex": (of_complex_weights, [p * (0.3 + 0.2j) for p in PARAMS], BATCH),
     "along the first": (along_the_first, PARAMS, BATCH, NOISE),
     "in turn": (in_turn, PARAMS, OTHERS, NOISE, BATCH),
     "in turn, of drawn noise": (in_turn_of_drawn_noise, PARAMS, OTHERS, KEY, BATCH),

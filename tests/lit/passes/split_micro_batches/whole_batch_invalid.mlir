@@ -12,7 +12,7 @@ func.func @main(%w: tensor<5x5xf32>, %x: tensor<8x5xf32>) -> tensor<f32> {
 
 // -----
 
-// Statistics of the batch: the product that uses them is named, and the sum that is at fault.
+// Statistics of the batch, with most products behind them: the first is named, and the sum that is at fault.
 func.func @main(%w: tensor<5x5xf32>, %x: tensor<8x5xf32>) -> tensor<8x5xf32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -21,7 +21,8 @@ func.func @main(%w: tensor<5x5xf32>, %x: tensor<8x5xf32>) -> tensor<8x5xf32> {
   %3 = stablehlo.subtract %0, %2 : tensor<8x5xf32> loc("jit(step)/centre")
   // expected-error @unknown {{'jit(step)/next' cannot run once per micro-batch: what it uses comes from 'jit(step)/centre', which needs the whole batch}}
   %4 = stablehlo.dot_general %3, %w, contracting_dims = [1] x [0] : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32> loc("jit(step)/next")
-  return %4 : tensor<8x5xf32>
+  %5 = stablehlo.dot_general %4, %w, contracting_dims = [1] x [0] : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32>
+  return %5 : tensor<8x5xf32>
 }
 
 // -----
@@ -33,5 +34,6 @@ func.func @main(%w: tensor<5x5xf32>, %x: tensor<8x5xf32>) -> tensor<6x5xf32> {
   %2 = stablehlo.tanh %1 : tensor<6x5xf32>
   // expected-error @unknown {{'jit(step)/next' cannot run once per micro-batch: what it uses comes from 'jit(step)/some', which takes some examples of a value of which each of 2 micro-batches has a part: take these examples of the batch before the model sees them}}
   %3 = stablehlo.dot_general %2, %w, contracting_dims = [1] x [0] : (tensor<6x5xf32>, tensor<5x5xf32>) -> tensor<6x5xf32> loc("jit(step)/next")
-  return %3 : tensor<6x5xf32>
+  %4 = stablehlo.dot_general %3, %w, contracting_dims = [1] x [0] : (tensor<6x5xf32>, tensor<5x5xf32>) -> tensor<6x5xf32>
+  return %4 : tensor<6x5xf32>
 }
