@@ -8,11 +8,20 @@ from dataclasses import dataclass, replace
 import fit_tpus
 import numpy as np
 import numpy.typing as npt
-from measurements import Array, Products, convolutions, product_kernels, products, read
+from measurements import (
+    FEW_CHANNELS,
+    Array,
+    Products,
+    convolutions,
+    device_of,
+    product_kernels,
+    products,
+    read,
+)
 from scipy.optimize import least_squares
 
 from stablehlo_alpa.calibration.fitting import mean_error
-from stablehlo_alpa.cluster import PRESETS, DeviceSpec
+from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.product import ProductForm, Roofline, shaped_product_seconds
 from stablehlo_alpa.cost.waves import USUAL_TILES, Kernels, Split, Tiles, Waves
 
@@ -40,11 +49,6 @@ _SPREAD, _TIE = 0.03, 0.003
 
 # Rows, columns and sums that a library pads to take are not what most of a form take.
 _LEAST_SIZE = 16
-
-
-def device_of(measured: str) -> DeviceSpec:
-    """The preset of a measured device."""
-    return next(one for one in PRESETS.values() if one.measured_as == measured)
 
 
 def measured_products() -> list[list[Products]]:
@@ -124,12 +128,15 @@ def forms() -> list[list[object]]:
     """Rows of how much longer products of other forms take than usual ones of their shapes."""
     rows: list[list[object]] = []
     for one in [*product_kernels(), *convolutions()]:
-        priced = shaped_product_seconds(one.shape, one.bytes, one.dtype, device_of(one.device))
+        priced = shaped_product_seconds(one.computed, one.bytes, one.dtype, device_of(one.device))
         for form in sorted(set(one.form.tolist()) - {ProductForm.USUAL}):
             own = one.form == form
             fitted = own & one.is_fitted & (one.shape[:, 1:].min(axis=1) >= _LEAST_SIZE)
             # The least mean error would be low: what is priced too long weighs more in it.
             ratio = float(np.median(one.seconds[fitted] / priced[fitted]))
+            if form in FEW_CHANNELS:
+                # Of two points at most, one of them bound by its launches, the longer counts more.
+                ratio = float(one.seconds[fitted].sum() / priced[fitted].sum())
             held = own & ~one.is_fitted
             error = (
                 f"{mean_error(ratio * priced[held], one.seconds[held]):.3f}" if held.any() else ""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stablehlo_alpa.cost.product import ProductForm
+from stablehlo_alpa.cluster import PRESETS, DeviceSpec
+from stablehlo_alpa.cost.product import ProductForm, padded_sums
 
 Array = npt.NDArray[np.float64]
 Row = dict[str, str]
@@ -28,6 +29,11 @@ def read(name: str) -> list[Row]:
     """The rows of a table."""
     with (FOLDER / f"{name}.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def device_of(measured: str) -> DeviceSpec:
+    """The preset of a measured device."""
+    return next(one for one in PRESETS.values() if one.measured_as == measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +92,7 @@ class Products:
         form: int64[T] `ProductForm` of each.
         harness_s: seconds that whoever measured adds to each.
         windows: float64[T] how often a convolution reads each element of its input; 1 of others.
+        padding: float64[T] as of `cost.operators.Products`; 1 of others.
     """
 
     device: str
@@ -97,10 +104,12 @@ class Products:
     form: npt.NDArray[np.int64]
     harness_s: float = 0.0
     windows: Array | float = 1.0
+    padding: Array | float = 1.0
 
     def of(self, rows: npt.NDArray[np.bool_]) -> Products:
         """Some of them, bool[T]."""
         windows = self.windows[rows] if isinstance(self.windows, np.ndarray) else self.windows
+        padding = self.padding[rows] if isinstance(self.padding, np.ndarray) else self.padding
         return replace(
             self,
             shape=self.shape[rows],
@@ -108,7 +117,14 @@ class Products:
             is_fitted=self.is_fitted[rows],
             form=self.form[rows],
             windows=windows,
+            padding=padding,
         )
+
+    @property
+    def computed(self) -> Array:
+        """float64[T, 4] shapes as kernels compute them."""
+        padding = np.broadcast_to(self.padding, len(self.shape))
+        return padded_sums(self.shape, padding, self.dtype, device_of(self.device))
 
     @property
     def flops(self) -> Array:
@@ -210,20 +226,33 @@ def convolutions() -> list[Products]:
         form = np.array([_convolution_form(row) for row in rows])
         shape = np.array([_convolution_shape(row) for row in rows])
         seconds = 1e-6 * np.array([float(row["microseconds"]) for row in rows])
-        # Few channels are padded, by as much as a library likes: those are judged only.
-        is_usual = np.array([int(row["inputs"]) >= 16 for row in rows])
+        # Gradients of inputs of few channels are of no form of their own: those are judged only.
+        is_usual = np.array(
+            [int(row["inputs"]) >= CHANNELS or row["kind"] != "input gradient" for row in rows]
+        )
         is_fitted = np.zeros(len(rows), bool)
         for one in set(form.tolist()):
             is_fitted[np.flatnonzero((form == one) & is_usual)[::2]] = True
         own = Products(device, dtype, shape, (size, size), seconds, is_fitted, form)
         windows = np.array([float(row["kernel"]) ** 2 for row in rows])
-        found.append(replace(own, windows=windows))
+        padding = np.where(
+            np.isin(form, FEW_CHANNELS), [CHANNELS / int(row["inputs"]) for row in rows], 1.0
+        )
+        found.append(replace(own, windows=windows, padding=padding))
     return found
+
+
+CHANNELS = 8
+"""Of fewer a convolution is of few; see ``cpp/analysis/ProductShape.h``."""
+
+FEW_CHANNELS = (ProductForm.FEW_CHANNELS, ProductForm.FEW_CHANNELS_KERNEL_GRADIENT)
 
 
 def _convolution_form(row: Row) -> ProductForm:
     """What it is to prices; see ``cpp/analysis/ProductShape.h``."""
     is_gradient = row["kind"] == "kernel gradient"
+    if int(row["inputs"]) < CHANNELS and row["kind"] != "input gradient":
+        return FEW_CHANNELS[is_gradient]
     if int(row["stride"]) > 1:
         return ProductForm.STRIDED_KERNEL_GRADIENT if is_gradient else ProductForm.STRIDED
     if int(row["kernel"]) > 1:

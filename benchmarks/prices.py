@@ -6,13 +6,14 @@ import fit_tpus
 import numpy as np
 import report
 from fit_prices import fit_series
-from fit_products import device_of, fit_shapes, measured_products
+from fit_products import fit_shapes, measured_products
 from measurements import (
     LEAST_BYTES,
     Products,
     Series,
     collectives,
     convolutions,
+    device_of,
     operators,
     product_kernels,
 )
@@ -177,8 +178,10 @@ def kernel_rows(one: Products) -> list[report.Row]:
     rows = []
     for form in sorted(set(one.form.tolist())):
         own = one.of((one.form == form) & ~one.is_fitted)
+        if not own.seconds.size:
+            continue
         shaped = shaped_product_seconds(
-            own.shape, own.bytes, own.dtype, device_of(own.device), own.form
+            own.computed, own.bytes, own.dtype, device_of(own.device), own.form
         )
         name = ProductForm(form).name.lower().replace("_", " ")
         error = mean_error(shaped, own.seconds)

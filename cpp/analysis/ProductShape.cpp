@@ -42,25 +42,68 @@ static bool isAboveOne(std::optional<ArrayRef<int64_t>> sizes) {
   return sizes && llvm::any_of(*sizes, [](int64_t size) { return size > 1; });
 }
 
+/// Channels of vectors that libraries load at once: 16 bytes of 16 bits.
+static constexpr int64_t kChannels = 8;
+
+/// True of the gradient of a kernel: kernels trade places with results there,
+/// and strides with holes. So what takes the kernel's place reaches, with its
+/// holes, over more positions than the result has, which are fewer than those
+/// of the input.
+static bool isKernelGradient(stablehlo::ConvolutionOp op) {
+  auto numbers = op.getDimensionNumbers();
+  auto kernel = cast<RankedTensorType>(op.getRhs().getType());
+  int64_t reach = 1;
+  for (auto [index, dim] :
+       llvm::enumerate(numbers.getKernelSpatialDimensions())) {
+    int64_t holes = op.getRhsDilation() ? (*op.getRhsDilation())[index] : 1;
+    reach *= (kernel.getDimSize(dim) - 1) * holes + 1;
+  }
+  int64_t positions =
+      countElements(op.getResult(), numbers.getOutputSpatialDimensions());
+  return reach > positions &&
+         countElements(op.getLhs(), numbers.getInputSpatialDimensions()) >
+             positions;
+}
+
+static bool isGrouped(stablehlo::ConvolutionOp op) {
+  return op.getFeatureGroupCount() > 1 || op.getBatchGroupCount() > 1;
+}
+
+/// The dimension of the input that its channels lie along: what is summed up,
+/// and rows of the result in the gradient of a kernel.
+static int64_t getChannelDim(stablehlo::ConvolutionOp op) {
+  auto numbers = op.getDimensionNumbers();
+  return isKernelGradient(op) ? numbers.getInputBatchDimension()
+                              : numbers.getInputFeatureDimension();
+}
+
+static bool hasFewChannels(stablehlo::ConvolutionOp op) {
+  return !isGrouped(op) &&
+         countElements(op.getLhs(), getChannelDim(op)) < kChannels;
+}
+
 static ProductForm getConvolutionForm(stablehlo::ConvolutionOp op) {
   auto numbers = op.getDimensionNumbers();
   int64_t window =
       countElements(op.getRhs(), numbers.getKernelSpatialDimensions());
   int64_t positions =
       countElements(op.getResult(), numbers.getOutputSpatialDimensions());
-  bool isGrouped = op.getFeatureGroupCount() > 1 || op.getBatchGroupCount() > 1;
   bool moves = isAboveOne(op.getWindowStrides());
   bool hasHoles = isAboveOne(op.getRhsDilation());
-  // Kernels trade places with results there, and strides with holes.
-  if (window > positions) {
-    if (isGrouped || moves) {
+  bool isGradient = isKernelGradient(op);
+  if (hasFewChannels(op)) {
+    return isGradient ? ProductForm::FewChannelsKernelGradient
+                      : ProductForm::FewChannels;
+  }
+  if (isGradient) {
+    if (isGrouped(op) || moves) {
       return ProductForm::KernelGradient;
     }
     return hasHoles        ? ProductForm::StridedKernelGradient
            : positions > 1 ? ProductForm::WindowedKernelGradient
                            : ProductForm::KernelGradient;
   }
-  if (isGrouped || hasHoles) {
+  if (isGrouped(op) || hasHoles) {
     return ProductForm::Convolution;
   }
   return moves || isAboveOne(op.getLhsDilation()) ? ProductForm::Strided
@@ -88,11 +131,10 @@ ProductForm getProductForm(Operation *op) {
   return isInFront ? ProductForm::SumsInFront : ProductForm::Usual;
 }
 
-ProductShape getProductShape(const ShardingRule &rule, ArrayRef<int> factorRow,
-                             ArrayRef<int64_t> meshShape) {
-  enum { Batch, Rows, Columns, Sums };
-  ProductShape shape = {1, 1, 1, 1};
-  double flops = rule.flops;
+/// The sizes of a rule's factors on one device.
+static SmallVector<double> getLocalSizes(const ShardingRule &rule,
+                                         ArrayRef<int> factorRow,
+                                         ArrayRef<int64_t> meshShape) {
   SmallVector<double> sizes;
   for (const Factor &factor : rule.factors) {
     sizes.push_back(static_cast<double>(factor.size));
@@ -100,6 +142,19 @@ ProductShape getProductShape(const ShardingRule &rule, ArrayRef<int> factorRow,
   for (auto [axis, factor] : llvm::enumerate(factorRow)) {
     if (factor >= 0) {
       sizes[factor] /= static_cast<double>(meshShape[axis]);
+    }
+  }
+  return sizes;
+}
+
+ProductShape getProductShape(const ShardingRule &rule, ArrayRef<int> factorRow,
+                             ArrayRef<int64_t> meshShape) {
+  enum { Batch, Rows, Columns, Sums };
+  ProductShape shape = {1, 1, 1, 1};
+  double flops = rule.flops;
+  SmallVector<double> sizes = getLocalSizes(rule, factorRow, meshShape);
+  for (auto [axis, factor] : llvm::enumerate(factorRow)) {
+    if (factor >= 0) {
       flops /= static_cast<double>(meshShape[axis]);
     }
   }
@@ -116,6 +171,20 @@ ProductShape getProductShape(const ShardingRule &rule, ArrayRef<int> factorRow,
   double results = shape[Batch] * shape[Rows] * shape[Columns];
   shape[Sums] = results > 0 ? flops / (2 * results) : 0;
   return shape;
+}
+
+double getChannelPadding(Operation *op, const ShardingRule &rule,
+                         ArrayRef<int> factorRow, ArrayRef<int64_t> meshShape) {
+  auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op);
+  if (!convolution || !hasFewChannels(convolution)) {
+    return 1;
+  }
+  SmallVector<double> sizes = getLocalSizes(rule, factorRow, meshShape);
+  double channels = 1;
+  for (unsigned factor : rule.operands[0][getChannelDim(convolution)]) {
+    channels *= sizes[factor];
+  }
+  return kChannels / channels;
 }
 
 } // namespace mlir::alpa

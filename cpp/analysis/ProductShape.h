@@ -30,6 +30,10 @@ enum class ProductForm : int8_t {
   /// Windows that leave positions out, or, in gradients, meet zeros.
   Strided,
   StridedKernelGradient,
+  /// A convolution whose input has fewer channels than libraries take at once,
+  /// as the colours of an image, and the gradient of its kernel.
+  FewChannels,
+  FewChannelsKernelGradient,
 };
 
 ProductForm getProductForm(Operation *op);
@@ -45,6 +49,13 @@ ProductForm getProductForm(Operation *op);
 ///   factorRow: the factor that each mesh axis splits.
 ProductShape getProductShape(const ShardingRule &rule, ArrayRef<int> factorRow,
                              ArrayRef<int64_t> meshShape);
+
+/// How many times as much a kernel multiplies on one device that takes the
+/// channels of an input in eights; 1 but for convolutions of few channels.
+///
+/// Args: as of `getProductShape`.
+double getChannelPadding(Operation *op, const ShardingRule &rule,
+                         ArrayRef<int> factorRow, ArrayRef<int64_t> meshShape);
 
 } // namespace mlir::alpa
 

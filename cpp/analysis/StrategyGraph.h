@@ -45,11 +45,12 @@ struct StrategyNode {
   /// Whether it leads with a product (see ArgumentUses.h).
   bool isProduct = false;
   /// Of a product: how often it runs per step, its form, and per strategy its
-  /// shape and the bytes that it moves itself.
+  /// shape, its padding (see `getChannelPadding`) and the bytes that it moves
+  /// itself.
   double productRuns = 0;
   ProductForm productForm = ProductForm::Usual;
   std::vector<ProductShape> productShapes;
-  std::vector<double> productBytes;
+  std::vector<double> productPaddings, productBytes;
   /// Kernels that it launches per step.
   double kernels = 0;
   unsigned numStrategies = 0;

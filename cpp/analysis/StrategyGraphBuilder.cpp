@@ -248,6 +248,10 @@ void StrategyGraphBuilder::visitLeader(Operation *op, double weight) {
     graph.nodes[node].productRuns = weight;
     graph.nodes[node].productForm = getProductForm(op);
     graph.nodes[node].productShapes = strategies.productShapes;
+    for (ArrayRef<int> factorRow : strategies.factorRows) {
+      graph.nodes[node].productPaddings.push_back(
+          getChannelPadding(op, rule, factorRow, meshShape));
+    }
   }
   SmallVector<int64_t> factorClasses = classes.getOfFactors(op, rule);
   graph.nodes[node].tensorClasses.insert_range(factorClasses);

@@ -103,13 +103,14 @@ void visit(Block &block, double runs, const Materialization &memory,
     for (OpOperand &operand : op.getOpOperands()) {
       if (double copied = memory.getCopiedBytes(operand)) {
         work.push_back({"copy", runs, 0, runs * copied, runs, std::nullopt,
-                        ProductForm::Usual, "", isSplit(&op),
+                        ProductForm::Usual, 1, "", isSplit(&op),
                         memory.isNarrow(operand.get()) ? runs * copied : 0});
       }
     }
     work.push_back({op.getName().getStringRef().str(), runs, runs * flops,
                     runs * bytes, runs * memory.getNumKernels(&op), shape,
-                    getProductForm(&op), dtype, isSplit(&op), runs * narrow});
+                    getProductForm(&op), getChannelPadding(&op, *rule, {}, {}),
+                    dtype, isSplit(&op), runs * narrow});
   }
 }
 

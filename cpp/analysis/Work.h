@@ -28,6 +28,8 @@ struct OperatorWork {
   /// Of a product.
   std::optional<ProductShape> shape;
   ProductForm form;
+  /// See `getChannelPadding`.
+  double padding;
   /// Element type that the FLOPs are done in.
   std::string dtype;
   /// Of a planned program: its strategy splits some loop. One that does not is

@@ -10,7 +10,8 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   std::vector<double> flops, bytes, streams;
   std::vector<int32_t> classes;
   std::vector<int8_t> products, productForms;
-  std::vector<double> kernels, productRuns, productShapes, productBytes;
+  std::vector<double> kernels, productRuns, productShapes, productPaddings,
+      productBytes;
   for (const StrategyNode &node : graph.nodes) {
     names.push_back(node.name);
     ops.push_back(node.op);
@@ -30,6 +31,7 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
     for (const ProductShape &shape : node.productShapes) {
       productShapes.insert(productShapes.end(), shape.begin(), shape.end());
     }
+    llvm::append_range(productPaddings, node.productPaddings);
     productBytes.insert(productBytes.end(), node.productBytes.begin(),
                         node.productBytes.end());
     labels.insert(labels.end(), node.labels.begin(), node.labels.end());
@@ -49,6 +51,7 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
   result.addArray("product_runs", productRuns);
   result.addArray("product_form", productForms);
   result.addArray("product_shape", productShapes, ProductShape().size());
+  result.addArray("product_padding", productPaddings);
   result.addArray("product_bytes", productBytes);
   result.addArray("node_offset", offsets);
   result.addArray("strategy_flops", flops);

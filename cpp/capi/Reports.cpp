@@ -234,7 +234,8 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform) {
     module->session->fail(*result, "the module's work cannot be counted");
     return result;
   }
-  std::vector<double> runs, flops, bytes, narrowBytes, kernels, shapes;
+  std::vector<double> runs, flops, bytes, narrowBytes, kernels, shapes,
+      paddings;
   std::vector<int8_t> areSplit, forms;
   std::vector<std::string> ops, dtypes;
   for (const OperatorWork &op : *work) {
@@ -248,6 +249,7 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform) {
     kernels.push_back(op.kernels);
     ProductShape shape = op.shape.value_or(ProductShape());
     shapes.insert(shapes.end(), shape.begin(), shape.end());
+    paddings.push_back(op.padding);
     dtypes.push_back(op.dtype);
   }
   result->addList("op", std::move(ops));
@@ -259,6 +261,7 @@ AlpaResult *alpaModuleGetWork(AlpaModule *module, AlpaStringRef platform) {
   result->addArray("is_split", areSplit);
   result->addArray("form", forms);
   result->addArray("shape", shapes, ProductShape().size());
+  result->addArray("padding", paddings);
   result->addList("dtype", std::move(dtypes));
   return result;
 }

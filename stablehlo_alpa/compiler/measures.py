@@ -73,6 +73,7 @@ class Work:
         runs: float64[N] how often each runs.
         shape: float64[N, 4] batch, m, n, k of a product; zeros of other operators.
         form: int64[N] `ProductForm` of a product.
+        padding: float64[N] of a product, as of `cost.operators.Products`.
         flops: float64[N] per operator.
         bytes: float64[N] read and written.
         narrow_bytes: float64[N] of these, those of elements of at most 16 bits; 0 of products.
@@ -86,6 +87,7 @@ class Work:
     runs: npt.NDArray[np.float64]
     shape: npt.NDArray[np.float64]
     form: npt.NDArray[np.int64]
+    padding: npt.NDArray[np.float64]
     flops: npt.NDArray[np.float64]
     bytes: npt.NDArray[np.float64]
     narrow_bytes: npt.NDArray[np.float64]
@@ -102,6 +104,7 @@ class Work:
             found["runs"],
             found["shape"].reshape(-1, 4),
             found["form"].astype(np.int64),
+            found["padding"],
             found["flops"],
             found["bytes"],
             found["narrow_bytes"],

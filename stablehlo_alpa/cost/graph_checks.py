@@ -90,6 +90,8 @@ def _check_operators(graph: StrategyGraph, arrays: _Arrays) -> None:
         if graph.product_form.size:
             arrays.require_size(nodes, "product_form")
         arrays.require_size(len(graph.product_rows), "product_shape", "product_bytes")
+        if graph.product_padding.size:
+            arrays.require_size(len(graph.product_rows), "product_padding")
 
 
 def _check_reshard_plans(graph: StrategyGraph, arrays: _Arrays) -> None:

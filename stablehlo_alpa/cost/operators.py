@@ -12,7 +12,12 @@ import numpy.typing as npt
 from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import FloatArray
-from stablehlo_alpa.cost.product import PRODUCTS, product_seconds, shaped_product_seconds
+from stablehlo_alpa.cost.product import (
+    PRODUCTS,
+    padded_sums,
+    product_seconds,
+    shaped_product_seconds,
+)
 from stablehlo_alpa.cost.streams import STREAMS, streams_of
 
 STREAMED = 0.9
@@ -51,6 +56,8 @@ class Products:
         bytes: float64[R] read and written by the product itself in all its runs; the rest of a
             strategy's bytes are those of operators that follow it.
         form: int64[R] `ProductForm` of each.
+        padding: float64[R] how many times as much a kernel multiplies that takes the channels of a
+            convolution in eights; 1 but of convolutions of few channels.
     """
 
     rows: npt.NDArray[np.int64]
@@ -58,6 +65,7 @@ class Products:
     runs: FloatArray
     bytes: FloatArray
     form: npt.NDArray[np.int64]
+    padding: FloatArray
 
 
 def operator_seconds(
@@ -152,6 +160,7 @@ def _with_sums(products: Products) -> Products:
         products.runs[chosen],
         products.bytes[chosen],
         products.form[chosen],
+        products.padding[chosen],
     )
 
 
@@ -164,7 +173,11 @@ def _shaped_seconds(
         own = dtypes == dtype
         runs = products.runs[own]
         seconds[own] = runs * shaped_product_seconds(
-            products.shape[own], products.bytes[own] / runs, dtype, device, products.form[own]
+            padded_sums(products.shape[own], products.padding[own], dtype, device),
+            products.bytes[own] / runs,
+            dtype,
+            device,
+            products.form[own],
         )
     return seconds
 

@@ -57,7 +57,8 @@ def products_of(graph: StrategyGraph) -> Products | None:
     runs = np.repeat(graph.product_runs, graph.num_strategies)[rows]
     form = graph.product_form if graph.product_form.size else np.zeros(graph.num_nodes, np.int64)
     forms = np.repeat(form, graph.num_strategies)[rows]
-    return Products(rows, graph.product_shape, runs, graph.product_bytes, forms)
+    padding = graph.product_padding if graph.product_padding.size else np.ones(len(rows))
+    return Products(rows, graph.product_shape, runs, graph.product_bytes, forms, padding)
 
 
 def price(graph: StrategyGraph, mesh: LogicalMesh, device: DeviceSpec) -> PricedGraph:

@@ -107,16 +107,39 @@ class ProductForm(IntEnum):
     STRIDED = 6
     """Windows that leave positions out, or, in gradients, meet zeros."""
     STRIDED_KERNEL_GRADIENT = 7
+    FEW_CHANNELS = 8
+    """A convolution whose input has fewer than eight channels, as the colours of an image."""
+    FEW_CHANNELS_KERNEL_GRADIENT = 9
 
 
 @functools.cache
 def ratios_of(device: DeviceSpec) -> Mapping[str, FloatArray]:
-    """By type, float64[8] seconds of products of each `ProductForm` for those of a usual one."""
+    """By type, float64[10] seconds of products of each `ProductForm` for those of a usual one."""
     found: dict[str, FloatArray] = {}
     for row in fit_rows("forms", device):
         ratios = found.setdefault(row["dtype"], np.ones(len(ProductForm)))
         ratios[ProductForm[row["form"]]] = float(row["ratio"])
     return found
+
+
+def padded_sums(
+    shape: FloatArray, padding: FloatArray, dtype: str, device: DeviceSpec
+) -> FloatArray:
+    """Shapes of products as kernels of GPUs compute them: matrix units take channels in eights.
+
+    Types without units of their own are computed as they are; XLA for TPU lays such channels out
+    along other dimensions.
+
+    Args:
+        shape: float64[T, 4] batch, m, n, k on one device.
+        padding: float64[T] how many times as long sums over channels are so.
+        dtype: of the operands.
+        device: what computes.
+    """
+    has_units = device.platform in ("cuda", "rocm") and device.rate(dtype) > device.flops["vector"]
+    if not has_units or (padding == 1).all():
+        return shape
+    return np.column_stack([shape[:, :3], shape[:, 3] * padding])
 
 
 def shaped_product_seconds(

@@ -68,6 +68,7 @@ class StrategyGraph:
         product_form: int64[N] `ProductForm` of each product.
         product_shape: float64[R, 4] batch, m, n, k on one device, of the strategies of products,
             which have R in all.
+        product_padding: float64[R] of these, as of `cost.operators.Products`; empty where it is 1.
         product_bytes: float64[R] bytes that they move themselves, without operators that follow.
         node_classes: of each node the classes of the dimensions that its leader has.
         accumulator_node, accumulator_bytes: what is summed up over the micro-batches of a step,
@@ -125,6 +126,7 @@ class StrategyGraph:
     product_runs: Float = field(default_factory=lambda: np.zeros(0))
     product_form: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     product_shape: Float = field(default_factory=lambda: np.zeros((0, 4)))
+    product_padding: Float = field(default_factory=lambda: np.zeros(0))
     product_bytes: Float = field(default_factory=lambda: np.zeros(0))
     node_classes: tuple[tuple[int, ...], ...] = ()
     copy_source: Int = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -169,7 +171,7 @@ class StrategyGraph:
         for key in ("input_specs", "input_name", "output_specs", "remarks", "copy_name"):
             data[key] = tuple(arrays.get(key, ()))
         data["node_is_product"] = np.array(arrays.get("node_is_product", []), np.bool_)
-        per_node = ("node_kernels", "product_runs", "product_bytes")
+        per_node = ("node_kernels", "product_runs", "product_padding", "product_bytes")
         for key in (*per_node, "accumulator_bytes", "copy_bytes"):
             data[key] = np.array(arrays.get(key, []), np.float64).reshape(-1)
         data["product_shape"] = np.array(arrays.get("product_shape", []), np.float64).reshape(-1, 4)

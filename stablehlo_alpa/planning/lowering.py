@@ -306,7 +306,14 @@ def _content(candidate: Candidate) -> tuple[object, ...]:
 def work_seconds(work: Work, device: DeviceSpec) -> float:
     """Seconds of a per-device program's operators."""
     rows = np.flatnonzero(work.shape[:, 0])
-    products = Products(rows, work.shape[rows], work.runs[rows], work.bytes[rows], work.form[rows])
+    products = Products(
+        rows,
+        work.shape[rows],
+        work.runs[rows],
+        work.bytes[rows],
+        work.form[rows],
+        work.padding[rows],
+    )
     ones = np.ones(len(work.ops), np.int64)
     streams = None if is_measured(device) else _streams(work)
     each = operator_seconds(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -26,7 +27,7 @@ from stablehlo_alpa.cost import (
     shaped_product_seconds,
 )
 from stablehlo_alpa.cost.kinds import Beside
-from stablehlo_alpa.cost.product import ProductForm, ratios_of
+from stablehlo_alpa.cost.product import ProductForm, padded_sums, ratios_of
 from stablehlo_alpa.cost.waves import Kernels, Split, Waves
 from stablehlo_alpa.planning.lowering import work_seconds
 
@@ -217,7 +218,7 @@ def test_a_product_of_runs_takes_as_many_times_as_long() -> None:
     moved = np.array([3 * 256 * 256 * 2.0])
     (each,) = shaped_product_seconds(sizes, moved, "bf16", device)
     usual = np.array([ProductForm.USUAL])
-    products = Products(np.array([0]), sizes, np.array([7.0]), 7 * moved, usual)
+    products = Products(np.array([0]), sizes, np.array([7.0]), 7 * moved, usual, np.ones(1))
     found = operator_seconds(
         ["stablehlo.dot_general"],
         ["bf16"],
@@ -253,25 +254,48 @@ CONVOLUTIONS = {
 }
 
 
+def convolved(x: Any, w: Any, stride: int = 1, groups: int = 1) -> Any:
+    """The sum of a convolution."""
+    numbers, strides = ("NHWC", "HWIO", "NHWC"), (stride, stride)
+    return jax.lax.conv_general_dilated(
+        x, w, strides, "SAME", dimension_numbers=numbers, feature_group_count=groups
+    ).sum()
+
+
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_forms_of_convolutions(name: str) -> None:
     """The gradient of its input is a convolution of its own form."""
     window, stride, groups, form, gradient = CONVOLUTIONS[name]
-
-    def convolved(x: Any, w: Any) -> Any:
-        return jax.lax.conv_general_dilated(
-            x,
-            w,
-            (stride, stride),
-            "SAME",
-            dimension_numbers=("NHWC", "HWIO", "NHWC"),
-            feature_group_count=groups,
-        ).sum()
-
     image, kernel = shape(8, 16, 16, 32), shape(window, window, 32 // groups, 64)
-    work = work_of(jax.value_and_grad(convolved, (0, 1)), image, kernel)
+    one = functools.partial(convolved, stride=stride, groups=groups)
+    work = work_of(jax.value_and_grad(one, (0, 1)), image, kernel)
     found = sorted(work.form[work.shape[:, 0] > 0].tolist())
     assert found == sorted([form, form, gradient])
+
+
+@pytest.mark.parametrize(("window", "stride"), [(3, 1), (7, 2), (8, 8)])
+def test_few_channels_are_forms_of_their_own(window: int, stride: int) -> None:
+    """Windows, strided ones, and patches, whose gradients' windows are small with large holes."""
+    image, kernel = shape(8, 64, 64, 3), shape(window, window, 3, 64)
+    one = functools.partial(convolved, stride=stride)
+    work = work_of(jax.value_and_grad(one, 1), image, kernel)
+    products = work.shape[:, 0] > 0
+    forms = [ProductForm.FEW_CHANNELS, ProductForm.FEW_CHANNELS_KERNEL_GRADIENT]
+    assert sorted(work.form[products].tolist()) == forms
+    assert work.padding[products].tolist() == [8 / 3, 8 / 3]
+
+
+def test_kernels_of_gpus_take_channels_in_eights() -> None:
+    """In types that matrix units multiply; splitting them over devices saves nothing."""
+    shapes, padding = np.array([[1.0, 4096, 64, 27], [1.0, 4096, 64, 288]]), np.array([8 / 3, 1])
+    for name, dtype, sums in (("h100", "f32", 72), ("v100", "f16", 72), ("v100", "f32", 27)):
+        found = padded_sums(shapes, padding, dtype, preset_for(name))
+        assert found[:, 3].tolist() == [pytest.approx(sums), 288]
+    assert padded_sums(shapes, padding, "bf16", preset_for("tpu-v5p")) is shapes
+    plan = planned(convolved, shape(8, 16, 16, 4), shape(3, 3, 4, 64), mesh_shape=(2, 4))
+    graph = plan.stages[0].priced.graph
+    assert {2, 4} < set(graph.product_padding.tolist())
+    assert graph.product_shape[:, 3] * graph.product_padding == pytest.approx(72)
 
 
 def test_types_without_units_of_their_own_are_priced_by_their_rate() -> None:
