@@ -388,6 +388,9 @@ bool Materialization::readsCopyOf(Operation *op, Value source) {
       it != reordered.end() && it->second.contains(source)) {
     return true;
   }
+  if (isReceivedApart(source) && isa<func::ReturnOp>(op)) {
+    return true;
+  }
   if (!maker || !isAsynchronous(maker) || !movesDimension(maker)) {
     return false;
   }
@@ -513,9 +516,14 @@ bool Materialization::isReadByProductsOnly(Value value) {
 }
 
 bool Materialization::isReadByKernel(Value value, bool isPrologue) {
+  bool isTransposed = value.getDefiningOp<stablehlo::TransposeOp>() != nullptr;
+  auto computes = [&](Operation *user) {
+    return isPrologue && takesPrologue(user, options.backend) &&
+           !(options.backend == Backend::Tpu && !isTransposed &&
+             sumsInTwoOrders(user));
+  };
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if ((readsStored(user) &&
-         !(isPrologue && takesPrologue(user, options.backend))) ||
+    if ((readsStored(user) && !computes(user)) ||
         getScatteredInto(user, options.backend) == value ||
         user->getParentRegion() != value.getParentRegion()) {
       return true;
