@@ -55,6 +55,13 @@ static bool isOfRandomBits(Value mask) {
   return false;
 }
 
+/// True for what a round of a generator of random bits mixes: XLA for TPU makes
+/// one kernel of as many rounds as a loop takes at a time.
+static bool isRound(Value value) {
+  return getElementTypeOrSelf(value.getType()).isInteger(32) &&
+         isa<stablehlo::AddOp, stablehlo::XorOp>(value.getDefiningOp());
+}
+
 /// True for what is computed with a parameter that was gathered.
 static bool isOfGathered(Value value, ArrayRef<Value> sources) {
   return llvm::any_of(sources, [&](Value source) {
@@ -388,6 +395,9 @@ bool Materialization::readsCopyOf(Operation *op, Value source) {
       it != reordered.end() && it->second.contains(source)) {
     return true;
   }
+  if (isReceivedApart(source) && isa<func::ReturnOp>(op)) {
+    return true;
+  }
   if (!maker || !isAsynchronous(maker) || !movesDimension(maker)) {
     return false;
   }
@@ -513,9 +523,14 @@ bool Materialization::isReadByProductsOnly(Value value) {
 }
 
 bool Materialization::isReadByKernel(Value value, bool isPrologue) {
+  bool isTransposed = value.getDefiningOp<stablehlo::TransposeOp>() != nullptr;
+  auto computes = [&](Operation *user) {
+    return isPrologue && takesPrologue(user, options.backend) &&
+           !(options.backend == Backend::Tpu && !isTransposed &&
+             sumsInTwoOrders(user));
+  };
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if ((readsStored(user) &&
-         !(isPrologue && takesPrologue(user, options.backend))) ||
+    if ((readsStored(user) && !computes(user)) ||
         getScatteredInto(user, options.backend) == value ||
         user->getParentRegion() != value.getParentRegion()) {
       return true;
@@ -548,7 +563,8 @@ bool Materialization::joinsLarge(Operation *op) const {
 
 bool Materialization::isWorthStoring(Value value, const Sources &from) {
   if (getTensorBytes(value.getType()) == 0 || value.hasOneUse() ||
-      value.use_empty()) {
+      value.use_empty() ||
+      (options.backend == Backend::Tpu && isRound(value))) {
     return false;
   }
   return (options.savesTime && options.backend == Backend::Gpu &&

@@ -251,6 +251,9 @@ private:
   void placeResults();
   /// Where nothing lies yet of what is returned.
   SmallVector<ReturnedPlace> findReturnedPlaces(Operation *terminator);
+  /// True for what other devices send, which XLA for TPU receives in memory of
+  /// its own: what is returned is a copy of it, or written beside it.
+  bool isReceivedApart(Value source) const;
   /// True if a result can be written over a value: it is as large, or its
   /// padded form is.
   bool fits(Value value, Value result);

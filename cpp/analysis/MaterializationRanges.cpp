@@ -31,6 +31,9 @@ void Materialization::placeReturnedCopies() {
       gathered.push_back(source);
     }
   }
+  if (options.isLocal && options.backend == Backend::Tpu) {
+    return;
+  }
   auto getTime = [&](Value value) {
     return points.lookup(value.getDefiningOp());
   };
@@ -172,6 +175,13 @@ static bool isGatheredAside(Value source) {
   return maker && isAsynchronous(maker) && movesDimension(maker);
 }
 
+bool Materialization::isReceivedApart(Value source) const {
+  return options.isLocal && options.backend == Backend::Tpu &&
+         isa_and_nonnull<stablehlo::AllGatherOp, stablehlo::AllToAllOp,
+                         stablehlo::CollectivePermuteOp>(
+             source.getDefiningOp());
+}
+
 bool Materialization::fits(Value value, Value result) {
   double room = getStoredRatio(value) * getTensorBytes(value.getType());
   double bytes = getStoredRatio(result) * getTensorBytes(result.getType());
@@ -200,7 +210,8 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
   }
   auto it = llvm::find_if(from, [&](Value source) {
     return canReplace(source) && keepsShape(source) &&
-           !(isReturned(result) && isGatheredAside(source));
+           !(isReturned(result) &&
+             (isGatheredAside(source) || isReceivedApart(source)));
   });
   return it == from.end() ? Value() : *it;
 }
@@ -280,9 +291,6 @@ void Materialization::placeResults() {
 SmallVector<ReturnedPlace>
 Materialization::findReturnedPlaces(Operation *terminator) {
   SmallVector<ReturnedPlace> places;
-  if (options.backend != Backend::Gpu) {
-    return places;
-  }
   llvm::MapVector<Type, SmallVector<BlockArgument>> left;
   for (BlockArgument argument : terminator->getBlock()->getArguments()) {
     if (replaceable.contains(argument)) {
@@ -302,8 +310,9 @@ Materialization::findReturnedPlaces(Operation *terminator) {
     }
     Value source = sources.lookup(returned).front();
     if (options.isLocal && !seen.insert(source).second) {
-      storedValues.push_back({source, last, last, 1, StoredForm::Copy});
-      places.push_back({source, number, 0, last - 1, 0});
+      storedValues.push_back(
+          {source, last, last, getPadding(source), StoredForm::Copy});
+      places.push_back({source, number, 0, last - 1, 0, getPadding(source)});
       continue;
     }
     auto start = starts.find(source);
@@ -317,9 +326,11 @@ Materialization::findReturnedPlaces(Operation *terminator) {
         it != left.end() && !it->second.empty()) {
       BlockArgument argument = it->second.pop_back_val();
       places.push_back({argument, argument.getArgNumber(),
-                        lastRead.lookup(argument) + 1, written - 1, order});
+                        lastRead.lookup(argument) + 1, written - 1, order,
+                        getPadding(argument)});
     } else if (options.isLocal) {
-      places.push_back({source, number, 0, written - 1, order});
+      places.push_back(
+          {source, number, 0, written - 1, order, getPadding(source)});
     }
   }
   return places;

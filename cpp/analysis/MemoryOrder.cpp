@@ -199,6 +199,34 @@ bool sendsMoved(Operation *collective) {
                   : movesDimension(collective);
 }
 
+/// Where a dimension of an operand lies in the memory that it is read from.
+static int64_t getPlace(Value operand, int64_t dim) {
+  auto transpose = operand.getDefiningOp<stablehlo::TransposeOp>();
+  return transpose ? transpose.getPermutation()[dim] : dim;
+}
+
+bool sumsInTwoOrders(Operation *op) {
+  auto product = dyn_cast<stablehlo::DotGeneralOp>(op);
+  if (!product) {
+    return false;
+  }
+  auto numbers = product.getDotDimensionNumbers();
+  ArrayRef<int64_t> shape = getShape(product.getLhs());
+  SmallVector<std::pair<int64_t, int64_t>> places;
+  for (auto [left, right] :
+       llvm::zip_equal(numbers.getLhsContractingDimensions(),
+                       numbers.getRhsContractingDimensions())) {
+    if (shape[left] > 1) {
+      places.push_back({getPlace(product.getLhs(), left),
+                        getPlace(product.getRhs(), right)});
+    }
+  }
+  llvm::sort(places);
+  return !llvm::is_sorted(places, [](const auto &one, const auto &other) {
+    return one.second < other.second;
+  });
+}
+
 bool sendsCopy(Operation *collective, Value sent) {
   Operation *maker = sent.getDefiningOp();
   return sendsMoved(collective) &&

@@ -43,6 +43,12 @@ bool multipliesCopy(OpOperand &operand, Value made);
 /// column by itself.
 bool sendsCopy(Operation *collective, Value sent);
 
+/// True for a product that sums over several dimensions which lie in one order
+/// in the memory of one operand, and in another in that of the other: examples
+/// and times of what a loop stacks time by time. XLA for TPU computes neither
+/// operand in its kernel then.
+bool sumsInTwoOrders(Operation *op);
+
 } // namespace mlir::alpa
 
 #endif // CPP_ANALYSIS_MEMORYORDER_H

@@ -54,11 +54,12 @@ static void addEmpty(Filled &filled, std::vector<StoredValue> &values) {
     }
     start = end + 1;
   };
+  double all = filled.place.ratio;
   for (const StoredValue &value : filled.inside) {
-    add(value.start - 1, 1);
-    add(value.end, 1 - getBytes(value) / filled.bytes);
+    add(value.start - 1, all);
+    add(value.end, all * (1 - getBytes(value) / filled.bytes));
   }
-  add(filled.place.end, 1);
+  add(filled.place.end, all);
 }
 
 void fillReturnedPlaces(ArrayRef<ReturnedPlace> places,
@@ -66,7 +67,7 @@ void fillReturnedPlaces(ArrayRef<ReturnedPlace> places,
                         std::vector<StoredValue> &values) {
   std::vector<Filled> all;
   for (const ReturnedPlace &place : places) {
-    double bytes = getTensorBytes(place.value.getType());
+    double bytes = place.ratio * getTensorBytes(place.value.getType());
     if (place.start <= place.end && bytes > 0) {
       all.push_back({place, bytes, {}});
     }

@@ -30,6 +30,8 @@ struct ReturnedPlace {
   int start, end;
   /// Which of the copies of the next point is written there.
   int order;
+  /// Of its bytes to those of its elements.
+  double ratio;
 };
 
 /// Puts values into the places, and adds to them what the places hold besides:

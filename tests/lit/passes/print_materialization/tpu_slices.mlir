@@ -1,4 +1,4 @@
-// RUN: stablehlo-alpa-opt %s --alpa-print-materialization=platform=tpu -o /dev/null 2>&1 | FileCheck %s --implicit-check-not="result 0 lives"
+// RUN: stablehlo-alpa-opt %s --alpa-print-materialization=platform=tpu -o /dev/null 2>&1 | FileCheck %s --implicit-check-not="remark: result 0 lives"
 // RUN: stablehlo-alpa-opt %s --alpa-print-materialization=platform=cuda -o /dev/null 2>&1 | FileCheck %s --check-prefix=GPU
 
 // XLA for TPU slices and joins operands inside of the products that read them; XLA for GPU stores them, and so do both where elements are reversed.
