@@ -104,9 +104,9 @@ static std::optional<Order> getOrder(Value value, Value gathered) {
     Operation *maker = value.getDefiningOp();
     int64_t moved = maker ? getMovedDimension(maker) : -1;
     Order order = getRows(value);
-    llvm::stable_sort(order, [&](int64_t left, int64_t right) {
-      return left == moved && right != moved;
-    });
+    if (auto *it = llvm::find(order, moved); it != order.end()) {
+      std::rotate(order.begin(), it, std::next(it));
+    }
     return order;
   }
   Operation *op = value.getDefiningOp();
