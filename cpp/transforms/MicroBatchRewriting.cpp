@@ -72,13 +72,15 @@ void MicroBatchRewriting::findBeside(Block &block) {
   for (Operation &op : block.without_terminator()) {
     auto isOwn = [](TimeEntry entry) { return entry != kReplicated; };
     const TimeRows *rows = states.getRows(&op);
-    bool isBeside = rows && isa<DataFlowOpInterface>(op) &&
-                    (llvm::any_of(rows->operands, isOwn) ||
-                     llvm::any_of(rows->results, isOwn));
+    bool isLoop = rows && isa<DataFlowOpInterface>(op) &&
+                  (llvm::any_of(rows->operands, isOwn) ||
+                   llvm::any_of(rows->results, isOwn));
+    bool isBehind = false;
     forEachUsedValue(&op,
-                     [&](Value value) { isBeside |= beside.contains(value); });
+                     [&](Value value) { isBehind |= beside.contains(value); });
     for (Value result : op.getResults()) {
-      if (isBeside && states.getState(result) == kReplicated) {
+      // Of what has parts, the whole may be made, too.
+      if (isBehind || (isLoop && states.getState(result) == kReplicated)) {
         beside.insert(result);
       }
     }

@@ -179,9 +179,12 @@ def test_a_loop_over_layers_hands_on_what_is_the_same_for_all_rows(stages: int) 
             return (x + jnp.tanh(x @ w), (key, count + 1, product @ w)), jnp.sum(w**2)
 
         start = (key, 0, jnp.eye(WIDTH))
-        (x, (key, count, product)), norms = jax.lax.scan(layer, (x, start), p)
+        (out, (key, count, product)), norms = jax.lax.scan(layer, (x, start), p)
+        # Every micro-batch makes it of all rows, as they are no product.
+        all_rows = jnp.sum((x - count) ** 2) + p[0, 0, 0]
         # Infinite: what only the first micro-batch adds is not multiplied by zero.
-        return jnp.mean(x**2), (key, count / 2, product, jnp.sum(norms), jnp.log(0.0 * count))
+        numbers = count / 2, jnp.sum(norms), jnp.log(0.0 * count), all_rows
+        return jnp.mean(out**2), (key, product, *numbers)
 
     stack, key = jnp.stack([weights(WIDTH, WIDTH, seed=i) for i in range(4)]), jax.random.key(1)
     step, method = grads(loss, has_aux=True), stablehlo_alpa.ShardParallel(num_micro_batches=4)
