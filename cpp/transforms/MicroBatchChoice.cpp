@@ -292,9 +292,9 @@ void MicroBatchChoice::considerEach(ArrayRef<unsigned> members) {
   }
 }
 
-/// Whether many products (heuristic) are made as a whole by every micro-batch,
-/// more than there are of parameters alone. Each turn of a loop is counted
-/// once; those of what goes through the batch by itself are not.
+/// Whether products are made as a whole by every micro-batch, more than
+/// parameters alone are expected to have (heuristic). Each turn of a loop is
+/// counted once; those of what goes through the batch by itself are not.
 bool MicroBatchChoice::repeatsWork(const MicroBatchStates &states) {
   double flops = 0;
   for (Operation &op : function.getBody().front()) {
@@ -302,7 +302,7 @@ bool MicroBatchChoice::repeatsWork(const MicroBatchStates &states) {
   }
   double once =
       states.getSplitFlops() + states.getSummandFlops() + states.getLateFlops();
-  return once < 0.75 * flops;
+  return once < 0.9 * flops;
 }
 
 void MicroBatchChoice::addOthers(Groups &groups) {
