@@ -85,8 +85,7 @@ test-quick pytest random-operators: XLA_FLAGS += --xla_backend_optimization_leve
   --xla_cpu_parallel_codegen_split_count=1
 
 test-quick: build style lit $(TESTS_STAMP)
-	@$(PYTEST) -m "not slow and not matrix and not optimised" \
-	  --one-case-each tests/py
+	@$(PYTEST) -m "not slow and not matrix and not optimised" --one-case-each tests/py
 
 style: $(VENV_STAMP)
 	@$(RUN) pre-commit run --all-files --show-diff-on-failure

@@ -132,11 +132,12 @@ def forms() -> list[list[object]]:
         for form in sorted(set(one.form.tolist()) - {ProductForm.USUAL}):
             own = one.form == form
             fitted = own & one.is_fitted & (one.shape[:, 1:].min(axis=1) >= _LEAST_SIZE)
-            # The least mean error would be low: what is priced too long weighs more in it.
-            ratio = float(np.median(one.seconds[fitted] / priced[fitted]))
             if form in FEW_CHANNELS:
                 # Of two points at most, one of them bound by its launches, the longer counts more.
                 ratio = float(one.seconds[fitted].sum() / priced[fitted].sum())
+            else:
+                # The least mean error would be low: what is priced too long weighs more in it.
+                ratio = float(np.median(one.seconds[fitted] / priced[fitted]))
             held = own & ~one.is_fitted
             error = (
                 f"{mean_error(ratio * priced[held], one.seconds[held]):.3f}" if held.any() else ""

@@ -108,16 +108,18 @@ class Products:
 
     def of(self, rows: npt.NDArray[np.bool_]) -> Products:
         """Some of them, bool[T]."""
-        windows = self.windows[rows] if isinstance(self.windows, np.ndarray) else self.windows
-        padding = self.padding[rows] if isinstance(self.padding, np.ndarray) else self.padding
+
+        def some(values: Array | float) -> Array | float:
+            return values[rows] if isinstance(values, np.ndarray) else values
+
         return replace(
             self,
             shape=self.shape[rows],
             seconds=self.seconds[rows],
             is_fitted=self.is_fitted[rows],
             form=self.form[rows],
-            windows=windows,
-            padding=padding,
+            windows=some(self.windows),
+            padding=some(self.padding),
         )
 
     @property
