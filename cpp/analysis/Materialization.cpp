@@ -21,67 +21,6 @@ namespace mlir::alpa {
 /// (`MaxOperandsAndOutputsPerFusion`); this one keeps the analysis linear.
 static constexpr unsigned kMaxSources = 32;
 
-/// What a product computes an operand from inside of itself
-/// (`kMaxParameterPerDotOperand` of XLA for GPU).
-static constexpr unsigned kMaxPrologueSources = 4;
-
-/// What the second cache of an H100 holds: XLA for GPU takes what is larger to
-/// be read more slowly.
-static constexpr double kCacheBytes = 50 << 20;
-
-/// Rounds of a generator of random bits (Threefry has twenty), and operators
-/// among which they are looked for.
-static constexpr unsigned kRounds = 8, kMostOfMask = 128;
-
-/// True for what is told from random bits, such as the mask of a dropout.
-/// Generators mix their counters in rounds, each of which ends in an exclusive
-/// or.
-static bool isOfRandomBits(Value mask) {
-  SmallVector<Operation *> work{mask.getDefiningOp()};
-  llvm::SmallDenseSet<Operation *, 32> seen;
-  unsigned numRounds = 0;
-  while (!work.empty() && seen.size() < kMostOfMask) {
-    Operation *op = work.pop_back_val();
-    if (!op || !seen.insert(op).second) {
-      continue;
-    }
-    if (isa<stablehlo::XorOp>(op) && ++numRounds >= kRounds) {
-      return true;
-    }
-    for (Value operand : op->getOperands()) {
-      work.push_back(operand.getDefiningOp());
-    }
-  }
-  return false;
-}
-
-/// True for what a round of a generator of random bits mixes: XLA for TPU makes
-/// one kernel of as many rounds as a loop takes at a time.
-static bool isRound(Value value) {
-  return getElementTypeOrSelf(value.getType()).isInteger(32) &&
-         isa<stablehlo::AddOp, stablehlo::XorOp>(value.getDefiningOp());
-}
-
-/// True for what is computed with a parameter that was gathered.
-static bool isOfGathered(Value value, ArrayRef<Value> sources) {
-  return llvm::any_of(sources, [&](Value source) {
-    Operation *maker = source.getDefiningOp();
-    return maker && isAsynchronous(maker) && countLarge(source, value) == 0;
-  });
-}
-
-bool Materialization::isWorthKeeping(Value value, const Sources &from) {
-  Operation *maker = value.getDefiningOp();
-  if (isa<stablehlo::CompareOp>(maker)) {
-    return isOfRandomBits(value);
-  }
-  auto number = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
-  return isExpensive(maker) &&
-         ((number && number.getWidth() < 32) ||
-          (isOfGathered(value, from) && !isMoved(maker) &&
-           getTensorBytes(value.getType()) > kCacheBytes));
-}
-
 Materialization::Materialization(func::FuncOp function,
                                  function_ref<bool(BlockArgument)> isDonated,
                                  MaterializationOptions options)
@@ -263,67 +202,6 @@ void Materialization::visitFused(Operation *op) {
   }
 }
 
-bool Materialization::isNarrowed(const Sources &from, Value result) {
-  double bytes = getTensorBytes(result.getType());
-  return llvm::any_of(from, [&](Value source) {
-    return getStoredRatio(source) * getTensorBytes(source.getType()) > bytes;
-  });
-}
-
-bool Materialization::isRoundedOnce(const Sources &from, Value result) {
-  auto convert = result.getDefiningOp<stablehlo::ConvertOp>();
-  return convert &&
-         getTensorBytes(convert.getOperand().getType()) >
-             getTensorBytes(result.getType()) &&
-         (isNarrowed(from, result) || isMoved(convert)) &&
-         countProducts(result) > 1;
-}
-
-bool Materialization::isEpilogue(const Sources &from, Value result) {
-  auto isHeavy = [&](Value source) {
-    return getTensorBytes(source.getType()) >=
-           kLargePart * getTensorBytes(result.getType());
-  };
-  auto getTime = [&](Value source) {
-    Operation *maker = source.getDefiningOp();
-    return maker ? points.lookup(maker) : -1;
-  };
-  Value last = *llvm::max_element(from, [&](Value left, Value right) {
-    return getTime(left) < getTime(right);
-  });
-  auto isLast = [&](Value source) {
-    Operation *maker = source.getDefiningOp();
-    if (!maker || !isHeavy(source) || !takesPrologue(maker, options.backend)) {
-      return false;
-    }
-    return source == last ||
-           (isReadThrough(source, result.getDefiningOp(), roles) &&
-            mayWaitFor(maker, from));
-  };
-  return llvm::count_if(from, isHeavy) > 1 && llvm::any_of(from, isLast);
-}
-
-bool Materialization::isOfOne(const Sources &from) const {
-  // Products of XLA for TPU compute the places of slices as well.
-  return from.size() == 1 || (options.backend == Backend::Tpu &&
-                              llvm::count_if(from, [](Value source) {
-                                return countElements(source.getType()) > 1;
-                              }) == 1);
-}
-
-bool Materialization::isFunctionOfOne(const Sources &from, Value result) {
-  if (options.backend == Backend::Tpu) {
-    return from.size() == 1 ||
-           (!isRoundedOnce(from, result) && !isEpilogue(from, result));
-  }
-  if (from.size() == 1) {
-    return !isNarrowed(from, result) || countProducts(result) == 1;
-  }
-  return from.size() <= kMaxPrologueSources && countLarge(from, result) == 1 &&
-         llvm::none_of(
-             from, [&](Value source) { return normalizers.contains(source); });
-}
-
 bool Materialization::isMoved(Operation *op) const {
   if (auto transpose = dyn_cast<stablehlo::TransposeOp>(op)) {
     ArrayRef<int64_t> permutation = transpose.getPermutation();
@@ -497,31 +375,6 @@ bool Materialization::readsStored(Operation *op) {
          isa<stablehlo::OptimizationBarrierOp>(op);
 }
 
-unsigned Materialization::countProducts(Value value) {
-  unsigned count = 0;
-  llvm::SmallDenseSet<Operation *, 4> seen;
-  for (Operation *user : value.getUsers()) {
-    if (!seen.insert(user).second) {
-      continue;
-    }
-    if (takesPrologue(user, options.backend)) {
-      ++count;
-    } else if (roles.get(user) == FusionRole::View) {
-      count += countProducts(user->getResult(0));
-    }
-  }
-  return count;
-}
-
-bool Materialization::isReadByProductsOnly(Value value) {
-  return options.backend == Backend::Tpu &&
-         llvm::all_of(value.getUsers(), [&](Operation *user) {
-           return takesPrologue(user, options.backend) ||
-                  (roles.get(user) == FusionRole::View &&
-                   isReadByProductsOnly(user->getResult(0)));
-         });
-}
-
 bool Materialization::isReadByKernel(Value value, bool isPrologue) {
   bool isTransposed = value.getDefiningOp<stablehlo::TransposeOp>() != nullptr;
   auto computes = [&](Operation *user) {
@@ -540,18 +393,6 @@ bool Materialization::isReadByKernel(Value value, bool isPrologue) {
   });
 }
 
-bool Materialization::isReducedInOtherShape(Value value, const Sources &from) {
-  auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  return tensor && llvm::is_contained(tensor.getShape(), 1) &&
-         isMoved(value.getDefiningOp()) && from.size() == 1 &&
-         countLarge(from, value) == 1 &&
-         getTensorBytes(from.front().getType()) <
-             getTensorBytes(value.getType()) &&
-         llvm::any_of(
-             value.getUsers(),
-             [](Operation *user) { return isa<stablehlo::ReduceOp>(user); });
-}
-
 bool Materialization::joinsLarge(Operation *op) const {
   return options.backend == Backend::Gpu && op->getNumResults() == 1 &&
          llvm::count_if(op->getOperands(), [&](Value operand) {
@@ -559,20 +400,6 @@ bool Materialization::joinsLarge(Operation *op) const {
            return it != sources.end() &&
                   countLarge(it->second, op->getResult(0)) > 0;
          }) > 1;
-}
-
-bool Materialization::isWorthStoring(Value value, const Sources &from) {
-  if (getTensorBytes(value.getType()) == 0 || value.hasOneUse() ||
-      value.use_empty() ||
-      (options.backend == Backend::Tpu && isRound(value))) {
-    return false;
-  }
-  return (options.savesTime && options.backend == Backend::Gpu &&
-          (isWorthKeeping(value, from) ||
-           isReducedInOtherShape(value, from))) ||
-         (countLarge(from, value) > 1 && !rejoins(value, roles) &&
-          (isReadAgain(value) ||
-           (options.backend == Backend::Tpu && isEpilogue(from, value))));
 }
 
 Materialization::Sources Materialization::collectSources(Operation *op) const {
