@@ -1,6 +1,7 @@
 //===- Import.cpp - Prepares a module for planning ------------------------===//
 
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/HostValues.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -55,6 +56,7 @@ struct Import : impl::ImportBase<Import> {
       return signalPassFailure();
     }
     dropEmpty(*entry);
+    dropIdleMoves(*entry);
   }
 
   /// What has no elements has no parts that a micro-batch, or a device, could

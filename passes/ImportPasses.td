@@ -285,6 +285,9 @@ def Import : Pass<"alpa-import", "::mlir::ModuleOp"> {
     numbers of `alpa-split-stacks`: arguments and results are counted anew. Tensors
     without elements, of which nothing has a part, become constants, and are
     dropped from concatenations; padding around one is its value, broadcast.
+    Moves to the device (`annotate_device_placement`) go where their operand
+    lies there: it was not moved to the host, and is no argument that says it
+    lies on the host (`mhlo.memory_kind`).
 
     Fails on dynamic shapes; outside of `alpa.manual` on collectives, on
     `partition_id` and `replica_id`, and on what exchanges values with other

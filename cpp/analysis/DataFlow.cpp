@@ -2,6 +2,8 @@
 
 #include "cpp/analysis/DataFlow.h"
 
+#include "cpp/analysis/HostMoves.h"
+
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -61,7 +63,10 @@ void addDependents(Block &block, llvm::DenseSet<Value> &values) {
   }
 }
 
-bool isClonable(Operation *op) { return isMemoryEffectFree(op); }
+bool isClonable(Operation *op) {
+  // XLA is told of an effect, so that it moves what it is told to.
+  return isMemoryEffectFree(op) || movesToHost(op) || movesToDevice(op);
+}
 
 bool isZero(Value value) {
   Operation *maker = value.getDefiningOp();

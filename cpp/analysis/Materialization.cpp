@@ -3,6 +3,7 @@
 #include "cpp/analysis/Materialization.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/HostValues.h"
 #include "cpp/analysis/LoopOrder.h"
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/MergedProducts.h"
@@ -24,7 +25,8 @@ static constexpr unsigned kMaxSources = 32;
 Materialization::Materialization(func::FuncOp function,
                                  function_ref<bool(BlockArgument)> isDonated,
                                  MaterializationOptions options)
-    : options(options), roles(options.backend), rounding(roles) {
+    : options(options), onHost(findHostValues(function)),
+      roles(options.backend), rounding(roles) {
   Block &block = function.getBody().front();
   auto microBatches =
       function->getAttrOfType<IntegerAttr>(kMicroBatchesAttrName);
@@ -32,7 +34,7 @@ Materialization::Materialization(func::FuncOp function,
   number(block);
   for (BlockArgument argument : block.getArguments()) {
     store(argument, 0);
-    if (isDonated(argument)) {
+    if (isDonated(argument) && !onHost.contains(argument)) {
       replaceable.insert(argument);
     }
   }
@@ -50,8 +52,10 @@ Materialization::Materialization(func::FuncOp function,
 }
 
 void Materialization::number(Block &block) {
-  for (Operation *op :
-       getSchedule(block, roles, options.overlaps, options.numDevices)) {
+  std::vector<Operation *> order =
+      getSchedule(block, roles, options.overlaps, options.numDevices);
+  placeMoves(order);
+  for (Operation *op : order) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;
       auto loop = dyn_cast<DataFlowOpInterface>(op);

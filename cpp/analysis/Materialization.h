@@ -263,6 +263,8 @@ private:
                     function_ref<bool(BlockArgument)> isDonated);
 
   MaterializationOptions options;
+  /// What takes none of the device's memory; see HostValues.h.
+  llvm::DenseSet<Value> onHost;
   FusionRoles roles;
   Rounding rounding;
   int numPoints = 0;

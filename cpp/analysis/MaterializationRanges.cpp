@@ -309,6 +309,9 @@ Materialization::findReturnedPlaces(Operation *terminator) {
       continue;
     }
     Value source = sources.lookup(returned).front();
+    if (onHost.contains(source)) {
+      continue;
+    }
     if (options.isLocal && !seen.insert(source).second) {
       storedValues.push_back(
           {source, last, last, getPadding(source), StoredForm::Copy});
@@ -370,6 +373,9 @@ void Materialization::recordRanges(
   fillReturnedPlaces(
       findReturnedPlaces(function.getBody().front().getTerminator()),
       copyOrders, storedValues);
+  llvm::erase_if(storedValues, [&](const StoredValue &stored) {
+    return onHost.contains(stored.value);
+  });
 }
 
 } // namespace mlir::alpa

@@ -3,6 +3,7 @@
 #include "cpp/analysis/BoundaryRule.h"
 #include "cpp/analysis/Communication.h"
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/HostValues.h"
 #include "cpp/analysis/Liveness.h"
 #include "cpp/analysis/PlanVerification.h"
 #include "cpp/analysis/ProductRings.h"
@@ -149,7 +150,7 @@ AlpaResult *alpaModuleGetSignature(AlpaModule *module) {
   }
   std::vector<std::string> axes, inputs, outputs, inputKinds, outputKinds,
       inputTypes, outputTypes;
-  std::vector<int64_t> sizes, onceInputs;
+  std::vector<int64_t> sizes, onceInputs, hostInputs, hostOutputs;
   if (mesh) {
     sizes.assign(mesh.getSizes().begin(), mesh.getSizes().end());
     for (StringAttr name : mesh.getNames()) {
@@ -167,6 +168,13 @@ AlpaResult *alpaModuleGetSignature(AlpaModule *module) {
   auto getResultAttrs = [&](unsigned index) {
     return function_interface_impl::getResultAttrs(function, index);
   };
+  llvm::DenseSet<Value> onHost = findHostValues(*entry);
+  for (BlockArgument argument : entry->getArguments()) {
+    hostInputs.push_back(onHost.contains(argument) ? 1 : 0);
+  }
+  for (Value output : entry->getBody().front().getTerminator()->getOperands()) {
+    hostOutputs.push_back(onHost.contains(output) ? 1 : 0);
+  }
   for (unsigned index = 0; index < entry->getNumArguments(); ++index) {
     inputs.push_back(getNotation(
         entry->getArgAttrOfType<ShardingAttr>(index, kShardingAttrName)));
@@ -188,6 +196,8 @@ AlpaResult *alpaModuleGetSignature(AlpaModule *module) {
   result->addList("input_kinds", std::move(inputKinds));
   result->addList("output_kinds", std::move(outputKinds));
   result->addArray("input_once", onceInputs);
+  result->addArray("input_on_host", hostInputs);
+  result->addArray("output_on_host", hostOutputs);
   result->addList("input_types", std::move(inputTypes));
   result->addList("output_types", std::move(outputTypes));
   return result;

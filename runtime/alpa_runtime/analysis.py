@@ -39,7 +39,19 @@ class MemoryStats:
         """Asks the backend."""
         stats: Any = compiled.memory_analysis()
         names = [field.name for field in dataclasses.fields(cls)]
-        return cls(**{name: int(getattr(stats, name, 0)) for name in names})
+        found = cls(**{name: int(getattr(stats, name, 0)) for name in names})
+        host = _host_bytes(stats)
+        peak = max(0, found.peak_memory_in_bytes - host)
+        return dataclasses.replace(found, peak_memory_in_bytes=peak)
+
+
+def _host_bytes(stats: Any) -> int:
+    """What lies in the memory of the host, which XLA counts in the peak and in nothing else."""
+
+    def size(name: str) -> int:
+        return int(getattr(stats, f"host_{name}_size_in_bytes", 0))
+
+    return size("argument") + size("output") - size("alias") + size("temp")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +151,7 @@ def _mesh_memory(plan: Plan, mesh: int, memories: Memories, peak: float) -> Memo
     sizes = plan.sizes(mesh)
 
     def size(buffers: set[int]) -> int:
-        return sum(plan.value(mesh, buffer).local_bytes(sizes) for buffer in buffers)
+        return sum(plan.value(mesh, buffer).held_bytes(sizes) for buffer in buffers)
 
     taken, donated = set(), set()
     for value in plan.inputs:

@@ -15,7 +15,9 @@ from alpa_runtime.checkpoint import Leaf, PartWriter, describe, read_part
 from alpa_runtime.device_mesh import Axes, make_mesh
 from alpa_runtime.keys import data_of
 
-SnapshotEntries: TypeAlias = Mapping[int, tuple[Leaf, Axes, jax.sharding.PartitionSpec]]
+SnapshotEntries: TypeAlias = Mapping[
+    int, tuple[Leaf, Axes, jax.sharding.PartitionSpec, str | None]
+]
 """By number of an array: where it is in a snapshot, axes of its mesh and spec."""
 
 Parts: TypeAlias = list[tuple[tuple[slice, ...], np.ndarray[Any, Any]]]
@@ -95,7 +97,7 @@ class ArrayStore:
         for number, array in self._arrays.items():
             leaf = describe("", array, self._name, f"array_{number}")
             axes = tuple(array.sharding.mesh.shape.items())
-            entries[number] = (leaf, axes, array.sharding.spec)
+            entries[number] = (leaf, axes, array.sharding.spec, array.sharding.memory_kind)
         if entries:
             arrays = {f"array_{number}": array for number, array in self._arrays.items()}
             self._writer.save(f"{folder}/{self._name}", arrays)
@@ -104,8 +106,11 @@ class ArrayStore:
     def load_all(self, folder: str, entries: SnapshotEntries) -> None:
         """Reads what `save_all` has written, under the same numbers."""
         wanted = {
-            number: (leaf, NamedSharding(make_mesh(axes, self._devices), spec))
-            for number, (leaf, axes, spec) in entries.items()
+            number: (
+                leaf,
+                NamedSharding(make_mesh(axes, self._devices), spec, memory_kind=memory_kind),
+            )
+            for number, (leaf, axes, spec, memory_kind) in entries.items()
         }
         self._arrays = read_part(folder, wanted)
 

@@ -40,7 +40,7 @@ class BufferMemory:
         """
         sizes = dict(plan.meshes[mesh].axes)
         self._plan = plan
-        self._bytes = [plan.values[value].local_bytes(sizes) for value in plan.buffers[mesh]]
+        self._bytes = [plan.values[value].held_bytes(sizes) for value in plan.buffers[mesh]]
         # In the order in which they were filled.
         self._live: dict[int, None] = {}
         self._now = 0.0

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import Mesh
 
 from alpa_runtime.callbacks import HostCalls
 from alpa_runtime.compiled_cache import can_be_kept, keeping
@@ -44,12 +44,8 @@ class MeshProgram:
     def __init__(self, program: SpmdProgram, mesh: Mesh):
         self.program = program
         self._calls = HostCalls(program.callbacks) if program.callbacks else None
-        self.in_shardings = tuple(
-            NamedSharding(mesh, value.logical_spec) for value in program.inputs
-        )
-        self.out_shardings = tuple(
-            NamedSharding(mesh, value.logical_spec) for value in program.outputs
-        )
+        self.in_shardings = tuple(value.sharding(mesh) for value in program.inputs)
+        self.out_shardings = tuple(value.sharding(mesh) for value in program.outputs)
         self._avals = tuple(value.aval(program.mesh_sizes) for value in program.inputs)
         self._donated = frozenset(program.donated)
         self._compiled: jax.stages.Compiled | None = None
@@ -275,6 +271,8 @@ def _stack(program: SpmdProgram, results: Sequence[jax.Array]) -> tuple[jax.Arra
 
 
 def _restore(result: jax.Array, value: ValueSpec) -> jax.Array:
-    """Gives a result the type that the traced function had: typed key, weak type."""
+    """Gives a result the type that the traced function had: typed key, weak type, memory."""
+    if value.is_on_host:
+        result = jax.device_put(result, jax.memory.Space.Host)
     # Without the weak type the next call would see other argument types than this one.
     return weakened(result) if value.is_weak else with_impl(result, value.key_impl)

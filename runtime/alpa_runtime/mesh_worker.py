@@ -50,7 +50,7 @@ class MeshWorker:
         """
         self.number = number
         self.shardings = tuple(
-            NamedSharding(mesh, plan.values[value].logical_spec) for value in plan.buffers[number]
+            plan.values[value].sharding(mesh) for value in plan.buffers[number]
         )
         self._programs: dict[int, MeshProgram] = {}
         for one in plan.instructions[number]:

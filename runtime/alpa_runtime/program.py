@@ -12,9 +12,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from alpa_runtime.errors import ProgramError
+from alpa_runtime.host_memory import HOST, ON_HOST
 from alpa_runtime.keys import key_dtype, key_shape
 
 DimSharding = tuple[tuple[str, ...], ...]
@@ -39,6 +40,7 @@ class ValueSpec:
         name: what messages call the value.
         partial: mesh axes over which the value is still to be summed. The array that holds it has
             a leading dimension with one summand per device of these axes.
+        is_on_host: whether it lies in the memory of the host, beside each device that has a part.
     """
 
     shape: tuple[int, ...]
@@ -48,6 +50,7 @@ class ValueSpec:
     is_weak: bool = False
     name: str = ""
     partial: tuple[str, ...] = ()
+    is_on_host: bool = False
 
     def __post_init__(self) -> None:
         if len(self.axes) != len(self.shape):
@@ -74,6 +77,11 @@ class ValueSpec:
         rank = len(self.logical_shape) + bool(self.partial)
         return PartitionSpec(*tuple(self.spec)[:rank])
 
+    def sharding(self, mesh: Mesh) -> NamedSharding:
+        """Where the array that the caller sees lies on a mesh."""
+        kind = HOST if self.is_on_host else None
+        return NamedSharding(mesh, self.logical_spec, memory_kind=kind)
+
     @property
     def logical_shape(self) -> tuple[int, ...]:
         """The shape that the caller sees, in which a key is one element."""
@@ -88,11 +96,11 @@ class ValueSpec:
         return (math.prod(mesh[axis] for axis in self.partial), *self.logical_shape)
 
     def aval(self, mesh: dict[str, int]) -> jax.ShapeDtypeStruct:
-        """Shape, dtype and weak type of the global array on ``mesh``, keys as keys."""
-        shape = self.array_shape(mesh)
-        if self.key_impl is not None:
-            return jax.ShapeDtypeStruct(shape, key_dtype(self.key_impl))
-        return jax.ShapeDtypeStruct(shape, numpy_dtype(self.dtype), weak_type=self.is_weak)
+        """Shape, dtype, weak type and memory of the global array on ``mesh``, keys as keys."""
+        dtype = numpy_dtype(self.dtype) if self.key_impl is None else key_dtype(self.key_impl)
+        where = ON_HOST if self.is_on_host else None
+        shape, is_weak = self.array_shape(mesh), self.is_weak and self.key_impl is None
+        return jax.ShapeDtypeStruct(shape, dtype, weak_type=is_weak, sharding=where)
 
     def local_shape(self, mesh: dict[str, int]) -> tuple[int, ...]:
         """The shape that one device of ``mesh`` (axis name to size) holds.
@@ -119,8 +127,12 @@ class ValueSpec:
             found.append(tuple(tile))
         return found
 
+    def held_bytes(self, mesh: dict[str, int]) -> int:
+        """Bytes of its own memory that one device of ``mesh`` has for it."""
+        return 0 if self.is_on_host else self.local_bytes(mesh)
+
     def local_bytes(self, mesh: dict[str, int]) -> int:
-        """Bytes that one device of ``mesh`` holds."""
+        """Bytes of the part of one device of ``mesh``."""
         return math.prod(self.local_shape(mesh)) * numpy_dtype(self.dtype).itemsize
 
 

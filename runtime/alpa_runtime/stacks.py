@@ -160,7 +160,8 @@ class JoinedSharding:
         if len(groups) > 1:
             spec[stack.dim] = (_MESH_AXIS, *_axes(spec[stack.dim]))
         mesh = whole_mesh([cast(Mesh, one.mesh) for one in self._meshes])
-        self.sharding = NamedSharding(mesh, PartitionSpec(*spec))
+        kind = parts[0].memory_kind
+        self.sharding = NamedSharding(mesh, PartitionSpec(*spec), memory_kind=kind)
 
     @classmethod
     def find(cls, stack: Stack, parts: Sequence[Any]) -> JoinedSharding | None:
@@ -175,7 +176,9 @@ class JoinedSharding:
         rows = {sum(stack.sizes[start:end]) for start, end in pairwise(ends)}
         specs = {tuple(map(_axes, one.spec)) for one in map(_trimmed, parts)}
         shapes = {tuple(mesh.shape.items()) for mesh in meshes}
-        if len(meshes) != len(groups) or max(len(rows), len(specs), len(shapes)) > 1:
+        kinds = {one.memory_kind for one in parts}
+        unlike = max(map(len, (rows, specs, shapes, kinds))) > 1
+        if len(meshes) != len(groups) or unlike:
             return None
         along = dict(enumerate(next(iter(specs)))).get(stack.dim, ())
         is_cut_again = bool(along) and max(groups) > 1

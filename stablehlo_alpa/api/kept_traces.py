@@ -47,7 +47,7 @@ def known_content(
     if recipe is None or around is None or function.static_argnums:
         return None
     leaves, structure = jax.tree.flatten((args, kwargs))
-    types = [(shape, str(dtype), weak) for shape, dtype, weak in avals_of(leaves)]
+    types = [(shape, str(dtype), *rest) for shape, dtype, *rest in avals_of(leaves)]
     asked = (settings.batches, settings.method.num_parts, settings.find_platform())
     given = (function.donated, settings.trip_count_hint, registered_rules(), settings.rules)
     return (recipe, str(structure), types, asked, given, way, around)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import jax
+from alpa_runtime.host_memory import type_of
 from alpa_runtime.inputs import concrete_type
 from jax.extend.core import jaxpr_as_fun
 from jax.interpreters.partial_eval import DynamicJaxprTracer
@@ -183,7 +184,7 @@ class Parallelized(Generic[P, R]):
         with planned_whole():
             closed, shapes = jax.make_jaxpr(init_fn, return_shape=True)(*init_args)
         tree: Any = jax.tree.structure(shapes)
-        state = tree.unflatten(map(_type_of, closed.out_avals))
+        state = tree.unflatten(map(type_of, closed.out_avals))
         compiled = self._for_state(state, batch, kwargs, argnum)
         leaves = compiled.create(jaxpr_as_fun(closed), jax.tree.leaves(init_args), argnum)
         return tree.unflatten(leaves)
@@ -339,11 +340,6 @@ class Parallelized(Generic[P, R]):
 
 def _shardings(leaves: Sequence[Any]) -> list[Any]:
     return [getattr(leaf, "sharding", None) for leaf in leaves]
-
-
-def _type_of(aval: Any) -> jax.ShapeDtypeStruct:
-    weak = bool(getattr(aval, "weak_type", False))
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=weak)
 
 
 def _types(tree: Any) -> Any:

@@ -48,7 +48,7 @@ def check_sizes(
             "sizes alone may differ"
         )
     pairs = zip(program.of_caller.inputs, avals_of(leaves), avals_of(planned_leaves), strict=True)
-    for value, (shape, dtype, is_weak), (old_shape, old_dtype, old_is_weak) in pairs:
+    for value, (shape, dtype, is_weak, _), (old_shape, old_dtype, old_is_weak, _) in pairs:
         what = f"argument {value.name} of {function.name}"
         if dtype != old_dtype:
             raise TraceError(

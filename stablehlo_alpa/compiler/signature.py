@@ -17,11 +17,13 @@ class Values:
         shardings: as `notation` has them; empty texts before a plan is applied.
         types: as `tensor_types` has them.
         kinds: what a stage calls them, ``"input 3"``; empty texts of a whole program.
+        on_host: whether they lie in the memory of the host.
     """
 
     shardings: tuple[str, ...]
     types: tuple[str, ...]
     kinds: tuple[str, ...]
+    on_host: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Signature:
                 tuple(found[f"{side}s"]),
                 tuple(found[f"{side}_types"]),
                 tuple(found[f"{side}_kinds"]),
+                tuple(map(bool, found[f"{side}_on_host"])),
             )
 
         once = tuple(bool(one) for one in found["input_once"])
@@ -58,7 +61,7 @@ class Signature:
     def from_record(cls, record: Record) -> Signature:
         """One that was kept; see `record`."""
         inputs, outputs = (
-            Values(*(tuple(side[key]) for key in ("shardings", "types", "kinds")))
+            Values(*(tuple(side[key]) for key in ("shardings", "types", "kinds", "on_host")))
             for side in (record["inputs"], record["outputs"])
         )
         return cls(tuple(record["mesh_axes"]), inputs, outputs, tuple(record["input_once"]))

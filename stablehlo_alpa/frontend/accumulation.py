@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
+from alpa_runtime.host_memory import type_of
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
@@ -214,7 +215,7 @@ def _with_literals(equation: Any, own: Sequence[_Known]) -> Any:
 
 
 def _replaced(equation: Any, loop: SumLoop, run: Callable[..., list[Any]]) -> Any:
-    avals = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=_is_weak(a)) for a in loop.avals]
+    avals = list(map(type_of, loop.avals))
     try:
         made = jax.make_jaxpr(jax.jit(run))(*avals).jaxpr
     except NotImplementedError:
@@ -225,7 +226,3 @@ def _replaced(equation: Any, loop: SumLoop, run: Callable[..., list[Any]]) -> An
     return made.eqns[0].replace(
         invars=equation.invars, outvars=equation.outvars, source_info=equation.source_info
     )
-
-
-def _is_weak(aval: Any) -> bool:
-    return bool(getattr(aval, "weak_type", False))

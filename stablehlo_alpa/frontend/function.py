@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from alpa_runtime.host_memory import type_of
 from alpa_runtime.inputs import aval_of
 from alpa_runtime.platforms import lower
 
@@ -306,9 +307,5 @@ def name_of(fun: Callable[..., Any]) -> str:
 
 
 def abstract(leaf: Any) -> jax.ShapeDtypeStruct:
-    """Shape, dtype and weak type of an array-like or of a ``ShapeDtypeStruct``."""
-    if isinstance(leaf, jax.ShapeDtypeStruct):
-        weak = bool(getattr(leaf, "weak_type", False))
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=weak)
-    aval = aval_of(leaf)
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    """Shape, dtype, weak type and memory of an array-like or of a ``ShapeDtypeStruct``."""
+    return type_of(leaf if isinstance(leaf, jax.ShapeDtypeStruct) else aval_of(leaf))

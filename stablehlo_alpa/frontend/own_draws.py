@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from alpa_runtime.host_memory import type_of
 from alpa_runtime.keys import impl_of
 from jax.extend.core import Jaxpr, Literal
 
@@ -60,6 +61,6 @@ def _alone(equation: Any, body: Jaxpr) -> Any:
         ]
         return [jnp.stack(parts) for parts in zip(*rows, strict=True)], [True] * len(rows[0])
 
-    types = [jax.ShapeDtypeStruct(one.aval.shape, one.aval.dtype) for one in atoms]
+    types = [type_of(one.aval) for one in atoms]
     (made,) = jax.make_jaxpr(draw)(*types).jaxpr.eqns
     return made.replace(invars=atoms, outvars=equation.outvars, source_info=equation.source_info)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+from alpa_runtime.host_memory import type_of
 from alpa_runtime.platforms import lower
 from jax.extend.core import jaxpr_as_fun
 
@@ -41,9 +42,7 @@ def lower_rewritten(
     avals = iter(closed.in_avals)
 
     def abstract(_: Any) -> jax.ShapeDtypeStruct:
-        aval = next(avals)
-        weak = bool(getattr(aval, "weak_type", False))
-        return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=weak)
+        return type_of(next(avals))
 
     args = [jax.tree.map(abstract, one.value) for one in arguments]
     traced = jax.jit(fun, keep_unused=True).trace(*args)

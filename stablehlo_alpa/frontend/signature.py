@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+from alpa_runtime.host_memory import is_on_host
 from jax._src import config, tree_util
 from jax._src.lib import jax_jit
 from jax.sharding import NamedSharding
 
 from stablehlo_alpa.errors import ArgumentError
 from stablehlo_alpa.frontend.function import Function, abstract
+
+Aval: TypeAlias = tuple[tuple[int, ...], Any, bool, bool]
 
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
@@ -75,25 +78,27 @@ class Signature:
 
     Attributes:
         arguments: of `split`.
-        avals: shape, dtype and weak type of every flat input.
+        avals: shape, dtype, weak type of every flat input, and whether it lies on the host.
         context: of `context`.
         placements: per flat input where it lies, for methods that follow their inputs.
     """
 
     arguments: Any
-    avals: tuple[tuple[tuple[int, ...], Any, bool], ...]
+    avals: tuple[Aval, ...]
     context: tuple[Any, ...]
     placements: tuple[Any, ...]
 
 
-def avals_of(leaves: Sequence[Any]) -> tuple[tuple[tuple[int, ...], Any, bool], ...]:
-    """Shape, dtype and weak type of flat inputs.
+def avals_of(leaves: Sequence[Any]) -> tuple[Aval, ...]:
+    """Shape, dtype, weak type of flat inputs, and whether they lie on the host.
 
     Raises:
         TypeError: one is no array.
     """
     types = map(abstract, leaves)
-    return tuple((tuple(one.shape), one.dtype, bool(one.weak_type)) for one in types)
+    return tuple(
+        (tuple(one.shape), one.dtype, bool(one.weak_type), is_on_host(one)) for one in types
+    )
 
 
 def placements_of(leaves: Sequence[Any]) -> tuple[Any, ...]:

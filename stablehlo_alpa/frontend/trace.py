@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from alpa_runtime.host_memory import is_on_host, type_of
 from alpa_runtime.keys import impl_of, is_key, key_shape
 from alpa_runtime.program import HostFunction, numpy_dtype
 
@@ -23,6 +24,7 @@ from stablehlo_alpa.frontend.callbacks import (
 )
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Argument, Function
+from stablehlo_alpa.frontend.host_inputs import with_host_inputs
 from stablehlo_alpa.frontend.inner_jaxprs import equations
 from stablehlo_alpa.frontend.kernel_calls import Kernel, KernelExtraction
 from stablehlo_alpa.frontend.refining import refined
@@ -51,6 +53,7 @@ class TracedValue:
             the type of gradients of integers), in whose place the module has booleans.
         key_impl: PRNG implementation of typed keys.
         is_weak: whether the type is weak.
+        is_on_host: whether it lies in the memory of the host.
     """
 
     name: str
@@ -58,6 +61,7 @@ class TracedValue:
     dtype: str
     key_impl: str | None = None
     is_weak: bool = False
+    is_on_host: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -355,6 +359,7 @@ class _Call:
             where = f" for {platform}" if platform else ""
             raise TraceError(f"jax cannot lower {self.function.name}{where}: {error}") from error
         module = refined(module, traced.jaxpr)
+        module = with_host_inputs(module, list(map(is_on_host, traced.jaxpr.in_avals)))
         asm: str = with_rules(module, known).operation.get_asm(
             print_generic_op_form=True, enable_debug_info=True, assume_verified=True
         )
@@ -437,17 +442,16 @@ def _micro_batch(name: str, value: str, leaf: Any, count: int) -> jax.ShapeDtype
             f"batch {value} of {name} has {size} on dimension 0, which does not divide into "
             f"{count} micro-batches; batch_argnums= says which arguments are batches"
         )
-    shape = (leaf.shape[0] // count, *leaf.shape[1:])
-    return jax.ShapeDtypeStruct(shape, leaf.dtype, weak_type=bool(leaf.weak_type))
+    return type_of(leaf, (leaf.shape[0] // count, *leaf.shape[1:]))
 
 
 def _value(name: str, aval: Any) -> TracedValue:
     weak = bool(getattr(aval, "weak_type", False))
-    impl = impl_of(aval)
+    impl, on_host = impl_of(aval), is_on_host(aval)
     if impl is None:
-        return TracedValue(name, tuple(aval.shape), aval.dtype.name, None, weak)
+        return TracedValue(name, tuple(aval.shape), aval.dtype.name, None, weak, on_host)
     shape = (*aval.shape, *key_shape(impl))
-    return TracedValue(name, shape, "uint32", impl, False)
+    return TracedValue(name, shape, "uint32", impl, False, on_host)
 
 
 def check_supported(

@@ -61,6 +61,7 @@ class StepInterface:
                 value.key_impl,
                 value.is_weak,
                 value.name,
+                is_on_host=value.is_on_host,
             )
             for index, value in enumerate(program.inputs)
         )

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import jax
+from alpa_runtime.host_memory import type_of
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
@@ -40,7 +41,7 @@ def flatten(closed: ClosedJaxpr, count_parts: Callable[[Any], int]) -> ClosedJax
         return _evaluate(closed.jaxpr, consts, args[len(closed.consts) :], count_parts)
 
     avals = [variable.aval for variable in (*closed.jaxpr.constvars, *closed.jaxpr.invars)]
-    shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    shapes = list(map(type_of, avals))
     return jax.make_jaxpr(run)(*shapes)
 
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 import jax
+from alpa_runtime.host_memory import type_of
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.layers.attention import function_of, recomputing_attention
@@ -84,7 +85,7 @@ def _turns(part: ClosedJaxpr, remat: Remat) -> Callable[..., list[Any]]:
     (equation,) = part.jaxpr.eqns
     body = equation.params["jaxpr"]
     avals = [variable.aval for variable in body.jaxpr.invars]
-    shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    shapes = list(map(type_of, avals))
     again = jax.make_jaxpr(recomputing(body, remat))(*shapes)
 
     def run(*args: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import jax
 from alpa_runtime import SpmdProgram
 from alpa_runtime.device_mesh import make_mesh
+from alpa_runtime.host_memory import type_of
 from alpa_runtime.local_call import LocalModule
 from jax.experimental.custom_partitioning import SdyShardingRule, custom_partitioning
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -127,7 +128,7 @@ def call_region(fun: Callable[..., Any], args: Sequence[Any], asked: Asked) -> t
         args: its arguments.
         asked: how it is planned.
     """
-    region = Region(fun, [_abstract(arg) for arg in args], asked)
+    region = Region(fun, [type_of(jax.typeof(arg)) for arg in args], asked)
 
     def body(*values: Any) -> tuple[Any, ...]:
         return tuple(fun(*values))
@@ -144,7 +145,3 @@ def call_region(fun: Callable[..., Any], args: Sequence[Any], asked: Asked) -> t
     results: tuple[Any, ...] = partitioned(*args)
     return results
 
-
-def _abstract(arg: Any) -> jax.ShapeDtypeStruct:
-    aval = jax.typeof(arg)
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)

@@ -242,7 +242,7 @@ def _inputs(stage: PlannedStage, layers: Int, batch: frozenset[int]) -> tuple[In
     for phase in stage.phases:
         for slot, value in zip(phase.inputs, phase.program.inputs, strict=True):
             if slot.kind in (SlotKind.INPUT, SlotKind.BATCH):
-                held.setdefault(slot.number, float(value.local_bytes(dict(sizes))))
+                held.setdefault(slot.number, float(value.held_bytes(dict(sizes))))
     found = []
     for position, number in enumerate(input_numbers(stage)):
         if number is None or number not in held:

@@ -402,7 +402,7 @@ def identifier(name: str) -> str:
 def _inside_bytes(program: SpmdProgram, peak_bytes: float) -> float:
     sizes = program.mesh_sizes
     kept = [v for i, v in enumerate(program.inputs) if i not in program.donated]
-    boundary = sum(value.local_bytes(sizes) for value in (*kept, *program.outputs))
+    boundary = sum(value.held_bytes(sizes) for value in (*kept, *program.outputs))
     return max(0.0, peak_bytes - boundary)
 
 
@@ -424,7 +424,8 @@ def _specs(
         keeps_weak: whether inputs are weakly typed where those of the step are; buffers never are.
     """
     specs = []
-    for slot, sharding, type_ in zip(slots, values.shardings, values.types, strict=True):
+    found = zip(slots, values.shardings, values.types, values.on_host, strict=True)
+    for slot, sharding, type_, is_on_host in found:
         axes, partial = parse_partial_sharding(sharding, signature.mesh_axes)
         shape, dtype = parse_tensor_type(type_)
         value = traced_value(slot, program)
@@ -438,6 +439,7 @@ def _specs(
                 is_weak=bool(value and value.is_weak and is_kept),
                 name=value.name if value else str(slot),
                 partial=partial,
+                is_on_host=value.is_on_host if value else is_on_host,
             )
         )
     return tuple(specs)

@@ -47,7 +47,7 @@ def memory_by_kind(plan: SavedPlan, mesh: int) -> dict[MemoryKind, float]:
     found: dict[MemoryKind, float] = {}
     for buffer in peak.buffers:
         kind = kinds.get(buffer, MemoryKind.WORKSPACE)
-        bytes_ = runtime.value(mesh, buffer).local_bytes(sizes)
+        bytes_ = runtime.value(mesh, buffer).held_bytes(sizes)
         found[kind] = found.get(kind, 0.0) + bytes_
     found[MemoryKind.WORKSPACE] = found.get(MemoryKind.WORKSPACE, 0.0) + peak.inside_bytes
     return {kind: found[kind] for kind in MemoryKind if found.get(kind)}

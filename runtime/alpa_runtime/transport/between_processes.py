@@ -203,7 +203,7 @@ class ProcessTransport:
             for pair in pairs
         ]
         everything = Resharding(tuple(p for pair in pairs for p in pair.resharding.pieces))
-        sharding = NamedSharding(self._mesh, value.logical_spec)
+        sharding = value.sharding(self._mesh)
         return wanted, Lander(everything, value.shape, value.dtype, sharding, self._devices)
 
     def _pairs(self, number: int, source: int, target: int) -> tuple[HostPair, ...]:

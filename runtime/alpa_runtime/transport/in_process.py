@@ -61,7 +61,7 @@ class InProcessTransport:
         return lambda mail: land(mail.pop(transfer))
 
     def _sharding(self, mesh: int, buffer: int) -> NamedSharding:
-        return NamedSharding(self._meshes[mesh], self._plan.value(mesh, buffer).logical_spec)
+        return self._plan.value(mesh, buffer).sharding(self._meshes[mesh])
 
     def _move(self, key: _Key, arriving: NamedSharding) -> Callable[[jax.Array], Any]:
         number, source, value, target = key
