@@ -3,7 +3,6 @@
 #include "cpp/analysis/DataFlow.h"
 
 #include "cpp/analysis/HostMoves.h"
-
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/IR/BuiltinAttributes.h"

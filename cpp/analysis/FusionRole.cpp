@@ -3,6 +3,7 @@
 #include "cpp/analysis/FusionRole.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/HostMoves.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
@@ -90,7 +91,8 @@ static bool reducesNothing(Operation *op) {
 }
 
 FusionRole getFusionRole(Operation *op, Backend backend) {
-  if (isa<DataFlowOpInterface>(op) || isAsynchronous(op)) {
+  if (isa<DataFlowOpInterface>(op) || isAsynchronous(op) || movesToHost(op) ||
+      movesToDevice(op)) {
     return FusionRole::Kernel;
   }
   if (isa<stablehlo::PartitionIdOp, stablehlo::ReplicaIdOp>(op)) {

@@ -9,6 +9,7 @@
 #ifndef CPP_ANALYSIS_HOSTVALUES_H
 #define CPP_ANALYSIS_HOSTVALUES_H
 
+#include "cpp/analysis/FusionRole.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include <vector>
@@ -30,11 +31,11 @@ findHostValues(func::FuncOp function,
 void dropIdleMoves(func::FuncOp function);
 
 /// Puts moves to the host behind what makes their operands, and moves to the
-/// device before the first that reads their results: XLA's scheduler has the
-/// device hold as little as it can of what is moved.
+/// device, with slices of what they move, before the first that reads it: XLA's
+/// scheduler has the device hold as little of it as it can.
 ///
 /// \param order the operators of a block.
-void placeMoves(std::vector<Operation *> &order);
+void placeMoves(std::vector<Operation *> &order, FusionRoles &roles);
 
 } // namespace mlir::alpa
 

@@ -54,7 +54,7 @@ Materialization::Materialization(func::FuncOp function,
 void Materialization::number(Block &block) {
   std::vector<Operation *> order =
       getSchedule(block, roles, options.overlaps, options.numDevices);
-  placeMoves(order);
+  placeMoves(order, roles);
   for (Operation *op : order) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {
       firstInside[op] = numPoints;

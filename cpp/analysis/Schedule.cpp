@@ -3,6 +3,7 @@
 #include "cpp/analysis/Schedule.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/HostMoves.h"
 #include "cpp/analysis/JoinedUpdates.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
@@ -44,9 +45,11 @@ bool isShortColumnSum(Operation *op, int64_t numDevices) {
   return length <= kSplitReduction * numDevices;
 }
 
-/// A kernel that others wait for. Collectives run beside them.
+/// A kernel that others wait for. Collectives, and moves to the host and back,
+/// run beside them.
 static bool isAwaited(Operation *op, FusionRoles &roles) {
   return roles.get(op) == FusionRole::Kernel && !isAsynchronous(op) &&
+         !movesToHost(op) && !movesToDevice(op) &&
          !op->hasTrait<OpTrait::IsTerminator>();
 }
 

@@ -15,9 +15,7 @@ from alpa_runtime.checkpoint import Leaf, PartWriter, describe, read_part
 from alpa_runtime.device_mesh import Axes, make_mesh
 from alpa_runtime.keys import data_of
 
-SnapshotEntries: TypeAlias = Mapping[
-    int, tuple[Leaf, Axes, jax.sharding.PartitionSpec, str | None]
-]
+SnapshotEntries: TypeAlias = Mapping[int, tuple[Leaf, Axes, jax.sharding.PartitionSpec, str | None]]
 """By number of an array: where it is in a snapshot, axes of its mesh and spec."""
 
 Parts: TypeAlias = list[tuple[tuple[slice, ...], np.ndarray[Any, Any]]]

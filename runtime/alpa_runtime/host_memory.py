@@ -12,7 +12,7 @@ HOST = "pinned_host"
 """What jax calls that memory."""
 
 ON_HOST = NamedSharding(AbstractMesh((), ()), PartitionSpec(), memory_kind=HOST)
-"""What says so in a ``ShapeDtypeStruct``, whose memory is that of its sharding. It names no device."""
+"""The sharding of a ``ShapeDtypeStruct`` whose value lies there, on no device."""
 
 
 def is_on_host(value: Any) -> bool:

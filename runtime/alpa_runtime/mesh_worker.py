@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import Mesh
 
 from alpa_runtime.analysis import MemoryStats, ProgramReport
 from alpa_runtime.mesh_program import MeshProgram, bind_program
@@ -49,9 +49,7 @@ class MeshWorker:
             donates: whether programs may overwrite what they take; a trace needs it kept.
         """
         self.number = number
-        self.shardings = tuple(
-            plan.values[value].sharding(mesh) for value in plan.buffers[number]
-        )
+        self.shardings = tuple(plan.values[value].sharding(mesh) for value in plan.buffers[number])
         self._programs: dict[int, MeshProgram] = {}
         for one in plan.instructions[number]:
             if isinstance(one, Run) and one.program not in self._programs:

@@ -177,8 +177,8 @@ class JoinedSharding:
         specs = {tuple(map(_axes, one.spec)) for one in map(_trimmed, parts)}
         shapes = {tuple(mesh.shape.items()) for mesh in meshes}
         kinds = {one.memory_kind for one in parts}
-        unlike = max(map(len, (rows, specs, shapes, kinds))) > 1
-        if len(meshes) != len(groups) or unlike:
+        most = max(len(rows), len(specs), len(shapes), len(kinds))
+        if len(meshes) != len(groups) or most > 1:
             return None
         along = dict(enumerate(next(iter(specs)))).get(stack.dim, ())
         is_cut_again = bool(along) and max(groups) > 1

@@ -21,7 +21,7 @@ def with_host_inputs(module: Any, on_host: Sequence[bool]) -> Any:
     if not any(on_host):
         return module
     with module.context:
-        main = next(op for op in module.body.operations if _name(op) == "main")
+        main = next(op for op in module.body.operations if _is_main(op))
         kind = ir.StringAttr.get(HOST)
         entries = []
         for own, is_there in zip(_attributes(main, len(on_host)), on_host, strict=True):
@@ -30,9 +30,8 @@ def with_host_inputs(module: Any, on_host: Sequence[bool]) -> Any:
     return module
 
 
-def _name(op: Any) -> str:
-    found = op.attributes["sym_name"] if "sym_name" in op.attributes else None
-    return found.value if found is not None else ""
+def _is_main(op: Any) -> bool:
+    return "sym_name" in op.attributes and bool(op.attributes["sym_name"].value == "main")
 
 
 def _attributes(function: Any, count: int) -> list[dict[str, Any]]:

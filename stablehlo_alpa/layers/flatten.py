@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 import jax
-from alpa_runtime.host_memory import type_of
 import numpy as np
+from alpa_runtime.host_memory import type_of
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.layers.scopes import STACK_SCOPE, TURNS_SCOPE

@@ -144,4 +144,3 @@ def call_region(fun: Callable[..., Any], args: Sequence[Any], asked: Asked) -> t
     )
     results: tuple[Any, ...] = partitioned(*args)
     return results
-

@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeAlias
 
 import jax
 import numpy as np
-from jax.sharding import NamedSharding
 
 from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.errors import TransportError
