@@ -23,6 +23,11 @@ def is_on_host(value: Any) -> bool:
     return getattr(value, "memory_space", None) == jax.memory.Space.Host
 
 
+def is_away(sharding: NamedSharding) -> bool:
+    """Whether what has this sharding lies there."""
+    return sharding.memory_kind is not None and sharding.memory_kind.endswith("host")
+
+
 def type_of(value: Any, shape: Sequence[int] | None = None) -> jax.ShapeDtypeStruct:
     """Shape, dtype, weak type and memory of a value, on no device.
 

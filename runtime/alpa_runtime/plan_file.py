@@ -19,7 +19,7 @@ from alpa_runtime.errors import ProgramError
 from alpa_runtime.plain_data import decode, encode
 from alpa_runtime.plan import Free, Plan, Recv, Run, Send
 
-PLAN_VERSION = 3
+PLAN_VERSION = 4
 
 _INSTRUCTIONS: Mapping[str, type[Any]] = {"run": Run, "send": Send, "recv": Recv, "free": Free}
 _DESCRIPTION = "plan.json"

@@ -35,7 +35,7 @@ from stablehlo_alpa.planning.stage import CostedProgram, StageBody
 if TYPE_CHECKING:
     from stablehlo_alpa.planning.plan import Plan
 
-ACCOUNT_VERSION = 5
+ACCOUNT_VERSION = 6
 # Schedules that are made again from their sizes; "none" has nothing to order.
 _NAMES = (*ScheduleName, "none")
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from alpa_runtime import LocalExecutable, ProgramError, check
 from alpa_runtime.plan import Free, Plan, Recv, Run, Send
+from alpa_runtime.plan_file import PLAN_VERSION
 from tanh_layers import BATCH, WEIGHTS, step
 
 import stablehlo_alpa
@@ -61,7 +62,10 @@ def rewrite(source: Path, target: Path, change: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(version=99), "is a plan of version 99, this is version 3"),
+        (
+            lambda d: d.update(version=99),
+            f"is a plan of version 99, this is version {PLAN_VERSION}",
+        ),
         (lambda d: d.pop("version"), "names no version"),
         (lambda d: d["plan"].pop("meshes"), "a Plan has"),
         (lambda d: d["plan"].update(extra=1), "a Plan has"),

@@ -316,7 +316,7 @@ def mistyped(member: str, content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (versioned, "explains itself in version 99, this is version 5"),
+        (versioned, "explains itself in version 99, this is version 6"),
         (shortened, "is damaged.*do not fit each other"),
         (mistyped, r"stages\[0\].compute_s is 'much', must be of type float"),
         (lambda name, content: None if name == "account.json" else content, "not what it costs"),

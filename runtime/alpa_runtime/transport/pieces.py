@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from alpa_runtime.context import staged
+from alpa_runtime.host_memory import is_away
 from alpa_runtime.program import numpy_dtype
 from alpa_runtime.resharding import Piece, Resharding
 
@@ -72,6 +73,8 @@ class Lander:
             devices: those of this process; all of the mesh by default.
         """
         self._shape, self._dtype, self._sharding = shape, numpy_dtype(dtype), sharding
+        # Pieces come to the devices, and what lies on the host is put there as a whole.
+        self._landing = sharding.with_memory_kind("device") if is_away(sharding) else sharding
         self._local = sharding.shard_shape(shape)
         devices = list(sharding.mesh.devices.flat) if devices is None else devices
         self._shards: list[tuple[tuple[int, ...], Callable[..., Any] | None]] = []
@@ -86,7 +89,8 @@ class Lander:
             pieces[numbers[0]] if make is None else make(*[pieces[i] for i in numbers])
             for numbers, make in self._shards
         ]
-        return jax.make_array_from_single_device_arrays(self._shape, self._sharding, shards)
+        found = jax.make_array_from_single_device_arrays(self._shape, self._landing, shards)
+        return found if self._landing is self._sharding else jax.device_put(found, self._sharding)
 
     def _maker(self, own: tuple[Piece, ...], device: jax.Device) -> Callable[..., Any] | None:
         if len(own) == 1 and own[0].shape == self._local:
