@@ -107,7 +107,7 @@ findHostValues(func::FuncOp function,
   });
   // Of each set that has an argument, whether all of it is moved before it is
   // read, and some of it is.
-  llvm::DenseSet<Value> given, read, moved;
+  llvm::DenseSet<Value> read, moved;
   for (Value value : values) {
     Value leader = memories.getLeader(value);
     if (!isMovedBeforeRead(value)) {
@@ -156,92 +156,6 @@ void dropIdleMoves(func::FuncOp function) {
     }
     return WalkResult::advance();
   });
-}
-
-namespace {
-
-/// Puts the operators of a block in order; see `placeMoves`.
-class MovePlacement {
-public:
-  MovePlacement(ArrayRef<Operation *> order, FusionRoles &roles)
-      : block(order.front()->getBlock()) {
-    for (Operation *op : order) {
-      classify(op, roles);
-    }
-    for (Operation *op : order) {
-      if (!waiting.contains(op)) {
-        placeWithWaiting(op);
-      }
-    }
-    for (Operation *op : order) {
-      place(op);
-    }
-  }
-
-  std::vector<Operation *> placed;
-
-private:
-  /// Waits for a reader what is moved to the device, and what is made of that
-  /// and of nothing else.
-  void classify(Operation *op, FusionRoles &roles) {
-    FusionRole role = roles.get(op);
-    bool isAny = movesToDevice(op), isAll = true, isOfNothing = true;
-    for (Value operand : op->getOperands()) {
-      Operation *maker = operand.getDefiningOp();
-      isAny |= waiting.contains(maker);
-      isOfNothing &= ofNothing.contains(maker);
-      isAll &= waiting.contains(maker) || ofNothing.contains(maker);
-    }
-    bool isComputed = role == FusionRole::Fused || role == FusionRole::View ||
-                      role == FusionRole::Generated;
-    if (movesToDevice(op) || (isComputed && isAny && isAll)) {
-      waiting.insert(op);
-    } else if (isComputed && isOfNothing) {
-      ofNothing.insert(op);
-    }
-  }
-
-  void placeWithWaiting(Operation *op) {
-    SmallVector<Operation *> work{op};
-    while (!work.empty()) {
-      size_t numBefore = work.size();
-      // What an operator reads may stand in its regions.
-      forEachUsedValue(work.back(), [&](Value used) {
-        Operation *maker = used.getDefiningOp();
-        if (maker && maker->getBlock() == block && waiting.contains(maker) &&
-            !done.contains(maker)) {
-          work.push_back(maker);
-        }
-      });
-      if (work.size() == numBefore) {
-        place(work.pop_back_val());
-      }
-    }
-  }
-
-  void place(Operation *op) {
-    if (!done.insert(op).second) {
-      return;
-    }
-    placed.push_back(op);
-    for (Operation *user : op->getUsers()) {
-      if (user->getBlock() == block && movesToHost(user) &&
-          done.insert(user).second) {
-        placed.push_back(user);
-      }
-    }
-  }
-
-  Block *block;
-  llvm::DenseSet<Operation *> waiting, ofNothing, done;
-};
-
-} // namespace
-
-void placeMoves(std::vector<Operation *> &order, FusionRoles &roles) {
-  if (llvm::any_of(order, isMove)) {
-    order = MovePlacement(order, roles).placed;
-  }
 }
 
 } // namespace mlir::alpa

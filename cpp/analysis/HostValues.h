@@ -9,10 +9,8 @@
 #ifndef CPP_ANALYSIS_HOSTVALUES_H
 #define CPP_ANALYSIS_HOSTVALUES_H
 
-#include "cpp/analysis/FusionRole.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
-#include <vector>
 
 namespace mlir::alpa {
 
@@ -29,13 +27,6 @@ findHostValues(func::FuncOp function,
 /// Drops moves to the device of what lies there. What arguments say of
 /// themselves (`mhlo.memory_kind`, as jax writes it) is believed.
 void dropIdleMoves(func::FuncOp function);
-
-/// Puts moves to the host behind what makes their operands, and moves to the
-/// device, with slices of what they move, before the first that reads it: XLA's
-/// scheduler has the device hold as little of it as it can.
-///
-/// \param order the operators of a block.
-void placeMoves(std::vector<Operation *> &order, FusionRoles &roles);
 
 } // namespace mlir::alpa
 

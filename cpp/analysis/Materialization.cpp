@@ -3,6 +3,7 @@
 #include "cpp/analysis/Materialization.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/HostMoves.h"
 #include "cpp/analysis/HostValues.h"
 #include "cpp/analysis/LoopOrder.h"
 #include "cpp/analysis/MemoryOrder.h"
