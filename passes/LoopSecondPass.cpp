@@ -53,9 +53,16 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     if (!firsts.empty()) {
       return signalPassFailure();
     }
-    if (mayMeet(*entry)) {
-      if (auto states = MicroBatchChoice(*entry, options).findRefused()) {
-        runBehindMeeting(*entry, *states, options);
+    if (!mayMeet(*entry)) {
+      return;
+    }
+    // Terms of a loss that take arguments of their own are refused one by one:
+    // what is refused last has the most work, and leaves the others whole.
+    for (RefusedBatch by :
+         {RefusedBatch::kMostArguments, RefusedBatch::kMostWork}) {
+      auto states = MicroBatchChoice(*entry, options).findRefused(by);
+      if (states && runBehindMeeting(*entry, *states, options)) {
+        return;
       }
     }
   }
@@ -154,9 +161,9 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     return whole <= states.getSplitFlops() + states.getSummandFlops();
   }
 
-  /// What cannot be cut so either is refused as it is.
-  void runBehindMeeting(func::FuncOp entry, const MicroBatchStates &first,
-                        MicroBatchOptions &options) {
+  /// False if it cannot be cut so either: it is refused as it is.
+  bool runBehindMeeting(func::FuncOp entry, const MicroBatchStates &first,
+                        MicroBatchOptions options) {
     for (KeptExamples kept : {KeptExamples::kMeeting, KeptExamples::kLoss}) {
       SecondPass second(entry, first, kept);
       options.batch.assign(second.getBatch().begin(), second.getBatch().end());
@@ -167,17 +174,20 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
       ModuleOp module = second.outline();
       FailureOr<func::FuncOp> function = getEntryFunction(module);
       if (failed(function)) {
-        return signalPassFailure();
+        signalPassFailure();
+        return true;
       }
       std::unique_ptr<MicroBatchStates> states =
           MicroBatchChoice(*function, options).find();
       if (states && isMostlyDivided(*function, *states)) {
-        return put(second, module, options,
-                   "examples meet each other in the loss, which is taken of "
-                   "all of them: for its gradients");
+        put(second, module, options,
+            "examples meet each other in the loss, which is taken of all of "
+            "them: for its gradients");
+        return true;
       }
       module.erase();
     }
+    return false;
   }
 
   /// Puts the loop in its place, and says why it is there.

@@ -120,6 +120,9 @@ std::unique_ptr<MicroBatchStates> MicroBatchChoice::find() {
     std::unique_ptr<MicroBatchStates> reason;
     auto states =
         options.batch.empty() ? search(hasState, reason) : take(reason);
+    if (states && hasState && hasUndividedBatch(*states)) {
+      states.reset();
+    }
     if (states && (!found || getWork(*found) < getWork(*states))) {
       found = std::move(states);
     }
@@ -240,6 +243,24 @@ MicroBatchChoice::search(bool allowsState,
     return std::move(best);
   }
   return nullptr;
+}
+
+/// Whether arguments of a size that does not divide are the batch: as many
+/// micro-batches as they have rows would divide more than `states` does. What
+/// looks like state is not cut in their place.
+bool MicroBatchChoice::hasUndividedBatch(const MicroBatchStates &states) {
+  llvm::MapVector<int64_t, Arguments> groups;
+  for (BlockArgument argument : function.getArguments()) {
+    int64_t size = getFirstSize(argument);
+    if (size > 1 && !divides(argument) && !isState(argument.getArgNumber())) {
+      groups[size].insert(argument.getArgNumber());
+    }
+  }
+  return llvm::any_of(groups, [&](const auto &group) {
+    MicroBatchStates others(function, group.first, group.second,
+                            /*cutsMade=*/false);
+    return isBatch(others) && getWork(states) < getWork(others);
+  });
 }
 
 void MicroBatchChoice::chooseFirst(Groups &groups) {

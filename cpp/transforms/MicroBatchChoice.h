@@ -61,6 +61,7 @@ private:
   bool consider(const Arguments &split, bool needsParts = false);
   void considerEach(ArrayRef<unsigned> members);
   bool repeatsWork(const MicroBatchStates &states);
+  bool hasUndividedBatch(const MicroBatchStates &states);
   void addOthers(Groups &groups);
   LogicalResult refuseSizes();
 

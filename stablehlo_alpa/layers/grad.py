@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
@@ -136,7 +137,9 @@ def _layered(
         closed = jax.make_jaxpr(flat)(*arrays)
         flattened = flatten_for(option, closed)
         layers = assign(option, flattened, num_results)
-        values = split_keys([*closed.consts, *arrays])
+        # Constants are numbers of the host, which rules of gradients cannot index with tracers.
+        consts = [c if isinstance(c, jax.Array) else jnp.asarray(c) for c in closed.consts]
+        values = split_keys([*consts, *arrays])
         results = _evaluate(flattened, layers, values, option.recomputations[0])
         found, tree, places = returned
         return jax.tree.unflatten(tree, _replaced(found, places, results))

@@ -209,6 +209,36 @@ def test_grad_returns_gradients_alone() -> None:
         np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-7)
 
 
+@jax.custom_vjp
+def looked_up(x: jax.Array, table: jax.Array) -> jax.Array:
+    return x * table[0]
+
+
+def look_up_backwards(saved: Any, cotangent: jax.Array) -> tuple[jax.Array, None]:
+    (table,) = saved
+    row = jax.lax.fori_loop(0, 3, lambda i, total: total + i * table[i], jnp.zeros(8))
+    return cotangent * row, None
+
+
+looked_up.defvjp(lambda x, table: (looked_up(x, table), (table,)), look_up_backwards)
+
+
+@pytest.mark.parametrize("wrap", [lambda fun: fun, jax.jit], ids=["plain", "jitted"])
+def test_rules_of_gradients_index_constants(wrap: Any) -> None:
+    params, x = make_params()[:2], jnp.ones((2, 8))
+
+    def loss(params: Any) -> jax.Array:
+        table = np.arange(24, dtype=np.float32).reshape(3, 8)
+        block = wrap(lambda x, w: looked_up(jnp.tanh(x @ w), jnp.array(table)))
+        return jnp.mean(block(block(x, params[0]), params[1]) ** 2)
+
+    expected = jax.jit(jax.grad(loss))(params)
+    with layer_context(AutoLayers(num_layers=2)):
+        found = jax.jit(stablehlo_alpa.grad(loss))(params)
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-7)
+
+
 def test_a_jitted_function_is_traced_again_for_a_pipeline() -> None:
     x = jnp.ones((2, 8))
     inner = jax.jit(stablehlo_alpa.grad(lambda p: jnp.mean(blocks(p, x) ** 2)))

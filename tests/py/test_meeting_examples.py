@@ -135,6 +135,20 @@ def test_gradients_of_what_examples_meet_in(name: str, method: Any, count: int) 
     assert_same(parallel(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH))
 
 
+def test_terms_that_have_arguments_of_their_own() -> None:
+    """VICReg: features of either view are decorrelated by themselves."""
+
+    def loss(params: Any, views: Any) -> Any:
+        outs = [hidden(params, view) for view in views]
+        spread = sum(jnp.mean(jax.nn.relu(1 - jnp.std(out, 0))) for out in outs)
+        shared = sum(jnp.sum((out.T @ out / ROWS - jnp.eye(WIDTH)) ** 2) for out in outs)
+        return jnp.mean((outs[0] - outs[1]) ** 2) + spread + shared
+
+    views = BATCH, jnp.roll(BATCH, 1, 1)
+    parallel = stablehlo_alpa.parallelize(step_of(loss), method=ShardParallel(num_micro_batches=4))
+    assert_same(parallel(PARAMS, views), jax.jit(step_of(loss))(PARAMS, views))
+
+
 def test_results_per_example_come_with_the_loss() -> None:
     def step(params: Any, x: Any) -> Any:
         def loss(params: Any) -> Any:

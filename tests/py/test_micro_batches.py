@@ -412,6 +412,20 @@ def test_a_batch_that_does_not_divide_is_named() -> None:
         pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
 
 
+def test_moments_are_not_cut_in_place_of_a_batch_that_does_not_divide() -> None:
+    optimizer = optax.adam(1e-2)
+
+    def step(params: Any, moments: Any, x: Any) -> Any:
+        gradients = jax.grad(lambda p: jnp.mean(hidden(p, x) ** 2))(params)
+        updates, moments = optimizer.update(gradients, moments)
+        return optax.apply_updates(params, updates), moments
+
+    method = stablehlo_alpa.ShardParallel(num_micro_batches=4)
+    parallel = stablehlo_alpa.parallelize(step, method=method)
+    with pytest.raises(CompileError, match=r"no argument can be cut into 4 .* x 10"):
+        parallel.plan(PARAMS, optimizer.init(PARAMS), jnp.ones((10, WIDTH)))
+
+
 def test_a_loop_over_examples_is_said_to_be_in_the_way() -> None:
     """Of a mean that forgets, later examples have more: turns are not added up."""
 
