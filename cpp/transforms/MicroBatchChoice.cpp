@@ -360,9 +360,13 @@ LogicalResult MicroBatchChoice::refuseSizes() {
             << getFirstSize(argument);
     }
   }
+  if (shown == 0) {
+    return error << " none: all arguments are state, or numbers; pass the "
+                    "batch as an argument where the function makes it itself, "
+                    "or use num_micro_batches=1";
+  }
   if (!hasDivided) {
-    return error << (shown == 0 ? " none" : "")
-                 << ": pass a number that divides the batch";
+    return error << ": pass a number that divides the batch";
   }
   return error
          << ", but nothing is cut with those that divide, or less than is "
