@@ -425,17 +425,6 @@ def test_moments_are_not_cut_in_place_of_a_batch_that_does_not_divide() -> None:
     with pytest.raises(CompileError, match=r"no argument can be cut into 4 .* x 10"):
         parallel.plan(PARAMS, optimizer.init(PARAMS), jnp.ones((10, WIDTH)))
 
-def test_a_step_that_makes_its_batch_itself_is_refused() -> None:
-    def step(weights: Any, key: Any) -> Any:
-        x = jax.random.normal(key, (16, 8))
-        return weights - jax.grad(lambda w: ((x @ w) ** 2).mean())(weights)
-
-    method = stablehlo_alpa.ShardParallel(mesh_shape=(8,), num_micro_batches=4)
-    parallel = stablehlo_alpa.parallelize(step, method=method)
-    with pytest.raises(CompileError, match="none: all arguments are state, .* pass the batch"):
-        parallel(jnp.ones((8, 8)), jax.random.key(0))
-
-
 
 def test_a_loop_over_examples_is_said_to_be_in_the_way() -> None:
     """Of a mean that forgets, later examples have more: turns are not added up."""
