@@ -32,9 +32,10 @@ struct SpecTable {
 };
 
 /// What moves bytes without being a product: sums, which write less than they
-/// read, and all else, of numbers of 32 bits or of 16.
-enum class Stream { Addition, NarrowAddition, Sum, NarrowSum };
-inline constexpr unsigned kNumStreams = 4;
+/// read, and all else, of numbers of 32 bits or of 16; and what moves them to
+/// the memory of the host and back.
+enum class Stream { Addition, NarrowAddition, Sum, NarrowSum, HostMove };
+inline constexpr unsigned kNumStreams = 5;
 
 /// An operator, or a group around its leader, with its strategies.
 struct StrategyNode {

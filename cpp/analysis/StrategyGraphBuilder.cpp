@@ -5,6 +5,7 @@
 #include "cpp/analysis/ArgumentUses.h"
 #include "cpp/analysis/Combination.h"
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/HostMoves.h"
 #include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/Work.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -391,14 +392,17 @@ void StrategyGraphBuilder::addOperatorCosts(
 StrategyGraphBuilder::Streams
 StrategyGraphBuilder::getStreams(StrategyNode &node, Operation *op,
                                  const ShardingRule &rule) const {
+  auto get = [&](Stream stream) {
+    return &node.streams[static_cast<unsigned>(stream)];
+  };
+  if (movesToHost(op) || movesToDevice(op)) {
+    return {get(Stream::HostMove), get(Stream::HostMove)};
+  }
   bool leads = op->getName().getStringRef() == node.op;
   if (isProduct(rule) || (leads && backend != Backend::Tpu)) {
     return {};
   }
   bool isSum = isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp>(op);
-  auto get = [&](Stream stream) {
-    return &node.streams[static_cast<unsigned>(stream)];
-  };
   return {get(isSum ? Stream::Sum : Stream::Addition),
           get(isSum ? Stream::NarrowSum : Stream::NarrowAddition)};
 }

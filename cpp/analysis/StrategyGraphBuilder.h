@@ -123,7 +123,7 @@ private:
     std::vector<double> *wide = nullptr, *narrow = nullptr;
   };
   /// The streams of an operator; null for those of products, and for GPU of the
-  /// operator that leads the node.
+  /// operator that leads the node, unless it moves values to the host or back.
   Streams getStreams(StrategyNode &node, Operation *op,
                      const ShardingRule &rule) const;
   /// Counts what an operator moves, as part of the product in whose kernel it

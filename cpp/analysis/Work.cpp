@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/ArgumentUses.h"
 #include "cpp/analysis/Entry.h"
+#include "cpp/analysis/HostMoves.h"
 #include "cpp/analysis/Materialization.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
@@ -69,6 +70,12 @@ EpilogueBytes getEpilogueBytes(func::FuncOp function,
   return bytes;
 }
 
+/// What seconds are looked up by.
+std::string getOperatorName(Operation *op) {
+  bool isMove = movesToHost(op) || movesToDevice(op);
+  return isMove ? "host_move" : op->getName().getStringRef().str();
+}
+
 void visit(Block &block, double runs, const Materialization &memory,
            const EpilogueBytes &epilogues, std::vector<OperatorWork> &work) {
   for (Operation &op : block.without_terminator()) {
@@ -107,8 +114,8 @@ void visit(Block &block, double runs, const Materialization &memory,
                         memory.isNarrow(operand.get()) ? runs * copied : 0});
       }
     }
-    work.push_back({op.getName().getStringRef().str(), runs, runs * flops,
-                    runs * bytes, runs * memory.getNumKernels(&op), shape,
+    work.push_back({getOperatorName(&op), runs, runs * flops, runs * bytes,
+                    runs * memory.getNumKernels(&op), shape,
                     getProductForm(&op), getChannelPadding(&op, *rule, {}, {}),
                     dtype, isSplit(&op), runs * narrow});
   }

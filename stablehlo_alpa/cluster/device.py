@@ -63,6 +63,8 @@ class DeviceSpec:
             `stablehlo_alpa.calibration`.
         platform: what jax lowers functions for that are planned for it, ``"cuda"``, ``"rocm"``,
             ``"tpu"`` or ``"cpu"``; empty for the platform of the process that plans.
+        host_bandwidth: bytes per second, one way, between the memory of the device and that of its
+            host; 0 where that is not known: what is moved costs no more than in the device then.
     """
 
     name: str
@@ -75,6 +77,7 @@ class DeviceSpec:
     units: int = 0
     fits: tuple[Fit, ...] = ()
     platform: str = ""
+    host_bandwidth: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flops", MappingProxyType(dict(self.flops)))
@@ -90,6 +93,11 @@ class DeviceSpec:
                 f"{self.memory_bytes} bytes and {self.memory_bandwidth} bytes/s"
             )
 
+        if not self.host_bandwidth >= 0:
+            raise MeshError(
+                f"host_bandwidth of device {self.name!r} must not be negative, got "
+                f"{self.host_bandwidth} bytes/s"
+            )
         if self.platform and not self.platform.isidentifier():
             raise MeshError(
                 f"platform of device {self.name!r} must be the name of one of jax's, as 'cuda', "
@@ -111,6 +119,7 @@ class DeviceSpec:
                 self.units,
                 self.fits,
                 self.platform,
+                self.host_bandwidth,
             ),
         )
 

@@ -150,6 +150,7 @@ def _device(table: Mapping[str, Any]) -> DeviceSpec:
         measured_as=str(given.get("measured_as", "")),
         units=_number(given, "units", int, 0),
         platform=str(given.get("platform", "")),
+        host_bandwidth=_number(given, "host_bandwidth", float, 0.0),
     )
 
 
@@ -224,6 +225,8 @@ def _lines(cluster: ClusterSpec) -> list[str]:
         lines += [f"memory_bandwidth = {float(device.memory_bandwidth)!r}"]
         lines += [f"measured_as = {json.dumps(device.measured_as)}", f"units = {device.units}"]
         lines += [f"platform = {json.dumps(device.platform)}"]
+        if device.host_bandwidth:
+            lines += [f"host_bandwidth = {float(device.host_bandwidth)!r}"]
         lines += ["", "[device.flops]"]
         lines += [f"{json.dumps(key)} = {float(value)!r}" for key, value in device.flops.items()]
     for fit in device.fits:

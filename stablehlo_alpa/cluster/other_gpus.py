@@ -6,7 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from stablehlo_alpa.cluster.device import DeviceSpec, Fit, Link
-from stablehlo_alpa.cluster.server_gpus import A100_40, A100_80, H100, V100, V100_32
+from stablehlo_alpa.cluster.server_gpus import (
+    A100_40,
+    A100_80,
+    H100,
+    PCIE_3,
+    PCIE_4,
+    PCIE_5,
+    V100,
+    V100_32,
+)
 
 # What products reach of the peak rate and of the bandwidth, and what a kernel takes: heuristic, as
 # the measured cards of the same architecture (`cost/fits/products.csv`), Ada's as Hopper's.
@@ -19,6 +28,8 @@ _LIKE_B200 = (("bf16", 0.64), ("f32", 0.66), ("f8", 0.62))
 # GB/s). Heuristic: half of it, as cards without NVLink share root ports and pass what they send
 # through the memory of the host.
 _PCIE_3, _PCIE_4, _PCIE_5 = Link(10e-6, 8e9), Link(10e-6, 16e9), Link(10e-6, 32e9)
+# The bus to the host; of cards that are linked otherwise it is of generation 5.
+_BUSES = {_PCIE_3: PCIE_3, _PCIE_4: PCIE_4}
 # One network card of 100 Gbit/s a host, where the machine does not say.
 _NETWORK = Link(30e-6, 100e9 / 8)
 
@@ -69,6 +80,7 @@ def _card(
         units=units,
         fits=_reached(shares),
         platform="cuda",
+        host_bandwidth=_BUSES.get(link, PCIE_5),
     )
 
 
@@ -116,7 +128,8 @@ _BLACKWELL = (
 # TFLOP/s); A100 PCIe (80 GB: 1935 GB/s); H100 PCIe (114 multiprocessors; f32 51, TF32 378, 16 bits
 # 756, 8 bits 1513, 2 TB/s); H100 NVL (f32 60, TF32 417.5, 16 bits 835.5, 8 bits 1671, 94 GB at 3.9
 # TB/s); H20 (f32 44, TF32 74, 16 bits 148, 8 bits 296, 96 GB at 4 TB/s, NVLink 900 GB/s); A800 and
-# H800: NVLink of 400 GB/s both ways; GH200: an H100 with 96 GB at 4 TB/s, one in a host.
+# H800: NVLink of 400 GB/s both ways; GH200: an H100 with 96 GB at 4 TB/s, one in a host, NVLink-C2C
+# of 900 GB/s both ways.
 _NVLINK_400 = Link(10e-6, 200e9)
 _V100_PCIE = {"f64": 7e12, "f32": 14e12, "f16": 112e12, "bf16": 14e12, "vector": 14e12}
 
@@ -135,7 +148,14 @@ _VARIANTS = (
     _unlike(A100_80, "a100-pcie-80gb", _LIKE_A100, memory_bandwidth=1935e9, intra_host=_PCIE_4),
     _unlike(A100_80, "a800-80gb", _LIKE_A100, intra_host=_NVLINK_400),
     _unlike(H100, "h800-80gb", _LIKE_H100, intra_host=_NVLINK_400),
-    _unlike(H100, "gh200-96gb", _LIKE_H100, memory_bytes=96e9, memory_bandwidth=4e12),
+    _unlike(
+        H100,
+        "gh200-96gb",
+        _LIKE_H100,
+        memory_bytes=96e9,
+        memory_bandwidth=4e12,
+        host_bandwidth=0.8 * 900e9 / 2,
+    ),
     _card("h100-pcie-80gb", (51, 378, 756, 1513), (80, 2000), 114, _PCIE_5, _LIKE_H100),
     _card("h100-nvl-94gb", (60, 417.5, 835.5, 1671), (94, 3900), 132, _PCIE_5, _LIKE_H100),
     _card("h20-96gb", (44, 74, 148, 296), (96, 4000), 78, H100.intra_host, _LIKE_H100),
@@ -163,6 +183,7 @@ _AMD = (
             "mi250x-64gb", (47.9, 47.9, 191.5, 0), (64, 1600), 110, Link(10e-6, 100e9), _LIKE_H100
         ),
         platform="rocm",
+        host_bandwidth=PCIE_4,
     ),
     _MI300X,
     replace(_MI300X, name="mi325x-256gb", memory_bytes=256e9, memory_bandwidth=6e12),

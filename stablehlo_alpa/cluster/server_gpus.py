@@ -11,6 +11,12 @@ _GIB = 2**30
 # Multiprocessors: NVIDIA's architecture papers of Volta (80), Ampere (108), Hopper (SXM5: 132) and
 # Blackwell (148; those of a GB200 and a GB300 are taken to be as many).
 
+# To the memory of the host, one way: 16 lanes of PCIe 3, 4 and 5 (datasheets: 16, 32, 64 GB/s), of
+# which four fifths are reached (heuristic); NVLink-C2C of a GB200, 900 GB/s both ways together for
+# two devices, likewise.
+PCIE_3, PCIE_4, PCIE_5 = 12.8e9, 25.6e9, 51.2e9
+_C2C = 0.8 * 900e9 / 2 / 2
+
 # NVIDIA V100 datasheet (SXM2): 7.8 / 15.7 / 125 TFLOP/s (f64 / f32 / f16 tensor cores), 900 GB/s,
 # NVLink 300 GB/s both directions together. bf16 has no unit on Volta: f32 rate.
 # EC2 p3.16xlarge (AWS instance page, and section 8 of the Alpa paper): 8 devices, 25 Gbit/s.
@@ -26,6 +32,7 @@ V100 = DeviceSpec(
     measured_as="V100",
     units=80,
     platform="cuda",
+    host_bandwidth=PCIE_3,
 )
 
 # EC2 p3dn.24xlarge (AWS instance page): the same with more memory, 100 Gbit/s.
@@ -53,6 +60,7 @@ A100_40 = DeviceSpec(
     measured_as="A100",
     units=108,
     platform="cuda",
+    host_bandwidth=PCIE_4,
 )
 A100_80 = replace(A100_40, name="a100-80gb", memory_bytes=80 * _GIB, memory_bandwidth=2039e9)
 
@@ -79,6 +87,7 @@ H100 = DeviceSpec(
     measured_as="H100",
     units=132,
     platform="cuda",
+    host_bandwidth=PCIE_5,
 )
 H200 = replace(H100, name="h200-141gb", memory_bytes=141e9, memory_bandwidth=4.8e12)
 
@@ -105,6 +114,7 @@ B200 = DeviceSpec(
     measured_as="B200",
     units=148,
     platform="cuda",
+    host_bandwidth=PCIE_5,
 )
 GB200 = DeviceSpec(
     name="gb200-186gb",
@@ -124,6 +134,7 @@ GB200 = DeviceSpec(
     measured_as="GB200",
     units=148,
     platform="cuda",
+    host_bandwidth=_C2C,
 )
 GB300 = replace(
     GB200,

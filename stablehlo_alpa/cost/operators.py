@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from stablehlo_alpa.cost.product import (
     product_seconds,
     shaped_product_seconds,
 )
-from stablehlo_alpa.cost.streams import STREAMS, streams_of
+from stablehlo_alpa.cost.streams import HOST_MOVE, STREAMS, host_share, streams_of
 
 STREAMED = 0.9
 """Share of the memory bandwidth of what reads and writes tensors from end to end."""
@@ -97,7 +98,7 @@ def operator_seconds(
             products are priced by their volumes then.
         kernels: float64[N] launched for each, those of products included; None where that is not
             known.
-        streams: float64[S, 4] of ``num_bytes`` those of each of `streams.STREAMS`; but for a TPU,
+        streams: float64[S, 5] of ``num_bytes`` those of each of `streams.STREAMS`; but for a TPU,
             those of what follows the operator. None where all that is no product moves as its
             operator does.
 
@@ -105,7 +106,7 @@ def operator_seconds(
         float64[S].
     """
     known = is_measured(device)
-    share = _share if known else streams_of(device)
+    share = functools.partial(_share, device) if known else streams_of(device)
     shares = np.array([share(op, dtype) for op, dtype in zip(ops, dtypes, strict=True)])
     rates = np.array([device.rate(dtype) for dtype in dtypes])
     bandwidth = np.repeat(shares, counts) * device.memory_bandwidth
@@ -140,13 +141,16 @@ def _apart_seconds(
     """float64[S] seconds that what is told apart takes more than with its operator.
 
     Args:
-        streams: float64[S, 4] bytes of each of `streams.STREAMS`.
+        streams: float64[S, 5] bytes of each of `streams.STREAMS`.
         bandwidth: float64[S] bytes per second at the share of the operator.
         device: what computes.
     """
     if streams is None:
         return np.zeros(len(bandwidth))
-    shares = np.full(len(STREAMS), STREAMED) if is_measured(device) else streams_of(device).each()
+    if is_measured(device):
+        shares = np.array([_share(device, op, dtype) for op, dtype in STREAMS])
+    else:
+        shares = streams_of(device).each()
     own = streams @ (1 / (shares * device.memory_bandwidth))
     return np.asarray(own - streams.sum(axis=1) / bandwidth)
 
@@ -182,7 +186,9 @@ def _shaped_seconds(
     return seconds
 
 
-def _share(op: str, dtype: str) -> float:
+def _share(device: DeviceSpec, op: str, dtype: str) -> float:
+    if op == HOST_MOVE:
+        return host_share(device, STREAMED)
     if op == "stablehlo.scatter" and dtype in ("bf16", "f16"):
         return NARROW_SCATTER
     return SHARES.get(op, STREAMED)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stablehlo_alpa.cost.graph_checks import QUANTITIES, check_graph
+from stablehlo_alpa.cost.streams import STREAMS
 from stablehlo_alpa.errors import InfeasibleError, ShardingError
 
 Int = npt.NDArray[np.int64]
@@ -38,7 +39,7 @@ class StrategyGraph:
         node_offset: int64[N + 1]; the strategies of node i are ``node_offset[i]:node_offset[i+1]``.
         strategy_flops, strategy_bytes: float64[S] FLOPs and bytes of memory traffic per device and
             step.
-        stream_bytes: float64[S, 4] of these bytes those of each of `streams.STREAMS`; but for TPU,
+        stream_bytes: float64[S, 5] of these bytes those of each of `streams.STREAMS`; but for TPU,
             those of what follows the operator. Empty where they are not told apart.
         strategy_label: S strings.
         plan_offset: int64[P + 1] into the steps; plan 0 is empty.
@@ -141,7 +142,7 @@ class StrategyGraph:
     accumulator_bytes: Float = field(default_factory=lambda: np.zeros(0))
     input_classes: tuple[tuple[int, ...], ...] = ()
     output_classes: tuple[tuple[int, ...], ...] = ()
-    stream_bytes: Float = field(default_factory=lambda: np.zeros((0, 4)))
+    stream_bytes: Float = field(default_factory=lambda: np.zeros((0, len(STREAMS))))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> StrategyGraph:
@@ -175,7 +176,8 @@ class StrategyGraph:
         for key in (*per_node, "accumulator_bytes", "copy_bytes"):
             data[key] = np.array(arrays.get(key, []), np.float64).reshape(-1)
         data["product_shape"] = np.array(arrays.get("product_shape", []), np.float64).reshape(-1, 4)
-        data["stream_bytes"] = np.array(arrays.get("stream_bytes", []), np.float64).reshape(-1, 4)
+        streams = np.array(arrays.get("stream_bytes", []), np.float64)
+        data["stream_bytes"] = streams.reshape(-1, len(STREAMS))
         data["strategy_class"] = np.array(arrays.get("strategy_class", []), np.int64)
         for side in ("node", "input", "output"):
             data[f"{side}_classes"] = _parts(arrays, f"{side}_class")

@@ -22,7 +22,7 @@ from stablehlo_alpa.compiler import (
 from stablehlo_alpa.cost import Products, Volume, added_seconds, operator_seconds
 from stablehlo_alpa.cost.fits import is_measured
 from stablehlo_alpa.cost.kinds import FloatArray
-from stablehlo_alpa.cost.streams import SUMS
+from stablehlo_alpa.cost.streams import HOST_MOVE, SUMS
 from stablehlo_alpa.frontend import TracedProgram, TracedValue, link_kernels
 from stablehlo_alpa.planning.device_module import DeviceModule
 from stablehlo_alpa.planning.mesh_search import Candidate
@@ -331,11 +331,13 @@ def work_seconds(work: Work, device: DeviceSpec) -> float:
 
 
 def _streams(work: Work) -> FloatArray:
-    """float64[N, 4] bytes of each of `STREAMS` that the operators of a program move."""
+    """float64[N, 5] bytes of each of `STREAMS` that the operators of a program move."""
     is_sum = np.isin(work.ops, list(SUMS))[:, None]
+    is_move = np.asarray(work.ops, np.str_)[:, None] == HOST_MOVE
     wide = np.where(work.shape[:, 0] > 0, 0.0, work.bytes) - work.narrow_bytes
     both = np.stack([wide, work.narrow_bytes], axis=1)
-    return np.concatenate([both * ~is_sum, both * is_sum], axis=1)
+    moved = both.sum(axis=1, keepdims=True) * is_move
+    return np.concatenate([both * ~(is_sum | is_move), both * is_sum, moved], axis=1)
 
 
 def communication_seconds(moved: Traffic, mesh: LogicalMesh, device: DeviceSpec) -> float:

@@ -77,7 +77,8 @@ def test_files_and_pickles_give_the_cluster_back(name: str, tmp_path: Path) -> N
 
 def test_a_file_may_describe_its_own_device(tmp_path: Path) -> None:
     link, network = Link(2e-6, 1e11), Link(1e-5, 5e10)
-    device = DeviceSpec("mine", {"f32": 1e12, "vector": 1e11}, 1e10, 1e11, link, network)
+    rates = {"f32": 1e12, "vector": 1e11}
+    device = DeviceSpec("mine", rates, 1e10, 1e11, link, network, host_bandwidth=2e10)
     cluster = ClusterSpec(device, 2, 4)
     cluster.write(tmp_path / "cluster.toml")
     assert ClusterSpec.read(tmp_path / "cluster.toml") == cluster
@@ -101,6 +102,10 @@ HOST = "[links.host]\nlatency_s = 1e-6\nbandwidth = 1e11\n"
         (
             "devices_per_host = 4\n" + HOST + '[device]\nplatform = "tpu v9"\n' + RATES,
             "platform of device 'device' must be the name of one of jax's",
+        ),
+        (
+            "devices_per_host = 4\n" + HOST + "[device]\nhost_bandwidth = -1e10\n" + RATES,
+            "host_bandwidth of device 'device' must not be negative, got -10000000000.0",
         ),
     ],
 )

@@ -139,7 +139,11 @@ def test_on_gpus_it_takes_no_memory_of_the_device(name: str) -> None:
     assert sum(p.text.count("annotate_device_placement") for p in programs) >= 3 * len(state[1])
     inputs = [one for one in away.runtime.inputs if one.value.is_on_host]
     assert len(inputs) == len(state[1])
-    assert away.peak_bytes < kept.peak_bytes - host_bytes(away.runtime) / 2
+    held = host_bytes(away.runtime)
+    assert away.peak_bytes < kept.peak_bytes - held / 2
+    # There and back, over the bus of an H100.
+    bus = sa.ClusterSpec.preset("p5.48xlarge:2").device.host_bandwidth
+    assert away.step_time_s > kept.step_time_s + 1.9 * held / bus
     if name == "pipeline":
         assert any(v.is_on_host for p in programs if "forward" in p.name for v in p.outputs)
 

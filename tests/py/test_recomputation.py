@@ -139,8 +139,10 @@ def test_without_attention_or_layers_of_its_own(grad: Any) -> None:
 @pytest.mark.slow
 def test_a_layer_that_needs_all_micro_batches_is_computed_again_once() -> None:
     """Parts of a parameter are the micro-batches here, and a layer that needs all is made once."""
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(10, 16, 12)).astype("f")
 
-    def step(params: Any, x: Any) -> Any:
+    def step(params: Any) -> Any:
         def loss(params: Any) -> jax.Array:
             hidden = jax.numpy.tanh(x @ params["w"])
             policy = jax.nn.log_softmax(hidden @ params["a"])
@@ -157,13 +159,11 @@ def test_a_layer_that_needs_all_micro_batches_is_computed_again_once() -> None:
         )
         return stablehlo_alpa.parallelize(step, method=method)
 
-    draw = np.random.default_rng(0)
     shapes = {"w": (12, 32), "a": (32, 6), "v": (32, 1)}
     params = {name: draw.normal(size=shape).astype("f") for name, shape in shapes.items()}
-    x = draw.normal(size=(10, 16, 12)).astype("f")
-    assert_trees_close(parallel(True, None)(params, x), jax.jit(step)(params, x), 1e-4, "results")
-    most = 1.5 * parallel(False, None).plan(params, x).peak_bytes
-    assert parallel("search", most).plan(params, x).recomputed == ""
+    assert_trees_close(parallel(True, None)(params), jax.jit(step)(params), 1e-4, "results")
+    most = 1.5 * parallel(False, None).plan(params).peak_bytes
+    assert parallel("search", most).plan(params).recomputed == ""
 
 
 _LENGTH = 16
