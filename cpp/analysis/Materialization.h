@@ -77,6 +77,8 @@ public:
 
   ArrayRef<StoredValue> getStoredValues() const { return storedValues; }
   bool isStored(Value value) const { return stored.contains(value); }
+  /// True if a value lies in the memory of the host (see HostValues.h).
+  bool isOnHost(Value value) const { return onHost.contains(value); }
 
   /// Bytes of whole tensors that the fusion around `operand`'s owner reads from
   /// memory through it, and of an update writes into its place, even where the

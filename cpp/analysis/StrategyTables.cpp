@@ -10,6 +10,10 @@
 
 namespace mlir::alpa {
 
+/// How much dearer it is to send what lies on the host than what lies on the
+/// device: it is moved as it will lie, or where it is needed. Heuristic.
+static constexpr double kHostReshard = 1000;
+
 ShardingRow StrategyGraph::getRow(int node, int table,
                                   ArrayRef<int64_t> choices) const {
   unsigned numAxes = meshShape.size();
@@ -359,6 +363,9 @@ void StrategyGraphBuilder::connect(Value value, int node, int table,
   }
   if (reader) {
     addCopy(value, node, table, reader);
+  }
+  if (memory.isOnHost(value)) {
+    weight *= kHostReshard;
   }
   if (from.node == node) {
     UnaryTerm term{node, weight, {}, leeway.get(value)};
