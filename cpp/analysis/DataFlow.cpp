@@ -64,7 +64,7 @@ void addDependents(Block &block, llvm::DenseSet<Value> &values) {
 
 bool isClonable(Operation *op) {
   // XLA is told of an effect, so that it moves what it is told to.
-  return isMemoryEffectFree(op) || movesToHost(op) || movesToDevice(op);
+  return isMemoryEffectFree(op) || isHostMove(op);
 }
 
 bool isZero(Value value) {

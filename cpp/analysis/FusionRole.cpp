@@ -91,8 +91,7 @@ static bool reducesNothing(Operation *op) {
 }
 
 FusionRole getFusionRole(Operation *op, Backend backend) {
-  if (isa<DataFlowOpInterface>(op) || isAsynchronous(op) || movesToHost(op) ||
-      movesToDevice(op)) {
+  if (isa<DataFlowOpInterface>(op) || isAsynchronous(op) || isHostMove(op)) {
     return FusionRole::Kernel;
   }
   if (isa<stablehlo::PartitionIdOp, stablehlo::ReplicaIdOp>(op)) {

@@ -2,7 +2,7 @@
 
 #include "cpp/analysis/HostMoves.h"
 
-#include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/Schedule.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -28,6 +28,8 @@ static StringRef getPlacement(Operation *op) {
 bool movesToHost(Operation *op) { return getPlacement(op).ends_with("host"); }
 
 bool movesToDevice(Operation *op) { return getPlacement(op) == "device"; }
+
+bool isHostMove(Operation *op) { return movesToHost(op) || movesToDevice(op); }
 
 namespace {
 
@@ -73,21 +75,12 @@ private:
   }
 
   void placeWithWaiting(Operation *op) {
-    SmallVector<Operation *> work{op};
-    while (!work.empty()) {
-      size_t numBefore = work.size();
-      // What an operator reads may stand in its regions.
-      forEachUsedValue(work.back(), [&](Value used) {
-        Operation *maker = used.getDefiningOp();
-        if (maker && maker->getBlock() == block && waiting.contains(maker) &&
-            !done.contains(maker)) {
-          work.push_back(maker);
-        }
-      });
-      if (work.size() == numBefore) {
-        place(work.pop_back_val());
-      }
-    }
+    placeBehindOperands(
+        op,
+        [&](Operation *maker) {
+          return waiting.contains(maker) && !done.contains(maker);
+        },
+        [&](Operation *next) { place(next); });
   }
 
   void place(Operation *op) {
@@ -110,9 +103,7 @@ private:
 } // namespace
 
 void placeMoves(std::vector<Operation *> &order, FusionRoles &roles) {
-  if (llvm::any_of(order, [](Operation *op) {
-        return movesToHost(op) || movesToDevice(op);
-      })) {
+  if (llvm::any_of(order, isHostMove)) {
     order = MovePlacement(order, roles).placed;
   }
 }

@@ -17,6 +17,9 @@ bool movesToHost(Operation *op);
 /// there.
 bool movesToDevice(Operation *op);
 
+/// True for either.
+bool isHostMove(Operation *op);
+
 /// Puts moves to the host behind what makes their operands, and moves to the
 /// device, with slices of what they move, before the first that reads it: XLA's
 /// scheduler has the device hold as little of it as it can.

@@ -14,10 +14,6 @@ namespace mlir::alpa {
 /// What jax calls the memory of an argument.
 static constexpr llvm::StringLiteral kMemoryAttrName = "mhlo.memory_kind";
 
-static bool isMove(Operation *op) {
-  return movesToHost(op) || movesToDevice(op);
-}
-
 /// True for what takes a part of its first operand, or puts one there, in the
 /// memory that this lies in.
 static bool keepsMemory(Operation *op) {
@@ -89,7 +85,7 @@ llvm::DenseSet<Value>
 findHostValues(func::FuncOp function,
                function_ref<bool(BlockArgument)> isOnHost) {
   bool isAny = false;
-  function.walk([&](Operation *op) { isAny |= isMove(op); });
+  function.walk([&](Operation *op) { isAny |= isHostMove(op); });
   if (!isAny) {
     return {};
   }

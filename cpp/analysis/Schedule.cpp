@@ -49,8 +49,7 @@ bool isShortColumnSum(Operation *op, int64_t numDevices) {
 /// run beside them.
 static bool isAwaited(Operation *op, FusionRoles &roles) {
   return roles.get(op) == FusionRole::Kernel && !isAsynchronous(op) &&
-         !movesToHost(op) && !movesToDevice(op) &&
-         !op->hasTrait<OpTrait::IsTerminator>();
+         !isHostMove(op) && !op->hasTrait<OpTrait::IsTerminator>();
 }
 
 bool beginsLayer(Operation *op, std::optional<int64_t> &last) {
@@ -279,19 +278,9 @@ private:
 
   /// Places an operator behind all that it is made from.
   void placeWithOperands(Operation *op) {
-    SmallVector<Operation *> work{op};
-    while (!work.empty()) {
-      size_t numWaiting = work.size();
-      forEachUsedValue(work.back(), [&](Value used) {
-        Operation *maker = used.getDefiningOp();
-        if (maker && maker->getBlock() == &block && !placed.contains(maker)) {
-          work.push_back(maker);
-        }
-      });
-      if (work.size() == numWaiting) {
-        place(work.pop_back_val());
-      }
-    }
+    placeBehindOperands(
+        op, [&](Operation *maker) { return !placed.contains(maker); },
+        [&](Operation *next) { place(next); });
   }
 
   /// Places what is made of gradients and is ready: their sums over devices,
@@ -383,6 +372,24 @@ private:
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
                                      bool overlaps, int64_t numDevices) {
   return Schedule(block, roles, overlaps, numDevices).run();
+}
+
+void placeBehindOperands(Operation *op,
+                         function_ref<bool(Operation *)> isMissing,
+                         function_ref<void(Operation *)> place) {
+  SmallVector<Operation *> work{op};
+  while (!work.empty()) {
+    size_t numWaiting = work.size();
+    forEachUsedValue(work.back(), [&](Value used) {
+      Operation *maker = used.getDefiningOp();
+      if (maker && maker->getBlock() == op->getBlock() && isMissing(maker)) {
+        work.push_back(maker);
+      }
+    });
+    if (work.size() == numWaiting) {
+      place(work.pop_back_val());
+    }
+  }
 }
 
 bool hasCollectives(func::FuncOp function) {

@@ -40,6 +40,15 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
                                      bool overlaps, int64_t numDevices = 1);
 
+/// Places an operator behind all of its block that it, or its regions, are made
+/// from and that is missing, and behind what those are made from.
+///
+/// \param isMissing says of a maker whether it has to be placed.
+/// \param place may be called for one operator several times.
+void placeBehindOperands(Operation *op,
+                         function_ref<bool(Operation *)> isMissing,
+                         function_ref<void(Operation *)> place);
+
 /// True for a sum of columns that XLA for GPU makes in one step on each of so
 /// many devices, among which the columns are divided.
 bool isShortColumnSum(Operation *op, int64_t numDevices);

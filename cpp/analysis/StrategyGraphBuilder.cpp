@@ -395,7 +395,7 @@ StrategyGraphBuilder::getStreams(StrategyNode &node, Operation *op,
   auto get = [&](Stream stream) {
     return &node.streams[static_cast<unsigned>(stream)];
   };
-  if (movesToHost(op) || movesToDevice(op)) {
+  if (isHostMove(op)) {
     return {get(Stream::HostMove), get(Stream::HostMove)};
   }
   bool leads = op->getName().getStringRef() == node.op;

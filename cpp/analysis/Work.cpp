@@ -72,8 +72,7 @@ EpilogueBytes getEpilogueBytes(func::FuncOp function,
 
 /// What seconds are looked up by.
 std::string getOperatorName(Operation *op) {
-  bool isMove = movesToHost(op) || movesToDevice(op);
-  return isMove ? "host_move" : op->getName().getStringRef().str();
+  return isHostMove(op) ? "host_move" : op->getName().getStringRef().str();
 }
 
 void visit(Block &block, double runs, const Materialization &memory,

@@ -18,14 +18,14 @@ ON_HOST = NamedSharding(AbstractMesh((), ()), PartitionSpec(), memory_kind=HOST)
 def is_on_host(value: Any) -> bool:
     """Whether a value of this type, a jax type or a ``ShapeDtypeStruct``, lies there."""
     if isinstance(value, jax.ShapeDtypeStruct):
-        kind = getattr(value.sharding, "memory_kind", None)
-        return kind is not None and kind.endswith("host")
+        return is_away(value.sharding)
     return getattr(value, "memory_space", None) == jax.memory.Space.Host
 
 
-def is_away(sharding: NamedSharding) -> bool:
-    """Whether what has this sharding lies there."""
-    return sharding.memory_kind is not None and sharding.memory_kind.endswith("host")
+def is_away(sharding: Any) -> bool:
+    """Whether what has this sharding, or None, lies there."""
+    kind = getattr(sharding, "memory_kind", None)
+    return kind is not None and bool(kind.endswith("host"))
 
 
 def type_of(value: Any, shape: Sequence[int] | None = None) -> jax.ShapeDtypeStruct:
