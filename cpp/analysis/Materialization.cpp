@@ -48,6 +48,7 @@ Materialization::Materialization(func::FuncOp function,
   placePadded();
   placeKernels();
   holdSent();
+  holdScattered();
   placeResults();
   recordRanges(function, isDonated);
 }
@@ -281,7 +282,8 @@ bool Materialization::readsCopyOf(Operation *op, Value source) {
   if (isReceivedApart(source) && isa<func::ReturnOp>(op)) {
     return true;
   }
-  if (!maker || !isAsynchronous(maker) || !movesDimension(maker)) {
+  if (!maker || !isAsynchronous(maker) || !movesDimension(maker) ||
+      isGatheredBySum(maker)) {
     return false;
   }
   return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {

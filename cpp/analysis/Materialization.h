@@ -241,6 +241,7 @@ private:
   void placePadded();
   void placeKernels();
   void holdSent();
+  void holdScattered();
   /// Bytes in memory for each byte of a value.
   double getStoredRatio(Value value);
   /// Bytes that a kernel needs beside its results, as a share of those of the
@@ -253,6 +254,9 @@ private:
   void placeResults();
   /// Where nothing lies yet of what is returned.
   SmallVector<ReturnedPlace> findReturnedPlaces(Operation *terminator);
+  /// True for a gather of columns that are less than a tile: XLA for TPU adds
+  /// blocks up among zeros, in the memory of the result.
+  bool isGatheredBySum(Operation *op) const;
   /// True for what other devices send, which XLA for TPU receives in memory of
   /// its own: what is returned is a copy of it, or written beside it.
   bool isReceivedApart(Value source) const;

@@ -20,6 +20,16 @@ static constexpr double kPadding = 1.1;
 /// cost. Heuristic.
 static constexpr double kCopiedBesideGather = 6;
 
+/// What each device sends where XLA for TPU scatters a sum in a kernel of its
+/// own, at least, and over how many devices, at most. Heuristic: in its
+/// programs it does so from 12 MiB on, not with 8 MiB in 32 bits, nor over 8
+/// devices.
+static constexpr double kScatteredBytes = 10 * 1024 * 1024;
+static constexpr int64_t kScattering = 4;
+
+/// Columns of a tile in the memory of a TPU.
+static constexpr int64_t kColumns = 128;
+
 /// A copy is made where it is first read. Nothing waits for those of what is
 /// returned: from the last gather backwards, XLA for GPU puts as many beside
 /// each as it takes time for.
@@ -159,6 +169,40 @@ void Materialization::holdSent() {
   }
 }
 
+/// True for large sums of matrices that XLA for TPU scatters along rows in a
+/// kernel of its own.
+static bool isScatteredByKernel(Operation *op) {
+  auto scatter = dyn_cast<stablehlo::ReduceScatterOp>(op);
+  if (!scatter || scatter.getScatterDimension() != 0) {
+    return false;
+  }
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  int64_t devices = scatter.getReplicaGroups().getShapedType().getDimSize(1);
+  return result.getRank() == 2 && devices <= kScattering &&
+         static_cast<double>(devices - 1) * getTensorBytes(result) >=
+             kScatteredBytes;
+}
+
+/// That kernel leaves some rows with a neighbour, which sends them beside the
+/// kernels behind it: what it wrote lies there until the next has written.
+void Materialization::holdScattered() {
+  if (!options.isLocal || options.backend != Backend::Tpu) {
+    return;
+  }
+  DenseMap<Block *, Operation *> last;
+  for (const Root &root : roots) {
+    if (!isScatteredByKernel(root.op)) {
+      continue;
+    }
+    Operation *&before = last[root.op->getBlock()];
+    if (before) {
+      int &end = lastRead[before->getResult(0)];
+      end = std::max(end, points.lookup(root.op));
+    }
+    before = root.op;
+  }
+}
+
 /// True if the fusion that makes a result reduces it as well: XLA for GPU
 /// writes none of several results over an operand of both
 /// (`FusionCanShareBufferHint`).
@@ -175,11 +219,23 @@ static bool isGatheredAside(Value source) {
   return maker && isAsynchronous(maker) && movesDimension(maker);
 }
 
+bool Materialization::isGatheredBySum(Operation *op) const {
+  auto gather = dyn_cast_or_null<stablehlo::AllGatherOp>(op);
+  if (!gather || !options.isLocal || options.backend != Backend::Tpu) {
+    return false;
+  }
+  auto block = cast<RankedTensorType>(op->getOperand(0).getType());
+  return static_cast<int64_t>(gather.getAllGatherDim()) + 1 ==
+             block.getRank() &&
+         block.getShape().back() < kColumns;
+}
+
 bool Materialization::isReceivedApart(Value source) const {
+  Operation *maker = source.getDefiningOp();
   return options.isLocal && options.backend == Backend::Tpu &&
          isa_and_nonnull<stablehlo::AllGatherOp, stablehlo::AllToAllOp,
-                         stablehlo::CollectivePermuteOp>(
-             source.getDefiningOp());
+                         stablehlo::CollectivePermuteOp>(maker) &&
+         !isGatheredBySum(maker);
 }
 
 bool Materialization::fits(Value value, Value result) {

@@ -39,3 +39,17 @@ func.func @main(%x: tensor<8x128xf32>) -> tensor<16x128xf32> {
   %b = stablehlo.reduce_precision %a, format = e8m23 : tensor<16x128xf32>
   return %b : tensor<16x128xf32>
 }
+
+// -----
+
+// Columns that are less than a tile are added up among zeros, where the result is returned.
+
+// CHECK-NOT: remark: copy of result
+// CHECK: remark: result 0 lives from 0 to 1
+// CHECK-NEXT: %a =
+// CHECK-NOT: remark: copy of result
+
+func.func @main(%x: tensor<8x64xf32>) -> tensor<8x128xf32> {
+  %a = "stablehlo.all_gather"(%x) <{all_gather_dim = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<8x64xf32>) -> tensor<8x128xf32>
+  return %a : tensor<8x128xf32>
+}
