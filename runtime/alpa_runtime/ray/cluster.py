@@ -30,7 +30,8 @@ class RayCluster:
     Attributes:
         address: of a running cluster, ``"auto"`` for the one of this machine; None starts Ray here
             when it is not running yet.
-        num_hosts: hosts to use; by default all nodes that have enough devices.
+        num_hosts: hosts to use; by default all nodes that have enough devices (on CPU, those that
+            Ray may use a CPU of).
         devices_per_host: devices of each; by default the GPUs of a node, or on CPU as many as
             this process sees.
         platform: ``"cpu"`` or ``"gpu"``; by default ``"gpu"`` when the cluster has some.
@@ -210,10 +211,19 @@ def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
     platform = cluster.platform or ("gpu" if any(gpus) else "cpu")
     if platform == "cpu":
         devices = cluster.devices_per_host or local_devices
-        addresses = sorted(str(node["NodeManagerAddress"]) for node in nodes)
-        count = cluster.num_hosts or len(nodes)
+        # A head node often has none (`ray start --head --num-cpus=0`): no process fits there.
+        cpus = [node["Resources"].get("CPU", 0) for node in nodes]
+        addresses = sorted(
+            str(node["NodeManagerAddress"])
+            for node, count in zip(nodes, cpus, strict=True)
+            if count >= 1
+        )
+        if not addresses:
+            raise RuntimeMeshError(f"a node with a CPU is wanted, Ray has nodes with {cpus} CPUs")
+        count = cluster.num_hosts or len(addresses)
         # More hosts than nodes: virtual ones, wherever there is room.
-        return Hosts(count, devices, platform, tuple(addresses[:count] * (count <= len(nodes))))
+        is_virtual = count > len(addresses)
+        return Hosts(count, devices, platform, () if is_virtual else tuple(addresses[:count]))
     devices = cluster.devices_per_host or max(gpus)
     able = sorted(
         str(node["NodeManagerAddress"])

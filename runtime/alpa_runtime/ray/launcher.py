@@ -74,8 +74,21 @@ class Launcher:
         group = placement_group(bundles, strategy="PACK")
         if not group.wait(timeout_seconds=_RESERVE_S):
             remove_placement_group(group)
+            addresses = ", ".join(self._hosts.nodes[first : first + count])
+            where = f" ({addresses})" if addresses else ""
             raise RuntimeMeshError(
-                f"Ray has no room for a mesh on hosts {first} to {first + count - 1}: {count} "
-                f"processes with a CPU and {gpus} GPUs each"
+                f"Ray has no room for a mesh on hosts {first} to {first + count - 1}"
+                f"{where}: {count} "
+                f"processes with a CPU and {gpus} GPUs each are wanted, {_what_is_free()}"
             )
         return group
+
+
+def _what_is_free() -> str:
+    """What Ray could give to processes yet, and the nodes that it has."""
+    free = ray.available_resources()
+    alive = sorted(str(node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"])
+    return (
+        f"{free.get('CPU', 0):g} CPUs and {free.get('GPU', 0):g} GPUs are free on all nodes "
+        f"({', '.join(alive)})"
+    )
