@@ -27,9 +27,6 @@ static constexpr double kCopiedBesideGather = 6;
 static constexpr double kScatteredBytes = 10 * 1024 * 1024;
 static constexpr int64_t kScattering = 4;
 
-/// Columns of a tile in the memory of a TPU.
-static constexpr int64_t kColumns = 128;
-
 /// A copy is made where it is first read. Nothing waits for those of what is
 /// returned: from the last gather backwards, XLA for GPU puts as many beside
 /// each as it takes time for.
@@ -227,7 +224,7 @@ bool Materialization::isGatheredBySum(Operation *op) const {
   auto block = cast<RankedTensorType>(op->getOperand(0).getType());
   return static_cast<int64_t>(gather.getAllGatherDim()) + 1 ==
              block.getRank() &&
-         block.getShape().back() < kColumns;
+         block.getShape().back() < kTileColumns;
 }
 
 bool Materialization::isReceivedApart(Value source) const {

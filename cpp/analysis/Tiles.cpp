@@ -10,8 +10,8 @@
 
 namespace mlir::alpa {
 
-/// Rows and columns of a tile.
-static constexpr int64_t kRows = 8, kColumns = 128;
+/// Rows of a tile.
+static constexpr int64_t kRows = 8;
 
 /// Beyond this the first dimension is taken as well. Heuristic.
 static constexpr double kMuch = 1.5;
@@ -27,8 +27,8 @@ static double getLeast(ArrayRef<int64_t> sizes) {
   for (size_t row = 0; row < sizes.size(); ++row) {
     for (size_t column = 0; column < sizes.size(); ++column) {
       if (row != column) {
-        least = std::min(least,
-                         pad(sizes[row], kRows) * pad(sizes[column], kColumns));
+        least = std::min(least, pad(sizes[row], kRows) *
+                                    pad(sizes[column], kTileColumns));
       }
     }
   }
@@ -50,7 +50,7 @@ double getTilePadding(RankedTensorType type) {
 /// has, a power of two is laid out.
 static int64_t getRoom(int64_t rows, int64_t columns) {
   int64_t tile = std::min<int64_t>(kRows, llvm::PowerOf2Ceil(rows));
-  return llvm::alignTo(rows, tile) * llvm::alignTo(columns, kColumns);
+  return llvm::alignTo(rows, tile) * llvm::alignTo(columns, kTileColumns);
 }
 
 /// The dimensions of a result, the outermost first.
@@ -74,7 +74,7 @@ bool isMadeOfTiles(RankedTensorType type, int64_t dim, int64_t size) {
     return type.getDimSize(outer) == 1;
   });
   auto inside = std::distance(place, order.end());
-  int64_t tile = inside == 1 ? kColumns : inside == 2 ? kRows : 1;
+  int64_t tile = inside == 1 ? kTileColumns : inside == 2 ? kRows : 1;
   return isOutermost || size % tile == 0;
 }
 

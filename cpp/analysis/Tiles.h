@@ -7,6 +7,9 @@
 
 namespace mlir::alpa {
 
+/// Columns of a tile in the memory of a TPU.
+inline constexpr int64_t kTileColumns = 128;
+
 /// Bytes that a tensor takes in the memory of a TPU for each byte of its
 /// numbers. Two of its dimensions are padded to tiles of 8 x 128 words. XLA
 /// leaves the first dimension of three or more where it is unless that costs

@@ -55,8 +55,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "running: plans, transports, faults, Ray": (
         *("runtime", "executable", "plan", "saved_plan", "one_plan", "simulate", "cross_mesh"),
-        *("transport", "tcp", "direct", "feeding", "faults", "ray", "session", "checkpoint"),
-        *("fetched", "host_memory"),
+        *("transport", "tcp", "direct", "feeding", "faults", "ray", "ray_nodes", "session"),
+        *("checkpoint", "fetched", "host_memory"),
     ),
     "what is shown: command line, pages, tables": (
         *("command_line", "plan_commands", "page", "page_browser", "view", "paper"),

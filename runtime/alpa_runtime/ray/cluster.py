@@ -7,7 +7,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import ray
@@ -195,6 +195,16 @@ def shared_session(cluster: RayCluster, hosts: Hosts, make: Callable[[], Session
         return session
 
 
+def alive_nodes() -> list[Mapping[str, Any]]:
+    """What Ray says of the nodes that it has."""
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def addresses_of(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """By which Ray knows nodes, in order."""
+    return sorted(str(node["NodeManagerAddress"]) for node in nodes)
+
+
 def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
     """Looks at what Ray has.
 
@@ -206,18 +216,14 @@ def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
         RuntimeMeshError: there are not as many hosts, or devices on them.
     """
     init(cluster)
-    nodes = [node for node in ray.nodes() if node["Alive"]]
+    nodes = alive_nodes()
     gpus = [int(node["Resources"].get("GPU", 0)) for node in nodes]
     platform = cluster.platform or ("gpu" if any(gpus) else "cpu")
     if platform == "cpu":
         devices = cluster.devices_per_host or local_devices
         # A head node often has none (`ray start --head --num-cpus=0`): no process fits there.
         cpus = [node["Resources"].get("CPU", 0) for node in nodes]
-        addresses = sorted(
-            str(node["NodeManagerAddress"])
-            for node, count in zip(nodes, cpus, strict=True)
-            if count >= 1
-        )
+        addresses = addresses_of(node for node, n in zip(nodes, cpus, strict=True) if n >= 1)
         if not addresses:
             raise RuntimeMeshError(f"a node with a CPU is wanted, Ray has nodes with {cpus} CPUs")
         count = cluster.num_hosts or len(addresses)
@@ -225,11 +231,7 @@ def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
         is_virtual = count > len(addresses)
         return Hosts(count, devices, platform, () if is_virtual else tuple(addresses[:count]))
     devices = cluster.devices_per_host or max(gpus)
-    able = sorted(
-        str(node["NodeManagerAddress"])
-        for node, count in zip(nodes, gpus, strict=True)
-        if count >= devices > 0
-    )
+    able = addresses_of(node for node, n in zip(nodes, gpus, strict=True) if n >= devices > 0)
     hosts = cluster.num_hosts or len(able)
     if not 0 < hosts <= len(able):
         raise RuntimeMeshError(

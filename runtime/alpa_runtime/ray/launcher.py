@@ -11,7 +11,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.ray.actor import MeshActor, environment
-from alpa_runtime.ray.cluster import Hosts, RayCluster
+from alpa_runtime.ray.cluster import Hosts, RayCluster, addresses_of, alive_nodes
 
 # Seconds in which Ray has to find room for the processes of a mesh.
 _RESERVE_S = 60.0
@@ -77,9 +77,8 @@ class Launcher:
             addresses = ", ".join(self._hosts.nodes[first : first + count])
             where = f" ({addresses})" if addresses else ""
             raise RuntimeMeshError(
-                f"Ray has no room for a mesh on hosts {first} to {first + count - 1}"
-                f"{where}: {count} "
-                f"processes with a CPU and {gpus} GPUs each are wanted, {_what_is_free()}"
+                f"Ray has no room for a mesh on hosts {first} to {first + count - 1}{where}: "
+                f"{count} processes with a CPU and {gpus} GPUs each are wanted, {_what_is_free()}"
             )
         return group
 
@@ -87,8 +86,7 @@ class Launcher:
 def _what_is_free() -> str:
     """What Ray could give to processes yet, and the nodes that it has."""
     free = ray.available_resources()
-    alive = sorted(str(node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"])
     return (
         f"{free.get('CPU', 0):g} CPUs and {free.get('GPU', 0):g} GPUs are free on all nodes "
-        f"({', '.join(alive)})"
+        f"({', '.join(addresses_of(alive_nodes()))})"
     )
