@@ -163,7 +163,7 @@ def least_memory(
         joined = {node for one in points for pair in memory.pairs(one) for node in pair}
         kept = [np.ones_like(mask) if n in joined else mask for n, mask in enumerate(masks)]
         lean = costs.restrict(np.concatenate(kept))
-        answer = _least_at(lean, memory, points, work, relative_gap)
+        answer = _least_at(lean, memory, points, least, work, relative_gap)
         # Fewer points are a relaxation: what bounds it bounds the least peak.
         bound = max(bound, answer.bound)
         if answer.labels is None:
@@ -179,13 +179,20 @@ def least_memory(
 
 
 def _least_at(
-    costs: Costs, memory: MemoryModel, points: Sequence[int], work: Work, relative_gap: float
+    costs: Costs,
+    memory: MemoryModel,
+    points: Sequence[int],
+    least: float,
+    work: Work,
+    relative_gap: float,
 ) -> IntegerAnswer:
-    """The plan that takes least at some points, and bytes that none takes less than there."""
+    """The plan that takes least at some points, and bytes that none takes less than there.
+
+    The programme is in units of ``least``, the bytes of a plan: what it tolerates is a share of it.
+    """
     import cvxpy as cp
 
-    sizes = [memory.usage(costs.decode(np.zeros(len(costs.sizes), np.int64)))[p] for p in points]
-    unit = max(*sizes, 1.0)
+    unit = max(least, 1.0)
     numbers = sorted({n for one in points for n in pair_bytes(costs, memory, one)})
     joined = replace(
         costs,

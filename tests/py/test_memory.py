@@ -11,7 +11,7 @@ import numpy as np
 import optax
 import pytest
 from graphs import brute_force, random_priced
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import stablehlo_alpa
@@ -117,6 +117,7 @@ def test_a_near_gap_is_closed_in_seconds_alone(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31), st.floats(0.0, 0.95))
+@example(397517, 0.0)  # the first strategies take several times the least
 def test_price_is_the_slope_of_the_bound(seed: int, share: float) -> None:
     """Weak duality: at another budget no plan is cheaper than the priced bound says."""
     priced = random_priced(seed, nodes=5, edges=8, strategies=(2, 4))
