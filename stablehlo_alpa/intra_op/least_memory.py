@@ -158,12 +158,12 @@ def least_memory(
     best, least, bound = labels, peak, 0.0
     if point < 0:
         return best, least, least
-    points = [point]
+    points, unit = [point], 0.0
     while bound < least * (1 - TOLERANCE) and work.left_s() > 0:
         joined = {node for one in points for pair in memory.pairs(one) for node in pair}
         kept = [np.ones_like(mask) if n in joined else mask for n, mask in enumerate(masks)]
         lean = costs.restrict(np.concatenate(kept))
-        answer = _least_at(lean, memory, points, least, work, relative_gap)
+        answer = _least_at(lean, memory, points, work, relative_gap, unit)
         # Fewer points are a relaxation: what bounds it bounds the least peak.
         bound = max(bound, answer.bound)
         if answer.labels is None:
@@ -172,9 +172,13 @@ def least_memory(
         peak, point = memory.peak(costs.decode(labels))
         if peak < least:
             best, least = labels, peak
-        if answer.status != "optimal" or point in points:
+        if answer.status != "optimal" or (point in points and unit == least):
             break
-        points.append(point)
+        if point in points:
+            # What HiGHS tolerates is a share of the unit, and was too much.
+            unit = least
+        else:
+            points.append(point)
     return best, least, min(bound, least)
 
 
@@ -182,17 +186,18 @@ def _least_at(
     costs: Costs,
     memory: MemoryModel,
     points: Sequence[int],
-    least: float,
     work: Work,
     relative_gap: float,
+    unit: float,
 ) -> IntegerAnswer:
     """The plan that takes least at some points, and bytes that none takes less than there.
 
-    The programme is in units of ``least``, the bytes of a plan: what it tolerates is a share of it.
+    The programme counts in ``unit`` bytes; 0: in those of the first strategies.
     """
     import cvxpy as cp
 
-    unit = max(least, 1.0)
+    sizes = [memory.usage(costs.decode(np.zeros(len(costs.sizes), np.int64)))[p] for p in points]
+    unit = unit or max(*sizes, 1.0)
     numbers = sorted({n for one in points for n in pair_bytes(costs, memory, one)})
     joined = replace(
         costs,
