@@ -354,6 +354,37 @@ void defineSolver(py::module_ &module) {
       py::arg("most_stages"), py::arg("bound"), py::arg("lows"),
       py::arg("highs"), "Least sums of the times of pipeline stages.");
   module.def(
+      "unlike_stage_sums",
+      [](const Flat<int64_t> &firsts, const Flat<int64_t> &lasts,
+         const Flat<int64_t> &sizes, const Flat<int64_t> &limits,
+         const Flat<double> &times, const Flat<int64_t> &parts,
+         const Flat<int64_t> &sources, int64_t numLayers,
+         const Flat<int64_t> &deviceCounts, int64_t mostStages) {
+        auto count = times.size();
+        if (firsts.size() != count || lasts.size() != count ||
+            sizes.size() != count || limits.size() != count ||
+            parts.size() != count || sources.size() != count) {
+          throw CompilerError("arrays of stages differ in length");
+        }
+        AlpaStageChoices choices{static_cast<size_t>(count),
+                                 firsts.data(),
+                                 lasts.data(),
+                                 sizes.data(),
+                                 limits.data(),
+                                 times.data()};
+        py::dict dict = toDict(run([&] {
+          return alpaGetUnlikeStageSums(
+              &choices, parts.data(), sources.data(), numLayers,
+              deviceCounts.data(), static_cast<size_t>(deviceCounts.size()),
+              mostStages);
+        }));
+        return py::object(dict["sums"]);
+      },
+      py::arg("firsts"), py::arg("lasts"), py::arg("sizes"), py::arg("limits"),
+      py::arg("times"), py::arg("parts"), py::arg("sources"),
+      py::arg("num_layers"), py::arg("device_counts"), py::arg("most_stages"),
+      "Least sums of the times of pipeline stages on several parts.");
+  module.def(
       "drop_choices",
       [](const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
          const Flat<int64_t> &edgeNodes, const Flat<double> &edgeCosts,

@@ -45,6 +45,18 @@ def stage_sums(
     lows: npt.ArrayLike,
     highs: npt.ArrayLike,
 ) -> npt.NDArray[Any]: ...
+def unlike_stage_sums(
+    firsts: npt.ArrayLike,
+    lasts: npt.ArrayLike,
+    sizes: npt.ArrayLike,
+    limits: npt.ArrayLike,
+    times: npt.ArrayLike,
+    parts: npt.ArrayLike,
+    sources: npt.ArrayLike,
+    num_layers: int,
+    device_counts: npt.ArrayLike,
+    most_stages: int,
+) -> npt.NDArray[Any]: ...
 
 class SolverCache:
     """Tables that several calls of `minimize` share."""

@@ -173,6 +173,17 @@ AlpaResult *alpaGetStageSums(const AlpaStageChoices *choices, int64_t numLayers,
                              double bound, const int64_t *lows,
                              const int64_t *highs);
 
+/** The same where devices are of several parts: `parts` has the part that each
+ *  choice takes its devices of, `sources` that of the stage before. Array
+ *  "sums", row-major [numLayers + 1][numParts][mostStages + 2]
+ *  [deviceCounts[0] + 1][deviceCounts[1] + 1]...; see
+ *  cpp/solver/UnlikeStageSums.h. */
+AlpaResult *alpaGetUnlikeStageSums(const AlpaStageChoices *choices,
+                                   const int64_t *parts, const int64_t *sources,
+                                   int64_t numLayers,
+                                   const int64_t *deviceCounts, size_t numParts,
+                                   int64_t mostStages);
+
 /** Tables that several calls of alpaMinimize share. Calls with the same cache
  *  run one after the other. */
 typedef struct AlpaSolverCache AlpaSolverCache;

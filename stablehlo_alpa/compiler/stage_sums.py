@@ -61,3 +61,35 @@ def stage_sums(table: StageTable, most: int, bound: float, lows: Int, highs: Int
         highs,
     )
     return found.reshape(table.num_layers + 1, most + 2, table.num_devices + 1)
+
+
+def unlike_stage_sums(
+    table: StageTable, parts: Int, sources: Int, num_devices: tuple[int, ...], most: int
+) -> Float:
+    """Least sums of seconds of partitions over devices of several parts.
+
+    Args:
+        table: the choices.
+        parts: int64[C] the part whose devices each takes.
+        sources: int64[C] the part of the stage before; 0 where there is none.
+        num_devices: of each part P.
+        most: numbers of stages that are told apart; -1 for none.
+
+    Returns:
+        float64[L + 1, P, most + 2, D_0 + 1, D_1 + 1, ...] per first layer, part of the stage
+        before, stages and devices.
+    """
+    found: Float = _core.unlike_stage_sums(
+        table.firsts,
+        table.lasts,
+        table.sizes,
+        table.limits,
+        table.times,
+        parts,
+        sources,
+        table.num_layers,
+        np.array(num_devices, np.int64),
+        most,
+    )
+    widths = (count + 1 for count in num_devices)
+    return found.reshape(table.num_layers + 1, len(num_devices), most + 2, *widths)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from stablehlo_alpa.compiler.stage_sums import Float, Int
+from stablehlo_alpa.compiler.stage_sums import Float, Int, StageTable, unlike_stage_sums
 from stablehlo_alpa.inter_op.stage_choices import FIRST, StageChoices
 
 
@@ -42,13 +42,14 @@ class UnlikeTable:
         if sides is None:
             sides = np.stack([np.zeros_like(self._firsts), np.full_like(self._firsts, FIRST)])
         self._parts = sides[0]
+        self._fits = self._sizes <= np.array(num_devices)[self._parts]
         # Of stages that begin the step it does not matter: they are in the first place.
         self._sources = np.maximum(sides[1], 0)
         self._most = int(self._limits[self._limits < num_layers].max(initial=0))
 
     def solution(self, bound: float, most: float) -> list[int] | None:
         """Rows of the least sum under a bound; None where there is none of less than ``most``."""
-        rows = np.flatnonzero(self.often <= bound)
+        rows = np.flatnonzero((self.often <= bound) & self._fits)
         relaxed = self._sums(rows, -1)
         if not self._of_all(relaxed).min() < most:
             return None
@@ -72,37 +73,18 @@ class UnlikeTable:
         all above ``most``, which only choices without a limit are part of; with ``most = -1`` for
         all.
         """
-        sizes = tuple(count + 1 for count in self._num_devices)
-        best = np.full((self._num_layers + 1, len(sizes), most + 2, *sizes), np.inf)
-        nothing_left: Any = (self._num_layers, slice(None), 0, *(0,) * len(sizes))
-        best[nothing_left] = 0.0
-        near = np.minimum(self._limits, most + 1)
-        is_free = self._limits > most
-        keys = np.stack([-self._firsts, self._parts, self._sources, self._sizes, near, is_free])
-        order = rows[np.lexsort(keys[::-1, rows])]
-        if not order.size:
-            return best
-        changes = (keys[:, order[1:]] != keys[:, order[:-1]]).any(axis=0)
-        for group in np.split(order, np.flatnonzero(changes) + 1):
-            self._extend(best, group, int(near[group[0]]), bool(is_free[group[0]]))
-        return best
-
-    def _extend(self, best: Float, group: Int, near: int, is_free: bool) -> None:
-        """Puts choices of one first layer, part, source and size before all that follows."""
-        one = group[0]
-        part, size = int(self._parts[one]), int(self._sizes[one])
-        have = self._num_devices[part]
-        if size > have:
-            return
-        after = best[self._nexts[group], part]
-        times = self.times[group].reshape(-1, *(1 for _ in after.shape[1:]))
-        # Axes of what follows: choices, numbers of stages, devices of each part.
-        least = (_cut(after, part + 2, 0, have + 1 - size) + times).min(axis=0)
-        target = _cut(best[self._firsts[one], self._sources[one]], part + 1, size, have + 1)
-        if near > 0:
-            np.minimum(target[1 : near + 1], least[:near], out=target[1 : near + 1])
-        if is_free:
-            np.minimum(target[-1], least[-1], out=target[-1])
+        rows = rows[np.argsort(-self._firsts[rows], kind="stable")]
+        table = StageTable(
+            self._firsts[rows],
+            self._nexts[rows] - 1,
+            self._sizes[rows],
+            self._limits[rows],
+            self.times[rows],
+            self._num_layers,
+            sum(self._num_devices),
+        )
+        parts, sources = self._parts[rows], self._sources[rows]
+        return unlike_stage_sums(table, parts, sources, self._num_devices, most)
 
     def _walk(self, best: Float, rows: Int, most: int) -> list[int]:
         """Rows of the least sum of all layers on all devices."""
@@ -144,10 +126,3 @@ class UnlikeTable:
 def _at(devices: Sequence[int]) -> tuple[Any, ...]:
     """The place of numbers of devices, whatever the number of stages."""
     return (slice(None), *devices)
-
-
-def _cut(array: Float, axis: int, start: int, end: int) -> Float:
-    """A part of an array along an axis."""
-    cuts: list[Any] = [slice(None)] * array.ndim
-    cuts[axis] = slice(start, end)
-    return array[tuple(cuts)]

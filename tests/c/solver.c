@@ -121,6 +121,27 @@ static int print_stage_sums(double time_of_both) {
                      alpaGetStageSums(&choices, 2, 2, -1, 10.0, lows, highs));
 }
 
+/** The same layers, each on the one device of a part. */
+static int print_unlike_stage_sums(void) {
+  int64_t firsts[] = {1, 1, 0}, lasts[] = {1, 1, 0}, sizes[] = {1, 1, 1};
+  int64_t limits[] = {9, 9, 9}, parts[] = {1, 1, 0}, sources[] = {0, 1, 0};
+  int64_t devices[] = {1, 1};
+  double times[] = {1.0, 0.25, 2.0};
+  AlpaStageChoices choices = {3, firsts, lasts, sizes, limits, times};
+  AlpaResult *result =
+      alpaGetUnlikeStageSums(&choices, parts, sources, 2, devices, 2, -1);
+  if (alpaResultHasFailed(result)) {
+    return print_error("parts", result);
+  }
+  // [layer][part before][any number of stages][devices][devices]
+  printf("on parts they take %g s\n",
+         ((const double *)data_of(result, "sums"))[3]);
+  alpaResultDestroy(result);
+  parts[2] = 2;
+  return print_error("part", alpaGetUnlikeStageSums(&choices, parts, sources, 2,
+                                                    devices, 2, -1));
+}
+
 int solve_grids(Source source) {
   (void)source;
   Grid grid;
@@ -167,5 +188,6 @@ int solve_grids(Source source) {
   costs = fill(&grid, 1);
   costs.numNodeCosts -= 1;
   status |= print_error("short", alpaMinimize(&costs, &options, NULL));
-  return status | print_stage_sums(2.5) | print_stage_sums(3.5);
+  return status | print_stage_sums(2.5) | print_stage_sums(3.5) |
+         print_unlike_stage_sums();
 }

@@ -142,12 +142,18 @@ CASES = {
 }
 
 
-# Every optimiser under one schedule, and one under every other.
+# Every optimiser under one schedule, and one under every other; half of them with every run.
+OFTEN = {
+    ("pipedream", "adam"),
+    ("pipedream", "clipped by the norm of all gradients"),
+    ("pipedream, two micro-batches", "adam"),
+    ("2bw", "adam"),
+}
 PAIRS = [
     pytest.param(
         case,
         name,
-        marks=() if case == "pipedream" or name == "adam" else pytest.mark.matrix,
+        marks=() if (case, name) in OFTEN else pytest.mark.matrix,
     )
     for case in CASES
     for name in OPTIMIZERS

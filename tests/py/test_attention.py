@@ -122,11 +122,10 @@ def run(name: str, mesh: Sequence[tuple[str, int]], seed: int) -> None:
 
 @pytest.mark.parametrize("name", RECOGNISED)
 def test_any_split_of_attention_is_the_whole(name: str) -> None:
-    # Each program on two meshes here; on all of them below.
+    # Each program on one mesh here; on all of them below.
     meshes = [*MESHES.values(), (("x", 3),)]
     number = list(RECOGNISED).index(name)
-    for seed, place in enumerate((number, number + 1 + number // len(meshes) % 3)):
-        run(name, meshes[place % len(meshes)], seed)
+    run(name, meshes[number % len(meshes)], number)
 
 
 @pytest.mark.matrix

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from models import gpt, mlp
+from often import each_with_one_of
 
 import stablehlo_alpa as sa
 from stablehlo_alpa.errors import InfeasibleError
@@ -92,8 +93,9 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("place", ["nowhere", "a device", "split"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "place"), each_with_one_of(METHODS, ["nowhere", "a device", "split"])
+)
 def test_what_is_donated_is_gone_where_a_copy_was_used_too(method, place):
     # A batch that no result takes the place of stays, as ``jax.jit`` leaves it.
     case = mlp.make(batch=16, inputs=8, hidden=8, outputs=8, layers=2)

@@ -57,15 +57,15 @@ def priced_graph(name: str, mesh_shape: tuple[int, ...]) -> PricedGraph:
     return price(StrategyGraph.from_arrays(_core.strategy_graph(merged, mesh.axes)), mesh, device)
 
 
-# The integer programme takes long on three axes; some models are solved there with every run of the
+# The integer programme takes long on three axes; one model is solved there with every run of the
 # tests, the others with `make test-matrix`, and so is every other model on every other mesh.
-THREE_AXES = {"mlp", "lstm"}
+THREE_AXES = {"mlp"}
 SHAPES = ((1, 8), (2, 4), (2, 2, 2))
 
 
 def _how_often(model: str, shape: tuple[int, ...]) -> Any:
     if model in THREE_AXES:
-        return () if model == "mlp" else pytest.mark.slow
+        return ()
     if SHAPES.index(shape) != list(MODELS).index(model) % 2:
         return pytest.mark.matrix
     return pytest.mark.slow

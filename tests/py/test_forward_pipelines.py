@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
 from batch_steps import BATCH, INDEX, PARAMS, WIDTH, check, grads, hidden, pipeline, weights
+from often import one_in
 from test_models import assert_trees_close
 
 import stablehlo_alpa
@@ -68,8 +70,9 @@ def test_an_evaluation_follows_the_state_of_a_pipeline() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [None, 2, 3])
-@pytest.mark.parametrize("is_tied", [False, True])
+@pytest.mark.parametrize(
+    ("is_tied", "count"), one_in(2, itertools.product([False, True], [None, 2, 3]))
+)
 def test_an_evaluation_visits_the_meshes_of_interleaved_stages(
     is_tied: bool, count: int | None
 ) -> None:

@@ -11,10 +11,11 @@ import optax
 import pytest
 from batch_steps import BATCH, MASK, PARAMS, ROWS, check, hidden
 from jax import lax
+from often import each_with_one_of
 from oracle import assert_same
 
 import stablehlo_alpa
-from stablehlo_alpa import DataParallel, Method, ShardParallel, Zero3Parallel
+from stablehlo_alpa import DataParallel, ShardParallel, Zero3Parallel
 from stablehlo_alpa.errors import CompileError
 
 
@@ -107,17 +108,16 @@ STEPS = {
     "updates and more": updates_and_more,
     "in turn": in_turn,
 }
-METHODS = [
-    ShardParallel(num_micro_batches=2),
-    DataParallel(num_micro_batches=4),
-    Zero3Parallel(num_micro_batches=2),
-]
+METHODS = {
+    "search": ShardParallel(num_micro_batches=2),
+    "data": DataParallel(num_micro_batches=4),
+    "zero3": Zero3Parallel(num_micro_batches=2),
+}
 
 
-@pytest.mark.parametrize("method", METHODS, ids=["search", "data", "zero3"])
-@pytest.mark.parametrize("name", STEPS)
-def test_turns_go_through_the_micro_batches(name: str, method: Method) -> None:
-    parallel = stablehlo_alpa.parallelize(STEPS[name], method=method)
+@pytest.mark.parametrize(("name", "method"), each_with_one_of(STEPS, METHODS))
+def test_turns_go_through_the_micro_batches(name: str, method: str) -> None:
+    parallel = stablehlo_alpa.parallelize(STEPS[name], method=METHODS[method])
     assert_same(parallel(PARAMS, BATCH), jax.jit(STEPS[name])(PARAMS, BATCH))
 
 

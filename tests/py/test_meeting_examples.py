@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from batch_steps import BATCH, PARAMS, ROWS, WIDTH, hidden, pipeline, weights
+from often import each_with_one_of
 from oracle import assert_same
 
 import stablehlo_alpa
@@ -127,9 +128,11 @@ def step_of(loss: Any) -> Any:
     return step
 
 
-@pytest.mark.parametrize(("method", "count"), [(ShardParallel, 4), (DataParallel, 2)])
-@pytest.mark.parametrize("name", LOSSES)
-def test_gradients_of_what_examples_meet_in(name: str, method: Any, count: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "parts"), each_with_one_of(LOSSES, [(ShardParallel, 4), (DataParallel, 2)])
+)
+def test_gradients_of_what_examples_meet_in(name: str, parts: tuple[Any, int]) -> None:
+    method, count = parts
     step = step_of(LOSSES[name])
     parallel = stablehlo_alpa.parallelize(step, method=method(num_micro_batches=count))
     assert_same(parallel(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH))

@@ -13,6 +13,7 @@ import pytest
 from graphs import brute_force, random_priced
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from often import one_in
 
 import stablehlo_alpa
 from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages, _core
@@ -139,7 +140,7 @@ def test_price_is_the_slope_of_the_bound(seed: int, share: float) -> None:
         assert best >= found.bound - found.prices.sum() * (other - budget) - 1e-9 * abs(best)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", one_in(2, range(12)))
 def test_a_search_that_begins_with_another_budget_is_as_good(seed: int) -> None:
     priced = random_priced(seed, nodes=6, edges=10, strategies=(2, 4))
     free, least = solve(priced), brute_force(priced)[1]

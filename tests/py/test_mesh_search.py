@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from often import seldom
 
 import stablehlo_alpa as sa
 from stablehlo_alpa.errors import InfeasibleError
@@ -46,7 +47,7 @@ def solution_on(shape: tuple[int, ...] | None, budget: float | None) -> Any:
     return plan_on(shape, budget).stages[0].solution
 
 
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+@pytest.mark.parametrize("share", [seldom(0.3), 0.5, 0.8])
 def test_the_fastest_of_many_meshes_is_found(share: float) -> None:
     """As good as the best mesh alone, but for the gap that is good enough; none where none is."""
     free = solution_on(None, None)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from often import each_with_one_of
 
 import stablehlo_alpa
 from stablehlo_alpa import InfeasibleError, MeshError, ShardParallel, TraceError
@@ -167,7 +168,11 @@ TRANSFORMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize(
+    ("name", "partitioner"),
+    each_with_one_of(TRANSFORMS, ["shardy", "gspmd"]),
+    indirect=["partitioner"],
+)
 def test_transforms(name: str, mesh: Mesh, partitioner: str) -> None:
     transform = TRANSFORMS[name]
     step = jax.jit(transform(stablehlo_alpa.partition(mlp)), in_shardings=(None, on(mesh, "data")))

@@ -86,10 +86,10 @@ SLOW = [
     ),
     Pipeline("moe", 2, TWO, "gpipe"),
     Pipeline("wide_resnet", 2, TWO, is_independent=True),
-    Pipeline("encoder_decoder", 2, TWO, "zero_bubble"),
 ]
 
 MATRIX = [
+    Pipeline("encoder_decoder", 2, TWO, "zero_bubble"),
     Pipeline("mlp", 1, FOUR, "gpipe"),
     Pipeline("gpt", 8, FOUR, "zero_bubble", {"layers": 4}),
     Pipeline("gpt", 2, UNEQUAL, "gpipe", {"dropout": 0.0}),
@@ -211,16 +211,16 @@ def test_many_steps_neither_stall_nor_grow() -> None:
     losses, arrays, resident = [], [], []
     # What earlier tests have left would be counted, and go at any time.
     gc.collect()
-    for number in range(200):
+    for number in range(100):
         state, metrics = step(state, case.batch, case.rng)
         losses.append(float(metrics["loss"]))
-        if number % 50 == 49:
+        if number % 25 == 24:
             arrays.append(len(jax.live_arrays()))
             resident.append(resident_bytes())
     assert losses[-1] < losses[0]
     assert len(set(arrays)) == 1
     # Allocators keep some room; a buffer per step that nobody frees would be more.
-    assert resident[-1] - resident[0] < 16 * 2**20
+    assert resident[-1] - resident[0] < 8 * 2**20
 
 
 def resident_bytes() -> int:

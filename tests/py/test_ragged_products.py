@@ -21,6 +21,7 @@ from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import func
 from jax.interpreters import mlir
 from jax.sharding import PartitionSpec as P
+from often import one_in
 from test_random_plans import MESHES, assert_bytes_as_predicted, choose, compare, spmd_program
 from test_random_plans import strategy_counts as counts_of
 
@@ -204,14 +205,16 @@ def mixture_state(experts: int, favoured: int | None, dtype: Any) -> Any:
     return {n: jnp.asarray(a, dtype) for n, a in (("router", router), ("up", up), ("down", down))}
 
 
-@pytest.mark.parametrize("mesh", [*MESHES, "3"])
+MIXTURES = [
+    (64, 8, None, jnp.float32, 1e-5),
+    (63, 6, 4, jnp.float32, 1e-5),
+    (64, 8, 7, jnp.bfloat16, 3e-2),
+]
+
+
 @pytest.mark.parametrize(
-    ("tokens", "experts", "favoured", "dtype", "tolerance"),
-    [
-        (64, 8, None, jnp.float32, 1e-5),
-        (63, 6, 4, jnp.float32, 1e-5),
-        (64, 8, 7, jnp.bfloat16, 3e-2),
-    ],
+    ("mesh", "tokens", "experts", "favoured", "dtype", "tolerance"),
+    one_in(3, [(mesh, *one) for one in MIXTURES for mesh in [*MESHES, "3"]]),
 )
 def test_a_mixture_planned_without_pins_is_the_whole(
     mesh: str, tokens: int, experts: int, favoured: int | None, dtype: Any, tolerance: float

@@ -193,14 +193,6 @@ def test_plans_of_convolutions_of_bytes_equal_jit() -> None:
     check_plans(program, *prepare(program), MESHES["2x4"], range(0, 24, 2), "convolve_bytes")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_random_plans_equal_jit(name: str) -> None:
-    # On another mesh than above.
-    mesh = list(MESHES.values())[(NAMES.index(name) + 1) % len(MESHES)]
-    check(name, mesh, range(100, 101))
-
-
 @pytest.mark.matrix
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("name", NAMES)

@@ -29,7 +29,7 @@ from stablehlo_alpa.errors import CompileError, StablehloAlpaError
 
 COUNTS = (1, 2, 4)
 STEPS = 2
-QUICK, MANY = 24, 200
+QUICK, MANY = 15, 200
 
 # What a refusal has to name: an operator, or an argument.
 NAMED = r"jit\(|state|batch|frozen|key|rate|scale"

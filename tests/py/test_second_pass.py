@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import optax
 import pytest
 from batch_steps import BATCH, MASK, PARAMS, ROWS, WIDTH, check, hidden, pipeline, weights
+from often import each_with_one_of, one_in
 from oracle import assert_same
 
 import stablehlo_alpa
@@ -170,16 +171,17 @@ STEPS: dict[str, tuple[Any, ...]] = {
 }
 
 
-@pytest.mark.parametrize("method", [ShardParallel, DataParallel])
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(("name", "method"), each_with_one_of(STEPS, [ShardParallel, DataParallel]))
 def test_the_batch_is_gone_through_once_more_on_one_mesh(name: str, method: Any) -> None:
     step, *args = STEPS[name]
     parallel = stablehlo_alpa.parallelize(step, method=method(num_micro_batches=4))
     assert_same(parallel(*args), jax.jit(step)(*args))
 
 
-@pytest.mark.parametrize("count", [1, 4])
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [*((name, 4) for name in STEPS), *one_in(3, ((name, 1) for name in STEPS))],
+)
 def test_the_batch_is_gone_through_once_more_in_a_pipeline(name: str, count: int) -> None:
     step, *args = STEPS[name]
     check(step, *args, count=count)

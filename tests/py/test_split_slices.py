@@ -117,7 +117,9 @@ def check(name: str, mesh: str, seeds: range) -> None:
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_random_plans_equal_jit(name: str, mesh: str) -> None:
-    check(name, mesh, range(2))
+    # In the form for CPU on every other mesh, in that for TPU on those between.
+    number = list(PROGRAMS).index(name) + list(MESHES).index(mesh)
+    check(name, mesh, range(number, number + 1))
 
 
 @pytest.mark.matrix

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from often import one_in
 
 from stablehlo_alpa.cluster import ClusterSpec, preset_for
 from stablehlo_alpa.errors import SlowerError
@@ -453,7 +454,7 @@ def test_what_is_not_found_in_time_bounds_nothing() -> None:
     assert sum(gap > 1e-6 for gap in gaps) >= 5
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", one_in(2, range(40)))
 @pytest.mark.parametrize("budget", [14.0, 45.0, 200.0])
 def test_what_runs_once_is_not_shared_out(seed: int, budget: float) -> None:
     """Steps take what their stages are simulated to, and no pipeline of any plans takes less."""

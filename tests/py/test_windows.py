@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import test_random_plans
 from jax import lax
+from often import each_with_one_of
 from programs import PROGRAMS, Program, real
 
 import stablehlo_alpa
@@ -167,26 +168,12 @@ def prepare(program: Program, devices: int) -> tuple[Any, str, list[str]]:
     return traced, *_core.run_pipeline(traced.text, pipeline)
 
 
-def how_far(name: str, mesh: str) -> int:
-    """How far a mesh is behind the first of the two that are tried each time."""
-    return (list(MESHES).index(mesh) - list(CASES).index(name)) % len(MESHES)
-
-
-@pytest.mark.parametrize(
-    ("name", "mesh"),
-    [
-        pytest.param(name, mesh, marks=pytest.mark.matrix if how_far(name, mesh) > 1 else ())
-        for name in CASES
-        for mesh in MESHES
-    ],
-)
+@pytest.mark.parametrize(("name", "mesh"), each_with_one_of(CASES, MESHES))
 def test_random_plans_equal_jit(name: str, mesh: str, monkeypatch: pytest.MonkeyPatch) -> None:
     devices = math.prod(size for _, size in MESHES[mesh])
     monkeypatch.setattr(test_random_plans, "prepare", lambda program: prepare(program, devices)[:2])
     monkeypatch.setitem(PROGRAMS, name, CASES[name])
-    # Two plans on one of the meshes, one on each of the others.
-    is_own = how_far(name, mesh) == 0
-    test_random_plans.check(name, MESHES[mesh], range(2 if is_own else 1))
+    test_random_plans.check(name, MESHES[mesh], range(2))
 
 
 PADDED = ("same_1d_25", "same_2d_25", "pools_of_convolution")

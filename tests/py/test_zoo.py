@@ -84,7 +84,9 @@ OF_ONE_STAGE = ["deepseek-tiny", "mixtral-tiny", "llama-3-tiny", "t5-tiny"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", quick_or_slow(TINY, ("llama-3-tiny",), ALIKE))
+@pytest.mark.parametrize(
+    "name", quick_or_slow(TINY, ("llama-3-tiny",), [*ALIKE, "deepseek-tiny", "mixtral-tiny"])
+)
 def test_one_mesh_equals_jit(name: str) -> None:
     assert_trains_as_jit(name, sa.ShardParallel(mesh_shape=(2, 4)))
 
@@ -133,6 +135,7 @@ COARSE = {
     quick_or_slow(
         [name for name in zoo.names() if name not in TINY],
         ("gpt-15b", "moe-1.3b", "llama-3-70b", "mixtral-8x7b", "t5-770m", "mamba-130m"),
+        [f"wide-resnet-{size}" for size in ("1b", "2b", "4b", "6.7b")] + ["moe-2.4b", "moe-10b"],
     ),
 )
 def test_parameters_are_those_published(name: str) -> None:

@@ -9,5 +9,8 @@
 // CHECK: stages take 2.5 s
 // CHECK: order: choice 2 has layers, devices or a limit out of range or order
 // CHECK: stages take 3 s
+// On parts of one device each the second stage cannot be behind its own part.
+// CHECK: on parts they take 3 s
+// CHECK: part: choice 2 has a part, or devices of it, out of range
 module {
 }
