@@ -21,6 +21,7 @@ from alpa_runtime import Event, ProgramError, read_member, read_trace, write_tra
 from hypothesis import given
 from hypothesis import strategies as st
 from models import gpt
+from often import seldom
 from typer.testing import CliRunner
 
 pytest.importorskip("stablehlo_alpa._core")
@@ -207,7 +208,7 @@ def keyed(key: Any, w: Any, x: Any) -> Any:
             "train",
             (),
         ),
-        (
+        seldom(
             sa.PipeshardParallel(
                 num_micro_batches=2,
                 schedule="zero_bubble",

@@ -19,7 +19,7 @@ from stablehlo_alpa import _core
 from stablehlo_alpa.frontend import trace
 
 MESHES = (*test_random_plans.MESHES.values(), (("x", 3),), (("x", 2), ("y", 3)))
-QUICK, MANY = 8, 400
+QUICK, MANY = 6, 400
 
 # Programs that differed, with the number of their mesh and plan: devices sliced slices that XLA had
 # moved over what lay between, and those that gathers take.

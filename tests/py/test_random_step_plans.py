@@ -89,7 +89,8 @@ def check(method: str, recipes: Sequence[Recipe], patch: pytest.MonkeyPatch) -> 
 )
 def test_random_plans_of_steps_equal_jit(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     number = list(METHODS).index(method)
-    flowing = [Recipe(blocks=(name, "dense"), extras=("outputs",)) for name in CONTROL_FLOW]
+    half = CONTROL_FLOW[number % 2 :: 2]
+    flowing = [Recipe(blocks=(name, "dense"), extras=("outputs",)) for name in half]
     check(method, [*flowing, *examples(QUICK)[number :: len(METHODS)]], monkeypatch)
 
 

@@ -80,7 +80,7 @@ def quick_or_slow(
 
 # Models like these are on one mesh, and are pipelines, elsewhere.
 ALIKE = [f"{name}-tiny" for name in ("gpt", "unet", "vit", "wide-resnet")]
-OF_ONE_STAGE = ["deepseek-tiny", "mixtral-tiny", "llama-3-tiny", "t5-tiny"]
+OF_ONE_STAGE = [f"{name}-tiny" for name in ("deepseek", "mixtral", "llama-3", "t5", "moe")]
 
 
 @pytest.mark.slow
@@ -108,7 +108,11 @@ def test_two_stages_equal_jit(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    quick_or_slow([n for n in TINY if n != "unet-tiny"], ("gpt-tiny", "deepseek-tiny", "t5-tiny")),
+    quick_or_slow(
+        [name for name in TINY if name != "unet-tiny"],
+        ("gpt-tiny", "deepseek-tiny", "t5-tiny"),
+        ("wide-resnet-tiny", "mixtral-tiny"),
+    ),
 )
 def test_scanned_and_recomputed_are_the_same_model(name: str) -> None:
     plain, scanned = tiny(name), tiny(name, scanned=True, remat=True)
