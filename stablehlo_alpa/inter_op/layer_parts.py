@@ -18,7 +18,8 @@ from stablehlo_alpa.store import Record
 # What is there for the whole step.
 _STAYING = (SlotKind.INPUT, SlotKind.BATCH)
 
-_TENSOR = re.compile(r"tensor<((?:\d+x)+\w+)>")
+# Not of layouts, which kernels are told: numbers of dimensions (`index`).
+_TENSOR = re.compile(r"tensor<((?:\d+x)+(?!index>)(?:complex<\w+>|\w+))>")
 # What differs between equal layers: where they come from, not what they are.
 _POSITIONS = re.compile(r'(alpa\.(?:input|output|transfer|layer) = |sym_name = "stage_)\d+')
 

@@ -75,6 +75,20 @@ def test_equal_layers_are_one_kind(parts: LayerParts) -> None:
     assert len(set(kinds)) == 3
 
 
+def test_layouts_of_kernels_are_no_tensors() -> None:
+    """Factors of a matrix are made by a kernel, which is told the order of dimensions."""
+
+    def step(weights: Any, batch: Any) -> Any:
+        gradients = stablehlo_alpa.grad(loss)(weights, batch)
+        return jax.tree.map(lambda w, g: w - jnp.linalg.qr(g)[0], weights, gradients)
+
+    square = jax.ShapeDtypeStruct((6, 6), np.float32)
+    with layer_context(AutoLayers(num_layers=2)):
+        program = trace(step, ([(square, square)] * 2, square), {})
+    layered = mark_layers(program, 1)
+    assert LayerParts.of(layered, 1).divisible(3) > 0.9
+
+
 def test_neighbours_share_activations_and_their_gradients(parts: LayerParts) -> None:
     for crossings in parts.crossings:
         sides = {(is_result, is_other) for is_result, _, is_other, _ in crossings}
