@@ -3,6 +3,7 @@
 #include "cpp/transforms/LockstepLoops.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/transforms/ReadPlaces.h"
 #include "cpp/transforms/RowComparison.h"
 #include "mlir/IR/Matchers.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -81,6 +82,7 @@ private:
     return body.getTerminator()->getOperand(number);
   }
   bool leavesRow(unsigned number);
+  bool goesOn(Value wants);
   bool stops(Value wants);
   bool isMask(Value value);
   bool followsPredicate(BlockArgument mask, Value next);
@@ -118,18 +120,31 @@ bool Carried::leavesRow(unsigned number) {
     return llvm::is_contained(both->getOperands(), argument) &&
            (regions.isSame(predicate, argument) || isMask(argument));
   }
-  auto select = made.getDefiningOp<stablehlo::SelectOp>();
-  return select && select.getOnFalse() == argument ? stops(select.getPred())
-                                                   : made == argument;
+  // A buffer into which a row writes what is there.
+  Value written = getWritten(made, argument);
+  auto select = (written ? written : made).getDefiningOp<stablehlo::SelectOp>();
+  if (!select) {
+    return made == argument;
+  }
+  bool isOld = written ? isReadWhereWritten(select.getOnFalse(), made)
+                       : select.getOnFalse() == argument;
+  return isOld && stops(select.getPred());
 }
 
-/// Whether what rows are chosen by is false where the predicate is.
-bool Carried::stops(Value wants) {
+/// Whether what rows are chosen by is the predicate.
+bool Carried::goesOn(Value wants) {
   wants = stripSpread(wants);
   return regions.isSame(predicate, wants) || isMask(wants);
 }
 
-/// Whether a carried value is true of no row that does not go on.
+/// Whether it is false where the predicate is.
+bool Carried::stops(Value wants) {
+  auto both = stripSpread(wants).getDefiningOp<stablehlo::AndOp>();
+  return goesOn(wants) ||
+         (both && (stops(both.getLhs()) || stops(both.getRhs())));
+}
+
+/// Whether a carried value is true of the rows that go on.
 bool Carried::isMask(Value value) {
   auto mask = dyn_cast<BlockArgument>(value);
   if (!mask || mask.getOwner() != &body) {
@@ -188,7 +203,7 @@ bool Carried::isCount(Value value) {
   }
   unsigned number = argument.getArgNumber();
   auto select = getMade(number).getDefiningOp<stablehlo::SelectOp>();
-  if (!select || select.getOnFalse() != argument || !stops(select.getPred())) {
+  if (!select || select.getOnFalse() != argument || !goesOn(select.getPred())) {
     return false;
   }
   auto add = stripRows(select.getOnTrue()).getDefiningOp<stablehlo::AddOp>();

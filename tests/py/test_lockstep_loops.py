@@ -98,6 +98,21 @@ def in_some_turns(a: Any, first: Any, asks: Any) -> Any:
     return [lax.while_loop(goes_on, turn, (first, 0 * a))[1]]
 
 
+def recorded(a: Any, where: Any = lambda count: count) -> Any:
+    """Each row writes where it has come to into a buffer, or what is there."""
+
+    def turn(a: Any, count: Any, goes_on: Any, y: Any, ys: Any) -> Any:
+        y = jnp.where(goes_on, y - residual(y, a) / (3 * y**2 + 1), y)
+        ys = ys.at[count].set(jnp.where(goes_on, y, ys[where(count)]))
+        more = (jnp.abs(residual(y, a)) > 1e-3) & (count < 5)
+        return jnp.where(goes_on, count + 1, count), goes_on & more, y, ys
+
+    start = jnp.zeros(len(a), int), jnp.ones(len(a), bool), 0 * a, jnp.ones((len(a), 6))
+    return [
+        lax.while_loop(lambda now: jnp.any(now[1]), lambda now: jax.vmap(turn)(a, *now), start)[3]
+    ]
+
+
 def every_third(count: Any, y: Any) -> Any:
     return jnp.max(count + 1) % 3 == 0
 
@@ -122,6 +137,7 @@ LOOPS = {
     "series": lambda a: [series(a)],
     "masked": lambda a: masked(a, ~(a > 0.5), a > 0.5),
     "in some turns": lambda a: in_some_turns(a, jnp.zeros(len(a), int), every_third),
+    "recorded": recorded,
 }
 
 
@@ -182,7 +198,13 @@ def asked_of_all_rows(a: Any) -> Any:
     return in_some_turns(a, jnp.zeros(len(a), int), lambda count, y: jnp.any(y > 1))
 
 
+def recorded_elsewhere(a: Any) -> Any:
+    """Rows that are done move what others have left."""
+    return recorded(a, lambda count: count + 1)
+
+
 TOGETHER = [
+    recorded_elsewhere,
     until_all_are_done,
     turns_of_the_longest,
     starting_again,
