@@ -75,12 +75,16 @@ def test_equal_layers_are_one_kind(parts: LayerParts) -> None:
     assert len(set(kinds)) == 3
 
 
-def test_layouts_of_kernels_are_no_tensors() -> None:
-    """Factors of a matrix are made by a kernel, which is told the order of dimensions."""
+def test_all_types_of_numbers_count() -> None:
+    """And layouts, which kernels that factor a matrix are told, do not."""
 
     def step(weights: Any, batch: Any) -> Any:
         gradients = stablehlo_alpa.grad(loss)(weights, batch)
-        return jax.tree.map(lambda w, g: w - jnp.linalg.qr(g)[0], weights, gradients)
+
+        def update(w: Any, g: Any) -> Any:
+            return w - jnp.linalg.qr(g)[0] - g.astype("int2").astype(w.dtype)
+
+        return jax.tree.map(update, weights, gradients)
 
     square = jax.ShapeDtypeStruct((6, 6), np.float32)
     with layer_context(AutoLayers(num_layers=2)):
