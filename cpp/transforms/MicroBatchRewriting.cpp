@@ -5,6 +5,7 @@
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/transforms/LockstepLoops.h"
+#include "mlir/IR/Matchers.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -387,8 +388,8 @@ void MicroBatchRewriting::mapCaptured(Operation *op, IRMapping &mapping,
 }
 
 /// Of the rows of the micro-batch alone, as no sharding of a reduction says.
-void MicroBatchRewriting::emitPredicate(stablehlo::ReduceOp op,
-                                        const TimeRows &rows) {
+void MicroBatchRewriting::emitLockstep(stablehlo::ReduceOp op,
+                                       const TimeRows &rows) {
   MLIRContext *context = builder.getContext();
   Value wants = lookUp(op.getInputs()[0], rows.operands[0]);
   auto type = cast<RankedTensorType>(wants.getType());
@@ -406,20 +407,22 @@ void MicroBatchRewriting::emitPredicate(stablehlo::ReduceOp op,
   shape[rows.operands[0]] /= states.getNumMicroBatches();
   Value own = body.addArgument(type.clone(shape), op.getLoc());
   builder.setInsertionPointToStart(&body);
-  Value none = stablehlo::ConstantOp::create(
-      builder, op.getLoc(), builder.getZeroAttr(op.getType(0)));
+  ElementsAttr initial;
+  matchPattern(op.getInitValues()[0], m_Constant(&initial));
   IRMapping mapping;
   mapping.map(op.getInputs()[0], own);
-  mapping.map(op.getInitValues()[0], none);
-  Operation *any = builder.clone(*op, mapping);
-  YieldOp::create(builder, op.getLoc(), any->getResults());
+  mapping.map(
+      op.getInitValues()[0],
+      stablehlo::ConstantOp::create(builder, op.getLoc(), initial).getResult());
+  Operation *reduced = builder.clone(*op, mapping);
+  YieldOp::create(builder, op.getLoc(), reduced->getResults());
   annotate(made, {rows.operands[0]}, rows.results);
   record(op->getResult(0), rows.results[0], made->getResult(0));
 }
 
 void MicroBatchRewriting::emitExecution(Operation *op, const TimeRows &rows) {
-  if (isLockstepPredicate(op) && rows.operands[0] >= 0) {
-    emitPredicate(cast<stablehlo::ReduceOp>(op), rows);
+  if (isLockstepReduction(op) && rows.operands[0] >= 0) {
+    emitLockstep(cast<stablehlo::ReduceOp>(op), rows);
     return;
   }
   const TimeRows *chosen = states.getRows(op);

@@ -44,7 +44,7 @@ private:
   void emit(Operation *op);
   void emitBarrier(Operation *op);
   void emitExecution(Operation *op, const TimeRows &rows);
-  void emitPredicate(stablehlo::ReduceOp op, const TimeRows &rows);
+  void emitLockstep(stablehlo::ReduceOp op, const TimeRows &rows);
   void emitRegions(DataFlowOpInterface op, Operation *made,
                    const TimeRows &rows);
   void emitAfter(Operation *op);

@@ -69,9 +69,10 @@ double getProductFlops(Operation *op) {
 
 double getAllFlops(Operation *op) { return getFlops(op, 0); }
 
-/// Whether any row goes on in a loop: each micro-batch asks its own rows.
-bool MicroBatchStates::visitPredicate(Operation *op) {
-  if (!isLockstepPredicate(op)) {
+/// Whether any row goes on in a loop, or in which turn it is: each micro-batch
+/// asks its own rows.
+bool MicroBatchStates::visitLockstep(Operation *op) {
+  if (!isLockstepReduction(op)) {
     return false;
   }
   TimeEntry dim = getState(op->getOperand(0));
@@ -82,7 +83,7 @@ bool MicroBatchStates::visitPredicate(Operation *op) {
 }
 
 bool MicroBatchStates::visitByRule(Operation *op) {
-  if (visitPredicate(op)) {
+  if (visitLockstep(op)) {
     return true;
   }
   bool seesWhole = true;

@@ -131,7 +131,7 @@ private:
   void setRegionRows(DataFlowOpInterface op, const DataFlowEdges &edges,
                      ArrayRef<TimeEntry> entries);
   bool visitBarrier(Operation *op);
-  bool visitPredicate(Operation *op);
+  bool visitLockstep(Operation *op);
   bool visitByRule(Operation *op);
   std::optional<Choice> choose(Operation *op);
   bool canBeMadeWhole(Operation *op) const;

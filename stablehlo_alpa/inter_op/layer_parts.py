@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from stablehlo_alpa.compiler import Module, Signature, Values, parse_tensor_type, tensor_bytes
+from stablehlo_alpa.compiler import Module, Signature, Values, tensor_bytes
 from stablehlo_alpa.inter_op.slicing import LayeredStep, merge
 from stablehlo_alpa.planning.stage import Slot, SlotKind
 from stablehlo_alpa.store import Record
@@ -18,7 +19,8 @@ from stablehlo_alpa.store import Record
 # What is there for the whole step.
 _STAYING = (SlotKind.INPUT, SlotKind.BATCH)
 
-_TENSOR = re.compile(r"tensor<((?:\d+x)+\w+)>")
+# Sizes and bits per number. No layouts that kernels are told, of `index`.
+_TENSOR = re.compile(r"tensor<((?:\d+x)+)(complex<)?(?:bf|f|ui|i)(\d+)")
 # What differs between equal layers: where they come from, not what they are.
 _POSITIONS = re.compile(r'(alpa\.(?:input|output|transfer|layer) = |sym_name = "stage_)\d+')
 
@@ -161,9 +163,10 @@ class LayerParts:
         """Bytes of what layers of each kind read and write, by shape."""
         found: dict[tuple[int, ...], float] = {}
         for text in {part.kind: part.merged for part in self.parts}.values():
-            for type_, count in Counter(_TENSOR.findall(text)).items():
-                shape = parse_tensor_type(type_)[0]
-                found[shape] = found.get(shape, 0.0) + count * tensor_bytes(type_)
+            for (sizes, is_complex, bits), count in Counter(_TENSOR.findall(text)).items():
+                shape = tuple(map(int, sizes.split("x")[:-1]))
+                number = max(int(bits), 8) / 8 * (2 if is_complex else 1)
+                found[shape] = found.get(shape, 0.0) + count * number * math.prod(shape)
         return found
 
     def received_bytes(self, first: int, last: int) -> float:

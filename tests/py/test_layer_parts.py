@@ -76,6 +76,24 @@ def test_equal_layers_are_one_kind(parts: LayerParts) -> None:
     assert len(set(kinds)) == 3
 
 
+def test_all_types_of_numbers_count() -> None:
+    """And layouts, which kernels that factor a matrix are told, do not."""
+
+    def step(weights: Any, batch: Any) -> Any:
+        gradients = stablehlo_alpa.grad(loss)(weights, batch)
+
+        def update(w: Any, g: Any) -> Any:
+            return w - jnp.linalg.qr(g)[0] - g.astype("int2").astype(w.dtype)
+
+        return jax.tree.map(update, weights, gradients)
+
+    square = jax.ShapeDtypeStruct((6, 6), np.float32)
+    with layer_context(AutoLayers(num_layers=2)):
+        program = trace(step, ([(square, square)] * 2, square), {})
+    layered = mark_layers(program, 1)
+    assert LayerParts.of(layered, 1).divisible(3) > 0.9
+
+
 def test_neighbours_share_activations_and_their_gradients(parts: LayerParts) -> None:
     for crossings in parts.crossings:
         sides = {(is_result, is_other) for is_result, _, is_other, _ in crossings}

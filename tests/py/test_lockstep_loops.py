@@ -64,6 +64,59 @@ def series(a: Any) -> Any:
     return lax.while_loop(lambda now: (now[0] < 30) & jnp.any(now[1]), turn, start)[2]
 
 
+def residual(y: Any, a: Any) -> Any:
+    return y**3 + y - a
+
+
+def masked(a: Any, goes_on: Any, done: Any) -> Any:
+    """As equinox writes it: who goes on is carried beside what that is made of."""
+
+    def turn(now: Any) -> Any:
+        number, goes_on, y, done = now
+        following = y - residual(y, a) / (3 * y**2 + 1)
+        is_found = jnp.abs(residual(following, a)) < 1e-3
+        y, done = jnp.where(goes_on, following, y), jnp.where(goes_on, is_found, done)
+        return number + 1, goes_on & ~is_found, y, done
+
+    start = 0, goes_on, 0 * a, done
+    return [lax.while_loop(lambda now: (now[0] < 30) & jnp.any(~now[3]), turn, start)[2]]
+
+
+def in_some_turns(a: Any, first: Any, asks: Any) -> Any:
+    """As lineax writes it: every third turn does something else, in all rows."""
+
+    def turn(now: Any) -> Any:
+        count, y = now
+        wants = (jnp.abs(residual(y, a)) > 1e-3) & (count < 20)
+        slope = lax.cond(asks(count, y), lambda: 3 * y**2 + 1, lambda: 3 * y**2 + 2)
+        following = y - residual(y, a) / slope
+        return jnp.where(wants, count + 1, count), jnp.where(wants, following, y)
+
+    def goes_on(now: Any) -> Any:
+        return jnp.any((jnp.abs(residual(now[1], a)) > 1e-3) & (now[0] < 20))
+
+    return [lax.while_loop(goes_on, turn, (first, 0 * a))[1]]
+
+
+def recorded(a: Any, where: Any = lambda count: count) -> Any:
+    """Each row writes where it has come to into a buffer, or what is there."""
+
+    def turn(a: Any, count: Any, goes_on: Any, y: Any, ys: Any) -> Any:
+        y = jnp.where(goes_on, y - residual(y, a) / (3 * y**2 + 1), y)
+        ys = ys.at[count].set(jnp.where(goes_on, y, ys[where(count)]))
+        more = (jnp.abs(residual(y, a)) > 1e-3) & (count < 5)
+        return jnp.where(goes_on, count + 1, count), goes_on & more, y, ys
+
+    start = jnp.zeros(len(a), int), jnp.ones(len(a), bool), 0 * a, jnp.ones((len(a), 6))
+    return [
+        lax.while_loop(lambda now: jnp.any(now[1]), lambda now: jax.vmap(turn)(a, *now), start)[3]
+    ]
+
+
+def every_third(count: Any, y: Any) -> Any:
+    return jnp.max(count + 1) % 3 == 0
+
+
 def step_of(loop: Any) -> Any:
     def loss(params: Any, x: Any) -> Any:
         made = hidden(params, x)
@@ -82,6 +135,9 @@ LOOPS = {
     "counted": lambda a: jax.vmap(counted)(a),
     "nested": lambda a: [jax.vmap(nested)(jnp.abs(a))],
     "series": lambda a: [series(a)],
+    "masked": lambda a: masked(a, ~(a > 0.5), a > 0.5),
+    "in some turns": lambda a: in_some_turns(a, jnp.zeros(len(a), int), every_third),
+    "recorded": recorded,
 }
 
 
@@ -128,14 +184,44 @@ def starting_again(a: Any) -> Any:
     return [lax.while_loop(goes_on, turn, (0, a))[1]]
 
 
-@pytest.mark.parametrize("loop", [until_all_are_done, turns_of_the_longest, starting_again])
+def masked_otherwise(a: Any) -> Any:
+    """Rows that are done take the first turn, if there is one."""
+    return masked(a, jnp.ones(len(a), bool), a > 0.5)
+
+
+def counted_from_others(a: Any) -> Any:
+    """The most turns are those of a row that may be done."""
+    return in_some_turns(a, jnp.arange(len(a)), every_third)
+
+
+def asked_of_all_rows(a: Any) -> Any:
+    return in_some_turns(a, jnp.zeros(len(a), int), lambda count, y: jnp.any(y > 1))
+
+
+def recorded_elsewhere(a: Any) -> Any:
+    """Rows that are done move what others have left."""
+    return recorded(a, lambda count: count + 1)
+
+
+TOGETHER = [
+    recorded_elsewhere,
+    until_all_are_done,
+    turns_of_the_longest,
+    starting_again,
+    masked_otherwise,
+    counted_from_others,
+    asked_of_all_rows,
+]
+
+
+@pytest.mark.parametrize("loop", TOGETHER)
 def test_rows_that_go_by_those_of_others_meet_behind_the_first_pass(loop: Any) -> None:
     step = step_of(loop)
     parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=2))
     assert_same(parallel(PARAMS, BATCH), jax.jit(step)(PARAMS, BATCH))
 
 
-@pytest.mark.parametrize("loop", [until_all_are_done, turns_of_the_longest, starting_again])
+@pytest.mark.parametrize("loop", TOGETHER)
 def test_rows_of_a_stage_that_go_by_those_of_others_are_refused(loop: Any) -> None:
     with pytest.raises(CompileError, match=r"while', which needs the whole batch"):
         pipeline(step_of(loop), 2).plan(PARAMS, BATCH)
