@@ -236,6 +236,7 @@ private:
   bool readsSlices(Operation *op, Value source);
   void placeReturnedCopies();
   void placeCopies();
+  void placeMadeAgain();
   void placeSlices();
   void placeLookedUp();
   void placePadded();
@@ -315,6 +316,8 @@ private:
   llvm::MapVector<Value, int> lookedUp;
   /// Of look-ups how many operators read the result, moved and repeated.
   DenseMap<Operation *, unsigned> numLookUps;
+  /// What is computed again to be returned; see ReturnedOrders.h.
+  llvm::DenseSet<Value> madeAgain;
   /// In which order copies are made of what is returned.
   DenseMap<Value, int> copyOrders;
   /// Operators that store results, in order.

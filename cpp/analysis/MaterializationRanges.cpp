@@ -73,6 +73,23 @@ void Materialization::placeCopies() {
   }
 }
 
+/// What is computed again to be returned is written last, from what it was made
+/// of.
+void Materialization::placeMadeAgain() {
+  for (const Root &root : roots) {
+    Operation *op = root.op;
+    if (op->getNumResults() != 1 || !madeAgain.contains(op->getResult(0))) {
+      continue;
+    }
+    int last = points.lookup(op->getBlock()->getTerminator());
+    for (Value source : root.from) {
+      lastRead[source] = std::max(lastRead.lookup(source), last);
+    }
+    copies.insert({op->getResult(0), {last, last}});
+    storedValues.push_back({op->getResult(0), last, last, 1, StoredForm::Copy});
+  }
+}
+
 /// A slice is copied where it is first read in an order.
 void Materialization::placeSlices() {
   for (auto &[order, copy] : slices) {

@@ -17,6 +17,12 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
+bool keepsOrder(Operation *op) {
+  return op->getNumResults() == 1 &&
+         (op->hasTrait<OpTrait::Elementwise>() ||
+          isa<stablehlo::SelectOp, stablehlo::ClampOp>(op));
+}
+
 /// The dimension that a collective gathers or scatters; -1 for others.
 static int64_t getMovedDimension(Operation *op) {
   if (auto gather = dyn_cast<stablehlo::AllGatherOp>(op)) {

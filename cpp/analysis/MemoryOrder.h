@@ -14,6 +14,10 @@
 
 namespace mlir::alpa {
 
+/// True if what an operator makes lies in the order of its operands of the same
+/// shape.
+bool keepsOrder(Operation *op);
+
 /// True for an all-gather or a reduce-scatter of another dimension than the
 /// first with more than one element.
 bool movesDimension(Operation *collective);
