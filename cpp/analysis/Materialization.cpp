@@ -45,6 +45,7 @@ Materialization::Materialization(func::FuncOp function,
   readSources();
   placeCopies();
   placeMadeAgain();
+  placeReorderedArguments(block);
   placeSlices();
   placeLookedUp();
   placePadded();

@@ -237,6 +237,7 @@ private:
   void placeReturnedCopies();
   void placeCopies();
   void placeMadeAgain();
+  void placeReorderedArguments(Block &block);
   void placeSlices();
   void placeLookedUp();
   void placePadded();

@@ -1,5 +1,6 @@
 //===- MaterializationRanges.cpp - From where to where values lie ---------===//
 
+#include "cpp/analysis/ArgumentOrders.h"
 #include "cpp/analysis/ConvolutionPadding.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/MemoryOrder.h"
@@ -87,6 +88,17 @@ void Materialization::placeMadeAgain() {
     }
     copies.insert({op->getResult(0), {last, last}});
     storedValues.push_back({op->getResult(0), last, last, 1, StoredForm::Copy});
+  }
+}
+
+/// The copy is there from the beginning to where the argument is last read.
+void Materialization::placeReorderedArguments(Block &block) {
+  if (!options.isLocal || options.backend != Backend::Tpu) {
+    return;
+  }
+  for (BlockArgument argument : findReorderedArguments(block)) {
+    storedValues.push_back({argument, 0, lastRead.lookup(argument),
+                            getPadding(argument), StoredForm::Copy});
   }
 }
 
