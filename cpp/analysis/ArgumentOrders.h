@@ -1,9 +1,10 @@
 //===- ArgumentOrders.h - Arguments that are read in another order -*- C++ -*-//
 //
-// XLA for TPU leaves what products make as it lies, where it is transposed, and
-// computes elementwise what lies in one order: an argument that is computed
-// with the transpose of a product, such as what one program of a pipeline hands
-// on to another, is copied into that order, before all else.
+// XLA for TPU makes a product as a matrix, and computes elementwise what lies
+// in one order. Where a product is transposed so that its rows or columns no
+// longer follow each other, it leaves it as it lies: an argument that is
+// computed with it, such as what one program of a pipeline hands on to another,
+// is copied into that order, before all else.
 //
 //===----------------------------------------------------------------------===//
 
