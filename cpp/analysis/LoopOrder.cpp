@@ -13,14 +13,6 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// True if what an operator makes lies in the order of its operands of the same
-/// shape.
-static bool keepsOrder(Operation *op) {
-  return op->getNumResults() == 1 &&
-         (op->hasTrait<OpTrait::Elementwise>() ||
-          isa<stablehlo::SelectOp, stablehlo::ClampOp>(op));
-}
-
 /// What a value is without its dimensions of one element.
 static Value getReshaped(Value value) {
   auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>();

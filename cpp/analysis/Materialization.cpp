@@ -10,6 +10,7 @@
 #include "cpp/analysis/MergedProducts.h"
 #include "cpp/analysis/ProductEpilogues.h"
 #include "cpp/analysis/Readers.h"
+#include "cpp/analysis/ReturnedOrders.h"
 #include "cpp/analysis/Schedule.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
@@ -43,6 +44,8 @@ Materialization::Materialization(func::FuncOp function,
   joinKernels();
   readSources();
   placeCopies();
+  placeMadeAgain();
+  placeReorderedArguments(block);
   placeSlices();
   placeLookedUp();
   placePadded();
@@ -74,6 +77,9 @@ void Materialization::number(Block &block) {
   }
   if (!options.isLocal || options.backend != Backend::Gpu) {
     return;
+  }
+  if (isa<func::FuncOp>(block.getParentOp())) {
+    madeAgain = findMadeAgain(block, roles);
   }
   for (auto &[first, products] : findMergedProducts(block, roles)) {
     double bytes = 0;
@@ -335,6 +341,9 @@ void Materialization::noteRead(Operation *op, Value source) {
   }
   if (leavesPhase(source, op)) {
     handedOn.insert(source);
+  }
+  if (isa<func::ReturnOp>(op) && madeAgain.contains(source)) {
+    return;
   }
   int point = points.lookup(op);
   int &first = firstRead.try_emplace(source, point).first->second;

@@ -236,6 +236,8 @@ private:
   bool readsSlices(Operation *op, Value source);
   void placeReturnedCopies();
   void placeCopies();
+  void placeMadeAgain();
+  void placeReorderedArguments(Block &block);
   void placeSlices();
   void placeLookedUp();
   void placePadded();
@@ -257,6 +259,16 @@ private:
   /// True for a gather of columns that are less than a tile: XLA for TPU adds
   /// blocks up among zeros, in the memory of the result.
   bool isGatheredBySum(Operation *op) const;
+  /// True for a sum that is scattered over all devices: XLA for TPU makes it
+  /// whole on each.
+  bool isSummedWhole(Operation *op) const;
+  /// True for such a sum that fusions alone read: they take their part of it.
+  bool isHeldWhole(Operation *op);
+  /// True for a sum that XLA for TPU writes over its summand.
+  bool isSummedInPlace(Operation *op);
+  /// Bytes in memory for each byte of a value, with what is held of a sum
+  /// beside a device's part.
+  double getHeldRatio(Value value);
   /// True for what other devices send, which XLA for TPU receives in memory of
   /// its own: what is returned is a copy of it, or written beside it.
   bool isReceivedApart(Value source) const;
@@ -305,6 +317,8 @@ private:
   llvm::MapVector<Value, int> lookedUp;
   /// Of look-ups how many operators read the result, moved and repeated.
   DenseMap<Operation *, unsigned> numLookUps;
+  /// What is computed again to be returned; see ReturnedOrders.h.
+  llvm::DenseSet<Value> madeAgain;
   /// In which order copies are made of what is returned.
   DenseMap<Value, int> copyOrders;
   /// Operators that store results, in order.

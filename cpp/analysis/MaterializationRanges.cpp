@@ -1,5 +1,6 @@
 //===- MaterializationRanges.cpp - From where to where values lie ---------===//
 
+#include "cpp/analysis/ArgumentOrders.h"
 #include "cpp/analysis/ConvolutionPadding.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/MemoryOrder.h"
@@ -19,13 +20,6 @@ static constexpr double kPadding = 1.1;
 /// of both: what the links and the memory of an H100 take, with what launches
 /// cost. Heuristic.
 static constexpr double kCopiedBesideGather = 6;
-
-/// What each device sends where XLA for TPU scatters a sum in a kernel of its
-/// own, at least, and over how many devices, at most. Heuristic: in its
-/// programs it does so from 12 MiB on, not with 8 MiB in 32 bits, nor over 8
-/// devices.
-static constexpr double kScatteredBytes = 10 * 1024 * 1024;
-static constexpr int64_t kScattering = 4;
 
 /// A copy is made where it is first read. Nothing waits for those of what is
 /// returned: from the last gather backwards, XLA for GPU puts as many beside
@@ -77,6 +71,34 @@ void Materialization::placeCopies() {
     lastRead[source] = std::max(lastRead.lookup(source), start);
     firstRead[source] = std::min(firstRead.lookup(source), start);
     storedValues.push_back({source, start, range.second, 1, StoredForm::Copy});
+  }
+}
+
+/// What is computed again to be returned is written last, from what it was made
+/// of.
+void Materialization::placeMadeAgain() {
+  for (const Root &root : roots) {
+    Operation *op = root.op;
+    if (op->getNumResults() != 1 || !madeAgain.contains(op->getResult(0))) {
+      continue;
+    }
+    int last = points.lookup(op->getBlock()->getTerminator());
+    for (Value source : root.from) {
+      lastRead[source] = std::max(lastRead.lookup(source), last);
+    }
+    copies.insert({op->getResult(0), {last, last}});
+    storedValues.push_back({op->getResult(0), last, last, 1, StoredForm::Copy});
+  }
+}
+
+/// The copy is there from the beginning to where the argument is last read.
+void Materialization::placeReorderedArguments(Block &block) {
+  if (!options.isLocal || options.backend != Backend::Tpu) {
+    return;
+  }
+  for (BlockArgument argument : findReorderedArguments(block)) {
+    storedValues.push_back({argument, 0, lastRead.lookup(argument),
+                            getPadding(argument), StoredForm::Copy});
   }
 }
 
@@ -145,7 +167,7 @@ void Materialization::placeKernels() {
 void Materialization::holdSent() {
   for (const Root &root : roots) {
     Operation *op = root.op;
-    if (!isAsynchronous(op)) {
+    if (!isAsynchronous(op) || isSummedInPlace(op)) {
       continue;
     }
     int needed = points.lookup(op);
@@ -163,40 +185,6 @@ void Materialization::holdSent() {
       }
       lastRead[source] = std::max(lastRead.lookup(source), needed);
     }
-  }
-}
-
-/// True for large sums of matrices that XLA for TPU scatters along rows in a
-/// kernel of its own.
-static bool isScatteredByKernel(Operation *op) {
-  auto scatter = dyn_cast<stablehlo::ReduceScatterOp>(op);
-  if (!scatter || scatter.getScatterDimension() != 0) {
-    return false;
-  }
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  int64_t devices = scatter.getReplicaGroups().getShapedType().getDimSize(1);
-  return result.getRank() == 2 && devices <= kScattering &&
-         static_cast<double>(devices - 1) * getTensorBytes(result) >=
-             kScatteredBytes;
-}
-
-/// That kernel leaves some rows with a neighbour, which sends them beside the
-/// kernels behind it: what it wrote lies there until the next has written.
-void Materialization::holdScattered() {
-  if (!options.isLocal || options.backend != Backend::Tpu) {
-    return;
-  }
-  DenseMap<Block *, Operation *> last;
-  for (const Root &root : roots) {
-    if (!isScatteredByKernel(root.op)) {
-      continue;
-    }
-    Operation *&before = last[root.op->getBlock()];
-    if (before) {
-      int &end = lastRead[before->getResult(0)];
-      end = std::max(end, points.lookup(root.op));
-    }
-    before = root.op;
   }
 }
 
@@ -236,8 +224,8 @@ bool Materialization::isReceivedApart(Value source) const {
 }
 
 bool Materialization::fits(Value value, Value result) {
-  double room = getStoredRatio(value) * getTensorBytes(value.getType());
-  double bytes = getStoredRatio(result) * getTensorBytes(result.getType());
+  double room = getHeldRatio(value) * getTensorBytes(value.getType());
+  double bytes = getHeldRatio(result) * getTensorBytes(result.getType());
   return bytes <= room && room <= kPadding * bytes;
 }
 
@@ -251,6 +239,9 @@ Value Materialization::findReplaced(OpResult result, const Sources &from) {
   Value updated = getScatteredInto(op, options.backend);
   if (!updated) {
     updated = getUpdatedOperand(op, result.getResultNumber());
+  }
+  if (isSummedInPlace(op)) {
+    updated = op->getOperand(result.getResultNumber());
   }
   if (updated) {
     Sources own = sources.lookup(updated);
@@ -415,11 +406,10 @@ void Materialization::recordRanges(
       start = std::min(start, end);
       auto all = merged.find(op);
       double ratio = all != merged.end() ? all->second.second : 1;
-      double stored = getStoredRatio(result);
-      if (stored != 1) {
+      if (double stored = getStoredRatio(result); stored != 1) {
         storedRatios[result] = stored;
       }
-      ratio *= stored * getPadding(result);
+      ratio *= getHeldRatio(result) * getPadding(result);
       storedValues.push_back({result, start, end, ratio});
     }
   }

@@ -17,6 +17,40 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
+bool keepsOrder(Operation *op) {
+  return op->getNumResults() == 1 &&
+         (op->hasTrait<OpTrait::Elementwise>() ||
+          isa<stablehlo::SelectOp, stablehlo::ClampOp>(op));
+}
+
+llvm::SetVector<Value> findAlike(ArrayRef<Value> some,
+                                 function_ref<bool(Value)> isPart) {
+  llvm::SetVector<Value> found(some.begin(), some.end());
+  auto addAlike = [&](Operation *op, Value value) {
+    if (!op || op->getBlock() != value.getParentBlock() || !keepsOrder(op) ||
+        getShape(op->getResult(0)) != getShape(value)) {
+      return;
+    }
+    found.insert(op->getResult(0));
+    for (Value operand : op->getOperands()) {
+      if (getShape(operand) == getShape(value) && isPart(operand)) {
+        found.insert(operand);
+      }
+    }
+  };
+  for (size_t i = 0; i < found.size(); ++i) {
+    Value value = found[i];
+    if (isa<BlockArgument>(value)) {
+      continue;
+    }
+    addAlike(value.getDefiningOp(), value);
+    for (Operation *user : value.getUsers()) {
+      addAlike(user, value);
+    }
+  }
+  return found;
+}
+
 /// The dimension that a collective gathers or scatters; -1 for others.
 static int64_t getMovedDimension(Operation *op) {
   if (auto gather = dyn_cast<stablehlo::AllGatherOp>(op)) {

@@ -11,8 +11,19 @@
 #define CPP_ANALYSIS_MEMORYORDER_H
 
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::alpa {
+
+/// True if what an operator makes lies in the order of its operands of the same
+/// shape.
+bool keepsOrder(Operation *op);
+
+/// The values of a block that lie in the order of some, as they are computed
+/// elementwise with each other. Beside these, `isPart` says which values may be
+/// among them.
+llvm::SetVector<Value> findAlike(ArrayRef<Value> some,
+                                 function_ref<bool(Value)> isPart);
 
 /// True for an all-gather or a reduce-scatter of another dimension than the
 /// first with more than one element.

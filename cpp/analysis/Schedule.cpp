@@ -29,6 +29,10 @@ static constexpr int64_t kSplitReduction = 4096;
 /// estimates for the links, the memory and the products of an H100. Heuristic.
 static constexpr double kMovedBesideGather = 12, kOperationsPerByte = 150;
 
+/// Operators of a fusion among which it is looked for what they wait for. Keeps
+/// the analysis linear.
+static constexpr unsigned kMostFused = 32;
+
 bool isShortColumnSum(Operation *op, int64_t numDevices) {
   auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
   if (!reduce) {
@@ -62,6 +66,26 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last) {
     last = layer.getInt();
   }
   return isLower || isa<stablehlo::OptimizationBarrierOp>(op);
+}
+
+/// True for a sum of which all devices of the program take parts.
+static bool isSumOverAllDevices(Operation *op) {
+  auto scatter = dyn_cast<stablehlo::ReduceScatterOp>(op);
+  return scatter &&
+         scatter.getReplicaGroups().getShapedType().getDimSize(0) == 1;
+}
+
+/// True for a gradient that is larger than what it is made of, and is summed
+/// over all devices. XLA for TPU makes such a sum whole on each of them, while
+/// nothing else runs: it takes kernels first that free more.
+static bool takesMoreThanItFrees(Operation *op) {
+  double freed = 0;
+  for (Type type : op->getOperandTypes()) {
+    freed += getTensorBytes(type);
+  }
+  return op->getNumResults() == 1 &&
+         getTensorBytes(op->getResult(0).getType()) > freed &&
+         llvm::all_of(op->getUsers(), isSumOverAllDevices);
 }
 
 /// True for a collective that sends what an earlier loop has made to a later
@@ -155,7 +179,8 @@ public:
       : block(block), roles(roles), numDevices(numDevices),
         isLayered(llvm::any_of(
             block, [](Operation &op) { return op.hasAttr(kLayerAttrName); })),
-        putsOff(roles.getBackend() == Backend::Gpu && (overlaps || isLayered)) {
+        isForTpu(roles.getBackend() == Backend::Tpu),
+        putsOff(!isForTpu && (overlaps || isLayered)) {
     if (putsOff && !isLayered) {
       updates = findJoinedUpdates(block, roles);
     }
@@ -181,7 +206,7 @@ public:
         late.push_back(&op);
       } else if (forGradients.contains(&op) || forResults.contains(&op)) {
         continue;
-      } else if (isReady(&op) && !(putsOff && isGradient(&op))) {
+      } else if (isReady(&op) && !isPutOff(&op)) {
         place(&op);
       } else if (isLayered || isGradient(&op)) {
         deferred.push_back(&op);
@@ -252,6 +277,12 @@ private:
     return !urgent.contains(op) && isAwaited(op, roles);
   }
 
+  /// A gradient that is computed behind all that other kernels wait for.
+  bool isPutOff(Operation *op) {
+    return isGradient(op) &&
+           (putsOff || (isForTpu && !isLayered && takesMoreThanItFrees(op)));
+  }
+
   /// A reduction of columns that no kernel waits for: the gradient of a bias,
   /// or of the scale of a norm. XLA runs it beside the sums of the others.
   bool isLate(Operation *op) {
@@ -266,6 +297,31 @@ private:
       ready &= !maker || maker->getBlock() != &block || placed.contains(maker);
     });
     return ready;
+  }
+
+  /// True if all that an operator waits for is computed in its fusion, such as
+  /// a device's part of an argument.
+  bool waitsForFused(Operation *op) {
+    if (op->hasTrait<OpTrait::IsTerminator>()) {
+      return false;
+    }
+    SmallVector<Operation *> work{op};
+    llvm::SmallDenseSet<Operation *, 16> seen;
+    bool isFused = true;
+    while (isFused && !work.empty()) {
+      forEachUsedValue(work.pop_back_val(), [&](Value used) {
+        Operation *maker = used.getDefiningOp();
+        if (!maker || maker->getBlock() != &block || placed.contains(maker) ||
+            !seen.insert(maker).second) {
+          return;
+        }
+        FusionRole role = roles.get(maker);
+        isFused &= seen.size() <= kMostFused && role != FusionRole::Kernel &&
+                   role != FusionRole::Root;
+        work.push_back(maker);
+      });
+    }
+    return isFused;
   }
 
   /// Places an operator and what follows it.
@@ -300,9 +356,14 @@ private:
         if (user->getBlock() == &block && !urgent.contains(user) &&
             !isAwaited(user, roles) && !isLate(user) &&
             !forGradients.contains(user) && !forResults.contains(user) &&
-            getPhase(user) == getPhase(maker) && isReady(user) &&
-            placed.insert(user).second) {
-          ready.push_back(user);
+            getPhase(user) == getPhase(maker) && !placed.contains(user) &&
+            (isReady(user) || (isForTpu && waitsForFused(user)))) {
+          placeBehindOperands(
+              user, [&](Operation *op) { return !placed.contains(op); },
+              [&](Operation *op) {
+                placed.insert(op);
+                ready.push_back(op);
+              });
         }
       }
       llvm::sort(ready, [](Operation *left, Operation *right) {
@@ -328,7 +389,7 @@ private:
   void flush() {
     // XLA's order is made from the end of the program backwards: the gradient
     // that could have been computed first, that of the head, comes last.
-    if (!isLayered && !deferred.empty()) {
+    if (putsOff && !isLayered && !deferred.empty()) {
       std::rotate(deferred.begin(), std::next(deferred.begin()),
                   deferred.end());
     }
@@ -344,7 +405,7 @@ private:
       for (Type type : op->getResultTypes()) {
         bytes += getTensorBytes(type);
       }
-      if (bytes >= kJoinedBytes) {
+      if (isForTpu || bytes >= kJoinedBytes) {
         follow(std::exchange(joined, {}));
         bytes = 0;
       }
@@ -360,7 +421,7 @@ private:
   Block &block;
   FusionRoles &roles;
   int64_t numDevices;
-  bool isLayered, putsOff;
+  bool isLayered, isForTpu, putsOff;
   /// See `findJoinedUpdates`.
   DenseMap<Operation *, Operation *> updates;
   llvm::DenseSet<Operation *> urgent, forGradients, forResults, placed;

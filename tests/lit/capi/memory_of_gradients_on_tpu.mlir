@@ -8,7 +8,7 @@
 // CHECK: peak_bytes: 7.60218e+06
 // CHECK: bytes: 2.03162e+06 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 65536 65536 65536 65536 65536
 // CHECK-LABEL: memory on TPU:
-// CHECK: peak_bytes: 4.58752e+06
+// CHECK: peak_bytes: 4.45645e+06
 // CHECK: bytes: 1.04858e+06 1.04858e+06 1.04858e+06 1.04858e+06 65536
 
 func.func @main(%x: tensor<2048x128xf32>, %d: tensor<2048x128xf32>, %w: tensor<128x128xf32>) -> (tensor<128x128xf32>, tensor<128x128xf32>, tensor<128x128xf32>, tensor<2048x128xf32>) {
