@@ -120,12 +120,17 @@ private:
     return isJoin(op) ? std::max(order, getOrder(kApplyPhase)) : order;
   }
 
-  int64_t getFirstUse(Operation *op) const {
+  int64_t getFirstUse(Operation *op) {
     int64_t first = std::numeric_limits<int64_t>::max();
-    for (Operation *user : op->getUsers()) {
-      auto it = placed.find(block.findAncestorOpInBlock(*user));
+    for (OpOperand &use : op->getUses()) {
+      auto it = placed.find(block.findAncestorOpInBlock(*use.getOwner()));
       if (it != placed.end()) {
         first = std::min(first, it->second);
+      } else if (use.getOwner() == block.getTerminator() &&
+                 function.getResultAttr(use.getOperandNumber(),
+                                        kOnceAttrName)) {
+        // Other stages wait for it once, not once per micro-batch.
+        first = kPrepareOrder;
       }
     }
     return first == std::numeric_limits<int64_t>::max() ? 0 : first;
