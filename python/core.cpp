@@ -310,20 +310,27 @@ void defineCompiler(py::module_ &module) {
              "FLOPs and bytes of a module's operators on a platform of jax.");
 }
 
-/// Exact minimisation over flat arrays.
-void defineSolver(py::module_ &module) {
-  py::class_<SolverCache>(module, "SolverCache",
-                          "Tables that several calls of minimize share.")
-      .def(py::init<>());
-  module.def(
-      "minimize", &minimize, py::arg("sizes"), py::arg("node_costs"),
-      py::arg("edge_nodes"), py::arg("edge_costs"),
-      py::arg("cache") = py::none(), py::arg("time_limit_s") = 1e9,
-      py::arg("max_effort") = py::none(), py::arg("max_table") = py::none(),
-      py::arg("max_work") = py::none(), py::arg("small_table") = py::none(),
-      py::arg("max_branches") = py::none(), py::arg("max_sweeps") = py::none(),
-      "Chooses per node so that the sum of node and edge costs is "
-      "least.");
+/// Choices of stages, an entry of each array for one.
+AlpaStageChoices toStageChoices(const Flat<int64_t> &firsts,
+                                const Flat<int64_t> &lasts,
+                                const Flat<int64_t> &sizes,
+                                const Flat<int64_t> &limits,
+                                const Flat<double> &times) {
+  auto count = times.size();
+  if (firsts.size() != count || lasts.size() != count ||
+      sizes.size() != count || limits.size() != count) {
+    throw CompilerError("arrays of stages differ in length");
+  }
+  return {static_cast<size_t>(count),
+          firsts.data(),
+          lasts.data(),
+          sizes.data(),
+          limits.data(),
+          times.data()};
+}
+
+/// The programmes over stages.
+void defineStageSums(py::module_ &module) {
   module.def(
       "stage_sums",
       [](const Flat<int64_t> &firsts, const Flat<int64_t> &lasts,
@@ -331,18 +338,11 @@ void defineSolver(py::module_ &module) {
          const Flat<double> &times, int64_t numLayers, int64_t numDevices,
          int64_t mostStages, double bound, const Flat<int64_t> &lows,
          const Flat<int64_t> &highs) {
-        auto count = times.size();
-        if (firsts.size() != count || lasts.size() != count ||
-            sizes.size() != count || limits.size() != count ||
-            lows.size() != numLayers + 1 || highs.size() != numLayers + 1) {
-          throw CompilerError("arrays of stages differ in length");
+        AlpaStageChoices choices =
+            toStageChoices(firsts, lasts, sizes, limits, times);
+        if (lows.size() != numLayers + 1 || highs.size() != numLayers + 1) {
+          throw CompilerError("arrays of layers differ in length");
         }
-        AlpaStageChoices choices{static_cast<size_t>(count),
-                                 firsts.data(),
-                                 lasts.data(),
-                                 sizes.data(),
-                                 limits.data(),
-                                 times.data()};
         py::dict dict = toDict(run([&] {
           return alpaGetStageSums(&choices, numLayers, numDevices, mostStages,
                                   bound, lows.data(), highs.data());
@@ -360,18 +360,11 @@ void defineSolver(py::module_ &module) {
          const Flat<double> &times, const Flat<int64_t> &parts,
          const Flat<int64_t> &sources, int64_t numLayers,
          const Flat<int64_t> &deviceCounts, int64_t mostStages) {
-        auto count = times.size();
-        if (firsts.size() != count || lasts.size() != count ||
-            sizes.size() != count || limits.size() != count ||
-            parts.size() != count || sources.size() != count) {
+        AlpaStageChoices choices =
+            toStageChoices(firsts, lasts, sizes, limits, times);
+        if (parts.size() != times.size() || sources.size() != times.size()) {
           throw CompilerError("arrays of stages differ in length");
         }
-        AlpaStageChoices choices{static_cast<size_t>(count),
-                                 firsts.data(),
-                                 lasts.data(),
-                                 sizes.data(),
-                                 limits.data(),
-                                 times.data()};
         py::dict dict = toDict(run([&] {
           return alpaGetUnlikeStageSums(
               &choices, parts.data(), sources.data(), numLayers,
@@ -384,6 +377,22 @@ void defineSolver(py::module_ &module) {
       py::arg("times"), py::arg("parts"), py::arg("sources"),
       py::arg("num_layers"), py::arg("device_counts"), py::arg("most_stages"),
       "Least sums of the times of pipeline stages on several parts.");
+}
+
+/// Exact minimisation over flat arrays.
+void defineSolver(py::module_ &module) {
+  py::class_<SolverCache>(module, "SolverCache",
+                          "Tables that several calls of minimize share.")
+      .def(py::init<>());
+  module.def(
+      "minimize", &minimize, py::arg("sizes"), py::arg("node_costs"),
+      py::arg("edge_nodes"), py::arg("edge_costs"),
+      py::arg("cache") = py::none(), py::arg("time_limit_s") = 1e9,
+      py::arg("max_effort") = py::none(), py::arg("max_table") = py::none(),
+      py::arg("max_work") = py::none(), py::arg("small_table") = py::none(),
+      py::arg("max_branches") = py::none(), py::arg("max_sweeps") = py::none(),
+      "Chooses per node so that the sum of node and edge costs is "
+      "least.");
   module.def(
       "drop_choices",
       [](const Flat<int64_t> &sizes, const Flat<double> &nodeCosts,
@@ -407,5 +416,6 @@ PYBIND11_MODULE(_core, module) {
                                         PyExc_ValueError);
   defineModule(module);
   defineCompiler(module);
+  defineStageSums(module);
   defineSolver(module);
 }
