@@ -144,19 +144,20 @@ def test_damaged_modules_are_refused(worker: Worker, name: str) -> None:
 
 # Each run of the tests damages half of the programs here, the others in `test_dialect_fuzz.py`.
 @pytest.mark.parametrize(
-    ("name", "seed"),
+    ("name", "seed", "count"),
     [
         pytest.param(
             name,
             seed,
-            marks=pytest.mark.matrix if seed or number % 2 else pytest.mark.slow,
+            count,
+            marks=pytest.mark.matrix if count > 8 or number % 2 else pytest.mark.slow,
         )
         for number, name in enumerate(sorted(PROGRAMS))
-        for seed in range(4)
+        for seed, count in ((100, 8), *((seed, 20) for seed in range(100, 104)))
     ],
 )
-def test_many_damaged_modules_are_refused(worker: Worker, name: str, seed: int) -> None:
-    attack(worker, name, seed=100 + seed, count=20 if seed else 8)
+def test_many_damaged_modules_are_refused(worker: Worker, name: str, seed: int, count: int) -> None:
+    attack(worker, name, seed, count)
 
 
 @pytest.mark.parametrize(

@@ -128,12 +128,22 @@ PIPELINES = st.builds(
 )
 
 
-@pytest.mark.slow
-@settings(max_examples=3, deadline=None, derandomize=True)
-@given(
+QUESTIONS = given(
     st.sampled_from([32, 64]), st.sampled_from(["p3.16xlarge:1x2", "p3.16xlarge:2x2"]), PIPELINES
 )
+
+
+@pytest.mark.slow
+@settings(max_examples=3, deadline=None, derandomize=True)
+@QUESTIONS
 def test_pipelines_are_the_same(shared: Store, batch: int, cluster: str, method: Any) -> None:
+    assert_plans_are_kept(shared, batch, cluster, method)
+
+
+@pytest.mark.matrix
+@settings(max_examples=6, deadline=None, derandomize=True)
+@QUESTIONS
+def test_more_pipelines_are_the_same(shared: Store, batch: int, cluster: str, method: Any) -> None:
     assert_plans_are_kept(shared, batch, cluster, method)
 
 

@@ -32,6 +32,7 @@ METHODS: dict[str, Callable[[], sa.Method]] = {
 QUICK, MANY = 5, 120
 # Loops and branches, differentiated.
 CONTROL_FLOW = ("counted_loop", "stacked", "while_loop", "branch")
+FLOWING = [Recipe(blocks=(name, "dense"), extras=("outputs",)) for name in CONTROL_FLOW]
 
 
 def choose_at_random(seed: int) -> Callable[..., Solution]:
@@ -89,13 +90,13 @@ def check(method: str, recipes: Sequence[Recipe], patch: pytest.MonkeyPatch) -> 
 )
 def test_random_plans_of_steps_equal_jit(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     number = list(METHODS).index(method)
-    half = CONTROL_FLOW[number % 2 :: 2]
-    flowing = [Recipe(blocks=(name, "dense"), extras=("outputs",)) for name in half]
-    check(method, [*flowing, *examples(QUICK)[number :: len(METHODS)]], monkeypatch)
+    check(
+        method, [*FLOWING[number % 2 :: 2], *examples(QUICK)[number :: len(METHODS)]], monkeypatch
+    )
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("method", METHODS)
 def test_random_plans_of_many_steps_equal_jit(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(method, examples(MANY), monkeypatch)
+    check(method, [*FLOWING, *examples(MANY)], monkeypatch)
