@@ -13,18 +13,6 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// What a value is without its dimensions of one element.
-static Value getReshaped(Value value) {
-  auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>();
-  auto isMany = [](int64_t size) { return size > 1; };
-  if (!reshape || !llvm::equal(llvm::make_filter_range(getShape(value), isMany),
-                               llvm::make_filter_range(
-                                   getShape(reshape.getOperand()), isMany))) {
-    return value;
-  }
-  return reshape.getOperand();
-}
-
 namespace {
 
 /// The values of a loop's regions that lie in the order of what is gathered or

@@ -23,6 +23,17 @@ bool keepsOrder(Operation *op) {
           isa<stablehlo::SelectOp, stablehlo::ClampOp>(op));
 }
 
+Value getReshaped(Value value) {
+  auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>();
+  auto isMany = [](int64_t size) { return size > 1; };
+  if (!reshape || !llvm::equal(llvm::make_filter_range(getShape(value), isMany),
+                               llvm::make_filter_range(
+                                   getShape(reshape.getOperand()), isMany))) {
+    return value;
+  }
+  return reshape.getOperand();
+}
+
 llvm::SetVector<Value> findAlike(ArrayRef<Value> some,
                                  function_ref<bool(Value)> isPart) {
   llvm::SetVector<Value> found(some.begin(), some.end());

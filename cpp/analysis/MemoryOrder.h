@@ -19,6 +19,10 @@ namespace mlir::alpa {
 /// shape.
 bool keepsOrder(Operation *op);
 
+/// What a value is reshaped from, if that has the same elements but for
+/// dimensions of one; else itself.
+Value getReshaped(Value value);
+
 /// The values of a block that lie in the order of some, as they are computed
 /// elementwise with each other. Beside these, `isPart` says which values may be
 /// among them.

@@ -2,6 +2,7 @@
 
 #include "cpp/transforms/ReadPlaces.h"
 
+#include "cpp/analysis/MemoryOrder.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -144,15 +145,8 @@ static bool isReplacing(stablehlo::ScatterOp scatter) {
 
 /// The value that has the same elements in the same order.
 static Value stripOnes(Value value) {
-  auto withoutOnes = [](Value one) {
-    SmallVector<int64_t> shape(getShape(one));
-    llvm::erase(shape, 1);
-    return shape;
-  };
-  auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>();
-  bool isSame =
-      reshape && withoutOnes(value) == withoutOnes(reshape.getOperand());
-  return isSame ? stripOnes(reshape.getOperand()) : value;
+  Value from = getReshaped(value);
+  return from == value ? value : stripOnes(from);
 }
 
 Value getWritten(Value made, Value into) {
