@@ -14,10 +14,12 @@
 
 namespace mlir::alpa {
 
-/// A transposition that only products read: they read any order of dimensions.
-static bool isReadByProductsOnly(stablehlo::TransposeOp op) {
+/// True for a transposition that only products read: they read any order of
+/// dimensions. In a plan they may share what it is resharded to.
+static bool isReadByProductsOnly(Operation *op) {
   return llvm::all_of(op->getUsers(), [](Operation *user) {
-    return isa<stablehlo::DotGeneralOp>(user);
+    return isa<stablehlo::DotGeneralOp>(user) ||
+           (isa<ResolveOp>(user) && isReadByProductsOnly(user));
   });
 }
 

@@ -58,7 +58,8 @@ Materialization::Materialization(func::FuncOp function,
 
 void Materialization::number(Block &block) {
   std::vector<Operation *> order =
-      getSchedule(block, roles, options.overlaps, options.numDevices);
+      getSchedule(block, roles, options.overlaps, options.numDevices,
+                  /*isOrdered=*/!options.isLocal);
   placeMoves(order, roles);
   for (Operation *op : order) {
     if (isa<DataFlowOpInterface, ManualOp>(op)) {

@@ -3,6 +3,7 @@
 #include "cpp/analysis/Schedule.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/GradientCuts.h"
 #include "cpp/analysis/HostMoves.h"
 #include "cpp/analysis/JoinedUpdates.h"
 #include "dialects/alpa/Alpa.h"
@@ -13,16 +14,13 @@
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::alpa {
 
 /// Sums of so many bytes of gradients are joined to one, as far as the programs
 /// of benchmarks/memory.py show.
 static constexpr double kJoinedBytes = 256 << 20;
-
-/// Longer sums of columns are split in two, of which the first joins what makes
-/// its operand (`ReductionDimensionRaceFreeBound` of XLA for GPU).
-static constexpr int64_t kSplitReduction = 4096;
 
 /// Bytes that other kernels move in the time in which a byte is gathered from
 /// other devices, and operations of a product in that of a byte moved: what XLA
@@ -32,29 +30,6 @@ static constexpr double kMovedBesideGather = 12, kOperationsPerByte = 150;
 /// Operators of a fusion among which it is looked for what they wait for. Keeps
 /// the analysis linear.
 static constexpr unsigned kMostFused = 32;
-
-bool isShortColumnSum(Operation *op, int64_t numDevices) {
-  auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
-  if (!reduce) {
-    return false;
-  }
-  auto input = cast<RankedTensorType>(reduce.getInputs()[0].getType());
-  if (llvm::is_contained(reduce.getDimensions(), input.getRank() - 1)) {
-    return false;
-  }
-  int64_t length = 1;
-  for (int64_t dim : reduce.getDimensions()) {
-    length *= input.getDimSize(dim);
-  }
-  return length <= kSplitReduction * numDevices;
-}
-
-/// A kernel that others wait for. Collectives, and moves to the host and back,
-/// run beside them.
-static bool isAwaited(Operation *op, FusionRoles &roles) {
-  return roles.get(op) == FusionRole::Kernel && !isAsynchronous(op) &&
-         !isHostMove(op) && !op->hasTrait<OpTrait::IsTerminator>();
-}
 
 bool beginsLayer(Operation *op, std::optional<int64_t> &last) {
   if (getPhase(op) != kBackwardPhase) {
@@ -175,7 +150,8 @@ namespace {
 /// Puts the operators of a block in order.
 class Schedule {
 public:
-  Schedule(Block &block, FusionRoles &roles, bool overlaps, int64_t numDevices)
+  Schedule(Block &block, FusionRoles &roles, bool overlaps, int64_t numDevices,
+           bool isOrdered)
       : block(block), roles(roles), numDevices(numDevices),
         isLayered(llvm::any_of(
             block, [](Operation &op) { return op.hasAttr(kLayerAttrName); })),
@@ -184,8 +160,11 @@ public:
     if (putsOff && !isLayered) {
       updates = findJoinedUpdates(block, roles);
     }
-    findUrgent();
+    urgent = findUrgent(block, roles);
     if (putsOff && !isLayered) {
+      if (isOrdered && isa<func::FuncOp>(block.getParentOp())) {
+        findAwaitedGradients();
+      }
       findForGradients();
       findForResults();
     }
@@ -206,7 +185,7 @@ public:
         late.push_back(&op);
       } else if (forGradients.contains(&op) || forResults.contains(&op)) {
         continue;
-      } else if (isReady(&op) && !isPutOff(&op)) {
+      } else if (isReady(&op) && !isPutOff(&op) && !isOfJoined(&op)) {
         place(&op);
       } else if (isLayered || isGradient(&op)) {
         deferred.push_back(&op);
@@ -223,18 +202,15 @@ public:
   }
 
 private:
-  /// Finds the operators on the way to a kernel.
-  void findUrgent() {
-    for (Operation &op : llvm::reverse(block)) {
-      bool isUrgent = llvm::any_of(op.getUsers(), [&](Operation *user) {
-        Operation *inBlock = block.findAncestorOpInBlock(*user);
-        return inBlock &&
-               (isAwaited(inBlock, roles) || urgent.contains(inBlock));
-      });
-      if (isUrgent) {
-        urgent.insert(&op);
+  /// Finds the gradients that the backward phase will wait for.
+  void findAwaitedGradients() {
+    for (const GradientCut &cut :
+         findGradientCuts(block, roles, urgent, numDevices)) {
+      for (Value gradient : cut.gradients) {
+        awaited.insert(gradient.getDefiningOp());
       }
     }
+    urgent.insert(awaited.begin(), awaited.end());
   }
 
   /// Finds what is computed for gradients alone, such as the slices of a value
@@ -328,7 +304,14 @@ private:
   void place(Operation *op) {
     if (placed.insert(op).second) {
       order.push_back(op);
-      follow({op});
+      // Gradients that others wait for are sent with the next ones, behind the
+      // barrier if it is there already.
+      if (awaited.contains(op) || (putsOff && !isLayered &&
+                                   isa<stablehlo::OptimizationBarrierOp>(op))) {
+        join(op);
+      } else {
+        follow({op});
+      }
     }
   }
 
@@ -393,29 +376,45 @@ private:
       std::rotate(deferred.begin(), std::next(deferred.begin()),
                   deferred.end());
     }
-    SmallVector<Operation *> joined;
-    double bytes = 0;
-    for (Operation *op : deferred) {
+    for (Operation *op : std::exchange(deferred, {})) {
       placeForGradient(op);
-      if (!placed.insert(op).second) {
-        continue;
-      }
-      order.push_back(op);
-      joined.push_back(op);
-      for (Type type : op->getResultTypes()) {
-        bytes += getTensorBytes(type);
-      }
-      if (isForTpu || bytes >= kJoinedBytes) {
-        follow(std::exchange(joined, {}));
-        bytes = 0;
+      if (placed.insert(op).second) {
+        order.push_back(op);
+        join(op);
       }
     }
-    follow(joined);
-    deferred.clear();
-    for (Operation *op : late) {
+    followJoined();
+    for (Operation *op : std::exchange(late, {})) {
       place(op);
     }
-    late.clear();
+  }
+
+  /// True for what is made of gradients that wait for others.
+  bool isOfJoined(Operation *op) {
+    bool isOfJoined = false;
+    forEachUsedValue(op, [&](Value used) {
+      isOfJoined |= joined.contains(used.getDefiningOp());
+    });
+    return isOfJoined && !urgent.contains(op) && !isAwaited(op, roles);
+  }
+
+  /// Gradients whose sums are joined wait for each other.
+  void join(Operation *op) {
+    joined.insert(op);
+    for (Value result : op->getResults()) {
+      bool isSummed = llvm::none_of(result.getUsers(), [&](Operation *user) {
+        return urgent.contains(user);
+      });
+      joinedBytes += isSummed ? getTensorBytes(result.getType()) : 0;
+    }
+    if (isForTpu || joinedBytes >= kJoinedBytes) {
+      followJoined();
+    }
+  }
+
+  void followJoined() {
+    joinedBytes = 0;
+    follow(joined.takeVector());
   }
 
   Block &block;
@@ -424,15 +423,19 @@ private:
   bool isLayered, isForTpu, putsOff;
   /// See `findJoinedUpdates`.
   DenseMap<Operation *, Operation *> updates;
-  llvm::DenseSet<Operation *> urgent, forGradients, forResults, placed;
+  llvm::DenseSet<Operation *> urgent, awaited, forGradients, forResults, placed;
   std::vector<Operation *> order, deferred, late;
+  /// Placed already, in contrast to what is made of them.
+  llvm::SmallSetVector<Operation *, 8> joined;
+  double joinedBytes = 0;
 };
 
 } // namespace
 
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
-                                     bool overlaps, int64_t numDevices) {
-  return Schedule(block, roles, overlaps, numDevices).run();
+                                     bool overlaps, int64_t numDevices,
+                                     bool isOrdered) {
+  return Schedule(block, roles, overlaps, numDevices, isOrdered).run();
 }
 
 void placeBehindOperands(Operation *op,

@@ -37,8 +37,11 @@ bool beginsLayer(Operation *op, std::optional<int64_t> &last);
 ///        to have some.
 /// \param numDevices among which columns may be divided; see
 ///        `isShortColumnSum`.
+/// \param isOrdered whether the backward phase of the program will wait for
+///        gradients where it can (`findGradientCuts`).
 std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
-                                     bool overlaps, int64_t numDevices = 1);
+                                     bool overlaps, int64_t numDevices = 1,
+                                     bool isOrdered = false);
 
 /// Places an operator behind all of its block that it, or its regions, are made
 /// from and that is missing, and behind what those are made from.
@@ -48,10 +51,6 @@ std::vector<Operation *> getSchedule(Block &block, FusionRoles &roles,
 void placeBehindOperands(Operation *op,
                          function_ref<bool(Operation *)> isMissing,
                          function_ref<void(Operation *)> place);
-
-/// True for a sum of columns that XLA for GPU makes in one step on each of so
-/// many devices, among which the columns are divided.
-bool isShortColumnSum(Operation *op, int64_t numDevices);
 
 /// True if a per-device program communicates.
 bool hasCollectives(func::FuncOp function);

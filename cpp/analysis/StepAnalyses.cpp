@@ -2,7 +2,7 @@
 
 #include "cpp/analysis/StepAnalyses.h"
 
-#include "cpp/analysis/Schedule.h"
+#include "cpp/analysis/GradientCuts.h"
 #include "dialects/alpa/Alpa.h"
 
 namespace mlir::alpa {

@@ -9,6 +9,10 @@ from stablehlo_alpa.cluster import DeviceSpec
 from stablehlo_alpa.compiler import Live, Module, Signature, Traffic, Work
 from stablehlo_alpa.store import Record
 
+_ORDERED = "alpa-order-gradients"
+_WORTH = 0.01
+"""A part of the memory for which a program is bound to an order (heuristic)."""
+
 
 @dataclass(frozen=True, eq=False)
 class DeviceModule:
@@ -48,7 +52,8 @@ class DeviceModule:
         """
         signature, traffic = Signature.of(module), Traffic.of(module)
         remarks = lower_planned(module, device)
-        text, live = module.text(), Live.of(module, donated, device.platform)
+        live = order_gradients(module, device, donated)
+        text = module.text()
         work = work_of(module, device.platform, trip_count_hint)
         return cls(text, signature, traffic, live, work, tuple(remarks))
 
@@ -86,6 +91,29 @@ def lower_planned(module: Module, device: DeviceSpec) -> list[str]:
     """
     option = f"{{platform={device.platform}}}" if device.platform else ""
     return module.run(f"alpa-spmd-pipeline{option}")
+
+
+def order_gradients(local: Module, device: DeviceSpec, donated: Sequence[int] = ()) -> Live:
+    """Has the backward phase of a per-device program wait for gradients if that takes less memory.
+
+    Args:
+        local: the program; it is changed only if what it keeps at the peak decreases by `_WORTH`.
+        device: what the devices are. XLA for TPU puts no gradient off.
+        donated: arguments whose bytes results may take.
+
+    Returns:
+        what the program keeps then.
+    """
+    live = Live.of(local, donated, device.platform)
+    if device.platform == "tpu":
+        return live
+    ordered = local.clone()
+    ordered.run(_ORDERED)
+    found = Live.of(ordered, donated, device.platform)
+    if found.peak_bytes > (1 - _WORTH) * live.peak_bytes:
+        return live
+    local.run(_ORDERED)
+    return found
 
 
 def work_of(local: Module, platform: str, trip_count_hint: int | None = None) -> Work:
