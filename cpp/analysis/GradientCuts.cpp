@@ -143,17 +143,23 @@ private:
 
   void note(Operation &op) {
     bool isOfGradient = false;
+    bool isOfSent = isAsynchronous(&op) && !leading.contains(&op);
     forEachUsedValue(&op, [&](Value used) {
       isOfGradient |= ofGradients.contains(used.getDefiningOp());
+      isOfSent |= ofSent.contains(used.getDefiningOp());
     });
     bool isGradient =
         op.getNumResults() == 1 && !urgent.contains(&op) &&
-        (isAwaited(&op, roles) || isShortColumnSum(&op, numDevices));
-    if (isOfGradient || isGradient) {
+        (isAwaited(&op, roles) || (roles.get(&op) == FusionRole::Root &&
+                                   isShortColumnSum(&op, numDevices)));
+    if (isOfSent) {
+      ofSent.insert(&op);
+    } else if (isOfGradient || isGradient) {
       ofGradients.insert(&op);
     }
-    // What is computed of a gradient follows it.
-    if (isGradient && !isOfGradient) {
+    // What is computed of a gradient follows it, and nothing is to wait for
+    // what devices send of one.
+    if (isGradient && !isOfGradient && !isOfSent) {
       gradients.push_back(op.getResult(0));
     }
     if (gradients.empty() || roles.get(&op) == FusionRole::Generated) {
@@ -177,7 +183,9 @@ private:
   DenseMap<size_t, SmallVector<Value>> ending;
   llvm::SmallSetVector<Value, 8> taken;
   SmallVector<Value> gradients;
-  llvm::DenseSet<Operation *> ofGradients;
+  /// What is computed of gradients since the last cut, and of what devices have
+  /// sent of any.
+  llvm::DenseSet<Operation *> ofGradients, ofSent;
   std::vector<GradientCut> cuts;
 };
 

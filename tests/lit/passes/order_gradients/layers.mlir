@@ -68,3 +68,21 @@ func.func @main(%h: tensor<8x4xf32>, %dy: tensor<8x4xf32>, %w2: tensor<4x4xf32>,
   %dx2 = stablehlo.dot_general %dx1, %all, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
   return %sum, %dx1, %dx2 : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// Of the bias's gradient devices send a part, and sum up what they have received: nothing waits for that.
+
+// CHECK-LABEL: @main
+// CHECK: %[[ALL:.+]]:2 = stablehlo.optimization_barrier %{{.+}}, %{{.+}} : tensor<8x4xf32>, tensor<4x4xf32>
+// CHECK-NOT: optimization_barrier
+func.func @main(%h: tensor<8x4xf32>, %dy: tensor<8x4xf32>, %w2: tensor<4x4xf32>, %w1: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<8x4xf32>, tensor<4xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %parts = "stablehlo.all_gather"(%h) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<8x4xf32>) -> tensor<16x4xf32>
+  %db = stablehlo.reduce(%parts init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<16x4xf32>, tensor<f32>) -> tensor<4xf32>
+  %dw2 = stablehlo.dot_general %h, %dy, contracting_dims = [0] x [0] : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %dx = stablehlo.dot_general %dy, %w2, contracting_dims = [1] x [1] : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %dx1 = stablehlo.dot_general %dx, %w1, contracting_dims = [1] x [1] : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %dx2 = stablehlo.dot_general %dx1, %w1, contracting_dims = [1] x [1] : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  return %dw2, %dx2, %db : tensor<4x4xf32>, tensor<8x4xf32>, tensor<4xf32>
+}
