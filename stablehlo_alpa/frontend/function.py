@@ -246,6 +246,11 @@ class Function:
 def _types(function: str, name: str, argument: Any) -> Any:
     def one(path: Any, leaf: Any) -> jax.ShapeDtypeStruct:
         where = name + jax.tree_util.keystr(path)
+        if isinstance(leaf, jax.Ref):
+            raise ArgumentError(
+                f"argument {where} of {function} is a jax.Ref, which a plan cannot write into: "
+                "pass ref[...], and return its new value"
+            )
         try:
             found = abstract(leaf)
         except TypeError as error:
