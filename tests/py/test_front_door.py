@@ -281,6 +281,14 @@ def test_references_that_a_function_makes_are_values(method: sa.Method) -> None:
     assert_same(sa.parallelize(step, method=method)(X, X), jax.jit(step)(X, X))
 
 
+def test_types_are_no_arrays_to_call_with() -> None:
+    step = sa.parallelize(lambda x, y: x @ y["w"], method=LINE)
+    types = jax.ShapeDtypeStruct(X.shape, X.dtype)
+    assert step.plan(X, {"w": types}).program.inputs
+    with pytest.raises(sa.ArgumentError, match=r"y\['w'\] of <lambda> is a jax\.ShapeDtypeStruct"):
+        step(X, {"w": types})
+
+
 def test_references_from_outside_are_refused_by_name() -> None:
     held = jax.new_ref(jnp.ones(3))
     with pytest.raises(sa.ArgumentError, match=r"argument r of <lambda> is a jax\.Ref"):
