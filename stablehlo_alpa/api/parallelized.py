@@ -25,6 +25,7 @@ from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import Function, abstract, is_planned, planned_whole
+from stablehlo_alpa.frontend.function import check_arrays
 from stablehlo_alpa.frontend.separate_calls import separate_call
 from stablehlo_alpa.frontend.signature import (
     Signature,
@@ -294,6 +295,7 @@ class Parallelized(Generic[P, R]):
         kwargs: Mapping[str, Any],
     ) -> _Last:
         """Compiles for a call, and remembers it for the next one."""
+        check_arrays(self._function, args, kwargs)
         with self._lock:
             compiled = self._prepare(args, kwargs).compiled
             self._array_type = array_type = self._array_type or concrete_type()

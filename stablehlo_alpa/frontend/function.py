@@ -246,6 +246,11 @@ class Function:
 def _types(function: str, name: str, argument: Any) -> Any:
     def one(path: Any, leaf: Any) -> jax.ShapeDtypeStruct:
         where = name + jax.tree_util.keystr(path)
+        if isinstance(leaf, jax.Ref):
+            raise ArgumentError(
+                f"argument {where} of {function} is a jax.Ref, which a plan cannot write into: "
+                "pass ref[...], and return its new value"
+            )
         try:
             found = abstract(leaf)
         except TypeError as error:
@@ -268,6 +273,21 @@ def _types(function: str, name: str, argument: Any) -> Any:
         return found
 
     return jax.tree_util.tree_map_with_path(one, argument)
+
+
+def check_arrays(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuses a call with types, which only a plan can be made for, as an `ArgumentError`."""
+
+    def one(name: str, argument: Any) -> Any:
+        for path, leaf in jax.tree_util.tree_leaves_with_path(argument):
+            if isinstance(leaf, jax.ShapeDtypeStruct):
+                raise ArgumentError(
+                    f"argument {name}{jax.tree_util.keystr(path)} of {function.name} is a "
+                    "jax.ShapeDtypeStruct: pass an array to call it; plan and lower take types"
+                )
+        return argument
+
+    function.each(one, args, kwargs)
 
 
 def _check_static_shape(name: str, value: str, shape: Sequence[Any]) -> None:

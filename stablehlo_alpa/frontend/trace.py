@@ -33,6 +33,7 @@ from stablehlo_alpa.frontend.rewritten import is_lowerable, lower_rewritten
 from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
 from stablehlo_alpa.frontend.state import Subtree, state_pairs
 from stablehlo_alpa.layers.likeness import with_own_names
+from stablehlo_alpa.layers.references import without_references
 from stablehlo_alpa.layers.scopes import is_backward, is_mark
 
 if TYPE_CHECKING:
@@ -257,7 +258,9 @@ def trace_function(
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
         boundary = _boundary(call, traced, batches)
-        closed = _with_turns(function.name, traced.jaxpr, boundary, num_sums)
+        mend = "pass ref[...] as an argument, and return its new value"
+        closed = without_references(function.name, traced.jaxpr, mend)
+        closed = _with_turns(function.name, closed, boundary, num_sums)
         taken = _Taken.of(function.name, traced, closed, reports_behind)
         text = call.text(traced, taken, rules, platform)
     return TracedProgram(

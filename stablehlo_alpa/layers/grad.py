@@ -18,6 +18,7 @@ from stablehlo_alpa.layers.keys import split_keys
 from stablehlo_alpa.layers.likeness import find_likenesses
 from stablehlo_alpa.layers.options import LayerOption, Remat, WholeFunction
 from stablehlo_alpa.layers.recomputation import recomputing
+from stablehlo_alpa.layers.references import without_references
 from stablehlo_alpa.layers.scopes import GRADIENT_SCOPE, layer_scope
 
 # What `grad` does while a function is traced for a pipeline. Part of the key of jax's caches of
@@ -134,7 +135,8 @@ def _layered(
             return [found[place] for place in places]
 
         arrays = [leaves[i] for i in traced]
-        closed = jax.make_jaxpr(flat)(*arrays)
+        mend = "return its new value beside the loss (has_aux=True)"
+        closed = without_references("a loss", jax.make_jaxpr(flat)(*arrays), mend)
         flattened = flatten_for(option, closed)
         layers = assign(option, flattened, num_results)
         # Constants are numbers of the host, which rules of gradients cannot index with tracers.

@@ -263,6 +263,52 @@ def test_a_function_may_make_nothing_of_its_arguments(method: sa.Method, fun: An
     assert_same(parallel(X, X), jax.jit(fun)(X, X))
 
 
+@pytest.mark.parametrize("method", [LINE, PIPELINE], ids=["one mesh", "stages"])
+def test_references_that_a_function_makes_are_values(method: sa.Method) -> None:
+    def step(state: Any, x: Any) -> Any:
+        norm = jax.new_ref(jnp.float32(1))
+
+        def loss(state: Any) -> Any:
+            total = jax.new_ref(jnp.zeros_like(x))
+            total[...] += jnp.tanh(x @ state)
+            total[...] += jnp.tanh(total[...] @ state)
+            return jnp.mean(total[...] ** 2)
+
+        value, gradient = sa.value_and_grad(loss)(state)
+        norm[...] += jnp.sum(gradient**2)
+        return state - gradient / norm[...], value
+
+    assert_same(sa.parallelize(step, method=method)(X, X), jax.jit(step)(X, X))
+
+
+def test_types_are_no_arrays_to_call_with() -> None:
+    step = sa.parallelize(lambda x, y: x @ y["w"], method=LINE)
+    types = jax.ShapeDtypeStruct(X.shape, X.dtype)
+    assert step.plan(X, {"w": types}).program.inputs
+    with pytest.raises(sa.ArgumentError, match=r"y\['w'\] of <lambda> is a jax\.ShapeDtypeStruct"):
+        step(X, {"w": types})
+
+
+def test_references_from_outside_are_refused_by_name() -> None:
+    held = jax.new_ref(jnp.ones(3))
+    with pytest.raises(sa.ArgumentError, match=r"argument r of <lambda> is a jax\.Ref"):
+        sa.parallelize(lambda r: r[...], method=LINE)(held)
+    with pytest.raises(sa.TraceError, match=r"pass ref\[...\] as an argument"):
+        sa.parallelize(lambda x: x * held[0], method=LINE)(X)
+
+    def writing(w: Any, x: Any) -> Any:
+        kept = jax.new_ref(jnp.zeros(8))
+
+        def loss(w: Any) -> Any:
+            kept[...] = jax.lax.stop_gradient(x @ w).mean(0)
+            return jnp.mean((x @ w) ** 2)
+
+        return w - sa.grad(loss)(w), kept[...]
+
+    with pytest.raises(sa.TraceError, match="beside the loss"):
+        sa.parallelize(writing, method=PIPELINE)(X, X)
+
+
 def test_what_cannot_be_a_part_of_a_program_is_refused_by_name() -> None:
     line, pipeline = (sa.parallelize(pipelined, method=method) for method in (LINE, PIPELINE))
     xla = sa.parallelize(pipelined, method=sa.ShardParallel(backend="shardy"))

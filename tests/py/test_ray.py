@@ -240,6 +240,7 @@ def test_handles_say_what_they_are(running: Any) -> None:
     assert isinstance(leaf, DistributedArray)
     assert not leaf.addressable
     assert leaf.sharding.mesh in (0, 1)
+    assert leaf.sharding.memory_kind == "device"
     fetched = jax.device_get(state)
     for handle, array in zip(jax.tree.leaves(state), jax.tree.leaves(fetched), strict=True):
         assert (handle.shape, handle.dtype) == (array.shape, array.dtype)

@@ -63,20 +63,60 @@ def test_hosts_are_nodes_with_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
         cluster.find_hosts(RayCluster(), 4)
 
 
+def test_hosts_are_those_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that joins later is none, and one that is lost is replaced by the session."""
+    import ray
+    from alpa_runtime.ray import cluster
+
+    class Running:
+        is_over = False
+
+        def close(self) -> None:
+            self.is_over = True
+
+    wanted = RayCluster(num_hosts=2, deadline_s=17.0)
+    monkeypatch.setattr(cluster, "init", lambda _: None)
+    monkeypatch.setattr(ray, "nodes", lambda: nodes([2, 2]))
+    hosts = cluster.find_hosts(wanted, 4)
+    session = cluster.shared_session(wanted, hosts, Running)
+    monkeypatch.setattr(ray, "nodes", lambda: nodes([0, 2, 2, 2]))
+    assert cluster.find_hosts(wanted, 4) == hosts
+    assert cluster.find_hosts(RayCluster(num_hosts=2), 4).nodes == ("10.0.0.2", "10.0.0.3")
+    session.close()
+    assert cluster.find_hosts(wanted, 4).nodes == ("10.0.0.2", "10.0.0.3")
+
+
 def test_what_is_free_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node that is lost, or has not joined yet."""
     from alpa_runtime.ray import launcher
-    from alpa_runtime.ray.cluster import Hosts, init
+    from alpa_runtime.ray.cluster import Hosts, addresses_of, alive_nodes, init
 
     init()
     monkeypatch.setattr(launcher, "_RESERVE_S", 0.2)
-    hosts = Hosts(2, 4, "cpu", ("198.51.100.1", "198.51.100.2"))
+    (here,) = addresses_of(alive_nodes())
+    hosts = Hosts(2, 4, "cpu", (here, "198.51.100.2"))
     message = (
         r"no room for a mesh on hosts 1 to 1 \(198\.51\.100\.2\): 1 processes with a CPU and 0 "
         r"GPUs each are wanted, \d+ CPUs and 0 GPUs are free on all nodes \([\d.]+\)"
     )
     with pytest.raises(ValueError, match=message):
         launcher.Launcher(RayCluster(), hosts).launch(range(4, 8))
+
+
+def test_another_node_takes_the_place_of_a_lost_one() -> None:
+    import ray
+    from alpa_runtime.ray import launcher
+    from alpa_runtime.ray.cluster import Hosts, addresses_of, alive_nodes, init
+
+    init()
+    (here,) = addresses_of(alive_nodes())
+    lost = Hosts(1, 4, "cpu", ("198.51.100.1",))
+    group, (actor,) = launcher.Launcher(RayCluster(), lost).launch(range(4))
+    try:
+        node, _ = ray.get(actor.whereabouts.remote())
+        assert [one["NodeManagerAddress"] for one in ray.nodes() if one["NodeID"] == node] == [here]
+    finally:
+        ray.util.remove_placement_group(group)
 
 
 def losses_until_failure(step: Any, case: TrainCase, state: Any) -> None:

@@ -13,6 +13,7 @@ from jax.sharding import PartitionSpec, Sharding
 
 from alpa_runtime.errors import InputError
 from alpa_runtime.fetched import FetchedOperations
+from alpa_runtime.host_memory import HOST
 from alpa_runtime.keys import data_of, key_shape, with_impl
 from alpa_runtime.plan import Plan
 from alpa_runtime.program import ValueSpec
@@ -29,11 +30,13 @@ class MeshSharding(Sharding):
         mesh: number of the mesh in the session, by its devices.
         mesh_axes: names and sizes of its axes.
         spec: mesh axes per dimension.
+        memory_kind: of its devices, or of their host.
     """
 
     mesh: int
     mesh_axes: tuple[tuple[str, int], ...]
     spec: PartitionSpec
+    memory_kind: str = "device"
 
     # jax asks this of shardings before it makes an array like another: these devices are not here.
     _is_concrete: ClassVar[bool] = False
@@ -84,7 +87,8 @@ def output_type(plan: Plan, index: int, meshes: Sequence[int]) -> ArrayType:
 
 
 def _sharding(plan: Plan, mesh: int, value: ValueSpec, meshes: Sequence[int]) -> MeshSharding:
-    return MeshSharding(meshes[mesh], plan.meshes[mesh].axes, value.logical_spec)
+    kind = HOST if value.is_on_host else MeshSharding.memory_kind
+    return MeshSharding(meshes[mesh], plan.meshes[mesh].axes, value.logical_spec, kind)
 
 
 class DistributedArray(FetchedOperations):

@@ -205,8 +205,14 @@ def addresses_of(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(str(node["NodeManagerAddress"]) for node in nodes)
 
 
+def able_nodes(hosts: Hosts) -> list[str]:
+    """Addresses of the nodes that Ray has, and that can be a host; in order."""
+    kind, count = ("CPU", 1) if hosts.platform == "cpu" else ("GPU", hosts.devices_per_host)
+    return addresses_of(n for n in alive_nodes() if n["Resources"].get(kind, 0) >= count)
+
+
 def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
-    """Looks at what Ray has.
+    """Looks at what Ray has; where a session is running, at what it had when that began.
 
     Args:
         cluster: what is wanted.
@@ -216,6 +222,12 @@ def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
         RuntimeMeshError: there are not as many hosts, or devices on them.
     """
     init(cluster)
+    with _lock:
+        for (known, hosts), session in _sessions.items():
+            devices = cluster.devices_per_host or local_devices
+            is_alike = hosts.platform == "gpu" or hosts.devices_per_host == devices
+            if known == cluster and is_alike and not session.is_over:
+                return hosts
     nodes = alive_nodes()
     gpus = [int(node["Resources"].get("GPU", 0)) for node in nodes]
     platform = cluster.platform or ("gpu" if any(gpus) else "cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +12,13 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from alpa_runtime.errors import RuntimeMeshError
 from alpa_runtime.ray.actor import MeshActor, environment
-from alpa_runtime.ray.cluster import Hosts, RayCluster, addresses_of, alive_nodes
+from alpa_runtime.ray.cluster import Hosts, RayCluster, able_nodes, addresses_of, alive_nodes
 
 # Seconds in which Ray has to find room for the processes of a mesh.
 _RESERVE_S = 60.0
+
+# Seconds after which nodes are looked at again meanwhile.
+_LOOK_S = 2.0
 
 
 class Launcher:
@@ -23,6 +27,8 @@ class Launcher:
     def __init__(self, cluster: RayCluster, hosts: Hosts) -> None:
         """Takes the cluster and what it has."""
         self._cluster, self._hosts = cluster, hosts
+        # Per host; another node takes the place of one that is lost.
+        self._nodes = list(hosts.nodes)
 
     def num_hosts(self, devices: Sequence[int]) -> int:
         """Processes of a mesh of these devices."""
@@ -64,23 +70,36 @@ class Launcher:
 
     def _reserve(self, first: int, count: int, gpus: int) -> Any:
         """Room for a process on each of some hosts."""
-        needed = {"GPU": float(gpus)} if gpus else {}
-        bundles = []
-        for host in range(first, first + count):
-            nodes = self._hosts.nodes
+        wanted = {"CPU": 1.0, **({"GPU": float(gpus)} if gpus else {})}
+        deadline = time.monotonic() + _RESERVE_S
+        while True:
+            self._replace_lost()
+            nodes = self._nodes[first : first + count]
             # Every node has a resource of its own, by which it can be asked for.
-            pinned = {f"node:{nodes[host]}": 0.001} if nodes else {}
-            bundles.append({"CPU": 1.0, **needed, **pinned})
-        group = placement_group(bundles, strategy="PACK")
-        if not group.wait(timeout_seconds=_RESERVE_S):
+            pins = [{f"node:{node}": 0.001} for node in nodes] or [{}] * count
+            group = placement_group([wanted | pin for pin in pins], strategy="PACK")
+            while (left := deadline - time.monotonic()) > 0:
+                if group.wait(timeout_seconds=min(left, _LOOK_S)):
+                    return group
+                if self._replace_lost():
+                    break
             remove_placement_group(group)
-            addresses = ", ".join(self._hosts.nodes[first : first + count])
-            where = f" ({addresses})" if addresses else ""
-            raise RuntimeMeshError(
-                f"Ray has no room for a mesh on hosts {first} to {first + count - 1}{where}: "
-                f"{count} processes with a CPU and {gpus} GPUs each are wanted, {_what_is_free()}"
-            )
-        return group
+            if left <= 0:
+                where = f" ({', '.join(nodes)})" if nodes else ""
+                raise RuntimeMeshError(
+                    f"Ray has no room for a mesh on hosts {first} to {first + count - 1}{where}: "
+                    f"{count} processes with a CPU and {gpus} GPUs each are wanted, "
+                    f"{_what_is_free()}"
+                )
+
+    def _replace_lost(self) -> bool:
+        """Gives hosts whose nodes Ray has lost those that it has besides; whether any was given."""
+        found = able_nodes(self._hosts)
+        spare = iter([node for node in found if node not in self._nodes])
+        alive = {*addresses_of(alive_nodes())}
+        nodes = [node if node in alive else next(spare, node) for node in self._nodes]
+        is_other, self._nodes = nodes != self._nodes, nodes
+        return is_other
 
 
 def _what_is_free() -> str:
