@@ -329,18 +329,41 @@ double ReshardPlanner::getMovedElements(const ReshardStep &step) const {
   llvm_unreachable("unknown collective");
 }
 
+/// No state comes before.
+static constexpr unsigned kNone = ~0u;
+
+namespace {
+
+/// A state that the search has come to.
+struct Visit {
+  StringRef key;
+  double distance;
+  /// The step that leads here, and where it begins.
+  ReshardStep step;
+  unsigned previous;
+  bool done = false;
+};
+
+} // namespace
+
+/// The steps that lead to the state numbered `at`.
+static ReshardPlan takeSteps(std::vector<Visit> &visits, unsigned at,
+                             ArrayRef<int64_t> meshShape) {
+  ReshardPlan plan;
+  for (; visits[at].previous != kNone; at = visits[at].previous) {
+    ReshardStep &step = plan.emplace_back(std::move(visits[at].step));
+    step.before = visits[visits[at].previous].step.after;
+    if (step.kind == CollectiveKind::CollectivePermute) {
+      step.axes = getPermutedAxes(step, meshShape);
+    }
+  }
+  std::reverse(plan.begin(), plan.end());
+  return plan;
+}
+
 ReshardPlan ReshardPlanner::search(ArrayRef<int64_t> shape,
                                    const Placement &from,
                                    const Placement &to) const {
-  constexpr unsigned kNone = ~0u;
-  struct Visit {
-    StringRef key;
-    double distance;
-    /// The step that leads here, and where it begins.
-    ReshardStep step;
-    unsigned previous;
-    bool done = false;
-  };
   Search search(shape, meshShape, to);
   std::vector<Visit> visits;
   llvm::StringMap<unsigned> numbers;
@@ -386,16 +409,7 @@ ReshardPlan ReshardPlanner::search(ArrayRef<int64_t> shape,
   }
   // Gathering everything and slicing again always leads to the target, so the
   // goal has been reached.
-  ReshardPlan plan;
-  for (; visits[at].previous != kNone; at = visits[at].previous) {
-    ReshardStep &step = plan.emplace_back(std::move(visits[at].step));
-    step.before = visits[visits[at].previous].step.after;
-    if (step.kind == CollectiveKind::CollectivePermute) {
-      step.axes = getPermutedAxes(step, meshShape);
-    }
-  }
-  std::reverse(plan.begin(), plan.end());
-  return plan;
+  return takeSteps(visits, at, meshShape);
 }
 
 namespace {

@@ -33,6 +33,12 @@ std::string getTypeName(Type type) {
   return name;
 }
 
+/// The sharding's, nothing where there is none.
+std::string getNotation(ShardingAttr sharding) {
+  return sharding ? toString(sharding.getAxes(), sharding.getRank())
+                  : std::string();
+}
+
 /// What an argument or a result of a stage is, `input 3` or `transfer 0`.
 std::string getKind(ArrayRef<NamedAttribute> attributes) {
   for (StringRef name :
@@ -157,10 +163,6 @@ AlpaResult *alpaModuleGetSignature(AlpaModule *module) {
       axes.push_back(name.str());
     }
   }
-  auto getNotation = [](ShardingAttr sharding) {
-    return sharding ? toString(sharding.getAxes(), sharding.getRank())
-                    : std::string();
-  };
   FunctionOpInterface function = *entry;
   auto getArgAttrs = [&](unsigned index) {
     return function_interface_impl::getArgAttrs(function, index);

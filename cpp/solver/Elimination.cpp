@@ -13,12 +13,12 @@ namespace mlir::alpa {
 /// Entries of distinct tables that a cache may hold: 2 GB.
 static constexpr int64_t kMaxCached = 250'000'000;
 
-std::optional<EliminationOrder> getEliminationOrder(const Core &core,
-                                                    EliminationLimits limits) {
-  unsigned count = core.getNumNodes();
-  // Ascending: a set of a few nodes is read far more often than it changes.
-  using Neighbors = llvm::SmallVector<unsigned, 8>;
-  std::vector<Neighbors> near(count);
+/// Ascending: a set of a few nodes is read far more often than it changes.
+using Neighbors = llvm::SmallVector<unsigned, 8>;
+
+/// Per node of several choices those that it shares an edge with.
+static std::vector<Neighbors> getNeighbors(const Core &core) {
+  std::vector<Neighbors> near(core.getNumNodes());
   for (const CoreEdge &edge : core.edges) {
     if (edge.alive && core.getSize(edge.u) > 1 && core.getSize(edge.v) > 1) {
       near[edge.u].push_back(edge.v);
@@ -29,6 +29,27 @@ std::optional<EliminationOrder> getEliminationOrder(const Core &core,
     llvm::sort(own);
     own.erase(llvm::unique(own), own.end());
   }
+  return near;
+}
+
+/// Takes a node out: its neighbours become each other's.
+static void joinNeighbors(unsigned node, std::vector<Neighbors> &near) {
+  Neighbors joined;
+  for (unsigned other : near[node]) {
+    joined.clear();
+    std::set_union(near[other].begin(), near[other].end(), near[node].begin(),
+                   near[node].end(), std::back_inserter(joined));
+    llvm::erase_if(joined, [node, other](unsigned one) {
+      return one == node || one == other;
+    });
+    near[other] = joined;
+  }
+}
+
+std::optional<EliminationOrder> getEliminationOrder(const Core &core,
+                                                    EliminationLimits limits) {
+  unsigned count = core.getNumNodes();
+  std::vector<Neighbors> near = getNeighbors(core);
   // Weights are doubles: they may exceed any integer before they are refused.
   auto weigh = [&](unsigned node) {
     double weight = core.getSize(node);
@@ -47,7 +68,6 @@ std::optional<EliminationOrder> getEliminationOrder(const Core &core,
     }
   }
   EliminationOrder order;
-  Neighbors joined;
   while (!queue.empty()) {
     auto [weight, node] = queue.top();
     queue.pop();
@@ -63,15 +83,7 @@ std::optional<EliminationOrder> getEliminationOrder(const Core &core,
     order.width =
         std::max(order.width, static_cast<unsigned>(near[node].size()));
     order.nodes.push_back(node);
-    for (unsigned other : near[node]) {
-      joined.clear();
-      std::set_union(near[other].begin(), near[other].end(), near[node].begin(),
-                     near[node].end(), std::back_inserter(joined));
-      llvm::erase_if(joined, [node = node, other](unsigned one) {
-        return one == node || one == other;
-      });
-      near[other] = joined;
-    }
+    joinNeighbors(node, near);
     for (unsigned other : near[node]) {
       double changed = weigh(other);
       if (changed != weights[other]) {

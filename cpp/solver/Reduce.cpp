@@ -24,6 +24,10 @@ private:
   bool dominates(unsigned b, unsigned a, llvm::ArrayRef<double> costs) const;
   bool dropDominated(unsigned node);
   bool takeOut(unsigned node);
+  /// The node that `step` takes out and each choice of its one neighbour.
+  void addToNeighbour(const ReductionStep &step);
+  /// The node that `step` takes out and each two choices of its neighbours.
+  void addBetweenNeighbours(const ReductionStep &step);
   void normalizeEdges(unsigned node);
   void push(unsigned node);
 
@@ -125,6 +129,41 @@ void Reducer::normalizeEdges(unsigned node) {
   }
 }
 
+void Reducer::addToNeighbour(const ReductionStep &step) {
+  const auto &to = step.neighbours.front();
+  unsigned width = to.domain.size();
+  for (unsigned s = 0; s < width; ++s) {
+    double least = kInfinity;
+    for (unsigned a = 0; a < step.cost.size(); ++a) {
+      least = std::min(least, step.cost[a] + to.cost[a * width + s]);
+    }
+    core.costs[to.node][s] += least;
+  }
+}
+
+void Reducer::addBetweenNeighbours(const ReductionStep &step) {
+  const auto &first = step.neighbours[0], &second = step.neighbours[1];
+  unsigned rows = first.domain.size(), columns = second.domain.size();
+  std::vector<double> joined(rows * columns, kInfinity);
+  for (unsigned a = 0; a < step.cost.size(); ++a) {
+    const double *right = second.cost.data() + a * columns;
+    for (unsigned row = 0; row < rows; ++row) {
+      double left = step.cost[a] + first.cost[a * rows + row];
+      double *to = joined.data() + row * columns;
+      for (unsigned column = 0; column < columns; ++column) {
+        to[column] = std::min(to[column], left + right[column]);
+      }
+    }
+  }
+  core.addEdge(first.node, second.node, joined);
+  for (unsigned edge : core.getEdges(first.node)) {
+    if (core.edges[edge].other(first.node) == second.node) {
+      core.normalize(edge);
+      break;
+    }
+  }
+}
+
 bool Reducer::takeOut(unsigned node) {
   unsigned degree = core.getEdges(node).size();
   if (degree > 2 || (degree == 0 && core.getSize(node) == 1)) {
@@ -145,41 +184,13 @@ bool Reducer::takeOut(unsigned node) {
     }
     push(neighbour.node);
   }
-  unsigned size = step.cost.size();
   if (degree == 1) {
-    const auto &to = step.neighbours.front();
-    unsigned width = to.domain.size();
-    for (unsigned s = 0; s < width; ++s) {
-      double least = kInfinity;
-      for (unsigned a = 0; a < size; ++a) {
-        least = std::min(least, step.cost[a] + to.cost[a * width + s]);
-      }
-      core.costs[to.node][s] += least;
-    }
+    addToNeighbour(step);
   } else if (degree == 2) {
-    const auto &first = step.neighbours[0], &second = step.neighbours[1];
-    unsigned rows = first.domain.size(), columns = second.domain.size();
-    std::vector<double> joined(rows * columns, kInfinity);
-    for (unsigned a = 0; a < size; ++a) {
-      const double *right = second.cost.data() + a * columns;
-      for (unsigned row = 0; row < rows; ++row) {
-        double left = step.cost[a] + first.cost[a * rows + row];
-        double *to = joined.data() + row * columns;
-        for (unsigned column = 0; column < columns; ++column) {
-          to[column] = std::min(to[column], left + right[column]);
-        }
-      }
-    }
-    core.addEdge(first.node, second.node, joined);
-    for (unsigned edge : core.getEdges(first.node)) {
-      if (core.edges[edge].other(first.node) == second.node) {
-        core.normalize(edge);
-        break;
-      }
-    }
+    addBetweenNeighbours(step);
   }
   // One choice of no cost stays in its place.
-  std::vector<char> keep(size, 0);
+  std::vector<char> keep(step.cost.size(), 0);
   auto least = std::min_element(step.cost.begin(), step.cost.end());
   if (degree == 0) {
     core.constant += *least;

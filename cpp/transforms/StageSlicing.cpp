@@ -34,6 +34,11 @@ bool movesData(Operation *op) {
          value.getSplatValue<llvm::APFloat>().isZero();
 }
 
+/// True for a part of a tensor, put where it belongs among zeros.
+bool placesPart(Operation *op) {
+  return isa<stablehlo::PadOp>(op) && movesData(op);
+}
+
 /// True for a sum of parts that lie in different places of a tensor of zeros:
 /// the gradient of a parameter of which each layer uses a slice.
 bool joins(Operation *op) {
@@ -45,7 +50,7 @@ bool joins(Operation *op) {
       return joins(operand.getDefiningOp());
     });
   }
-  return isa<stablehlo::PadOp>(op) && movesData(op);
+  return placesPart(op);
 }
 
 } // namespace
@@ -239,25 +244,21 @@ void StageSlicing::placeApplied() {
   // it is large: it is free, and leans to the first stage, which keeps the
   // parameter.
   llvm::DenseSet<Value> joined;
-  auto isJoin = [&](Operation &op) {
-    if (isa<stablehlo::PadOp>(op)) {
-      return movesData(&op) && getStage(op.getOperand(0)) >= 0;
-    }
-    return isa<stablehlo::AddOp>(op) &&
-           llvm::all_of(op.getOperands(), [&](Value operand) {
-             return joined.contains(operand);
-           });
+  auto isJoined = [&](Value value) { return joined.contains(value); };
+  auto getLeaning = [&](Value value) {
+    auto leaning = leanings.find(value);
+    return leaning == leanings.end() ? getStage(value) : leaning->second;
   };
   for (Operation &op : block.without_terminator()) {
     if (getPhase(&op) < kApplyPhase) {
       continue;
     }
-    if (isJoin(op)) {
+    if (isa<stablehlo::AddOp>(op)
+            ? llvm::all_of(op.getOperands(), isJoined)
+            : placesPart(&op) && getStage(op.getOperand(0)) >= 0) {
       int64_t first = numStages;
       for (Value operand : op.getOperands()) {
-        auto leaning = leanings.find(operand);
-        int64_t stage =
-            leaning == leanings.end() ? getStage(operand) : leaning->second;
+        int64_t stage = getLeaning(operand);
         first = stage < 0 ? first : std::min(first, stage);
       }
       joined.insert(op.getResult(0));
@@ -267,21 +268,17 @@ void StageSlicing::placeApplied() {
     SmallVector<double> bytes(numStages, 0);
     bool hasMade = false;
     forEachUsedValue(&op, [&](Value value) {
-      auto leaning = leanings.find(value);
-      int64_t stage =
-          leaning == leanings.end() ? getStage(value) : leaning->second;
+      int64_t stage = getLeaning(value);
       if (stage >= 0) {
         bytes[stage] += getTensorBytes(value.getType());
-        hasMade |=
-            stages.contains(value.getDefiningOp()) || joined.contains(value);
+        hasMade |= stages.contains(value.getDefiningOp()) || isJoined(value);
       }
     });
     auto best = llvm::max_element(bytes);
-    bool spreads = isClonable(&op) && *best <= kSmallBytes &&
-                   llvm::any_of(op.getResults(), [&](Value result) {
-                     return getTensorBytes(result.getType()) > *best;
-                   });
-    if (spreads) {
+    if (isClonable(&op) && *best <= kSmallBytes &&
+        llvm::any_of(op.getResults(), [&](Value result) {
+          return getTensorBytes(result.getType()) > *best;
+        })) {
       continue;
     }
     bool isReduction =

@@ -190,7 +190,7 @@ def Alpa_RuleAttr : Alpa_Attr<"Rule", "rule"> {
     **Constraints:**
     - (C1) a factor is in a tensor at most once;
     - (C2) a factor that is not replicated has a positive size, and is in every
-      result if it is parallel;
+      result that has elements if it is parallel;
     - (C3) a factor with a monoid is in an operand and in no result, one that is
       ordered, sorted or windowed is in an operand and in the rule that the operator
       itself has;

@@ -10,6 +10,7 @@
 #include "dialects/alpa/Sharding.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include <optional>
 
 using namespace mlir;
 using namespace mlir::alpa;
@@ -218,10 +219,11 @@ static LogicalResult verifyPartialEdges(Operation *op, NamedAttribute attr) {
   return success();
 }
 
-LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
-                                                    NamedAttribute attr) {
+/// What a strategy is chosen from, and what is chosen; nothing for other
+/// attributes.
+static std::optional<LogicalResult> verifyPlanned(Operation *op,
+                                                  NamedAttribute attr) {
   StringRef name = attr.getName().getValue();
-  auto emit = [&] { return op->emitOpError(); };
   if (name == kOperandsAttrName) {
     return verifyShardings(op, attr, op->getOperands());
   }
@@ -240,6 +242,22 @@ LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
   if (name == kFollowsAttrName) {
     return verifyFollows(op, attr);
   }
+  if (name == kPartialEdgesAttrName) {
+    return verifyPartialEdges(op, attr);
+  }
+  if (name == kProductRingAttrName) {
+    return verifyProductRing(op, attr);
+  }
+  return std::nullopt;
+}
+
+LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attr) {
+  if (std::optional<LogicalResult> planned = verifyPlanned(op, attr)) {
+    return *planned;
+  }
+  StringRef name = attr.getName().getValue();
+  auto emit = [&] { return op->emitOpError(); };
   if (name == kLayerAttrName || name == kPhaseAttrName) {
     return verifyInteger(emit, attr, 0);
   }
@@ -263,18 +281,12 @@ LogicalResult AlpaDialect::verifyOperationAttribute(Operation *op,
     return success(succeeded(verifyInteger(emit, attr, 0)) &&
                    succeeded(verifyPlace(emit, attr, isLoop, "a loop")));
   }
-  if (name == kPartialEdgesAttrName) {
-    return verifyPartialEdges(op, attr);
-  }
   if (name == kBarrierAttrName) {
     bool isPart = op->getNumOperands() == 1 &&
                   op->getOperandTypes() == op->getResultTypes();
     return success(
         succeeded(verifyInteger(emit, attr, 0)) &&
         succeeded(verifyPlace(emit, attr, isPart, "a part of a barrier")));
-  }
-  if (name == kProductRingAttrName) {
-    return verifyProductRing(op, attr);
   }
   if (name == kMicroBatchesAttrName) {
     bool isFunction = isa<FunctionOpInterface>(op);

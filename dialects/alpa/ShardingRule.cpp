@@ -223,7 +223,13 @@ std::string ShardingRule::findFault() const {
   for (const TensorFactors &tensor : results) {
     llvm::SmallBitVector own = getFactorsOf(tensor, numFactors, isRepeated);
     inAnyResult |= own;
-    inAllResults &= own;
+    // One without elements is the same on all devices whatever is split.
+    bool isEmpty = llvm::any_of(own.set_bits(), [&](unsigned factor) {
+      return factors[factor].size == 0;
+    });
+    if (!isEmpty) {
+      inAllResults &= own;
+    }
   }
   // C1
   if (isRepeated) {

@@ -167,7 +167,8 @@ def test_blocks_of_any_plan_are_called_as_jax_calls_them(name: str) -> None:
                 expected[block] = calls(lowered(case.gradients, *case.arguments(*block)))
             assert (target, config, type_) == expected[block][index]
             seen.add((index, block))
-    assert len(seen) > 3, seen
+    # Heads are split by themselves too, whatever is left of the batch.
+    assert any(index == 0 and batch > 1 and h < case.heads for index, (batch, h, _) in seen), seen
 
 
 def test_a_plan_splits_the_batch() -> None:

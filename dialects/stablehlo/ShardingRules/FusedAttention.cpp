@@ -31,7 +31,7 @@ constexpr StringRef kConfig = "cudnn_fmha_backend_config";
 constexpr StringRef kScores = "intermediate_tensor_shape";
 
 /// Loops of attention; `Nothing` is that of the workspace, which has no bytes
-/// before XLA has found how many it takes.
+/// before XLA has found how many it takes: all devices have the same.
 enum Loop { Batch, Group, Member, Query, Key, Depth, ValueDepth, Nothing };
 constexpr unsigned kNumLoops = Nothing + 1;
 
@@ -172,7 +172,7 @@ void addTensors(Attention &attention, const Loops &bias, unsigned numLengths,
     }
   }
   operands.append(numLengths, {{Batch}});
-  results.push_back({{Batch, Group, Member, Nothing}});
+  results.push_back({{Nothing}});
 }
 
 ArrayRef<int64_t> getShape(Type type) {
@@ -220,11 +220,13 @@ bool fits(TypeRange types, ArrayRef<Loops> tensors,
 
 /// What is a sum over a loop in one result and has the loop in another: the
 /// gradients of keys and values over the heads of a group, that of a bias over
-/// what has it in common. No strategy of one operator is both.
+/// what has it in common. No strategy of one operator is both. The last result
+/// is the workspace.
 void findKinds(Attention &attention) {
   attention.kinds.fill(FactorKind::Replicated);
   for (Loop loop : {Batch, Group, Member}) {
-    bool isInAll = llvm::all_of(attention.results, [&](const Loops &tensor) {
+    auto results = ArrayRef(attention.results).drop_back();
+    bool isInAll = llvm::all_of(results, [&](const Loops &tensor) {
       return llvm::any_of(tensor, [&](const auto &dim) {
         return llvm::is_contained(dim, loop);
       });

@@ -47,66 +47,15 @@ SmallVector<int64_t> getBatchDims(GatherOp gather) {
 struct GatherRule : RuleModel<GatherRule, GatherOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto gather = cast<GatherOp>(op);
-    GatherDimensionNumbersAttr dims = gather.getDimensionNumbers();
-    ArrayRef<int64_t> sliceSizes = gather.getSliceSizes();
     RuleBuilder builder(op);
     ShardingRule &rule = builder.getRule();
     rule.untouchedOperands.push_back(0);
     if (!builder.isUsable() ||
-        static_cast<int64_t>(sliceSizes.size()) != builder.getOperandRank(0)) {
+        static_cast<int64_t>(gather.getSliceSizes().size()) !=
+            builder.getOperandRank(0) ||
+        !addBatchDims(gather, builder) || !addOperandDims(gather, builder)) {
       builder.invalidate();
       return builder.finish();
-    }
-
-    // Indices to result; operand batching dimensions are among them.
-    ArrayRef<int64_t> indexBatching = dims.getStartIndicesBatchingDims();
-    ArrayRef<int64_t> operandBatching = dims.getOperandBatchingDims();
-    SmallVector<int64_t> batchDims = getBatchDims(gather);
-    size_t nextBatch = 0;
-    for (int64_t dim = 0; dim < builder.getOperandRank(1); ++dim) {
-      if (dim == dims.getIndexVectorDim()) {
-        continue;
-      }
-      if (nextBatch >= batchDims.size()) {
-        builder.invalidate();
-        return builder.finish();
-      }
-      DimFactors factors = builder.addParallel(builder.getOperandSize(1, dim));
-      builder.appendOperand(1, dim, factors);
-      builder.appendResult(0, batchDims[nextBatch++], factors);
-      int64_t position = findIndex(indexBatching, dim);
-      if (position >= 0 &&
-          position < static_cast<int64_t>(operandBatching.size())) {
-        builder.appendOperand(0, operandBatching[position], factors);
-      }
-    }
-
-    // Operand to result.
-    ArrayRef<int64_t> offsetDims = dims.getOffsetDims();
-    size_t nextOffset = 0;
-    for (int64_t dim = 0; dim < builder.getOperandRank(0); ++dim) {
-      if (llvm::is_contained(operandBatching, dim)) {
-        continue;
-      }
-      int64_t resultDim = -1;
-      if (!llvm::is_contained(dims.getCollapsedSliceDims(), dim)) {
-        if (nextOffset >= offsetDims.size()) {
-          builder.invalidate();
-          return builder.finish();
-        }
-        resultDim = offsetDims[nextOffset++];
-      }
-      int64_t size = builder.getOperandSize(0, dim);
-      if (sliceSizes[dim] == size) {
-        if (resultDim >= 0) {
-          builder.share(0, dim, 0, resultDim);
-        }
-      } else if (sliceSizes[dim] == 1 &&
-                 llvm::is_contained(dims.getStartIndexMap(), dim) &&
-                 isSummable(op->getResult(0).getType())) {
-        builder.appendOperand(0, dim,
-                              builder.addFactor(size, FactorKind::Reduction));
-      }
     }
     if (isSummable(op->getResult(0).getType())) {
       rule.addLinear(0);
@@ -153,19 +102,7 @@ struct GatherRule : RuleModel<GatherRule, GatherOp> {
     indices = emit.binary<SubtractOp>(
         indices, emit.indexOffsets(indicesType, vectorDim, factors));
 
-    Value mask;
-    for (auto [component, factor] : llvm::enumerate(factors)) {
-      if (factor < 0) {
-        continue;
-      }
-      Value row = getComponent(indices, vectorDim, component, emit);
-      auto rowType = getTensorType(row);
-      Value isInside = emit.binary<AndOp>(
-          emit.compare(row, emit.splat(rowType, 0), ComparisonDirection::GE),
-          emit.compare(row, emit.splat(rowType, context.getLocalSize(factor)),
-                       ComparisonDirection::LT));
-      mask = mask ? emit.binary<AndOp>(mask, isInside) : isInside;
-    }
+    Value mask = getInside(indices, vectorDim, factors, context, emit);
     local.getStartIndicesMutable().assign(indices);
 
     builder.setInsertionPointAfter(local);
@@ -181,6 +118,65 @@ struct GatherRule : RuleModel<GatherRule, GatherOp> {
   }
 
 private:
+  /// Indices to result; operand batching dimensions are among them.
+  static bool addBatchDims(GatherOp gather, RuleBuilder &builder) {
+    GatherDimensionNumbersAttr dims = gather.getDimensionNumbers();
+    ArrayRef<int64_t> indexBatching = dims.getStartIndicesBatchingDims();
+    ArrayRef<int64_t> operandBatching = dims.getOperandBatchingDims();
+    SmallVector<int64_t> batchDims = getBatchDims(gather);
+    size_t nextBatch = 0;
+    for (int64_t dim = 0; dim < builder.getOperandRank(1); ++dim) {
+      if (dim == dims.getIndexVectorDim()) {
+        continue;
+      }
+      if (nextBatch >= batchDims.size()) {
+        return false;
+      }
+      DimFactors factors = builder.addParallel(builder.getOperandSize(1, dim));
+      builder.appendOperand(1, dim, factors);
+      builder.appendResult(0, batchDims[nextBatch++], factors);
+      int64_t position = findIndex(indexBatching, dim);
+      if (position >= 0 &&
+          position < static_cast<int64_t>(operandBatching.size())) {
+        builder.appendOperand(0, operandBatching[position], factors);
+      }
+    }
+    return true;
+  }
+
+  /// Operand to result.
+  static bool addOperandDims(GatherOp gather, RuleBuilder &builder) {
+    GatherDimensionNumbersAttr dims = gather.getDimensionNumbers();
+    ArrayRef<int64_t> sliceSizes = gather.getSliceSizes();
+    ArrayRef<int64_t> offsetDims = dims.getOffsetDims();
+    bool isRowSummable = isSummable(gather.getResult().getType());
+    size_t nextOffset = 0;
+    for (int64_t dim = 0; dim < builder.getOperandRank(0); ++dim) {
+      if (llvm::is_contained(dims.getOperandBatchingDims(), dim)) {
+        continue;
+      }
+      int64_t resultDim = -1;
+      if (!llvm::is_contained(dims.getCollapsedSliceDims(), dim)) {
+        if (nextOffset >= offsetDims.size()) {
+          return false;
+        }
+        resultDim = offsetDims[nextOffset++];
+      }
+      int64_t size = builder.getOperandSize(0, dim);
+      if (sliceSizes[dim] == size) {
+        if (resultDim >= 0) {
+          builder.share(0, dim, 0, resultDim);
+        }
+      } else if (sliceSizes[dim] == 1 &&
+                 llvm::is_contained(dims.getStartIndexMap(), dim) &&
+                 isRowSummable) {
+        builder.appendOperand(0, dim,
+                              builder.addFactor(size, FactorKind::Reduction));
+      }
+    }
+    return true;
+  }
+
   /// Per component of the index vectors the factor of the rows it selects, if
   /// that is split, else -1.
   static SmallVector<int64_t> getRowFactors(GatherOp gather,
@@ -216,6 +212,27 @@ private:
                              gather.getDimensionNumbers().getIndexVectorDim());
     return emit.binary<MinOp>(emit.binary<MaxOp>(indices, emit.splat(type, 0)),
                               limit);
+  }
+
+  /// Which index vectors select rows of the device's block, shaped like the
+  /// batch.
+  static Value getInside(Value indices, int64_t vectorDim,
+                         ArrayRef<int64_t> factors, LocalContext &context,
+                         LocalEmitter &emit) {
+    Value mask;
+    for (auto [component, factor] : llvm::enumerate(factors)) {
+      if (factor < 0) {
+        continue;
+      }
+      Value row = getComponent(indices, vectorDim, component, emit);
+      auto rowType = getTensorType(row);
+      Value isInside = emit.binary<AndOp>(
+          emit.compare(row, emit.splat(rowType, 0), ComparisonDirection::GE),
+          emit.compare(row, emit.splat(rowType, context.getLocalSize(factor)),
+                       ComparisonDirection::LT));
+      mask = mask ? emit.binary<AndOp>(mask, isInside) : isInside;
+    }
+    return mask;
   }
 
   /// One component of the index vectors, shaped like the batch.

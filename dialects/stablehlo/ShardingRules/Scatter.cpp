@@ -129,14 +129,7 @@ struct ScatterRule : RuleModel<ScatterRule, ScatterOp> {
 
     ArrayRef<int64_t> indexed = dims.getScatterDimsToOperandDims();
     auto globalType = getTensorType(op->getOperand(0));
-    SmallVector<int64_t> factors;
-    for (int64_t dim : indexed) {
-      const DimFactors &dimFactors = context.getRule().results[0][dim];
-      bool isSplit = isScattered(scatter, dim) && !dimFactors.empty() &&
-                     context.getNumShards(dimFactors.front()) > 1;
-      factors.push_back(isSplit ? static_cast<int64_t>(dimFactors.front())
-                                : -1);
-    }
+    SmallVector<int64_t> factors = getRowFactors(scatter, context);
     if (llvm::all_of(factors, [](int64_t factor) { return factor < 0; })) {
       return results;
     }
@@ -184,6 +177,22 @@ struct ScatterRule : RuleModel<ScatterRule, ScatterOp> {
   }
 
 private:
+  /// Per component of the index vectors the factor of the rows it selects, if
+  /// that is split, else -1.
+  static SmallVector<int64_t> getRowFactors(ScatterOp scatter,
+                                            LocalContext &context) {
+    SmallVector<int64_t> factors;
+    for (int64_t dim :
+         scatter.getScatterDimensionNumbers().getScatterDimsToOperandDims()) {
+      const DimFactors &dimFactors = context.getRule().results[0][dim];
+      bool isSplit = isScattered(scatter, dim) && !dimFactors.empty() &&
+                     context.getNumShards(dimFactors.front()) > 1;
+      factors.push_back(isSplit ? static_cast<int64_t>(dimFactors.front())
+                                : -1);
+    }
+    return factors;
+  }
+
   /// Indices outside of the block become the number of its rows; components of
   /// dimensions that are not split stay as they are.
   static Value redirect(Value indices, int64_t indexVectorDim,

@@ -211,45 +211,49 @@ static ParseResult parsePadding(OpAsmParser &parser,
   return success();
 }
 
+/// Parses `[1, 2]`.
+static ParseResult parseNumbers(OpAsmParser &parser,
+                                DenseI64ArrayAttr &numbers) {
+  FailureOr<SmallVector<int64_t>> values = parseDims(parser);
+  if (failed(values)) {
+    return failure();
+  }
+  numbers = parser.getBuilder().getDenseI64ArrayAttr(*values);
+  return success();
+}
+
+/// Parses `[true, false]` or `[1, 0]`.
+static ParseResult parseFlags(OpAsmParser &parser, DenseBoolArrayAttr &flags) {
+  SmallVector<bool> values;
+  auto parseFlag = [&]() -> ParseResult {
+    if (succeeded(parser.parseOptionalKeyword("true"))) {
+      values.push_back(true);
+      return success();
+    }
+    if (succeeded(parser.parseOptionalKeyword("false"))) {
+      values.push_back(false);
+      return success();
+    }
+    int64_t number;
+    if (parser.parseInteger(number)) {
+      return failure();
+    }
+    values.push_back(number != 0);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseFlag)) {
+    return failure();
+  }
+  flags = parser.getBuilder().getDenseBoolArrayAttr(values);
+  return success();
+}
+
 ParseResult stablehlo::parseWindowAttributes(OpAsmParser &parser,
                                              DenseI64ArrayAttr &strides,
                                              DenseIntElementsAttr &padding,
                                              DenseI64ArrayAttr &lhsDilation,
                                              DenseI64ArrayAttr &rhsDilation,
                                              DenseBoolArrayAttr &reversal) {
-  auto parseArray = [&](DenseI64ArrayAttr &attr) -> ParseResult {
-    FailureOr<SmallVector<int64_t>> values = parseDims(parser);
-    if (failed(values)) {
-      return failure();
-    }
-    attr = parser.getBuilder().getDenseI64ArrayAttr(*values);
-    return success();
-  };
-  auto parseReversal = [&]() -> ParseResult {
-    SmallVector<bool> values;
-    auto parseFlag = [&]() -> ParseResult {
-      if (succeeded(parser.parseOptionalKeyword("true"))) {
-        values.push_back(true);
-        return success();
-      }
-      if (succeeded(parser.parseOptionalKeyword("false"))) {
-        values.push_back(false);
-        return success();
-      }
-      int64_t number;
-      if (parser.parseInteger(number)) {
-        return failure();
-      }
-      values.push_back(number != 0);
-      return success();
-    };
-    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                       parseFlag)) {
-      return failure();
-    }
-    reversal = parser.getBuilder().getDenseBoolArrayAttr(values);
-    return success();
-  };
   StringRef keyword;
   SMLoc loc = parser.getCurrentLocation();
   while (succeeded(parser.parseOptionalKeyword(&keyword))) {
@@ -267,15 +271,15 @@ ParseResult stablehlo::parseWindowAttributes(OpAsmParser &parser,
     }
     ParseResult result = success();
     if (keyword == "stride") {
-      result = parseArray(strides);
+      result = parseNumbers(parser, strides);
     } else if (keyword == "pad") {
       result = parsePadding(parser, padding);
     } else if (keyword == "lhs_dilate") {
-      result = parseArray(lhsDilation);
+      result = parseNumbers(parser, lhsDilation);
     } else if (keyword == "rhs_dilate") {
-      result = parseArray(rhsDilation);
+      result = parseNumbers(parser, rhsDilation);
     } else if (keyword == "reverse") {
-      result = parseReversal();
+      result = parseFlags(parser, reversal);
     } else {
       result = parser.emitError(loc)
                << "unknown window attribute '" << keyword << "'";

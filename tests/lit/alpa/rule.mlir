@@ -50,3 +50,11 @@ func.func @restricted(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %1 = stablehlo.negate %0 {alpa.rule = #alpa.rule<([a, b]) -> ([a, b]) {a=4, b=8} algebraic(0)>} : tensor<4x8xf32>
   return %1 : tensor<4x8xf32>
 }
+
+// A result without elements is the same on all devices whatever is split.
+// CHECK-LABEL: @without_elements
+func.func @without_elements(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: alpa.rule = #alpa.rule<([a]) -> ([a], [b]) {a=4, b=0:replicated}>
+  %0:2 = "other.kernel"(%a) {alpa.rule = #alpa.rule<([i]) -> ([i], [w]) {i=4, w=0:replicated}>} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<0xui8>)
+  return %0#0 : tensor<4xf32>
+}

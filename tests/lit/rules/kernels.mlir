@@ -63,8 +63,22 @@ func.func @block_scaled_dot(%a: tensor<2x8x64xf8E4M3FN>, %b: tensor<2x4x64xf8E4M
 
 // Three heads of queries for one of keys and values.
 func.func @attention(%q: tensor<4x8x6x16xbf16>, %k: tensor<4x9x2x16xbf16>) -> tensor<4x6x8x16xbf16> {
-  // expected-remark @below {{#alpa.rule<([a, d, (b c), f], [a, e, b, f], [a, e, b, g]) -> ([a, (b c), d, g], [(a b c h)]) {a=4, b=2, c=3, d=8:replicated, e=9:replicated, f=16:replicated, g=16:replicated, h=0:replicated} flops=110592> leader}}
+  // expected-remark @below {{#alpa.rule<([a, d, (b c), f], [a, e, b, f], [a, e, b, g]) -> ([a, (b c), d, g], [h]) {a=4, b=2, c=3, d=8:replicated, e=9:replicated, f=16:replicated, g=16:replicated, h=0:replicated} flops=110592> leader}}
   %0:2 = stablehlo.custom_call @__cudnn$fmhaSoftmax(%q, %k, %k) {backend_config = "{\22cudnn_fmha_backend_config\22: {\22mask_type\22: \22NO_MASK\22, \22intermediate_tensor_shape\22: {\22dimensions\22: [\224\22, \226\22, \228\22, \229\22]}, \22bmm1_dot_dimension_numbers\22: {\22lhs_batch_dimensions\22: [\220\22, \222\22]}}}"} : (tensor<4x8x6x16xbf16>, tensor<4x9x2x16xbf16>, tensor<4x9x2x16xbf16>) -> (tensor<4x6x8x16xbf16>, tensor<0xui8>)
+  return %0#0 : tensor<4x6x8x16xbf16>
+}
+
+// The bias of each head is that of all examples: its gradient is a sum over them, which no device has of a part.
+func.func @gradient_of_attention(%q: tensor<4x8x6x16xbf16>, %k: tensor<4x9x2x16xbf16>, %l: tensor<4x6x8xf32>, %b: tensor<1x6x8x9xbf16>) -> tensor<4x6x8x16xbf16> {
+  // expected-remark @below {{#alpa.rule<([a, d, (b c), f], [a, e, b, f], [a, e, b, g], [a, (b c), d], [a, d, (b c), g], [1, (b c), d, e], [a, d, (b c), g]) -> ([a, (b c), d, f], [a, b, e, f], [a, b, e, g], [1, (b c), d, e], [h]) {a=4:replicated, b=2, c=3:replicated, d=8:replicated, e=9:replicated, f=16:replicated, g=16:replicated, h=0:replicated} flops=138240> leader}}
+  %0:5 = stablehlo.custom_call @__cudnn$fmhaScaleBiasSoftmaxBackward(%q, %k, %k, %l, %q, %b, %q) {backend_config = "{\22cudnn_fmha_backend_config\22: {\22mask_type\22: \22CAUSAL\22, \22intermediate_tensor_shape\22: {\22dimensions\22: [\224\22, \226\22, \228\22, \229\22]}, \22bmm2_grad_gemm2_dot_dimension_numbers\22: {\22lhs_batch_dimensions\22: [\220\22, \222\22]}}}"} : (tensor<4x8x6x16xbf16>, tensor<4x9x2x16xbf16>, tensor<4x9x2x16xbf16>, tensor<4x6x8xf32>, tensor<4x8x6x16xbf16>, tensor<1x6x8x9xbf16>, tensor<4x8x6x16xbf16>) -> (tensor<4x6x8x16xbf16>, tensor<4x2x9x16xbf16>, tensor<4x2x9x16xbf16>, tensor<1x6x8x9xbf16>, tensor<0xui8>)
+  return %0#0 : tensor<4x6x8x16xbf16>
+}
+
+// With what the gradient reads of the softmax, and the lengths of sequences.
+func.func @attention_for_a_gradient(%q: tensor<4x6x8x16xbf16>, %k: tensor<4x2x9x16xbf16>, %b: tensor<4x1x8x9xbf16>, %n: tensor<4xi32>) -> tensor<4x6x8x16xbf16> {
+  // expected-remark @below {{#alpa.rule<([a, (b c), d, f], [a, b, e, f], [a, b, e, g], [a, 1, d, e], [a], [a]) -> ([a, (b c), d, g], [a, (b c), d], [h]) {a=4, b=2, c=3, d=8:replicated, e=9:replicated, f=16:replicated, g=16:replicated, h=0:replicated} flops=110592> leader}}
+  %0:3 = stablehlo.custom_call @__cudnn$fmhaScaleBiasSoftmax(%q, %k, %k, %b, %n, %n) {backend_config = "{\22cudnn_fmha_backend_config\22: {\22mask_type\22: \22PADDING\22, \22intermediate_tensor_shape\22: {\22dimensions\22: [\224\22, \226\22, \228\22, \229\22]}, \22bmm1_dot_dimension_numbers\22: {\22lhs_batch_dimensions\22: [\220\22, \221\22]}}}"} : (tensor<4x6x8x16xbf16>, tensor<4x2x9x16xbf16>, tensor<4x2x9x16xbf16>, tensor<4x1x8x9xbf16>, tensor<4xi32>, tensor<4xi32>) -> (tensor<4x6x8x16xbf16>, tensor<4x6x8xf32>, tensor<0xui8>)
   return %0#0 : tensor<4x6x8x16xbf16>
 }
 
