@@ -385,7 +385,8 @@ ReshardPlan ReshardPlanner::search(ArrayRef<int64_t> shape,
     }
     queue.push({distance, it->first(), number});
   };
-  ReshardStep start{CollectiveKind::Local};
+  ReshardStep start;
+  start.kind = CollectiveKind::Local;
   start.after = from;
   visit(std::move(start), 0, kNone);
   std::string goal = getKey(to);
