@@ -203,12 +203,12 @@ def OrderGradients : Pass<"alpa-order-gradients", "::mlir::ModuleOp"> {
     then. That is to run them beside collectives, but a backward phase has as
     many of them as layers, and collectives in each.
 
-    Where at most four values lead from what was computed since a gradient to
-    further kernels, and none of them is sent to other devices, these values
-    wait for the gradients before (`stablehlo.optimization_barrier`; see
-    `findGradientCuts`). So gradients run beside what is sent in their layer,
-    and their sums over devices, which come behind, beside all that follows. To
-    the sum of micro-batches a gradient is added first.
+    So each kernel that others wait for waits for the gradients before it: what
+    it reads comes out of one `stablehlo.optimization_barrier` with them (see
+    `findGradientCuts`), unless that would have to be written to memory for it.
+    Gradients run beside what is sent for that kernel, and their sums over
+    devices, which come behind, beside all that follows; no kernel waits for
+    those. To the sum of micro-batches a gradient is added first.
 
     Modules without collectives stay. XLA for TPU puts off nothing.
 

@@ -54,21 +54,21 @@ static void moveUsersBehind(Operation *op) {
   }
 }
 
-/// What leads on from a cut waits for the gradients before it.
+/// A kernel waits for the gradients before it.
 static void wait(const GradientCut &cut) {
-  Block *block = cut.next->getBlock();
-  SmallVector<Value> operands(cut.taken);
+  Block *block = cut.kernel->getBlock();
+  SmallVector<Value> operands{cut.read};
   for (Value gradient : cut.gradients) {
-    operands.push_back(getSum(gradient, cut.next));
+    operands.push_back(getSum(gradient, cut.kernel));
   }
-  OpBuilder builder(cut.next);
+  OpBuilder builder(cut.kernel);
   auto barrier = stablehlo::OptimizationBarrierOp::create(
-      builder, cut.next->getLoc(), TypeRange(ValueRange(operands)), operands);
-  for (auto [index, operand] : llvm::enumerate(operands)) {
-    bool isTaken = index < cut.taken.size();
-    operand.replaceUsesWithIf(barrier->getResult(index), [&](OpOperand &use) {
+      builder, cut.kernel->getLoc(), TypeRange(ValueRange(operands)), operands);
+  for (auto [operand, result] : llvm::zip(operands, barrier->getResults())) {
+    bool isRead = operand == cut.read;
+    operand.replaceUsesWithIf(result, [&](OpOperand &use) {
       Operation *user = block->findAncestorOpInBlock(*use.getOwner());
-      return user != barrier && !(isTaken && user->isBeforeInBlock(barrier));
+      return user != barrier && !(isRead && user->isBeforeInBlock(barrier));
     });
   }
   moveUsersBehind(barrier);

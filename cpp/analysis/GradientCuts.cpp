@@ -15,11 +15,6 @@ namespace mlir::alpa {
 /// its operand (`ReductionDimensionRaceFreeBound` of XLA for GPU).
 static constexpr int64_t kSplitReduction = 4096;
 
-/// Values that a cut lets through, at most: more of them lead on from within an
-/// attention or a branch, and few from one residual layer to the next.
-/// Heuristic.
-static constexpr size_t kMostTaken = 4;
-
 bool isShortColumnSum(Operation *op, int64_t numDevices) {
   auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
   if (!reduce) {
@@ -65,13 +60,9 @@ public:
       : block(block), roles(roles), urgent(urgent), numDevices(numDevices) {}
 
   std::vector<GradientCut> run() {
-    findUses();
-    for (auto [place, op] : llvm::enumerate(block)) {
-      for (Value value : ending.lookup(place)) {
-        taken.remove(value);
-      }
-      if (leading.contains(&op)) {
-        cut(op, place);
+    for (Operation &op : block) {
+      if (!gradients.empty() && urgent.contains(&op) && isAwaited(&op, roles)) {
+        cut(op);
       }
       note(op);
     }
@@ -79,71 +70,59 @@ public:
   }
 
 private:
-  /// Where what leads to kernels that others wait for is read last, and where
-  /// it is sent last.
-  void findUses() {
-    for (Operation &op : llvm::reverse(block)) {
-      bool leads = llvm::any_of(op.getUsers(), [&](Operation *user) {
-        return leading.contains(block.findAncestorOpInBlock(*user));
-      });
-      if (leads || (urgent.contains(&op) && isAwaited(&op, roles))) {
-        leading.insert(&op);
+  /// The kernels that read a value as it is, or in another shape; two at most.
+  unsigned countKernels(Value value) {
+    unsigned number = 0;
+    for (Operation *user : value.getUsers()) {
+      FusionRole role = roles.get(user);
+      number += role == FusionRole::Kernel ? 1
+                : role == FusionRole::View && user->getNumResults() > 0
+                    ? countKernels(user->getResult(0))
+                    : 0;
+      if (number > 1) {
+        break;
       }
     }
-    size_t place = 0;
-    for (Operation &op : block) {
-      if (leading.contains(&op)) {
-        forEachUsedValue(&op, [&](Value used) {
-          lastRead[used] = place;
-          if (isAsynchronous(&op)) {
-            lastSent[used] = place;
-          }
-        });
-      }
-      ++place;
-    }
+    return number;
   }
 
   /// True for what lies in memory whether something waits for it or not: what
-  /// is more than a function that fusions compute, or is read by a kernel.
+  /// is more than a function that the one kernel which reads it computes.
   bool isStored(Value value) {
-    Operation *maker = value.getDefiningOp();
-    FusionRole role = roles.get(maker);
+    while (roles.get(value.getDefiningOp()) == FusionRole::View) {
+      if (countKernels(value) > 1) {
+        return true;
+      }
+      value = value.getDefiningOp()->getOperand(0);
+      if (!value.getDefiningOp()) {
+        return false;
+      }
+    }
+    FusionRole role = roles.get(value.getDefiningOp());
     return role == FusionRole::Kernel || role == FusionRole::Root ||
-           (role == FusionRole::View && maker->getOperand(0).getDefiningOp() &&
-            isStored(maker->getOperand(0))) ||
-           isReadByKernel(value);
+           (role == FusionRole::Fused && countKernels(value) > 1);
   }
 
-  bool isReadByKernel(Value value) {
-    return llvm::any_of(value.getUsers(), [&](Operation *user) {
-      FusionRole role = roles.get(user);
-      return role == FusionRole::Kernel ||
-             (role == FusionRole::View && user->getNumResults() > 0 &&
-              isReadByKernel(user->getResult(0)));
-    });
-  }
-
-  /// Makes a cut in front of an operator, if it is a place for one.
-  void cut(Operation &op, size_t place) {
-    if (gradients.empty() || taken.empty() || taken.size() > kMostTaken) {
-      return;
+  /// Makes a cut in front of a kernel, if it reads something that can wait: of
+  /// several values the one that is made last.
+  void cut(Operation &kernel) {
+    Value last;
+    for (Value operand : kernel.getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (maker && maker->getBlock() == &block && isStored(operand) &&
+          (!last || last.getDefiningOp()->isBeforeInBlock(maker))) {
+        last = operand;
+      }
     }
-    bool isPlace = llvm::all_of(taken, [&](Value value) {
-      auto it = lastSent.find(value);
-      bool isSent = it != lastSent.end() && it->second >= place;
-      return !isSent && isStored(value);
-    });
-    if (!isPlace) {
-      return;
+    if (last) {
+      cuts.push_back({&kernel, last, std::exchange(gradients, {})});
+      ofGradients.clear();
     }
-    cuts.push_back({&op, taken.takeVector(), std::exchange(gradients, {})});
-    ofGradients.clear();
   }
 
   void note(Operation &op) {
     bool isOfGradient = false;
-    bool isOfSent = isAsynchronous(&op) && !leading.contains(&op);
+    bool isOfSent = isAsynchronous(&op) && !urgent.contains(&op);
     forEachUsedValue(&op, [&](Value used) {
       isOfGradient |= ofGradients.contains(used.getDefiningOp());
       isOfSent |= ofSent.contains(used.getDefiningOp());
@@ -162,29 +141,15 @@ private:
     if (isGradient && !isOfGradient && !isOfSent) {
       gradients.push_back(op.getResult(0));
     }
-    if (gradients.empty() || roles.get(&op) == FusionRole::Generated) {
-      return;
-    }
-    for (Value result : op.getResults()) {
-      if (auto it = lastRead.find(result); it != lastRead.end()) {
-        taken.insert(result);
-        ending[it->second + 1].push_back(result);
-      }
-    }
   }
 
   Block &block;
   FusionRoles &roles;
   const llvm::DenseSet<Operation *> &urgent;
   int64_t numDevices;
-  /// Kernels that others wait for, and what is on the way to them.
-  llvm::DenseSet<Operation *> leading;
-  DenseMap<Value, size_t> lastRead, lastSent;
-  DenseMap<size_t, SmallVector<Value>> ending;
-  llvm::SmallSetVector<Value, 8> taken;
+  /// Gradients since the last cut.
   SmallVector<Value> gradients;
-  /// What is computed of gradients since the last cut, and of what devices have
-  /// sent of any.
+  /// What is computed of them, and of what devices have sent of any.
   llvm::DenseSet<Operation *> ofGradients, ofSent;
   std::vector<GradientCut> cuts;
 };

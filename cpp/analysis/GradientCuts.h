@@ -2,9 +2,9 @@
 //
 // XLA for GPU computes gradients of parameters behind everything that another
 // kernel waits for, so that what they are made of lives to the end of the
-// backward phase. Where few values lead from what is behind to what comes, that
-// can wait for the gradients: `alpa-order-gradients` makes it so, and schedules
-// of programs that it is still to be run on count on it.
+// backward phase. Its next kernel can wait for the gradients before it:
+// `alpa-order-gradients` makes it so, and schedules of programs that it is
+// still to be run on count on it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,21 +29,19 @@ llvm::DenseSet<Operation *> findUrgent(Block &block, FusionRoles &roles);
 /// many devices, among which the columns are divided.
 bool isShortColumnSum(Operation *op, int64_t numDevices);
 
-/// A place in a block.
+/// A kernel that can wait for gradients.
 struct GradientCut {
-  /// The first operator behind it.
-  Operation *next;
-  /// What has been made since the cut before and leads to further kernels that
-  /// others wait for.
-  SmallVector<Value> taken;
-  /// What no kernel waits for, and has been made since the cut before:
-  /// gradients of parameters, in the order of the program.
+  /// One that others wait for in turn.
+  Operation *kernel;
+  /// What it reads, and what lies in memory anyway.
+  Value read;
+  /// What no kernel waits for, and was made since the cut before: gradients of
+  /// parameters, in the order of the program.
   SmallVector<Value> gradients;
 };
 
-/// The cuts of a block, in its order: as many as there are places to which few
-/// values lead and behind which none of these is sent to other devices, so that
-/// gradients run beside what is sent before. Takes time linear in the block.
+/// The cuts of a block, in its order. Gradients can run beside whatever is sent
+/// for the kernel that waits. Takes time linear in the block.
 ///
 /// \param numDevices as of `isShortColumnSum`.
 std::vector<GradientCut>
