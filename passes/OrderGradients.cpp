@@ -31,21 +31,19 @@ static Value getSum(Value gradient, Operation *next) {
                                                     : gradient;
 }
 
-/// What stands in front of an operator and uses its results, itself or by way
-/// of others, comes behind it.
-static void moveUsersBehind(Operation *op) {
+/// What stands between two operators and uses results of the second, itself or
+/// by way of others, comes behind that.
+static void moveUsersBehind(Operation *first, Operation *op) {
   llvm::SetVector<Operation *> late;
   late.insert(op);
-  for (Operation &before : *op->getBlock()) {
-    if (&before == op) {
-      break;
-    }
+  for (Operation *before = first; before != op;
+       before = before->getNextNode()) {
     bool isLate = false;
-    forEachUsedValue(&before, [&](Value used) {
+    forEachUsedValue(before, [&](Value used) {
       isLate |= late.contains(used.getDefiningOp());
     });
     if (isLate) {
-      late.insert(&before);
+      late.insert(before);
     }
   }
   for (auto [user, before] :
@@ -71,7 +69,7 @@ static void wait(const GradientCut &cut) {
       return user != barrier && !(isRead && user->isBeforeInBlock(barrier));
     });
   }
-  moveUsersBehind(barrier);
+  moveUsersBehind(cut.gradients.front().getDefiningOp(), barrier);
 }
 
 struct OrderGradients : impl::OrderGradientsBase<OrderGradients> {

@@ -109,7 +109,8 @@ private:
     Value last;
     for (Value operand : kernel.getOperands()) {
       Operation *maker = operand.getDefiningOp();
-      if (maker && maker->getBlock() == &block && isStored(operand) &&
+      if (maker && maker->getBlock() == &block &&
+          isa<RankedTensorType>(operand.getType()) && isStored(operand) &&
           (!last || last.getDefiningOp()->isBeforeInBlock(maker))) {
         last = operand;
       }
@@ -128,7 +129,9 @@ private:
       isOfSent |= ofSent.contains(used.getDefiningOp());
     });
     bool isGradient =
-        op.getNumResults() == 1 && !urgent.contains(&op) &&
+        op.getNumResults() == 1 &&
+        isa<RankedTensorType>(op.getResult(0).getType()) &&
+        !urgent.contains(&op) &&
         (isAwaited(&op, roles) || (roles.get(&op) == FusionRole::Root &&
                                    isShortColumnSum(&op, numDevices)));
     if (isOfSent) {
