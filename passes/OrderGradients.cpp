@@ -54,7 +54,6 @@ static void moveUsersBehind(Operation *first, Operation *op) {
 
 /// A kernel waits for the gradients before it.
 static void wait(const GradientCut &cut) {
-  Block *block = cut.kernel->getBlock();
   SmallVector<Value> operands{cut.read};
   for (Value gradient : cut.gradients) {
     operands.push_back(getSum(gradient, cut.kernel));
@@ -62,12 +61,12 @@ static void wait(const GradientCut &cut) {
   OpBuilder builder(cut.kernel);
   auto barrier = stablehlo::OptimizationBarrierOp::create(
       builder, cut.kernel->getLoc(), TypeRange(ValueRange(operands)), operands);
-  for (auto [operand, result] : llvm::zip(operands, barrier->getResults())) {
-    bool isRead = operand == cut.read;
-    operand.replaceUsesWithIf(result, [&](OpOperand &use) {
-      Operation *user = block->findAncestorOpInBlock(*use.getOwner());
-      return user != barrier && !(isRead && user->isBeforeInBlock(barrier));
-    });
+  // Whatever else reads what the kernel reads does not wait: a sum of columns
+  // is computed with what is summed up.
+  cut.kernel->replaceUsesOfWith(cut.read, barrier->getResult(0));
+  for (auto [operand, result] :
+       llvm::drop_begin(llvm::zip(operands, barrier->getResults()))) {
+    operand.replaceAllUsesExcept(result, barrier);
   }
   moveUsersBehind(cut.gradients.front().getDefiningOp(), barrier);
 }
