@@ -176,7 +176,7 @@ def test_only_what_examples_meet_in_is_kept_of_all_of_them() -> None:
         )
         return parallel.plan([shape] * 12, batch).peak_bytes
 
-    assert peak(16) < 0.3 * peak(1)
+    assert peak(16) < 0.4 * peak(1)
 
 
 def test_layers_that_normalise_over_the_batch_are_refused() -> None:
