@@ -2,13 +2,12 @@
 
 #include "passes/Passes.h"
 
-#include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/GradientCuts.h"
 #include "cpp/analysis/Schedule.h"
+#include "cpp/transforms/Reordering.h"
 #include "mlir/IR/Builders.h"
 #include "stablehlo/dialect/StablehloOps.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace mlir::alpa {
 
@@ -29,27 +28,6 @@ static Value getSum(Value gradient, Operation *next) {
       llvm::any_of(sum->getOperands(), llvm::IsaPred<BlockArgument>);
   return isOfArgument && sum->isBeforeInBlock(next) ? sum.getResult()
                                                     : gradient;
-}
-
-/// What stands between two operators and uses results of the second, itself or
-/// by way of others, comes behind that.
-static void moveUsersBehind(Operation *first, Operation *op) {
-  llvm::SetVector<Operation *> late;
-  late.insert(op);
-  for (Operation *before = first; before != op;
-       before = before->getNextNode()) {
-    bool isLate = false;
-    forEachUsedValue(before, [&](Value used) {
-      isLate |= late.contains(used.getDefiningOp());
-    });
-    if (isLate) {
-      late.insert(before);
-    }
-  }
-  for (auto [user, before] :
-       llvm::zip(llvm::drop_begin(late), llvm::drop_end(late))) {
-    user->moveAfter(before);
-  }
 }
 
 /// A kernel waits for the gradients before it.

@@ -2,41 +2,13 @@
 
 #include "passes/PlanRemoval.h"
 
+#include "cpp/transforms/Reordering.h"
 #include "dialects/alpa/Alpa.h"
 #include "mlir/IR/Builders.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace mlir::alpa {
-
-/// Whether an operator, or one in its regions, uses what some others make.
-static bool usesAny(Operation *op, const llvm::SetVector<Operation *> &makers) {
-  return op
-      ->walk([&](Operation *inner) {
-        bool isUser = llvm::any_of(inner->getOperands(), [&](Value operand) {
-          return makers.contains(operand.getDefiningOp());
-        });
-        return isUser ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-/// What uses the parts' results before the last part, the constraints and
-/// reshards of theirs, comes behind it.
-static void moveUsersBehind(Operation *first, Operation *joined) {
-  llvm::SetVector<Operation *> late;
-  late.insert(joined);
-  for (Operation *op = first; op != joined; op = op->getNextNode()) {
-    if (usesAny(op, late)) {
-      late.insert(op);
-    }
-  }
-  for (auto [op, before] :
-       llvm::zip(llvm::drop_begin(late), llvm::drop_end(late))) {
-    op->moveAfter(before);
-  }
-}
 
 void joinBarriers(Block &block) {
   llvm::MapVector<Attribute, SmallVector<Operation *>> groups;
@@ -67,6 +39,7 @@ void joinBarriers(Block &block) {
     for (auto [part, result] : llvm::zip(parts, joined.getResults())) {
       part->getResult(0).replaceAllUsesWith(result);
     }
+    // Constraints and reshards of theirs come behind the last part.
     moveUsersBehind(parts.front(), joined);
     for (Operation *part : parts) {
       part->erase();

@@ -7,7 +7,6 @@
 #include "mlir/IR/OpDefinition.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace mlir::alpa {
 

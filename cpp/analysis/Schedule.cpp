@@ -4,7 +4,6 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/GradientCuts.h"
-#include "cpp/analysis/HostMoves.h"
 #include "cpp/analysis/JoinedUpdates.h"
 #include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
@@ -207,10 +206,10 @@ private:
     for (const GradientCut &cut :
          findGradientCuts(block, roles, urgent, numDevices)) {
       for (Value gradient : cut.gradients) {
-        awaited.insert(gradient.getDefiningOp());
+        waitedFor.insert(gradient.getDefiningOp());
       }
     }
-    urgent.insert(awaited.begin(), awaited.end());
+    urgent.insert(waitedFor.begin(), waitedFor.end());
   }
 
   /// Finds what is computed for gradients alone, such as the slices of a value
@@ -306,8 +305,9 @@ private:
       order.push_back(op);
       // Gradients that others wait for are sent with the next ones, behind the
       // barrier if it is there already.
-      if (awaited.contains(op) || (putsOff && !isLayered &&
-                                   isa<stablehlo::OptimizationBarrierOp>(op))) {
+      if (waitedFor.contains(op) ||
+          (putsOff && !isLayered &&
+           isa<stablehlo::OptimizationBarrierOp>(op))) {
         join(op);
       } else {
         follow({op});
@@ -423,7 +423,8 @@ private:
   bool isLayered, isForTpu, putsOff;
   /// See `findJoinedUpdates`.
   DenseMap<Operation *, Operation *> updates;
-  llvm::DenseSet<Operation *> urgent, awaited, forGradients, forResults, placed;
+  llvm::DenseSet<Operation *> urgent, waitedFor, forGradients, forResults,
+      placed;
   std::vector<Operation *> order, deferred, late;
   /// Placed already, in contrast to what is made of them.
   llvm::SmallSetVector<Operation *, 8> joined;

@@ -78,6 +78,10 @@ class Module:
             return self.kept(self._text, self.name)
         return self._with(self._parse().clone(), self.name)
 
+    def become(self, other: Module) -> None:
+        """Takes what another one has, which is not to be changed any more."""
+        self._text, self._parsed = other._text, other._parsed
+
     def submodules(self) -> Mapping[str, Module]:
         """Copies of the modules within it, by name, in order."""
         nested = self._parse().submodules().items()

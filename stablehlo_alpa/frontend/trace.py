@@ -258,9 +258,7 @@ def trace_function(
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
         boundary = _boundary(call, traced, batches)
-        mend = "pass ref[...] as an argument, and return its new value"
-        closed = without_references(function.name, traced.jaxpr, mend)
-        closed = _with_turns(function.name, closed, boundary, num_sums)
+        closed = _closed(function.name, traced, boundary, num_sums)
         taken = _Taken.of(function.name, traced, closed, reports_behind)
         text = call.text(traced, taken, rules, platform)
     return TracedProgram(
@@ -430,8 +428,10 @@ def _boundary(call: _Call, traced: jax.stages.Traced, batches: BatchArguments) -
     )
 
 
-def _with_turns(name: str, closed: Any, boundary: _Boundary, num_sums: int | None) -> Any:
-    """See `with_turns_at_once`."""
+def _closed(name: str, traced: Any, boundary: _Boundary, num_sums: int | None) -> Any:
+    """The jaxpr that is lowered; see `without_references` and `with_turns_at_once`."""
+    mend = "pass ref[...] as an argument, and return its new value"
+    closed = without_references(name, traced.jaxpr, mend)
     if num_sums is None:
         return closed
     names = [value.name.partition("[")[0].partition(".")[0] for value in boundary.inputs]

@@ -112,7 +112,7 @@ def order_gradients(local: Module, device: DeviceSpec, donated: Sequence[int] = 
     found = Live.of(ordered, donated, device.platform)
     if found.peak_bytes > (1 - _WORTH) * live.peak_bytes:
         return live
-    local.run(_ORDERED)
+    local.become(ordered)
     return found
 
 

@@ -174,9 +174,9 @@ def test_only_what_examples_meet_in_is_kept_of_all_of_them() -> None:
             step_of(lambda p, x: jnp.sqrt(jnp.mean((hidden(p, x) @ jnp.ones((64, 1))) ** 2))),
             method=DataParallel(num_micro_batches=count),
         )
-        return parallel.plan([shape] * 12, batch).peak_bytes
+        return parallel.plan([shape] * 24, batch).peak_bytes
 
-    assert peak(16) < 0.4 * peak(1)
+    assert peak(16) < 0.3 * peak(1)
 
 
 def test_layers_that_normalise_over_the_batch_are_refused() -> None:

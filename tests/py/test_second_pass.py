@@ -199,7 +199,7 @@ def test_gradients_need_no_mark_on_one_mesh() -> None:
 
 def test_the_second_pass_takes_the_memory_of_a_micro_batch() -> None:
     types = (
-        [jax.ShapeDtypeStruct((64, 64), jnp.float32)] * 8,
+        [jax.ShapeDtypeStruct((64, 64), jnp.float32)] * 16,
         jax.ShapeDtypeStruct((16384, 64), jnp.float32),
     )
 
@@ -207,7 +207,7 @@ def test_the_second_pass_takes_the_memory_of_a_micro_batch() -> None:
         method = DataParallel(num_micro_batches=count)
         return stablehlo_alpa.parallelize(thrice, method=method).plan(*types).peak_bytes
 
-    assert peak(16) < 0.6 * peak(1)
+    assert peak(16) < 0.5 * peak(1)
 
 
 def test_statistics_of_the_batch_in_the_second_pass_are_refused() -> None:

@@ -205,10 +205,11 @@ def addresses_of(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(str(node["NodeManagerAddress"]) for node in nodes)
 
 
-def able_nodes(hosts: Hosts) -> list[str]:
-    """Addresses of the nodes that Ray has, and that can be a host; in order."""
-    kind, count = ("CPU", 1) if hosts.platform == "cpu" else ("GPU", hosts.devices_per_host)
-    return addresses_of(n for n in alive_nodes() if n["Resources"].get(kind, 0) >= count)
+def able_nodes(nodes: Iterable[Mapping[str, Any]], platform: str, devices: int) -> list[str]:
+    """Addresses of the nodes that can be a host with so many devices, in order."""
+    # A head node often has no CPU (`ray start --head --num-cpus=0`): no process fits there.
+    kind, count = ("CPU", 1) if platform == "cpu" else ("GPU", max(1, devices))
+    return addresses_of(node for node in nodes if node["Resources"].get(kind, 0) >= count)
 
 
 def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
@@ -233,17 +234,16 @@ def find_hosts(cluster: RayCluster, local_devices: int) -> Hosts:
     platform = cluster.platform or ("gpu" if any(gpus) else "cpu")
     if platform == "cpu":
         devices = cluster.devices_per_host or local_devices
-        # A head node often has none (`ray start --head --num-cpus=0`): no process fits there.
-        cpus = [node["Resources"].get("CPU", 0) for node in nodes]
-        addresses = addresses_of(node for node, n in zip(nodes, cpus, strict=True) if n >= 1)
+        addresses = able_nodes(nodes, platform, devices)
         if not addresses:
+            cpus = [node["Resources"].get("CPU", 0) for node in nodes]
             raise RuntimeMeshError(f"a node with a CPU is wanted, Ray has nodes with {cpus} CPUs")
         count = cluster.num_hosts or len(addresses)
         # More hosts than nodes: virtual ones, wherever there is room.
         is_virtual = count > len(addresses)
         return Hosts(count, devices, platform, () if is_virtual else tuple(addresses[:count]))
     devices = cluster.devices_per_host or max(gpus)
-    able = addresses_of(node for node, n in zip(nodes, gpus, strict=True) if n >= devices > 0)
+    able = able_nodes(nodes, platform, devices)
     hosts = cluster.num_hosts or len(able)
     if not 0 < hosts <= len(able):
         raise RuntimeMeshError(

@@ -94,9 +94,10 @@ class Launcher:
 
     def _replace_lost(self) -> bool:
         """Gives hosts whose nodes Ray has lost those that it has besides; whether any was given."""
-        found = able_nodes(self._hosts)
-        spare = iter([node for node in found if node not in self._nodes])
-        alive = {*addresses_of(alive_nodes())}
+        found, hosts = alive_nodes(), self._hosts
+        able = able_nodes(found, hosts.platform, hosts.devices_per_host)
+        spare = iter([node for node in able if node not in self._nodes])
+        alive = {*addresses_of(found)}
         nodes = [node if node in alive else next(spare, node) for node in self._nodes]
         is_other, self._nodes = nodes != self._nodes, nodes
         return is_other
