@@ -19,13 +19,8 @@ from stablehlo_alpa.frontend.rules import KernelRule, register_rule
 from stablehlo_alpa.frontend.same_program import check_same_program
 from stablehlo_alpa.frontend.stacks import Stacks, split_stacks
 from stablehlo_alpa.frontend.state import state_pairs
-from stablehlo_alpa.frontend.trace import (
-    TracedProgram,
-    TracedValue,
-    check_supported,
-    trace,
-    trace_function,
-)
+from stablehlo_alpa.frontend.trace import check_supported, trace, trace_function
+from stablehlo_alpa.frontend.traced_program import TracedProgram, TracedValue
 from stablehlo_alpa.frontend.trip_counts import check_trip_count_hint
 
 __all__ = [

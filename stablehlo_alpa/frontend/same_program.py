@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stablehlo_alpa.errors import TraceError
-from stablehlo_alpa.frontend.trace import TracedProgram
+from stablehlo_alpa.frontend.traced_program import TracedProgram
 
 # The line of an operator in generic form, and its name.
 _OPERATOR = re.compile(r'^.*?"([a-z_]+\.[\w.]+)"\(.*$', re.MULTILINE)

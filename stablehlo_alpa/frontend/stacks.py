@@ -14,7 +14,7 @@ from stablehlo_alpa.compiler import Module, Signature, parse_tensor_type
 from stablehlo_alpa.layers.scopes import STACK_SCOPE
 
 if TYPE_CHECKING:
-    from stablehlo_alpa.frontend.trace import TracedProgram, TracedValue
+    from stablehlo_alpa.frontend.traced_program import TracedProgram, TracedValue
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
-import numpy as np
 from alpa_runtime.host_memory import is_on_host, type_of
-from alpa_runtime.keys import impl_of, is_key, key_shape
-from alpa_runtime.program import HostFunction, numpy_dtype
+from alpa_runtime.program import HostFunction
 
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend.accumulation import with_turns_at_once
 from stablehlo_alpa.frontend.batch_arguments import BatchArguments
+from stablehlo_alpa.frontend.boundary import Boundary
 from stablehlo_alpa.frontend.callbacks import (
     CALLBACKS,
     CallbackExtraction,
     callback_name,
 )
 from stablehlo_alpa.frontend.collection import paused_collection
-from stablehlo_alpa.frontend.function import Argument, Function
+from stablehlo_alpa.frontend.function import Function
 from stablehlo_alpa.frontend.host_inputs import with_host_inputs
 from stablehlo_alpa.frontend.inner_jaxprs import equations
 from stablehlo_alpa.frontend.kernel_calls import Kernel, KernelExtraction
@@ -31,156 +28,13 @@ from stablehlo_alpa.frontend.refining import refined
 from stablehlo_alpa.frontend.reports import Report, take_reports
 from stablehlo_alpa.frontend.rewritten import is_lowerable, lower_rewritten
 from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
-from stablehlo_alpa.frontend.state import Subtree, state_pairs
+from stablehlo_alpa.frontend.traced_program import TracedProgram, TracedValue
 from stablehlo_alpa.layers.likeness import with_own_names
 from stablehlo_alpa.layers.references import without_references
 from stablehlo_alpa.layers.scopes import is_backward, is_mark
 
 if TYPE_CHECKING:
-    from stablehlo_alpa.frontend.stacks import Stacks
-
-# Shapes of raw keys: threefry's, and those of the other implementations.
-_RAW_KEYS = {(2,), (4,)}
-
-
-@dataclass(frozen=True)
-class TracedValue:
-    """One flat input or output.
-
-    Attributes:
-        name: key path, e.g. ``state.params['Dense_0']['kernel']``.
-        shape: shape the module sees; for typed PRNG keys that of the key data.
-        dtype: numpy-style dtype name the module sees; "void" of what holds nothing (``float0``,
-            the type of gradients of integers), in whose place the module has booleans.
-        key_impl: PRNG implementation of typed keys.
-        is_weak: whether the type is weak.
-        is_on_host: whether it lies in the memory of the host.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    key_impl: str | None = None
-    is_weak: bool = False
-    is_on_host: bool = False
-
-    @property
-    def num_bytes(self) -> int:
-        """Bytes of the whole value."""
-        return math.prod(self.shape) * numpy_dtype(self.dtype).itemsize
-
-
-@dataclass(frozen=True, eq=False)
-class TracedProgram:
-    """A traced function.
-
-    Attributes:
-        name: name of the function.
-        text: StableHLO module in generic form with locations; arguments and results of ``main``
-            are the flat inputs and outputs, one to one.
-        inputs, outputs: flat values.
-        in_tree: structure of ``(args, kwargs)`` without the static arguments.
-        out_tree: structure of the result.
-        input_argnum: for every flat input the position of its parameter among all positional ones
-            (static ones counted), however it was passed; -1 of a keyword-only one.
-        donated: flat inputs that are donated.
-        batch: flat inputs that hold a batch, as declared or, where nothing is declared, as they
-            seem to.
-        declared_batch: those that are declared.
-        num_parts: the program is that of one of so many equal parts of every batch.
-        has_gradients: whether it has a backward pass.
-        marks_gradients: whether that was cut into layers where it was differentiated.
-        aliases: flat input -> flat output that is its next-step value.
-        callbacks: functions of the host that the text calls, by number.
-        reports: functions of the host that are called with outputs, behind those of ``out_tree``.
-        kernels: functions that the text calls and whose author says how they are split, by number.
-        trip_count_hint: how often loops run of which it is not known; None if nobody says.
-        platform: what it is lowered for; empty for the default device of this process.
-        stacks: what it was before stacks of layers were put into parts; None if there are none.
-    """
-
-    name: str
-    text: str = field(repr=False)
-    inputs: tuple[TracedValue, ...]
-    outputs: tuple[TracedValue, ...]
-    in_tree: Any
-    out_tree: Any
-    input_argnum: tuple[int, ...]
-    donated: tuple[int, ...]
-    batch: frozenset[int]
-    aliases: Mapping[int, int]
-    declared_batch: frozenset[int] = frozenset()
-    num_parts: int = 1
-    has_gradients: bool = False
-    marks_gradients: bool = False
-    callbacks: tuple[HostFunction, ...] = ()
-    reports: tuple[Report, ...] = ()
-    kernels: tuple[Kernel, ...] = ()
-    trip_count_hint: int | None = None
-    platform: str = ""
-    stacks: Stacks | None = None
-
-    @property
-    def of_caller(self) -> TracedProgram:
-        """The program with the inputs and outputs of the function."""
-        return self if self.stacks is None else self.stacks.whole
-
-    @cached_property
-    def state_option(self) -> str:
-        """State, what is given away, and the hint, as options of the pipelines of passes."""
-        aliases = ",".join(f"{i}:{o}" for i, o in sorted(self.aliases.items()))
-        hint = "" if self.trip_count_hint is None else f" trip-count-hint={self.trip_count_hint}"
-        return f"aliases={aliases} donated={','.join(map(str, self.donated))}{hint}"
-
-    @cached_property
-    def has_void(self) -> bool:
-        """Whether some input or output holds nothing."""
-        return any(value.dtype == "void" for value in (*self.inputs, *self.outputs))
-
-    def with_booleans(self, flat: Sequence[Any]) -> list[Any]:
-        """Flat inputs as the module takes them: booleans in the place of what holds nothing."""
-        return [
-            np.zeros(value.shape, bool) if value.dtype == "void" else leaf
-            for value, leaf in zip(self.inputs, flat, strict=True)
-        ]
-
-    def result(self, flat: Sequence[Any]) -> Any:
-        """The result of the function of flat outputs of the module."""
-        if self.has_void:
-            flat = [
-                np.zeros(value.shape, jax.dtypes.float0) if value.dtype == "void" else leaf
-                for value, leaf in zip(self.outputs, flat, strict=True)
-            ]
-        return self.unflatten(flat)
-
-    def unflatten(self, flat: Sequence[Any]) -> Any:
-        """Something per flat output in the structure of the result, that of reports left out."""
-        return self.out_tree.unflatten(flat[: self.out_tree.num_leaves])
-
-    def report(self, flat: Sequence[Any]) -> None:
-        """Calls the functions of the host that look at flat outputs of the module.
-
-        Raises:
-            jax.errors.JaxRuntimeError: one of them failed; those behind it are not called.
-        """
-        for one in self.reports:
-            one.send(flat, self.name)
-
-    def inputs_of(self, argument: int | str) -> list[int]:
-        """Flat inputs of one argument, or of a part of one.
-
-        Args:
-            argument: position of its parameter, or its name, as messages spell it
-                (``"state.params"``).
-        """
-        if isinstance(argument, int):
-            return [i for i, number in enumerate(self.input_argnum) if number == argument]
-        return [
-            i
-            for i, value in enumerate(self.inputs)
-            if value.name == argument
-            or (value.name.startswith(argument) and value.name[len(argument)] in ".[")
-        ]
+    pass
 
 
 def trace(
@@ -254,10 +108,10 @@ def trace_function(
     with paused_collection():
         traced = call.trace()
         if num_micro_batches > 1:
-            boundary = _boundary(call, traced, batches)
+            boundary = call.boundary(traced, batches)
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
-        boundary = _boundary(call, traced, batches)
+        boundary = call.boundary(traced, batches)
         closed = _closed(function.name, traced, boundary, num_sums)
         taken = _Taken.of(function.name, traced, closed, reports_behind)
         text = call.text(traced, taken, rules, platform)
@@ -312,7 +166,7 @@ class _Taken:
         check_supported(name, talk.closed, effects=talk.effects, allows_shard_map=True)
         names = [f"operand {i} of {one.name}" for one in reports for i in range(len(one.outputs))]
         avals = talk.closed.out_avals[len(traced.jaxpr.out_avals) :]
-        outputs = tuple(map(_value, names, avals))
+        outputs = tuple(map(TracedValue.of, names, avals))
         is_other = closed is not traced.jaxpr
         return cls(talk.closed, talk.functions, split.kernels, reports, outputs, is_other)
 
@@ -330,7 +184,7 @@ def _outputs(traced: jax.stages.Traced) -> tuple[TracedValue, ...]:
     """The results of a function, named by where they are in its pytree."""
     paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     return tuple(
-        _value("result" + jax.tree_util.keystr(path), aval)
+        TracedValue.of("result" + jax.tree_util.keystr(path), aval)
         for (path, _), aval in zip(paths, traced.jaxpr.out_avals, strict=True)
     )
 
@@ -345,6 +199,10 @@ class _Call:
 
     def trace(self) -> jax.stages.Traced:
         return self.function.trace(self.args, self.kwargs)
+
+    def boundary(self, traced: jax.stages.Traced, batches: BatchArguments) -> Boundary:
+        arguments = self.function.arguments(traced, self.args, self.kwargs)
+        return Boundary.of(self.function, arguments, traced, batches)
 
     def text(
         self,
@@ -377,7 +235,7 @@ class _Call:
             return lowered.compiler_ir("stablehlo")
         return self.function.lower(self.args, self.kwargs, platform)
 
-    def micro_batch(self, boundary: _Boundary, count: int) -> _Call:
+    def micro_batch(self, boundary: Boundary, count: int) -> _Call:
         """The call with one of ``count`` equal parts of every batch."""
         by_name: dict[str, Any] = {value.name: i for i, value in enumerate(boundary.inputs)}
 
@@ -393,42 +251,7 @@ class _Call:
         return _Call(self.function, *self.function.each(part, self.args, self.kwargs))
 
 
-@dataclass(frozen=True)
-class _Boundary:
-    """What is known of the flat inputs; see `TracedProgram`."""
-
-    inputs: tuple[TracedValue, ...]
-    argnums: tuple[int, ...]
-    donated: tuple[int, ...]
-    batch: frozenset[int]
-    aliases: Mapping[int, int]
-
-
-def _boundary(call: _Call, traced: jax.stages.Traced, batches: BatchArguments) -> _Boundary:
-    avals = traced.jaxpr.in_avals
-    arguments = call.function.arguments(traced, call.args, call.kwargs)
-    names = [
-        argument.name + jax.tree_util.keystr(path)
-        for argument in arguments
-        for path, _ in jax.tree_util.tree_leaves_with_path(argument.value)
-    ]
-    argnums = tuple(argument.number for argument in arguments for _ in range(argument.size))
-    declared, batch = batches.find(call.function, arguments)
-    aliases = _aliases(arguments, avals, traced, declared)
-    if not batches.prefixes:
-        batch = _batch(avals, arguments, aliases)
-    return _Boundary(
-        inputs=tuple(_value(name, aval) for name, aval in zip(names, avals, strict=True)),
-        argnums=argnums,
-        donated=tuple(
-            one.start + i for one in arguments for i, given in enumerate(one.donated) if given
-        ),
-        batch=batch,
-        aliases=aliases,
-    )
-
-
-def _closed(name: str, traced: Any, boundary: _Boundary, num_sums: int | None) -> Any:
+def _closed(name: str, traced: Any, boundary: Boundary, num_sums: int | None) -> Any:
     """The jaxpr that is lowered; see `without_references` and `with_turns_at_once`."""
     mend = "pass ref[...] as an argument, and return its new value"
     closed = without_references(name, traced.jaxpr, mend)
@@ -446,15 +269,6 @@ def _micro_batch(name: str, value: str, leaf: Any, count: int) -> jax.ShapeDtype
             f"{count} micro-batches; batch_argnums= says which arguments are batches"
         )
     return type_of(leaf, (leaf.shape[0] // count, *leaf.shape[1:]))
-
-
-def _value(name: str, aval: Any) -> TracedValue:
-    weak = bool(getattr(aval, "weak_type", False))
-    impl, on_host = impl_of(aval), is_on_host(aval)
-    if impl is None:
-        return TracedValue(name, tuple(aval.shape), aval.dtype.name, None, weak, on_host)
-    shape = (*aval.shape, *key_shape(impl))
-    return TracedValue(name, shape, "uint32", impl, False, on_host)
 
 
 def check_supported(
@@ -489,62 +303,3 @@ def check_supported(
     if effects:
         found = ", ".join(sorted(str(effect) for effect in effects))
         raise TraceError(f"{name} has side effects ({found}), a planned program cannot have any")
-
-
-def _subtree(start: int, leaves: Sequence[Any], structure: Any) -> Subtree:
-    types = tuple((tuple(leaf.shape), leaf.dtype) for leaf in leaves)
-    return Subtree(start, structure, types, jax.tree_util.treedef_is_leaf(structure))
-
-
-def _children(tree: Any) -> list[Any]:
-    """The top-level parts of a pytree; the tree itself when it is a leaf."""
-    parts, _ = jax.tree.flatten(tree, is_leaf=lambda node: node is not tree)
-    return parts
-
-
-def _subtrees(parts: Sequence[Any]) -> list[Subtree]:
-    found, start = [], 0
-    for part in parts:
-        found.append(_subtree(start, *jax.tree.flatten(part)))
-        start += len(found[-1].types)
-    return found
-
-
-def _aliases(
-    arguments: Sequence[Argument],
-    avals: Sequence[Any],
-    traced: jax.stages.Traced,
-    batches: Sequence[Argument],
-) -> dict[int, int]:
-    # In the order of the parameters, so that it does not matter which are passed by keyword.
-    ordered = sorted(arguments, key=lambda one: (one.number < 0, one.number))
-    subtrees = []
-    for one in ordered:
-        own = avals[one.start : one.start + one.size]
-        subtrees.append(_subtree(one.start, own, jax.tree.structure(one.value)))
-    donated = [i for i, one in enumerate(ordered) if any(one.donated)]
-    outputs = [_subtree(0, *jax.tree.flatten(traced.out_info))]
-    if not outputs[0].is_array:
-        outputs += _subtrees(_children(traced.out_info))
-    return state_pairs(
-        subtrees, outputs, donated, [i for i, one in enumerate(ordered) if one in batches]
-    )
-
-
-def _batch(
-    avals: Sequence[Any], arguments: Sequence[Argument], aliases: Mapping[int, int]
-) -> frozenset[int]:
-    found: set[int] = set()
-    for argument in arguments:
-        leaves = range(argument.start, argument.start + argument.size)
-        # An argument of which a part is state is no batch.
-        if not any(i in aliases for i in leaves):
-            found.update(i for i in leaves if avals[i].shape and not _is_key(avals[i]))
-    return frozenset(found)
-
-
-def _is_key(leaf: Any) -> bool:
-    """Whether a leaf is a PRNG key, typed or raw (``jax.random.PRNGKey``)."""
-    if is_key(leaf):
-        return True
-    return leaf.dtype == np.uint32 and tuple(leaf.shape) in _RAW_KEYS
