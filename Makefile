@@ -77,7 +77,10 @@ KEPT      = $(if $(COMPILED),JAX_COMPILATION_CACHE_DIR=$(COMPILED))
 # longer, that is all.
 JEMALLOC  = $(shell PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | awk '/libjemalloc\.so\.2/ {print $$NF; exit}')
 ALLOCATOR = LD_PRELOAD="$(JEMALLOC)" MALLOC_CONF=dirty_decay_ms:30000,muzzy_decay_ms:30000
-PYTEST    = $(DEVICES) $(KEPT) $(ALLOCATOR) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal
+
+# The tests start some hundred processes, and each compiles the package again where no bytecode is kept.
+BYTECODE  = PYTHONDONTWRITEBYTECODE=
+PYTEST    = $(DEVICES) $(KEPT) $(BYTECODE) $(ALLOCATOR) $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal
 
 # Thousands of small programs are compiled, and each runs a few times; to put one together of parts that several threads
 # compile takes a quarter more. What is optimised is for `make optimised`.

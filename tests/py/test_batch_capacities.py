@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from batch_steps import pipeline, weights
+from batch_steps import normal, pipeline, weights
 from oracle import assert_same
 
 import stablehlo_alpa
@@ -23,8 +23,8 @@ PARAMS = {
     "down": weights(EXPERTS, HIDDEN, WIDTH, seed=3),
     "out": weights(WIDTH, 3, seed=4),
 }
-X = jax.random.normal(jax.random.key(5), (ROWS, TOKENS, WIDTH))
-Y = jax.random.normal(jax.random.key(6), (ROWS, TOKENS, 3))
+X = normal(ROWS, TOKENS, WIDTH, seed=5)
+Y = normal(ROWS, TOKENS, 3, seed=6)
 
 
 def experts(params: Any, tokens: Any) -> tuple[Any, Any]:

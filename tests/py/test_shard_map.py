@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from batch_steps import normal
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -31,7 +32,7 @@ def by_hand(fun: Callable[..., Any], ins: Any, outs: Any, **more: Any) -> Callab
 
 
 def x_of(*shape: int) -> jax.Array:
-    return jax.random.normal(jax.random.key(0), shape)
+    return normal(*shape)
 
 
 def assert_equal(found: Any, wanted: Any) -> None:
