@@ -412,13 +412,15 @@ def test_a_batch_that_does_not_divide_is_named() -> None:
         pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
 
 
-def test_moments_are_not_cut_in_place_of_a_batch_that_does_not_divide() -> None:
+@pytest.mark.parametrize("predicts", [False, True])
+def test_moments_are_not_cut_in_place_of_a_batch_that_does_not_divide(predicts: bool) -> None:
     optimizer = optax.adam(1e-2)
 
     def step(params: Any, moments: Any, x: Any) -> Any:
         gradients = jax.grad(lambda p: jnp.mean(hidden(p, x) ** 2))(params)
         updates, moments = optimizer.update(gradients, moments)
-        return optax.apply_updates(params, updates), moments
+        predicted = [hidden(params, x).argmax(-1)] if predicts else []
+        return optax.apply_updates(params, updates), moments, predicted
 
     method = stablehlo_alpa.ShardParallel(num_micro_batches=4)
     parallel = stablehlo_alpa.parallelize(step, method=method)
