@@ -167,6 +167,16 @@ def test_a_mean_over_a_mask_of_the_batch_is_right() -> None:
     check(grads(loss), PARAMS, BATCH, MASK)
 
 
+def test_a_mean_over_what_is_in_front_of_an_end_is_right() -> None:
+    """Every micro-batch makes running totals of all rows, too, for their number."""
+
+    def loss(p: Any, x: Any) -> Any:
+        mask = jnp.cumsum(x > 1, 1) == 0
+        return jnp.sum(hidden(p, x) ** 2 * mask) / jnp.sum(mask)
+
+    check(grads(loss), PARAMS, BATCH)
+
+
 @pytest.mark.parametrize("stages", [1, 2])
 def test_a_loop_over_layers_hands_on_what_is_the_same_for_all_rows(stages: int) -> None:
     """Beside activations: a key, a count, products and norms of the weights."""
