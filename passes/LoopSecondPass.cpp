@@ -77,6 +77,10 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     bool isAny = false;
     for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
       SmallVector<Region *> regions = getInnerSteps(&op, *states);
+      // Branches that use nothing of the batch stay, beside others.
+      llvm::erase_if(regions, [&](Region *region) {
+        return InnerStep(region->front(), *states).isOfNoBatch();
+      });
       bool isCut = llvm::all_of(regions, [&](Region *region) {
         return succeeded(cutRegion(region->front(), *states));
       });

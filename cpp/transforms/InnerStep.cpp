@@ -81,6 +81,12 @@ void InnerStep::findBatch() {
   }
 }
 
+bool InnerStep::isOfNoBatch() const {
+  auto hasParts = [&](Value value) { return states.getState(value) >= 0; };
+  return llvm::none_of(op->getOperands(), hasParts) &&
+         llvm::none_of(taken, hasParts);
+}
+
 ModuleOp InnerStep::outline() {
   auto step = op->getParentOfType<func::FuncOp>();
   auto module = step->getParentOfType<ModuleOp>();

@@ -23,6 +23,8 @@ public:
   ModuleOp outline();
   /// Arguments of that function that hold a batch.
   ArrayRef<int64_t> getBatch() const { return batch; }
+  /// Whether it uses no parts of any value of the step, and has nothing to cut.
+  bool isOfNoBatch() const;
 
   /// Puts the function, which is that of one micro-batch by now, into the
   /// region. Fails, and nothing has changed, if it needs sums over the

@@ -70,16 +70,17 @@ MicroBatchChoice::findRefused(RefusedBatch batch) {
 }
 
 std::unique_ptr<MicroBatchStates>
-MicroBatchChoice::getStates(const Refusals &refusals,
-                            RefusedBatch batch) const {
+MicroBatchChoice::getStates(const Refusals &refusals, RefusedBatch batch) {
   const std::optional<Refusal> &refusal = batch == RefusedBatch::kMostWork
                                               ? refusals.mostWork
                                               : refusals.mostArguments;
   if (!refusal) {
     return nullptr;
   }
-  return std::make_unique<MicroBatchStates>(function, options.numMicroBatches,
-                                            refusal->split, refusal->cutsMade);
+  auto states = std::make_unique<MicroBatchStates>(
+      function, options.numMicroBatches, refusal->split, refusal->cutsMade);
+  bool isOther = refusal->hasState && hasUndividedBatch(*states);
+  return isOther ? nullptr : std::move(states);
 }
 
 void MicroBatchChoice::Refusals::add(const Refusal &refusal) {

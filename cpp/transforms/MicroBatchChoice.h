@@ -88,7 +88,7 @@ private:
     void add(const Refusal &refusal);
   };
   std::unique_ptr<MicroBatchStates> getStates(const Refusals &refusals,
-                                              RefusedBatch batch) const;
+                                              RefusedBatch batch);
   /// See `findSecondPass` and `findRefused`.
   Refusals second, all;
 };

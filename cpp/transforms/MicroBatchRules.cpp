@@ -199,6 +199,15 @@ std::optional<double> MicroBatchStates::getPartialCost(Value value,
   return state == kReplicated && isNested ? std::optional(1.0) : std::nullopt;
 }
 
+/// Whether an operator makes running totals, which a tree of windows takes
+/// little more work for than a sum.
+static bool makesRunningTotals(Operation *op) {
+  std::optional<ShardingRule> rule = getShardingRule(op);
+  return isa<stablehlo::ReduceWindowOp>(op) && rule &&
+         llvm::any_of(rule->factors,
+                      [](const Factor &factor) { return factor.isOrdered(); });
+}
+
 /// True if the whole of a value is cheap to make from arguments.
 bool MicroBatchStates::isLight(Value value) const {
   func::FuncOp step = function;
@@ -228,8 +237,9 @@ bool MicroBatchStates::isLight(Value value) const {
       work.push_back(maker->getOperand(number));
       continue;
     }
-    if (!isClonable(maker) || isa<DataFlowOpInterface>(maker) ||
-        getProductFlops(maker) > 0 || ++numOperators > kMaxLightOperators) {
+    bool isHeavy = getProductFlops(maker) > 0 && !makesRunningTotals(maker);
+    if (!isClonable(maker) || isa<DataFlowOpInterface>(maker) || isHeavy ||
+        ++numOperators > kMaxLightOperators) {
       return false;
     }
     written += getTensorBytes(next.getType());

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -11,7 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from alpa_runtime.fetched import FetchedOperations
-from alpa_runtime.inputs import fetched
+from alpa_runtime.stack_methods import (
+    METHODS,
+    at_home,
+    axes_of,
+    check_arguments,
+    here,
+    reduced_stack,
+)
 
 if TYPE_CHECKING:
     from alpa_runtime.stacks import Stack
@@ -31,12 +38,12 @@ _ELEMENTWISE = frozenset({"clip", "conj", "conjugate", "copy", "round"})
 
 
 class PartOperations(FetchedOperations):
-    """Elementwise operators, reductions, and updates of rows: each part on its own devices.
+    """Elementwise operators, reductions, reshapes, updates of rows: each part on its own devices.
 
     Operators whose operands are cut alike, or numbers, give an array that is cut so; so do
-    reductions along other dimensions than that of the parts. Reductions along it are added up on
-    the devices of the first part; their ``out`` is there for numpy, and None. What else
-    `FetchedOperations` has brings the array here.
+    reductions along other dimensions than that of the parts, and reshapes that leave it. Reductions
+    along it are added up on the devices of the first part; their ``out`` is there for numpy, and
+    None. What else `FetchedOperations` has brings the array here.
 
     Attributes:
         stack: how it is cut.
@@ -60,12 +67,12 @@ class PartOperations(FetchedOperations):
             one.parts if isinstance(one, PartOperations) else [_number(one)] * len(self.parts)
             for one in inputs
         ]
-        parts = [fun(*map(_here, each)) for each in zip(*operands, strict=True)]
+        parts = [fun(*map(here, each)) for each in zip(*operands, strict=True)]
         return self.of_parts(self.stack, parts)
 
     def astype(self, dtype: Any) -> Any:
         """The same numbers of another dtype."""
-        return self.of_parts(self.stack, [_here(part).astype(dtype) for part in self.parts])
+        return self.of_parts(self.stack, [here(part).astype(dtype) for part in self.parts])
 
     def sum(
         self,
@@ -76,8 +83,8 @@ class PartOperations(FetchedOperations):
         **more: Any,
     ) -> Any:
         """As of a ``jax.Array``."""
-        _check_no_more("sum", self, more)
-        return self._reduced("sum", axis, keepdims, out, *_dtypes(self.dtype, dtype))
+        check_arguments("sum", self, out, more)
+        return self._reduced("sum", axis, keepdims, *_dtypes(self.dtype, dtype))
 
     def prod(
         self,
@@ -88,8 +95,8 @@ class PartOperations(FetchedOperations):
         **more: Any,
     ) -> Any:
         """As of a ``jax.Array``."""
-        _check_no_more("prod", self, more)
-        return self._reduced("prod", axis, keepdims, out, *_dtypes(self.dtype, dtype))
+        check_arguments("prod", self, out, more)
+        return self._reduced("prod", axis, keepdims, *_dtypes(self.dtype, dtype))
 
     def mean(
         self,
@@ -100,32 +107,32 @@ class PartOperations(FetchedOperations):
         **more: Any,
     ) -> Any:
         """As of a ``jax.Array``."""
-        _check_no_more("mean", self, more)
+        check_arguments("mean", self, out, more)
         narrow = dtype or jnp.result_type(self.dtype, float)
         wide = jnp.promote_types(narrow, jnp.float32)
-        count = np.prod([self.shape[dim] for dim in self._axes(axis)], dtype=np.int64)
-        total = self._reduced("sum", axis, keepdims, out, {"dtype": wide}, None)
+        count = np.prod([self.shape[dim] for dim in axes_of(self, axis)], dtype=np.int64)
+        total = self._reduced("sum", axis, keepdims, {"dtype": wide}, None)
         return (total / int(count)).astype(narrow)
 
     def max(self, axis: Any = None, out: None = None, keepdims: bool = False, **more: Any) -> Any:
         """As of a ``jax.Array``."""
-        _check_no_more("max", self, more)
-        return self._reduced("max", axis, keepdims, out, {}, None)
+        check_arguments("max", self, out, more)
+        return self._reduced("max", axis, keepdims, {}, None)
 
     def min(self, axis: Any = None, out: None = None, keepdims: bool = False, **more: Any) -> Any:
         """As of a ``jax.Array``."""
-        _check_no_more("min", self, more)
-        return self._reduced("min", axis, keepdims, out, {}, None)
+        check_arguments("min", self, out, more)
+        return self._reduced("min", axis, keepdims, {}, None)
 
     def any(self, axis: Any = None, out: None = None, keepdims: bool = False, **more: Any) -> Any:
         """As of a ``jax.Array``."""
-        _check_no_more("any", self, more)
-        return self._reduced("any", axis, keepdims, out, {}, None)
+        check_arguments("any", self, out, more)
+        return self._reduced("any", axis, keepdims, {}, None)
 
     def all(self, axis: Any = None, out: None = None, keepdims: bool = False, **more: Any) -> Any:
         """As of a ``jax.Array``."""
-        _check_no_more("all", self, more)
-        return self._reduced("all", axis, keepdims, out, {}, None)
+        check_arguments("all", self, out, more)
+        return self._reduced("all", axis, keepdims, {}, None)
 
     @property
     def at(self) -> Rows:
@@ -135,6 +142,8 @@ class PartOperations(FetchedOperations):
     def __getattr__(self, name: str) -> Any:
         if name in _ELEMENTWISE:
             return functools.partial(_each_element, name, self)
+        if name in METHODS:
+            return functools.partial(METHODS[name], self)
         if not name.startswith("_") and hasattr(jax.Array, name):
             raise AttributeError(
                 f"{name} of {self!r}, which lies in parts on several meshes, needs it whole: "
@@ -151,30 +160,18 @@ class PartOperations(FetchedOperations):
             )
         return not isinstance(operand, FetchedOperations) and np.ndim(operand) == 0
 
-    def _axes(self, axis: Any) -> list[int]:
-        axes = range(self.ndim) if axis is None else np.atleast_1d(axis).tolist()
-        return [int(np.arange(self.ndim)[dim]) for dim in axes]
-
-    def _reduced(
-        self, name: str, axis: Any, keepdims: bool, out: None, kwargs: Any, dtype: Any
-    ) -> Any:
-        if out is not None:
-            raise TypeError(f"{name} of {self!r} makes a new array, out= has to be None")
-        axes = self._axes(axis)
+    def _reduced(self, name: str, axis: Any, keepdims: bool, kwargs: Any, dtype: Any) -> Any:
+        axes = axes_of(self, axis)
         parts = [
-            getattr(jnp, name)(_here(part), axis=tuple(axes), keepdims=keepdims, **kwargs)
+            getattr(jnp, name)(here(part), axis=axes, keepdims=keepdims, **kwargs)
             for part in self.parts
         ]
-        dim = self.stack.dim
-        if dim in axes:
-            home = parts[0].sharding
-            moved = [parts[0], *(jax.device_put(part, home) for part in parts[1:])]
-            whole = functools.reduce(_COMBINED[name], moved)
+        if self.stack.dim in axes:
+            whole = functools.reduce(_COMBINED[name], at_home(parts))
             return whole if dtype is None else whole.astype(dtype)
-        before = 0 if keepdims else sum(one < dim for one in axes)
-        stack = type(self.stack)(self.stack.numbers, dim - before, self.stack.sizes)
         return self.of_parts(
-            stack, parts if dtype is None else [part.astype(dtype) for part in parts]
+            reduced_stack(self, axes, keepdims),
+            parts if dtype is None else [part.astype(dtype) for part in parts],
         )
 
 
@@ -187,18 +184,8 @@ def _each_element(name: str, array: PartOperations, *args: Any, **kwargs: Any) -
         )
     own = [_number(one) for one in args]
     named = {key: _number(one) for key, one in kwargs.items()}
-    parts = [getattr(_here(part), name)(*own, **named) for part in array.parts]
+    parts = [getattr(here(part), name)(*own, **named) for part in array.parts]
     return array.of_parts(array.stack, parts)
-
-
-def _check_no_more(name: str, array: PartOperations, more: Mapping[str, Any]) -> None:
-    """Refuses arguments of reductions that parts do not take."""
-    given = [key for key, one in more.items() if one is not None]
-    if given:
-        raise TypeError(
-            f"{name} of {array!r}, which lies in parts on several meshes, takes no "
-            f"{' and no '.join(given)}: jnp.asarray(x).{name}(...) puts it together on one device"
-        )
 
 
 class Rows:
@@ -220,7 +207,7 @@ class Rows:
         return functools.partial(self._changed, name)
 
     def _changed(self, name: str, value: Any = None, **kwargs: Any) -> Any:
-        stack, parts = self._array.stack, [_here(part) for part in self._array.parts]
+        stack, parts = self._array.stack, [here(part) for part in self._array.parts]
         index: tuple[Any, ...] = self._index or ()
         before, own = index[: stack.dim], [*index, *[slice(None)] * (stack.dim + 1)][stack.dim]
         is_plain = name != "get" and all(_is_plain(one) for one in before)
@@ -247,12 +234,6 @@ def _is_plain(entry: Any) -> bool:
     return isinstance(entry, slice) or (
         isinstance(entry, int | np.integer) and not isinstance(entry, bool)
     )
-
-
-def _here(part: Any) -> Any:
-    """A part that jax can work on."""
-    is_elsewhere = isinstance(part, FetchedOperations | np.ndarray)
-    return jnp.asarray(fetched(part)) if is_elsewhere else part
 
 
 def _number(value: Any) -> Any:

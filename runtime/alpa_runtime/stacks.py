@@ -58,9 +58,10 @@ class Stack:
 class StackedArray(PartOperations):
     """An array in parts on several meshes, which no sharding of jax describes.
 
-    Elementwise operators, `sum` and other reductions, `astype`, and `at` of a row work on the parts
-    where they are. ``np.asarray``, ``jnp.asarray``, ``jax.device_get``, indices and functions of
-    jax and numpy bring all of it to this process.
+    Elementwise operators, `sum`, `std`, `argmax` and other reductions, `astype`, `reshape` that
+    leaves the layers, and `at` of a row work on the parts where they are. ``np.asarray``,
+    ``jnp.asarray``, ``jax.device_get``, indices and functions of jax and numpy bring all of it to
+    this process.
 
     Attributes:
         stack: how it is cut.

@@ -100,6 +100,17 @@ def now_and_then(params: Any, x: Any, does: Any) -> Any:
     return trained, error(params, x)
 
 
+def of_batch_or_noise(params: Any, x: Any, does: Any) -> Any:
+    """Updates in turn, as of a discriminator and a generator: one has nothing of the batch."""
+    noise = jax.random.normal(jax.random.key(0), x.shape)
+
+    def update(x: Any) -> Any:
+        value, gradients = jax.value_and_grad(error)(params, x)
+        return moved(params, gradients), value
+
+    return lax.cond(does, lambda: update(x), lambda: update(noise))
+
+
 STEPS = {
     "lbfgs": of_optimizer(optax.lbfgs(memory_size=2)),
     "backtracking": of_optimizer(BACKTRACKING),
@@ -122,10 +133,11 @@ def test_turns_go_through_the_micro_batches(name: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("does", [True, False])
-def test_branches_go_through_the_micro_batches(does: bool) -> None:
-    parallel = stablehlo_alpa.parallelize(now_and_then, method=ShardParallel(num_micro_batches=4))
+@pytest.mark.parametrize("step", [now_and_then, of_batch_or_noise])
+def test_branches_go_through_the_micro_batches(step: Callable[..., Any], does: bool) -> None:
+    parallel = stablehlo_alpa.parallelize(step, method=ShardParallel(num_micro_batches=4))
     args = PARAMS, BATCH, jnp.bool_(does)
-    assert_same(parallel(*args), jax.jit(now_and_then)(*args))
+    assert_same(parallel(*args), jax.jit(step)(*args))
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "backtracking"])

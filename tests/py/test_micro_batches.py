@@ -167,6 +167,16 @@ def test_a_mean_over_a_mask_of_the_batch_is_right() -> None:
     check(grads(loss), PARAMS, BATCH, MASK)
 
 
+def test_a_mean_over_what_is_in_front_of_an_end_is_right() -> None:
+    """Every micro-batch makes running totals of all rows, too, for their number."""
+
+    def loss(p: Any, x: Any) -> Any:
+        mask = jnp.cumsum(x > 1, 1) == 0
+        return jnp.sum(hidden(p, x) ** 2 * mask) / jnp.sum(mask)
+
+    check(grads(loss), PARAMS, BATCH)
+
+
 @pytest.mark.parametrize("stages", [1, 2])
 def test_a_loop_over_layers_hands_on_what_is_the_same_for_all_rows(stages: int) -> None:
     """Beside activations: a key, a count, products and norms of the weights."""
@@ -412,13 +422,15 @@ def test_a_batch_that_does_not_divide_is_named() -> None:
         pipeline(grads(lambda p, x: jnp.mean(hidden(p, x) ** 2)))(PARAMS, jnp.ones((10, WIDTH)))
 
 
-def test_moments_are_not_cut_in_place_of_a_batch_that_does_not_divide() -> None:
+@pytest.mark.parametrize("predicts", [False, True])
+def test_moments_are_not_cut_in_place_of_a_batch_that_does_not_divide(predicts: bool) -> None:
     optimizer = optax.adam(1e-2)
 
     def step(params: Any, moments: Any, x: Any) -> Any:
         gradients = jax.grad(lambda p: jnp.mean(hidden(p, x) ** 2))(params)
         updates, moments = optimizer.update(gradients, moments)
-        return optax.apply_updates(params, updates), moments
+        predicted = [hidden(params, x).argmax(-1)] if predicts else []
+        return optax.apply_updates(params, updates), moments, predicted
 
     method = stablehlo_alpa.ShardParallel(num_micro_batches=4)
     parallel = stablehlo_alpa.parallelize(step, method=method)

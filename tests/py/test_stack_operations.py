@@ -68,6 +68,8 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
     "all": lambda x: x.at[:].set(1),
     "between numbers": lambda x: x.clip(-1, max=jnp.ones((), x.dtype)),
     "rounded": lambda x: x.round().conj().copy(),
+    "features in one": lambda x: x.reshape((-1, 12)),
+    "one dimension more": lambda x: x.reshape(1, 5, 3, 2, -1),
 }
 
 
@@ -81,7 +83,7 @@ def test_operators_leave_parts_where_they_are(name: str, dtype: Any) -> None:
     same(found, OPERATORS[name](whole(dtype)))
 
 
-REDUCTIONS = ("sum", "prod", "mean", "max", "min", "any", "all")
+REDUCTIONS = ("sum", "prod", "mean", "max", "min", "any", "all", "var", "std")
 
 
 @pytest.mark.parametrize("axis", [None, 0, (-3, 1), -1])
@@ -90,6 +92,7 @@ def test_reductions(name: str, axis: Any) -> None:
     expected = whole() / 8
     with jax.transfer_guard_device_to_host("disallow"):
         found = getattr(stacked(expected), name)(axis)
+    assert isinstance(found, jax.Array | StackedArray)
     same(found, getattr(expected, name)(axis))
 
 
@@ -100,6 +103,21 @@ def test_reductions_of_other_types(name: str, dtype: Any) -> None:
     same(getattr(stacked(expected), name)(), getattr(expected, name)())
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places(name: str, dim: int, axis: Any) -> None:
+    """The first of equals, in whichever part, and of what is not a number."""
+    numbers = np.random.default_rng(0).integers(0, 3, (3, 5, 4)).swapaxes(0, 1 - dim)
+    for dtype, changed in ((jnp.int8, 2), (jnp.float32, jnp.nan)):
+        expected = jnp.asarray(numbers, dtype).at[1, 2, 2].set(changed)
+        expected = expected.at[-1, -1, 1].set(changed)
+        keeps = dtype == jnp.int8
+        found = getattr(stacked(expected, dim, is_split=False), name)(axis, keepdims=keeps)
+        assert isinstance(found, jax.Array | StackedArray)
+        same(found, getattr(expected, name)(axis, keepdims=keeps))
+
+
 def test_functions_of_numpy() -> None:
     expected = whole()
     array = stacked(expected)
@@ -108,7 +126,9 @@ def test_functions_of_numpy() -> None:
     same(jnp.asarray(np.max(array, -1)), expected.max(-1))
     same(jnp.asarray(np.any(array)), expected.any())
     same(jnp.asarray(np.prod(array, axis=(0, 1))), expected.prod((0, 1)))
-    same(jnp.asarray(np.std(array)), expected.std())
+    same(jnp.asarray(np.std(array, 0, ddof=1)), expected.std(0, ddof=1))
+    same(jnp.asarray(np.var(array, -1)), expected.var(-1))
+    same(jnp.asarray(np.argmax(array)), expected.argmax())
     same(jnp.asarray(np.reshape(array, -1)), expected.reshape(-1))
     same(jnp.asarray(np.square(array)), expected**2)
     same(jnp.asarray(np.where(array > 0, array, 0)), jnp.where(expected > 0, expected, 0))
@@ -126,6 +146,8 @@ def test_parts_along_another_dimension(axis: Any) -> None:
     array = stacked(expected, dim=1)
     same(array.sum(axis), expected.sum(axis))
     same(array.mean(axis, keepdims=True), expected.mean(axis, keepdims=True))
+    same(array.var(axis, correction=1), expected.var(axis, ddof=1))
+    same(array.reshape(3, 1, 5, 4), expected.reshape(3, 1, 5, 4))
     same(array.at[:, 2].set(0), expected.at[:, 2].set(0))
 
 
@@ -149,9 +171,9 @@ def test_what_needs_the_whole_is_refused_or_fetched() -> None:
         array.at[1:3].set(0)
     with pytest.raises(TypeError, match="one row along dimension 0"):
         array.at[:].add(expected)
-    with pytest.raises(
-        AttributeError, match=r"reshape of StackedArray.*jnp\.asarray\(x\)\.reshape"
-    ):
+    with pytest.raises(AttributeError, match=r"ravel of StackedArray.*jnp\.asarray\(x\)\.ravel"):
+        array.ravel()
+    with pytest.raises(TypeError, match=r"to \(60,\).*has to stay.*jnp\.asarray\(x\)\.reshape"):
         array.reshape(-1)
     with pytest.raises(TypeError, match=r"no initial and no where: jnp\.asarray\(x\)\.max"):
         array.max(initial=0, where=expected > 0)
