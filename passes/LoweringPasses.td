@@ -194,6 +194,39 @@ def GatherRaggedExchanges
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
 
+def CompareMaxima : Pass<"alpa-compare-maxima", "::mlir::ModuleOp"> {
+  let summary = "Asks positive parts, not what they are of, where it is positive";
+  let description = [{
+    Input: a module of one device. The gradient of a ReLU is zero where its
+    argument is not positive, so that the argument stays until the backward
+    phase, beside the positive part that the next product and the gradient of
+    its kernel read. It is positive exactly where its positive part is, NaN
+    included.
+
+    The positive part comes out of a `stablehlo.optimization_barrier`: XLA would
+    compute it again for the comparison, from what stays for that.
+
+    What a kernel makes is compared so, perhaps with something smaller added, as
+    a bias, if nothing else reads it: of what is computed again from values that
+    stay anyway, as a norm is, nothing is gained. So is nothing of what is
+    computed again in the backward phase. Modules without collectives stay as
+    they were measured on one device.
+
+    before:
+    ```mlir
+    %y = stablehlo.maximum %x, %zero
+    %mask = stablehlo.compare GT, %x, %zero
+    ```
+    after:
+    ```mlir
+    %0 = stablehlo.maximum %x, %zero
+    %y = stablehlo.optimization_barrier %0
+    %mask = stablehlo.compare GT, %y, %zero
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
+}
+
 def OrderGradients : Pass<"alpa-order-gradients", "::mlir::ModuleOp"> {
   let summary = "Has the backward phase wait for gradients of parameters";
   let description = [{

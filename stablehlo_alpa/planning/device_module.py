@@ -10,8 +10,12 @@ from stablehlo_alpa.compiler import Live, Module, Signature, Traffic, Work
 from stablehlo_alpa.store import Record
 
 _ORDERED = "alpa-order-gradients"
+_COMPARED = "alpa-compare-maxima"
+_FORMS = {"cuda": (_ORDERED, _COMPARED), "rocm": (_ORDERED, _COMPARED), "tpu": ()}
+"""What is tried in turn by platform; `_ORDERED` on others. XLA for TPU puts no gradient off, and
+its products compute positive parts in their operands."""
 _WORTH = 0.01
-"""A part of the memory for which a program is bound to an order (heuristic)."""
+"""A part of the memory for which a program is bound to a form (heuristic)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +56,7 @@ class DeviceModule:
         """
         signature, traffic = Signature.of(module), Traffic.of(module)
         remarks = lower_planned(module, device)
-        live = order_gradients(module, device, donated)
+        live = save_memory(module, device, donated)
         text = module.text()
         work = work_of(module, device.platform, trip_count_hint)
         return cls(text, signature, traffic, live, work, tuple(remarks))
@@ -93,27 +97,26 @@ def lower_planned(module: Module, device: DeviceSpec) -> list[str]:
     return module.run(f"alpa-spmd-pipeline{option}")
 
 
-def order_gradients(local: Module, device: DeviceSpec, donated: Sequence[int] = ()) -> Live:
-    """Has the backward phase of a per-device program wait for gradients if that takes less memory.
+def save_memory(local: Module, device: DeviceSpec, donated: Sequence[int] = ()) -> Live:
+    """Has a per-device program in forms of equal meaning of which XLA keeps less.
 
     Args:
-        local: the program; it is changed only if what it keeps at the peak decreases by `_WORTH`.
-        device: what the devices are. XLA for TPU puts no gradient off.
+        local: the program; each form is taken if what it keeps at the peak decreases by `_WORTH`.
+        device: what the devices are.
         donated: arguments whose bytes results may take.
 
     Returns:
         what the program keeps then.
     """
     live = Live.of(local, donated, device.platform)
-    if device.platform == "tpu":
-        return live
-    ordered = local.clone()
-    ordered.run(_ORDERED)
-    found = Live.of(ordered, donated, device.platform)
-    if found.peak_bytes > (1 - _WORTH) * live.peak_bytes:
-        return live
-    local.become(ordered)
-    return found
+    for form in _FORMS.get(device.platform, (_ORDERED,)):
+        changed = local.clone()
+        changed.run(form)
+        found = Live.of(changed, donated, device.platform)
+        if found.peak_bytes <= (1 - _WORTH) * live.peak_bytes:
+            local.become(changed)
+            live = found
+    return live
 
 
 def work_of(local: Module, platform: str, trip_count_hint: int | None = None) -> Work:
