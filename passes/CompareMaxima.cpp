@@ -58,14 +58,14 @@ bool isMadeAlone(Value value, FusionRoles &roles) {
 }
 
 /// Has comparisons read the positive part of a value in its place, if nothing
-/// else reads that. Behind a barrier: XLA computes a maximum again where it is
-/// compared, from what would stay for that.
-void compareMaximum(stablehlo::MaxOp maximum, FusionRoles &roles) {
+/// else reads that, and says whether. Behind a barrier: XLA computes a maximum
+/// again where it is compared, from what would stay for that.
+bool compareMaximum(stablehlo::MaxOp maximum, FusionRoles &roles) {
   bool isFirst = isZero(maximum.getRhs());
   // What is computed again in the backward phase does not stay for it.
   if ((!isFirst && !isZero(maximum.getLhs())) ||
       getPhase(maximum) == kBackwardPhase) {
-    return;
+    return false;
   }
   Value value = isFirst ? maximum.getLhs() : maximum.getRhs();
   SmallVector<stablehlo::CompareOp> comparisons;
@@ -77,12 +77,12 @@ void compareMaximum(stablehlo::MaxOp maximum, FusionRoles &roles) {
     if (!comparison || !asksWherePositive(comparison, value) ||
         user->getBlock() != maximum->getBlock() ||
         !maximum->isBeforeInBlock(user)) {
-      return;
+      return false;
     }
     comparisons.push_back(comparison);
   }
   if (comparisons.empty() || !isMadeAlone(value, roles)) {
-    return;
+    return false;
   }
   OpBuilder builder(maximum->getContext());
   builder.setInsertionPointAfter(maximum);
@@ -92,6 +92,7 @@ void compareMaximum(stablehlo::MaxOp maximum, FusionRoles &roles) {
   for (stablehlo::CompareOp comparison : comparisons) {
     comparison->replaceUsesOfWith(value, barrier->getResult(0));
   }
+  return true;
 }
 
 struct CompareMaxima : impl::CompareMaximaBase<CompareMaxima> {
@@ -106,8 +107,14 @@ struct CompareMaxima : impl::CompareMaximaBase<CompareMaxima> {
       return;
     }
     FusionRoles roles(Backend::Gpu);
-    entry->walk(
-        [&](stablehlo::MaxOp maximum) { compareMaximum(maximum, roles); });
+    unsigned numCompared = 0;
+    entry->walk([&](stablehlo::MaxOp maximum) {
+      numCompared += compareMaximum(maximum, roles);
+    });
+    if (numCompared > 0) {
+      entry->emitRemark() << "positive parts that are compared: "
+                          << numCompared;
+    }
   }
 };
 

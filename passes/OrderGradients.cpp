@@ -61,9 +61,13 @@ struct OrderGradients : impl::OrderGradientsBase<OrderGradients> {
     }
     Block &block = entry->getBody().front();
     FusionRoles roles(Backend::Gpu);
-    for (const GradientCut &cut :
-         findGradientCuts(block, roles, findUrgent(block, roles))) {
+    std::vector<GradientCut> cuts =
+        findGradientCuts(block, roles, findUrgent(block, roles));
+    for (const GradientCut &cut : cuts) {
       wait(cut);
+    }
+    if (!cuts.empty()) {
+      entry->emitRemark() << "kernels that wait for gradients: " << cuts.size();
     }
   }
 };

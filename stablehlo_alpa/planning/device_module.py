@@ -111,7 +111,9 @@ def save_memory(local: Module, device: DeviceSpec, donated: Sequence[int] = ()) 
     live = Live.of(local, donated, device.platform)
     for form in _FORMS.get(device.platform, (_ORDERED,)):
         changed = local.clone()
-        changed.run(form)
+        if not changed.run(form):
+            # It says what it has changed.
+            continue
         found = Live.of(changed, donated, device.platform)
         if found.peak_bytes <= (1 - _WORTH) * live.peak_bytes:
             local.become(changed)

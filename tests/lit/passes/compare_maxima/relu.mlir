@@ -1,4 +1,7 @@
 // RUN: stablehlo-alpa-opt %s -split-input-file -alpa-compare-maxima | FileCheck %s
+// RUN: stablehlo-alpa-opt %s -split-input-file -alpa-compare-maxima 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// REMARK-COUNT-2: remark: positive parts that are compared: 1
 
 // What a product makes, with a bias, ends with the positive part: the mask of the gradient reads that, and XLA cannot compute it again.
 

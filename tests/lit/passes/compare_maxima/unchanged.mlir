@@ -1,4 +1,4 @@
-// RUN: stablehlo-alpa-opt %s -split-input-file -alpa-compare-maxima | FileCheck %s
+// RUN: stablehlo-alpa-opt %s -split-input-file -alpa-compare-maxima -verify-diagnostics | FileCheck %s
 
 // A norm is computed again from what stays for its own gradient.
 

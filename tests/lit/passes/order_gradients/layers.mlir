@@ -1,4 +1,7 @@
 // RUN: stablehlo-alpa-opt %s -split-input-file -alpa-order-gradients | FileCheck %s
+// RUN: stablehlo-alpa-opt %s -split-input-file -alpa-order-gradients 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// REMARK-COUNT-4: remark: kernels that wait for gradients: 1
 
 // Two layers, split over their batch: the backward phase of the first one waits for the gradients of the second, of its kernel and
 // of its bias, and their sums over devices come behind. Nothing waits for the gradients of the first layer.

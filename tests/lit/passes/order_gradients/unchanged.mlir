@@ -1,4 +1,4 @@
-// RUN: stablehlo-alpa-opt %s -split-input-file -alpa-order-gradients | FileCheck %s
+// RUN: stablehlo-alpa-opt %s -split-input-file -alpa-order-gradients -verify-diagnostics | FileCheck %s
 
 // Without collectives nothing is put off.
 
