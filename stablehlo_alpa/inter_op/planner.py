@@ -149,6 +149,11 @@ def _plan_stage(planners: Sequence[StagesPlanner], say: Say) -> Plan:
     return plan
 
 
+def _is_uncut(program: TracedProgram, layered: LayeredStep) -> bool:
+    """Whether a step is one layer because jax takes its gradients."""
+    return layered.num_layers == 1 and program.has_gradients and not program.marks_gradients
+
+
 def _planner_of(
     program: TracedProgram,
     options: PipelineOptions,
@@ -170,6 +175,11 @@ def _planner_of(
     schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
     _check_passes(program, schedule)
     said = list(layered.remarks)
+    if isinstance(options.stages, AutoStages) and _is_uncut(program, layered):
+        said.append(
+            f"the gradients of {program.name} are taken by jax, which knows nothing of layers, so "
+            "that there is one stage: stablehlo_alpa.grad or value_and_grad cut them into layers"
+        )
     if schedule.is_asynchronous:
         said.append(_said_of_updates(program, schedule))
         # What the search has proved is of steps with one update.

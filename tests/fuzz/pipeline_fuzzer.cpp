@@ -102,7 +102,8 @@ static std::vector<std::string> getSubmodules(const std::string &text) {
   return found;
 }
 
-static const char *const kSpmd = "builtin.module(alpa-spmd-pipeline)";
+static const char *const kSpmd = "builtin.module(alpa-spmd-pipeline,"
+                                 "alpa-order-gradients,alpa-compare-maxima)";
 
 /// One program of one mesh.
 static void compileWhole(const std::string &text) {

@@ -429,6 +429,14 @@ def test_gradients_have_to_be_marked() -> None:
         step.plan(WEIGHTS, BATCH)
 
 
+def test_a_search_that_finds_no_layers_says_why() -> None:
+    def step(weights: Any, batch: Any) -> Any:
+        return jax.grad(loss)(weights, batch)
+
+    plan = parallel_mlp(step, num_micro_batches=2, stages=AutoStages()).plan(WEIGHTS, BATCH)
+    assert any("of step are taken by jax, which knows" in remark for remark in plan.remarks)
+
+
 def test_the_whole_batch_is_there_behind_the_gradients() -> None:
     def step(weights: Any, batch: Any) -> Any:
         gradients = stablehlo_alpa.grad(loss)(weights, batch)
