@@ -8,6 +8,7 @@
 #include "cpp/transforms/Reordering.h"
 #include "mlir/IR/Builders.h"
 #include "stablehlo/dialect/StablehloOps.h"
+#include <optional>
 
 namespace mlir::alpa {
 
@@ -49,7 +50,27 @@ static void wait(const GradientCut &cut) {
   moveUsersBehind(cut.gradients.front().getDefiningOp(), barrier);
 }
 
+/// Of the cuts that wait for gradients of kernels, and not of biases alone, the
+/// first, with the gradients that are made so, if they are those of a
+/// convolution.
+static std::optional<GradientCut> findHead(ArrayRef<GradientCut> cuts) {
+  for (GradientCut cut : cuts) {
+    llvm::erase_if(cut.gradients, [](Value gradient) {
+      return isa<stablehlo::ReduceOp>(gradient.getDefiningOp());
+    });
+    if (!cut.gradients.empty()) {
+      bool isOfConvolution = llvm::all_of(cut.gradients, [](Value gradient) {
+        return isa<stablehlo::ConvolutionOp>(gradient.getDefiningOp());
+      });
+      return isOfConvolution ? std::optional(cut) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 struct OrderGradients : impl::OrderGradientsBase<OrderGradients> {
+  using OrderGradientsBase::OrderGradientsBase;
+
   void runOnOperation() override {
     FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
     if (failed(entry)) {
@@ -60,11 +81,16 @@ struct OrderGradients : impl::OrderGradientsBase<OrderGradients> {
       return;
     }
     Block &block = entry->getBody().front();
-    FusionRoles roles(Backend::Gpu);
-    for (const GradientCut &cut :
-         findGradientCuts(block, roles, findUrgent(block, roles))) {
-      wait(cut);
+    FusionRoles roles(ofHead ? Backend::Tpu : Backend::Gpu);
+    std::vector<GradientCut> cuts =
+        findGradientCuts(block, roles, findUrgent(block, roles));
+    if (ofHead) {
+      if (std::optional<GradientCut> cut = findHead(cuts)) {
+        wait(*cut);
+      }
+      return;
     }
+    llvm::for_each(cuts, wait);
   }
 };
 
