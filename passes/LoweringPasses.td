@@ -243,7 +243,12 @@ def OrderGradients : Pass<"alpa-order-gradients", "::mlir::ModuleOp"> {
     devices, which come behind, beside all that follows; no kernel waits for
     those. To the sum of micro-batches a gradient is added first.
 
-    Modules without collectives stay. XLA for TPU puts off nothing.
+    Modules without collectives stay.
+
+    XLA for TPU puts gradients of convolutions off. If the head is one, a kernel
+    waits for that (`of-head`): what the head reads, of few channels, which are
+    padded to a tile, ends before the backward phase takes the most. To wait for
+    the others takes time.
 
     before:
     ```mlir
@@ -261,6 +266,8 @@ def OrderGradients : Pass<"alpa-order-gradients", "::mlir::ModuleOp"> {
     %dx1 = stablehlo.dot_general %b#0, %w1, contracting_dims = [1] x [1]
     ```
   }];
+  let options = [Option<"ofHead", "of-head", "bool", "false",
+      "waits for the gradient of the head alone, if that is a convolution">];
   let dependentDialects = ["::mlir::stablehlo::StablehloDialect"];
 }
 

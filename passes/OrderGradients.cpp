@@ -49,7 +49,27 @@ static void wait(const GradientCut &cut) {
   moveUsersBehind(cut.gradients.front().getDefiningOp(), barrier);
 }
 
+/// Of the cuts that wait for gradients of kernels, and not of biases alone, the
+/// first, with the gradients that are made so, if they are those of a
+/// convolution.
+static std::vector<GradientCut> findHead(ArrayRef<GradientCut> cuts) {
+  for (GradientCut cut : cuts) {
+    llvm::erase_if(cut.gradients, [](Value gradient) {
+      return isa<stablehlo::ReduceOp>(gradient.getDefiningOp());
+    });
+    if (!cut.gradients.empty()) {
+      bool isOfConvolution = llvm::all_of(cut.gradients, [](Value gradient) {
+        return isa<stablehlo::ConvolutionOp>(gradient.getDefiningOp());
+      });
+      return isOfConvolution ? std::vector{cut} : std::vector<GradientCut>();
+    }
+  }
+  return {};
+}
+
 struct OrderGradients : impl::OrderGradientsBase<OrderGradients> {
+  using OrderGradientsBase::OrderGradientsBase;
+
   void runOnOperation() override {
     FailureOr<func::FuncOp> entry = getEntryFunction(getOperation());
     if (failed(entry)) {
@@ -60,12 +80,13 @@ struct OrderGradients : impl::OrderGradientsBase<OrderGradients> {
       return;
     }
     Block &block = entry->getBody().front();
-    FusionRoles roles(Backend::Gpu);
+    FusionRoles roles(ofHead ? Backend::Tpu : Backend::Gpu);
     std::vector<GradientCut> cuts =
         findGradientCuts(block, roles, findUrgent(block, roles));
-    for (const GradientCut &cut : cuts) {
-      wait(cut);
+    if (ofHead) {
+      cuts = findHead(cuts);
     }
+    llvm::for_each(cuts, wait);
     if (!cuts.empty()) {
       entry->emitRemark() << "kernels that wait for gradients: " << cuts.size();
     }
