@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from stablehlo_alpa.cluster import Cluster, cluster_text
-from stablehlo_alpa.errors import InfeasibleError
+from stablehlo_alpa.errors import InfeasibleError, StageError
 from stablehlo_alpa.inter_op.layer_parts import LayerParts
 from stablehlo_alpa.inter_op.options import (
     AutoStages,
@@ -43,6 +43,12 @@ ADVICE = (
     "stage, or more devices take less memory per device"
 )
 
+# Why a step is one layer, whatever is asked for.
+WHY_UNCUT = (
+    "the gradients of {} are taken by jax, which knows nothing of layers: take them by "
+    "stablehlo_alpa.grad or value_and_grad"
+)
+
 
 def assign(
     layered: LayeredStep, options: PipelineOptions, say: Say = _log.debug
@@ -55,6 +61,11 @@ def assign(
     """
     match options.stages:
         case UniformStages():
+            if layered.is_uncut and options.stages.num_stages > 1:
+                raise StageError(
+                    f"{options.stages.num_stages} stages need as many layers, the model has 1: "
+                    + WHY_UNCUT.format(layered.name)
+                )
             meshes = _usual_meshes(options, options.stages.num_stages)
             return uniform(options.stages, layered.num_layers, options.cluster, meshes)
         case ManualStages():

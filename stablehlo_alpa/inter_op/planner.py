@@ -11,7 +11,7 @@ from alpa_runtime import check
 
 from stablehlo_alpa.errors import InfeasibleError, MeshError
 from stablehlo_alpa.frontend import TracedProgram, paused_collection
-from stablehlo_alpa.inter_op.assigning import ADVICE, assign
+from stablehlo_alpa.inter_op.assigning import ADVICE, WHY_UNCUT, assign
 from stablehlo_alpa.inter_op.forms import marked
 from stablehlo_alpa.inter_op.options import AutoStages, PipelineOptions
 from stablehlo_alpa.inter_op.slicing import LayeredStep, StepForms
@@ -149,11 +149,6 @@ def _plan_stage(planners: Sequence[StagesPlanner], say: Say) -> Plan:
     return plan
 
 
-def _is_uncut(program: TracedProgram, layered: LayeredStep) -> bool:
-    """Whether a step is one layer because jax takes its gradients."""
-    return layered.num_layers == 1 and program.has_gradients and not program.marks_gradients
-
-
 def _planner_of(
     program: TracedProgram,
     options: PipelineOptions,
@@ -175,11 +170,8 @@ def _planner_of(
     schedule = make_schedule(options.schedule, assignment.meshes, options.num_micro_batches)
     _check_passes(program, schedule)
     said = list(layered.remarks)
-    if isinstance(options.stages, AutoStages) and _is_uncut(program, layered):
-        said.append(
-            f"the gradients of {program.name} are taken by jax, which knows nothing of layers, so "
-            "that there is one stage: stablehlo_alpa.grad or value_and_grad cut them into layers"
-        )
+    if isinstance(options.stages, AutoStages) and layered.is_uncut:
+        said.append(f"there is one stage: {WHY_UNCUT.format(program.name)}")
     if schedule.is_asynchronous:
         said.append(_said_of_updates(program, schedule))
         # What the search has proved is of steps with one update.

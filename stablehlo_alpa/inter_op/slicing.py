@@ -107,6 +107,7 @@ class LayeredStep:
         store: keeps what is made of it.
         content: what it was made of, for the store.
         inputs: what the caller calls the arguments; empty where that is not known.
+        is_uncut: whether it is one layer because jax takes its gradients.
     """
 
     name: str
@@ -116,6 +117,7 @@ class LayeredStep:
     store: Store = field(default=OFF, repr=False)
     content: tuple[str, ...] = field(default=(), repr=False)
     inputs: tuple[str, ...] = field(default=(), repr=False)
+    is_uncut: bool = False
     # The last, with what it was asked for by.
     _cuts: dict[tuple[tuple[int, ...], bool], CutStages] = field(default_factory=dict, repr=False)
 
@@ -231,7 +233,12 @@ class StepForms:
         cut = f"alpa-cut-pipeline{{{count} batch={batch}{independent}{passes}}}"
         mark = f"alpa-mark-pipeline{{{count} {form or ''}}}"
         found = self._kept(cut, mark) if self._store.is_on else self._marked(cut, mark)
-        return replace(found, inputs=tuple(value.name for value in program.inputs))
+        is_of_jax = program.has_gradients and not program.marks_gradients
+        return replace(
+            found,
+            inputs=tuple(value.name for value in program.inputs),
+            is_uncut=is_of_jax and found.num_layers == 1,
+        )
 
     def _marked(self, cut: str, mark: str) -> LayeredStep:
         """The step with layers and phases, as it is made now."""

@@ -424,7 +424,7 @@ def test_a_loss_is_a_scalar() -> None:
 def test_gradients_have_to_be_marked() -> None:
     step = parallel_mlp(lambda w, b: jax.grad(loss)(w, b), num_micro_batches=2, stages=TWO)
     with pytest.raises(
-        ValueError, match=r"the model has 1.* stablehlo_alpa.grad or value_and_grad"
+        StageError, match=r"the model has 1: .* by jax, .* stablehlo_alpa.grad or value_and_grad"
     ):
         step.plan(WEIGHTS, BATCH)
 
