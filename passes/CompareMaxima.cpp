@@ -14,12 +14,10 @@ namespace mlir::alpa {
 #define GEN_PASS_DEF_COMPAREMAXIMA
 #include "passes/Passes.h.inc"
 
-namespace {
-
 using stablehlo::ComparisonDirection;
 
-/// True if something reads `value > 0` of a comparison.
-bool asksWherePositive(stablehlo::CompareOp op, Value value) {
+/// True for a comparison that is `value > 0`.
+static bool asksWherePositive(stablehlo::CompareOp op, Value value) {
   if (op.getCompareType() == stablehlo::ComparisonType::TOTALORDER) {
     return false;
   }
@@ -32,7 +30,7 @@ bool asksWherePositive(stablehlo::CompareOp op, Value value) {
 
 /// True for what a kernel makes, perhaps in another shape and with something
 /// smaller added, and nothing else reads: it lies in memory for its readers.
-bool isMadeAlone(Value value, FusionRoles &roles) {
+static bool isMadeAlone(Value value, FusionRoles &roles) {
   Operation *maker = value.getDefiningOp();
   if (!maker) {
     return false;
@@ -60,7 +58,7 @@ bool isMadeAlone(Value value, FusionRoles &roles) {
 /// Has comparisons read the positive part of a value in its place, if nothing
 /// else reads that, and says whether. Behind a barrier: XLA computes a maximum
 /// again where it is compared, from what would stay for that.
-bool compareMaximum(stablehlo::MaxOp maximum, FusionRoles &roles) {
+static bool compareMaximum(stablehlo::MaxOp maximum, FusionRoles &roles) {
   bool isFirst = isZero(maximum.getRhs());
   // What is computed again in the backward phase does not stay for it.
   if ((!isFirst && !isZero(maximum.getLhs())) ||
@@ -94,6 +92,8 @@ bool compareMaximum(stablehlo::MaxOp maximum, FusionRoles &roles) {
   }
   return true;
 }
+
+namespace {
 
 struct CompareMaxima : impl::CompareMaximaBase<CompareMaxima> {
   void runOnOperation() override {

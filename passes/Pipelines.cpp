@@ -350,6 +350,11 @@ void buildSpmdPipeline(OpPassManager &manager,
   // Device positions and zeros are emitted anew wherever they are needed.
   manager.addPass(createCSEPass());
   addCanonicalizer(manager);
+  if (options.platform == "tpu") {
+    OrderGradientsOptions ofHead;
+    ofHead.ofHead = true;
+    manager.addPass(createOrderGradients(ofHead));
+  }
 }
 
 } // namespace

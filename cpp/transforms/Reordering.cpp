@@ -1,5 +1,4 @@
-//===- Reordering.cpp - Moving operators within a block
-//------------------------===//
+//===- Reordering.cpp - Moving operators within a block -------------------===//
 
 #include "cpp/transforms/Reordering.h"
 

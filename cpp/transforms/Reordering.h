@@ -1,5 +1,4 @@
-//===- Reordering.h - Moving operators within a block ----------------*- C++
-//-*-===//
+//===- Reordering.h - Moving operators within a block -----------*- C++ -*-===//
 
 #ifndef CPP_TRANSFORMS_REORDERING_H
 #define CPP_TRANSFORMS_REORDERING_H

@@ -83,7 +83,7 @@ class Tracing:
             if not program.has_gradients:
                 yield "", self.whole(layers)
                 return
-            if remat and not program.marks_gradients:
+            if remat and program.has_unmarked_gradients:
                 if layers.remat == "search":
                     return
                 raise TraceError(

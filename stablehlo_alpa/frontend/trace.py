@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 from alpa_runtime.host_memory import is_on_host, type_of
@@ -32,9 +32,6 @@ from stablehlo_alpa.frontend.traced_program import TracedProgram, TracedValue
 from stablehlo_alpa.layers.likeness import with_own_names
 from stablehlo_alpa.layers.references import without_references
 from stablehlo_alpa.layers.scopes import is_backward, is_mark
-
-if TYPE_CHECKING:
-    pass
 
 
 def trace(

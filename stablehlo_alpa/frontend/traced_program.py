@@ -109,6 +109,11 @@ class TracedProgram:
     stacks: Stacks | None = None
 
     @property
+    def has_unmarked_gradients(self) -> bool:
+        """Whether jax takes its gradients, which knows nothing of layers."""
+        return self.has_gradients and not self.marks_gradients
+
+    @property
     def of_caller(self) -> TracedProgram:
         """The program with the inputs and outputs of the function."""
         return self if self.stacks is None else self.stacks.whole

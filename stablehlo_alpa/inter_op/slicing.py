@@ -233,11 +233,10 @@ class StepForms:
         cut = f"alpa-cut-pipeline{{{count} batch={batch}{independent}{passes}}}"
         mark = f"alpa-mark-pipeline{{{count} {form or ''}}}"
         found = self._kept(cut, mark) if self._store.is_on else self._marked(cut, mark)
-        is_of_jax = program.has_gradients and not program.marks_gradients
         return replace(
             found,
             inputs=tuple(value.name for value in program.inputs),
-            is_uncut=is_of_jax and found.num_layers == 1,
+            is_uncut=program.has_unmarked_gradients and found.num_layers == 1,
         )
 
     def _marked(self, cut: str, mark: str) -> LayeredStep:

@@ -13,9 +13,7 @@ _ORDERED = "alpa-order-gradients"
 _COMPARED = "alpa-compare-maxima"
 _FORMS = {"cuda": (_ORDERED, _COMPARED), "rocm": (_ORDERED, _COMPARED), "tpu": ()}
 """What is tried in turn by platform; `_ORDERED` on others. Products of XLA for TPU compute positive
-parts in their operands."""
-_OF_HEAD = f"{_ORDERED}{{of-head=true}}"
-"""For TPU in any case: what it saves is padding that is not counted."""
+parts in their operands, and which gradients it waits for does not depend on what that saves."""
 _WORTH = 0.01
 """A part of the memory for which a program is bound to a form (heuristic)."""
 
@@ -103,16 +101,13 @@ def save_memory(local: Module, device: DeviceSpec, donated: Sequence[int] = ()) 
     """Has a per-device program in forms of equal meaning of which XLA keeps less.
 
     Args:
-        local: the program; each form of `_FORMS` is taken if what it keeps at the peak decreases by
-            `_WORTH`.
+        local: the program; a form is taken if what it keeps at the peak decreases by `_WORTH`.
         device: what the devices are.
         donated: arguments whose bytes results may take.
 
     Returns:
         what the program keeps then.
     """
-    if device.platform == "tpu":
-        local.run(_OF_HEAD)
     live = Live.of(local, donated, device.platform)
     for form in _FORMS.get(device.platform, (_ORDERED,)):
         changed = local.clone()

@@ -15,13 +15,13 @@ from stablehlo_alpa import AutoLayers, PipeshardParallel, UniformStages
 WIDTH, ROWS = 16, 8
 
 
-def normal(*shape: int, seed: int = 0) -> jax.Array:
+def normal(*shape: int, seed: int = 0, scale: float = 1.0) -> jax.Array:
     """Normal numbers, for which nothing is compiled: modules of tests have them when imported."""
-    return jnp.asarray(np.random.default_rng(seed).normal(size=shape), jnp.float32)
+    return jnp.asarray(np.random.default_rng(seed).normal(0, scale, shape), jnp.float32)
 
 
 def weights(*shape: int, seed: int = 0) -> jax.Array:
-    return jnp.asarray(np.asarray(normal(*shape, seed=seed)) / np.float32(np.sqrt(shape[0])))
+    return normal(*shape, seed=seed, scale=shape[0] ** -0.5)
 
 
 def pipeline(fun: Any, count: int = 4, stages: int = 2, **options: Any) -> Any:

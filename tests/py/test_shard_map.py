@@ -31,10 +31,6 @@ def by_hand(fun: Callable[..., Any], ins: Any, outs: Any, **more: Any) -> Callab
     return jax.shard_map(fun, mesh=more.pop("mesh", MESH), in_specs=ins, out_specs=outs, **more)
 
 
-def x_of(*shape: int) -> jax.Array:
-    return normal(*shape)
-
-
 def assert_equal(found: Any, wanted: Any) -> None:
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5)
@@ -102,19 +98,19 @@ def in_a_branch(w: jax.Array, x: jax.Array) -> jax.Array:
     return jax.lax.cond(x.sum() > 0, mixed, lambda w, x: x @ w, w, x)
 
 
-W, X = 0.1 * x_of(16, 32), x_of(8, 16)
+W, X = 0.1 * normal(16, 32), normal(8, 16)
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-    "product": (product, (x_of(8, 16), x_of(16, 4))),
-    "exchanged": (exchanged, (x_of(16, 8),)),
+    "product": (product, (normal(8, 16), normal(16, 4))),
+    "exchanged": (exchanged, (normal(16, 8),)),
     "mixed": (mixed, (W, X)),
     "gradients": (jax.value_and_grad(lambda w, x: jnp.mean(mixed(w, x) ** 2)), (W, X)),
     "loop": (in_a_loop, (W, X)),
     "gradients of a loop": (jax.grad(lambda w, x: jnp.mean(in_a_loop(w, x) ** 2)), (W, X)),
     "branch": (in_a_branch, (W, X)),
     "vmap": (lambda w, x: jax.vmap(mixed, in_axes=(None, 0))(w, jnp.stack([x, 2 * x])), (W, X)),
-    "some axes": (partly, (x_of(8, 16),)),
-    "keys": (drawn, (jax.random.split(jax.random.key(1), 8), x_of(8, 16))),
-    "twice": (lambda x: jax.jit(attention)(x) + jax.jit(attention)(x + 1), (x_of(8, 16),)),
+    "some axes": (partly, (normal(8, 16),)),
+    "keys": (drawn, (jax.random.split(jax.random.key(1), 8), normal(8, 16))),
+    "twice": (lambda x: jax.jit(attention)(x) + jax.jit(attention)(x + 1), (normal(8, 16),)),
 }
 
 
@@ -171,7 +167,7 @@ def test_another_mesh_is_refused(method: Any) -> None:
 
 
 def test_where_it_cannot_run() -> None:
-    x = x_of(8, 16)
+    x = normal(8, 16)
     with pytest.raises(TraceError, match="attention contains a shard_map"):
         jax.jit(stablehlo_alpa.partition(attention))(x)
     method = ManualSharding(in_specs={}, mesh_shape=(2, 4), names=AXES, backend="shardy")
@@ -190,9 +186,9 @@ def test_where_it_cannot_run() -> None:
         layers=stablehlo_alpa.AutoLayers(num_layers=2),
         stages=stablehlo_alpa.UniformStages(2),
     )
-    w = [0.1 * x_of(16, 16)] * 2
+    w = [0.1 * normal(16, 16)] * 2
     with pytest.raises(CompileError, match="a shard_map cannot run in a pipeline"):
-        stablehlo_alpa.parallelize(step, method=pipeline).plan(w, x_of(16, 16))
+        stablehlo_alpa.parallelize(step, method=pipeline).plan(w, normal(16, 16))
 
     def talking(x: jax.Array) -> jax.Array:
         return by_hand(lambda x: (jax.debug.print("{}", x), x)[1], P("data"), P("data"))(x)
@@ -214,7 +210,7 @@ def test_one_inside_of_another_is_refused() -> None:
         return by_hand(outer, P("data"), P("data"), axis_names={"data"}, check_vma=False)(x)
 
     with pytest.raises(CompileError, match="a shard_map inside of a shard_map cannot be planned"):
-        stablehlo_alpa.parallelize(nested, method=NAMED).plan(x_of(8, 16))
+        stablehlo_alpa.parallelize(nested, method=NAMED).plan(normal(8, 16))
 
 
 def test_all_to_alls_behind_each_other_run_where_dimensions_are_of_size_one() -> None:
@@ -224,7 +220,7 @@ def test_all_to_alls_behind_each_other_run_where_dimensions_are_of_size_one() ->
         turned = jax.lax.all_to_all(jnp.transpose(x, (0, 2, 1, 3)), "data", 1, 1, tiled=True)
         return jax.lax.all_to_all(jnp.transpose(turned, (1, 0, 2, 3)), "data", 0, 0, tiled=True)
 
-    x = x_of(2, 6, 2, 3)
+    x = normal(2, 6, 2, 3)
     fun = by_hand(inner, P("data"), P("data"))
     found = stablehlo_alpa.parallelize(fun, method=NAMED)(x)
     wanted = jax.vmap(inner, axis_name="data")(x[:, None])
@@ -240,7 +236,7 @@ def test_fourier_transforms_run_whatever_follows_them() -> None:
         whole = jax.lax.all_gather(part[4:], "data", axis=1, tiled=True)
         return jax.lax.dynamic_slice(whole, (0, start), (4, 8))
 
-    x = x_of(8, 16).astype(jnp.complex64)
+    x = normal(8, 16).astype(jnp.complex64)
     fun = by_hand(inner, P(), P(None, "data"), check_vma=False)
     found = stablehlo_alpa.parallelize(fun, method=NAMED)(x)
     assert_equal(found, jax.jit(jnp.fft.fft2)(x)[4:])
