@@ -91,7 +91,7 @@ test-quick pytest random-operators: XLA_FLAGS += --xla_backend_optimization_leve
 test-quick pytest random-operators: export JAX_TRACEBACK_IN_LOCATIONS_LIMIT = 0
 
 test-quick: build style lit $(TESTS_STAMP)
-	@$(PYTEST) -m "not slow and not matrix and not optimised" --one-case-each tests/py
+	@$(PYTEST) -m "not slow and not matrix and not optimised" --cases one tests/py
 
 style: $(VENV_STAMP)
 	@$(RUN) pre-commit run --all-files --show-diff-on-failure
@@ -101,14 +101,14 @@ lit: build
 	@$(RUN) lit -s tests/lit/passes --param build=$(BUILD) --param llvm=$(LLVM_BIN) --param tool=mlir-opt
 
 pytest: build lit style $(TESTS_STAMP)
-	@$(PYTEST) -m "not matrix and not optimised" tests/py
+	@$(PYTEST) -m "not matrix and not optimised" --cases some tests/py
 
 # Programs as users have them: what XLA makes of them by default.
 optimised: build pytest
 	@$(PYTEST) -m optimised tests/py/test_optimised.py
 
 test-matrix: build $(TESTS_STAMP)
-	@$(PYTEST) -m matrix tests/py
+	@$(PYTEST) -m "not optimised" --cases others tests/py
 
 # Random programs of every kind of operator under random plans, against jax.jit, of these seeds.
 SEEDS ?= 10000 14000

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import Cases, chosen
 from groups import table
 from hypothesis import settings
 
@@ -48,23 +49,24 @@ for _folder in (_ROOT, _ROOT / "runtime"):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--one-case-each",
-        action="store_true",
-        help="of a test with parameters run the first case that the marks leave",
+        "--cases",
+        type=Cases,
+        choices=list(Cases),
+        default=Cases.ALL,
+        help="which of a test with parameters run; see tests/py/cases.py",
     )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps one case of each test, where that is asked for."""
-    if not config.getoption("one_case_each"):
-        return
-    first: dict[str, pytest.Item] = {}
-    for item in items:
-        first.setdefault(item.nodeid.split("[")[0], item)
-    kept = set(first.values())
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = first.values()
+    """Keeps the cases that are asked for."""
+    seldom, whole = (
+        {item.nodeid for item in items if item.get_closest_marker(mark)}
+        for mark in ("matrix", "whole")
+    )
+    kept = chosen([item.nodeid for item in items], config.getoption("cases"), seldom, whole)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+    items[:] = [item for item in items if item.nodeid in kept]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -62,7 +62,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("command_line", "plan_commands", "page", "page_browser", "view", "paper"),
     ),
     "documentation, examples, house": (
-        *("docs", "site", "notebooks", "examples", "layering", "groups"),
+        *("docs", "site", "notebooks", "examples", "layering", "groups", "cases"),
     ),
 }
 OTHERS = "others"

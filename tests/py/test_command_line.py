@@ -111,6 +111,7 @@ def examples() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "output"), examples(), ids=lambda text: text.split("\n")[0])
 def test_examples_of_the_page_print_what_it_says(command: str, output: str, folder: Path) -> None:

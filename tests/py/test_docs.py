@@ -53,6 +53,7 @@ ALONE = set(WITH_CODE) - {name for names in TOGETHER for name in names}
 RUNS = [tuple(WITH_CODE[name] for name in names) for names in (*TOGETHER, *zip(sorted(ALONE)))]
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.parametrize("pages", RUNS, ids=lambda pages: pages[0].stem)
 def test_blocks_run(pages: tuple[Path, ...], tmp_path: Path) -> None:

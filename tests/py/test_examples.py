@@ -84,13 +84,13 @@ def test_experts_of_any_length_train_as_on_one_device() -> None:
     assert "on 8 x cpu" in printed
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_keys_and_values_of_a_long_sequence_go_around_and_train_as_on_one_device() -> None:
     printed = trains_as_on_one_device("long_context.py", rel=1e-4)
     assert re.search(r"does not fit: .*\nfits: .* collective_permute", printed)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_scanned_decoder_trains_on_four_stages_as_on_one_device() -> None:
     printed = trains_as_on_one_device("scanned_decoder.py", rel=1e-4)
     held = re.search(r"state: (\S+) MiB, on the devices\n(.*) MiB", printed)

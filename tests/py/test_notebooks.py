@@ -53,6 +53,7 @@ def test_a_notebook_was_run_and_names_no_machine(script: Path) -> None:
     assert not any(part in text for part in ("/home/", "/work/", "/tmp/", "/root/"))
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @SCRIPTS
 def test_a_notebook_runs_and_shows_what_it_showed(script: Path) -> None:

@@ -256,7 +256,7 @@ def test_random_plans_of_padded_steps_equal_jit(monkeypatch: pytest.MonkeyPatch)
     assert check_steps("whole batch", [*flowing, *examples(4)], monkeypatch) >= 6
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "method", [pytest.param("micro-batches", marks=pytest.mark.matrix), "stages"]
 )

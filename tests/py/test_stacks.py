@@ -232,7 +232,7 @@ def test_unlike_stages_are_handles() -> None:
     assert found.stack.sizes == stack.stack.sizes
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_flax_model_with_dropout() -> None:
     case = gpt.make(layers=4, is_scanned=True)
     step = sa.parallelize(case.step, method=pipeline(2), donate_argnums=0)

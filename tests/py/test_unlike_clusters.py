@@ -228,7 +228,7 @@ def test_a_slow_link_is_crossed_once() -> None:
     assert sum(one != two for one, two in itertools.pairwise(parts)) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_memory_is_that_of_each_part() -> None:
     # Less than the stages that the part has where there is room.
     free = planned(TWO, schedule="1f1b")

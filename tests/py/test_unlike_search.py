@@ -225,7 +225,7 @@ class PartsTable(Table):
 BUDGETS = (9.0, 14.0, 25.0, 200.0)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**31), st.sampled_from(BUDGETS), st.sampled_from(BUDGETS))
 def test_search_brackets_the_optimum(seed: int, first: float, second: float) -> None:

@@ -189,7 +189,7 @@ def test_the_price_on_one_mesh_is_as_stated(before: int, now: int, width: int) -
     assert price_s(best) <= price_s(plan) * (1 + 1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @settings(max_examples=5, deadline=None)
 @given(before=st.sampled_from([16, 64]), now=st.integers(2, 96))
 @example(before=16, now=37)

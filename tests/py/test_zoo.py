@@ -287,7 +287,7 @@ def test_masters_are_f32_and_products_bf16() -> None:
     assert all("bf16" in line for line in products)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_gradients_are_added_up_in_the_dtype_that_is_asked_for() -> None:
     """Of micro-batches too: what they are added up in is rounded as often as they are added."""
     case = tiny("moe-tiny", gradients=jnp.bfloat16)
@@ -311,6 +311,7 @@ def test_gradients_are_added_up_in_the_dtype_that_is_asked_for() -> None:
     assert {leaf.dtype for leaf in jax.tree.leaves(found.params)} == {jnp.dtype("float32")}
 
 
+@pytest.mark.matrix
 def test_a_mixture_is_trained_by_adafactor() -> None:
     """Whose moments are sums of rows and columns, of matrices as small as these too."""
     case = tiny("moe-tiny").with_optimizer(optax.adafactor(1e-2, min_dim_size_to_factor=4))
