@@ -61,14 +61,11 @@ def assign(
     """
     match options.stages:
         case UniformStages():
-            if layered.is_uncut and options.stages.num_stages > 1:
-                raise StageError(
-                    f"{options.stages.num_stages} stages need as many layers, the model has 1: "
-                    + WHY_UNCUT.format(layered.name)
-                )
+            _check_cut(layered, options.stages.num_stages)
             meshes = _usual_meshes(options, options.stages.num_stages)
             return uniform(options.stages, layered.num_layers, options.cluster, meshes)
         case ManualStages():
+            _check_cut(layered, len(options.stages.layers))
             meshes = options.stages.meshes or _usual_meshes(options, len(options.stages.layers))
             return manual(options.stages, layered.num_layers, options.cluster, meshes)
         case AutoStages():
@@ -77,6 +74,15 @@ def assign(
         f"stages must be AutoStages(), UniformStages(...) or ManualStages(...), got "
         f"{options.stages!r}"
     )
+
+
+def _check_cut(layered: LayeredStep, num_stages: int) -> None:
+    """Refuses stages of a step whose gradients jax takes."""
+    if layered.is_uncut and num_stages > 1:
+        raise StageError(
+            f"{num_stages} stages need as many layers, the model has 1: "
+            + WHY_UNCUT.format(layered.name)
+        )
 
 
 def _usual_meshes(options: PipelineOptions, num_stages: int) -> tuple[int, ...]:
@@ -109,6 +115,7 @@ def search(
         )
     count, cluster = options.num_micro_batches, options.cluster
     if layered.num_layers < len(cluster.parts):
+        _check_cut(layered, len(cluster.parts))
         raise ValueError(
             f"{layered.name} has {layered.num_layers} layers, and every part of the cluster "
             f"({cluster}) has a stage of its own: cut it into {len(cluster.parts)} layers or more "

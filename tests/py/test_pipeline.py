@@ -485,6 +485,20 @@ def test_a_step_that_computes_nothing_has_one_layer() -> None:
         four.plan(w)
 
 
+GIVEN = [UniformStages(2), ManualStages(layers=(1, 1), submeshes=((1, 4), (1, 4)))]
+
+
+@pytest.mark.parametrize("stages", GIVEN, ids=["uniform", "manual"])
+def test_given_stages_of_a_step_whose_gradients_jax_takes(stages: Any) -> None:
+    def step(w: Any, x: Any) -> Any:
+        return w - jax.grad(lambda w: jax.numpy.mean(jax.numpy.tanh(x @ w) @ w.T))(w)
+
+    parallel = stablehlo_alpa.parallelize(step, method=PipeshardParallel(stages=stages))
+    reason = r"2 stages need .* has 1: the gradients of step are taken by jax, .*value_and_grad"
+    with pytest.raises(StageError, match=reason):
+        parallel.plan(np.ones((8, 8), "f"), np.ones((16, 8), "f"))
+
+
 def test_a_stage_that_nobody_holds() -> None:
     step = parallel_mlp(
         stablehlo_alpa.grad(loss),
