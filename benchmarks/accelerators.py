@@ -11,7 +11,7 @@ report.prepare_devices(8)
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -118,13 +118,19 @@ class ModelWitness(TargetWitness):
     def one_mesh(self, model: str, step: Step) -> Outcome:
         """The searched plan on one mesh, by our lowering and, where it can, by Shardy."""
         plan = self.plan(step, stablehlo_alpa.ShardParallel(mesh_shape=MESH_SHAPE))
-        others = {}
+        others, ours = {}, self.examine(plan.runtime)
         if step.has_rival:
             try:
-                others["Shardy"] = compiled_claims(self.examine(plan.partitioned("shardy")), 0)
+                rival = self.examine(plan.partitioned("shardy"))
             except WitnessError as error:
                 raise NoWitnessError(f"by Shardy: {error}") from error
-        (mesh,) = check_plan(plan, self.examine(plan.runtime)).meshes
+            options = {**ours.options, **rival.options}
+            ours, rival = (
+                one if one.options == options else self.examine(one.plan, options)
+                for one in (ours, rival)
+            )
+            others["Shardy"] = compiled_claims(rival, 0)
+        (mesh,) = check_plan(plan, ours).meshes
         return Outcome(model, mesh.compiled, {"plan": self.planned(mesh), **others})
 
     def pipeline(self, model: str, step: Step) -> list[Outcome]:
@@ -155,9 +161,9 @@ class ModelWitness(TargetWitness):
             return mesh.planned
         return replace(mesh.planned, collectives=tuple(map(added, mesh.planned.collectives)))
 
-    def examine(self, plan: Any) -> Examination:
-        """What XLA makes of a plan of the runtime."""
-        return examine(plan, self.target, cache=self.cache, say=self.say)
+    def examine(self, plan: Any, options: Mapping[str, Any] | None = None) -> Examination:
+        """What XLA makes of a plan of the runtime; options as of `examine`."""
+        return examine(plan, self.target, options=options, cache=self.cache, say=self.say)
 
 
 def added(one: Collective) -> Collective:

@@ -62,11 +62,13 @@ class ProgramReport:
         text: the optimised program.
         memory: its account of memory.
         cost: its estimates by name, e.g. ``"flops"``.
+        options: what it was compiled with beside the backend's defaults.
     """
 
     text: str
     memory: MemoryStats
     cost: Mapping[str, float]
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, compiled: jax.stages.Compiled) -> ProgramReport:

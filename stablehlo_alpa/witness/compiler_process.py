@@ -19,19 +19,22 @@ from alpa_runtime import SpmdProgram
 from alpa_runtime.analysis import ProgramReport
 
 from stablehlo_alpa.errors import WitnessError
-from stablehlo_alpa.witness.job import Answer, Job
+from stablehlo_alpa.witness.job import Answer, Job, Options
 from stablehlo_alpa.witness.targets import Target
 
 _MODULE = "stablehlo_alpa.witness.compiling"
 _SHOWN_LINES = 20
 
 
-def compile_programs(programs: Sequence[SpmdProgram], target: Target) -> Iterator[ProgramReport]:
+def compile_programs(
+    programs: Sequence[SpmdProgram], target: Target, tried: Sequence[Options]
+) -> Iterator[ProgramReport]:
     """What XLA says of each program, as soon as it is compiled.
 
     Args:
-        programs: to compile, with XLA's default options.
+        programs: to compile.
         target: for what.
+        tried: see `Job`.
 
     Raises:
         WitnessError: the compiler is not installed, does not take a program, or crashed; or a
@@ -59,7 +62,7 @@ def compile_programs(programs: Sequence[SpmdProgram], target: Target) -> Iterato
         assert process.stdout is not None
         try:
             with process.stdin as stdin:
-                pickle.dump(Job(target.name, tuple(programs)), stdin)
+                pickle.dump(Job(target.name, tuple(programs), tuple(tried)), stdin)
             for program in programs:
                 yield _report(process, process.stdout, log, f"{program.name} for {target.name}")
         finally:

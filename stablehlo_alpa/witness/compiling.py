@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 import jax
 from alpa_runtime import SpmdProgram
@@ -17,17 +19,18 @@ from alpa_runtime.device_mesh import make_mesh
 from alpa_runtime.mesh_program import bind_program
 
 from stablehlo_alpa.errors import WitnessError
-from stablehlo_alpa.witness.job import Answer, Job
+from stablehlo_alpa.witness.job import Answer, Job, Options
 from stablehlo_alpa.witness.targets import Target, target_named
 
 
-def answer(program: SpmdProgram, target: Target) -> Answer:
-    """What XLA makes of a program, on as many devices as it needs."""
+def answer(program: SpmdProgram, target: Target, tried: Sequence[Options]) -> Answer:
+    """What XLA makes of a program, on as many devices as it needs; see `Job`."""
     refused: list[jax.errors.JaxRuntimeError] = []
-    for options in ({}, *target.untuned_options):
+    for options in tried:
         try:
             mesh = make_mesh(program.mesh, target.devices(program.num_devices))
-            return ProgramReport.of(bind_program(program, mesh).compile(options))
+            report = ProgramReport.of(bind_program(program, mesh).compile(dict(options)))
+            return replace(report, options=options)
         except jax.errors.JaxRuntimeError as error:
             refused.append(error)
     return WitnessError(f"XLA for {target.name} refuses {program.name}: {refused[0]}")
@@ -41,7 +44,7 @@ def main() -> None:
         job: Job = pickle.load(sys.stdin.buffer)
         target = target_named(job.target)
         for program in job.programs:
-            pickle.dump(answer(program, target), output)
+            pickle.dump(answer(program, target, job.tried), output)
             output.flush()
 
 

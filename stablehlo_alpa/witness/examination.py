@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 
 import alpa_runtime
-from alpa_runtime import SpmdProgram
 from alpa_runtime.analysis import Inspected, ProgramReport, Reports
 from alpa_runtime.plan import Run
 
@@ -17,6 +16,7 @@ from stablehlo_alpa.witness.collective import Collective
 from stablehlo_alpa.witness.compiler_process import compile_programs
 from stablehlo_alpa.witness.hlo_collectives import collectives
 from stablehlo_alpa.witness.hlo_cycles import kernel_cycles
+from stablehlo_alpa.witness.job import Options
 from stablehlo_alpa.witness.report_cache import ReportCache
 from stablehlo_alpa.witness.targets import Target, target_named
 
@@ -51,6 +51,11 @@ class Examination(Inspected):
             for mesh in range(len(self.plan.meshes))
             for program in runs_of(self.plan, mesh)
         }
+
+    @property
+    def options(self) -> Options:
+        """What programs were compiled with beside XLA's defaults, all of them together."""
+        return dict(item for one in self._by_program.values() for item in one.options.items())
 
     @cached_property
     def program_collectives(self) -> Mapping[int, tuple[Collective, ...]]:
@@ -121,6 +126,7 @@ def examine(
     plan: alpa_runtime.Plan,
     target: str,
     *,
+    options: Options | None = None,
     cache: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Examination:
@@ -129,6 +135,9 @@ def examine(
     Args:
         plan: what is run.
         target: ``"h100"`` or ``"tpu-v5p"``.
+        options: of XLA's compiler. By default a program is compiled with those that XLA has, and,
+            where it is refused for want of a device to try choices on, without those choices: of
+            plans that are compared `Examination.options` has to be the same.
         cache: folder that keeps what was compiled; nothing is kept by default.
         say: is told what is compiled.
 
@@ -139,21 +148,21 @@ def examine(
     """
     found, kept = target_named(target), ReportCache(cache) if cache is not None else None
     wanted = {n: plan.programs[n] for mesh in range(len(plan.meshes)) for n in runs_of(plan, mesh)}
-    reports = {n: _kept(program, found, kept) for n, program in wanted.items()}
+    tried = ({}, *found.untuned_options) if options is None else (options,)
+    reports = {
+        n: None if kept is None else kept.get(program, found, tried)
+        for n, program in wanted.items()
+    }
     missing = [number for number, report in reports.items() if report is None]
-    compiled = compile_programs([wanted[number] for number in missing], found)
+    compiled = compile_programs([wanted[number] for number in missing], found, tried)
     for number in missing:
         say(f"{wanted[number].name} for {target}")
         reports[number] = report = next(compiled)
         if kept is not None:
-            kept.put(wanted[number], found, report)
+            kept.put(wanted[number], found, tried, report)
     return Examination(plan, found, {n: r for n, r in reports.items() if r is not None})
 
 
 def runs_of(plan: alpa_runtime.Plan, mesh: int) -> Mapping[int, int]:
     """How often a mesh runs each program in a step, by number of the program."""
     return Counter(one.program for one in plan.instructions[mesh] if isinstance(one, Run))
-
-
-def _kept(program: SpmdProgram, target: Target, cache: ReportCache | None) -> ProgramReport | None:
-    return None if cache is None else cache.get(program, target)

@@ -81,15 +81,25 @@ def test_unknown_targets_are_refused() -> None:
 def test_reports_are_kept_by_content(tmp_path: Path) -> None:
     target = dataclasses.replace(H100, packages=((),))
     program = mlp_plan(stablehlo_alpa.ShardParallel(mesh_shape=(2, 4))).runtime.programs[0]
-    report = ProgramReport("HloModule", MemoryStats(1, 2, 3, 4, 5, 6), {"flops": 7.0})
-    cache = ReportCache(tmp_path / "reports")
-    cache.put(program, target, report)
-    assert cache.get(program, target) == report
+    options = {"xla_gpu_enable_triton_gemm": False}
+    report = ProgramReport("HloModule", MemoryStats(1, 2, 3, 4, 5, 6), {"flops": 7.0}, options)
+    cache, tried = ReportCache(tmp_path / "reports"), ({}, options)
+    cache.put(program, target, tried, report)
+    assert cache.get(program, target, tried) == report
     moved = dataclasses.replace(program, text=without_locations(program.text))
-    assert cache.get(moved, target) == report
+    assert cache.get(moved, target, tried) == report
     other = dataclasses.replace(program, donated=())
-    assert cache.get(other, target) is None
-    assert cache.get(program, dataclasses.replace(V5P, packages=((),))) is None
+    assert cache.get(other, target, tried) is None
+    assert cache.get(program, dataclasses.replace(V5P, packages=((),)), tried) is None
+    assert cache.get(program, target, (options,)) is None
+
+
+def test_what_programs_were_compiled_with_is_said() -> None:
+    """Of programs that are compared it is the same: their memory is that of other kernels else."""
+    plan = mlp_plan(PIPELINE).runtime
+    known = [ProgramReport("", MemoryStats(1, 2, 3, 4, 5, 6), {}, one) for one in ({}, {"a": 1})]
+    assert Examination(plan, H100, {0: known[0]}).options == {}
+    assert Examination(plan, H100, {0: known[0], 1: known[1]}).options == {"a": 1}
 
 
 @pytest.mark.parametrize("method", [stablehlo_alpa.ShardParallel(mesh_shape=(2, 4)), PIPELINE])
