@@ -83,7 +83,8 @@ def test_reports_are_kept_by_content(tmp_path: Path) -> None:
     program = mlp_plan(stablehlo_alpa.ShardParallel(mesh_shape=(2, 4))).runtime.programs[0]
     options = {"xla_gpu_enable_triton_gemm": False}
     report = ProgramReport("HloModule", MemoryStats(1, 2, 3, 4, 5, 6), {"flops": 7.0}, options)
-    cache, tried = ReportCache(tmp_path / "reports"), ({}, options)
+    tried: list[dict[str, Any]] = [{}, options]
+    cache = ReportCache(tmp_path / "reports")
     cache.put(program, target, tried, report)
     assert cache.get(program, target, tried) == report
     moved = dataclasses.replace(program, text=without_locations(program.text))
@@ -91,13 +92,14 @@ def test_reports_are_kept_by_content(tmp_path: Path) -> None:
     other = dataclasses.replace(program, donated=())
     assert cache.get(other, target, tried) is None
     assert cache.get(program, dataclasses.replace(V5P, packages=((),)), tried) is None
-    assert cache.get(program, target, (options,)) is None
+    assert cache.get(program, target, [options]) is None
 
 
 def test_what_programs_were_compiled_with_is_said() -> None:
     """Of programs that are compared it is the same: their memory is that of other kernels else."""
     plan = mlp_plan(PIPELINE).runtime
-    known = [ProgramReport("", MemoryStats(1, 2, 3, 4, 5, 6), {}, one) for one in ({}, {"a": 1})]
+    memory = MemoryStats(1, 2, 3, 4, 5, 6)
+    known = [ProgramReport("", memory, {}), ProgramReport("", memory, {}, {"a": 1})]
     assert Examination(plan, H100, {0: known[0]}).options == {}
     assert Examination(plan, H100, {0: known[0], 1: known[1]}).options == {"a": 1}
 
