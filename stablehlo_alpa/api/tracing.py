@@ -83,12 +83,12 @@ class Tracing:
             if not program.has_gradients:
                 yield "", self.whole(layers)
                 return
-            if remat and program.has_unmarked_gradients:
+            if remat and program.has_gradients_of_jax:
                 if layers.remat == "search":
                     return
                 raise TraceError(
-                    f"{program.name} takes its gradients by jax, which knows nothing of layers to "
-                    "compute again: take them by stablehlo_alpa.grad or value_and_grad, or leave "
+                    f"{program.name} takes its gradients by jax, behind which no layer can be "
+                    "computed again: take them by stablehlo_alpa.grad or value_and_grad, or leave "
                     "recomputation out"
                 )
             if program.text not in known:

@@ -29,7 +29,10 @@ from stablehlo_alpa.frontend.reports import Report, take_reports
 from stablehlo_alpa.frontend.rewritten import is_lowerable, lower_rewritten
 from stablehlo_alpa.frontend.rules import KernelRule, registered_rules, with_rules
 from stablehlo_alpa.frontend.traced_program import TracedProgram, TracedValue
+from stablehlo_alpa.layers.differentiated import cut_differentiated
+from stablehlo_alpa.layers.grad import layer_context
 from stablehlo_alpa.layers.likeness import with_own_names
+from stablehlo_alpa.layers.options import LayerOption
 from stablehlo_alpa.layers.references import without_references
 from stablehlo_alpa.layers.scopes import is_backward, is_mark
 
@@ -110,6 +113,8 @@ def trace_function(
             traced = call.trace()
         boundary = call.boundary(traced, batches)
         closed = _closed(function.name, traced, boundary, num_sums)
+        cut = _cut(closed)
+        closed = cut or closed
         taken = _Taken.of(function.name, traced, closed, reports_behind)
         text = call.text(traced, taken, rules, platform)
     return TracedProgram(
@@ -132,6 +137,7 @@ def trace_function(
         platform=platform,
         has_gradients=_has(traced, is_backward),
         marks_gradients=_has(traced, is_mark),
+        is_cut_behind=cut is not None,
     )
 
 
@@ -256,6 +262,14 @@ def _closed(name: str, traced: Any, boundary: Boundary, num_sums: int | None) ->
         return closed
     names = [value.name.partition("[")[0].partition(".")[0] for value in boundary.inputs]
     return with_turns_at_once(name, closed, num_sums, boundary.batch, names)
+
+
+def _cut(closed: Any) -> Any:
+    """A step whose gradients jax has taken, in the layers that are asked for; None of others."""
+    option = layer_context.value
+    if not isinstance(option, LayerOption) or any(map(is_mark, equations(closed.jaxpr))):
+        return None
+    return cut_differentiated(option, closed)
 
 
 def _micro_batch(name: str, value: str, leaf: Any, count: int) -> jax.ShapeDtypeStruct:

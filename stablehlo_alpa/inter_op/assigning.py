@@ -39,14 +39,15 @@ _STAGE_LIMIT_S = 60.0
 
 # What mends a stage that does not fit.
 ADVICE = (
-    "more micro-batches, remat=True of the layers (tried by default), a larger submesh for the "
-    "stage, or more devices take less memory per device"
+    "more micro-batches, remat=True of the layers (tried by default where gradients are taken by "
+    "stablehlo_alpa.grad or value_and_grad), a larger submesh for the stage, or more devices take "
+    "less memory per device"
 )
 
 # Why a step is one layer, whatever is asked for.
 WHY_UNCUT = (
-    "the gradients of {} are taken by jax, which knows nothing of layers: take them by "
-    "stablehlo_alpa.grad or value_and_grad"
+    "the gradients of {} are taken by jax, behind which layers are found only where they are taken "
+    "once, and in no loop: take them by stablehlo_alpa.grad or value_and_grad"
 )
 
 
@@ -77,7 +78,7 @@ def assign(
 
 
 def _check_cut(layered: LayeredStep, num_stages: int) -> None:
-    """Refuses stages of a step whose gradients jax takes."""
+    """Refuses stages of a step in which no layers were found."""
     if layered.is_uncut and num_stages > 1:
         raise StageError(
             f"{num_stages} stages need as many layers, the model has 1: "

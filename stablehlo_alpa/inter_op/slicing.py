@@ -107,7 +107,7 @@ class LayeredStep:
         store: keeps what is made of it.
         content: what it was made of, for the store.
         inputs: what the caller calls the arguments; empty where that is not known.
-        is_uncut: whether it is one layer because jax takes its gradients.
+        is_uncut: whether it is one layer because jax takes its gradients otherwise than once.
     """
 
     name: str

@@ -18,7 +18,14 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "pipelines and micro-batches equal the whole batch": (
         *("pipeline", "pipeline_matrix", "forward_pipelines", "stage_methods"),
-        *("micro_batches", "several_gradients", "second_pass", "inner_steps", "accumulation_loops"),
+        *(
+            "micro_batches",
+            "several_gradients",
+            "differentiated",
+            "second_pass",
+            "inner_steps",
+            "accumulation_loops",
+        ),
         *("reordered_batches", "meeting_examples", "batch_capacities", "beside_gradients"),
         *("independent_micro_batches", "lockstep_loops", "example_loops", "recomputation"),
         *("layers", "layer_parts", "likeness", "schedules", "own_schedules"),
