@@ -1,7 +1,7 @@
 """Trains the character GPT of ``gpt_char.py`` as a pipeline: two stages on four devices each.
 
-The train step takes its gradients by ``stablehlo_alpa.value_and_grad``; that is all a pipeline asks
-of it. Beside it runs plain ``jax.jit`` of the same step, on the whole batch.
+The train step takes its gradients by ``stablehlo_alpa.value_and_grad``, so that the search may have
+layers computed again. Beside it runs plain ``jax.jit`` of the same step, on the whole batch.
 
     make demo-pipeline
     make demo-ray       # the same on two actors of a local Ray

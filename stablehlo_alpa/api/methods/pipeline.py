@@ -23,9 +23,9 @@ from stablehlo_alpa.planning.ordering import (
 class PipeshardParallel(Method):
     """A pipeline: runs of layers on submeshes, each split by the ILP.
 
-    The function must take its gradients by ``stablehlo_alpa.grad`` or ``value_and_grad``; one
-    without gradients is a pipeline that runs forward only. ``mesh_shape`` is not used: stages have
-    theirs.
+    A function without gradients is a pipeline that runs forward only. Gradients that jax takes are
+    cut where it takes them once, and nothing is computed again; those of ``stablehlo_alpa.grad``
+    and ``value_and_grad`` have neither limit. ``mesh_shape`` is not used: stages have theirs.
 
     Attributes:
         layers: how the forward function is cut into layers.
