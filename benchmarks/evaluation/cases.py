@@ -63,8 +63,6 @@ class Family:
         layers: devices -> how many a pipeline is cut into.
         smaller: devices -> a number of micro-batches that is tried as well where stages are not
             searched for, and may hold more.
-        larger: devices -> numbers that are tried as well where all devices are one mesh, which may
-            gather parameters for every micro-batch.
     """
 
     name: str
@@ -74,7 +72,6 @@ class Family:
     micro_batches: Mapping[int, tuple[int, ...]]
     layers: Mapping[int, int]
     smaller: Mapping[int, int]
-    larger: Mapping[int, tuple[int, ...]]
 
     def case(self, devices: int) -> ModelCase:
         """The step of the model for so many devices."""
@@ -106,7 +103,6 @@ FAMILIES: Mapping[str, Family] = {
             {1: (512, 256, 128), 4: (128,), 8: (128,), 16: (64,), 32: (128,), 64: (64, 256)},
             _LAYERS,
             {16: 256, 32: 512, 64: 1024},
-            {32: (32, 64)},
         ),
         Family(
             "MoE",
@@ -119,7 +115,6 @@ FAMILIES: Mapping[str, Family] = {
             # Of a dense layer and a mixture.
             dict.fromkeys((1, 4, 8, 16, 32), 8) | {64: 16},
             {4: 128, 8: 128, 16: 128, 32: 512, 64: 256},
-            {32: (16, 32)},
         ),
         Family(
             "Wide-ResNet",
@@ -132,7 +127,6 @@ FAMILIES: Mapping[str, Family] = {
             # Of as many residual blocks.
             dict.fromkeys((1, 4, 8, 16, 32), 16) | {64: 33},
             {4: 96, 8: 96, 16: 96, 32: 96, 64: 190},
-            {},
         ),
     )
 }
@@ -238,8 +232,6 @@ def candidates(family: Family, devices: int, system: System) -> Iterator[Candida
     counts = family.micro_batches[devices]
     if system in (System.INTER, System.RIVAL) and devices in family.smaller:
         counts = (*counts, family.smaller[devices])
-    if system is System.INTRA or (system is System.RIVAL and family.name == "MoE"):
-        counts = (*counts, *family.larger.get(devices, ()))
     for count in counts:
         one = Candidate(family.name, devices, system, layers, count)
         if system is not System.RIVAL:
