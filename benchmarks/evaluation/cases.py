@@ -63,6 +63,8 @@ class Family:
         layers: devices -> how many a pipeline is cut into.
         smaller: devices -> a number of micro-batches that is tried as well where stages are not
             searched for, and may hold more.
+        larger: devices -> numbers that are tried as well for a rival on one mesh, which gathers
+            parameters for every micro-batch.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Family:
     micro_batches: Mapping[int, tuple[int, ...]]
     layers: Mapping[int, int]
     smaller: Mapping[int, int]
+    larger: Mapping[int, tuple[int, ...]]
 
     def case(self, devices: int) -> ModelCase:
         """The step of the model for so many devices."""
@@ -103,6 +106,7 @@ FAMILIES: Mapping[str, Family] = {
             {1: (512, 256, 128), 4: (128,), 8: (128,), 16: (64,), 32: (128,), 64: (64, 256)},
             _LAYERS,
             {16: 256, 32: 512, 64: 1024},
+            {},
         ),
         Family(
             "MoE",
@@ -115,6 +119,7 @@ FAMILIES: Mapping[str, Family] = {
             # Of a dense layer and a mixture.
             dict.fromkeys((1, 4, 8, 16, 32), 8) | {64: 16},
             {4: 128, 8: 128, 16: 128, 32: 512, 64: 256},
+            {32: (16, 32)},
         ),
         Family(
             "Wide-ResNet",
@@ -127,6 +132,7 @@ FAMILIES: Mapping[str, Family] = {
             # Of as many residual blocks.
             dict.fromkeys((1, 4, 8, 16, 32), 16) | {64: 33},
             {4: 96, 8: 96, 16: 96, 32: 96, 64: 190},
+            {},
         ),
     )
 }
@@ -232,6 +238,8 @@ def candidates(family: Family, devices: int, system: System) -> Iterator[Candida
     counts = family.micro_batches[devices]
     if system in (System.INTER, System.RIVAL) and devices in family.smaller:
         counts = (*counts, family.smaller[devices])
+    if system is System.RIVAL:
+        counts = (*counts, *family.larger.get(devices, ()))
     for count in counts:
         one = Candidate(family.name, devices, system, layers, count)
         if system is not System.RIVAL:

@@ -44,10 +44,11 @@ inside of a stage runs beside computation.
 Pipelines of GPT have 8 layers within a host and 16 on more; those of MoE a layer for every dense
 layer with the mixture behind it; those of Wide-ResNet 16, on 64 devices 33. The paper tuned the
 number of micro-batches for every system; here it is given, in most cells one number, that of the
-authors' published plan, on one device larger ones as well, and for systems that keep more in a
-device one more of smaller micro-batches. *of linear* is the part of so many times the throughput of
-one device that is reached: ours of ours, the paper's of the paper's, so that the level of the
-prices cancels. *best of* says how many plans were made for the cell, *planned* on which day.
+authors' published plan, on one device and for DeepSpeed on 32 larger micro-batches as well, and for
+systems that keep more in a device one number of smaller ones. *of linear* is the part of so many
+times the throughput of one device that is reached: ours of ours, the paper's of the paper's, so
+that the level of the prices cancels. *best of* says how many plans were made for the cell,
+*planned* on which day.
 """
 
 _CUTS = """## The authors' own plans by our prices
