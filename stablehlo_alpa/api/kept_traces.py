@@ -22,7 +22,7 @@ from stablehlo_alpa.store import Store, recipe_of
 
 _PLAIN = (
     *("name", "text", "input_argnum", "donated", "num_parts", "has_gradients"),
-    *("marks_gradients", "is_cut_behind", "trip_count_hint", "platform"),
+    *("marks_gradients", "trip_count_hint", "platform"),
 )
 
 

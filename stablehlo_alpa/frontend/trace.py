@@ -113,8 +113,7 @@ def trace_function(
             traced = call.trace()
         boundary = call.boundary(traced, batches)
         closed = _closed(function.name, traced, boundary, num_sums)
-        cut = _cut(closed)
-        closed = cut or closed
+        closed = _in_layers(closed)
         taken = _Taken.of(function.name, traced, closed, reports_behind)
         text = call.text(traced, taken, rules, platform)
     return TracedProgram(
@@ -137,7 +136,6 @@ def trace_function(
         platform=platform,
         has_gradients=_has(traced, is_backward),
         marks_gradients=_has(traced, is_mark),
-        is_cut_behind=cut is not None,
     )
 
 
@@ -264,12 +262,12 @@ def _closed(name: str, traced: Any, boundary: Boundary, num_sums: int | None) ->
     return with_turns_at_once(name, closed, num_sums, boundary.batch, names)
 
 
-def _cut(closed: Any) -> Any:
-    """A step whose gradients jax has taken, in the layers that are asked for; None of others."""
+def _in_layers(closed: Any) -> Any:
+    """A step whose gradients jax has taken, in the layers that are asked for; others are kept."""
     option = layer_context.value
     if not isinstance(option, LayerOption) or any(map(is_mark, equations(closed.jaxpr))):
-        return None
-    return cut_differentiated(option, closed)
+        return closed
+    return cut_differentiated(option, closed) or closed
 
 
 def _micro_batch(name: str, value: str, leaf: Any, count: int) -> jax.ShapeDtypeStruct:

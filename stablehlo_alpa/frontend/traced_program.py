@@ -78,7 +78,6 @@ class TracedProgram:
         num_parts: the program is that of one of so many equal parts of every batch.
         has_gradients: whether it has a backward pass.
         marks_gradients: whether that was cut into layers where it was differentiated.
-        is_cut_behind: whether it was cut into layers behind that, as jax had differentiated it.
         aliases: flat input -> flat output that is its next-step value.
         callbacks: functions of the host that the text calls, by number.
         reports: functions of the host that are called with outputs, behind those of ``out_tree``.
@@ -102,7 +101,6 @@ class TracedProgram:
     num_parts: int = 1
     has_gradients: bool = False
     marks_gradients: bool = False
-    is_cut_behind: bool = False
     callbacks: tuple[HostFunction, ...] = ()
     reports: tuple[Report, ...] = ()
     kernels: tuple[Kernel, ...] = ()
@@ -114,11 +112,6 @@ class TracedProgram:
     def has_gradients_of_jax(self) -> bool:
         """Whether jax takes its gradients, which computes nothing of a layer again."""
         return self.has_gradients and not self.marks_gradients
-
-    @property
-    def has_unmarked_gradients(self) -> bool:
-        """Whether it has a backward pass and no layers."""
-        return self.has_gradients_of_jax and not self.is_cut_behind
 
     @property
     def of_caller(self) -> TracedProgram:

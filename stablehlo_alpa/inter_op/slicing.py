@@ -107,7 +107,7 @@ class LayeredStep:
         store: keeps what is made of it.
         content: what it was made of, for the store.
         inputs: what the caller calls the arguments; empty where that is not known.
-        is_uncut: whether it is one layer because jax takes its gradients otherwise than once.
+        is_uncut: whether jax takes its gradients, and it is one layer.
     """
 
     name: str
@@ -236,7 +236,7 @@ class StepForms:
         return replace(
             found,
             inputs=tuple(value.name for value in program.inputs),
-            is_uncut=program.has_unmarked_gradients and found.num_layers == 1,
+            is_uncut=program.has_gradients_of_jax and found.num_layers == 1,
         )
 
     def _marked(self, cut: str, mark: str) -> LayeredStep:
