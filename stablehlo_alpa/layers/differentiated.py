@@ -12,14 +12,14 @@ from typing import Any
 
 import jax
 from alpa_runtime.host_memory import type_of
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, jaxprs_in_params
+from jax.extend.core import ClosedJaxpr, DropVar, Jaxpr, Literal, jaxpr_as_fun, jaxprs_in_params
 
 from stablehlo_alpa.layers.assignment import assign
 from stablehlo_alpa.layers.boundary import layer_boundary_p
 from stablehlo_alpa.layers.flatten import flatten
 from stablehlo_alpa.layers.grad import mark_gradients
 from stablehlo_alpa.layers.options import FollowInputs, LayerOption, ManualLayers
-from stablehlo_alpa.layers.scopes import layer_scope
+from stablehlo_alpa.layers.scopes import is_differentiated, layer_scope
 
 _CALLS = {"jit", "pjit", "closed_call", "core_call"}
 
@@ -39,12 +39,12 @@ def cut_differentiated(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr 
     ends = None if isinstance(option, FollowInputs) else _ends(equations)
     if ends is None:
         return None
-    forward = [one for one in equations[: ends[0]] if _is_differentiated(one)]
+    forward = [one for one in equations[: ends[0]] if is_differentiated(one)]
     is_manual = isinstance(option, ManualLayers)
     if is_manual and not any(one.primitive is layer_boundary_p for one in forward):
         return None
     layers = _Layers(forward, assign(option, _part(closed, forward)))
-    phases = [layers.named(one) if _is_differentiated(one) else one for one in equations[: ends[1]]]
+    phases = [layers.named(one) if is_differentiated(one) else one for one in equations[: ends[1]]]
     return _marked(closed, phases, equations[ends[1] :])
 
 
@@ -62,14 +62,10 @@ def _opened(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _holds_both(equation: Any) -> bool:
-    if equation.primitive.name not in _CALLS or _is_differentiated(equation):
+    if equation.primitive.name not in _CALLS or is_differentiated(equation):
         return False
     inside = [one for body in jaxprs_in_params(equation.params) for one in body.eqns]
     return any(_is_backward(one) or _holds_both(one) for one in inside)
-
-
-def _is_differentiated(equation: Any) -> bool:
-    return "jvp(" in str(equation.source_info.name_stack)
 
 
 def _is_backward(equation: Any) -> bool:
@@ -80,13 +76,13 @@ def _is_backward(equation: Any) -> bool:
 
 def _ends(equations: Sequence[Any]) -> tuple[int, int] | None:
     """Where the backward phase begins, and where it ends; None if there is not one of each."""
-    places = [i for i, one in enumerate(equations) if _is_differentiated(one)]
+    places = [i for i, one in enumerate(equations) if is_differentiated(one)]
     backward = [i for i in places if _is_backward(equations[i])]
     if not backward or backward != places[-len(backward) :] or len(backward) == len(places):
         return None
     end = places[-1] + 1
     made = {v for i in places for v in equations[i].outvars}
-    others = (one for one in equations[:end] if not _is_differentiated(one))
+    others = (one for one in equations[:end] if not is_differentiated(one))
     if any(a in made for one in others for a in _variables(one.invars)):
         return None
     return backward[0], end
@@ -96,13 +92,9 @@ def _variables(atoms: Iterable[Any]) -> list[Any]:
     return [atom for atom in atoms if not isinstance(atom, Literal)]
 
 
-def _is_dropped(variable: Any) -> bool:
-    return type(variable).__name__ == "DropVar"
-
-
 def _part(closed: ClosedJaxpr, equations: Sequence[Any]) -> ClosedJaxpr:
     """Equations as a function of what they read, which returns all that they make."""
-    made = [v for e in equations for v in e.outvars if not _is_dropped(v)]
+    made = [v for e in equations for v in e.outvars if not isinstance(v, DropVar)]
     inside = set(made)
     read = dict.fromkeys(a for e in equations for a in _variables(e.invars) if a not in inside)
     effects = set().union(*(one.effects for one in equations))
@@ -144,7 +136,7 @@ def _marked(closed: ClosedJaxpr, phases: Sequence[Any], rest: Sequence[Any]) -> 
     jaxpr = closed.jaxpr
     first, second = _part(closed, phases), _part(closed, rest)
     used = {*second.jaxpr.invars, *_variables(jaxpr.outvars)}
-    made = (v for one in phases if _is_differentiated(one) for v in one.outvars)
+    made = (v for one in phases if is_differentiated(one) for v in one.outvars)
     crossing = [variable for variable in made if variable in used]
 
     def run(*args: Any) -> list[Any]:

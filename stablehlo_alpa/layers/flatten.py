@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 from alpa_runtime.host_memory import type_of
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, DropVar, Jaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.layers.scopes import STACK_SCOPE, TURNS_SCOPE
 
@@ -169,7 +169,7 @@ class _ScanParts:
                 column.append(value)
         with jax.named_scope(STACK_SCOPE):
             return carry + [
-                None if type(variable).__name__ == "DropVar" else self._joined(column)
+                None if isinstance(variable, DropVar) else self._joined(column)
                 for variable, column in zip(
                     self._equation.outvars[self._num_carry :], stacked, strict=True
                 )

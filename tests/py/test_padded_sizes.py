@@ -257,9 +257,7 @@ def test_random_plans_of_padded_steps_equal_jit(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize(
-    "method", [pytest.param("micro-batches", marks=pytest.mark.matrix), "stages"]
-)
+@pytest.mark.parametrize("method", ["micro-batches", "stages"])
 def test_random_plans_of_padded_micro_batches_equal_jit(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
