@@ -84,7 +84,8 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
                "would run once per micro-batch in the process of a stage; "
                "call it outside of the gradients, without results, or return "
                "its operands from the function and call it on them, or take "
-               "ShardParallel without micro-batches";
+               "ShardParallel without micro-batches; checks of equinox are "
+               "left out with EQX_ON_ERROR=nan in the environment";
         return WalkResult::interrupt();
       }
       if (isa<ManualOp>(op)) {

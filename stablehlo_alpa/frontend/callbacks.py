@@ -72,6 +72,24 @@ def callback_name(equation: Any) -> str:
     """What people call the function of an equation that calls the host."""
     if "fmt" in equation.params:
         return f"print {equation.params['fmt']!r}"[:_LONGEST_NAME]
+    if is_check(equation):
+        return "error_if of equinox"
+    function = _called_function(equation)
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return f"{equation.primitive.name} {name}"
+
+
+def is_check(equation: Any) -> bool:
+    """Whether an equation calls the function of equinox that does nothing but raise."""
+    if equation.primitive.name != "pure_callback":
+        return False
+    function = _called_function(equation)
+    name = getattr(function, "__qualname__", "")
+    return getattr(function, "__module__", "") == "equinox._errors" and name.endswith(".raises")
+
+
+def _called_function(equation: Any) -> Any:
+    """The user's function that an equation of a callback calls."""
     function = equation.params["callback"]
     function = getattr(function, "callback_func", function)
     if inspect.isfunction(function) and function.__name__ == "_flat_callback":
@@ -79,8 +97,7 @@ def callback_name(equation: Any) -> str:
         function = inspect.getclosurevars(function).nonlocals.get("callback", function)
     while isinstance(function, functools.partial):
         function = function.func
-    name = getattr(function, "__name__", None) or type(function).__name__
-    return f"{equation.primitive.name} {name}"
+    return function
 
 
 class CallbackExtraction:

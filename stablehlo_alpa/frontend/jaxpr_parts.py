@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import jax
+from alpa_runtime.host_memory import type_of
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from stablehlo_alpa.layers.flatten import used_equations
@@ -40,3 +42,15 @@ def as_function(
     used = used_equations(inner, results)
     names = body.debug_info.with_unknown_names()
     return jaxpr_as_fun(ClosedJaxpr(Jaxpr((), [*inputs], [*results], used, set(), names), ()))
+
+
+def as_call(equation: Any, name: str, closed: Any) -> Any:
+    """An equation that calls a jaxpr in place of what it did, of the same operands and results."""
+
+    def fun(*args: Any) -> list[Any]:
+        return list(jaxpr_as_fun(closed)(*args))
+
+    fun.__name__ = fun.__qualname__ = name
+    avals = [type_of(variable.aval) for variable in closed.jaxpr.invars]
+    call = jax.make_jaxpr(jax.jit(fun, keep_unused=True))(*avals).jaxpr.eqns[-1]
+    return equation.replace(primitive=call.primitive, params=call.params, effects=call.effects)

@@ -19,11 +19,13 @@ from stablehlo_alpa.frontend.callbacks import (
     CallbackExtraction,
     callback_name,
 )
+from stablehlo_alpa.frontend.checks import take_checks
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Function
 from stablehlo_alpa.frontend.host_inputs import with_host_inputs
 from stablehlo_alpa.frontend.inner_jaxprs import equations
 from stablehlo_alpa.frontend.kernel_calls import Kernel, KernelExtraction
+from stablehlo_alpa.frontend.opened_primitives import check_calls, with_calls_seen
 from stablehlo_alpa.frontend.refining import refined
 from stablehlo_alpa.frontend.reports import Report, take_reports
 from stablehlo_alpa.frontend.rewritten import is_lowerable, lower_rewritten
@@ -96,8 +98,8 @@ def trace_function(
         platform: what it is lowered for, ``"cuda"``, ``"tpu"`` or ``"cpu"``; empty for the default
             device of this process.
         trip_count_hint: how often loops run of which it is not known; None if nobody says.
-        reports_behind: callbacks without results, outside of gradients, are called when the step is
-            done.
+        reports_behind: checks, and callbacks without results outside of gradients, are called when
+            the step is done.
 
     Raises:
         TraceError: an argument is no array, a batch cannot be cut, the function has side effects
@@ -112,9 +114,10 @@ def trace_function(
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
         boundary = call.boundary(traced, batches)
-        closed = _closed(function.name, traced, boundary, num_sums)
-        closed = _in_layers(closed)
-        taken = _Taken.of(function.name, traced, closed, reports_behind)
+        seen = with_calls_seen(traced.jaxpr)
+        checked, checks = take_checks(seen) if reports_behind else (seen, ())
+        closed = _in_layers(_closed(function.name, checked, boundary, num_sums))
+        taken = _Taken.of(function.name, traced, closed, checks, reports_behind)
         text = call.text(traced, taken, rules, platform)
     return TracedProgram(
         name=function.name,
@@ -160,9 +163,17 @@ class _Taken:
     is_other: bool
 
     @classmethod
-    def of(cls, name: str, traced: jax.stages.Traced, closed: Any, reports_behind: bool) -> _Taken:
+    def of(
+        cls,
+        name: str,
+        traced: jax.stages.Traced,
+        closed: Any,
+        checks: Sequence[Report],
+        reports_behind: bool,
+    ) -> _Taken:
         split = KernelExtraction(closed)
         rest, reports = take_reports(split.closed) if reports_behind else (split.closed, ())
+        reports = (*checks, *reports)
         talk = CallbackExtraction(name, rest)
         check_supported(name, talk.closed, effects=talk.effects, allows_shard_map=True)
         names = [f"operand {i} of {one.name}" for one in reports for i in range(len(one.outputs))]
@@ -223,6 +234,7 @@ class _Call:
         asm: str = with_rules(module, known).operation.get_asm(
             print_generic_op_form=True, enable_debug_info=True, assume_verified=True
         )
+        check_calls(self.function.name, asm)
         return with_own_names(asm)
 
     def _lowered(self, traced: jax.stages.Traced, taken: _Taken, platform: str) -> Any:
@@ -252,10 +264,10 @@ class _Call:
         return _Call(self.function, *self.function.each(part, self.args, self.kwargs))
 
 
-def _closed(name: str, traced: Any, boundary: Boundary, num_sums: int | None) -> Any:
+def _closed(name: str, closed: Any, boundary: Boundary, num_sums: int | None) -> Any:
     """The jaxpr that is lowered; see `without_references` and `with_turns_at_once`."""
     mend = "pass ref[...] as an argument, and return its new value"
-    closed = without_references(name, traced.jaxpr, mend)
+    closed = without_references(name, closed, mend)
     if num_sums is None:
         return closed
     names = [value.name.partition("[")[0].partition(".")[0] for value in boundary.inputs]

@@ -16,6 +16,7 @@ from stablehlo_alpa.api.methods import ShardParallel
 from stablehlo_alpa.cluster import ClusterSpec, as_cluster, one_part
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend import check_supported, is_planned, planned_whole, positions
+from stablehlo_alpa.frontend.opened_primitives import with_calls_seen
 from stablehlo_alpa.partitioner.asked import Asked
 from stablehlo_alpa.partitioner.differentiation import differentiable
 
@@ -112,7 +113,7 @@ def _call_trees(
         # Along an axis of what is around it, where alone that has a size.
         logger.info("%s has collectives over axes that are not its own: it is not planned", name)
         return fun(*args, **kwargs)
-    check_supported(name, closed)
+    check_supported(name, with_calls_seen(closed))
     results = _call(name, closed, leaves, asked)
     return out_tree[-1].unflatten(results)
 

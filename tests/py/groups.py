@@ -57,7 +57,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("known_kernels", "attention_kernels", "parsed_modules"),
     ),
     "parallelize, as a user calls it": (
-        *("api", "front_door", "signature", "constraints", "shard_map", "talking", "errors"),
+        *(
+            "api",
+            "front_door",
+            "signature",
+            "constraints",
+            "shard_map",
+            "talking",
+            "checks",
+            "errors",
+        ),
         *("call_state", "data", "interruption", "varying_sizes", "kept_plans", "store"),
     ),
     "running: plans, transports, faults, Ray": (
