@@ -19,7 +19,7 @@ from stablehlo_alpa.layers.boundary import layer_boundary_p
 from stablehlo_alpa.layers.flatten import flatten
 from stablehlo_alpa.layers.grad import mark_gradients
 from stablehlo_alpa.layers.options import FollowInputs, LayerOption, ManualLayers
-from stablehlo_alpa.layers.scopes import is_differentiated, layer_scope
+from stablehlo_alpa.layers.scopes import is_backward, is_differentiated, layer_scope
 
 _CALLS = {"jit", "pjit", "closed_call", "core_call"}
 
@@ -65,19 +65,13 @@ def _holds_both(equation: Any) -> bool:
     if equation.primitive.name not in _CALLS or is_differentiated(equation):
         return False
     inside = [one for body in jaxprs_in_params(equation.params) for one in body.eqns]
-    return any(_is_backward(one) or _holds_both(one) for one in inside)
-
-
-def _is_backward(equation: Any) -> bool:
-    """Whether the outermost differentiation has transposed it; gradients in a loss are forward."""
-    scope = str(equation.source_info.name_stack)
-    return 0 <= scope.find("transpose(jvp(") < scope.find("jvp(")
+    return any(is_backward(one) or _holds_both(one) for one in inside)
 
 
 def _ends(equations: Sequence[Any]) -> tuple[int, int] | None:
     """Where the backward phase begins, and where it ends; None if there is not one of each."""
     places = [i for i, one in enumerate(equations) if is_differentiated(one)]
-    backward = [i for i in places if _is_backward(equations[i])]
+    backward = [i for i in places if is_backward(equations[i])]
     if not backward or backward != places[-len(backward) :] or len(backward) == len(places):
         return None
     end = places[-1] + 1

@@ -22,12 +22,13 @@ def is_differentiated(equation: Any) -> bool:
 
 
 def is_backward(equation: Any) -> bool:
-    """Whether reverse-mode differentiation made an equation, or stands around its results.
+    """Whether the outermost differentiation transposed an equation, or it stands around gradients.
 
-    What is transposed and was not differentiated is a linear function, such as the other way of a
-    ``custom_linear_solve``.
+    Gradients that are taken inside of a loss are forward. What is transposed and was not
+    differentiated is a linear function, such as the other way of a ``custom_linear_solve``.
     """
-    return "transpose(jvp(" in str(equation.source_info.name_stack) or is_mark(equation)
+    scope = str(equation.source_info.name_stack)
+    return 0 <= scope.find("transpose(jvp(") < scope.find("jvp(") or is_mark(equation)
 
 
 def is_mark(equation: Any) -> bool:
