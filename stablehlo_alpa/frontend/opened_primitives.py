@@ -18,6 +18,14 @@ from stablehlo_alpa.frontend.callbacks import CALLBACKS
 from stablehlo_alpa.frontend.inner_jaxprs import equations, with_equations, with_inner_jaxprs
 from stablehlo_alpa.frontend.jaxpr_parts import as_call
 
+# How the targets begin by which XLA calls Python.
+_PYTHON = (
+    "xla_python_",
+    "xla_ffi_python_",
+    "xla_ffi_partitioned_python_",
+    "xla_buffer_python_",
+)
+
 
 def with_calls_seen(closed: Any) -> Any:
     """A jaxpr in which such operators are what they are made of; the same one without any."""
@@ -29,12 +37,13 @@ def with_calls_seen(closed: Any) -> Any:
 
 def check_calls(name: str, text: str) -> None:
     """Refuses the text of a function that calls Python by an address, as a `TraceError`."""
-    for target in ("xla_ffi_python_", "xla_python_", "xla_ffi_partitioned_python_"):
+    for target in _PYTHON:
         if f'call_target_name = "{target}' in text:
             raise TraceError(
-                f"{name} calls back into Python from an operator that jax opens only when it "
-                "lowers it, which a planned program cannot do; take the call out of the function, "
-                "or switch it off where a library makes it (EQX_ON_ERROR=nan for checks of equinox)"
+                f"{name} calls back into Python ({target}*) from an operator that jax opens only "
+                "when it lowers it, which a planned program cannot do; call jax.pure_callback or "
+                "io_callback in the function itself, or switch the call off where a library makes "
+                "it (EQX_ON_ERROR=nan for checks of equinox)"
             )
 
 

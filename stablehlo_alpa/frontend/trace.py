@@ -9,6 +9,7 @@ from typing import Any
 import jax
 from alpa_runtime.host_memory import is_on_host, type_of
 from alpa_runtime.program import HostFunction
+from jax.extend.core import jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.frontend.accumulation import with_turns_at_once
@@ -37,6 +38,12 @@ from stablehlo_alpa.layers.likeness import with_own_names
 from stablehlo_alpa.layers.options import LayerOption
 from stablehlo_alpa.layers.references import without_references
 from stablehlo_alpa.layers.scopes import is_backward, is_mark
+
+# What to do in place of an effect, by the primitive that has it.
+_MENDS = {
+    "inspect_sharding": "the plan has the shardings: plan.explain(operator), plan.output_shardings",
+    "check": "parallelize what checkify.checkify makes of the function",
+}
 
 
 def trace(
@@ -320,7 +327,13 @@ def check_supported(
                 f"{name} contains a shard_map: it is sharded by hand already and cannot be "
                 "planned; pass the function that shard_map was applied to"
             )
-    effects = closed.effects if effects is None else effects
+    effects = frozenset(closed.effects if effects is None else effects)
     if effects:
         found = ", ".join(sorted(str(effect) for effect in effects))
-        raise TraceError(f"{name} has side effects ({found}), a planned program cannot have any")
+        makers = (one for one in equations(closed.jaxpr) if not effects.isdisjoint(one.effects))
+        inner = [one for one in makers if not any(True for _ in jaxprs_in_params(one.params))]
+        maker = inner[0].primitive.name if inner else "unknown"
+        mend = _MENDS.get(maker, "return what it is about from the function")
+        raise TraceError(
+            f"{name} has side effects ({maker}: {found}), a planned program cannot have any; {mend}"
+        )

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import checkify
+from jax.experimental.buffer_callback import buffer_callback
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
@@ -151,9 +153,34 @@ def test_in_a_primitive() -> None:
     message = "an operand is too large"
     assert_checks(parallel, jax.jit(fun), (x,), (1e6 * x,), message)
 
+
+def test_what_only_a_lowered_program_calls() -> None:
+    x = x_of(8, 16)
     hidden = checked_primitive(traces=False)
-    with pytest.raises(TraceError, match="calls back into Python from an operator that jax"):
-        stablehlo_alpa.parallelize(lambda x: hidden(x), method=METHODS["one mesh"]).plan(x)
+    copy = buffer_callback(lambda context, out, x: None, jax.typeof(x))
+    for fun in (lambda x: hidden(x), lambda x: copy(x)):
+        with pytest.raises(TraceError, match=r"calls back into Python \(xla_\w+_\*\) from an oper"):
+            stablehlo_alpa.parallelize(fun, method=METHODS["one mesh"]).plan(x)
+
+
+def test_effects_that_no_plan_has() -> None:
+    def looks(x: jax.Array) -> jax.Array:
+        jax.debug.inspect_array_sharding(x, callback=print)
+        return x
+
+    def checks(x: jax.Array) -> jax.Array:
+        checkify.check(jnp.all(x < 1e2), "too large")
+        return 2 * x
+
+    x = x_of(8, 16)
+    with pytest.raises(TraceError, match=r"inspect_sharding: Debug.*plan\.explain"):
+        stablehlo_alpa.parallelize(looks).plan(x)
+    checked = checkify.checkify(checks)
+    error, found = stablehlo_alpa.parallelize(checked)(x)
+    assert error.get() is None
+    np.testing.assert_array_equal(found, 2 * x)
+    error, _ = stablehlo_alpa.parallelize(checked)(1e6 * x)
+    assert "too large" in error.get()
 
 
 def test_in_a_loop_between_micro_batches() -> None:
