@@ -14,6 +14,7 @@
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 #include <map>
 
 namespace mlir::alpa {
@@ -203,7 +204,42 @@ private:
     return made >= 0 && made < order && order <= kWeightOrder &&
            !isa<ReshardOp, stablehlo::OptimizationBarrierOp>(maker) &&
            !isJoin(maker) && maker->getNumRegions() == 0 && isClonable(maker) &&
-           !memory.isStored(value);
+           !memory.isStored(value) && !comparesAgain(maker, order);
+  }
+
+  /// Whether a phase would compare what an earlier one has made with what it
+  /// makes again. Programs round differently: what the gradient of a maximum
+  /// finds equal to it where it was made is not equal to it any more.
+  bool comparesAgain(Operation *op, int64_t order) const {
+    if (!isa<stablehlo::CompareOp>(op) ||
+        !isa<FloatType>(getElementTypeOrSelf(op->getOperand(0)))) {
+      return false;
+    }
+    bool isKept = false, isRounded = false;
+    llvm::SetVector<Value> work(op->operand_begin(), op->operand_end());
+    for (size_t next = 0; next < work.size(); ++next) {
+      Operation *maker = getMaker(work[next]);
+      if (!maker) {
+        continue;
+      }
+      if (!isMadeAgain(work[next], order)) {
+        isKept = true;
+      } else if (!isExact(maker)) {
+        isRounded = true;
+      } else {
+        work.insert(maker->operand_begin(), maker->operand_end());
+      }
+    }
+    return isKept && isRounded;
+  }
+
+  /// Whether each element of a result is one of an operand, or no float.
+  static bool isExact(Operation *op) {
+    return isa<stablehlo::MaxOp, stablehlo::MinOp, stablehlo::ClampOp,
+               stablehlo::SelectOp, stablehlo::BroadcastInDimOp,
+               stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::SliceOp,
+               stablehlo::ConcatenateOp, stablehlo::PadOp, stablehlo::ReverseOp,
+               stablehlo::NegOp, stablehlo::AbsOp, stablehlo::CompareOp>(op);
   }
 
   void numberLocals() {

@@ -22,6 +22,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "micro_batches",
             "several_gradients",
             "differentiated",
+            "compared_again",
             "second_pass",
             "inner_steps",
             "accumulation_loops",

@@ -1,0 +1,71 @@
+"""Gradients by comparison, where the backward phase makes again what the forward phase compared.
+
+The gradient of a maximum goes to what equals it. One program that makes both finds them equal;
+another one, which makes one of them again, rounds it differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import stablehlo_alpa
+
+
+def normalised(scale: jax.Array, x: jax.Array) -> jax.Array:
+    x = x - x.mean(-1, keepdims=True)
+    return scale * x / jnp.sqrt(jnp.mean(x**2, -1, keepdims=True) + 1e-3)
+
+
+def dropped(x: jax.Array, key: jax.Array) -> jax.Array:
+    return jnp.where(jax.random.bernoulli(key, 0.7, x.shape), x / 0.7, 0)
+
+
+def clipped(x: jax.Array, key: jax.Array) -> jax.Array:
+    return dropped(jnp.clip(x, 0, 4), key)
+
+
+def of_largest(x: jax.Array, key: jax.Array) -> jax.Array:
+    largest = x.max(-1, keepdims=True)
+    return dropped(jnp.tanh(x) - largest, key)
+
+
+def above_largest_but_two(x: jax.Array, key: jax.Array) -> jax.Array:
+    least = jax.lax.top_k(x, 3)[0][:, -1:]
+    return dropped(jnp.where(x >= least, x**2, 0), key)
+
+
+def of_pairs(x: jax.Array, key: jax.Array) -> jax.Array:
+    pairs = x.reshape(x.shape[0], -1, 2)
+    return dropped(jnp.maximum(pairs[..., 0], jnp.sin(pairs[..., 1])), key)
+
+
+@pytest.mark.parametrize("gradient", [jax.value_and_grad, stablehlo_alpa.value_and_grad])
+@pytest.mark.parametrize("function", [clipped, of_largest, above_largest_but_two, of_pairs])
+def test_in_stages(
+    function: Callable[[jax.Array, jax.Array], jax.Array],
+    gradient: Callable[..., Callable[..., tuple[jax.Array, jax.Array]]],
+) -> None:
+    def step(scale: jax.Array, x: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def loss(scale: jax.Array) -> jax.Array:
+            return jnp.sum(jnp.mean(function(normalised(scale, x), key) ** 2, 1))
+
+        return gradient(loss)(scale)
+
+    args = (
+        jax.random.normal(jax.random.key(0), (16,)),
+        jax.random.normal(jax.random.key(1), (20, 16)),
+        jax.random.key(2),
+    )
+    method = stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=2,
+        layers=stablehlo_alpa.AutoLayers(num_layers=2),
+        stages=stablehlo_alpa.UniformStages(2),
+    )
+    parallel = stablehlo_alpa.parallelize(step, method=method, batch_argnums=(1,))
+    for found, wanted in zip(parallel(*args), jax.jit(step)(*args), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
