@@ -70,16 +70,16 @@ def take_checks(closed: Any) -> tuple[Any, tuple[Report, ...]]:
 
 
 class _Taking:
-    """Jaxprs without checks, by identity: what is called twice stays one function."""
+    """Jaxprs without checks: what is called twice stays one function."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[Any, Any, list[_Check]]] = {}
+        self._made: dict[Any, tuple[Any, list[_Check]]] = {}
 
     def jaxpr(self, jaxpr: Any) -> tuple[Any, list[_Check]]:
         """A jaxpr that has, behind its own results, what its checks look at; and these."""
-        if id(jaxpr) not in self._made:
-            self._made[id(jaxpr)] = (jaxpr, *self._taken(jaxpr))
-        return self._made[id(jaxpr)][1:]
+        if jaxpr not in self._made:
+            self._made[jaxpr] = self._taken(jaxpr)
+        return self._made[jaxpr]
 
     def _taken(self, jaxpr: Any) -> tuple[Any, list[_Check]]:
         made, results, checks = [], [], []

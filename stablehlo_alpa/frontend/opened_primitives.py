@@ -56,14 +56,14 @@ def _is_of_others(equation: Any) -> bool:
     return module.partition(".")[0] not in {"jax", "jaxlib", "stablehlo_alpa"}
 
 
-def _opened(jaxpr: Any, made: dict[int, Any]) -> Any:
-    if id(jaxpr) not in made:
+def _opened(jaxpr: Any, made: dict[Any, Any]) -> Any:
+    if jaxpr not in made:
         new = [_equation(equation, made) for equation in jaxpr.eqns]
-        made[id(jaxpr)] = with_equations(jaxpr, new)
-    return made[id(jaxpr)]
+        made[jaxpr] = with_equations(jaxpr, new)
+    return made[jaxpr]
 
 
-def _equation(equation: Any, made: dict[int, Any]) -> Any:
+def _equation(equation: Any, made: dict[Any, Any]) -> Any:
     if not _is_of_others(equation):
         return with_inner_jaxprs(equation, lambda inner: _opened(inner, made))
 

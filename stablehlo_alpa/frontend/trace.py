@@ -121,9 +121,8 @@ def trace_function(
             call = call.micro_batch(boundary, num_micro_batches)
             traced = call.trace()
         boundary = call.boundary(traced, batches)
-        seen = with_calls_seen(traced.jaxpr)
-        checked, checks = take_checks(seen) if reports_behind else (seen, ())
-        closed = _in_layers(_closed(function.name, checked, boundary, num_sums))
+        closed, checks = _checked(traced.jaxpr, reports_behind)
+        closed = _in_layers(_closed(function.name, closed, boundary, num_sums))
         taken = _Taken.of(function.name, traced, closed, checks, reports_behind)
         text = call.text(traced, taken, rules, platform)
     return TracedProgram(
@@ -269,6 +268,12 @@ class _Call:
             return jax.tree_util.tree_map_with_path(one, argument)
 
         return _Call(self.function, *self.function.each(part, self.args, self.kwargs))
+
+
+def _checked(closed: Any, reports_behind: bool) -> tuple[Any, tuple[Report, ...]]:
+    """A jaxpr whose calls of the host are seen, and its checks where these are behind the step."""
+    closed = with_calls_seen(closed)
+    return take_checks(closed) if reports_behind else (closed, ())
 
 
 def _closed(name: str, closed: Any, boundary: Boundary, num_sums: int | None) -> Any:
