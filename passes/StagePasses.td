@@ -70,9 +70,12 @@ def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
     with shardings on the mesh `time` for `alpa-insert-reshards` and
     `alpa-lower-to-spmd{micro-batches}`. Where that does not do, what is cheap
     to make of the whole batch (examples in another order, slices of it) is made
-    by every micro-batch, which takes its part of the result. Where a value leaves the micro-batches
-    stands an `alpa.accumulate`; what depends on such values runs behind it,
-    once per step. What can be done to a sum is not done to its summands, where
+    by every micro-batch, which takes its part of the result. Of values of which
+    elements are picked (their largest, a row, in order) it takes its part, too:
+    made again in parts they would be rounded otherwise, and what is equal to
+    the largest would not be. Where a value leaves the micro-batches stands an
+    `alpa.accumulate`; what depends on such values runs behind it, once per
+    step. What can be done to a sum is not done to its summands, where
     no more is added up for it. The barrier in the scope `alpa_gradients` is one
     of these places. With one micro-batch the module stays as it is but for the
     joins.
@@ -188,6 +191,11 @@ def SplitPhases : Pass<"alpa-split-phases", "::mlir::ModuleOp"> {
     need), `apply_0`, `apply_1` ... Values between phases are results of one and
     arguments of the other (`alpa.local`), sums over micro-batches are added to
     an argument (`alpa.accumulator`).
+
+    Values that take no memory in one program are made again by the phases that
+    use them. Programs round differently: what an earlier phase keeps is not
+    compared with what it is made of and is made again, as the gradient of a
+    maximum does; the earlier phase compares, and hands on the booleans.
 
     In the backward phase of several layers what a layer takes of the one behind
     it waits for that one's sums (`stablehlo.optimization_barrier`), and so does

@@ -3,6 +3,7 @@
 #include "cpp/transforms/MicroBatchRewriting.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/Exactness.h"
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/transforms/LockstepLoops.h"
 #include "mlir/IR/Matchers.h"
@@ -138,6 +139,10 @@ void MicroBatchRewriting::planChosen(Operation *op, const TimeRows &rows) {
       (wanted == entry || entry == kReplicated ? isOwn : isWhole) = true;
     }
   }
+  if (isWhole && isCompared(op)) {
+    // Parts are cut of the whole.
+    isOwn = false;
+  }
   if (isOwn) {
     execute(op, rows);
     planRegions(op, rows);
@@ -145,6 +150,14 @@ void MicroBatchRewriting::planChosen(Operation *op, const TimeRows &rows) {
   if (isWhole) {
     execute(op, getSameRows(op));
   }
+}
+
+/// True if parts of what an operator makes may be compared with what is picked
+/// of the whole, where both are rounded for themselves.
+bool MicroBatchRewriting::isCompared(Operation *op) const {
+  return !isExact(op) && llvm::any_of(op->getResults(), [&](Value result) {
+    return picked.contains(result) && states.getState(result) >= 0;
+  });
 }
 
 /// What is the same for all micro-batches is made in parts where only parts are
@@ -193,8 +206,15 @@ void MicroBatchRewriting::planSame(Operation *op) {
 
 void MicroBatchRewriting::execute(Operation *op, const TimeRows &rows) {
   executions[op].push_back(rows);
+  bool isPicked = picksElements(op) ||
+                  (isExact(op) && llvm::any_of(op->getResults(), [&](Value v) {
+                     return picked.contains(v);
+                   }));
   for (auto [operand, entry] : llvm::zip(op->getOperands(), rows.operands)) {
     need(operand, entry);
+    if (isPicked && entry == kReplicated) {
+      picked.insert(operand);
+    }
   }
   if (!isa<DataFlowOpInterface>(op)) {
     // Combiners and comparators use constants at most.

@@ -35,6 +35,7 @@ private:
   void planSame(Operation *op);
   void planBarrier(Operation *op);
   void planRegions(Operation *op, const TimeRows &rows);
+  bool isCompared(Operation *op) const;
   void execute(Operation *op, const TimeRows &rows);
   bool isNeeded(Value value, TimeEntry entry) const;
 
@@ -63,6 +64,8 @@ private:
   OpBuilder builder;
   DenseMap<Value, llvm::SmallSetVector<TimeEntry, 2>> needed;
   llvm::DenseSet<Value> joins;
+  /// Values of the whole of which elements are picked.
+  llvm::DenseSet<Value> picked;
   /// What is the same for all micro-batches and cannot be made without one:
   /// results of loops that hand on parts as well, and what follows from them.
   llvm::DenseSet<Value> beside;

@@ -3,6 +3,8 @@
 #include "cpp/transforms/PhaseSplitting.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/Dependence.h"
+#include "cpp/analysis/Exactness.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/analysis/Schedule.h"
@@ -208,38 +210,52 @@ private:
   }
 
   /// Whether a phase would compare what an earlier one has made with what it
-  /// makes again. Programs round differently: what the gradient of a maximum
-  /// finds equal to it where it was made is not equal to it any more.
+  /// makes again, where the first is made of the second. Programs round
+  /// differently: what the gradient of a maximum finds equal to it where it was
+  /// made is not equal to it any more.
   bool comparesAgain(Operation *op, int64_t order) const {
     if (!isa<stablehlo::CompareOp>(op) ||
         !isa<FloatType>(getElementTypeOrSelf(op->getOperand(0)))) {
       return false;
     }
-    bool isKept = false, isRounded = false;
-    llvm::SetVector<Value> work(op->operand_begin(), op->operand_end());
-    for (size_t next = 0; next < work.size(); ++next) {
-      Operation *maker = getMaker(work[next]);
-      if (!maker) {
-        continue;
-      }
-      if (!isMadeAgain(work[next], order)) {
-        isKept = true;
-      } else if (!isExact(maker)) {
-        isRounded = true;
-      } else {
-        work.insert(maker->operand_begin(), maker->operand_end());
-      }
+    auto [known, isNew] = comparisons.try_emplace({op, order}, false);
+    if (isNew) {
+      bool isHazard = findAgain(op, order);
+      comparisons[{op, order}] = isHazard;
+      return isHazard;
     }
-    return isKept && isRounded;
+    return known->second;
   }
 
-  /// Whether each element of a result is one of an operand, or no float.
-  static bool isExact(Operation *op) {
-    return isa<stablehlo::MaxOp, stablehlo::MinOp, stablehlo::ClampOp,
-               stablehlo::SelectOp, stablehlo::BroadcastInDimOp,
-               stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::SliceOp,
-               stablehlo::ConcatenateOp, stablehlo::PadOp, stablehlo::ReverseOp,
-               stablehlo::NegOp, stablehlo::AbsOp, stablehlo::CompareOp>(op);
+  bool findAgain(Operation *op, int64_t order) const {
+    SmallVector<Operation *> kept, rounded;
+    auto isAgain = [&](Value value) {
+      return getMaker(value) && isMadeAgain(value, order);
+    };
+    llvm::SetVector<Value> elements(op->operand_begin(), op->operand_end());
+    for (size_t next = 0; next < elements.size(); ++next) {
+      Value value = elements[next];
+      if (isAgain(value) && isExact(getMaker(value))) {
+        elements.insert(getMaker(value)->operand_begin(),
+                        getMaker(value)->operand_end());
+      } else if (isAgain(value)) {
+        rounded.push_back(getMaker(value));
+      }
+    }
+    llvm::SetVector<Value> used(op->operand_begin(), op->operand_end());
+    for (size_t next = 0; next < used.size(); ++next) {
+      Value value = used[next];
+      if (isAgain(value)) {
+        used.insert(getMaker(value)->operand_begin(),
+                    getMaker(value)->operand_end());
+      } else if (getMaker(value)) {
+        kept.push_back(getMaker(value));
+      }
+    }
+    return llvm::any_of(rounded, [&](Operation *again) {
+      return llvm::any_of(
+          kept, [&](Operation *early) { return dependsOn(early, again); });
+    });
   }
 
   void numberLocals() {
@@ -516,6 +532,8 @@ private:
   std::optional<int64_t> lastLayer;
   /// Of the function as one program.
   Materialization memory;
+  /// By operator and phase, see `comparesAgain`.
+  mutable DenseMap<std::pair<Operation *, int64_t>, bool> comparisons;
   /// See SpreadValues.h.
   llvm::DenseSet<Value> spread;
   int64_t numBarriers = 0;

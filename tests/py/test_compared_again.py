@@ -1,7 +1,7 @@
-"""Gradients by comparison, where the backward phase makes again what the forward phase compared.
+"""Gradients by comparison, where one program makes again what another one compared.
 
 The gradient of a maximum goes to what equals it. One program that makes both finds them equal;
-another one, which makes one of them again, rounds it differently.
+another one, which makes one of them again, or in parts, rounds it differently.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import stablehlo_alpa
+from stablehlo_alpa import Method
 
 
 def normalised(scale: jax.Array, x: jax.Array) -> jax.Array:
@@ -44,11 +45,29 @@ def of_pairs(x: jax.Array, key: jax.Array) -> jax.Array:
     return dropped(jnp.maximum(pairs[..., 0], jnp.sin(pairs[..., 1])), key)
 
 
-@pytest.mark.parametrize("gradient", [jax.value_and_grad, stablehlo_alpa.value_and_grad])
-@pytest.mark.parametrize("function", [clipped, of_largest, above_largest_but_two, of_pairs])
-def test_in_stages(
-    function: Callable[[jax.Array, jax.Array], jax.Array],
-    gradient: Callable[..., Callable[..., tuple[jax.Array, jax.Array]]],
+def of_largest_example(x: jax.Array, key: jax.Array) -> jax.Array:
+    return dropped(jnp.tanh(x) - 0.5 * x.max(0, keepdims=True), key)
+
+
+def above_median_example(x: jax.Array, key: jax.Array) -> jax.Array:
+    return dropped(jnp.where(x >= jnp.sort(x, 0)[x.shape[0] // 2], x**2, 0), key)
+
+
+def largest_until_there(x: jax.Array, key: jax.Array) -> jax.Array:
+    return dropped(jnp.where(jax.lax.cummax(x, 0) == x, 3 * x, x), key)
+
+
+def binned(x: jax.Array, key: jax.Array) -> jax.Array:
+    return dropped(x * jnp.floor(4 * (x / jnp.abs(x).max())), key)
+
+
+Function = Callable[[jax.Array, jax.Array], jax.Array]
+Gradient = Callable[..., Callable[..., tuple[jax.Array, jax.Array]]]
+gradients = pytest.mark.parametrize("gradient", [jax.value_and_grad, stablehlo_alpa.value_and_grad])
+
+
+def check(
+    function: Function, gradient: Gradient, method: Method, examples: int
 ) -> None:
     def step(scale: jax.Array, x: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         def loss(scale: jax.Array) -> jax.Array:
@@ -58,14 +77,30 @@ def test_in_stages(
 
     args = (
         jax.random.normal(jax.random.key(0), (16,)),
-        jax.random.normal(jax.random.key(1), (20, 16)),
+        jax.random.normal(jax.random.key(1), (examples, 16)),
         jax.random.key(2),
     )
+    parallel = stablehlo_alpa.parallelize(step, method=method, batch_argnums=(1,))
+    for found, wanted in zip(parallel(*args), jax.jit(step)(*args), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+@gradients
+@pytest.mark.parametrize("function", [clipped, of_largest, above_largest_but_two, of_pairs])
+def test_in_stages(function: Function, gradient: Gradient) -> None:
     method = stablehlo_alpa.PipeshardParallel(
         num_micro_batches=2,
         layers=stablehlo_alpa.AutoLayers(num_layers=2),
         stages=stablehlo_alpa.UniformStages(2),
     )
-    parallel = stablehlo_alpa.parallelize(step, method=method, batch_argnums=(1,))
-    for found, wanted in zip(parallel(*args), jax.jit(step)(*args), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    check(function, gradient, method, examples=20)
+
+
+@gradients
+@pytest.mark.parametrize(
+    "function", [of_largest_example, above_median_example, largest_until_there, binned]
+)
+@pytest.mark.parametrize("num_micro_batches", [2, 3])
+def test_among_examples(function: Function, gradient: Gradient, num_micro_batches: int) -> None:
+    method = stablehlo_alpa.ShardParallel(mesh_shape=(8,), num_micro_batches=num_micro_batches)
+    check(function, gradient, method, examples=24)
