@@ -153,15 +153,15 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
         parallel.plan(matrices())
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
-def test_upper_halves_of_products_of_64_bits(dtype: Any) -> None:
-    """There is no wider type to multiply in; Python's integers have all bits."""
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int8, np.uint8])
+def test_upper_halves_of_products(dtype: Any) -> None:
+    """Of 64 bits there is no wider type to multiply in; Python's integers have all bits."""
     limits = np.iinfo(dtype)
-    ends = [limits.min, limits.min + 1, -1 if limits.min else 1, 0, 1, 2**32, limits.max]
+    ends = [limits.min, limits.min + 1, -1 if limits.min else 1, 0, 1, limits.max // 2**31, limits.max]
     drawn = np.random.default_rng(3).integers(limits.min, limits.max, (8, 8), dtype, endpoint=True)
     a, b = (grid.reshape(-1) for grid in np.meshgrid(np.array(ends, dtype), drawn.reshape(-1)))
     b[: a.size // 2] = np.resize(np.array(ends[::-1], dtype), a.size // 2)
-    exact = [int(x) * int(y) >> 64 for x, y in zip(a, b, strict=True)]
+    exact = [int(x) * int(y) >> limits.bits for x, y in zip(a, b, strict=True)]
     with jax.enable_x64(True):
         found = sa.parallelize(jax.lax.mulhi, method=sa.ShardParallel(mesh_shape=(8,)))(a, b)
     assert found.dtype == dtype
