@@ -152,17 +152,40 @@ struct LoopSecondPass : impl::LoopSecondPassBase<LoopSecondPass> {
     return false;
   }
 
+  /// What is the same for all micro-batches and made in parts, as parts are all
+  /// that is used of it.
+  static llvm::DenseSet<Operation *>
+  getMadeInParts(Block &block, const MicroBatchStates &states) {
+    llvm::DenseSet<Operation *> made;
+    auto takesPart = [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      const TimeRows *rows = states.getRows(user);
+      return rows ? rows->operands[use.getOperandNumber()] >= 0
+                  : made.contains(user);
+    };
+    for (Operation &op : llvm::reverse(block.without_terminator())) {
+      if (op.getNumResults() == 1 && !states.isAfter(&op) &&
+          !states.getRows(&op) && llvm::all_of(op.getUses(), takesPart) &&
+          states.getRowsFor(op.getResult(0), /*entry=*/0)) {
+        made.insert(&op);
+      }
+    }
+    return made;
+  }
+
   /// False if most products are those of all examples, behind the place where
   /// they meet: layers that follow one that normalises over the batch.
   static bool isMostlyDivided(func::FuncOp function,
                               const MicroBatchStates &states) {
-    double whole = 0;
-    for (Operation &op : function.getBody().front()) {
+    Block &block = function.getBody().front();
+    llvm::DenseSet<Operation *> made = getMadeInParts(block, states);
+    double whole = 0, divided = 0;
+    for (Operation &op : block) {
       if (!states.isAfter(&op) && !states.getRows(&op)) {
-        whole += getProductFlops(&op);
+        (made.contains(&op) ? divided : whole) += getProductFlops(&op);
       }
     }
-    return whole <= states.getSplitFlops() + states.getSummandFlops();
+    return whole <= divided + states.getSplitFlops() + states.getSummandFlops();
   }
 
   /// False if it cannot be cut so either: it is refused as it is.

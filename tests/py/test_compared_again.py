@@ -61,14 +61,17 @@ def binned(x: jax.Array, key: jax.Array) -> jax.Array:
     return dropped(x * jnp.floor(4 * (x / jnp.abs(x).max())), key)
 
 
+def times_largest_example(x: jax.Array, key: jax.Array) -> jax.Array:
+    x = x @ jnp.cos(jnp.arange(256.0)).reshape(16, 16)
+    return dropped(x * jnp.abs(x).max(0), key)
+
+
 Function = Callable[[jax.Array, jax.Array], jax.Array]
 Gradient = Callable[..., Callable[..., tuple[jax.Array, jax.Array]]]
 gradients = pytest.mark.parametrize("gradient", [jax.value_and_grad, stablehlo_alpa.value_and_grad])
 
 
-def check(
-    function: Function, gradient: Gradient, method: Method, examples: int
-) -> None:
+def check(function: Function, gradient: Gradient, method: Method, examples: int) -> None:
     def step(scale: jax.Array, x: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         def loss(scale: jax.Array) -> jax.Array:
             return jnp.sum(jnp.mean(function(normalised(scale, x), key) ** 2, 1))
@@ -98,7 +101,14 @@ def test_in_stages(function: Function, gradient: Gradient) -> None:
 
 @gradients
 @pytest.mark.parametrize(
-    "function", [of_largest_example, above_median_example, largest_until_there, binned]
+    "function",
+    [
+        of_largest_example,
+        above_median_example,
+        largest_until_there,
+        binned,
+        times_largest_example,
+    ],
 )
 @pytest.mark.parametrize("num_micro_batches", [2, 3])
 def test_among_examples(function: Function, gradient: Gradient, num_micro_batches: int) -> None:
