@@ -195,7 +195,8 @@ def SplitPhases : Pass<"alpa-split-phases", "::mlir::ModuleOp"> {
     Values that take no memory in one program are made again by the phases that
     use them. Programs round differently: what an earlier phase keeps is not
     compared with what it is made of and is made again, as the gradient of a
-    maximum does; the earlier phase compares, and hands on the booleans.
+    maximum does; the earlier phase compares, and hands on the booleans. Where
+    the later phase itself compares it is given both.
 
     In the backward phase of several layers what a layer takes of the one behind
     it waits for that one's sums (`stablehlo.optimization_barrier`), and so does

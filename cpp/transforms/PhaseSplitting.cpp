@@ -3,11 +3,10 @@
 #include "cpp/transforms/PhaseSplitting.h"
 
 #include "cpp/analysis/DataFlow.h"
-#include "cpp/analysis/Dependence.h"
-#include "cpp/analysis/Exactness.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/analysis/Schedule.h"
+#include "cpp/transforms/ComparedAgain.h"
 #include "cpp/transforms/PhaseFunction.h"
 #include "cpp/transforms/Phases.h"
 #include "cpp/transforms/ReferencedFunctions.h"
@@ -37,6 +36,7 @@ public:
     if (splitBackward) {
       delayWeightGradients();
     }
+    keepCompared();
     numberLocals();
     for (Operation &op : block) {
       if (auto group = op.getAttrOfType<IntegerAttr>(kBarrierAttrName)) {
@@ -206,56 +206,52 @@ private:
     return made >= 0 && made < order && order <= kWeightOrder &&
            !isa<ReshardOp, stablehlo::OptimizationBarrierOp>(maker) &&
            !isJoin(maker) && maker->getNumRegions() == 0 && isClonable(maker) &&
-           !memory.isStored(value) && !comparesAgain(maker, order);
+           !memory.isStored(value) && !compared.contains(maker) &&
+           !keepsComparison(maker, order);
   }
 
-  /// Whether a phase would compare what an earlier one has made with what it
-  /// makes again, where the first is made of the second. Programs round
-  /// differently: what the gradient of a maximum finds equal to it where it was
-  /// made is not equal to it any more.
-  bool comparesAgain(Operation *op, int64_t order) const {
-    if (!isa<stablehlo::CompareOp>(op) ||
-        !isa<FloatType>(getElementTypeOrSelf(op->getOperand(0)))) {
+  Origin getOrigin(Value value, int64_t order) const {
+    Operation *maker = getMaker(value);
+    if (!maker) {
+      return Origin::kOutside;
+    }
+    if (placed.lookup(maker) == order) {
+      return Origin::kOwn;
+    }
+    return isMadeAgain(value, order) ? Origin::kAgain : Origin::kKept;
+  }
+
+  /// What a phase would compare with what it is given, and make again for that.
+  SmallVector<Operation *> findCompared(Operation *op, int64_t order) const {
+    return findComparedAgain(
+        op, [&](Value value) { return getOrigin(value, order); });
+  }
+
+  /// Whether a comparison is kept, so that no later phase makes it again of
+  /// what it has made again.
+  bool keepsComparison(Operation *op, int64_t order) const {
+    if (!comparesFloats(op)) {
       return false;
     }
-    auto [known, isNew] = comparisons.try_emplace({op, order}, false);
-    if (isNew) {
-      bool isHazard = findAgain(op, order);
-      comparisons[{op, order}] = isHazard;
-      return isHazard;
+    std::pair<Operation *, int64_t> key(op, order);
+    auto known = comparisons.find(key);
+    if (known != comparisons.end()) {
+      return known->second;
     }
-    return known->second;
+    return comparisons[key] = !findCompared(op, order).empty();
   }
 
-  bool findAgain(Operation *op, int64_t order) const {
-    SmallVector<Operation *> kept, rounded;
-    auto isAgain = [&](Value value) {
-      return getMaker(value) && isMadeAgain(value, order);
-    };
-    llvm::SetVector<Value> elements(op->operand_begin(), op->operand_end());
-    for (size_t next = 0; next < elements.size(); ++next) {
-      Value value = elements[next];
-      if (isAgain(value) && isExact(getMaker(value))) {
-        elements.insert(getMaker(value)->operand_begin(),
-                        getMaker(value)->operand_end());
-      } else if (isAgain(value)) {
-        rounded.push_back(getMaker(value));
+  /// What later phases compare first is kept: rules for gradients that a user
+  /// has written compare there.
+  void keepCompared() {
+    for (Operation &op : block) {
+      auto order = placed.find(&op);
+      if (order != placed.end() && order->second > 0 &&
+          order->second <= kWeightOrder && comparesFloats(&op)) {
+        SmallVector<Operation *> found = findCompared(&op, order->second);
+        compared.insert(found.begin(), found.end());
       }
     }
-    llvm::SetVector<Value> used(op->operand_begin(), op->operand_end());
-    for (size_t next = 0; next < used.size(); ++next) {
-      Value value = used[next];
-      if (isAgain(value)) {
-        used.insert(getMaker(value)->operand_begin(),
-                    getMaker(value)->operand_end());
-      } else if (getMaker(value)) {
-        kept.push_back(getMaker(value));
-      }
-    }
-    return llvm::any_of(rounded, [&](Operation *again) {
-      return llvm::any_of(
-          kept, [&](Operation *early) { return dependsOn(early, again); });
-    });
   }
 
   void numberLocals() {
@@ -532,7 +528,9 @@ private:
   std::optional<int64_t> lastLayer;
   /// Of the function as one program.
   Materialization memory;
-  /// By operator and phase, see `comparesAgain`.
+  /// See `keepCompared`.
+  llvm::DenseSet<Operation *> compared;
+  /// By operator and phase, see `keepsComparison`.
   mutable DenseMap<std::pair<Operation *, int64_t>, bool> comparisons;
   /// See SpreadValues.h.
   llvm::DenseSet<Value> spread;

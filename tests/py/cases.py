@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 
-ONE_IN = 3
+ONE_IN = 4
 """One usual case in so many is among `Cases.SOME`."""
 
 

@@ -7,6 +7,8 @@ another one, which makes one of them again, or in parts, rounds it differently.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +45,31 @@ def above_largest_but_two(x: jax.Array, key: jax.Array) -> jax.Array:
 def of_pairs(x: jax.Array, key: jax.Array) -> jax.Array:
     pairs = x.reshape(x.shape[0], -1, 2)
     return dropped(jnp.maximum(pairs[..., 0], jnp.sin(pairs[..., 1])), key)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def largest(x: jax.Array, axis: int) -> jax.Array:
+    return x.max(axis, keepdims=True)
+
+
+def with_largest(x: jax.Array, axis: int) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    found = x.max(axis, keepdims=True)
+    return found, (x, found)
+
+
+def to_largest(axis: int, kept: tuple[jax.Array, jax.Array], cotangent: jax.Array) -> Any:
+    return (jnp.where(kept[0] - kept[1] == 0, cotangent, 0),)
+
+
+largest.defvjp(with_largest, to_largest)
+
+
+def of_largest_by_own_rule(x: jax.Array, key: jax.Array) -> jax.Array:
+    return dropped(jnp.tanh(x) - largest(x, -1), key)
+
+
+def of_largest_example_by_own_rule(x: jax.Array, key: jax.Array) -> jax.Array:
+    return dropped(jnp.tanh(x) - largest(x, 0), key)
 
 
 def of_largest_example(x: jax.Array, key: jax.Array) -> jax.Array:
@@ -89,7 +116,9 @@ def check(function: Function, gradient: Gradient, method: Method, examples: int)
 
 
 @gradients
-@pytest.mark.parametrize("function", [clipped, of_largest, above_largest_but_two, of_pairs])
+@pytest.mark.parametrize(
+    "function", [clipped, of_largest, of_largest_by_own_rule, above_largest_but_two, of_pairs]
+)
 def test_in_stages(function: Function, gradient: Gradient) -> None:
     method = stablehlo_alpa.PipeshardParallel(
         num_micro_batches=2,
@@ -104,6 +133,7 @@ def test_in_stages(function: Function, gradient: Gradient) -> None:
     "function",
     [
         of_largest_example,
+        of_largest_example_by_own_rule,
         above_median_example,
         largest_until_there,
         binned,
