@@ -36,6 +36,7 @@ bool isExact(Operation *op) {
              stablehlo::FloorOp, stablehlo::GatherOp, stablehlo::IotaOp,
              stablehlo::MaxOp, stablehlo::MinOp, stablehlo::NegOp,
              stablehlo::PadOp, stablehlo::ReshapeOp, stablehlo::ReverseOp,
+             stablehlo::RoundNearestEvenOp, stablehlo::RoundOp,
              stablehlo::SelectOp, stablehlo::SignOp, stablehlo::SliceOp,
              stablehlo::SortOp, stablehlo::TransposeOp>(op);
 }
