@@ -10,10 +10,9 @@
 
 namespace mlir::alpa {
 
-namespace {
-
 /// Values that operators are made of, as far as `goesOn` says.
-SmallVector<Value> getMadeOf(Operation *op, function_ref<bool(Value)> goesOn) {
+static SmallVector<Value> getMadeOf(Operation *op,
+                                    function_ref<bool(Value)> goesOn) {
   llvm::SetVector<Value> found(op->operand_begin(), op->operand_end());
   for (size_t next = 0; next < found.size(); ++next) {
     if (goesOn(found[next])) {
@@ -23,8 +22,6 @@ SmallVector<Value> getMadeOf(Operation *op, function_ref<bool(Value)> goesOn) {
   }
   return found.takeVector();
 }
-
-} // namespace
 
 bool comparesFloats(Operation *op) {
   return isa<stablehlo::CompareOp>(op) &&

@@ -15,7 +15,6 @@
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SetVector.h"
 #include <map>
 
 namespace mlir::alpa {
@@ -206,8 +205,7 @@ private:
     return made >= 0 && made < order && order <= kWeightOrder &&
            !isa<ReshardOp, stablehlo::OptimizationBarrierOp>(maker) &&
            !isJoin(maker) && maker->getNumRegions() == 0 && isClonable(maker) &&
-           !memory.isStored(value) && !compared.contains(maker) &&
-           !keepsComparison(maker, order);
+           !memory.isStored(value) && !compared.contains(maker);
   }
 
   Origin getOrigin(Value value, int64_t order) const {
@@ -221,35 +219,23 @@ private:
     return isMadeAgain(value, order) ? Origin::kAgain : Origin::kKept;
   }
 
-  /// What a phase would compare with what it is given, and make again for that.
-  SmallVector<Operation *> findCompared(Operation *op, int64_t order) const {
-    return findComparedAgain(
-        op, [&](Value value) { return getOrigin(value, order); });
-  }
-
-  /// Whether a comparison is kept, so that no later phase makes it again of
-  /// what it has made again.
-  bool keepsComparison(Operation *op, int64_t order) const {
-    if (!comparesFloats(op)) {
-      return false;
-    }
-    std::pair<Operation *, int64_t> key(op, order);
-    auto known = comparisons.find(key);
-    if (known != comparisons.end()) {
-      return known->second;
-    }
-    return comparisons[key] = !findCompared(op, order).empty();
-  }
-
-  /// What later phases compare first is kept: rules for gradients that a user
-  /// has written compare there.
+  /// What is compared is not made again where that would be rounded otherwise
+  /// than what it is compared with: the comparison is kept, or, where a phase
+  /// itself compares, as rules for gradients of a user's own do, its operands.
   void keepCompared() {
-    for (Operation &op : block) {
-      auto order = placed.find(&op);
-      if (order != placed.end() && order->second > 0 &&
-          order->second <= kWeightOrder && comparesFloats(&op)) {
-        SmallVector<Operation *> found = findCompared(&op, order->second);
-        compared.insert(found.begin(), found.end());
+    for (Operation &op : llvm::reverse(block)) {
+      auto place = placed.find(&op);
+      if (place == placed.end() || !comparesFloats(&op)) {
+        continue;
+      }
+      for (int64_t order : {kBackwardOrder, kWeightOrder}) {
+        SmallVector<Operation *> found = findComparedAgain(
+            &op, [&](Value value) { return getOrigin(value, order); });
+        if (place->second == order) {
+          compared.insert(found.begin(), found.end());
+        } else if (place->second < order && !found.empty()) {
+          compared.insert(&op);
+        }
       }
     }
   }
@@ -530,8 +516,6 @@ private:
   Materialization memory;
   /// See `keepCompared`.
   llvm::DenseSet<Operation *> compared;
-  /// By operator and phase, see `keepsComparison`.
-  mutable DenseMap<std::pair<Operation *, int64_t>, bool> comparisons;
   /// See SpreadValues.h.
   llvm::DenseSet<Value> spread;
   int64_t numBarriers = 0;

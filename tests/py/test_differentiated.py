@@ -59,6 +59,10 @@ def descend(weights: Any, gradients: Any) -> Any:
     return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients)
 
 
+ALIKE = ("vit", "unet", "encoder_decoder")
+"""Models whose stages differ by a message or an operator, and are no slower for it."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["mlp", "gpt", "moe", *map(seldom, ("llama", "vit", "unet", "encoder_decoder", "lstm"))]
@@ -69,11 +73,14 @@ def test_models_are_cut_as_where_layers_are_marked(name: str) -> None:
     by_jax = planned(case.make_step(jax.value_and_grad), *case.args, layers=layers)
     method = PipeshardParallel(num_micro_batches=2, stages=TWO, layers=layers)
     marked = stablehlo_alpa.parallelize(case.step, method=method).plan(*case.args)
+    sent = [sum(map(len, plan.runtime.instructions)) for plan in (by_jax, marked)]
+    assert sent[0] <= 1.05 * sent[1] if name in ALIKE else sent[0] == sent[1]
     for one, other in zip(by_jax.stages, marked.stages, strict=True):
         found, wanted = (sum(phase.compute_s for phase in stage.phases) for stage in (one, other))
         assert found <= 1.02 * wanted
-    sent = [sum(map(len, plan.runtime.instructions)) for plan in (by_jax, marked)]
-    assert sent[0] <= 1.05 * sent[1]
+        for phase in () if name in ALIKE else other.phases:
+            seconds = one.phase(phase.name).compute_s
+            assert seconds == pytest.approx(phase.compute_s, rel=0.05, abs=1e-6)
 
 
 def nnx_step() -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -157,15 +157,8 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
 def test_upper_halves_of_products(dtype: Any) -> None:
     """Of 64 bits there is no wider type to multiply in; Python's integers have all bits."""
     limits = np.iinfo(dtype)
-    ends = [
-        limits.min,
-        limits.min + 1,
-        -1 if limits.min else 1,
-        0,
-        1,
-        limits.max // 2**31,
-        limits.max,
-    ]
+    half = 1 << limits.bits // 2
+    ends = [limits.min, limits.min + 1, -1 if limits.min else 1, 0, 1, half, limits.max]
     drawn = np.random.default_rng(3).integers(limits.min, limits.max, (8, 8), dtype, endpoint=True)
     a, b = (grid.reshape(-1) for grid in np.meshgrid(np.array(ends, dtype), drawn.reshape(-1)))
     b[: a.size // 2] = np.resize(np.array(ends[::-1], dtype), a.size // 2)
