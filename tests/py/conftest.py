@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cases import Cases, chosen
-from groups import table
+from groups import WAITING, group_of, table
 from hypothesis import settings
 
 NUM_DEVICES = 8
@@ -59,7 +59,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps the cases that are asked for."""
+    """Keeps the cases that are asked for, those first that wait.
+
+    A process of a run takes one piece of the list: so it is one of them that waits, beside others
+    that compute, and none waits alone at the end.
+    """
     seldom, whole = (
         {item.nodeid for item in items if item.get_closest_marker(mark)}
         for mark in ("matrix", "whole")
@@ -67,6 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = chosen([item.nodeid for item in items], config.getoption("cases"), seldom, whole)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
     items[:] = [item for item in items if item.nodeid in kept]
+    items.sort(key=lambda item: group_of(item.nodeid) not in WAITING)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -83,6 +83,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 OTHERS = "others"
+WAITING = (
+    "running: plans, transports, faults, Ray",
+    "documentation, examples, house",
+)
+"""Groups of tests that start processes and wait for them: they leave a core to others."""
 _GROUP_OF = {f"test_{stem}": group for group, stems in GROUPS.items() for stem in stems}
 _OUTCOMES = ("passed", "failed", "skipped")
 

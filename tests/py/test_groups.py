@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groups import GROUPS, OTHERS, group_of, table
+from groups import GROUPS, OTHERS, WAITING, group_of, table
 
 
 def test_groups_name_files_that_are_there_once() -> None:
     stems = [stem for group in GROUPS.values() for stem in group]
     assert len(stems) == len(set(stems))
+    assert set(WAITING) <= set(GROUPS)
     for stem in stems:
         assert (Path(__file__).parent / f"test_{stem}.py").exists(), stem
 
