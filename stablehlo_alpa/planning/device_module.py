@@ -11,9 +11,10 @@ from stablehlo_alpa.store import Record
 
 _ORDERED = "alpa-order-gradients"
 _COMPARED = "alpa-compare-maxima"
-_FORMS = {"cuda": (_ORDERED, _COMPARED), "rocm": (_ORDERED, _COMPARED), "tpu": ()}
-"""What is tried in turn by platform; `_ORDERED` on others. Products of XLA for TPU compute positive
-parts in their operands, and which gradients it waits for does not depend on what that saves."""
+_FORMS = {"cuda": (_ORDERED, _COMPARED), "rocm": (_ORDERED, _COMPARED)}
+"""What is tried in turn by platform; nothing on others. Products of XLA for TPU compute positive
+parts in their operands, and which gradients it waits for does not depend on what that saves. XLA
+for CPU keeps as much in either form, and where products wait, at times copies of their operands."""
 _WORTH = 0.01
 """A part of the memory for which a program is bound to a form (heuristic)."""
 
@@ -109,7 +110,7 @@ def save_memory(local: Module, device: DeviceSpec, donated: Sequence[int] = ()) 
         what the program keeps then.
     """
     live = Live.of(local, donated, device.platform)
-    for form in _FORMS.get(device.platform, (_ORDERED,)):
+    for form in _FORMS.get(device.platform, ()):
         changed = local.clone()
         if not changed.run(form):
             # It says what it has changed.
