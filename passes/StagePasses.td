@@ -73,7 +73,10 @@ def SplitMicroBatches : Pass<"alpa-split-micro-batches", "::mlir::ModuleOp"> {
     by every micro-batch, which takes its part of the result. Of values of which
     elements are picked (their largest, a row, in order) it takes its part, too:
     made again in parts they would be rounded otherwise, and what is equal to
-    the largest would not be. Where a value leaves the micro-batches stands an
+    the largest would not be. Rows that are sorted by integers for products in
+    groups, and brought back, are sorted in the part of each micro-batch
+    (`alpa.manual` on the mesh `time`), if nothing shows their order. Where a
+    value leaves the micro-batches stands an
     `alpa.accumulate`; what depends on such values runs behind it, once per
     step. What can be done to a sum is not done to its summands, where
     no more is added up for it. The barrier in the scope `alpa_gradients` is one

@@ -7,6 +7,8 @@
 #include "cpp/transforms/IndependentMicroBatches.h"
 #include "cpp/transforms/MicroBatchChoice.h"
 #include "cpp/transforms/MicroBatchRewriting.h"
+#include "cpp/transforms/SortedParts.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -173,6 +175,40 @@ void eraseUnused(Block &block) {
   }
 }
 
+/// Whether a step can be cut, with all rows that are sorted in parts.
+static bool isCut(func::FuncOp function, const MicroBatchStates *states) {
+  bool isFound = states != nullptr;
+  function.walk(
+      [&](ManualOp op) { isFound = isFound && !states->isAfter(op); });
+  return isFound;
+}
+
+/// Cuts a step in which rows are sorted within their micro-batch; null, and
+/// nothing has changed, if there are none, or it cannot be cut so.
+static FailureOr<std::unique_ptr<MicroBatchStates>>
+findSorted(func::FuncOp function, const MicroBatchOptions &options,
+           function_ref<LogicalResult()> goOverAgain) {
+  std::unique_ptr<MicroBatchStates> states;
+  if (!hasSortedRows(function, options.numMicroBatches)) {
+    return states;
+  }
+  OwningOpRef<func::FuncOp> before = function.clone();
+  sortInParts(function, options.numMicroBatches);
+  states = MicroBatchChoice(function, options).find();
+  if (!states && !options.isOnePass) {
+    if (failed(goOverAgain())) {
+      return failure();
+    }
+    states = MicroBatchChoice(function, options).find();
+  }
+  if (!isCut(function, states.get())) {
+    states.reset();
+    function.getBody().takeBody(before->getBody());
+    function->setAttrs(before.get()->getAttrDictionary());
+  }
+  return states;
+}
+
 LogicalResult splitMicroBatches(func::FuncOp function,
                                 const MicroBatchOptions &options,
                                 function_ref<LogicalResult()> goOverAgain) {
@@ -201,8 +237,14 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   if (options.isIndependent) {
     return joinIndependent(function, options);
   }
-  std::unique_ptr<MicroBatchStates> states =
-      MicroBatchChoice(function, options).find();
+  auto sorted = findSorted(function, options, goOverAgain);
+  if (failed(sorted)) {
+    return failure();
+  }
+  std::unique_ptr<MicroBatchStates> states = std::move(*sorted);
+  if (!states) {
+    states = MicroBatchChoice(function, options).find();
+  }
   if (!states) {
     if (!options.isOnePass && failed(goOverAgain())) {
       return failure();

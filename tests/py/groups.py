@@ -21,6 +21,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *(
             "micro_batches",
             "several_gradients",
+            "sorted_rows",
             "differentiated",
             "compared_again",
             "second_pass",
