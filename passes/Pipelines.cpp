@@ -49,6 +49,11 @@ template <typename Base> struct WithForm : Base {
       llvm::cl::desc("what padding may add to a size, as "
                      "a share of it"),
       llvm::cl::init(8)};
+  typename Base::template Option<int64_t> sortParts{
+      *this, "sort-parts",
+      llvm::cl::desc("rows are sorted for products in groups within so many "
+                     "parts"),
+      llvm::cl::init(1)};
   typename Base::template Option<int64_t> attentionKeys{
       *this, "attention-keys",
       llvm::cl::desc("attention over that many keys and more becomes one "
@@ -180,6 +185,11 @@ void buildImportPipeline(OpPassManager &manager,
 
 /// Of options with a form: what is imported, as it is planned on one mesh.
 template <typename T> void addMerged(OpPassManager &manager, const T &options) {
+  if (options.sortParts > 1) {
+    manager.addPass(createSortInParts({options.sortParts}));
+    addCanonicalizer(manager);
+    manager.addPass(createCSEPass());
+  }
   addPadding(manager, options.padTo, options.mostAdded);
   addAttention(manager, options.attentionKeys, options.blockBytes);
   manager.addPass(createMergeOperators());

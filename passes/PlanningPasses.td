@@ -65,6 +65,45 @@ def PadDimensions : Pass<"alpa-pad-dimensions", "::mlir::ModuleOp"> {
   ];
 }
 
+def SortInParts : Pass<"alpa-sort-in-parts", "::mlir::ModuleOp"> {
+  let summary = "Sorts rows for products in groups within equal parts of them";
+  let description = [{
+    Rows are sorted by integers so that those of a group stand together (tokens
+    of a mixture by expert), multiplied in groups, and brought back or added up
+    by rows. If nothing shows in which order they stand, each row goes the same
+    way beside the rows of its part alone, and devices that have a part each
+    send none of them. So the rows are sorted within `parts` equal parts, which
+    are a batch of the sorts, gathers, scatters and products in groups; how many
+    rows a group has, and where they begin, is counted for each part.
+
+    Followed are indices that are computed from positions, as far as those of a
+    part stay in it; counts by a scatter or by a sum of comparisons; running
+    totals of these; and what is done to each row. A remark says that it was
+    done.
+
+    before, with `parts=2`:
+    ```mlir
+    %1:2 = stablehlo.sort %group, %iota : tensor<8xi32>, tensor<8xi32>
+    %2 = stablehlo.gather %x, %1#1 : tensor<8x4xf32>
+    %3 = chlo.ragged_dot %2, %w, %sizes : tensor<8x5xf32>
+    %4 = stablehlo.scatter %zero, %1#1, %3 : tensor<8x5xf32>
+    ```
+    after, with reshapes from `8` to `2x4` and back:
+    ```mlir
+    %1:2 = stablehlo.sort %group, %iota : tensor<2x4xi32>, tensor<2x4xi32>
+    %2 = stablehlo.gather %x, %1#1 : tensor<2x4x4xf32>
+    %3 = chlo.ragged_dot %2, %w, %sizes : tensor<2x4x5xf32>
+    %4 = stablehlo.scatter %zero, %1#1, %3 : tensor<2x4x5xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StablehloDialect",
+                           "::mlir::chlo::ChloDialect"];
+  let options = [
+    Option<"parts", "parts", "int64_t", "1",
+           "how many parts: the number of devices">,
+  ];
+}
+
 def OutlineAttention : Pass<"alpa-outline-attention", "::mlir::ModuleOp"> {
   let summary = "Attention over many keys as one operator";
   let description = [{

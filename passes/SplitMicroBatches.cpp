@@ -27,9 +27,7 @@ struct SplitMicroBatches : impl::SplitMicroBatchesBase<SplitMicroBatches> {
                            << microBatches.getValue();
       return signalPassFailure();
     }
-    // A pass that stands in a module was looked at with it.
-    bool isOfPass = getOperation()->getParentOp();
-    if (!isOfPass && failed(verifyStages(*entry))) {
+    if (failed(verifyStages(*entry))) {
       return signalPassFailure();
     }
     MicroBatchOptions options;

@@ -82,24 +82,6 @@ bool MicroBatchStates::visitLockstep(Operation *op) {
   return dim >= 0;
 }
 
-/// Rows that are sorted in the part of each micro-batch.
-bool MicroBatchStates::visitManual(ManualOp op) {
-  TimeRows rows;
-  for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
-    TimeEntry needed = op.getOperandRow(index).front();
-    if (!getCost(operand, needed)) {
-      return false;
-    }
-    rows.operands.push_back(needed);
-  }
-  for (unsigned index = 0; index < op->getNumResults(); ++index) {
-    rows.results.push_back(op.getResultRow(index).front());
-    setState(op->getResult(index), rows.results.back());
-  }
-  chosen[op] = std::move(rows);
-  return true;
-}
-
 bool MicroBatchStates::visitByRule(Operation *op) {
   if (visitLockstep(op)) {
     return true;

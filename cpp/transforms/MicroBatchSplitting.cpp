@@ -175,14 +175,6 @@ void eraseUnused(Block &block) {
   }
 }
 
-/// Whether a step can be cut, with all rows that are sorted in parts.
-static bool isCut(func::FuncOp function, const MicroBatchStates *states) {
-  bool isFound = states != nullptr;
-  function.walk(
-      [&](ManualOp op) { isFound = isFound && !states->isAfter(op); });
-  return isFound;
-}
-
 /// Cuts a step in which rows are sorted within their micro-batch; null, and
 /// nothing has changed, if there are none, or it cannot be cut so.
 static FailureOr<std::unique_ptr<MicroBatchStates>>
@@ -201,8 +193,7 @@ findSorted(func::FuncOp function, const MicroBatchOptions &options,
     }
     states = MicroBatchChoice(function, options).find();
   }
-  if (!isCut(function, states.get())) {
-    states.reset();
+  if (!states) {
     function.getBody().takeBody(before->getBody());
     function->setAttrs(before.get()->getAttrDictionary());
   }

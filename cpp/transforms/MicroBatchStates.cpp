@@ -245,33 +245,16 @@ bool MicroBatchStates::runsInFront(Operation *op) const {
   return isPossible;
 }
 
-/// Whether an operator may run for each micro-batch: it, or what is in its
-/// regions, does nothing but to compute, or sorts rows of a part.
-static bool runsInParts(Operation *op) {
-  if (isa<ManualOp>(op) || isClonable(op)) {
-    return true;
-  }
-  return isa<DataFlowOpInterface>(op) &&
-         llvm::all_of(op->getRegions(), [](Region &region) {
-           return llvm::all_of(region.getOps(), [](Operation &inner) {
-             return runsInParts(&inner);
-           });
-         });
-}
-
 bool MicroBatchStates::visit(Operation *op) {
   if (runsInFront(op)) {
     return true;
   }
   // What is felt outside of the program happens once per step, on all rows.
-  if (isGradientBarrier(op) || !runsInParts(op) || op->hasAttr(kOnceAttrName)) {
+  if (isGradientBarrier(op) || !isClonable(op) || op->hasAttr(kOnceAttrName)) {
     return setAfter(op);
   }
   if (hasUse(op, [](TimeEntry entry) { return entry == kAfter; })) {
     return setAfter(op);
-  }
-  if (auto manual = dyn_cast<ManualOp>(op)) {
-    return visitManual(manual) || setAfter(op);
   }
   if (!hasUse(op, [](TimeEntry entry) { return entry != kReplicated; })) {
     return true;

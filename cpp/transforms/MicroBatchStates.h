@@ -10,7 +10,6 @@
 #define CPP_TRANSFORMS_MICROBATCHSTATES_H
 
 #include "cpp/analysis/FactorMapping.h"
-#include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -133,7 +132,6 @@ private:
                      ArrayRef<TimeEntry> entries);
   bool visitBarrier(Operation *op);
   bool visitLockstep(Operation *op);
-  bool visitManual(ManualOp op);
   bool visitByRule(Operation *op);
   std::optional<Choice> choose(Operation *op);
   bool canBeMadeWhole(Operation *op) const;

@@ -4,16 +4,16 @@
 
 #include "cpp/transforms/MicroBatchSplitting.h"
 #include "cpp/transforms/SortedRows.h"
-#include "dialects/alpa/Alpa.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::alpa {
 
 namespace {
 
-/// Writes the steps of sorted rows as operators on the mesh `time`.
+/// Writes the steps of sorted rows as operators that have the parts for a
+/// batch.
 class PartWriting {
 public:
   PartWriting(MLIRContext *context, int64_t numParts)
@@ -22,18 +22,26 @@ public:
   void write(Operation *op, const SortedRows::Step &step);
 
 private:
-  using Body = function_ref<SmallVector<Value>(ValueRange)>;
+  Value writeGather(stablehlo::GatherOp op);
+  Value writeScatter(stablehlo::ScatterOp op);
+  Value writePositions(stablehlo::CompareOp op, const SortedRows::Step &step);
+  Value writeGroups(chlo::RaggedDotOp op, const SortedRows::Step &step);
+  void writeSort(stablehlo::SortOp op, const SortedRows::Step &step);
+  Value countGroups(Value key, RankedTensorType sizes);
 
-  void writeSame(Operation *op, const SortedRows::Step &step);
-  void writePositions(stablehlo::CompareOp op, const SortedRows::Step &step);
-  void writeGroups(chlo::RaggedDotOp op, const SortedRows::Step &step);
-  ManualOp makeManual(Location location, TypeRange types, ValueRange operands,
-                      ArrayRef<int64_t> ins, ArrayRef<int64_t> outs, Body body);
-  RankedTensorType getPart(Type type, int64_t dim) const;
-  Value spread(Value value, RankedTensorType type, int64_t dim);
+  Value split(Value value, int64_t dim = 0);
+  Value join(Value value, Type type);
+  Value reshape(Value value, ArrayRef<int64_t> shape);
+  Value getIndices(Value indices);
+  Value spread(Value value, RankedTensorType type, ArrayRef<int64_t> dims);
   Value raise(Value key);
   Value compare(Value left, Value right,
                 stablehlo::ComparisonDirection direction);
+  Value sum(Value value, int64_t dim);
+  Value transpose(Value value, ArrayRef<int64_t> order);
+  Value splitInFront(Value value, int64_t rows);
+  Value joinFromFront(Value parts, Type type, int64_t rows);
+  Value repeat(Value value, int64_t at);
 
   OpBuilder builder;
   int64_t numParts;
@@ -43,127 +51,78 @@ private:
 
 } // namespace
 
-/// The sum of a tensor over its first dimension.
-static Value sumRows(OpBuilder &builder, Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  auto element = RankedTensorType::get({}, type.getElementType());
-  Location location = value.getLoc();
-  auto zero = stablehlo::ConstantOp::create(
-      builder, location, cast<ElementsAttr>(builder.getZeroAttr(element)));
-  auto made = stablehlo::ReduceOp::create(
-      builder, location, TypeRange{type.clone(type.getShape().drop_front())},
-      value, zero.getResult(), ArrayRef<int64_t>{0});
-  OpBuilder::InsertionGuard guard(builder);
-  Block &body = made.getBody().emplaceBlock();
-  body.addArguments({element, element}, {location, location});
-  builder.setInsertionPointToStart(&body);
-  auto sum = stablehlo::AddOp::create(builder, location, body.getArgument(0),
-                                      body.getArgument(1));
-  stablehlo::ReturnOp::create(builder, location, sum.getResult());
-  return made.getResult(0);
+static RankedTensorType getTensor(Value value) {
+  return cast<RankedTensorType>(value.getType());
 }
 
-RankedTensorType PartWriting::getPart(Type type, int64_t dim) const {
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> shape(tensor.getShape());
-  if (dim >= 0) {
-    shape[dim] /= numParts;
-  }
-  return tensor.clone(shape);
-}
-
-ManualOp PartWriting::makeManual(Location location, TypeRange types,
-                                 ValueRange operands, ArrayRef<int64_t> ins,
-                                 ArrayRef<int64_t> outs, Body body) {
-  MLIRContext *context = builder.getContext();
-  auto time =
-      MeshAttr::get(context, {StringAttr::get(context, "time")}, {numParts});
-  auto getEntries = [&](TypeRange values, ArrayRef<int64_t> parts) {
-    SmallVector<Attribute> entries;
-    for (auto [type, part] : llvm::zip_equal(values, parts)) {
-      SmallVector<Attribute> dims(cast<RankedTensorType>(type).getRank(),
-                                  builder.getArrayAttr({}));
-      if (part >= 0) {
-        dims[part] = builder.getStrArrayAttr({"time"});
-      }
-      entries.push_back(builder.getArrayAttr(dims));
-    }
-    return builder.getArrayAttr(entries);
-  };
-  auto made = ManualOp::create(builder, location, types, operands, time,
-                               getEntries(operands.getTypes(), ins),
-                               getEntries(types, outs));
-  OpBuilder::InsertionGuard guard(builder);
-  Block &block = made.getBody().emplaceBlock();
-  for (auto [operand, part] : llvm::zip_equal(operands, ins)) {
-    block.addArgument(getPart(operand.getType(), part), operand.getLoc());
-  }
-  builder.setInsertionPointToStart(&block);
-  SmallVector<Value> results = body(block.getArguments());
-  YieldOp::create(builder, location, results);
-  return made;
+/// Dimensions behind one that is inserted.
+static SmallVector<int64_t> shiftFrom(ArrayRef<int64_t> dims, int64_t at) {
+  return llvm::map_to_vector(
+      dims, [&](int64_t dim) { return dim >= at ? dim + 1 : dim; });
 }
 
 void PartWriting::write(Operation *op, const SortedRows::Step &step) {
   builder.setInsertionPoint(op);
-  if (auto compared = dyn_cast<stablehlo::CompareOp>(op)) {
-    writePositions(compared, step);
-  } else if (auto groups = dyn_cast<chlo::RaggedDotOp>(op)) {
-    writeGroups(groups, step);
+  if (auto sort = dyn_cast<stablehlo::SortOp>(op)) {
+    writeSort(sort, step);
   } else {
-    writeSame(op, step);
+    Value made =
+        llvm::TypeSwitch<Operation *, Value>(op)
+            .Case([&](stablehlo::GatherOp each) { return writeGather(each); })
+            .Case([&](stablehlo::ScatterOp each) { return writeScatter(each); })
+            .Case([&](stablehlo::CompareOp each) {
+              return writePositions(each, step);
+            })
+            .Case([&](chlo::RaggedDotOp each) {
+              return writeGroups(each, step);
+            });
+    op->getResult(0).replaceAllUsesWith(made);
   }
   op->erase();
 }
 
-/// The operator as it is, on a part; positions are counted in it.
-void PartWriting::writeSame(Operation *op, const SortedRows::Step &step) {
-  SmallVector<Value> operands;
-  SmallVector<int64_t> ins;
-  for (auto [operand, part] :
-       llvm::zip_equal(op->getOperands(), step.operands)) {
-    if (!getIota(operand)) {
-      operands.push_back(operand);
-      ins.push_back(part);
-    }
-  }
-  ManualOp made =
-      makeManual(op->getLoc(), op->getResultTypes(), operands, ins,
-                 step.results, [&](ValueRange arguments) {
-                   IRMapping mapping;
-                   mapping.map(operands, arguments);
-                   for (Value operand : op->getOperands()) {
-                     if (stablehlo::IotaOp iota = getIota(operand)) {
-                       auto own = stablehlo::IotaOp::create(
-                           builder, iota.getLoc(), getPart(iota.getType(), 0),
-                           iota.getIotaDimension());
-                       mapping.map(operand, own.getResult());
-                     }
-                   }
-                   Operation *part = builder.clone(*op, mapping);
-                   for (auto [result, dim] :
-                        llvm::zip_equal(part->getResults(), step.results)) {
-                     result.setType(getPart(result.getType(), dim));
-                   }
-                   return SmallVector<Value>(part->getResults());
-                 });
-  if (op == step.sort) {
-    keys[op] = made->getResult(0);
-  }
-  op->replaceAllUsesWith(made->getResults());
+Value PartWriting::reshape(Value value, ArrayRef<int64_t> shape) {
+  return stablehlo::ReshapeOp::create(builder, value.getLoc(),
+                                      getTensor(value).clone(shape), value);
 }
 
-Value PartWriting::spread(Value value, RankedTensorType type, int64_t dim) {
-  auto element = cast<RankedTensorType>(value.getType()).getElementType();
-  return stablehlo::BroadcastInDimOp::create(builder, value.getLoc(),
-                                             type.clone(element), value,
-                                             ArrayRef<int64_t>{dim});
+/// Parts, and rows of each, in place of a dimension of rows.
+Value PartWriting::split(Value value, int64_t dim) {
+  SmallVector<int64_t> shape(getTensor(value).getShape());
+  shape[dim] /= numParts;
+  shape.insert(shape.begin() + dim, numParts);
+  return reshape(value, shape);
+}
+
+Value PartWriting::join(Value value, Type type) {
+  return reshape(value, cast<RankedTensorType>(type).getShape());
+}
+
+/// Rows of parts, one index each.
+Value PartWriting::getIndices(Value indices) {
+  int64_t rows = getTensor(indices).getDimSize(0) / numParts;
+  return reshape(indices, {numParts, rows, 1});
+}
+
+Value PartWriting::spread(Value value, RankedTensorType type,
+                          ArrayRef<int64_t> dims) {
+  return stablehlo::BroadcastInDimOp::create(
+      builder, value.getLoc(), type.clone(getTensor(value).getElementType()),
+      value, dims);
+}
+
+/// Numbers below 0 are counted as 0.
+Value PartWriting::raise(Value key) {
+  auto zero = stablehlo::ConstantOp::create(
+      builder, key.getLoc(),
+      cast<ElementsAttr>(builder.getZeroAttr(getTensor(key))));
+  return stablehlo::MaxOp::create(builder, key.getLoc(), key, zero.getResult());
 }
 
 Value PartWriting::compare(Value left, Value right,
                            stablehlo::ComparisonDirection direction) {
   MLIRContext *context = builder.getContext();
-  auto type = cast<RankedTensorType>(left.getType());
+  RankedTensorType type = getTensor(left);
   auto kind = type.getElementType().isUnsignedInteger()
                   ? stablehlo::ComparisonType::UNSIGNED
                   : stablehlo::ComparisonType::SIGNED;
@@ -173,90 +132,204 @@ Value PartWriting::compare(Value left, Value right,
       stablehlo::ComparisonTypeAttr::get(context, kind));
 }
 
-/// Numbers below 0 are counted as 0.
-Value PartWriting::raise(Value key) {
-  auto type = cast<RankedTensorType>(key.getType());
+Value PartWriting::sum(Value value, int64_t dim) {
+  RankedTensorType type = getTensor(value);
+  auto element = RankedTensorType::get({}, type.getElementType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.erase(shape.begin() + dim);
+  Location location = value.getLoc();
   auto zero = stablehlo::ConstantOp::create(
-      builder, key.getLoc(), cast<ElementsAttr>(builder.getZeroAttr(type)));
-  return stablehlo::MaxOp::create(builder, key.getLoc(), key, zero.getResult());
+      builder, location, cast<ElementsAttr>(builder.getZeroAttr(element)));
+  auto made = stablehlo::ReduceOp::create(
+      builder, location, TypeRange{type.clone(shape)}, value, zero.getResult(),
+      ArrayRef<int64_t>{dim});
+  OpBuilder::InsertionGuard guard(builder);
+  Block &body = made.getBody().emplaceBlock();
+  body.addArguments({element, element}, {location, location});
+  builder.setInsertionPointToStart(&body);
+  auto added = stablehlo::AddOp::create(builder, location, body.getArgument(0),
+                                        body.getArgument(1));
+  stablehlo::ReturnOp::create(builder, location, added.getResult());
+  return made.getResult(0);
+}
+
+/// Positions are counted in a part.
+void PartWriting::writeSort(stablehlo::SortOp op,
+                            const SortedRows::Step &step) {
+  Operation *made = op->cloneWithoutRegions();
+  made->getRegion(0).takeBody(op.getComparator());
+  for (auto [index, operand] : llvm::enumerate(op.getInputs())) {
+    Value part = split(operand);
+    if (getIota(operand)) {
+      part = stablehlo::IotaOp::create(builder, operand.getLoc(),
+                                       part.getType(), 1);
+    }
+    made->setOperand(index, part);
+    made->getResult(index).setType(part.getType());
+  }
+  builder.insert(made);
+  cast<stablehlo::SortOp>(made).setDimension(1);
+  for (auto [result, part] : llvm::zip(op->getResults(), made->getResults())) {
+    result.replaceAllUsesWith(join(part, result.getType()));
+  }
+  if (step.sort == op) {
+    keys[op] = join(made->getResult(0), op->getResult(0).getType());
+  }
+}
+
+Value PartWriting::writeGather(stablehlo::GatherOp op) {
+  auto dims = op.getDimensionNumbers();
+  auto parts = stablehlo::GatherDimensionNumbersAttr::get(
+      op.getContext(), shiftFrom(dims.getOffsetDims(), 0), {1}, {0}, {0}, {1},
+      2);
+  SmallVector<int64_t> sizes(op.getSliceSizes());
+  sizes.insert(sizes.begin(), 1);
+  SmallVector<int64_t> shape(getTensor(op).getShape());
+  shape[0] /= numParts;
+  shape.insert(shape.begin(), numParts);
+  Value made = stablehlo::GatherOp::create(
+      builder, op.getLoc(), getTensor(op).clone(shape), split(op.getOperand()),
+      getIndices(op.getStartIndices()), parts, sizes, op.getIndicesAreSorted());
+  return join(made, op.getType());
+}
+
+Value PartWriting::writeScatter(stablehlo::ScatterOp op) {
+  auto dims = op.getScatterDimensionNumbers();
+  auto parts = stablehlo::ScatterDimensionNumbersAttr::get(
+      op.getContext(), shiftFrom(dims.getUpdateWindowDims(), 0), {1}, {0}, {0},
+      {1}, 2);
+  Value update = op.getUpdates()[0];
+  if (getIota(update)) {
+    Value own = split(update);
+    update =
+        stablehlo::IotaOp::create(builder, update.getLoc(), own.getType(), 1);
+  } else {
+    update = split(update);
+  }
+  auto made = cast<stablehlo::ScatterOp>(op->cloneWithoutRegions());
+  made.getUpdateComputation().takeBody(op.getUpdateComputation());
+  Value into = split(op.getInputs()[0]);
+  made->setOperands({into, getIndices(op.getScatterIndices()), update});
+  made->getResult(0).setType(into.getType());
+  made.setScatterDimensionNumbersAttr(parts);
+  builder.insert(made);
+  return join(made->getResult(0), op->getResult(0).getType());
 }
 
 /// A position stands in front of the end of a group if its number is in front
 /// of the first that is not counted there.
-void PartWriting::writePositions(stablehlo::CompareOp op,
-                                 const SortedRows::Step &step) {
-  int64_t dim = step.results[0];
-  Value key = keys.lookup(step.sort);
+Value PartWriting::writePositions(stablehlo::CompareOp op,
+                                  const SortedRows::Step &step) {
   auto totals =
       op->getOperand(*step.totals).getDefiningOp<stablehlo::BroadcastInDimOp>();
-  ManualOp made = makeManual(
-      op.getLoc(), op->getResultTypes(), key, {0}, {dim},
-      [&](ValueRange arguments) -> SmallVector<Value> {
-        auto type = getPart(op.getType(), dim);
-        auto number = cast<RankedTensorType>(key.getType()).getElementType();
-        auto from = cast<RankedTensorType>(totals.getOperand().getType());
-        SmallVector<Attribute> bounds;
-        for (int64_t bound : step.prefixes->bounds) {
-          bounds.push_back(IntegerAttr::get(number, bound));
-        }
-        Value ends = stablehlo::ConstantOp::create(
-            builder, op.getLoc(),
-            DenseElementsAttr::get(from.clone(number), bounds));
-        ends = stablehlo::BroadcastInDimOp::create(
-            builder, op.getLoc(), type.clone(number), ends,
-            totals.getBroadcastDimensions());
-        Value numbers = spread(raise(arguments[0]), type, dim);
-        auto direction = op.getComparisonDirection();
-        Value left = *step.totals ? numbers : ends;
-        Value right = *step.totals ? ends : numbers;
-        return {compare(left, right, direction)};
-      });
-  op->replaceAllUsesWith(made->getResults());
+  Value key = keys.lookup(step.sort);
+  Type number = getTensor(key).getElementType();
+  SmallVector<Attribute> bounds;
+  for (int64_t bound : step.prefixes->bounds) {
+    bounds.push_back(IntegerAttr::get(number, bound));
+  }
+  Value ends = stablehlo::ConstantOp::create(
+      builder, op.getLoc(),
+      DenseElementsAttr::get(getTensor(totals.getOperand()).clone(number),
+                             bounds));
+  ends = spread(ends, getTensor(op), totals.getBroadcastDimensions());
+  Value numbers = spread(raise(key), getTensor(op), step.results[0]);
+  Value left = *step.totals ? numbers : ends;
+  Value right = *step.totals ? ends : numbers;
+  return compare(left, right, op.getComparisonDirection());
 }
 
-/// The product of a part, with the sizes that groups have there. Those of a sum
-/// over rows are added up behind it.
-void PartWriting::writeGroups(chlo::RaggedDotOp op,
-                              const SortedRows::Step &step) {
-  Location location = op.getLoc();
-  auto sizes = cast<RankedTensorType>(op.getGroupSizes().getType());
-  auto type = cast<RankedTensorType>(op.getType());
-  bool isSum = step.results[0] < 0;
+/// How many rows of each part have each number.
+Value PartWriting::countGroups(Value key, RankedTensorType sizes) {
+  Value numbers = split(raise(key));
+  RankedTensorType rows = getTensor(numbers);
+  auto each =
+      RankedTensorType::get({numParts, rows.getDimSize(1), sizes.getDimSize(0)},
+                            rows.getElementType());
+  Location location = key.getLoc();
+  auto groups = stablehlo::IotaOp::create(builder, location, each, 2);
+  Value equal = compare(spread(numbers, each, {0, 1}), groups,
+                        stablehlo::ComparisonDirection::EQ);
+  Value counted = stablehlo::ConvertOp::create(
+      builder, location, each.clone(sizes.getElementType()), equal);
+  return sum(counted, 1);
+}
+
+Value PartWriting::transpose(Value value, ArrayRef<int64_t> order) {
+  SmallVector<int64_t> shape = llvm::map_to_vector(
+      order, [&](int64_t dim) { return getTensor(value).getDimSize(dim); });
+  return stablehlo::TransposeOp::create(
+      builder, value.getLoc(), getTensor(value).clone(shape), value, order);
+}
+
+/// Parts in front of everything else.
+Value PartWriting::splitInFront(Value value, int64_t rows) {
+  SmallVector<int64_t> order = {rows};
+  for (int64_t dim = 0; dim <= getTensor(value).getRank(); ++dim) {
+    if (dim != rows) {
+      order.push_back(dim);
+    }
+  }
+  Value parts = split(value, rows);
+  return rows == 0 ? parts : transpose(parts, order);
+}
+
+/// From parts in front to a dimension of rows.
+Value PartWriting::joinFromFront(Value parts, Type type, int64_t rows) {
+  SmallVector<int64_t> order;
+  for (int64_t dim = 1; dim < getTensor(parts).getRank(); ++dim) {
+    if (dim == rows + 1) {
+      order.push_back(0);
+    }
+    order.push_back(dim);
+  }
+  return join(rows == 0 ? parts : transpose(parts, order), type);
+}
+
+/// With a dimension of parts at `at`, where a value is the same for all.
+Value PartWriting::repeat(Value value, int64_t at) {
+  SmallVector<int64_t> shape(getTensor(value).getShape());
+  SmallVector<int64_t> dims = llvm::to_vector(
+      llvm::seq<int64_t>(0, static_cast<int64_t>(shape.size())));
+  shape.insert(shape.begin() + at, numParts);
+  return spread(value, getTensor(value).clone(shape), shiftFrom(dims, at));
+}
+
+/// The product of each part, with the sizes that groups have there. Matrices of
+/// groups are the same for all; of gradients of these the parts are added up.
+Value PartWriting::writeGroups(chlo::RaggedDotOp op,
+                               const SortedRows::Step &step) {
+  auto dims = op.getRaggedDotDimensionNumbers();
+  int64_t made = step.results[0], others = step.operands[1];
+  bool isSum = made < 0;
+  int64_t at = isSum ? 0 : 1;
+  Value lhs = splitInFront(op.getLhs(), step.operands[0]);
+  Value rhs =
+      isSum ? splitInFront(op.getRhs(), others) : repeat(op.getRhs(), at);
+  SmallVector<int64_t> leftBatch =
+      shiftFrom(dims.getLhsBatchingDimensions(), 0);
+  SmallVector<int64_t> rightBatch =
+      shiftFrom(dims.getRhsBatchingDimensions(), at);
+  leftBatch.insert(leftBatch.begin(), 0);
+  rightBatch.insert(rightBatch.begin(), at);
+  auto numbers = chlo::RaggedDotDimensionNumbersAttr::get(
+      op.getContext(), leftBatch, rightBatch,
+      shiftFrom(dims.getLhsContractingDimensions(), 0),
+      shiftFrom(dims.getRhsContractingDimensions(), at),
+      shiftFrom(dims.getLhsRaggedDimensions(), 0),
+      shiftFrom(dims.getRhsGroupDimensions(), at));
+  RankedTensorType type = getTensor(op);
   SmallVector<int64_t> shape(type.getShape());
-  if (isSum) {
-    shape.insert(shape.begin(), numParts);
+  if (!isSum) {
+    shape[made] /= numParts;
   }
-  Value key = keys.lookup(step.sort);
-  ManualOp made = makeManual(
-      location, TypeRange{type.clone(shape)}, {op.getLhs(), op.getRhs(), key},
-      {step.operands[0], step.operands[1], 0}, {isSum ? 0 : step.results[0]},
-      [&](ValueRange arguments) -> SmallVector<Value> {
-        Value numbers = raise(arguments[2]);
-        auto rows = cast<RankedTensorType>(numbers.getType());
-        auto each = RankedTensorType::get(
-            {rows.getDimSize(0), sizes.getDimSize(0)}, rows.getElementType());
-        auto groups = stablehlo::IotaOp::create(builder, location, each, 1);
-        Value equal = compare(spread(numbers, each, 0), groups,
-                              stablehlo::ComparisonDirection::EQ);
-        Value counted = stablehlo::ConvertOp::create(
-            builder, location, each.clone(sizes.getElementType()), equal);
-        Value own = sumRows(builder, counted);
-        Value product = chlo::RaggedDotOp::create(
-            builder, location, getPart(type, isSum ? -1 : step.results[0]),
-            arguments[0], arguments[1], own,
-            op.getRaggedDotDimensionNumbersAttr(), op.getPrecisionConfigAttr());
-        if (isSum) {
-          shape[0] = 1;
-          product = stablehlo::ReshapeOp::create(builder, location,
-                                                 type.clone(shape), product);
-        }
-        return {product};
-      });
-  Value result = made->getResult(0);
-  if (isSum) {
-    result = sumRows(builder, result);
-  }
-  op.getResult().replaceAllUsesWith(result);
+  shape.insert(shape.begin() + (isSum ? 1 : 0), numParts);
+  Value sizes =
+      countGroups(keys.lookup(step.sort), getTensor(op.getGroupSizes()));
+  Value parts = chlo::RaggedDotOp::create(builder, op.getLoc(),
+                                          type.clone(shape), lhs, rhs, sizes,
+                                          numbers, op.getPrecisionConfigAttr());
+  return isSum ? sum(parts, 1) : joinFromFront(parts, type, made);
 }
 
 /// The blocks of a step: its own, and those of its loops and branches.

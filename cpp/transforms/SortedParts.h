@@ -15,8 +15,9 @@ namespace mlir::alpa {
 ///
 /// Each row goes the same way as before, beside others of its part. What stands
 /// in another order (`x[o]`), how many rows a group has, and where it begins is
-/// then that of every part, in operators on the mesh `time`; all other values
-/// are as they were, but for the order of sums.
+/// then that of every part; all other values are as they were, but for the
+/// order of sums. Sorts, gathers, scatters and products in groups have the
+/// parts for a batch, so that devices, or micro-batches, each take some.
 void sortInParts(func::FuncOp function, int64_t numParts);
 
 /// Whether a step has such rows.

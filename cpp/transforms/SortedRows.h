@@ -3,7 +3,8 @@
 #ifndef CPP_TRANSFORMS_SORTEDROWS_H
 #define CPP_TRANSFORMS_SORTEDROWS_H
 
-#include "cpp/transforms/SortedNumbers.h"
+#include "cpp/transforms/SortedCounts.h"
+#include "cpp/transforms/SortedIndices.h"
 #include "stablehlo/dialect/ChloOps.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/DenseSet.h"

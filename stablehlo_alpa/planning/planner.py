@@ -135,8 +135,9 @@ def plan_prepared(prepared: PreparedProgram, *, names_lack: bool = True) -> Plan
 def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[PreparedForm]:
     """The program with roles, as it is, and other forms of it.
 
-    Those whose sizes are padded, and of each the one in which attention over many keys is one
-    operator, as far as they differ.
+    Those whose sizes are padded, the one in which devices sort rows of their own for products in
+    groups, and of each the one in which attention over many keys is one operator, as far as they
+    differ.
 
     Raises:
         CompileError: a pass refused the program.
@@ -182,6 +183,9 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
         if not add(forms, f" pad-to={devices} most-added={most}") and len(forms) == 1:
             # What may add more adds nothing.
             break
+    has_sorts = "stablehlo.sort" in program.text
+    if has_sorts and devices > 1 and options.prescription == Prescription():
+        add(forms, f" sort-parts={devices}")
     if options.attention_keys is not None:
         for more in tuple(forms):
             add(forms, f"{more} attention-keys={options.attention_keys}")

@@ -67,6 +67,18 @@ def of_odd_sizes(x: Any, up: Any, down: Any, sizes: Any) -> Any:
     return gradients(x, up, down, sizes)
 
 
+def of_sorted_rows(x: Any, up: Any, down: Any, sizes: Any) -> Any:
+    """Rows that each of the devices sorts by itself."""
+    experts = jax.lax.top_k(x[:, :EXPERTS] + sizes, 2)[1].reshape(-1)
+    order, counts = jnp.argsort(experts), jnp.bincount(experts, length=EXPERTS)
+
+    def loss(x: Any, up: Any, down: Any) -> Any:
+        rows = layer(counts, x[order // 2], up, down)
+        return (jnp.zeros((len(x), down.shape[-1])).at[order // 2].add(rows) ** 2).mean()
+
+    return jax.grad(loss, (0, 1, 2))(x, up, down)
+
+
 def in_batches_of_their_own(x: Any, w: Any, sizes: Any) -> Any:
     """Groups of other sizes in each batch."""
     return in_batches(x, w, jnp.stack([jnp.roll(sizes, shift) for shift in range(len(x))]))
@@ -75,6 +87,7 @@ def in_batches_of_their_own(x: Any, w: Any, sizes: Any) -> Any:
 OPERANDS: Mapping[Callable[..., Any], tuple[Any, ...]] = {
     forward: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH)),
     gradients: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH), real(EXPERTS, WIDTH, DEPTH)),
+    of_sorted_rows: (real(ROWS, DEPTH), real(EXPERTS, DEPTH, WIDTH), real(EXPERTS, WIDTH, DEPTH)),
     in_batches: (real(4, ROWS, DEPTH), real(EXPERTS, 4, DEPTH, WIDTH)),
     of_odd_sizes: (real(26, 17), real(EXPERTS, 17, 13), real(EXPERTS, 13, 17)),
     in_batches_of_their_own: (real(4, ROWS, DEPTH), real(EXPERTS, 4, DEPTH, WIDTH)),
@@ -128,14 +141,22 @@ def for_cpu(text: str) -> str:
 
 
 @functools.cache
-def prepared(fun: Callable[..., Any], pad_to: int) -> tuple[TracedProgram, str]:
-    """The function as jax lowers it where there are such products, odd sizes padded."""
+def prepared(fun: Callable[..., Any], devices: int) -> tuple[TracedProgram, str]:
+    """The function as jax lowers it where there are such products, odd sizes padded.
+
+    Of rows that are sorted every device sorts its own.
+    """
     args = (*OPERANDS[fun], np.zeros(EXPERTS, np.int32))
     traced = trace_function(Function(fun), args, {}, platform="tpu")
     assert "chlo.ragged_dot" in traced.text
-    padding = f"pad-to={pad_to} most-added=1" if fun is of_odd_sizes else ""
-    pipeline = f"builtin.module(alpa-prepare-pipeline{{{traced.state_option} {padding}}})"
-    merged = _core.run_pipeline(traced.text, pipeline)[0]
+    forms = {
+        of_odd_sizes: f"pad-to={devices} most-added=1",
+        of_sorted_rows: f"sort-parts={devices}",
+    }
+    form = forms.get(fun, "")
+    pipeline = f"builtin.module(alpa-prepare-pipeline{{{traced.state_option} {form}}})"
+    merged, said = _core.run_pipeline(traced.text, pipeline)
+    assert (fun is of_sorted_rows) == any("sorted in" in remark for remark in said)
     products = [line for line in merged.splitlines() if '"chlo.ragged_dot"' in line]
     assert fun is not of_odd_sizes or not any("x17x" in line for line in products)
     return traced, merged

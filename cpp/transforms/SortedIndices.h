@@ -1,7 +1,7 @@
-//===- SortedNumbers.h - Indices and counts of sorted rows ------*- C++ -*-===//
+//===- SortedIndices.h - Numbers of sorted rows -----------------*- C++ -*-===//
 
-#ifndef CPP_TRANSFORMS_SORTEDNUMBERS_H
-#define CPP_TRANSFORMS_SORTEDNUMBERS_H
+#ifndef CPP_TRANSFORMS_SORTEDINDICES_H
+#define CPP_TRANSFORMS_SORTEDINDICES_H
 
 #include "mlir/IR/Value.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -36,27 +36,19 @@ Value getOutside(Value value);
 /// The positions along a dimension that a value is, if it is; else null.
 stablehlo::IotaOp getIota(Value value);
 
+/// Whether the elements of a tensor are integers, or booleans.
+bool isInteger(Value value);
+
+/// The integer that a constant has everywhere.
+std::optional<int64_t> getSplat(Value value);
+
+/// Whether a conversion of integers keeps all of them.
+bool isWidening(stablehlo::ConvertOp op);
+
 /// Without changes of shape that leave elements in their order, conversions of
 /// integers that keep their values, and barriers.
 Value stripShape(Value value);
 
-/// Of how many rows each number is, for the numbers from 0 on: what
-/// `jnp.bincount` makes, or a sum of `jax.nn.one_hot`.
-///
-/// Returns the numbers of the rows, of which those below 0 are counted as 0 or
-/// do not occur; null for anything else.
-Value getCounted(Value counts);
-
-/// Sums of counts from the first on: `value[i]` is how many rows have a number
-/// below `bounds[i]`.
-struct PrefixCounts {
-  Value counts;
-  std::vector<int64_t> bounds;
-};
-
-/// What a value has of running totals of counts; none if it has anything else.
-std::optional<PrefixCounts> getPrefixCounts(Value value);
-
 } // namespace mlir::alpa
 
-#endif // CPP_TRANSFORMS_SORTEDNUMBERS_H
+#endif // CPP_TRANSFORMS_SORTEDINDICES_H

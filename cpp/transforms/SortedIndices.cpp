@@ -1,0 +1,244 @@
+//===- SortedIndices.cpp - Numbers of sorted rows -------------------------===//
+
+#include "cpp/transforms/SortedIndices.h"
+
+#include "mlir/IR/Matchers.h"
+#include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::alpa {
+
+using Numbers = std::vector<int64_t>;
+
+/// So many numbers are looked at one by one at most.
+static constexpr int64_t kMaxNumbers = 1 << 24;
+
+static RankedTensorType getTensor(Value value) {
+  return dyn_cast<RankedTensorType>(value.getType());
+}
+
+bool isInteger(Value value) {
+  RankedTensorType type = getTensor(value);
+  return type && isa<IntegerType>(type.getElementType());
+}
+
+Value getOutside(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  while (argument) {
+    auto loop =
+        dyn_cast<stablehlo::WhileOp>(argument.getOwner()->getParentOp());
+    unsigned number = argument.getArgNumber();
+    if (!loop || loop.getBody().front().getTerminator()->getOperand(number) !=
+                     loop.getBody().getArgument(number)) {
+      break;
+    }
+    value = loop->getOperand(number);
+    argument = dyn_cast<BlockArgument>(value);
+  }
+  return value;
+}
+
+stablehlo::IotaOp getIota(Value value) {
+  return getOutside(value).getDefiningOp<stablehlo::IotaOp>();
+}
+
+std::optional<int64_t> getSplat(Value value) {
+  value = getOutside(value);
+  DenseIntElementsAttr constant;
+  if (!isInteger(value)) {
+    return std::nullopt;
+  }
+  if (auto spread = value.getDefiningOp<stablehlo::BroadcastInDimOp>()) {
+    return getSplat(spread.getOperand());
+  }
+  if (auto convert = value.getDefiningOp<stablehlo::ConvertOp>()) {
+    // Of numbers that both types have.
+    std::optional<int64_t> number = getSplat(convert.getOperand());
+    bool isSmall = number && *number >= 0 && *number < 128;
+    return isSmall ? number : std::nullopt;
+  }
+  if (!matchPattern(value, m_Constant(&constant)) || !constant.isSplat()) {
+    return std::nullopt;
+  }
+  llvm::APInt number = constant.getSplatValue<llvm::APInt>();
+  bool isSigned = !constant.getElementType().isUnsignedInteger() &&
+                  !constant.getElementType().isInteger(1);
+  return isSigned ? number.getSExtValue()
+                  : static_cast<int64_t>(number.getZExtValue());
+}
+
+bool isWidening(stablehlo::ConvertOp op) {
+  auto from =
+      dyn_cast<IntegerType>(getTensor(op.getOperand()).getElementType());
+  auto to = dyn_cast<IntegerType>(getTensor(op.getResult()).getElementType());
+  return from && to && from.getWidth() <= to.getWidth() &&
+         from.isUnsigned() == to.isUnsigned();
+}
+
+Value stripShape(Value value) {
+  while (Operation *op = getOutside(value).getDefiningOp()) {
+    value = getOutside(value);
+    auto convert = dyn_cast<stablehlo::ConvertOp>(op);
+    auto spread = dyn_cast<stablehlo::BroadcastInDimOp>(op);
+    bool isSame = spread && llvm::is_sorted(spread.getBroadcastDimensions()) &&
+                  getTensor(value).getNumElements() ==
+                      getTensor(spread.getOperand()).getNumElements();
+    if (isa<stablehlo::ReshapeOp>(op) || isSame ||
+        (convert && isWidening(convert))) {
+      value = op->getOperand(0);
+    } else if (isa<stablehlo::OptimizationBarrierOp>(op)) {
+      value = op->getOperand(cast<OpResult>(value).getResultNumber());
+    } else {
+      break;
+    }
+  }
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+static bool compare(stablehlo::ComparisonDirection direction, int64_t left,
+                    int64_t right) {
+  using Direction = stablehlo::ComparisonDirection;
+  switch (direction) {
+  case Direction::EQ:
+    return left == right;
+  case Direction::NE:
+    return left != right;
+  case Direction::GE:
+    return left >= right;
+  case Direction::GT:
+    return left > right;
+  case Direction::LE:
+    return left <= right;
+  case Direction::LT:
+    return left < right;
+  }
+  llvm_unreachable("all directions are compared");
+}
+
+/// An operator on one element of each operand.
+static std::optional<int64_t> apply(Operation *op, ArrayRef<int64_t> x) {
+  using Result = std::optional<int64_t>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](stablehlo::AddOp) { return x[0] + x[1]; })
+      .Case([&](stablehlo::SubtractOp) { return x[0] - x[1]; })
+      .Case([&](stablehlo::MulOp) { return x[0] * x[1]; })
+      .Case([&](stablehlo::DivOp) {
+        return x[1] != 0 ? Result(x[0] / x[1]) : std::nullopt;
+      })
+      .Case([&](stablehlo::RemOp) {
+        return x[1] != 0 ? Result(x[0] % x[1]) : std::nullopt;
+      })
+      .Case([&](stablehlo::MaxOp) { return std::max(x[0], x[1]); })
+      .Case([&](stablehlo::MinOp) { return std::min(x[0], x[1]); })
+      .Case([&](stablehlo::ClampOp) {
+        return std::min(std::max(x[1], x[0]), x[2]);
+      })
+      .Case([&](stablehlo::AndOp) { return x[0] & x[1]; })
+      .Case([&](stablehlo::OrOp) { return x[0] | x[1]; })
+      .Case([&](stablehlo::NegOp) { return -x[0]; })
+      .Case([&](stablehlo::AbsOp) { return std::abs(x[0]); })
+      .Case([&](stablehlo::SignOp) { return (x[0] > 0) - (x[0] < 0); })
+      .Case([&](stablehlo::SelectOp) { return x[0] ? x[1] : x[2]; })
+      .Case([&](stablehlo::CompareOp compared) {
+        return compare(compared.getComparisonDirection(), x[0], x[1]);
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+NumbersOf::NumbersOf(Value base)
+    : base(base), size(getTensor(base).getNumElements()) {}
+
+const Numbers *NumbersOf::get(Value value) {
+  auto found = known.find(value);
+  if (found == known.end()) {
+    // Looking at operands, the map may grow.
+    std::optional<Numbers> made = make(value);
+    found = known.try_emplace(value, std::move(made)).first;
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+std::optional<Numbers> NumbersOf::make(Value value) {
+  if (static_cast<int64_t>(size) > kMaxNumbers || !isInteger(value)) {
+    return std::nullopt;
+  }
+  if (value == base) {
+    Numbers all(size);
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  if (std::optional<int64_t> splat = getSplat(value)) {
+    return Numbers{*splat};
+  }
+  Operation *op = getOutside(value).getDefiningOp();
+  if (!op) {
+    return std::nullopt;
+  }
+  if (isa<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp,
+          stablehlo::ConvertOp>(op)) {
+    const Numbers *operand = get(op->getOperand(0));
+    auto spread = dyn_cast<stablehlo::BroadcastInDimOp>(op);
+    bool isInOrder =
+        !spread || llvm::is_sorted(spread.getBroadcastDimensions());
+    bool isSame = operand && (operand->size() == 1 ||
+                              (isInOrder && getTensor(value).getNumElements() ==
+                                                static_cast<int64_t>(size)));
+    return isSame ? std::optional(*operand) : std::nullopt;
+  }
+  if (isa<stablehlo::OptimizationBarrierOp>(op)) {
+    const Numbers *operand =
+        get(op->getOperand(cast<OpResult>(value).getResultNumber()));
+    return operand ? std::optional(*operand) : std::nullopt;
+  }
+  return makeElementwise(op);
+}
+
+/// Of reductions, those over dimensions of one element.
+std::optional<Numbers> NumbersOf::makeElementwise(Operation *op) {
+  Operation *applied = op;
+  if (auto reduce = dyn_cast<stablehlo::ReduceOp>(op)) {
+    Block &body = reduce.getBody().front();
+    bool isOverUnits = op->getNumResults() == 1 &&
+                       body.getOperations().size() == 2 &&
+                       getTensor(op->getOperand(0)).getNumElements() ==
+                           getTensor(op->getResult(0)).getNumElements();
+    if (!isOverUnits) {
+      return std::nullopt;
+    }
+    applied = &body.front();
+  }
+  SmallVector<const Numbers *> operands;
+  size_t count = 1;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(get(operand));
+    if (!operands.back()) {
+      return std::nullopt;
+    }
+    count = std::max(count, operands.back()->size());
+  }
+  // The map has grown.
+  for (auto [value, operand] : llvm::zip(op->getOperands(), operands)) {
+    operand = get(value);
+  }
+  Numbers made(count);
+  SmallVector<int64_t> row(operands.size());
+  bool isUnsigned =
+      getTensor(op->getResult(0)).getElementType().isUnsignedInteger();
+  for (size_t index = 0; index < count; ++index) {
+    for (auto [number, operand] : llvm::zip(row, operands)) {
+      number = (*operand)[operand->size() == 1 ? 0 : index];
+    }
+    std::optional<int64_t> found = apply(applied, row);
+    if (!found || (isUnsigned && *found < 0)) {
+      return std::nullopt;
+    }
+    made[index] = *found;
+  }
+  return made;
+}
+
+} // namespace mlir::alpa
