@@ -5,6 +5,7 @@
 #include "mlir/IR/Matchers.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::alpa {
 
@@ -125,7 +126,11 @@ static std::optional<int64_t> apply(Operation *op, ArrayRef<int64_t> x) {
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](stablehlo::AddOp) { return x[0] + x[1]; })
       .Case([&](stablehlo::SubtractOp) { return x[0] - x[1]; })
-      .Case([&](stablehlo::MulOp) { return x[0] * x[1]; })
+      .Case([&](stablehlo::MulOp) {
+        int64_t product = 0;
+        bool isLarger = llvm::MulOverflow(x[0], x[1], product);
+        return isLarger ? std::nullopt : Result(product);
+      })
       .Case([&](stablehlo::DivOp) {
         return x[1] != 0 ? Result(x[0] / x[1]) : std::nullopt;
       })
@@ -147,6 +152,14 @@ static std::optional<int64_t> apply(Operation *op, ArrayRef<int64_t> x) {
         return compare(compared.getComparisonDirection(), x[0], x[1]);
       })
       .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Whether a number is one of an element type, so that nothing wraps around.
+static bool fits(int64_t number, Type element) {
+  unsigned width = element.getIntOrFloatBitWidth();
+  return element.isUnsignedInteger() || element.isInteger(1)
+             ? number >= 0 && (width >= 63 || llvm::isUIntN(width, number))
+             : llvm::isIntN(width, number);
 }
 
 NumbersOf::NumbersOf(Value base)
@@ -187,6 +200,10 @@ std::optional<Numbers> NumbersOf::make(Value value) {
     bool isSame = operand && (operand->size() == 1 ||
                               (isInOrder && getTensor(value).getNumElements() ==
                                                 static_cast<int64_t>(size)));
+    Type element = getTensor(value).getElementType();
+    isSame = isSame && llvm::all_of(*operand, [&](int64_t number) {
+               return fits(number, element);
+             });
     return isSame ? std::optional(*operand) : std::nullopt;
   }
   if (isa<stablehlo::OptimizationBarrierOp>(op)) {
@@ -226,14 +243,13 @@ std::optional<Numbers> NumbersOf::makeElementwise(Operation *op) {
   }
   Numbers made(count);
   SmallVector<int64_t> row(operands.size());
-  bool isUnsigned =
-      getTensor(op->getResult(0)).getElementType().isUnsignedInteger();
+  Type element = getTensor(op->getResult(0)).getElementType();
   for (size_t index = 0; index < count; ++index) {
     for (auto [number, operand] : llvm::zip(row, operands)) {
       number = (*operand)[operand->size() == 1 ? 0 : index];
     }
     std::optional<int64_t> found = apply(applied, row);
-    if (!found || (isUnsigned && *found < 0)) {
+    if (!found || !fits(*found, element)) {
       return std::nullopt;
     }
     made[index] = *found;

@@ -177,6 +177,9 @@ SHOWN: dict[str, Callable[..., Any]] = {
         x,
         look=lambda rows, *_: rows + rows.reshape(-1, 2, WIDTH)[:, ::-1].reshape(rows.shape),
     ),
+    "positions that wrap around in 4 bits": lambda params, x: mixture(
+        params, x, look=lambda rows, order, _: rows + (order.astype("int4") < 0)[:, None]
+    ),
     "numbers below 0 that count as none": lambda params, x: mixture(
         params, x, shift=-1, count=by_one_hot
     ),
