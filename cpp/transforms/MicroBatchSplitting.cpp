@@ -175,25 +175,34 @@ void eraseUnused(Block &block) {
   }
 }
 
-/// Cuts a step in which rows are sorted within their micro-batch; null, and
+/// How a step is cut, with what goes through the batch once more made a loop if
+/// it has to be; null if it cannot be.
+static FailureOr<std::unique_ptr<MicroBatchStates>>
+findStates(func::FuncOp function, const MicroBatchOptions &options,
+           function_ref<LogicalResult()> goOverAgain) {
+  std::unique_ptr<MicroBatchStates> states =
+      MicroBatchChoice(function, options).find();
+  if (states || options.isOnePass) {
+    return states;
+  }
+  if (failed(goOverAgain())) {
+    return failure();
+  }
+  return MicroBatchChoice(function, options).find();
+}
+
+/// That of a step in which rows are sorted within their micro-batch; null, and
 /// nothing has changed, if there are none, or it cannot be cut so.
 static FailureOr<std::unique_ptr<MicroBatchStates>>
 findSorted(func::FuncOp function, const MicroBatchOptions &options,
            function_ref<LogicalResult()> goOverAgain) {
-  std::unique_ptr<MicroBatchStates> states;
   if (!hasSortedRows(function, options.numMicroBatches)) {
-    return states;
+    return std::unique_ptr<MicroBatchStates>();
   }
   OwningOpRef<func::FuncOp> before = function.clone();
   sortInParts(function, options.numMicroBatches);
-  states = MicroBatchChoice(function, options).find();
-  if (!states && !options.isOnePass) {
-    if (failed(goOverAgain())) {
-      return failure();
-    }
-    states = MicroBatchChoice(function, options).find();
-  }
-  if (!states) {
+  auto states = findStates(function, options, goOverAgain);
+  if (succeeded(states) && !*states) {
     function.getBody().takeBody(before->getBody());
     function->setAttrs(before.get()->getAttrDictionary());
   }
@@ -228,24 +237,18 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   if (options.isIndependent) {
     return joinIndependent(function, options);
   }
-  auto sorted = findSorted(function, options, goOverAgain);
-  if (failed(sorted)) {
+  auto found = findSorted(function, options, goOverAgain);
+  if (succeeded(found) && !*found) {
+    found = findStates(function, options, goOverAgain);
+  }
+  if (succeeded(found) && !*found) {
+    // Says why.
+    found = MicroBatchChoice(function, options).run();
+  }
+  if (failed(found)) {
     return failure();
   }
-  std::unique_ptr<MicroBatchStates> states = std::move(*sorted);
-  if (!states) {
-    states = MicroBatchChoice(function, options).find();
-  }
-  if (!states) {
-    if (!options.isOnePass && failed(goOverAgain())) {
-      return failure();
-    }
-    auto found = MicroBatchChoice(function, options).run();
-    if (failed(found)) {
-      return failure();
-    }
-    states = std::move(*found);
-  }
+  std::unique_ptr<MicroBatchStates> states = std::move(*found);
   states->deferSummands();
   MicroBatchRewriting(function, *states).run();
   remarkOn(function, options.numMicroBatches,
