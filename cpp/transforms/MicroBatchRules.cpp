@@ -152,20 +152,26 @@ MicroBatchStates::choose(Operation *op) {
       continue;
     }
     Choice choice{getTimeRows(*rows)};
-    bool isOwn = false, isPossible = true;
+    auto isOwn = [&](auto pair) {
+      auto [operand, needed] = pair;
+      TimeEntry state = getState(operand);
+      return state != kReplicated && state == needed;
+    };
+    auto operands = llvm::zip(op->getOperands(), choice.rows.operands);
+    if (llvm::none_of(operands, isOwn)) {
+      continue;
+    }
     // A part goes further than a summand, which most operators wait for.
     choice.isSummand = llvm::is_contained(choice.rows.results, kPartial);
-    for (auto [operand, needed] :
-         llvm::zip(op->getOperands(), choice.rows.operands)) {
-      TimeEntry state = getState(operand);
-      isOwn |= state != kReplicated && state == needed;
+    bool isPossible = llvm::all_of(operands, [&](auto pair) {
+      auto [operand, needed] = pair;
       std::optional<double> cost = needed == kPartial
                                        ? getPartialCost(operand, op)
                                        : getCost(operand, needed);
-      isPossible &= cost.has_value();
       choice.cost += cost.value_or(0);
-    }
-    if (isOwn && isPossible && (!best || choice.getRank() < best->getRank())) {
+      return cost.has_value();
+    });
+    if (isPossible && (!best || choice.getRank() < best->getRank())) {
       best = std::move(choice);
     }
   }
@@ -237,9 +243,10 @@ bool MicroBatchStates::isLight(Value value) const {
       work.push_back(maker->getOperand(number));
       continue;
     }
-    bool isHeavy = getProductFlops(maker) > 0 && !makesRunningTotals(maker);
-    if (!isClonable(maker) || isa<DataFlowOpInterface>(maker) || isHeavy ||
-        ++numOperators > kMaxLightOperators) {
+    // Whether it is a product takes longest to say.
+    if (!isClonable(maker) || isa<DataFlowOpInterface>(maker) ||
+        ++numOperators > kMaxLightOperators ||
+        (getProductFlops(maker) > 0 && !makesRunningTotals(maker))) {
       return false;
     }
     written += getTensorBytes(next.getType());

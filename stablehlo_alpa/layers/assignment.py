@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
 from stablehlo_alpa.errors import TraceError
 from stablehlo_alpa.layers.boundary import layer_boundary_p
 from stablehlo_alpa.layers.clustering import cluster
 from stablehlo_alpa.layers.equations import kinds_of, tensors_of, work_of
-from stablehlo_alpa.layers.flatten import flatten, without_unused
+from stablehlo_alpa.layers.flatten import CALLS, flatten, without_unused
 from stablehlo_alpa.layers.flops import equation_flops, has_matrix_product, jaxpr_flops
 from stablehlo_alpa.layers.free_turns import has_free_turns
 from stablehlo_alpa.layers.itinerary import itinerary
@@ -23,18 +24,52 @@ from stablehlo_alpa.layers.options import (
     LayerOption,
     ManualLayers,
 )
+from stablehlo_alpa.layers.spared import spared_work
 
 # A scan with at least this part of the FLOPs is the model's stack of blocks (heuristic).
 _STACK_SHARE = 0.25
+
+# How much more than the mean a layer may have for the sake of calls that stay whole, and which part
+# of a layer those have that are whole in any case (heuristic).
+_UNEVEN, _SMALL_CALL = 0.25, 0.1
 
 # A loop over examples stays whole, unless it has at least this part of the FLOPs: all of the model.
 _WHOLE_SHARE = 0.99
 
 
-def flatten_for(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The function with every equation opened that holds more than one layer, no unused ones."""
+def flatten_for(
+    option: LayerOption, closed: ClosedJaxpr, num_results: int | None = None
+) -> ClosedJaxpr:
+    """The function with every equation opened that holds more than one layer, no unused ones.
+
+    Calls that are parts of layers stay whole where layers come out about even: what is jitted for
+    each block of a model is traced, differentiated and lowered once.
+
+    Args:
+        option: what makes a layer.
+        closed: the function.
+        num_results: see `assign`.
+    """
     closed = without_unused(closed)
-    return without_unused(flatten(closed, _counter(option, closed)))
+    flat = without_unused(flatten(closed, _counter(option, closed)))
+    if isinstance(option, AutoLayers) and not _is_even(option, flat, num_results):
+        flat = without_unused(flatten(flat, _counter(option, flat, opens_calls=True)))
+    return flat
+
+
+def _is_even(option: AutoLayers, flat: ClosedJaxpr, num_results: int | None) -> bool:
+    """Whether no call that stays whole is in the way of layers of about equal FLOPs."""
+    work = work_of(flat.jaxpr, flat.jaxpr.outvars[:num_results])
+    is_call = [equation.primitive.name in CALLS for equation in flat.jaxpr.eqns]
+
+    def largest(of_calls: bool) -> float:
+        return max((w for w, one in zip(work, is_call, strict=True) if one is of_calls), default=0)
+
+    limit = (1 + _UNEVEN) * sum(work) / option.num_layers
+    if largest(of_calls=True) <= _SMALL_CALL * limit:
+        return True
+    layers = np.bincount(assign(option, flat, num_results), work)
+    return bool(layers.max() <= max(limit, largest(of_calls=False)))
 
 
 def assign(option: LayerOption, closed: ClosedJaxpr, num_results: int | None = None) -> list[int]:
@@ -51,12 +86,14 @@ def assign(option: LayerOption, closed: ClosedJaxpr, num_results: int | None = N
     equations = closed.jaxpr.eqns
     match option:
         case AutoLayers():
+            work = work_of(closed.jaxpr, closed.jaxpr.outvars[:num_results])
             return cluster(
-                work_of(closed.jaxpr, closed.jaxpr.outvars[:num_results]),
+                work,
                 tensors_of(closed.jaxpr),
                 option.num_layers,
                 option.tolerance,
                 kinds_of(closed.jaxpr),
+                spared_work(closed.jaxpr, work, of_sums=True),
             )
         case ManualLayers():
             layers, layer = [], 0
@@ -77,8 +114,16 @@ def assign(option: LayerOption, closed: ClosedJaxpr, num_results: int | None = N
     )
 
 
-def _counter(option: LayerOption, closed: ClosedJaxpr) -> Callable[[Any], int]:
-    """In how many parts an equation is opened; see `flatten`."""
+def _counter(
+    option: LayerOption, closed: ClosedJaxpr, *, opens_calls: bool = False
+) -> Callable[[Any], int]:
+    """In how many parts an equation is opened; see `flatten`.
+
+    Args:
+        option: what makes a layer.
+        closed: the function.
+        opens_calls: whether calls are opened that are parts of layers.
+    """
     total = jaxpr_flops(closed.jaxpr)
 
     def turns(equation: Any) -> int:
@@ -105,7 +150,9 @@ def _counter(option: LayerOption, closed: ClosedJaxpr) -> Callable[[Any], int]:
 
     def shares(equation: Any, layers: AutoLayers) -> int:
         flops = equation_flops(equation)
-        is_small = flops <= (1 + layers.tolerance) * total / layers.num_layers
+        is_call = opens_calls and equation.primitive.name in CALLS
+        most = _SMALL_CALL if is_call else 1 + layers.tolerance
+        is_small = flops <= most * total / layers.num_layers
         if is_small or not _has_product(equation) or is_over_examples(equation):
             return 0
         return min(turns(equation), max(2, round(layers.num_layers * flops / total)))

@@ -12,6 +12,8 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, jaxprs_in_params
 
+from stablehlo_alpa.layers.flatten import CALLS, flatten
+
 # Elements of what counts as a key or a number: the largest keys of jax's generators have four.
 _KEY_SIZE = 4
 
@@ -25,9 +27,11 @@ def recomputing_attention(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
     numbers, such as the mask of a dropout. Its other inputs are kept.
 
     Args:
-        closed: a layer, or the whole forward function.
+        closed: a layer, or the whole forward function. Calls that hold a core beside other products
+            are opened.
     """
-    jaxpr = closed.jaxpr
+    opened = flatten(closed, lambda one: int(one.primitive.name in CALLS and _holds_core(one)))
+    jaxpr = opened.jaxpr
     parts = []
     for numbers, is_core in _in_order(jaxpr, _cores(jaxpr)):
         inputs, outputs, part = function_of(jaxpr, numbers)
@@ -35,8 +39,8 @@ def recomputing_attention(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
         parts.append((inputs, outputs, jax.checkpoint(call) if is_core else call))
 
     def run(*args: Any) -> list[Any]:
-        values: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-        values.update(zip(jaxpr.invars, args, strict=True))
+        values: dict[Any, Any] = dict(zip(jaxpr.constvars, opened.consts, strict=True))
+        values.update(zip(jaxpr.invars, (*closed.consts, *args), strict=True))
         for inputs, outputs, call in parts:
             values.update(zip(outputs, call(*(values[v] for v in inputs)), strict=True))
         return [atom.val if isinstance(atom, Literal) else values[atom] for atom in jaxpr.outvars]
@@ -55,6 +59,12 @@ def _products(equation: Any) -> list[bool]:
         for inner in body.eqns
         for is_batched in _products(inner)
     ]
+
+
+def _holds_core(equation: Any) -> bool:
+    """Whether a call may hold a core, and other products."""
+    products = _products(equation)
+    return any(products) and not all(products)
 
 
 def _cores(jaxpr: Any) -> list[frozenset[int]]:

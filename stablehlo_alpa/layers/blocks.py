@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stablehlo_alpa.layers.equations import Tensor, kinds_of, tensors_of, work_of
+from stablehlo_alpa.layers.spared import spared_work
 
 Float: TypeAlias = npt.NDArray[np.float64]
 
@@ -27,8 +28,8 @@ def block_starts(jaxpr: Any) -> list[int]:
 
     A block is the shortest piece that repeats, one behind the other, and holds most of the layer's
     FLOPs when all are taken. Where in it one ends and the next begins is open: where the fewest
-    bytes go across. What is before the first and behind the last is a piece of its own, unless it
-    does hardly anything.
+    bytes go across, and, of several such places, where most is spared (`spared_work`). What is
+    before the first and behind the last is a piece of its own, unless it does hardly anything.
 
     Args:
         jaxpr: of the layer.
@@ -41,8 +42,12 @@ def block_starts(jaxpr: Any) -> list[int]:
     period *= -(-(end - start) // (period * _MOST_BLOCKS))
     crossing = _crossing(len(work), tensors_of(jaxpr))
     # Of all blocks together: what goes across the borders of one only is small.
-    offsets = [crossing[start + offset : end : period].max() for offset in range(period)]
-    cuts = range(start + int(np.argmin(offsets)), end, period)
+    borders = [slice(start + offset, end, period) for offset in range(period)]
+    across = np.array([crossing[one].max() for one in borders])
+    spared = spared_work(jaxpr, work)
+    saved = [spared[one].max() for one in borders]
+    is_least = across <= across.min() * (1 + _RELATIVE)
+    cuts = range(start + int(np.argmax(np.where(is_least, saved, -1.0))), end, period)
     sums = np.concatenate([[0.0], np.cumsum(work)])
     least = _PIECE_SHARE * (sums[end] - sums[start]) * period / (end - start)
     starts = [0]

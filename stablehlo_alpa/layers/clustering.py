@@ -17,6 +17,8 @@ Int = npt.NDArray[np.int64]
 _RELATIVE = 1e-9
 # What a layer unlike the one before it may cost in evenness, in squares of the mean FLOPs.
 _UNLIKE = 1e-3
+# What it may cost that nothing is spared where a layer ends, likewise.
+_UNSPARED = 1e-3
 # The base of the polynomials that tell sequences of kinds apart, modulo 2^64.
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
@@ -27,6 +29,7 @@ def cluster(
     num_layers: int,
     tolerance: float,
     kinds: Sequence[Hashable] | None = None,
+    spared: npt.ArrayLike | None = None,
 ) -> list[int]:
     r"""Cuts a sequence of K operators into layers.
 
@@ -38,7 +41,8 @@ def cluster(
     ``C(i, k)`` are the bytes of tensors made before operator i and used in ``i..k``, each counted
     once. Of all cuts with that optimum, one whose FLOPs vary least is taken; where several hardly
     differ in that, one in which layers are most often like the layer before: what a repeated block
-    is cut into is then planned once, and unlike layers are at the ends. Where no cut keeps the
+    is cut into is then planned once, and unlike layers are at the ends; and one whose layers end
+    where much is spared if they are computed again. Where no cut keeps the
     tolerance (few heavy operators), it is doubled; where it would allow a layer all FLOPs, none has
     more than in the most even cut. A tolerance that is asked for and allows all of them leaves at
     least one operator with FLOPs out, unless only one has any.
@@ -51,6 +55,8 @@ def cluster(
         tolerance: delta.
         kinds: of each operator, equal for those that do the same; None where that is not known.
             Layers are alike whose operators are of the same kinds in the same order.
+        spared: per operator the work that is spared where a layer begins with it (`spared_work`);
+            None for none anywhere.
 
     Returns:
         K layer numbers, ascending from 0.
@@ -73,7 +79,7 @@ def cluster(
         limit = min((1 + attempt) * total / count, most)
         if attempt > tolerance and limit == most:
             limit = _least_limit(work, count)
-        found = _Cuts(work, tensors, count, limit, kinds).solve()
+        found = _Cuts(work, tensors, count, limit, kinds, spared).solve()
         if found is not None:
             if attempt != tolerance:
                 _log.info("layers: no cut has tolerance %g, %g was needed", tolerance, attempt)
@@ -103,6 +109,13 @@ def _layers_within(work: Float, limit: float) -> int:
     return layers
 
 
+def _unspared(size: int, spared: npt.ArrayLike | None) -> Float:
+    """Per operator what it costs that a layer begins with it."""
+    work = np.zeros(size) if spared is None else np.asarray(spared, np.float64)
+    most = work.max(initial=0.0)
+    return np.asarray(_UNSPARED * (1 - work / most)) if most > 0 else work
+
+
 class _Cuts:
     """The dynamic programme for one limit on the FLOPs of a layer."""
 
@@ -113,8 +126,10 @@ class _Cuts:
         count: int,
         limit: float,
         kinds: Sequence[Hashable] | None,
+        spared: npt.ArrayLike | None,
     ) -> None:
         self._size, self._count = len(flops), count
+        self._unspared = _unspared(self._size, spared)
         self._sums = np.concatenate([[0.0], np.cumsum(flops)])
         self._limit = limit * (1 + _RELATIVE)
         self._sequences = _Sequences(range(self._size) if kinds is None else kinds)
@@ -175,6 +190,7 @@ class _Cuts:
                 start = starts[place]
                 alike = ends[start].costs_from(2 * start - end)
                 before[:, place] = np.minimum(before[:, place], alike)
+            before += self._unspared[starts] / self._count**2
             costs = np.full(before.shape, np.inf)
             costs[1:] = before[:-1] + work
             ends.append(_End(starts, costs))

@@ -16,8 +16,11 @@ from stablehlo_alpa.layers.scopes import STACK_SCOPE, TURNS_SCOPE
 
 _log = logging.getLogger(__name__)
 
-_CHECKPOINTS = {"checkpoint", "remat2"}
-_OPENED = {"jit", "pjit", "closed_call", "core_call", "scan"} | _CHECKPOINTS
+CALLS = frozenset({"jit", "pjit", "closed_call", "core_call"})
+"""What calls a jaxpr."""
+
+_CHECKPOINTS = frozenset({"checkpoint", "remat2"})
+_OPENED = CALLS | _CHECKPOINTS | {"scan"}
 
 
 def flatten(closed: ClosedJaxpr, count_parts: Callable[[Any], int]) -> ClosedJaxpr:

@@ -31,7 +31,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("reordered_batches", "meeting_examples", "batch_capacities", "beside_gradients"),
         *("independent_micro_batches", "lockstep_loops", "example_loops", "recomputation"),
         *("layers", "layer_parts", "likeness", "schedules", "own_schedules"),
-        *("asynchronous", "blocks", "stacks", "stack_parts", "stack_operations"),
+        *("asynchronous", "blocks", "called_blocks", "stacks", "stack_parts", "stack_operations"),
     ),
     "searches against brute force": (
         *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory", "rising"),

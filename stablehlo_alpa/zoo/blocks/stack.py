@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from stablehlo_alpa.zoo.linen import nn
+
+
+@cache
+def _traced_once(block: Any) -> Any:
+    """A class of blocks that are traced once for all layers that are equal."""
+    return nn.jit(block)
 
 
 class _Layer(nn.Module):
@@ -15,7 +21,7 @@ class _Layer(nn.Module):
         make: makes the block, called with its name.
     """
 
-    make: Callable[..., Any]
+    make: partial[nn.Module]
 
     @nn.compact
     def __call__(self, carried: Any, shared: tuple[Any, ...]) -> tuple[Any, None]:
@@ -27,14 +33,14 @@ class Stack(nn.Module):
     """Equal blocks.
 
     Attributes:
-        make: makes a block, called with its name.
+        make: a class of blocks with its arguments, called with its name.
         depth: how many.
         scanned: one ``lax.scan`` over parameters stacked on dimension 0, in place of ``depth``
             blocks.
         remat: the backward pass computes a block again, of which only the input is kept.
     """
 
-    make: Callable[..., Any]
+    make: partial[nn.Module]
     depth: int
     scanned: bool = False
     remat: bool = False
@@ -50,8 +56,9 @@ class Stack(nn.Module):
         # In a loop nothing can be merged with what was computed before: no barrier is needed.
         layer = nn.remat(_Layer, prevent_cse=not self.scanned) if self.remat else _Layer
         if not self.scanned:
+            make = partial(_traced_once(self.make.func), *self.make.args, **self.make.keywords)
             for number in range(self.depth):
-                carried, _ = layer(self.make, name=f"layer_{number}")(carried, shared)
+                carried, _ = layer(make, name=f"layer_{number}")(carried, shared)
             return carried
         scan = nn.scan(
             layer,
