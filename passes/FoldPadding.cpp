@@ -71,6 +71,15 @@ bool canFold(PadOp pad, OptionalSizes baseDilations) {
          isNeverNegative(pad.getEdgePaddingHigh());
 }
 
+bool isZero(int64_t size) { return size == 0; }
+
+/// JAX writes one around pooling whatever its padding is.
+bool padsNothing(PadOp pad) {
+  return llvm::all_of(pad.getEdgePaddingLow(), isZero) &&
+         llvm::all_of(pad.getEdgePaddingHigh(), isZero) &&
+         llvm::all_of(pad.getInteriorPadding(), isZero);
+}
+
 void fold(ReduceWindowOp window) {
   if (window.getInputs().size() != 1) {
     return;
@@ -125,7 +134,6 @@ void fold(SelectAndScatterOp scatter) {
   auto pad = scatter.getOperand().getDefiningOp<PadOp>();
   SliceOp slice = getOnlySlice(scatter->getResult(0));
   std::optional<double> least = stablehlo::getLeastSelected(scatter);
-  auto isZero = [](int64_t size) { return size == 0; };
   bool isPadded =
       scatter.getPadding() &&
       !llvm::all_of(scatter.getPadding()->getValues<int64_t>(), isZero);
@@ -162,6 +170,9 @@ struct FoldPadding : impl::FoldPaddingBase<FoldPadding> {
         fold(convolution);
       } else if (auto scatter = dyn_cast<SelectAndScatterOp>(op)) {
         fold(scatter);
+      } else if (auto pad = dyn_cast<PadOp>(op); pad && padsNothing(pad)) {
+        pad->getResult(0).replaceAllUsesWith(pad.getOperand());
+        candidates.push_back(op);
       } else if (isa<PadOp, SliceOp>(op)) {
         candidates.push_back(op);
       }

@@ -140,13 +140,13 @@ FusionRole getFusionRole(Operation *op, Backend backend) {
   llvm_unreachable("not a role");
 }
 
-double getScratchRatio(Operation *op) {
+double getScratchRatio(Operation *op, Backend backend) {
   auto select = dyn_cast<stablehlo::SelectAndScatterOp>(op);
-  if (!select) {
+  if (!select || backend == Backend::Tpu) {
     return 0;
   }
-  // XLA for GPU finds the selected element of each window first: its value, and
-  // an index of 32 bits per dimension.
+  // XLA finds the selected element of each window first, its value and an index
+  // of 32 bits per dimension; for TPU it has an operator that does both.
   auto source = cast<RankedTensorType>(select.getSource().getType());
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   double width = getTensorBytes(source) / source.getNumElements();

@@ -56,7 +56,7 @@ bool isAsynchronous(Operation *op);
 
 /// Bytes that a kernel needs while it runs, as a share of those of its first
 /// result.
-double getScratchRatio(Operation *op);
+double getScratchRatio(Operation *op, Backend backend);
 
 /// True for a kernel that computes elementwise functions of an operand itself.
 bool takesPrologue(Operation *op, Backend backend);

@@ -274,7 +274,7 @@ double Materialization::getStoredRatio(Value value) {
 double Materialization::getScratch(Operation *op) const {
   auto dot = dyn_cast<stablehlo::DotGeneralOp>(op);
   if (!dot || !options.isLocal || !options.splitsSums) {
-    return getScratchRatio(op);
+    return getScratchRatio(op, options.backend);
   }
   auto [first, ratio] = merged.lookup(op);
   return !first        ? getPartsRatio(dot)
