@@ -34,9 +34,9 @@ MODELS: dict[str, Callable[[], TrainCase]] = {
 }
 
 
-def gpt_of(layers: int, batch: int = 64) -> Callable[[], TrainCase]:
+def gpt_of(layers: int, batch: int = 64, *, is_jitted: bool = False) -> Callable[[], TrainCase]:
     """A GPT of some layers."""
-    return lambda: gpt.make(layers=layers, batch=batch, **GPT)
+    return lambda: gpt.make(layers=layers, batch=batch, is_jitted=is_jitted, **GPT)
 
 
 def abstract_case(make: Callable[[], TrainCase]) -> tuple[Any, Any]:

@@ -34,9 +34,11 @@ def plan_time_s(layers: int, batch: int, mesh_shape: tuple[int, ...]) -> float:
     return time.perf_counter() - start
 
 
-def phase_times_s(layers: int, batch: int, mesh_shape: tuple[int, ...]) -> tuple[float, float]:
+def phase_times_s(
+    layers: int, batch: int, mesh_shape: tuple[int, ...], *, is_jitted: bool = False
+) -> tuple[float, float]:
     """Seconds from the function to its strategy graph, and of pricing and solving that."""
-    step, args = abstract_case(gpt_of(layers, batch))
+    step, args = abstract_case(gpt_of(layers, batch, is_jitted=is_jitted))
     start = time.perf_counter()
     priced = enumerate_strategies(prepare(trace(step, args, {})), mesh_of(mesh_shape))
     has_graph = time.perf_counter()
@@ -89,9 +91,11 @@ def measure(quick: bool) -> list[report.Row]:
     rows += prepare_rows((12, 24, 48) if quick else (12, 24, 48, 96, 192))
     if not quick:
         graph_s, solve_s = phase_times_s(24, 64, (8, 8))
+        called_s, _ = phase_times_s(24, 64, (8, 8), is_jitted=True)
         rows += [
             report.measured("24 layers, traced and lowered by JAX alone", jax_time_s(24, 64), "s"),
             report.limited("24 layers on 8x8, trace to strategy graph", graph_s, "s", bar=1.5),
+            report.measured("24 jitted layers on 8x8, trace to strategy graph", called_s, "s"),
             report.limited("24 layers on 8x8, exact solver", solve_s, "s", bar=60.0),
         ]
     return rows

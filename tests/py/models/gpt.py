@@ -20,6 +20,7 @@ class GPTConfig:
         has_bias: dense layers and norms add a bias. Its gradient, a sum over all tokens, keeps too
             few digits in bf16 for a comparison.
         dtype: of activations; parameters are f32.
+        is_jitted: each block is a call, which JAX traces once for all.
     """
 
     layers: int = 2
@@ -31,6 +32,7 @@ class GPTConfig:
     is_scanned: bool = False
     has_bias: bool = True
     dtype: Any = jnp.float32
+    is_jitted: bool = False
 
 
 class Attention(nn.Module):
@@ -75,6 +77,9 @@ class Block(nn.Module):
         return x + dropout(y)
 
 
+JittedBlock = nn.jit(Block)
+
+
 class ScanBody(nn.Module):
     """One block, shaped as the body of ``nn.scan``."""
 
@@ -110,8 +115,9 @@ class GPT(nn.Module):
             )
             x, _ = layers(config, name="layers")(x, None)
         else:
+            make = JittedBlock if config.is_jitted else Block
             for layer in range(config.layers):
-                x = Block(config, name=f"layer_{layer}")(x)
+                x = make(config, name=f"layer_{layer}")(x)
         return embed.attend(
             nn.LayerNorm(use_bias=config.has_bias, dtype=config.dtype, name="norm")(x)
         )
@@ -131,10 +137,11 @@ def make(
     dtype: Any = jnp.float32,
     optimizer: str = "adam",
     with_gradients: bool = False,
+    is_jitted: bool = False,
 ) -> TrainCase:
     """Next-token prediction on random tokens."""
     config = GPTConfig(
-        layers, hidden, heads, vocabulary, length, dropout, is_scanned, has_bias, dtype
+        layers, hidden, heads, vocabulary, length, dropout, is_scanned, has_bias, dtype, is_jitted
     )
     model = GPT(config)
     data = random_tokens(0, batch, length, vocabulary)
