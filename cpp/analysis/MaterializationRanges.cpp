@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/ArgumentOrders.h"
 #include "cpp/analysis/ConvolutionPadding.h"
+#include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/MemoryOrder.h"
 #include "cpp/analysis/Readers.h"
@@ -304,6 +305,21 @@ int Materialization::getKernelPoint(Operation *op) const {
   return points.lookup(last ? last : kernel);
 }
 
+/// XLA for GPU adds what a pooling has selected to zeros. Where these are those
+/// of the rectifier in front of the pooling, one fusion writes both.
+static Operation *getRectifier(Operation *op) {
+  auto select = dyn_cast<stablehlo::SelectAndScatterOp>(op);
+  if (!select || !isZero(select.getInitValue())) {
+    return nullptr;
+  }
+  auto pad = select.getOperand().getDefiningOp<stablehlo::PadOp>();
+  Value pooled = pad ? pad.getOperand() : select.getOperand();
+  auto rectifier = pooled.getDefiningOp<stablehlo::MaxOp>();
+  return rectifier && llvm::any_of(rectifier->getOperands(), isZero)
+             ? rectifier.getOperation()
+             : nullptr;
+}
+
 void Materialization::placeResults() {
   for (const Root &root : roots) {
     Operation *op = root.op;
@@ -325,6 +341,10 @@ void Materialization::placeResults() {
       starts[result] = isMadeInside(op, result.getResultNumber())
                            ? getLoopStart(result)
                            : getKernelPoint(op);
+      Operation *rectifier = getRectifier(op);
+      if (rectifier && options.backend == Backend::Gpu) {
+        starts[result] = points.lookup(rectifier);
+      }
     }
   }
 }

@@ -1,5 +1,6 @@
 //===- MaterializationWorth.cpp - What is better stored than made again ---===//
 
+#include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/Readers.h"
 #include "cpp/analysis/Schedule.h"
@@ -78,16 +79,30 @@ bool Materialization::isReducedInOtherShape(Value value, const Sources &from) {
              [](Operation *user) { return isa<stablehlo::ReduceOp>(user); });
 }
 
+/// True for what nothing reads but its positive part, and the comparison that
+/// says where it is positive: XLA for GPU writes the former, and computes both
+/// from two values as fast as it would read the sum of them again.
+static bool isReadByRectifier(Value value) {
+  auto isRectifier = [](Operation *user) {
+    return (isa<stablehlo::MaxOp>(user) &&
+            (isZero(user->getOperand(0)) || isZero(user->getOperand(1)))) ||
+           isa<stablehlo::CompareOp>(user);
+  };
+  return value.hasNUses(2) && llvm::all_of(value.getUsers(), isRectifier);
+}
+
 bool Materialization::isWorthStoring(Value value, const Sources &from) {
   if (getTensorBytes(value.getType()) == 0 || value.hasOneUse() ||
       value.use_empty() ||
       (options.backend == Backend::Tpu && isRound(value))) {
     return false;
   }
+  bool isAgain = options.backend == Backend::Gpu && isReadByRectifier(value);
+  unsigned most = isAgain ? 2 : 1;
   return (options.savesTime && options.backend == Backend::Gpu &&
           (isWorthKeeping(value, from) ||
            isReducedInOtherShape(value, from))) ||
-         (countLarge(from, value) > 1 && !rejoins(value, roles) &&
+         (countLarge(from, value) > most && !rejoins(value, roles) &&
           (isReadAgain(value) ||
            (options.backend == Backend::Tpu && isEpilogue(from, value))));
 }
