@@ -53,7 +53,7 @@ def flatten_for(
     closed = without_unused(closed)
     flat = without_unused(flatten(closed, _counter(option, closed)))
     if isinstance(option, AutoLayers) and not _is_even(option, flat, num_results):
-        flat = without_unused(flatten(flat, _counter(option, flat, opens_calls=True)))
+        flat = without_unused(flatten(closed, _counter(option, closed, opens_calls=True)))
     return flat
 
 

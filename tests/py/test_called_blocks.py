@@ -83,14 +83,20 @@ def test_blocks_stay_whole_where_layers_are_even(
     assert work.max() <= 1.26 * work.mean()
 
 
+@pytest.mark.parametrize("num_layers", [2, 3], ids=["whole", "opened"])
 @pytest.mark.parametrize("remat", [False, "attention", True])
-def test_gradients_are_those_of_jax(remat: Any) -> None:
-    params = make_params(4)
-    wanted = jax.jit(jax.value_and_grad(loss_of(block)))(params, X)
+def test_gradients_are_those_of_jax(remat: Any, num_layers: int) -> None:
+    """Also of blocks that are closed over arrays."""
+    params, shift = make_params(4), jnp.linspace(0.0, 1.0, WIDTH)
+
+    def shifted(x: jax.Array, weights: Any) -> jax.Array:
+        return block(x + shift + np.linspace(0, 1, LENGTH, dtype="f")[:, None], weights)
+
+    wanted = jax.jit(jax.value_and_grad(loss_of(shifted)))(params, X)
 
     def run(params: Any, x: jax.Array) -> Any:
-        with layer_context(AutoLayers(num_layers=2, remat=remat)):
-            return stablehlo_alpa.value_and_grad(loss_of(JITTED))(params, x)
+        with layer_context(AutoLayers(num_layers=num_layers, remat=remat)):
+            return stablehlo_alpa.value_and_grad(loss_of(jax.jit(shifted)))(params, x)
 
     found = jax.jit(run)(params, X)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
