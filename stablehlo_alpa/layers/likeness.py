@@ -20,6 +20,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
 _SCOPE = "alpa_names:"
 _IN_SCOPE = re.compile(rf"/?{_SCOPE}([^/()]*)")
 _NAME = re.compile(rf'loc\("[^"]*{_SCOPE}[^"]*')
+_LIFTED = "/jit(core_fn)"
 _PART = re.compile(r"[^/()]+")
 # What a name must not have to be put into a scope.
 _SPECIAL = re.compile(r'[/()=,"\\]')
@@ -72,7 +73,11 @@ def find_likenesses(layers: Sequence[ClosedJaxpr]) -> list[Likeness]:
 
 
 def with_own_names(text: str) -> str:
-    """The text of a module, in its locations the names that scopes of likenesses say."""
+    """The text of a module, in its locations the names that scopes of likenesses say.
+
+    And none that say nothing: what flax calls all functions that `nn.jit` makes.
+    """
+    text = text.replace(_LIFTED, "")
     return _NAME.sub(_own_name, text) if _SCOPE in text else text
 
 
