@@ -314,10 +314,8 @@ static Operation *getRectifier(Operation *op) {
   }
   auto pad = select.getOperand().getDefiningOp<stablehlo::PadOp>();
   Value pooled = pad ? pad.getOperand() : select.getOperand();
-  auto rectifier = pooled.getDefiningOp<stablehlo::MaxOp>();
-  return rectifier && llvm::any_of(rectifier->getOperands(), isZero)
-             ? rectifier.getOperation()
-             : nullptr;
+  Operation *maker = pooled.getDefiningOp();
+  return isRectifier(maker) ? maker : nullptr;
 }
 
 void Materialization::placeResults() {

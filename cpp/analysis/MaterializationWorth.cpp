@@ -1,6 +1,5 @@
 //===- MaterializationWorth.cpp - What is better stored than made again ---===//
 
-#include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/Materialization.h"
 #include "cpp/analysis/Readers.h"
 #include "cpp/analysis/Schedule.h"
@@ -83,12 +82,9 @@ bool Materialization::isReducedInOtherShape(Value value, const Sources &from) {
 /// says where it is positive: XLA for GPU writes the former, and computes both
 /// from two values as fast as it would read the sum of them again.
 static bool isReadByRectifier(Value value) {
-  auto isRectifier = [](Operation *user) {
-    return (isa<stablehlo::MaxOp>(user) &&
-            (isZero(user->getOperand(0)) || isZero(user->getOperand(1)))) ||
-           isa<stablehlo::CompareOp>(user);
-  };
-  return value.hasNUses(2) && llvm::all_of(value.getUsers(), isRectifier);
+  return value.hasNUses(2) && llvm::all_of(value.getUsers(), [](Operation *op) {
+           return isRectifier(op) || isa<stablehlo::CompareOp>(op);
+         });
 }
 
 bool Materialization::isWorthStoring(Value value, const Sources &from) {

@@ -2,6 +2,7 @@
 
 #include "cpp/analysis/Readers.h"
 
+#include "cpp/analysis/DataFlow.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -11,6 +12,11 @@ namespace mlir::alpa {
 /// How far it is looked for where the readers of a value come together. Keeps
 /// the analysis linear.
 static constexpr unsigned kMaxChain = 8;
+
+bool isRectifier(Operation *op) {
+  return isa_and_nonnull<stablehlo::MaxOp>(op) &&
+         llvm::any_of(op->getOperands(), isZero);
+}
 
 bool isReadAgain(Value value) {
   int64_t numRead = 0;

@@ -8,6 +8,9 @@
 
 namespace mlir::alpa {
 
+/// True for an operator that leaves the positive part of a value.
+bool isRectifier(Operation *op);
+
 /// True if the readers of a value read any of its elements more than once:
 /// slices that together are the value do not.
 bool isReadAgain(Value value);

@@ -16,12 +16,10 @@ from jax.extend.core import ClosedJaxpr, DropVar, Jaxpr, Literal, jaxpr_as_fun, 
 
 from stablehlo_alpa.layers.assignment import assign
 from stablehlo_alpa.layers.boundary import layer_boundary_p
-from stablehlo_alpa.layers.flatten import flatten
+from stablehlo_alpa.layers.flatten import CALLS, flatten
 from stablehlo_alpa.layers.grad import mark_gradients
 from stablehlo_alpa.layers.options import FollowInputs, LayerOption, ManualLayers
 from stablehlo_alpa.layers.scopes import is_backward, is_differentiated, layer_scope
-
-_CALLS = {"jit", "pjit", "closed_call", "core_call"}
 
 
 def cut_differentiated(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr | None:
@@ -62,7 +60,7 @@ def _opened(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _holds_both(equation: Any) -> bool:
-    if equation.primitive.name not in _CALLS or is_differentiated(equation):
+    if equation.primitive.name not in CALLS or is_differentiated(equation):
         return False
     inside = [one for body in jaxprs_in_params(equation.params) for one in body.eqns]
     return any(is_backward(one) or _holds_both(one) for one in inside)
