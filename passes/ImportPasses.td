@@ -166,6 +166,35 @@ def ImportCallbacks : Pass<"alpa-import-callbacks", "::mlir::ModuleOp"> {
                            "::mlir::stablehlo::StablehloDialect"];
 }
 
+def FoldIndices : Pass<"alpa-fold-indices", "::mlir::ModuleOp"> {
+  let summary = "What the ranges of indices tell is not asked again";
+  let description = [{
+    JAX asks of every index whether it counts from the end or is outside, also of
+    those that can be neither: positions, orders of a sort, the places of
+    maxima. Selections of which the ranges of integers tell what they take are
+    that.
+
+    The gradient of `x.at[order].set(y)` writes numbers of the rows of `y` and
+    reads them again, to find those of them that others have overwritten. Where
+    every index is there once (an order of a sort, constants), what is read is
+    what was written, and all of `y` is there: two lookups and a write as large
+    as `y` are left out, and rows that are sorted and brought back so can be
+    followed.
+
+    before:
+    ```mlir
+    %1:2 = "stablehlo.sort"(%keys, %positions) ({...})
+    %2 = stablehlo.compare LT, %1#1, %zeros
+    %3 = stablehlo.add %1#1, %sizes
+    %4 = stablehlo.select %2, %3, %1#1
+    ```
+    after:
+    ```mlir
+    %1:2 = "stablehlo.sort"(%keys, %positions) ({...})
+    ```
+  }];
+}
+
 def FoldPadding : Pass<"alpa-fold-padding", "::mlir::ModuleOp"> {
   let summary = "Windows over padded tensors pad by themselves";
   let description = [{

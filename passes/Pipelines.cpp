@@ -139,6 +139,9 @@ void addImport(OpPassManager &manager, const T &options,
   manager.addPass(createCSEPass());
   // Behind the canonicaliser, by which numbers are known to be the same.
   manager.addPass(createFoldPadding());
+  // Behind the elimination of common subexpressions: the same indices are one
+  // value.
+  manager.addPass(createFoldIndices());
   // Likewise; before anything asks along which dimensions rows meet.
   manager.addPass(createBatchLookups());
   // Before anything asks what products look like.

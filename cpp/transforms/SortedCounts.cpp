@@ -3,8 +3,10 @@
 #include "cpp/transforms/SortedCounts.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/analysis/IntegerRange.h"
 #include "cpp/transforms/SortedIndices.h"
-#include "stablehlo/dialect/ChloOps.h"
+#include "dialects/stablehlo/ShardingRules/KnownValues.h"
+#include <limits>
 
 namespace mlir::alpa {
 
@@ -18,69 +20,12 @@ static RankedTensorType getTensor(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
 }
 
-/// Whether what a reduction of several tensors makes of one of them is some of
-/// its elements: positions of the largest.
-static bool picks(Value made, BlockArgument left, BlockArgument right) {
-  if (made == left || made == right) {
-    return true;
-  }
-  Operation *op = made.getDefiningOp();
-  if (auto select = dyn_cast_or_null<stablehlo::SelectOp>(op)) {
-    return picks(select.getOnTrue(), left, right) &&
-           picks(select.getOnFalse(), left, right);
-  }
-  return isa_and_present<stablehlo::MinOp, stablehlo::MaxOp>(op) &&
-         picks(op->getOperand(0), left, right) &&
-         picks(op->getOperand(1), left, right);
-}
-
-/// Whether a value has no number below 0.
-static bool isNonNegative(Value value) {
-  value = stripShape(value);
-  if (!isInteger(value)) {
-    return false;
-  }
-  if (getTensor(value).getElementType().isUnsignedInteger()) {
-    return true;
-  }
-  if (std::optional<int64_t> splat = getSplat(value)) {
-    return *splat >= 0;
-  }
-  Operation *op = value.getDefiningOp();
-  if (getIota(value)) {
-    return true;
-  }
-  if (isa_and_present<chlo::TopKOp>(op)) {
-    return cast<OpResult>(value).getResultNumber() == 1;
-  }
-  if (isa_and_present<stablehlo::SliceOp, stablehlo::TransposeOp,
-                      stablehlo::BroadcastInDimOp>(op)) {
-    return isNonNegative(op->getOperand(0));
-  }
-  if (isa_and_present<stablehlo::SortOp>(op)) {
-    return isNonNegative(
-        op->getOperand(cast<OpResult>(value).getResultNumber()));
-  }
-  if (isa_and_present<stablehlo::MaxOp>(op)) {
-    return llvm::any_of(op->getOperands(), isNonNegative);
-  }
-  auto reduce = dyn_cast_or_null<stablehlo::ReduceOp>(op);
-  if (!reduce) {
-    return false;
-  }
-  unsigned number = cast<OpResult>(value).getResultNumber();
-  unsigned count = reduce.getInputs().size();
-  Block &body = reduce.getBody().front();
-  return picks(body.getTerminator()->getOperand(number),
-               body.getArgument(number), body.getArgument(count + number)) &&
-         isNonNegative(reduce.getInputs()[number]) &&
-         isNonNegative(reduce.getInitValues()[number]);
-}
-
 /// Numbers without what changes none from 0 on: an index below 0 counts from
-/// the end, others are raised to it. Null if there may be some.
+/// the end, others are raised to it, and those of 64 bits are made shorter.
+/// Null if there may be some that are changed.
 static Value stripNegative(Value value) {
   bool isRaised = false;
+  IntegerRange kept{0, std::numeric_limits<int64_t>::max()};
   for (;;) {
     value = stripShape(value);
     Operation *op = value.getDefiningOp();
@@ -91,6 +36,17 @@ static Value stripNegative(Value value) {
       }
       isRaised = true;
       value = isLeft ? most.getRhs() : most.getLhs();
+      continue;
+    }
+    if (auto convert = dyn_cast_or_null<stablehlo::ConvertOp>(op)) {
+      std::optional<IntegerRange> range =
+          getRangeOfType(getTensor(value).getElementType());
+      if (!range || !isInteger(convert.getOperand())) {
+        break;
+      }
+      isRaised = false;
+      kept.most = std::min(kept.most, range->most);
+      value = convert.getOperand();
       continue;
     }
     auto select = dyn_cast_or_null<stablehlo::SelectOp>(op);
@@ -105,7 +61,10 @@ static Value stripNegative(Value value) {
     isRaised = false;
     value = select.getOnFalse();
   }
-  return isRaised || isNonNegative(value) ? value : Value();
+  std::optional<IntegerRange> range = IntegerRanges().get(value);
+  bool isKept = range && (isRaised || range->least >= kept.least) &&
+                range->most <= kept.most;
+  return isKept ? value : Value();
 }
 
 static bool isAddition(Region &region) {
@@ -117,14 +76,15 @@ static bool isAddition(Region &region) {
 /// The numbers of which a scatter counts each: `jnp.bincount`.
 static Value getScattered(stablehlo::ScatterOp op) {
   auto dims = op.getScatterDimensionNumbers();
-  bool isCount =
-      op.getInputs().size() == 1 && isZero(getOutside(op.getInputs()[0])) &&
-      getTensor(op.getInputs()[0]).getRank() == 1 &&
-      getSplat(op.getUpdates()[0]) == 1 && dims.getUpdateWindowDims().empty() &&
-      dims.getInsertedWindowDims().size() == 1 &&
-      isAddition(op.getUpdateComputation()) &&
-      getTensor(op.getScatterIndices()).getNumElements() ==
-          getTensor(op.getUpdates()[0]).getNumElements();
+  bool isCount = op.getInputs().size() == 1 &&
+                 isZero(stablehlo::getBeforeLoops(op.getInputs()[0])) &&
+                 getTensor(op.getInputs()[0]).getRank() == 1 &&
+                 getSplat(op.getUpdates()[0]) == 1 &&
+                 dims.getUpdateWindowDims().empty() &&
+                 dims.getInsertedWindowDims().size() == 1 &&
+                 isAddition(op.getUpdateComputation()) &&
+                 getTensor(op.getScatterIndices()).getNumElements() ==
+                     getTensor(op.getUpdates()[0]).getNumElements();
   return isCount ? stripNegative(op.getScatterIndices()) : Value();
 }
 
@@ -141,8 +101,8 @@ static Value getLine(Value value, int64_t dim) {
       value = convert.getOperand();
       continue;
     }
-    auto spread =
-        getOutside(value).getDefiningOp<stablehlo::BroadcastInDimOp>();
+    auto spread = stablehlo::getBeforeLoops(value)
+                      .getDefiningOp<stablehlo::BroadcastInDimOp>();
     if (!spread) {
       return {};
     }
@@ -161,7 +121,8 @@ static Value getLine(Value value, int64_t dim) {
 /// The numbers of which a sum of comparisons counts each: `jax.nn.one_hot`.
 static Value getCompared(stablehlo::ReduceOp op) {
   if (op.getInputs().size() != 1 || op.getDimensions().size() != 1 ||
-      !isZero(getOutside(op.getInitValues()[0])) || !isAddition(op.getBody())) {
+      !isZero(stablehlo::getBeforeLoops(op.getInitValues()[0])) ||
+      !isAddition(op.getBody())) {
     return {};
   }
   Value flags = op.getInputs()[0];

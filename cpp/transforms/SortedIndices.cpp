@@ -2,8 +2,11 @@
 
 #include "cpp/transforms/SortedIndices.h"
 
+#include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "mlir/IR/Matchers.h"
 #include "stablehlo/dialect/StablehloOps.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -23,28 +26,12 @@ bool isInteger(Value value) {
   return type && isa<IntegerType>(type.getElementType());
 }
 
-Value getOutside(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  while (argument) {
-    auto loop =
-        dyn_cast<stablehlo::WhileOp>(argument.getOwner()->getParentOp());
-    unsigned number = argument.getArgNumber();
-    if (!loop || loop.getBody().front().getTerminator()->getOperand(number) !=
-                     loop.getBody().getArgument(number)) {
-      break;
-    }
-    value = loop->getOperand(number);
-    argument = dyn_cast<BlockArgument>(value);
-  }
-  return value;
-}
-
 stablehlo::IotaOp getIota(Value value) {
-  return getOutside(value).getDefiningOp<stablehlo::IotaOp>();
+  return stablehlo::getBeforeLoops(value).getDefiningOp<stablehlo::IotaOp>();
 }
 
 std::optional<int64_t> getSplat(Value value) {
-  value = getOutside(value);
+  value = stablehlo::getBeforeLoops(value);
   DenseIntElementsAttr constant;
   if (!isInteger(value)) {
     return std::nullopt;
@@ -77,8 +64,8 @@ bool isWidening(stablehlo::ConvertOp op) {
 }
 
 Value stripShape(Value value) {
-  while (Operation *op = getOutside(value).getDefiningOp()) {
-    value = getOutside(value);
+  while (Operation *op = stablehlo::getBeforeLoops(value).getDefiningOp()) {
+    value = stablehlo::getBeforeLoops(value);
     auto convert = dyn_cast<stablehlo::ConvertOp>(op);
     auto spread = dyn_cast<stablehlo::BroadcastInDimOp>(op);
     bool isSame = spread && llvm::is_sorted(spread.getBroadcastDimensions()) &&
@@ -187,7 +174,7 @@ std::optional<Numbers> NumbersOf::make(Value value) {
   if (std::optional<int64_t> splat = getSplat(value)) {
     return Numbers{*splat};
   }
-  Operation *op = getOutside(value).getDefiningOp();
+  Operation *op = stablehlo::getBeforeLoops(value).getDefiningOp();
   if (!op) {
     return std::nullopt;
   }
@@ -255,6 +242,81 @@ std::optional<Numbers> NumbersOf::makeElementwise(Operation *op) {
     made[index] = *found;
   }
   return made;
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+/// So many operators are looked at for the sort that numbers come from.
+static constexpr size_t kMaxOperators = 64;
+
+/// Where rows stood in front of the one sort that numbers are computed of: each
+/// position is there once. Null if there are none or several.
+static Value findPositions(Value numbers) {
+  Value found;
+  SmallVector<Value> worklist{numbers};
+  llvm::SmallDenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value value = stablehlo::getBeforeLoops(worklist.pop_back_val());
+    Operation *op = value.getDefiningOp();
+    if (!op || !isInteger(value) || !seen.insert(value).second) {
+      continue;
+    }
+    auto sort = dyn_cast<stablehlo::SortOp>(op);
+    if (sort && getTensor(value).getRank() == 1 &&
+        getIota(op->getOperand(cast<OpResult>(value).getResultNumber()))) {
+      if (found && found != value) {
+        return {};
+      }
+      found = value;
+      continue;
+    }
+    if (seen.size() > kMaxOperators) {
+      return {};
+    }
+    llvm::append_range(worklist, op->getOperands());
+  }
+  return found;
+}
+
+/// Of constants, whatever their shape.
+static std::optional<Numbers> getConstants(Value value) {
+  DenseIntElementsAttr constant;
+  if (!matchPattern(stripShape(value), m_Constant(&constant)) ||
+      constant.getNumElements() > kMaxNumbers ||
+      constant.getNumElements() != getTensor(value).getNumElements() ||
+      getTensor(stripShape(value)).getElementTypeBitWidth() > 63) {
+    return std::nullopt;
+  }
+  bool isSigned = !constant.getElementType().isUnsignedInteger();
+  Numbers numbers;
+  for (const llvm::APInt &number : constant.getValues<llvm::APInt>()) {
+    numbers.push_back(isSigned ? number.getSExtValue()
+                               : static_cast<int64_t>(number.getZExtValue()));
+  }
+  return numbers;
+}
+
+bool areDistinct(Value indices, int64_t size) {
+  std::optional<Numbers> numbers = getConstants(indices);
+  if (Value positions = numbers ? Value() : findPositions(indices)) {
+    NumbersOf all(positions);
+    const Numbers *made = all.get(indices);
+    numbers = made ? std::optional(*made) : std::nullopt;
+  }
+  if (!numbers || static_cast<int64_t>(numbers->size()) !=
+                      getTensor(indices).getNumElements()) {
+    return false;
+  }
+  llvm::BitVector taken(size);
+  return llvm::all_of(*numbers, [&](int64_t number) {
+    bool isNew = number >= 0 && number < size && !taken[number];
+    if (isNew) {
+      taken.set(number);
+    }
+    return isNew;
+  });
 }
 
 } // namespace mlir::alpa

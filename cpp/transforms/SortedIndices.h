@@ -30,8 +30,10 @@ private:
   llvm::DenseMap<Value, std::optional<std::vector<int64_t>>> known;
 };
 
-/// What a loop hands on as it is: the value in front of it.
-Value getOutside(Value value);
+/// Whether indices, of which each has one component, say a different one of
+/// `size` places each: constants, and what is computed of the positions of
+/// sorted rows.
+bool areDistinct(Value indices, int64_t size);
 
 /// The positions along a dimension that a value is, if it is; else null.
 stablehlo::IotaOp getIota(Value value);

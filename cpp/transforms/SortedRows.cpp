@@ -5,6 +5,7 @@
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/transforms/MicroBatchStates.h"
 #include "cpp/transforms/ScoreLabels.h"
+#include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "mlir/IR/Matchers.h"
 
 namespace mlir::alpa {
@@ -14,7 +15,7 @@ static RankedTensorType getTensor(Value value) {
 }
 
 bool isUniformAlong(Value value, int64_t dim) {
-  value = getOutside(value);
+  value = stablehlo::getBeforeLoops(value);
   RankedTensorType type = getTensor(value);
   Operation *op = value.getDefiningOp();
   if (!type || type.getRank() == 0 || type.getDimSize(dim) == 1) {

@@ -57,6 +57,11 @@ def by_inverse(rows: jax.Array, order: jax.Array, weights: jax.Array) -> jax.Arr
     return jnp.einsum("tkd,tk->td", rows[inverse].reshape(*weights.shape, WIDTH), weights)
 
 
+def written(rows: jax.Array, order: jax.Array, weights: jax.Array) -> jax.Array:
+    back = jnp.zeros_like(rows).at[order].set(rows)
+    return jnp.einsum("tkw,tk->tw", back.reshape(*weights.shape, WIDTH), weights)
+
+
 def added(rows: jax.Array, order: jax.Array, weights: jax.Array) -> jax.Array:
     rows = rows * weights.reshape(-1)[order][:, None]
     return jnp.zeros((len(weights), WIDTH), rows.dtype).at[order // weights.shape[1]].add(rows)
@@ -90,6 +95,15 @@ def mixture(
     rows = look(tokens[order // chosen], order, sizes)
     made = combine(feed_forward(params, rows, sizes), order, jax.nn.softmax(scores))
     return x + made.reshape(x.shape)
+
+
+def by_largest(params: Params, x: jax.Array) -> jax.Array:
+    """Experts are numbers of as many bits as JAX's indices: those of ``top_k`` have 32."""
+    tokens = x.reshape(-1, WIDTH)
+    experts = (tokens @ params["router"]).argmax(-1)
+    order, sizes = jnp.argsort(experts), by_bincount(experts).astype(jnp.int32)
+    made = feed_forward(params, tokens[order], sizes)
+    return x + jnp.zeros_like(tokens).at[order].set(made).reshape(x.shape)
 
 
 def with_penalty(params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -150,6 +164,7 @@ LAYERS: dict[str, Callable[..., Any]] = {
     "one_hot": lambda params, x: mixture(params, x, count=by_one_hot),
     "comparison": lambda params, x: mixture(params, x, chosen=3, count=by_comparison),
     "segments": lambda params, x: mixture(params, x, count=by_segments, combine=by_inverse),
+    "written back": lambda params, x: mixture(params, x, combine=written),
     "numbers below 0": lambda params, x: mixture(params, x, shift=-1),
     "experts that are not there": lambda params, x: mixture(params, x, shift=1, combine=added),
     "two layers": twice,
@@ -219,6 +234,7 @@ def test_indices_of_64_bits() -> None:
         for count in (by_bincount, by_comparison):
             layer = functools.partial(mixture, count=count)
             assert_equal(layer, METHODS["micro-batches"], stablehlo_alpa.value_and_grad)
+        assert_equal(by_largest, METHODS["micro-batches"], stablehlo_alpa.value_and_grad)
 
 
 @pytest.mark.whole
