@@ -105,14 +105,20 @@ LogicalResult StageSlicing::placeComputed() {
     });
   }
   // A part of a parameter is cut out where the parameter is, so that only the
-  // part crosses to the stage that needs it.
+  // part crosses to the stage that needs it; unless a later stage says which.
   for (auto &[op, stage] : stages) {
-    if (isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(op) &&
-        getPhase(op) == kForwardPhase) {
-      auto owner = owners.find(op->getOperand(0));
-      if (owner != owners.end()) {
-        stage = owner->second;
-      }
+    if (!isa<stablehlo::SliceOp, stablehlo::DynamicSliceOp>(op) ||
+        getPhase(op) != kForwardPhase) {
+      continue;
+    }
+    auto owner = owners.find(op->getOperand(0));
+    bool isKnown =
+        owner != owners.end() &&
+        llvm::all_of(op->getOperands().drop_front(), [&](Value index) {
+          return getStage(index) <= owner->second;
+        });
+    if (isKnown) {
+      stage = owner->second;
     }
   }
   return success();
