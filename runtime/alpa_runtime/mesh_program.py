@@ -181,14 +181,25 @@ class MeshProgram:
 
         Returns:
             the compiled stage, for its text, cost and memory analysis.
+
+        Raises:
+            jax.errors.JaxRuntimeError: XLA refuses the program.
         """
         if self._compiled is None:
             self._array_type = concrete_type()
             # Its types are its own: what has 64 bits is not narrowed without the caller's x64.
             with jax.enable_x64(True), keeping(self._is_kept):
-                self._compiled = self._jitted.lower(*self._avals).compile(
-                    dict(options) if options else None
-                )
+                lowered = self._jitted.lower(*self._avals)
+                try:
+                    self._compiled = lowered.compile(dict(options) if options else None)
+                except jax.errors.JaxRuntimeError as error:
+                    if not self.program.is_global:
+                        raise
+                    raise jax.errors.JaxRuntimeError(
+                        f"{self.program.name}: XLA cannot partition or compile this program, which "
+                        'it is given whole; backend="alpa" gives it what each device does: '
+                        f"{error}"
+                    ) from error
         return self._compiled
 
 

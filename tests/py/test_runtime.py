@@ -78,6 +78,20 @@ def elementwise(dtype: str, mlir: str, op: str, **more: Any) -> LocalExecutable:
     return compile_spmd(SpmdProgram(text, MESH, (v, v), (v,), **more), jax.devices())
 
 
+def test_what_xla_refuses_of_a_whole_program_says_what_does_not_need_it() -> None:
+    text = module(
+        "%a: tensor<16xf32>",
+        "tensor<16xf32>",
+        "%0 = stablehlo.custom_call @nobody_has_this(%a) : (tensor<16xf32>) -> tensor<16xf32>\n"
+        "return %0 : tensor<16xf32>",
+    )
+    a = value("float32", (16, "xy"))
+    program = SpmdProgram(text, MESH, (a,), (a,), name="step", is_global=True)
+    said = r'step: XLA cannot .* backend="alpa" .*nobody_has_this'
+    with pytest.raises(jax.errors.JaxRuntimeError, match=re.compile(said, re.DOTALL)):
+        compile_spmd(program, jax.devices())(np.zeros(16, np.float32))
+
+
 def test_collective_over_one_axis_sums_its_groups():
     a = np.arange(256, dtype=np.float32).reshape(32, 8)
     result, ids = compile_spmd(reduce_program(), jax.devices())(a)
