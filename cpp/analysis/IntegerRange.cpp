@@ -163,75 +163,74 @@ static IntegerRange makeReflexive(stablehlo::ComparisonDirection direction) {
   return holds ? IntegerRange{1, 1} : IntegerRange{0, 0};
 }
 
-MaybeRange IntegerRanges::computeElementwise(Operation *op) {
-  if (auto compared = dyn_cast<stablehlo::CompareOp>(op)) {
-    MaybeRange left = get(compared.getLhs()), right = get(compared.getRhs());
-    if (!left || !right) {
-      // Of other numbers, nothing is known: NaN is not equal to itself.
-      return std::nullopt;
-    }
-    return compared.getLhs() == compared.getRhs()
-               ? makeReflexive(compared.getComparisonDirection())
-               : makeComparison(compared.getComparisonDirection(), *left,
-                                *right);
-  }
-  SmallVector<IntegerRange, 3> x;
-  for (Value operand : op->getOperands()) {
-    MaybeRange range = get(operand);
-    if (!range) {
-      return std::nullopt;
-    }
-    x.push_back(*range);
-  }
-  bool isBoolean = op->getNumResults() == 1 && getTensor(op->getResult(0)) &&
-                   getTensor(op->getResult(0)).getElementType().isInteger(1);
+/// An operator on booleans.
+static MaybeRange makeLogic(Operation *op, ArrayRef<IntegerRange> x) {
   return llvm::TypeSwitch<Operation *, MaybeRange>(op)
-      .Case([&](stablehlo::AddOp) {
-        return isBoolean ? std::nullopt : makeSum(x[0], x[1]);
+      .Case([&](stablehlo::AndOp) {
+        return IntegerRange{x[0].least & x[1].least, x[0].most & x[1].most};
       })
+      .Case([&](stablehlo::OrOp) {
+        return IntegerRange{x[0].least | x[1].least, x[0].most | x[1].most};
+      })
+      .Case([&](stablehlo::NotOp) {
+        return IntegerRange{1 - x[0].most, 1 - x[0].least};
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+static MaybeRange makeArithmetic(Operation *op, ArrayRef<IntegerRange> x) {
+  return llvm::TypeSwitch<Operation *, MaybeRange>(op)
+      .Case([&](stablehlo::AddOp) { return makeSum(x[0], x[1]); })
       .Case([&](stablehlo::SubtractOp) { return makeDifference(x[0], x[1]); })
       .Case([&](stablehlo::MulOp) { return makeProduct(x[0], x[1]); })
       .Case([&](stablehlo::DivOp) { return makeQuotient(x[0], x[1]); })
       .Case([&](stablehlo::RemOp) { return makeRemainder(x[0], x[1]); })
-      .Case([&](stablehlo::MaxOp) -> MaybeRange {
+      .Case([&](stablehlo::MaxOp) {
         return IntegerRange{std::max(x[0].least, x[1].least),
                             std::max(x[0].most, x[1].most)};
       })
-      .Case([&](stablehlo::MinOp) -> MaybeRange {
+      .Case([&](stablehlo::MinOp) {
         return IntegerRange{std::min(x[0].least, x[1].least),
                             std::min(x[0].most, x[1].most)};
       })
-      .Case([&](stablehlo::ClampOp) -> MaybeRange {
+      .Case([&](stablehlo::ClampOp) {
         return IntegerRange{
             std::min(std::max(x[1].least, x[0].least), x[2].least),
             std::min(std::max(x[1].most, x[0].most), x[2].most)};
       })
-      .Case([&](stablehlo::AndOp) {
-        return isBoolean ? MaybeRange(IntegerRange{x[0].least & x[1].least,
-                                                   x[0].most & x[1].most})
-                         : std::nullopt;
-      })
-      .Case([&](stablehlo::OrOp) {
-        return isBoolean ? MaybeRange(IntegerRange{x[0].least | x[1].least,
-                                                   x[0].most | x[1].most})
-                         : std::nullopt;
-      })
-      .Case([&](stablehlo::NotOp) {
-        return isBoolean
-                   ? MaybeRange(IntegerRange{1 - x[0].most, 1 - x[0].least})
-                   : std::nullopt;
-      })
-      .Case([&](stablehlo::SelectOp) {
-        return x[0].least == x[0].most ? MaybeRange(x[0].least ? x[1] : x[2])
-                                       : MaybeRange(unite(x[1], x[2]));
-      })
-      // Numbers that a type does not hold are cut off, by the caller; of
-      // booleans, all but 0 are true.
-      .Case([&](stablehlo::ConvertOp) {
-        return isBoolean && !contains({0, 1}, x[0]) ? std::nullopt
-                                                    : MaybeRange(x[0]);
-      })
       .Default([](Operation *) { return std::nullopt; });
+}
+
+MaybeRange IntegerRanges::computeElementwise(Operation *op) {
+  SmallVector<IntegerRange, 3> x;
+  for (Value operand : op->getOperands()) {
+    MaybeRange range = get(operand);
+    if (!range) {
+      // Of numbers of other types, nothing is known: NaN is not equal to
+      // itself.
+      return std::nullopt;
+    }
+    x.push_back(*range);
+  }
+  if (auto compared = dyn_cast<stablehlo::CompareOp>(op)) {
+    return compared.getLhs() == compared.getRhs()
+               ? makeReflexive(compared.getComparisonDirection())
+               : makeComparison(compared.getComparisonDirection(), x[0], x[1]);
+  }
+  if (isa<stablehlo::SelectOp>(op)) {
+    bool isKnown = x[0].least == x[0].most;
+    return isKnown ? x[0].least ? x[1] : x[2] : unite(x[1], x[2]);
+  }
+  RankedTensorType type = op->getNumResults() == 1 ? getTensor(op->getResult(0))
+                                                   : RankedTensorType();
+  bool isBoolean = type && type.getElementType().isInteger(1);
+  if (isa<stablehlo::ConvertOp>(op)) {
+    // Of numbers that a type does not hold, the caller knows nothing; of
+    // booleans, all but 0 are true.
+    return isBoolean && !contains({0, 1}, x[0]) ? std::nullopt
+                                                : MaybeRange(x[0]);
+  }
+  return isBoolean ? makeLogic(op, x) : makeArithmetic(op, x);
 }
 
 //===----------------------------------------------------------------------===//

@@ -37,7 +37,7 @@ from stablehlo_alpa.layers.grad import layer_context
 from stablehlo_alpa.layers.likeness import with_own_names
 from stablehlo_alpa.layers.options import LayerOption
 from stablehlo_alpa.layers.references import without_references
-from stablehlo_alpa.layers.scopes import is_backward, is_mark
+from stablehlo_alpa.layers.scopes import is_backward, is_inside_loss, is_mark
 
 # What to do in place of an effect, by the primitive that has it.
 _MENDS = {
@@ -198,6 +198,14 @@ def _has(traced: jax.stages.Traced, is_one: Callable[[Any], bool]) -> bool:
     return any(map(is_one, equations(traced.jaxpr.jaxpr)))
 
 
+def _marks_inside(equation: Any) -> bool:
+    """Whether gradients that are taken inside of a loss are marked as those of the step."""
+    if not is_inside_loss(equation):
+        return False
+    inner = (one for jaxpr in jaxprs_in_params(equation.params) for one in equations(jaxpr))
+    return is_mark(equation) or any(map(is_mark, inner))
+
+
 def _outputs(traced: jax.stages.Traced) -> tuple[TracedValue, ...]:
     """The results of a function, named by where they are in its pytree."""
     paths = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
@@ -216,7 +224,12 @@ class _Call:
     kwargs: Mapping[str, Any]
 
     def trace(self) -> jax.stages.Traced:
-        return self.function.trace(self.args, self.kwargs)
+        traced = self.function.trace(self.args, self.kwargs)
+        if isinstance(layer_context.value, LayerOption) and _has(traced, _marks_inside):
+            # Gradients of ours inside of those that jax takes are no place where micro-batches end.
+            with layer_context(None):
+                return self.function.trace(self.args, self.kwargs)
+        return traced
 
     def boundary(self, traced: jax.stages.Traced, batches: BatchArguments) -> Boundary:
         arguments = self.function.arguments(traced, self.args, self.kwargs)

@@ -52,12 +52,12 @@ def flatten_for(
     """
     closed = without_unused(closed)
     flat = without_unused(flatten(closed, _counter(option, closed)))
-    if isinstance(option, AutoLayers) and not _is_even(option, flat, num_results):
+    if isinstance(option, AutoLayers) and not is_even(option, flat, num_results):
         flat = without_unused(flatten(closed, _counter(option, closed, opens_calls=True)))
     return flat
 
 
-def _is_even(option: AutoLayers, flat: ClosedJaxpr, num_results: int | None) -> bool:
+def is_even(option: AutoLayers, flat: ClosedJaxpr, num_results: int | None = None) -> bool:
     """Whether no call that stays whole is in the way of layers of about equal FLOPs."""
     work = work_of(flat.jaxpr, flat.jaxpr.outvars[:num_results])
     is_call = [equation.primitive.name in CALLS for equation in flat.jaxpr.eqns]

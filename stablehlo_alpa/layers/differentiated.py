@@ -7,18 +7,18 @@ backward phase by what it reads. Nothing can be computed again there but what th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
 from alpa_runtime.host_memory import type_of
 from jax.extend.core import ClosedJaxpr, DropVar, Jaxpr, Literal, jaxpr_as_fun, jaxprs_in_params
 
-from stablehlo_alpa.layers.assignment import assign
+from stablehlo_alpa.layers.assignment import assign, is_even
 from stablehlo_alpa.layers.boundary import layer_boundary_p
 from stablehlo_alpa.layers.flatten import CALLS, flatten
 from stablehlo_alpa.layers.grad import mark_gradients
-from stablehlo_alpa.layers.options import FollowInputs, LayerOption, ManualLayers
+from stablehlo_alpa.layers.options import AutoLayers, FollowInputs, LayerOption, ManualLayers
 from stablehlo_alpa.layers.scopes import is_backward, is_differentiated, layer_scope
 
 
@@ -32,12 +32,17 @@ def cut_differentiated(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr 
         option: what makes a layer.
         closed: a step in which nothing is marked.
     """
-    closed = _opened(closed)
-    equations = closed.jaxpr.eqns
-    ends = None if isinstance(option, FollowInputs) else _ends(equations)
+    closed = _opened(closed, _holds_both)
+    ends = None if isinstance(option, FollowInputs) else _ends(closed.jaxpr.eqns)
     if ends is None:
         return None
-    forward = [one for one in equations[: ends[0]] if is_differentiated(one)]
+    if not _has_layers(option, _part(closed, _forward(closed, ends))):
+        # A loss that is jitted as a whole, or calls that are no layers.
+        closed = _opened(closed, _is_of_phase)
+        ends = _ends(closed.jaxpr.eqns)
+    if ends is None:
+        return None
+    equations, forward = closed.jaxpr.eqns, _forward(closed, ends)
     is_manual = isinstance(option, ManualLayers)
     if is_manual and not any(one.primitive is layer_boundary_p for one in forward):
         return None
@@ -46,11 +51,31 @@ def cut_differentiated(option: LayerOption, closed: ClosedJaxpr) -> ClosedJaxpr 
     return _marked(closed, phases, equations[ends[1] :])
 
 
-def _opened(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The step without calls that hold both phases, as of a function that is jitted itself."""
-    if not any(map(_holds_both, closed.jaxpr.eqns)):
+def _forward(closed: ClosedJaxpr, ends: tuple[int, int]) -> list[Any]:
+    return [one for one in closed.jaxpr.eqns[: ends[0]] if is_differentiated(one)]
+
+
+def _has_layers(option: LayerOption, forward: ClosedJaxpr) -> bool:
+    """Whether no call is in the way of the layers that are asked for."""
+    if not any(one.primitive.name in CALLS for one in forward.jaxpr.eqns):
+        return True
+    return isinstance(option, AutoLayers) and is_even(option, forward)
+
+
+def _is_of_phase(equation: Any) -> bool:
+    return equation.primitive.name in CALLS and is_differentiated(equation)
+
+
+def _opened(closed: ClosedJaxpr, opens: Callable[[Any], bool]) -> ClosedJaxpr:
+    """The step with what is in some calls in place of them.
+
+    Args:
+        closed: the step.
+        opens: says of which; those that hold both phases are of a function that is jitted itself.
+    """
+    if not any(map(opens, closed.jaxpr.eqns)):
         return closed
-    flat, count = flatten(closed, lambda one: int(_holds_both(one))), len(closed.consts)
+    flat, count = flatten(closed, lambda one: int(opens(one))), len(closed.consts)
     jaxpr = flat.jaxpr.replace(
         constvars=[*flat.jaxpr.constvars, *flat.jaxpr.invars[:count]],
         invars=flat.jaxpr.invars[count:],

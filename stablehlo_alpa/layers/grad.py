@@ -136,7 +136,9 @@ def _layered(
 
         arrays = [leaves[i] for i in traced]
         mend = "return its new value beside the loss (has_aux=True)"
-        closed = without_references("a loss", jax.make_jaxpr(flat)(*arrays), mend)
+        # Gradients that the loss takes itself are part of it.
+        with layer_context(None):
+            closed = without_references("a loss", jax.make_jaxpr(flat)(*arrays), mend)
         flattened = flatten_for(option, closed, num_results)
         layers = assign(option, flattened, num_results)
         # Constants are numbers of the host, which rules of gradients cannot index with tracers.

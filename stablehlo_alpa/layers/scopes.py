@@ -34,3 +34,9 @@ def is_backward(equation: Any) -> bool:
 def is_mark(equation: Any) -> bool:
     """Whether an equation stands around gradients where micro-batches end."""
     return GRADIENT_SCOPE in str(equation.source_info.name_stack)
+
+
+def is_inside_loss(equation: Any) -> bool:
+    """Whether differentiation made an equation: what is in it does not stand around gradients."""
+    scope = str(equation.source_info.name_stack)
+    return "jvp(" in scope.partition(GRADIENT_SCOPE)[0]

@@ -175,6 +175,14 @@ def test_layers_are_those_that_are_asked_for() -> None:
         assert not {f"weights[{n}]" for n in range(3) if n not in numbers} & held
 
 
+def test_a_loss_that_is_jitted_itself() -> None:
+    def step(weights: Any, x: Any, y: Any) -> Any:
+        value, gradients = jax.value_and_grad(jax.jit(loss))(weights, x, y)
+        return descend(weights, gradients), value
+
+    assert len(planned(step, WEIGHTS, X, Y).stages) == 2
+
+
 @pytest.mark.slow
 def test_blocks_that_the_model_computes_again() -> None:
     class Model(linen.Module):

@@ -67,6 +67,25 @@ def penalised(maker: Any, critic: Any, noise: Any, x: Any) -> Any:
     return updated(critic, gradients), value
 
 
+def learning_to_learn(inner: Any, outer: Any, jitted: bool) -> Any:
+    """Every example takes a step of its own: gradients by a layer's weights inside of the loss."""
+
+    def step(maker: Any, critic: Any, noise: Any, x: Any) -> Any:
+        def one(maker: Any, goal: Any, example: Any) -> Any:
+            def distance(weights: Any) -> Any:
+                return jnp.mean((hidden(weights, example[None]) - goal) ** 2)
+
+            return distance(updated(maker, inner(distance)(maker)))
+
+        def loss(maker: Any) -> Any:
+            return jnp.mean(jax.vmap(one, (None, 0, 0))(maker, noise, x))
+
+        value, gradients = outer(jax.jit(loss) if jitted else loss)(maker)
+        return updated(maker, gradients), value
+
+    return step
+
+
 def in_turn(maker: Any, critic: Any, noise: Any, x: Any) -> Any:
     """The generator against what the discriminator has become."""
     critic = updated(critic, stablehlo_alpa.grad(of_critic)(critic, maker, noise, x))
@@ -93,6 +112,12 @@ ARGS = PARAMS, OTHERS, NOISE, BATCH
 @pytest.mark.parametrize("step", [adversaries, actor_and_critic, penalised, attacked])
 def test_a_pipeline_takes_several_gradients(step: Any, count: int) -> None:
     check(step, *ARGS, count=count)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("outer", [jax.value_and_grad, stablehlo_alpa.value_and_grad])
+def test_gradients_inside_of_a_loss_may_be_ours(outer: Any, jitted: bool) -> None:
+    check(learning_to_learn(stablehlo_alpa.grad, outer, jitted), *ARGS, count=2)
 
 
 @pytest.mark.parametrize("step", [adversaries, actor_and_critic, penalised, attacked])
