@@ -6,14 +6,23 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from stablehlo_alpa.cluster import Cluster, ClusterSpec, cluster_text, logical_mesh_shapes
+from stablehlo_alpa.cluster.mesh import check_sizes
 from stablehlo_alpa.errors import MeshError, StageError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.inter_op.submeshes import first_devices
 from stablehlo_alpa.intra_op import CarriedStrategies, Solution, SolveOptions
+from stablehlo_alpa.option_checks import (
+    OptionError,
+    checked_instance,
+    checked_integer,
+    checked_integers,
+    checked_sequence,
+    settle,
+)
 from stablehlo_alpa.planning.bracket import Bracket
 from stablehlo_alpa.planning.cut import parts_of
 from stablehlo_alpa.planning.ordering import ScheduleKind, num_updates, schedule_kind
@@ -22,6 +31,7 @@ from stablehlo_alpa.planning.schedules import ScheduleName
 from stablehlo_alpa.store import OFF, Store
 
 
+@runtime_checkable
 class StageMethod(Protocol):
     """How one stage is split over its mesh."""
 
@@ -73,8 +83,9 @@ class ProfiledStages(AutoStages):
     store: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.num_cuts < 1:
-            raise ValueError(f"num_cuts must be >= 1, got {self.num_cuts}")
+        settle(self, checked_integer, "num_cuts", least=1)
+        if self.store is not None:
+            checked_instance("store", self.store, (str, os.PathLike), "a folder or None")
 
 
 @dataclass(frozen=True)
@@ -93,8 +104,8 @@ class UniformStages(StageOption):
     methods: StageMethods = None
 
     def __post_init__(self) -> None:
-        if self.num_stages < 1:
-            raise ValueError(f"num_stages must be >= 1, got {self.num_stages}")
+        settle(self, checked_integer, "num_stages", least=1)
+        settle(self, mesh_sizes, "mesh_shape", is_optional=True)
         object.__setattr__(self, "methods", _per_stage(self.methods, self.num_stages))
 
     @property
@@ -139,9 +150,13 @@ class ManualStages(StageOption):
         return tuple((*size, part) for size, part in zip(self.submeshes, parts, strict=True))
 
     def __post_init__(self) -> None:
+        settle(self, checked_integers, "layers")
+        settle(self, _submeshes, "submeshes")
+        settle(self, _mesh_shapes, "mesh_shapes", is_optional=True)
+        settle(self, checked_integers, "meshes", "parts", is_optional=True, least=0)
         object.__setattr__(self, "methods", _per_stage(self.methods, len(self.layers)))
         if not self.layers or any(count < 1 for count in self.layers):
-            raise ValueError(f"every stage has at least one layer, got layers={self.layers}")
+            raise OptionError(f"every stage has at least one layer, got layers={self.layers}")
         if len(self.submeshes) != len(self.layers):
             raise MeshError(
                 f"{len(self.layers)} stages need as many submeshes, got {len(self.submeshes)}"
@@ -164,6 +179,39 @@ class ManualStages(StageOption):
                     )
 
 
+def mesh_sizes(name: str, value: Any) -> tuple[int, ...]:
+    """The sizes of the axes of a mesh, as an option gives them.
+
+    Raises:
+        MeshError: they are none.
+    """
+    found = checked_integers(name, value, error=MeshError)
+    check_sizes(name, found)
+    return found
+
+
+def _mesh_shapes(name: str, value: Any) -> tuple[tuple[int, ...] | None, ...]:
+    """A mesh, or None, for each stage."""
+    shapes = checked_sequence(name, value, "mesh shapes", error=MeshError)
+    return tuple(
+        None if shape is None else mesh_sizes(f"{name}[{number}]", shape)
+        for number, shape in enumerate(shapes)
+    )
+
+
+def _submeshes(name: str, value: Any) -> tuple[tuple[int, int], ...]:
+    """Hosts and devices of each, for each stage."""
+    pairs = []
+    for number, one in enumerate(checked_sequence(name, value, "pairs", error=MeshError)):
+        pair = mesh_sizes(f"{name}[{number}]", one)
+        if len(pair) != 2:
+            raise MeshError(
+                f"{name}[{number}] must be hosts and devices of each, such as (1, 4), got {pair}"
+            )
+        pairs.append((pair[0], pair[1]))
+    return tuple(pairs)
+
+
 def _by_mesh(
     meshes: Sequence[int], submeshes: Sequence[tuple[int, int, int]]
 ) -> list[tuple[int, int, int]]:
@@ -176,7 +224,7 @@ def _by_mesh(
     Raises:
         MeshError: a number is left out, or stages of one mesh have different submeshes.
     """
-    if len(meshes) != len(submeshes) or set(meshes) != set(range(max(meshes) + 1)):
+    if not meshes or len(meshes) != len(submeshes) or set(meshes) != set(range(max(meshes) + 1)):
         raise MeshError(
             f"meshes of {len(submeshes)} stages are numbers from 0 on, one per stage and none left "
             f"out, got {tuple(meshes)}"
@@ -319,13 +367,17 @@ def _per_stage(methods: StageMethods, num_stages: int) -> tuple[StageMethod, ...
     """One for each stage.
 
     Raises:
-        ValueError: there are more or fewer.
+        OptionError: there are more or fewer, or one is none.
     """
     if methods is None:
         return None
     found = tuple(methods) if isinstance(methods, Sequence) else (methods,) * num_stages
+    for number, method in enumerate(found):
+        if isinstance(method, type) or not isinstance(method, StageMethod):
+            what = f"methods: stage {number} has the method {method!r}"
+            raise OptionError(f"{what}, must be DataParallel() or another method")
     if len(found) != num_stages:
-        raise ValueError(
+        raise OptionError(
             f"{num_stages} stages need as many methods, got {len(found)}: pass one for each, or "
             "one that is no sequence for all"
         )

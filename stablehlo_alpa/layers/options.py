@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from stablehlo_alpa.option_checks import (
+    OptionError,
+    checked_integer,
+    checked_number,
+    checked_pattern,
+    settle,
+)
 
 Remat: TypeAlias = bool | Literal["attention"]
 """What of a layer is computed again: nothing, what is between the products of an attention, all."""
@@ -27,8 +34,9 @@ class LayerOption:
     remat: Remat | Literal["search"] = field(default="search", kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.remat not in (True, False, "attention", "search"):
-            raise ValueError(
+        is_text = isinstance(self.remat, str) and self.remat in ("attention", "search")
+        if not isinstance(self.remat, bool) and not is_text:
+            raise OptionError(
                 f'remat is {self.remat!r}, must be True, False, "attention" or "search"'
             )
 
@@ -75,10 +83,8 @@ class AutoLayers(LayerOption):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_layers < 1:
-            raise ValueError(f"num_layers must be >= 1, got {self.num_layers}")
-        if not self.tolerance >= 0:
-            raise ValueError(f"tolerance must be >= 0, got {self.tolerance}")
+        settle(self, checked_integer, "num_layers", least=1)
+        settle(self, checked_number, "tolerance", least=0)
 
 
 @dataclass(frozen=True)
@@ -101,9 +107,4 @@ class FollowModuleLayers(LayerOption):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        try:
-            re.compile(self.pattern)
-        except re.error as error:
-            raise ValueError(
-                f"pattern {self.pattern!r} is no regular expression: {error}"
-            ) from None
+        settle(self, checked_pattern, "pattern")

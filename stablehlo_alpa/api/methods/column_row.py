@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from stablehlo_alpa.api.methods.patterns import check_pattern, listed, matching
+from stablehlo_alpa.api.methods.patterns import listed, matching
 from stablehlo_alpa.api.methods.program_dimensions import ProgramDimensions
 from stablehlo_alpa.compiler import DimensionUse
 from stablehlo_alpa.errors import ShardingError
+from stablehlo_alpa.option_checks import checked_pattern, checked_sequence
 from stablehlo_alpa.planning import Dimension
 from stablehlo_alpa.view.names import leaf_path_of
 
@@ -38,21 +39,23 @@ class ColumnRow:
     remarks: tuple[str, ...] = ()
 
 
-def checked_splits(patterns: Iterable[Any]) -> tuple[tuple[str, str], ...]:
+def checked_splits(name: str, patterns: Any) -> tuple[tuple[str, str], ...]:
     """Pairs of a pattern and what it splits.
 
     Raises:
         ShardingError: one is none.
     """
     found = []
-    for entry in patterns:
+    what = "pairs of a regular expression and what it splits"
+    for entry in checked_sequence(name, patterns, what, error=ShardingError):
         pair = tuple(entry) if isinstance(entry, tuple | list) else (entry,)
-        if len(pair) != 2 or pair[1] not in SPLITS:
+        is_pair = len(pair) == 2 and isinstance(pair[1], str) and pair[1] in SPLITS
+        if not is_pair:
             raise ShardingError(
-                f"patterns has {entry!r}, must be pairs of a regular expression and one of "
+                f"{name} has {entry!r}, must be pairs of a regular expression and one of "
                 + ", ".join(SPLITS)
             )
-        check_pattern("patterns", pair[0])
+        checked_pattern(name, pair[0], error=ShardingError)
         found.append((pair[0], pair[1]))
     return tuple(found)
 

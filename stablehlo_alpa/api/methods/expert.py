@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from jax.sharding import PartitionSpec
 
 from stablehlo_alpa.api.methods.method import Method
-from stablehlo_alpa.api.methods.patterns import check_pattern, matching
+from stablehlo_alpa.api.methods.patterns import matching
 from stablehlo_alpa.api.methods.prescribed import Prescribed, shared_options
 from stablehlo_alpa.api.methods.program_dimensions import ProgramDimensions
 from stablehlo_alpa.compiler import DimensionUse
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.option_checks import (
+    OptionError,
+    checked_integer,
+    checked_pattern,
+    checked_sequence,
+    settle,
+)
 from stablehlo_alpa.planning import Confinement, Dimension, Near, Prescription, Role, Whole, Wish
 from stablehlo_alpa.view.names import leaf_path_of
 
@@ -50,14 +58,11 @@ class ExpertParallel(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.expert is not None and self.expert < 1:
-            raise ValueError(f"expert must be >= 1, got {self.expert}")
+        settle(self, checked_integer, "expert", is_optional=True, least=1)
+        settle(self, checked_integer, "zero")
         if self.zero not in _SPLIT_FURTHER:
-            raise ValueError(f"zero must be 0, 1 or 3, got {self.zero!r}")
-        patterns = (self.patterns,) if isinstance(self.patterns, str) else tuple(self.patterns)
-        object.__setattr__(self, "patterns", patterns)
-        for pattern in patterns:
-            check_pattern("patterns", pattern)
+            raise OptionError(f"zero must be 0, 1 or 3, got {self.zero!r}")
+        settle(self, _patterns, "patterns")
         if self.mesh_shape is not None:
             raise MeshError(
                 f"mesh_shape={self.mesh_shape} follows from expert and the devices: leave it out"
@@ -128,6 +133,13 @@ class ExpertParallel(Method):
             for index in matching(dims.program, "patterns", pattern, paths)
         }
         return list(named.items())
+
+
+def _patterns(name: str, given: Any) -> tuple[Any, ...]:
+    """Regular expressions, or one of them."""
+    some = (given,) if isinstance(given, str) else given
+    found = checked_sequence(name, some, "regular expressions", error=ShardingError)
+    return tuple(checked_pattern(name, pattern, error=ShardingError) for pattern in found)
 
 
 def _prescription(dims: ProgramDimensions, experts: list[Dimension], zero: int) -> Prescription:

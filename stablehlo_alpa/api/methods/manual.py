@@ -15,6 +15,13 @@ from stablehlo_alpa.api.methods.named_dimensions import AxisRule, checked_rules,
 from stablehlo_alpa.api.methods.patterns import checked_patterns, specs_of_patterns
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.option_checks import (
+    checked_instance,
+    checked_integer,
+    checked_sequence,
+    checked_text,
+    settle,
+)
 from stablehlo_alpa.planning import Exactly, Prescription
 
 
@@ -49,19 +56,14 @@ class ManualSharding(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "rules", checked_rules(self.rules))
-        object.__setattr__(self, "patterns", checked_patterns(self.patterns))
-        for key, spec in self.in_specs.items():
-            if not isinstance(key, int | str):
-                raise ShardingError(f"in_specs has key {key!r}, must be a number or a name")
-            if isinstance(key, str) and not isinstance(spec, PartitionSpec):
-                raise ShardingError(f"in_specs[{key!r}] is {spec!r}, must be a PartitionSpec")
-        if self.names is not None:
-            object.__setattr__(self, "names", tuple(self.names))
-            if self.mesh_shape is None or len(self.names) != len(self.mesh_shape):
-                raise MeshError(
-                    f"names {self.names} and mesh_shape {self.mesh_shape} must have as many axes"
-                )
+        settle(self, checked_rules, "rules")
+        settle(self, checked_patterns, "patterns")
+        settle(self, _in_specs, "in_specs")
+        settle(self, _axis_names, "names", is_optional=True)
+        if self.names is not None and len(self.names) != len(self.mesh_shape or ()):
+            raise MeshError(
+                f"names {self.names} and mesh_shape {self.mesh_shape} must have as many axes"
+            )
 
     @property
     def axis_names(self) -> tuple[str, ...] | None:
@@ -110,6 +112,43 @@ class ManualSharding(Method):
         return dict(pinned)
 
 
+def _in_specs(name: str, given: Any) -> dict[int | str, Any]:
+    """Specs by argument, as they were given."""
+    what = "a mapping from arguments to PartitionSpecs"
+    checked_instance(name, given, Mapping, what, error=ShardingError)
+    found: dict[int | str, Any] = {}
+    for key, spec in given.items():
+        if isinstance(key, str):
+            what = "a PartitionSpec"
+            found[key] = checked_instance(
+                f"{name}[{key!r}]", spec, PartitionSpec, what, error=ShardingError
+            )
+            continue
+        number = checked_integer(f"a key of {name} that is no name", key, error=ShardingError)
+        for leaf in jax.tree.leaves(spec, is_leaf=_is_spec):
+            if not _is_spec(leaf):
+                raise ShardingError(
+                    f"{name}[{number}] has {leaf!r}, must be a prefix of PartitionSpecs, or None "
+                    "where the ILP chooses"
+                )
+        found[number] = spec
+    return found
+
+
+def _axis_names(name: str, given: Any) -> tuple[str, ...]:
+    """Names of mesh axes, all different."""
+    found = checked_sequence(name, given, "names of mesh axes", error=MeshError)
+    for number, one in enumerate(found):
+        checked_text(f"{name}[{number}]", one, error=MeshError)
+    if len(set(found)) < len(found):
+        raise MeshError(f"{name} must differ, got {found}")
+    return found
+
+
+def _is_spec(node: Any) -> bool:
+    return node is None or isinstance(node, PartitionSpec)
+
+
 def _trimmed(spec: PartitionSpec) -> tuple[Any, ...]:
     """A spec without the dimensions at its end that it leaves whole."""
     entries = list(spec)
@@ -140,9 +179,6 @@ def _by_argument(program: TracedProgram, argnum: int, spec: Any) -> dict[int, Pa
     arguments = (*positional, *named.values())
     argument = next(a for a in arguments if leaves[0] in jax.tree.leaves(a))
 
-    def is_spec(node: Any) -> bool:
-        return node is None or isinstance(node, PartitionSpec)
-
     found: dict[int, PartitionSpec] = {}
 
     def spread(one: PartitionSpec | None, part: Any) -> None:
@@ -150,7 +186,7 @@ def _by_argument(program: TracedProgram, argnum: int, spec: Any) -> dict[int, Pa
             found.update(dict.fromkeys(jax.tree.leaves(part), one))
 
     try:
-        jax.tree.map(spread, spec, argument, is_leaf=is_spec)
+        jax.tree.map(spread, spec, argument, is_leaf=_is_spec)
     except ValueError as error:
         raise ShardingError(
             f"in_specs[{argnum}] is no prefix of the argument of {program.name}: {error}"

@@ -15,14 +15,21 @@ from stablehlo_alpa.api.methods.column_row import (
     find_pairs,
     named_splits,
 )
-from stablehlo_alpa.api.methods.method import Method, check_choice
-from stablehlo_alpa.api.methods.pipeline import PipeshardParallel
+from stablehlo_alpa.api.methods.method import Method
+from stablehlo_alpa.api.methods.pipeline import PipeshardParallel, checked_layers
 from stablehlo_alpa.api.methods.prescribed import Prescribed, shared_options
 from stablehlo_alpa.api.methods.program_dimensions import ProgramDimensions
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op import ScheduleName, UniformStages
 from stablehlo_alpa.layers import AutoLayers, LayerOption
+from stablehlo_alpa.option_checks import (
+    OptionError,
+    checked_choice,
+    checked_flag,
+    checked_integer,
+    settle,
+)
 from stablehlo_alpa.planning import Confinement, Near, Prescription, Role, Whole, Wish
 
 DATA, TENSOR = "data", "tensor"
@@ -80,28 +87,28 @@ class MegatronParallel(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("tensor", "data", "pipeline", "micro_batch", "interleave"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be >= 1, got {value}")
-        check_choice("recompute", self.recompute, tuple(_REMAT))
-        object.__setattr__(self, "patterns", checked_splits(self.patterns))
+        settle(self, checked_integer, "tensor", "pipeline", "interleave", least=1)
+        settle(self, checked_integer, "data", "micro_batch", is_optional=True, least=1)
+        settle(self, checked_flag, "sequence_parallel", "zero_1")
+        settle(self, checked_choice, "recompute", choices=_REMAT)
+        settle(self, checked_layers, "layers", is_optional=True)
+        settle(self, checked_splits, "patterns")
         if self.mesh_shape is not None:
             raise MeshError(
                 f"mesh_shape={self.mesh_shape} follows from tensor, data and pipeline: leave it out"
             )
         if self.micro_batch is not None and self.num_micro_batches is not None:
-            raise ValueError(
+            raise OptionError(
                 f"micro_batch={self.micro_batch} and num_micro_batches={self.num_micro_batches} "
                 "say one thing: pass one of both"
             )
         if self.interleave > 1 and self.pipeline == 1:
-            raise ValueError(
+            raise OptionError(
                 f"interleave={self.interleave} is of a pipeline, pipeline=1 is none: pass "
                 "pipeline=2 or more, or leave interleave out"
             )
         if self.has_layers and self.backend != "alpa":
-            raise ValueError(
+            raise OptionError(
                 f"backend={self.backend!r} partitions one program; pipeline={self.pipeline} and "
                 f'recompute={self.recompute!r} take several: pass backend="alpa"'
             )

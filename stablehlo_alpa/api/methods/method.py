@@ -7,11 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
 from alpa_runtime import RuntimeOptions
 
 from stablehlo_alpa.cluster import DeviceSpec, logical_mesh_shapes, preset_for
 from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op.options import mesh_sizes
+from stablehlo_alpa.option_checks import (
+    OptionError,
+    checked_choice,
+    checked_flag,
+    checked_instance,
+    checked_integer,
+    checked_number,
+    checked_text,
+    restated,
+    settle,
+)
 from stablehlo_alpa.planning import Prescription
 from stablehlo_alpa.units import parse_bytes
 
@@ -70,28 +83,19 @@ class Method:
     attention_keys: int | None = LONG_ATTENTION
 
     def __post_init__(self) -> None:
-        check_choice("backend", self.backend, BACKENDS)
-        check_choice("micro_batches", self.micro_batches, ("shards", "independent"))
-        check_choice("keys", self.keys, ("same", "split"))
+        settle(self, checked_choice, "backend", choices=BACKENDS)
+        settle(self, checked_choice, "micro_batches", choices=("shards", "independent"))
+        settle(self, checked_choice, "keys", choices=("same", "split"))
+        settle(self, checked_text, "reduction")
+        settle(self, checked_integer, "num_micro_batches", is_optional=True, least=1)
         _check_micro_batches(self)
+        settle(self, checked_integer, "attention_keys", is_optional=True)
         if self.attention_keys is not None and self.attention_keys < 1:
-            raise ValueError(f"attention_keys is {self.attention_keys}, must be None or >= 1")
-        if isinstance(self.mesh_shape, int):
-            raise MeshError(
-                f"mesh_shape has one size per axis, got {self.mesh_shape}: write mesh_shape="
-                f"({self.mesh_shape},), and what was meant to be another argument by its name"
-            )
-        if self.mesh_shape is not None:
-            shape = tuple(int(size) for size in self.mesh_shape)
-            if not shape or any(size < 1 for size in shape):
-                raise MeshError(f"mesh_shape has at least one axis, all sizes >= 1, got {shape}")
-            object.__setattr__(self, "mesh_shape", shape)
-        if self.memory_budget is not None:
-            object.__setattr__(self, "memory_budget", parse_bytes(self.memory_budget))
-        if not self.time_limit_s > 0:
-            raise ValueError(f"time_limit_s must be > 0, got {self.time_limit_s}")
-        if self.device is not None:
-            object.__setattr__(self, "device", _device(self.device))
+            raise OptionError(f"attention_keys is {self.attention_keys}, must be None or >= 1")
+        settle(self, _mesh_shape, "mesh_shape", is_optional=True)
+        settle(self, _memory_size, "memory_budget", is_optional=True)
+        settle(self, checked_number, "time_limit_s", above=0)
+        settle(self, _device, "device", is_optional=True)
 
     @property
     def num_parts(self) -> int:
@@ -179,34 +183,30 @@ class ShardParallel(Method):
 
     pad: bool = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, checked_flag, "pad")
+
 
 def _check_micro_batches(method: Method) -> None:
     count = method.num_micro_batches
-    if count is not None and count < 1:
-        raise ValueError(f"num_micro_batches must be >= 1, got {count}")
     if method.micro_batches == "independent" and count is None:
-        raise ValueError(
+        raise OptionError(
             'micro_batches="independent" gives another result for every number of them: pass '
             "num_micro_batches"
         )
     for name, usual in (("reduction", "mean"), ("keys", "same")):
         if method.micro_batches != "independent" and getattr(method, name) != usual:
-            raise ValueError(
+            raise OptionError(
                 f"{name}={getattr(method, name)!r} is of independent micro-batches: pass "
                 'micro_batches="independent", or leave it out (shards of a batch compute what '
                 "the step has)"
             )
     if (count or 1) > 1 and method.backend != "alpa":
-        raise ValueError(
+        raise OptionError(
             f"num_micro_batches={count} makes several programs, backend={method.backend!r} "
             'partitions one: pass backend="alpa"'
         )
-
-
-def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raises ``ValueError`` unless an attribute has one of its values."""
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}, must be one of {', '.join(choices)}")
 
 
 def mesh_size(shape: Sequence[int]) -> int:
@@ -214,5 +214,24 @@ def mesh_size(shape: Sequence[int]) -> int:
     return math.prod(shape)
 
 
-def _device(device: str | DeviceSpec) -> DeviceSpec:
+def _mesh_shape(name: str, shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, int | np.integer):
+        raise MeshError(
+            f"{name} has one size per axis, got {shape}: write {name}=({shape},), and what was "
+            "meant to be another argument by its name"
+        )
+    return mesh_sizes(name, shape)
+
+
+def _memory_size(name: str, size: Any) -> float:
+    """Bytes of a number or of text."""
+    if not isinstance(size, str):
+        size = checked_number(name, size)
+    with restated(f"{name} is {size!r}: "):
+        return parse_bytes(size)
+
+
+def _device(name: str, device: Any) -> DeviceSpec:
+    what = 'the name of a preset such as "h100-80gb", or a DeviceSpec'
+    checked_instance(name, device, (str, DeviceSpec), what, error=MeshError)
     return device if isinstance(device, DeviceSpec) else preset_for(device)

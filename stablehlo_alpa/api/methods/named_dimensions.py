@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import jax
@@ -10,26 +10,28 @@ from jax.sharding import PartitionSpec
 
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.option_checks import checked_sequence
 from stablehlo_alpa.view.names import leaf_path_of
 
 AxisRule: TypeAlias = tuple[str, str | tuple[str, ...] | None]
 """The name of a dimension, and the mesh axes that split it."""
 
 
-def checked_rules(rules: Iterable[Any]) -> tuple[AxisRule, ...]:
+def checked_rules(name: str, rules: Any) -> tuple[AxisRule, ...]:
     """Pairs of a name and mesh axes.
 
     Raises:
         ShardingError: one is none.
     """
     found = []
-    for rule in rules:
+    what = "pairs of a name and mesh axes"
+    for rule in checked_sequence(name, rules, what, error=ShardingError):
         pair = tuple(rule) if isinstance(rule, tuple | list) else (rule,)
         is_pair = len(pair) == 2 and isinstance(pair[0], str)
         axes = tuple(pair[1]) if is_pair and isinstance(pair[1], tuple | list) else pair[-1:]
         if not is_pair or not all(axis is None or isinstance(axis, str) for axis in axes):
             raise ShardingError(
-                f"rules has {rule!r}, must be pairs of the name of a dimension and a mesh axis, a "
+                f"{name} has {rule!r}, must be pairs of the name of a dimension and a mesh axis, a "
                 'tuple of axes or None, such as ("mlp", "model")'
             )
         found.append((pair[0], axes if isinstance(pair[1], tuple | list) else pair[1]))

@@ -11,39 +11,30 @@ from jax.sharding import PartitionSpec
 
 from stablehlo_alpa.errors import ShardingError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.option_checks import checked_pattern, checked_sequence
 from stablehlo_alpa.view.names import leaf_path_of
 
 # Paths that a message lists before it counts the others.
 _LISTED = 4
 
 
-def checked_patterns(patterns: Iterable[Any]) -> tuple[tuple[str, PartitionSpec | None], ...]:
+def checked_patterns(name: str, patterns: Any) -> tuple[tuple[str, PartitionSpec | None], ...]:
     """Pairs of a pattern and a spec.
 
     Raises:
         ShardingError: one is none, or its pattern is no regular expression.
     """
     found = []
-    for entry in _pairs("patterns", patterns, "a regular expression and a PartitionSpec"):
+    for entry in _pairs(name, patterns, "a regular expression and a PartitionSpec"):
         pattern, spec = entry
-        check_pattern("patterns", pattern)
+        checked_pattern(name, pattern, error=ShardingError)
         if spec is not None and not isinstance(spec, PartitionSpec):
             raise ShardingError(
-                f"patterns has {spec!r} for {pattern!r}, must be a PartitionSpec, or None to leave "
+                f"{name} has {spec!r} for {pattern!r}, must be a PartitionSpec, or None to leave "
                 "it to the search"
             )
         found.append((pattern, spec))
     return tuple(found)
-
-
-def check_pattern(argument: str, pattern: Any) -> None:
-    """Raises ``ShardingError`` unless a pattern is a regular expression."""
-    try:
-        re.compile(pattern)
-    except (re.error, TypeError) as error:
-        raise ShardingError(
-            f"{argument} has {pattern!r}, which is no regular expression: {error}"
-        ) from None
 
 
 def specs_of_patterns(
@@ -113,8 +104,9 @@ def listed(names: list[str]) -> str:
     return ", ".join(names[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _pairs(argument: str, entries: Iterable[Any], what: str) -> list[tuple[Any, Any]]:
-    found = [tuple(entry) if isinstance(entry, tuple | list) else (entry,) for entry in entries]
+def _pairs(argument: str, entries: Any, what: str) -> list[tuple[Any, Any]]:
+    some = checked_sequence(argument, entries, f"pairs of {what}", error=ShardingError)
+    found = [tuple(entry) if isinstance(entry, tuple | list) else (entry,) for entry in some]
     for entry in found:
         if len(entry) != 2:
             raise ShardingError(f"{argument} has {entry!r}, must be pairs of {what}")

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from alpa_runtime import RuntimeOptions
 
 from stablehlo_alpa.api.methods.method import Method
 from stablehlo_alpa.errors import MeshError
-from stablehlo_alpa.inter_op import AutoStages, ScheduleName, StageOption
-from stablehlo_alpa.layers import AutoLayers, LayerOption
+from stablehlo_alpa.inter_op import (
+    AutoStages,
+    ManualStages,
+    ScheduleName,
+    StageOption,
+    UniformStages,
+)
+from stablehlo_alpa.layers import AutoLayers, FollowModuleLayers, LayerOption, ManualLayers
+from stablehlo_alpa.option_checks import (
+    OptionError,
+    checked_flag,
+    checked_instance,
+    checked_integer,
+    restated,
+    settle,
+)
 from stablehlo_alpa.planning.ordering import (
     SEVERAL_STAGES,
     ScheduleKind,
@@ -49,23 +64,22 @@ class PipeshardParallel(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_parts()
         if self.backend != "alpa":
-            raise ValueError(
+            raise OptionError(
                 f"backend={self.backend!r} splits one program over one mesh; a pipeline has "
                 'several and takes "alpa"'
             )
-        if self.num_chunks < 1:
-            raise ValueError(f"num_chunks must be >= 1, got {self.num_chunks}")
         if self.schedule == ScheduleName.DUALPIPE_V and self.num_chunks == 1:
             object.__setattr__(self, "num_chunks", 2)
         if self.num_chunks > 1 and self.schedule not in SEVERAL_STAGES:
-            raise ValueError(
+            raise OptionError(
                 f"schedule {str(self.schedule)!r} has one stage per mesh, num_chunks="
                 f'{self.num_chunks} needs "interleaved"; ManualStages(meshes=...) places the '
                 "stages of one's own"
             )
         if self.schedule == ScheduleName.DUALPIPE_V and self.num_chunks != 2:
-            raise ValueError(
+            raise OptionError(
                 f"schedule 'dualpipe_v' has two stages per mesh, got num_chunks={self.num_chunks}"
             )
         if self.mesh_shape is not None:
@@ -74,33 +88,48 @@ class PipeshardParallel(Method):
                 "UniformStages(mesh_shape=...) or ManualStages(mesh_shapes=...)"
             )
         self._check_stage_methods()
-        if self.schedule is not None:
-            # Refuses a name that there is not.
-            schedule_kind(self.schedule)
         if is_asynchronous(self.schedule) and self.num_micro_batches is None:
-            raise ValueError(
+            raise OptionError(
                 f"schedule {str(self.schedule)!r} updates the state several times in a call, and "
                 "gives another result for every number of micro-batches: pass num_micro_batches"
             )
         # Refuses micro-batches that do not divide into updates.
-        num_updates(self.schedule, self.num_micro_batches or 1)
+        with restated():
+            num_updates(self.schedule, self.num_micro_batches or 1)
+
+    def _check_parts(self) -> None:
+        """What it is made of, each by itself."""
+        settle(self, checked_layers, "layers")
+        checked_instance(
+            "stages",
+            self.stages,
+            (AutoStages, UniformStages, ManualStages),
+            "AutoStages(), ProfiledStages(), UniformStages(...) or ManualStages(...)",
+        )
+        checked_instance("runtime", self.runtime, RuntimeOptions, "RuntimeOptions(...)")
+        settle(self, checked_integer, "num_chunks", least=1)
+        settle(self, checked_flag, "pad")
+        if self.schedule is not None:
+            # Refuses a name that there is not.
+            with restated():
+                schedule_kind(self.schedule)
 
     def _check_stage_methods(self) -> None:
         """Methods of stages say how one mesh is split; all else is of the pipeline."""
         for number, method in enumerate(self.stages.stage_methods):
             if not isinstance(method, Method):
-                raise TypeError(
+                raise OptionError(
                     f"stage {number} has the method {method!r}, must be DataParallel() or another "
                     "method"
                 )
             if not method.has_one_mesh or method.follows_inputs:
-                raise ValueError(
+                raise OptionError(
                     f"stage {number} has the method {method.brief()}, which is no method of one "
                     "mesh: take ShardParallel, DataParallel, Zero2Parallel, Zero3Parallel, "
                     "ManualSharding or ExpertParallel"
                 )
             if method.is_open:
-                raise ValueError(
+                raise OptionError(
                     f"stage {number} has the method {method.brief()}, which looks at the whole "
                     "function: pass ExpertParallel(expert=...) with its number of devices, or "
                     "MegatronParallel(pipeline=...) as the method of the function"
@@ -108,7 +137,7 @@ class PipeshardParallel(Method):
             shared = [one.name for one in fields(Method) if one.name != "mesh_shape"]
             given = [name for name in shared if getattr(method, name) != getattr(Method(), name)]
             if given:
-                raise ValueError(
+                raise OptionError(
                     f"stage {number} has the method {method.brief()}, whose {', '.join(given)} is "
                     "of the whole function: pass it to PipeshardParallel"
                 )
@@ -132,3 +161,15 @@ class PipeshardParallel(Method):
     def has_layers(self) -> bool:
         """It is."""
         return True
+
+
+def checked_layers(name: str, layers: Any) -> LayerOption:
+    """A way to cut a function into layers.
+
+    Raises:
+        OptionError: it is none.
+    """
+    kinds = (AutoLayers, ManualLayers, FollowModuleLayers)
+    what = "AutoLayers(...), ManualLayers(...) or FollowModuleLayers(...)"
+    found: LayerOption = checked_instance(name, layers, kinds, what)
+    return found
