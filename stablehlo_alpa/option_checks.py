@@ -13,12 +13,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from stablehlo_alpa.errors import StablehloAlpaError
+from stablehlo_alpa.errors import MeshError, StablehloAlpaError
 
 T = TypeVar("T")
 
 # Passes take 64-bit integers.
 _LIMIT = 1 << 63
+
+# What ends a name of a mesh axis where it is one of several in the option of a pass.
+_MARKS = frozenset(" :,={}()[]'\"\\")
 
 
 class OptionError(StablehloAlpaError, TypeError, ValueError):
@@ -52,6 +55,7 @@ def checked_integer(
     value: Any,
     *,
     least: int | None = None,
+    most: int = _LIMIT - 1,
     error: type[StablehloAlpaError] = OptionError,
 ) -> int:
     """An integer, Python's or numpy's; a boolean is none.
@@ -59,16 +63,18 @@ def checked_integer(
     Args:
         name: of the option.
         value: what is given.
-        least: that it may be; None for any.
+        least: that it may be; None for any that 64 bits hold.
+        most: that it may be.
         error: raised for what is none.
     """
     found = _index(value)
     if found is None:
         raise error(f"{name} must be an integer, got {value!r}")
-    if least is not None and found < least:
-        raise error(f"{name} must be >= {least}, got {found}")
-    if not -_LIMIT <= found < _LIMIT:
-        raise error(f"{name} must be an integer of 64 bits, got {found}")
+    bound = -_LIMIT if least is None else least
+    if found < bound:
+        raise error(f"{name} must be >= {bound}, got {found}")
+    if found > most:
+        raise error(f"{name} must be <= {most}, got {found}")
     return found
 
 
@@ -196,6 +202,26 @@ def checked_sequence(
         return tuple(values)
     except TypeError:
         raise error(f"{name} must be a sequence of {what}, got {values!r}") from None
+
+
+def checked_axis_names(name: str, values: Any) -> tuple[str, ...]:
+    """Names of mesh axes, all different, that passes and XLA take as they are.
+
+    Raises:
+        MeshError: they are none.
+    """
+    found = checked_sequence(name, values, "names of mesh axes", error=MeshError)
+    for number, one in enumerate(found):
+        checked_text(f"{name}[{number}]", one, error=MeshError)
+        # XLA ends the process at others.
+        if not (one.isascii() and one.isprintable()) or _MARKS & set(one):
+            raise MeshError(
+                f"{name}[{number}] must be a name of ASCII letters, digits and marks other than "
+                f"blanks and {''.join(sorted(_MARKS)).strip()}, got {one!r}"
+            )
+    if len(set(found)) < len(found):
+        raise MeshError(f"{name} must differ, got {found}")
+    return found
 
 
 @contextlib.contextmanager

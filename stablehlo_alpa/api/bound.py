@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from stablehlo_alpa.api.given import check_state_options
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -78,6 +80,7 @@ class BoundParallelized(Generic[P, R]):
     def _state_options(
         self, batch: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, argnum: int | str
     ) -> dict[str, Any]:
+        check_state_options(batch, kwargs, argnum)
         if batch is not None or kwargs is not None:
             batch = (self.__self__, *(batch or ()))
         if not isinstance(argnum, str):

@@ -12,6 +12,8 @@ from alpa_runtime import InputError
 from alpa_runtime.checkpoint import Leaf, PartWriter, Saving, describe, read_index, write_index
 from alpa_runtime.keys import is_key
 
+from stablehlo_alpa.option_checks import checked_flag, checked_instance
+
 
 def save_checkpoint(path: str | os.PathLike[str], state: Any, *, wait: bool = True) -> Saving:
     """Saves a state, every array by the processes that hold it.
@@ -33,6 +35,8 @@ def save_checkpoint(path: str | os.PathLike[str], state: Any, *, wait: bool = Tr
         OSError: the files cannot be written.
         ClusterError: a process that holds arrays is gone.
     """
+    checked_instance("path", path, (str, os.PathLike), "a folder")
+    wait = checked_flag("wait", wait)
     leaves = [
         (jax.tree_util.keystr(key), leaf if hasattr(leaf, "sharding") else jax.numpy.asarray(leaf))
         for key, leaf in jax.tree_util.tree_leaves_with_path(state)

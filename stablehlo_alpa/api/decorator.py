@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
 import jax
+import numpy as np
 from alpa_runtime import ensure_cpu_pool
 
+from stablehlo_alpa.api.given import (
+    argument_names,
+    argument_numbers,
+    batch_numbers,
+    chosen_devices,
+)
 from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.cluster import Cluster, ClusterSpec, UnlikeCluster, as_cluster
 from stablehlo_alpa.errors import MeshError, TraceError
 from stablehlo_alpa.frontend import BatchArguments, Function, KernelRule
+from stablehlo_alpa.option_checks import (
+    OptionError,
+    checked_instance,
+    checked_sequence,
+    restated,
+)
 from stablehlo_alpa.store import StoreOption, as_store
 
 if TYPE_CHECKING:
@@ -25,6 +38,9 @@ if TYPE_CHECKING:
 # each positional argument.
 BatchArgnums = int | str | Iterable[Any] | Mapping[int | str, Any]
 
+# One device, some in order, or an array of them, which is taken flat.
+Devices: TypeAlias = jax.Device | Iterable[jax.Device] | np.ndarray[Any, Any]
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -34,7 +50,7 @@ def parallelize(
     fun: Callable[P, R],
     *,
     method: Method = ...,
-    devices: Sequence[jax.Device] | None = ...,
+    devices: Devices | None = ...,
     cluster: RayCluster | Cluster | str | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Iterable[str] | None = ...,
@@ -53,7 +69,7 @@ def parallelize(
     fun: None = ...,
     *,
     method: Method = ...,
-    devices: Sequence[jax.Device] | None = ...,
+    devices: Devices | None = ...,
     cluster: RayCluster | Cluster | str | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Iterable[str] | None = ...,
@@ -71,7 +87,7 @@ def parallelize(
     fun: Callable[..., Any] | None = None,
     *,
     method: Method = ShardParallel(),  # noqa: B008
-    devices: Sequence[jax.Device] | None = None,
+    devices: Devices | None = None,
     cluster: RayCluster | Cluster | str | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
@@ -92,7 +108,7 @@ def parallelize(
         fun: the function, or anything callable; left out when used as a decorator with arguments.
         method: how; by default the ILP chooses everything.
         devices: devices to run on, in the order of the flattened mesh, TPUs that fill a box of a
-            torus in the order of that; all by default.
+            torus in the order of that; one, several, or an array of them; all by default.
         cluster: a Ray cluster to run on instead, where results stay, as handles. Functions of equal
             clusters share its processes, and take each other's results where they lie. Or a
             `ClusterSpec`, the name of a preset (``"p4d.24xlarge:4"``) or a TOML file that describes
@@ -124,11 +140,11 @@ def parallelize(
         a `Parallelized`, to be called as ``fun``.
 
     Raises:
-        TypeError: ``fun`` cannot be called, or ``method`` or ``store`` is none.
-        ValueError: the function has no such argument (as from ``jax.jit``), or ``trip_count_hint``
-            is no integer of at least 1.
+        OptionError: an option has another type or value than it may have; it is a `TypeError` and a
+            `ValueError`, as ``jax.jit`` raises them of arguments that are not there.
         TraceError: an argument is donated and static, or a batch that is static or not there.
-        MeshError: there are no devices, both devices and a Ray cluster, or no such cluster.
+        MeshError: there are no devices, one is there twice, both devices and a Ray cluster, or no
+            such cluster.
 
     Example:
         >>> step = parallelize(train_step, donate_argnums=0)
@@ -136,41 +152,43 @@ def parallelize(
         >>> print(step.plan(state, batch))
         >>> state, loss = step(state, batch)
     """
-    if not isinstance(method, Method):
-        raise TypeError(f"method must be made by ShardParallel() or another method, got {method!r}")
+    checked_instance("method", method, Method, "made by ShardParallel() or another method")
     if fun is not None and not callable(fun):
-        raise TypeError(
+        raise OptionError(
             f"fun must be callable, got {fun!r}: a method is passed as method=, and a decorator "
             "with arguments takes them all by keyword"
         )
     described = None
     if isinstance(cluster, ClusterSpec | UnlikeCluster | str):
         described = as_cluster(cluster)
+    with restated():
+        kept = as_store(store)
     settings = Settings(
         method=method,
-        devices=None if devices is None else tuple(devices),
+        devices=None if devices is None else chosen_devices(devices),
         cluster=None if described is not None else _ray(cluster),
         described=described,
-        batches=BatchArguments.of(batch_argnums),
-        rules=tuple(rules),
+        batches=BatchArguments.of(batch_numbers(batch_argnums)),
+        rules=_rules(rules),
         reuse_gap=reuse_gap,
         trip_count_hint=trip_count_hint,
-        store=as_store(store),
+        store=kept,
     )
     _check_place(settings)
-    _check_apart(donate_argnums, static_argnums, "numbers")
-    _check_apart(donate_argnames, static_argnames, "names")
+    given: dict[str, Any] = {
+        "static_argnums": argument_numbers("static_argnums", static_argnums),
+        "static_argnames": argument_names("static_argnames", static_argnames),
+        "donate_argnums": argument_numbers("donate_argnums", donate_argnums),
+        "donate_argnames": argument_names("donate_argnames", donate_argnames),
+    }
+    _check_apart(given["donate_argnums"], given["static_argnums"], "numbers")
+    _check_apart(given["donate_argnames"], given["static_argnames"], "names")
     if devices is None:
         _prepare_cpu_pool()
 
     def decorate(fun: Callable[..., Any]) -> Parallelized[..., Any]:
-        function = Function(
-            fun,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
-        )
+        with restated():
+            function = Function(fun, **given)
         function.check_batches(settings.batches.arguments)
         return Parallelized(fun, function, settings)
 
@@ -190,19 +208,22 @@ def _check_place(settings: Settings) -> None:
         raise MeshError(
             "devices= are those of this process, cluster= has its own: pass one of both"
         )
-    if settings.devices == ():
-        raise MeshError("devices is empty, a mesh has at least one device")
+
+
+def _rules(rules: Any) -> tuple[KernelRule, ...]:
+    found = checked_sequence("rules", rules, "KernelRule")
+    return tuple(
+        checked_instance(f"rules[{number}]", rule, KernelRule, "KernelRule.parse(...)")
+        for number, rule in enumerate(found)
+    )
 
 
 def _check_apart(donated: Any, static: Any, kind: str) -> None:
     """Raises ``TraceError`` when arguments are donated and static."""
-    single = (int, str)
-    first, second = (
-        {one} if isinstance(one, single) else set(one or ()) for one in (donated, static)
-    )
-    if first & second:
+    both = set(donated or ()) & set(static or ())
+    if both:
         raise TraceError(
-            f"arguments with the {kind} {sorted(first & second)} are donated and static, they can "
+            f"arguments with the {kind} {sorted(both)} are donated and static, they can "
             "be one of both"
         )
 

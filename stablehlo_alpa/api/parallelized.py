@@ -19,6 +19,7 @@ from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from stablehlo_alpa.api.bound import BoundParallelized
 from stablehlo_alpa.api.checkpoint import match_leaves
+from stablehlo_alpa.api.given import check_state_options
 from stablehlo_alpa.api.plan_cache import PlanCache
 from stablehlo_alpa.api.prepared import Prepared
 from stablehlo_alpa.api.settings import Settings
@@ -36,6 +37,7 @@ from stablehlo_alpa.frontend.signature import (
     placements_of,
     split,
 )
+from stablehlo_alpa.option_checks import OptionError, checked_instance
 from stablehlo_alpa.planning import Plan
 
 P = ParamSpec("P")
@@ -182,6 +184,9 @@ class Parallelized(Generic[P, R]):
             >>> state = step.create_state(init, key, batch=(batch,), kwargs={"train": True})
             >>> state, loss = step(state, batch, train=True)
         """
+        check_state_options(batch, kwargs, argnum)
+        if not callable(init_fn):
+            raise OptionError(f"init_fn must be callable, got {init_fn!r}")
         with planned_whole():
             closed, shapes = jax.make_jaxpr(init_fn, return_shape=True)(*init_args)
         tree: Any = jax.tree.structure(shapes)
@@ -213,6 +218,8 @@ class Parallelized(Generic[P, R]):
         Raises:
             InputError: there is no checkpoint, or it is of another state.
         """
+        check_state_options(batch, kwargs, argnum)
+        checked_instance("path", path, (str, os.PathLike), "the folder of a checkpoint")
         keyed = jax.tree_util.tree_leaves_with_path(state)
         tree: Any = jax.tree.structure(state)
         avals = [abstract(leaf) for _, leaf in keyed]

@@ -36,6 +36,7 @@ from stablehlo_alpa.frontend import (
 )
 from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
 from stablehlo_alpa.intra_op import SolveOptions
+from stablehlo_alpa.option_checks import OptionError, checked_number, restated, settle
 from stablehlo_alpa.planning import PlanOptions
 from stablehlo_alpa.store import OFF, Store
 
@@ -72,10 +73,12 @@ class Settings:
     store: Store = OFF
 
     def __post_init__(self) -> None:
-        check_trip_count_hint(self.trip_count_hint)
+        with restated():
+            check_trip_count_hint(self.trip_count_hint)
+        settle(self, checked_number, "reuse_gap", is_optional=True)
         gap = self.reuse_gap
         if gap is not None and not 0 <= gap < 1:
-            raise ValueError(f"reuse_gap must be None or in [0, 1), got {gap!r}")
+            raise OptionError(f"reuse_gap must be None or in [0, 1), got {gap!r}")
         if self.described is not None and self.method.device is not None:
             raise MeshError(
                 f"cluster= has {cluster_text(self.described)} and method has device=: pass one of "

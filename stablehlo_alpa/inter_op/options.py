@@ -30,6 +30,9 @@ from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.schedules import ScheduleName
 from stablehlo_alpa.store import OFF, Store
 
+MOST_STAGES = 1 << 16
+"""Stages of a pipeline at most (heuristic): tables have an entry for each."""
+
 
 @runtime_checkable
 class StageMethod(Protocol):
@@ -104,7 +107,7 @@ class UniformStages(StageOption):
     methods: StageMethods = None
 
     def __post_init__(self) -> None:
-        settle(self, checked_integer, "num_stages", least=1)
+        settle(self, checked_integer, "num_stages", least=1, most=MOST_STAGES)
         settle(self, mesh_sizes, "mesh_shape", is_optional=True)
         object.__setattr__(self, "methods", _per_stage(self.methods, self.num_stages))
 
@@ -174,7 +177,7 @@ class ManualStages(StageOption):
             for shape, submesh in zip(self.mesh_shapes, self.submeshes, strict=True):
                 if shape is not None and math.prod(shape) != math.prod(submesh):
                     raise MeshError(
-                        f"logical mesh {shape} has {math.prod(shape)} devices, its submesh "
+                        f"mesh_shapes: logical mesh {shape} has {math.prod(shape)} devices, its submesh "
                         f"{submesh} has {math.prod(submesh)}"
                     )
 

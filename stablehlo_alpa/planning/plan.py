@@ -17,6 +17,7 @@ from stablehlo_alpa.compiler import Module
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram, link_kernels
 from stablehlo_alpa.intra_op import Difference, Explanation, StrategyTable, diff, explain
+from stablehlo_alpa.option_checks import checked_instance, checked_integer, restated
 from stablehlo_alpa.planning.applied import Applied, PlansSizes, Transferable
 from stablehlo_alpa.planning.baselines import Compared
 from stablehlo_alpa.planning.checking import PlanCheck, check_plan
@@ -27,7 +28,7 @@ from stablehlo_alpa.planning.prediction import Predicted
 from stablehlo_alpa.planning.schedules import Schedule
 from stablehlo_alpa.planning.stage import PlannedStage
 from stablehlo_alpa.planning.stage_part import collectives_of
-from stablehlo_alpa.view import Collective, Report, Shown
+from stablehlo_alpa.view import Collective, Report, Sheet, Shown
 from stablehlo_alpa.witness import examine
 
 FORMS = ("shardy", "gspmd")
@@ -172,7 +173,12 @@ class Plan(Shown, Predicted, Compared, Transferable, Staged, Pictured):
         return found if self.applied is None else self.applied.explained(found)
 
     def diff(self, other: Plan) -> Difference:
-        """Says which operators another plan of the program splits differently, at which cost."""
+        """Says which operators another plan of the program splits differently, at which cost.
+
+        Raises:
+            OptionError: the other one is no plan.
+        """
+        checked_instance("other", other, Plan, "a Plan")
         first, second = (
             [(stage.priced, stage.solution) for stage in plan.stages] for plan in (self, other)
         )
@@ -212,6 +218,17 @@ class Plan(Shown, Predicted, Compared, Transferable, Staged, Pictured):
     def communication(self) -> list[Collective]:
         """Collectives of one step per stage, kind and axes, most bytes of a stage first."""
         return [one for stage in self.stages for one in collectives_of(stage, self.schedule)]
+
+    def table(self, kind: str = "operators", limit: int | None = None) -> Sheet:
+        """See `SavedPlan.table`.
+
+        Raises:
+            OptionError: there is no such table, or the limit is no number of rows.
+        """
+        if limit is not None:
+            limit = checked_integer("limit", limit, least=0)
+        with restated():
+            return super().table(kind, limit)
 
     def report(self) -> Report:
         """What is shown of it."""

@@ -9,7 +9,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "results equal plain jax.jit": (
         *("models", "optimised", "random_plans", "random_programs", "random_step_plans"),
         *("methods", "megatron", "expert_parallel", "manual_sharding", "drawn", "export"),
-        *("partition", "partition_models", "fidelity_model", "donation"),
+        *("partition", "partition_models", "fidelity_model", "donation", "small_values"),
         *("gathered_values", "padded_sizes", "cut_dimensions", "whole_operators"),
         *("ordered", "windows", "random_operators", "split_slices"),
         *("matrix_kernels", "partitioned_kernels", "kernel_places"),
@@ -68,6 +68,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "talking",
             "checks",
             "errors",
+            "option_checks",
         ),
         *("call_state", "data", "interruption", "varying_sizes", "kept_plans", "store"),
     ),

@@ -13,6 +13,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from stablehlo_alpa.api.methods.method import Method
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.option_checks import checked_axis_names, settle
 from stablehlo_alpa.planning import Near, Prescription
 
 
@@ -78,6 +79,10 @@ class FollowParallel(Method):
     devices: tuple[jax.Device, ...] | None = None
     meshes: tuple[FollowedMesh, ...] = ()
     flat_meshes: tuple[int | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, checked_axis_names, "names", is_optional=True)
 
     @property
     def follows_inputs(self) -> bool:

@@ -16,10 +16,9 @@ from stablehlo_alpa.api.methods.patterns import checked_patterns, specs_of_patte
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.option_checks import (
+    checked_axis_names,
     checked_instance,
     checked_integer,
-    checked_sequence,
-    checked_text,
     settle,
 )
 from stablehlo_alpa.planning import Exactly, Prescription
@@ -59,7 +58,7 @@ class ManualSharding(Method):
         settle(self, checked_rules, "rules")
         settle(self, checked_patterns, "patterns")
         settle(self, _in_specs, "in_specs")
-        settle(self, _axis_names, "names", is_optional=True)
+        settle(self, checked_axis_names, "names", is_optional=True)
         if self.names is not None and len(self.names) != len(self.mesh_shape or ()):
             raise MeshError(
                 f"names {self.names} and mesh_shape {self.mesh_shape} must have as many axes"
@@ -124,7 +123,8 @@ def _in_specs(name: str, given: Any) -> dict[int | str, Any]:
                 f"{name}[{key!r}]", spec, PartitionSpec, what, error=ShardingError
             )
             continue
-        number = checked_integer(f"a key of {name} that is no name", key, error=ShardingError)
+        what = f"a key of {name} that is no name"
+        number = checked_integer(what, key, least=0, error=ShardingError)
         for leaf in jax.tree.leaves(spec, is_leaf=_is_spec):
             if not _is_spec(leaf):
                 raise ShardingError(
@@ -132,16 +132,6 @@ def _in_specs(name: str, given: Any) -> dict[int | str, Any]:
                     "where the ILP chooses"
                 )
         found[number] = spec
-    return found
-
-
-def _axis_names(name: str, given: Any) -> tuple[str, ...]:
-    """Names of mesh axes, all different."""
-    found = checked_sequence(name, given, "names of mesh axes", error=MeshError)
-    for number, one in enumerate(found):
-        checked_text(f"{name}[{number}]", one, error=MeshError)
-    if len(set(found)) < len(found):
-        raise MeshError(f"{name} must differ, got {found}")
     return found
 
 

@@ -22,6 +22,7 @@ from stablehlo_alpa.api.methods.program_dimensions import ProgramDimensions
 from stablehlo_alpa.errors import MeshError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op import ScheduleName, UniformStages
+from stablehlo_alpa.inter_op.options import MOST_STAGES
 from stablehlo_alpa.layers import AutoLayers, LayerOption
 from stablehlo_alpa.option_checks import (
     OptionError,
@@ -87,7 +88,8 @@ class MegatronParallel(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, checked_integer, "tensor", "pipeline", "interleave", least=1)
+        settle(self, checked_integer, "tensor", least=1)
+        settle(self, checked_integer, "pipeline", "interleave", least=1, most=MOST_STAGES)
         settle(self, checked_integer, "data", "micro_batch", is_optional=True, least=1)
         settle(self, checked_flag, "sequence_parallel", "zero_1")
         settle(self, checked_choice, "recompute", choices=_REMAT)

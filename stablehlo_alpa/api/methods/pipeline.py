@@ -12,10 +12,12 @@ from stablehlo_alpa.errors import MeshError
 from stablehlo_alpa.inter_op import (
     AutoStages,
     ManualStages,
+    OwnSchedule,
     ScheduleName,
     StageOption,
     UniformStages,
 )
+from stablehlo_alpa.inter_op.options import MOST_STAGES
 from stablehlo_alpa.layers import AutoLayers, FollowModuleLayers, LayerOption, ManualLayers
 from stablehlo_alpa.option_checks import (
     OptionError,
@@ -88,6 +90,7 @@ class PipeshardParallel(Method):
                 "UniformStages(mesh_shape=...) or ManualStages(mesh_shapes=...)"
             )
         self._check_stage_methods()
+        self._check_chunks()
         if is_asynchronous(self.schedule) and self.num_micro_batches is None:
             raise OptionError(
                 f"schedule {str(self.schedule)!r} updates the state several times in a call, and "
@@ -107,9 +110,11 @@ class PipeshardParallel(Method):
             "AutoStages(), ProfiledStages(), UniformStages(...) or ManualStages(...)",
         )
         checked_instance("runtime", self.runtime, RuntimeOptions, "RuntimeOptions(...)")
-        settle(self, checked_integer, "num_chunks", least=1)
+        settle(self, checked_integer, "num_chunks", least=1, most=MOST_STAGES)
         settle(self, checked_flag, "pad")
         if self.schedule is not None:
+            what = "the name of a schedule, an OwnSchedule(...) or None"
+            checked_instance("schedule", self.schedule, (str, OwnSchedule), what)
             # Refuses a name that there is not.
             with restated():
                 schedule_kind(self.schedule)
@@ -141,6 +146,15 @@ class PipeshardParallel(Method):
                     f"stage {number} has the method {method.brief()}, whose {', '.join(given)} is "
                     "of the whole function: pass it to PipeshardParallel"
                 )
+
+    def _check_chunks(self) -> None:
+        """Stages that are given, and no meshes of theirs, are so many on each."""
+        stages, chunks = self.stages, self.num_chunks
+        count = stages.num_stages if isinstance(stages, UniformStages) else 0
+        if isinstance(stages, ManualStages) and stages.meshes is None:
+            count = len(stages.layers)
+        if count % chunks:
+            raise OptionError(f"num_chunks={chunks} does not divide {count} stages")
 
     @property
     def num_parts(self) -> int:
