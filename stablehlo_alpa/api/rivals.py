@@ -21,6 +21,7 @@ from stablehlo_alpa.errors import InfeasibleError, StablehloAlpaError, TraceErro
 from stablehlo_alpa.frontend.signature import context
 from stablehlo_alpa.inter_op import ManualStages, UniformStages
 from stablehlo_alpa.layers import Remat
+from stablehlo_alpa.option_checks import checked_instance, checked_sequence
 from stablehlo_alpa.planning import Alternative, Baseline, Cut, Plan
 
 _REMAT: Mapping[str, Remat] = {"": False, "attention": "attention", "layers": True}
@@ -47,6 +48,7 @@ class Rivals:
         """One for each; by default those that are usual.
 
         Raises:
+            OptionError: one is no method.
             TraceError: jax traces otherwise here than where the plan was made.
         """
         if context() != self.context:
@@ -57,7 +59,7 @@ class Rivals:
         if methods is None:
             wanted = rivals(plan, self.method)
         else:
-            wanted = {one.brief(): one for one in methods}
+            wanted = {one.brief(): one for one in _checked(methods)}
         return tuple(self._one(name, method) for name, method in wanted.items())
 
     def pinned(self, plan: Plan, one: Alternative) -> PipeshardParallel:
@@ -91,6 +93,14 @@ class Rivals:
             return Baseline(name, self.make(method))
         except (StablehloAlpaError, ValueError) as error:
             return Baseline(name, None, str(error), isinstance(error, InfeasibleError))
+
+
+def _checked(methods: Any) -> tuple[Method, ...]:
+    found = checked_sequence("methods", methods, "methods")
+    return tuple(
+        checked_instance(f"methods[{number}]", one, Method, "ShardParallel() or another method")
+        for number, one in enumerate(found)
+    )
 
 
 def _manual(cut: Cut, method: PipeshardParallel) -> ManualStages:

@@ -21,6 +21,7 @@ from alpa_runtime.analysis import MemoryStats
 from alpa_runtime.checkpoint import Leaf
 
 from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.option_checks import checked_integer
 from stablehlo_alpa.planning import Plan
 
 
@@ -222,6 +223,8 @@ class Compiled:
 
     def _leaves(self, argnum: int | str) -> list[int]:
         """Flat inputs of one argument."""
+        if not isinstance(argnum, str):
+            argnum = checked_integer("argnum", argnum)
         return self._program.inputs_of(argnum)
 
     def close(self) -> None:

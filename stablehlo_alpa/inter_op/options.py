@@ -177,8 +177,8 @@ class ManualStages(StageOption):
             for shape, submesh in zip(self.mesh_shapes, self.submeshes, strict=True):
                 if shape is not None and math.prod(shape) != math.prod(submesh):
                     raise MeshError(
-                        f"mesh_shapes: logical mesh {shape} has {math.prod(shape)} devices, its submesh "
-                        f"{submesh} has {math.prod(submesh)}"
+                        f"mesh_shapes: logical mesh {shape} has {math.prod(shape)} devices, its "
+                        f"submesh {submesh} has {math.prod(submesh)}"
                     )
 
 

@@ -405,6 +405,14 @@ class Holder:
         return x + y
 
 
+def test_shardings_are_those_of_a_number_or_a_name() -> None:
+    compiled = sa.parallelize(add, method=sa.DataParallel()).compile(jnp.ones(8), jnp.ones(8))
+    one: Any = np.int64(1)
+    assert compiled.argument_shardings(one) == compiled.argument_shardings("y")
+    for argnum in (1.0, None, True, [1]):
+        refusal("argnum", argnum, compiled.argument_shardings)
+
+
 def test_what_is_no_folder_is_refused() -> None:
     for path in (3, None, b"x"):
         with pytest.raises(OptionError, match=rf"^path must be .*, got {path!r}$"):
@@ -428,6 +436,8 @@ def test_what_is_no_plan_or_no_number_of_rows_is_refused() -> None:
     for kind in (None, 3, "rows"):
         with pytest.raises(OptionError, match=f"table is {kind!r}, must be one of parameters"):
             plan.table(kind)  # type: ignore[arg-type]
+    for methods in (3, "data", [sa.DataParallel]):
+        refusal("methods", Wrong(methods, re.sub(r"[][]", "", repr(methods))), plan.baselines)
     rows = len(plan.table().rows)
     two: Any = np.int64(2)
     assert [len(plan.table(limit=one).rows) for one in (None, 0, two)] == [rows, 0, 2]

@@ -151,7 +151,7 @@ class MegatronParallel(Method):
         Raises:
             MeshError: there are more or fewer devices than it is for.
             ShardingError: there is nothing to split, or a pattern is found nowhere.
-            ValueError: the batch does not divide.
+            OptionError: the batch does not divide.
         """
         data = self._data(num_devices)
         dims = ProgramDimensions.of(program)
@@ -200,7 +200,7 @@ class MegatronParallel(Method):
             return self.num_micro_batches
         size = dims.batch_size
         if size is None:
-            raise ValueError(
+            raise OptionError(
                 f"micro_batch={self.micro_batch}: {dims.program.name} has no batch; "
                 "batch_argnums= names the arguments that hold one"
             )
@@ -208,7 +208,7 @@ class MegatronParallel(Method):
         if rest:
             own, odd = divmod(size, data)
             mend = f"a batch that {data} divides" if odd else f"{math.gcd(own, self.micro_batch)}"
-            raise ValueError(
+            raise OptionError(
                 f"a batch of {size} does not divide into micro-batches of micro_batch="
                 f"{self.micro_batch} examples on each of {data} devices along data; {mend} would"
             )
