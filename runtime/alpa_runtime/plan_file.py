@@ -54,31 +54,46 @@ def save(
 
     Args:
         plan: what is written.
-        path: the file; one that exists is replaced.
+        path: the file; one that exists is replaced, what a link leads to in its place. What is no
+            file, a pipe or a device, is written to.
         members: what else the archive holds, by name, for those who know of it.
 
     Raises:
         ProgramError: the plan calls functions of this process.
+        OSError: the file cannot be written.
     """
     for program in plan.programs:
         for function in program.callbacks:
             raise calls_back(plan.name, function.name)
-    target = Path(path)
-    temporary = target.with_name(target.name + f".{os.getpid()}.part")
     programs = [dataclasses.replace(program, text="") for program in plan.programs]
     description = encode(dataclasses.replace(plan, programs=tuple(programs)), _INSTRUCTIONS)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_DESCRIPTION, json.dumps({"version": PLAN_VERSION, "plan": description}))
+        for index, program in enumerate(plan.programs):
+            archive.writestr(f"programs/{index}.mlir", program.text)
+        for name, member in (members or {}).items():
+            archive.writestr(name, member)
+    _put(Path(path), content.getvalue())
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all, and to what is no file as it comes."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(target.name + f".{os.getpid()}.part")
     try:
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(
-                _DESCRIPTION, json.dumps({"version": PLAN_VERSION, "plan": description})
-            )
-            for index, program in enumerate(plan.programs):
-                archive.writestr(f"programs/{index}.mlir", program.text)
-            for name, content in (members or {}).items():
-                archive.writestr(name, content)
+        temporary.write_bytes(content)
         temporary.replace(target)
+    except OSError as error:
+        # Nobody has asked for the temporary file.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        # Where it cannot be written, it cannot be looked for either.
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def load(path: str | os.PathLike[str]) -> Plan:

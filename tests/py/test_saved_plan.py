@@ -7,9 +7,11 @@ import dataclasses
 import io
 import json
 import math
+import os
 import pickle
 import re
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,39 @@ def test_a_file_explains_operators_as_the_plan_does(
     # What only one stage has needs no number.
     last = plan.stages[-1].priced.graph.node_name[-1]
     assert explain_operator(saved, last) == plan.explain(last)
+
+
+def test_what_a_link_leads_to_is_written(single: Any, tmp_path: Path) -> None:
+    there, link = tmp_path / "there" / "real.plan", tmp_path / "link.plan"
+    there.parent.mkdir()
+    link.symlink_to(there)
+    for _ in range(2):
+        single.save(link)
+        assert link.is_symlink()
+        assert alpa_runtime.load(there) == single.runtime
+        assert [one.name for one in there.parent.iterdir()] == ["real.plan"]
+
+
+def test_a_pipe_is_written_to(single: Any, tmp_path: Path) -> None:
+    pipe, copy_of_it = tmp_path / "pipe", tmp_path / "copy.plan"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        content = reader.submit(pipe.read_bytes)
+        single.save(pipe)
+        copy_of_it.write_bytes(content.result(timeout=60))
+    assert pipe.is_fifo()
+    assert alpa_runtime.load(copy_of_it) == single.runtime
+
+
+@pytest.mark.parametrize("where", ["nowhere/x.plan", "file/x.plan", "folder"])
+def test_a_plan_that_cannot_be_written_names_the_path_that_was_given(
+    where: str, single: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=re.escape(f"'{tmp_path / where}'")):
+        single.save(tmp_path / where)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "folder"]
 
 
 @pytest.mark.slow
