@@ -181,7 +181,9 @@ def _time_line(page: PageContent) -> Section:
     """Predicted above measured, on axes of one length."""
     end_s = max([page.step_s, *(run.end_s for run in page.measured)])
     name, title = "time-line", "Time line, predicted"
-    shown = [time_line_figure(page, page.runs, name, title, end_s)]
+    # Of nothing that takes time there is no picture.
+    is_shown = any(run.end_s > run.start_s for run in page.runs)
+    shown = [time_line_figure(page, page.runs, name, title, end_s)] if is_shown else []
     if page.measured:
         name, title = "time-line-measured", "Time line, measured"
         shown.append(time_line_figure(page, page.measured, name, title, end_s))
@@ -189,6 +191,8 @@ def _time_line(page: PageContent) -> Section:
 
 
 def _idle_text(page: PageContent) -> str:
+    if not page.step_s:
+        return "Nothing takes time."
     if page.num_meshes == 1:
         return ""
     idle = [page.stages[page.stages_of(mesh)[0]].idle for mesh in range(page.num_meshes)]
