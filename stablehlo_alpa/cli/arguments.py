@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from alpa_runtime.keys import with_impl
 from alpa_runtime.program import ValueSpec, numpy_dtype
 
+from stablehlo_alpa.cli.files import check_input
 from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.nearest import nearest
 
@@ -52,6 +54,21 @@ def _random(value: ValueSpec, is_state: bool, draw: np.random.Generator) -> Any:
         return draw.integers(0, _BELOW, value.shape).astype(dtype)
     numbers = draw.standard_normal(value.shape, np.float32) * _SCALE
     return (np.abs(numbers) if is_state else numbers).astype(dtype)
+
+
+def check_arguments(path: Path | None) -> None:
+    """Refuses a file that holds no arrays by name.
+
+    Args:
+        path: of the file; None where there is none.
+
+    Raises:
+        UsageError: it is no archive of numpy.
+        OSError: there is no such file.
+    """
+    check_input("--args", path)
+    if path is not None and not zipfile.is_zipfile(path):
+        raise UsageError(f"--args {path} must be an .npz file, as numpy.savez writes it")
 
 
 def read_arguments(plan: alpa_runtime.Plan, path: Path, seed: int) -> list[Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from stablehlo_alpa.api.methods import Method, PipeshardParallel
-from stablehlo_alpa.cli.method_names import MethodOptions, default_method, parse_method
+from stablehlo_alpa.cli.method_names import MethodOptions, cuts_layers, default_method, parse_method
 from stablehlo_alpa.cli.record import asked_record, plan_record, refusal_record
 from stablehlo_alpa.cli.subject import FileSubject, Sizes, Subject
 from stablehlo_alpa.cli.usage import UsageError
@@ -47,21 +47,64 @@ class Attempt:
         return isinstance(self.error, InfeasibleError)
 
 
-def method_for(subject: Subject, name: str | None, options: MethodOptions) -> Method:
-    """The method of a name; by default what suits subject and cluster.
+def usual_method(subject: Subject, options: MethodOptions) -> str:
+    """The name of the method that suits subject and cluster."""
+    is_file = isinstance(subject, FileSubject)
+    return "shard" if is_file or options.mesh_shape else default_method(options.cluster)
+
+
+def check_layers(layers: int | None, names: Sequence[str]) -> None:
+    """Refuses a number of layers that none of the methods looks at.
+
+    Args:
+        layers: as asked for; None where they are not.
+        names: of the methods.
 
     Raises:
-        UsageError: there is no such method, or it has no schedule.
+        UsageError: none makes stages of layers.
+    """
+    if layers is not None and not any(map(cuts_layers, names)):
+        raise UsageError(
+            f"--layers {layers} is of methods that make stages, pipeshard and megatron:1x1x2, got "
+            f"{', '.join(names)}: leave it out"
+        )
+
+
+def method_names(methods: str, layers: int | None) -> tuple[str, ...]:
+    """Names of methods that are joined by commas.
+
+    Args:
+        methods: the names.
+        layers: see `check_layers`.
+
+    Raises:
+        UsageError: there is no such method, or none makes stages of layers that are asked for.
+    """
+    names = tuple(methods.split(","))
+    for name in names:
+        parse_method(name)
+    check_layers(layers, names)
+    return names
+
+
+def method_for(subject: Subject, name: str, options: MethodOptions) -> Method:
+    """The method of a name.
+
+    Raises:
+        UsageError: there is no such method, or it has no schedule, or no mesh that can be said.
         ValueError: the options do not go together.
     """
-    if name is None:
-        is_file = isinstance(subject, FileSubject)
-        name = "shard" if is_file or options.mesh_shape else default_method(options.cluster)
     make, written = parse_method(name)
     method = make(options, written)
     if options.schedule is not None and not isinstance(method, PipeshardParallel):
         raise UsageError(
             f"--schedule {options.schedule} is of pipeshard, the method is {name}: leave it out"
+        )
+    if options.mesh_shape is not None and method.mesh_shape != options.mesh_shape:
+        shape = "x".join(map(str, options.mesh_shape))
+        raise UsageError(
+            f"--mesh {shape} is of methods on one mesh whose shape they leave open, the method is "
+            f"{name}: say --mesh {options.cluster.num_devices}"
         )
     return method
 

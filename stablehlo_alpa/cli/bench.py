@@ -10,11 +10,11 @@ import alpa_runtime
 import typer
 
 from stablehlo_alpa.cli.arguments import random_arguments
-from stablehlo_alpa.cli.attempt import Attempt, attempt, method_for, quietly
-from stablehlo_alpa.cli.cluster_options import BudgetOption, ClusterOption
+from stablehlo_alpa.cli.attempt import Attempt, attempt, method_for, method_names, quietly
+from stablehlo_alpa.cli.cluster_options import BudgetOption, ClusterOption, named_cluster
 from stablehlo_alpa.cli.exit_codes import ExitCode
 from stablehlo_alpa.cli.local_devices import VirtualOption, first_devices, local_devices
-from stablehlo_alpa.cli.method_names import METHODS, MethodOptions, parse_method
+from stablehlo_alpa.cli.method_names import METHODS, MethodOptions
 from stablehlo_alpa.cli.model_options import (
     BatchOption,
     DtypeOption,
@@ -34,8 +34,8 @@ from stablehlo_alpa.cli.record import cluster_record
 from stablehlo_alpa.cli.store_options import NoStoreOption, StoreOption, find_store
 from stablehlo_alpa.cli.subject import Sizes, find_subject
 from stablehlo_alpa.cli.timing import Stepper
-from stablehlo_alpa.cli.usage import UsageError
-from stablehlo_alpa.cluster import Cluster, as_cluster, cluster_of
+from stablehlo_alpa.cli.usage import at_least_one
+from stablehlo_alpa.cluster import Cluster, cluster_of
 from stablehlo_alpa.units import format_seconds
 from stablehlo_alpa.view import Column, Sheet
 
@@ -61,19 +61,18 @@ def bench(
     memory_budget: BudgetOption = None,
     store: StoreOption = None,
     no_store: NoStoreOption = False,
-    steps: Annotated[int, typer.Option(help="rounds; in each every method runs a step")] = 5,
+    steps: Annotated[
+        int,
+        typer.Option(callback=at_least_one, help="rounds; in each every method runs a step"),
+    ] = 5,
     virtual_devices: VirtualOption = None,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
 ) -> None:
     """Runs a model by several methods in turn, measured seconds of a step beside predicted."""
-    if steps < 1:
-        raise UsageError(f"--steps is {steps}, must be at least 1")
-    names = tuple(methods.split(","))
-    for name in names:
-        parse_method(name)
+    names = method_names(methods, layers)
     devices = local_devices(virtual_devices)
-    place: Cluster = cluster_of(devices) if cluster is None else as_cluster(cluster)
+    place: Cluster = cluster_of(devices) if cluster is None else named_cluster("--cluster", cluster)
     devices = first_devices(devices, place.num_devices)
     sizes = Sizes(batch, sequence, image, remat, scanned, dtype, gradients, optimizer)
     subject = find_subject(model, sizes, store=find_store(store, no_store))

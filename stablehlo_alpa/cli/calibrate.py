@@ -8,6 +8,8 @@ from typing import Annotated
 import jax
 import typer
 
+from stablehlo_alpa.cli.files import check_output
+from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.errors import MeshError
 
 
@@ -22,6 +24,9 @@ def calibrate(
     """Measures the devices at hand and writes a cluster file for --cluster, in minutes."""
     from stablehlo_alpa.calibration import calibrate as measure
 
+    if not max_spread > 0:
+        raise UsageError(f"--max-spread is {max_spread}, must be more than 0")
+    check_output("--output", output)
     there = jax.devices()
     if devices is not None and not 1 <= devices <= len(there):
         raise MeshError(f"--devices is {devices}, must be 1 to {len(there)}, which are there")

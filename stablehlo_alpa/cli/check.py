@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from stablehlo_alpa.cli.files import check_folder
 from stablehlo_alpa.cli.model_options import JsonOption
 from stablehlo_alpa.cli.plan_file import PlanArgument, find_plan
 from stablehlo_alpa.cli.usage import UsageError
@@ -40,6 +41,7 @@ def check(
         raise UsageError(
             f"no target {target!r}{nearest(target, TARGETS)}, targets are {', '.join(TARGETS)}"
         )
+    check_folder("--cache", cache)
     found = find_plan(plan)
     # Said before anything is compiled.
     versions = target_named(target).versions

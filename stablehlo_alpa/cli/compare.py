@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from stablehlo_alpa.cli.attempt import Attempt, attempt, method_for, quietly
-from stablehlo_alpa.cli.cluster_options import BudgetOption
+from stablehlo_alpa.cli.attempt import Attempt, attempt, method_for, method_names, quietly
+from stablehlo_alpa.cli.cluster_options import BudgetOption, named_cluster
 from stablehlo_alpa.cli.exit_codes import ExitCode
-from stablehlo_alpa.cli.method_names import METHODS, MethodOptions, parse_method
+from stablehlo_alpa.cli.method_names import METHODS, MethodOptions
 from stablehlo_alpa.cli.model_options import (
     DtypeOption,
     GradientsOption,
@@ -35,12 +36,15 @@ from stablehlo_alpa.cli.record import COMPARISON_SCHEMA, asked_record, refusal_r
 from stablehlo_alpa.cli.store_options import NoStoreOption, StoreOption, find_store
 from stablehlo_alpa.cli.subject import Sizes, Subject, find_subject
 from stablehlo_alpa.cli.usage import UsageError
-from stablehlo_alpa.cluster import as_cluster
 from stablehlo_alpa.planning import Plan
 from stablehlo_alpa.units import format_bytes, format_seconds
 
 # Characters of a reason in the table; JSON has all of it (heuristic: two lines of a screen).
 _LONGEST = 160
+# Characters of a line that goes to no terminal (heuristic: a reason is on two lines).
+_UNWATCHED = 200
+# Characters of an outcome at least, where a row is a plan (heuristic: four words).
+_NARROWEST = 24
 
 _HEADS = ("method", "cluster", "batch", "step", "per device", "memory", "stages", "outcome")
 
@@ -69,10 +73,8 @@ def compare(
     quiet: QuietOption = False,
 ) -> None:
     """Plans a model by several methods, on several clusters, with several batches."""
-    names = tuple(methods.split(","))
-    for name in names:
-        parse_method(name)
-    found = {name: as_cluster(name) for name in clusters.split(",")}
+    names = method_names(methods, layers)
+    found = {name: named_cluster("--clusters", name) for name in clusters.split(",")}
     sizes = Sizes(None, sequence, image, remat, scanned, dtype, gradients, optimizer)
     every = [replace(sizes, batch=one) for one in batch_sizes(batch)]
     kept = find_store(store, no_store)
@@ -111,14 +113,14 @@ def batch_sizes(text: str | None) -> list[int | None]:
     """Numbers joined by commas.
 
     Raises:
-        UsageError: they are none.
+        UsageError: they are none, or less than 1.
     """
     if text is None:
         return [None]
-    try:
-        return [int(one) for one in text.split(",")]
-    except ValueError:
-        raise UsageError(f"--batch is {text!r}, must be numbers joined by commas") from None
+    parts = text.split(",")
+    if not all(one.strip().isdecimal() and int(one) for one in parts):
+        raise UsageError(f"--batch is {text!r}, must be numbers of at least 1 joined by commas")
+    return [int(one) for one in parts]
 
 
 def _row(subject: Subject, sizes: Sizes, name: str, options: MethodOptions, place: str) -> Attempt:
@@ -134,18 +136,49 @@ def _row(subject: Subject, sizes: Sizes, name: str, options: MethodOptions, plac
 
 
 def _print(model: str, rows: list[Attempt]) -> None:
-    """A row per plan."""
-    table = Table(title=f"plans of {model}")
+    """A row per plan, or where a terminal has no room for that, a block of lines per plan."""
+    # Brackets of a reason are no markup.
+    console = Console(markup=False)
+    cells, title = [_cells(row) for row in rows], f"plans of {model}"
+    least = _least_width(cells)
+    if not console.is_terminal:
+        # Where nobody watches, lines are as long as they have to be.
+        console = Console(width=max(_UNWATCHED, least), markup=False)
+    is_wide = console.width >= least
+    console.print(_table(title, cells) if is_wide else _blocks(title, cells))
+
+
+def _least_width(rows: Sequence[Sequence[str]]) -> int:
+    """Characters of a line in which no cell but the outcome is broken."""
+    columns = zip(_HEADS, *rows, strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    # Of every column a border and a space on both sides.
+    return sum(widths[:-1]) + min(widths[-1], _NARROWEST) + 3 * len(widths) + 1
+
+
+def _table(title: str, rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(title=title)
     for head in _HEADS:
         is_number = head in ("batch", "step", "per device", "memory", "stages")
-        table.add_column(head, justify="right" if is_number else "left", overflow="fold")
+        is_last = head == _HEADS[-1]
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(head, justify=justify, overflow="fold", no_wrap=not is_last)
     for row in rows:
-        table.add_row(*_cells(row))
-    # Where nobody watches, lines are as long as they have to be.
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
-    console.print(table)
+        table.add_row(*row)
+    return table
+
+
+def _blocks(title: str, rows: Sequence[Sequence[str]]) -> Table:
+    """A line per cell, without those that are empty."""
+    table = Table(title=title, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        for head, cell in zip(_HEADS, row, strict=True):
+            if cell:
+                table.add_row(head, cell)
+        table.add_section()
+    return table
 
 
 def _cells(row: Attempt) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import json
 import re
 from typing import Annotated, Any, TypeAlias
@@ -36,7 +37,8 @@ _KINDS = {
     ModuleExplanation: "module",
     StageExplanation: "stage",
 }
-_NUMBERED = re.compile(r"(layer|stage)[ :]?(\d+)", re.IGNORECASE)
+_INTEGER = re.compile(r"-?\d+")
+_NUMBERED = re.compile(r"(layer|stage)(?:[ :]?(\d+)|:(.*))", re.IGNORECASE)
 
 
 def explain(
@@ -56,6 +58,7 @@ def explain(
     quiet: Annotated[bool, typer.Option("--quiet", help="the first line alone")] = False,
 ) -> None:
     """Says why: the strategies of an operator, where a layer lies, what a module or stage costs."""
+    check_subject(subject, stage)
     found = explain_subject(find_plan(plan), subject, stage)
     if as_json:
         typer.echo(json.dumps(explanation_record(found), indent=2))
@@ -75,8 +78,9 @@ def explain_subject(plan: SavedPlan, subject: str, stage: int | None = None) -> 
 
     Raises:
         ShardingError: there is no such thing, or there are several.
-        UsageError: other cuts are asked for.
+        UsageError: see `check_subject`; or other cuts are asked for.
     """
+    check_subject(subject, stage)
     if subject == STAGES:
         raise UsageError(
             "a file has no other cuts, they are planned anew: stablehlo-alpa plan MODEL ... "
@@ -85,10 +89,35 @@ def explain_subject(plan: SavedPlan, subject: str, stage: int | None = None) -> 
     numbered = _NUMBERED.fullmatch(subject)
     if numbered is None:
         return _explain_name(plan, subject, stage)
-    number = int(numbered[2])
+    number = int(numbered[2] or numbered[3])
     if numbered[1].lower() == "layer":
         return explain_layer(plan, number)
     return explain_stage(plan, number)
+
+
+def check_subject(subject: str, stage: int | None = None) -> None:
+    """Refuses what can be asked of no plan.
+
+    Args:
+        subject: see `explain_subject`.
+        stage: likewise.
+
+    Raises:
+        UsageError: there is no name, or no number of a layer or a stage; or a stage is said of
+            something that is in one.
+    """
+    if not subject:
+        raise UsageError("nothing is named, must be an operator, a module, layer:3 or stage:1")
+    numbered = _NUMBERED.fullmatch(subject)
+    if numbered is None:
+        return
+    if numbered[3] is not None and not _INTEGER.fullmatch(numbered[3]):
+        kind = numbered[1].lower()
+        raise UsageError(f"{subject} has no number behind the colon, as {kind}:3 has")
+    if stage is not None:
+        raise UsageError(
+            f"--stage {stage} is of an operator or a module, got {subject}: leave it out"
+        )
 
 
 def _explain_name(plan: SavedPlan, name: str, stage: int | None) -> Explained:
@@ -96,9 +125,16 @@ def _explain_name(plan: SavedPlan, name: str, stage: int | None) -> Explained:
         return explain_operator(plan, name, stage)
     except ShardingError:
         module = explain_module(plan, name, stage)
-        if module is None:
+        if module is not None:
+            return module
+        names = [one for table in plan.tables for one in table.name]
+        if stage is not None or any(name in one for one in names):
             raise
-        return module
+    # Stages have operators of one name.
+    close = difflib.get_close_matches(name, dict.fromkeys(names), n=5, cutoff=0.0)
+    raise ShardingError(
+        f"no operator and no module is named {name!r}, the closest are: {', '.join(close)}"
+    )
 
 
 def explanation_record(found: Explained) -> dict[str, Any]:

@@ -39,7 +39,8 @@ class MethodOptions:
         memory_budget: per device, bytes or text; None for the device's.
         num_micro_batches: of a step; None searches.
         independent: micro-batches have statistics of their own.
-        layers: that a pipeline is cut into.
+        layers: that a pipeline is cut into; None for no more than 16.
+        depth: layers that the model has.
         schedule: of a pipeline; None searches.
         recomputed: the model computes its blocks again, so that its layers need not be.
     """
@@ -49,7 +50,8 @@ class MethodOptions:
     memory_budget: str | None = None
     num_micro_batches: int | None = None
     independent: bool = False
-    layers: int = DEFAULT_LAYERS
+    layers: int | None = None
+    depth: int = DEFAULT_LAYERS
     schedule: str | None = None
     recomputed: bool = False
 
@@ -59,6 +61,11 @@ class MethodOptions:
         count = self.num_micro_batches
         joined = {"micro_batches": "independent"} if self.independent and (count or 1) > 1 else {}
         return {"memory_budget": self.memory_budget, "num_micro_batches": count, **joined}
+
+    @property
+    def num_layers(self) -> int:
+        """That a pipeline is cut into."""
+        return min(DEFAULT_LAYERS, self.depth) if self.layers is None else self.layers
 
     @property
     def of_one_mesh(self) -> Mapping[str, Any]:
@@ -97,14 +104,15 @@ _FURTHER: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 def _megatron(options: MethodOptions, written: Written) -> Method:
     """Tensor parallel inside of a host unless sizes say tensor, data and pipeline."""
     sizes, further = written.sizes, written.further
-    if sizes and len(sizes) != 3:
-        raise UsageError(
-            f"megatron takes tensor, data and pipeline, such as megatron:8x2x8, got {sizes}"
-        )
     host = min(part.devices_per_host for part in options.cluster.parts)
     tensor, data, pipeline = sizes or (host, None, 1)
     stages = pipeline * further.get("interleave", 1)
-    layers = AutoLayers(num_layers=max(options.layers, stages)) if pipeline > 1 else None
+    if pipeline > 1 and options.layers is not None and options.layers < stages:
+        raise UsageError(
+            f"--layers is {options.layers}, must be at least the {stages} stages of megatron:"
+            f"{'x'.join(map(str, sizes))}"
+        )
+    layers = AutoLayers(num_layers=max(options.num_layers, stages)) if pipeline > 1 else None
     return MegatronParallel(
         tensor=tensor, data=data, pipeline=pipeline, layers=layers, **further, **options.shared
     )
@@ -131,7 +139,9 @@ def _further(kind: str, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _pipeline(options: MethodOptions, _: Written) -> Method:
-    layers = AutoLayers(num_layers=options.layers, remat=False if options.recomputed else "search")
+    layers = AutoLayers(
+        num_layers=options.num_layers, remat=False if options.recomputed else "search"
+    )
     schedule = None if options.schedule is None else parse_schedule(options.schedule)
     return PipeshardParallel(layers=layers, schedule=schedule, **options.shared)
 
@@ -179,18 +189,35 @@ def parse_method(name: str) -> tuple[Maker, Written]:
         UsageError: there is no such method, or it takes no such sizes or options.
     """
     named, *further = name.lower().split("+")
-    kind, _, rest = named.partition(":")
+    kind, colon, rest = named.partition(":")
     if kind not in METHODS:
         raise UsageError(
             f"no method {kind!r}{nearest(kind, METHODS)}, methods are {', '.join(METHODS)}"
         )
-    if rest and kind != "megatron":
-        raise UsageError(f"method {kind} takes no sizes, got {rest!r}")
-    try:
-        sizes = tuple(int(size) for size in rest.split("x")) if rest else ()
-    except ValueError:
-        sizes = (0,)
+    sizes = _sizes(kind, rest) if colon else ()
     return METHODS[kind], Written(sizes, _further(kind, further))
+
+
+def _sizes(kind: str, text: str) -> tuple[int, ...]:
+    """What stands behind the colon of a method."""
+    if kind != "megatron":
+        raise UsageError(f"method {kind} takes no sizes, got {text!r}")
+    sizes = text.split("x")
+    if len(sizes) != 3 or not all(size.isdecimal() and int(size) for size in sizes):
+        raise UsageError(
+            f"megatron takes tensor, data and pipeline, such as megatron:8x2x8, got {text!r}"
+        )
+    return tuple(map(int, sizes))
+
+
+def cuts_layers(name: str) -> bool:
+    """Whether a method makes stages of layers, so that options of layers say something of it.
+
+    Raises:
+        UsageError: there is no such method.
+    """
+    make, written = parse_method(name)
+    return make is _pipeline or (make is _megatron and written.sizes[-1:] > (1,))
 
 
 def default_method(cluster: Cluster) -> str:

@@ -17,14 +17,19 @@ def read_program(path: Path) -> TracedProgram:
     """Reads a StableHLO module as a program of flat inputs and outputs.
 
     Raises:
-        TraceError: the file does not parse, or has no function ``main`` of static tensors.
+        TraceError: the file is no text, does not parse, or has no function ``main`` of static
+            tensors.
     """
+    try:
+        content = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path} is no text, must be a module of StableHLO: {error}") from error
     # Every dialect that JAX emits is registered in the context of what it lowers.
     lowered: Any = jax.jit(lambda: 0).lower().compiler_ir("stablehlo")
     with lowered.context as context:
         context.allow_unregistered_dialects = True
         try:
-            module = ir.Module.parse(path.read_text(encoding="utf-8"))
+            module = ir.Module.parse(content)
         except ir.MLIRError as error:
             raise TraceError(f"{path} does not parse: {error}") from error
         main = [op for op in module.body.operations if _symbol(op) == "main"]

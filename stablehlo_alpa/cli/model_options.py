@@ -10,6 +10,7 @@ import typer
 
 from stablehlo_alpa.cli.method_names import DEFAULT_LAYERS, MethodOptions
 from stablehlo_alpa.cli.subject import Subject
+from stablehlo_alpa.cli.usage import at_least_one
 
 
 class Dtype(enum.StrEnum):
@@ -22,19 +23,30 @@ class Dtype(enum.StrEnum):
 
 SCHEDULES = ("1f1b", "gpipe", "zero_bubble")
 
-BatchOption = Annotated[int | None, typer.Option(help="examples of a step")]
+BatchOption = Annotated[int | None, typer.Option(callback=at_least_one, help="examples of a step")]
 SequenceOption = Annotated[
-    int | None, typer.Option(help="tokens of a sequence; by default the model's")
+    int | None,
+    typer.Option(callback=at_least_one, help="tokens of a sequence; by default the model's"),
 ]
 ImageOption = Annotated[
-    int | None, typer.Option(help="pixels of a side of an image; by default the model's")
+    int | None,
+    typer.Option(
+        callback=at_least_one, help="pixels of a side of an image; by default the model's"
+    ),
 ]
 MicroBatchesOption = Annotated[
-    int | None, typer.Option(help="equal parts that the batch is worked on in; searched by default")
+    int | None,
+    typer.Option(
+        callback=at_least_one,
+        help="equal parts that the batch is worked on in; searched by default",
+    ),
 ]
 LayersOption = Annotated[
     int | None,
-    typer.Option(help=f"layers that a pipeline is cut into, {DEFAULT_LAYERS} by default"),
+    typer.Option(
+        callback=at_least_one,
+        help=f"layers that a pipeline is cut into, {DEFAULT_LAYERS} by default",
+    ),
 ]
 ScheduleOption = Annotated[
     str | None,
@@ -72,7 +84,10 @@ OptimizerOption = Annotated[
 ]
 TripCountHintOption = Annotated[
     int | None,
-    typer.Option(min=1, help="how often loops run of which that is not known; once by default"),
+    typer.Option(
+        callback=at_least_one,
+        help="how often loops run of which that is not known; once by default",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON, see docs/command_line.md")]
 QuietOption = Annotated[
@@ -95,12 +110,7 @@ def method_options(
     return replace(
         options,
         independent=case is not None and case.has_statistics,
-        layers=number_of_layers(layers, subject),
+        layers=layers,
+        depth=DEFAULT_LAYERS if case is None else case.depth,
         recomputed=case is not None and remat is not False,
     )
-
-
-def number_of_layers(asked: int | None, subject: Subject) -> int:
-    """That a pipeline is cut into: what was asked for, or no more than the model has."""
-    depth = DEFAULT_LAYERS if subject.case is None else subject.case.depth
-    return min(DEFAULT_LAYERS, depth) if asked is None else asked

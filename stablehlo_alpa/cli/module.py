@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stablehlo_alpa.cli.attempt import method_for
+from stablehlo_alpa.cli.attempt import method_for, usual_method
 from stablehlo_alpa.cli.cluster_options import (
     BudgetOption,
     ClusterOption,
@@ -25,13 +26,16 @@ def module(
     stage: Annotated[str, typer.Option(help="traced, merged, planned or local")] = "local",
     mesh: MeshOption = None,
     cluster: ClusterOption = None,
-    device: DeviceOption = "h100-80gb",
-    hosts: HostsOption = 1,
+    device: DeviceOption = None,
+    hosts: HostsOption = None,
     memory_budget: BudgetOption = None,
 ) -> None:
     """Prints the module at a stage of its way."""
+    if not Path(file).is_file():
+        raise FileNotFoundError(f"no file {file}: what is printed is of a file, FILE.mlir")
     found = find_cluster(cluster, mesh, device, hosts)
     subject = find_subject(file, Sizes())
     options = MethodOptions(found, mesh_shape(mesh, found), memory_budget)
-    plan = subject.plan(method_for(subject, None, options), found)
+    method = method_for(subject, usual_method(subject, options), options)
+    plan = subject.plan(method, found)
     typer.echo(plan.module_text(stage))

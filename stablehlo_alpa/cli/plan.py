@@ -10,7 +10,13 @@ from typing import Annotated
 import typer
 
 from stablehlo_alpa import zoo
-from stablehlo_alpa.cli.attempt import attempt, method_for, quietly
+from stablehlo_alpa.cli.attempt import (
+    attempt,
+    check_layers,
+    method_for,
+    quietly,
+    usual_method,
+)
 from stablehlo_alpa.cli.cluster_options import (
     BudgetOption,
     ClusterOption,
@@ -21,7 +27,8 @@ from stablehlo_alpa.cli.cluster_options import (
     mesh_shape,
 )
 from stablehlo_alpa.cli.exit_codes import ExitCode
-from stablehlo_alpa.cli.explain import STAGES, explain_subject
+from stablehlo_alpa.cli.explain import STAGES, check_subject, explain_subject
+from stablehlo_alpa.cli.files import check_output
 from stablehlo_alpa.cli.method_names import MEGATRON, METHODS, MethodOptions
 from stablehlo_alpa.cli.model_options import (
     BatchOption,
@@ -42,6 +49,7 @@ from stablehlo_alpa.cli.model_options import (
 )
 from stablehlo_alpa.cli.store_options import NoStoreOption, StoreOption, find_store
 from stablehlo_alpa.cli.subject import Sizes, find_subject
+from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.planning import Plan, SavedPlan
 
 
@@ -61,6 +69,24 @@ def _show(plan: Plan, page: Path | None) -> None:
         webbrowser.open(page.resolve().as_uri())
 
 
+def _check_explained(what: str | None, as_json: bool) -> None:
+    """Refuses what can be asked of no plan, and to ask where JSON is printed."""
+    if what is None:
+        return
+    check_subject(what)
+    if as_json:
+        raise UsageError(
+            f"--explain {what} prints text, --json the plan: leave one out, or write the plan by "
+            f"-o and ask it by `stablehlo-alpa explain FILE {what} --json`"
+        )
+
+
+def _check_outputs(model: str, output: Path | None, page: Path | None) -> None:
+    file = Path(model) if Path(model).is_file() else None
+    check_output("--output", output, is_replaced=True, others=(file,))
+    check_output("--page", page, others=(file, output))
+
+
 def _explained(plan: Plan, what: str) -> str:
     if what == STAGES:
         return str(plan.explain_stages())
@@ -70,7 +96,8 @@ def _explained(plan: Plan, what: str) -> str:
 ModelArgument = Annotated[
     str,
     typer.Argument(
-        help="a model (see models), StableHLO text (FILE.mlir), or module:function",
+        help="a model (see models), StableHLO text (FILE.mlir), or module:function, where a module "
+        "may be FILE.py",
         autocompletion=_complete_model,
     ),
 ]
@@ -112,8 +139,8 @@ def plan(
     optimizer: OptimizerOption = None,
     trip_count_hint: TripCountHintOption = None,
     mesh: MeshOption = None,
-    device: DeviceOption = "h100-80gb",
-    hosts: HostsOption = 1,
+    device: DeviceOption = None,
+    hosts: HostsOption = None,
     memory_budget: BudgetOption = None,
     store: StoreOption = None,
     no_store: NoStoreOption = False,
@@ -125,13 +152,17 @@ def plan(
     quiet: QuietOption = False,
 ) -> None:
     """Plans a model, a module or a function for a cluster, and prints the plan."""
+    _check_explained(explain, as_json)
+    _check_outputs(model, output, page)
     found = find_cluster(cluster, mesh, device, hosts)
     shape = mesh_shape(mesh, found)
     sizes = Sizes(batch, sequence, image, remat, scanned, dtype, gradients, optimizer)
     subject = find_subject(model, sizes, trip_count_hint, find_store(store, no_store))
     given = MethodOptions(found, shape, memory_budget, micro_batches, schedule=schedule)
     options = method_options(subject, layers, remat, given)
-    chosen = method_for(subject, method, options)
+    name = usual_method(subject, options) if method is None else method
+    check_layers(layers, [name])
+    chosen = method_for(subject, name, options)
     with quietly(quiet):
         made = attempt(subject, sizes, chosen, found, cluster)
     if as_json:

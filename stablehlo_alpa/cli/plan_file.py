@@ -19,14 +19,16 @@ def checked_path(path: Path) -> Path:
     """The file of a plan.
 
     Raises:
-        UsageError: it is a model's name or a module, which is no plan yet.
+        UsageError: it is a module, which is no plan yet, or no file.
         OSError: there is no such file.
     """
     if path.suffix == ".mlir":
         raise UsageError(
             f"{path} is a module, no plan: write one by `stablehlo-alpa plan {path} -o`"
         )
-    if not path.is_file():
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no regular file, must be that of a plan")
+    if not path.exists():
         raise FileNotFoundError(
             f"no plan {path}: write one by `stablehlo-alpa plan MODEL -o {path.stem}.plan`"
         )

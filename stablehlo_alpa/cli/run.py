@@ -13,13 +13,18 @@ import alpa_runtime
 import typer
 from alpa_runtime.plan_file import load
 
-from stablehlo_alpa.cli.arguments import not_finite, random_arguments, read_arguments
+from stablehlo_alpa.cli.arguments import (
+    check_arguments,
+    not_finite,
+    random_arguments,
+    read_arguments,
+)
 from stablehlo_alpa.cli.exit_codes import ExitCode
 from stablehlo_alpa.cli.local_devices import VirtualOption, first_devices, local_devices
 from stablehlo_alpa.cli.model_options import JsonOption
 from stablehlo_alpa.cli.plan_file import PlanArgument, checked_path
 from stablehlo_alpa.cli.timing import Stepper
-from stablehlo_alpa.cli.usage import UsageError
+from stablehlo_alpa.cli.usage import at_least_one, at_least_zero
 from stablehlo_alpa.planning import SavedPlan, is_explained, read_plan
 from stablehlo_alpa.units import format_seconds
 
@@ -28,19 +33,24 @@ RUN_SCHEMA = "stablehlo-alpa/run/1"
 
 def run(
     plan: PlanArgument,
-    steps: Annotated[int, typer.Option(help="steps that are timed, behind one that is not")] = 5,
+    steps: Annotated[
+        int,
+        typer.Option(callback=at_least_one, help="steps that are timed, behind one that is not"),
+    ] = 5,
     args: Annotated[
         Path | None, typer.Option(help="arrays by names or numbers of inputs, an .npz file")
     ] = None,
-    seed: Annotated[int, typer.Option(help="of what --args leaves out, made up by shape")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(callback=at_least_zero, help="of what --args leaves out, made up by shape"),
+    ] = 0,
     virtual_devices: VirtualOption = None,
     ray: Annotated[bool, typer.Option("--ray", help="on the processes of a Ray cluster")] = False,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="the seconds of a step alone")] = False,
 ) -> None:
     """Runs a plan on the devices at hand: seconds of a step, measured beside predicted."""
-    if steps < 1:
-        raise UsageError(f"--steps is {steps}, must be at least 1")
+    check_arguments(args)
     path = checked_path(plan)
     saved = read_plan(path) if is_explained(path) else None
     runtime = load(path) if saved is None else saved.runtime
@@ -123,10 +133,11 @@ def _text(record: Mapping[str, Any], is_brief: bool) -> str:
         f"step {measured} (measured, median of {len(record['step_s'])}: {spread})",
     ]
     if record["predicted_step_s"] is not None:
-        lines.append(
-            f"step {format_seconds(record['predicted_step_s'])} (predicted for "
-            f"{record['planned_for']}), measured / predicted = {record['ratio']:.3g}"
-        )
+        predicted = format_seconds(record["predicted_step_s"])
+        # Of what is priced at nothing there is none.
+        ratio = record["ratio"]
+        compared = "" if ratio is None else f", measured / predicted = {ratio:.3g}"
+        lines.append(f"step {predicted} (predicted for {record['planned_for']}){compared}")
     if not record["not_finite"]:
         lines.append("all results are finite")
     return "\n".join(lines)

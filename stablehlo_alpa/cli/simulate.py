@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
+from stablehlo_alpa.cli.files import check_output
 from stablehlo_alpa.cli.model_options import JsonOption
 from stablehlo_alpa.cli.plan_file import PlanArgument, find_plan
-from stablehlo_alpa.cli.usage import UsageError
+from stablehlo_alpa.cli.usage import UsageError, at_least_one
 from stablehlo_alpa.inter_op.rescheduling import reschedule
 from stablehlo_alpa.planning.occupation import Occupation
 from stablehlo_alpa.planning.prediction import Predicted
@@ -30,15 +31,17 @@ def simulate(
         str | None, typer.Option(help="the plan's programs in another order, e.g. gpipe")
     ] = None,
     micro_batches: Annotated[
-        int | None, typer.Option(help="more or fewer micro-batches of the plan's size")
+        int | None,
+        typer.Option(callback=at_least_one, help="more or fewer micro-batches of the plan's size"),
     ] = None,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="the seconds of a step alone")] = False,
 ) -> None:
     """Simulates a step: per stage busy and idle seconds, micro-batches in flight, memory."""
+    if schedule == "":
+        raise UsageError("--schedule is empty, must be the name of a schedule, such as gpipe")
+    check_output("--trace", trace, others=(plan,))
     found = find_plan(plan)
-    if micro_batches is not None and micro_batches < 1:
-        raise UsageError(f"--micro-batches is {micro_batches}, must be at least 1")
     predicted: Predicted = found
     order = found.schedule
     if schedule is not None or micro_batches is not None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from stablehlo_alpa.cli.files import check_folder
 from stablehlo_alpa.cli.usage import UsageError
 from stablehlo_alpa.store import Store, as_store
 
@@ -28,8 +29,7 @@ def find_store(folder: Path | None, is_off: bool) -> Store:
     """
     if folder is not None and is_off:
         raise UsageError(f"--store {folder} and --no-store contradict each other: leave one out")
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise UsageError(f"--store {folder} is a file, must be a folder")
+    check_folder("--store", folder)
     if is_off:
         return as_store(False)
     return as_store(True if folder is None else folder)

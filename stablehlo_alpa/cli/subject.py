@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import sys
+import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 import jax.numpy as jnp
@@ -178,7 +181,8 @@ def find_subject(
         store: likewise.
 
     Raises:
-        UsageError: there is no such function, or options do not go with what is planned.
+        UsageError: there is no such function, options do not go with what is planned, or a file is
+            no module.
         ModelError: there is no such model, or its sizes make none.
         OSError: there is no such file.
     """
@@ -187,6 +191,7 @@ def find_subject(
         _refuse(sizes.given, f"{text} has its sizes in it")
         if not path.is_file():
             raise FileNotFoundError(f"no file {text}")
+        _check_module(path)
         return FileSubject(path, trip_count_hint, store)
     if ":" in text:
         return replace(_function(text, sizes), trip_count_hint=trip_count_hint, store=store)
@@ -199,6 +204,16 @@ def find_subject(
     return replace(step, trip_count_hint=trip_count_hint, store=store)
 
 
+def _check_module(path: Path) -> None:
+    """Refuses files that are something else than StableHLO text."""
+    if path.suffix == ".py":
+        raise UsageError(f"{path} is a file of functions: say which, as {path}:FUNCTION")
+    if zipfile.is_zipfile(path):
+        raise UsageError(
+            f"{path} is a plan, no module: explain, simulate, check, run and view take it"
+        )
+
+
 def _refuse(given: dict[str, Any], reason: str) -> None:
     if given:
         options = ", ".join(f"--{name}" for name in given)
@@ -208,22 +223,78 @@ def _refuse(given: dict[str, Any], reason: str) -> None:
 def _function(text: str, sizes: Sizes) -> StepSubject:
     """What ``module:function`` returns: a `ModelCase`, or a step and its arguments' shapes."""
     name, _, attribute = text.partition(":")
-    # As `python -m` does.
-    if "" not in sys.path:
-        sys.path.insert(0, "")
     try:
-        function = getattr(importlib.import_module(name), attribute)
+        function = getattr(_imported(name), attribute)
     except (ImportError, AttributeError) as error:
         raise UsageError(f"no function {text}: {error}") from error
-    known = inspect.signature(function).parameters
-    unknown = {key: value for key, value in sizes.given.items() if key not in known}
-    _refuse(unknown, f"{text} has no such parameter")
+    if not callable(function):
+        raise UsageError(f"{text} is a {type(function).__name__}, must be a function")
+    _check_parameters(text, function, sizes)
     made = function(**sizes.options)
     if isinstance(made, zoo.ModelCase):
         return StepSubject.of(made)
-    if isinstance(made, tuple) and len(made) == 2 and callable(made[0]):
+    is_pair = isinstance(made, tuple) and len(made) == 2 and callable(made[0])
+    if is_pair and isinstance(made[1], tuple | list):
         return StepSubject(text, made[0], tuple(made[1]))
     raise UsageError(
         f"{text} returned {type(made).__name__}, must return a zoo.ModelCase, or a step and the "
         "tuple of its arguments (arrays or jax.ShapeDtypeStruct)"
     )
+
+
+def _imported(name: str) -> ModuleType:
+    """A module by its name, as ``python -m`` finds it, or by its file, as ``python FILE.py`` does.
+
+    Raises:
+        UsageError: it is neither.
+        OSError: there is no such file.
+    """
+    path = Path(name)
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise FileNotFoundError(f"no file {name}")
+        _look_in(str(path.resolve().parent))
+        spec = importlib.util.spec_from_file_location(str(path.resolve()), path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        # Dataclasses look for their module there.
+        sys.modules[module.__name__] = module
+        spec.loader.exec_module(module)
+        return module
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise UsageError(
+            f"{name!r} is no module, must be one as python -m takes it, such as package.steps, or "
+            "a file, such as folder/steps.py"
+        )
+    _look_in("")
+    return importlib.import_module(name)
+
+
+def _look_in(folder: str) -> None:
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+
+def _check_parameters(text: str, function: Callable[..., Any], sizes: Sizes) -> None:
+    """Refuses sizes that a function does not take, and a function that takes what is not given."""
+    known = inspect.signature(function).parameters
+    kinds = {one.kind for one in known.values()}
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        unknown = {key: value for key, value in sizes.given.items() if key not in known}
+        _refuse(unknown, f"{text} has no such parameter")
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [
+        name
+        for name, one in known.items()
+        if one.default is one.empty and one.kind not in several and name not in sizes.given
+    ]
+    names = [one.name for one in fields(Sizes)]
+    foreign = [name for name in needed if name not in names]
+    if foreign:
+        raise UsageError(
+            f"{text} takes {', '.join(foreign)}, which no option says: options are "
+            f"--{', --'.join(names)}, all else needs a default"
+        )
+    if needed:
+        raise UsageError(f"{text} needs --{', --'.join(needed)}")

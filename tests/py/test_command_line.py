@@ -49,8 +49,19 @@ def chain(batch):
     f32 = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
     return train, ([f32(32, 32)] * 4, f32(batch, 32))
 
+def wide(batch, width, depth=2):
+    return None
+
+def sized(**sizes):
+    return stablehlo_alpa.zoo.gpt("tiny", **sizes)
+
+def loose(batch):
+    return lambda x: x, jax.ShapeDtypeStruct((batch,), jnp.float32)
+
 def nothing():
     return None
+
+numbers = 3
 """
 
 
@@ -291,18 +302,148 @@ def test_several_hosts_are_planned_as_a_pipeline_and_one_is_not() -> None:
         (("plan", "step.mlir", "--method", "zero3"), "does not say which inputs are state"),
         (("plan", "my_steps:regresion"), "no function my_steps:regresion"),
         (("plan", "my_steps:regression", "--sequence", "8"), "leave --sequence out"),
+        (("plan", "my_steps:regression"), "my_steps:regression needs --batch"),
+        (("plan", "my_steps:wide", "--batch", "8"), "takes width, which no option says"),
+        (("plan", "my_steps:loose", "--batch", "8"), "the tuple of its arguments"),
+        (("plan", "my_steps:numbers"), "is a int, must be a function"),
+        (("plan", "./my_steps:chain", "--batch", "8"), "'./my_steps' is no module"),
+        (("plan", "./my_steps.py"), "say which, as my_steps.py:FUNCTION"),
+        (("plan", "no/my_steps.py:chain"), "no file no/my_steps.py"),
+        (("plan", "gpt.plan"), "gpt.plan is a plan, no module"),
+        (("module", "gpt-tiny"), "no file gpt-tiny"),
+        (("calibrate", "-o", "x.toml", "--max-spread", "0"), "--max-spread is 0.0, must be more"),
+        (("module", "gpt.plan"), "gpt.plan is a plan, no module"),
         (("plan", "my_steps:nothing"), "returned NoneType"),
+        (("plan", "gpt-tiny", "-o", "no/x.plan"), "--output no/x.plan: there is no folder no"),
+        (("plan", "gpt-tiny", "-o", "step.mlir/x"), "step.mlir is a file, must be a folder"),
+        (("plan", "gpt-tiny", "-o", "."), "--output . is a folder, must be a file"),
+        (("plan", "step.mlir", "-o", "step.mlir"), "must be a file of its own"),
+        (("plan", "gpt-tiny", "--page", "no/x.html"), "--page no/x.html: there is no folder no"),
+        (("plan", "gpt-tiny", "-o", "x.plan", "--page", "x.plan"), "--page x.plan is read or"),
+        (("view", "gpt.plan", "-o", "no/x.html"), "--output no/x.html: there is no folder no"),
+        (("view", "gpt.plan", "-o", "gpt.plan"), "must be a file of its own"),
+        (("simulate", "gpt.plan", "--trace", "gpt.plan"), "--trace gpt.plan is read or written"),
+        (("calibrate", "-o", "no/x.toml"), "--output no/x.toml: there is no folder no"),
         (("compare", "gpt-tiny", "--methods", "dta", "--clusters", "cpu:1x2"), "'data'"),
         (
-            ("compare", "gpt-tiny", "--methods", "data", "--clusters", "cpu", "--batch", "a"),
-            "--batch",
+            ("compare", "gpt-tiny", "--methods", "data", "--clusters", "cpu", "--batch", "8,a"),
+            "--batch is '8,a', must be numbers of at least 1",
         ),
+        (("view", "none.plan"), "no plan none.plan: write one by"),
+        (("view", "gpt.plan", "--trace", "none.json"), "--trace none.json: there is no such file"),
     ],
 )
 def test_bad_usage_names_what_would_do(arguments: tuple[str, ...], said: str, folder: Path) -> None:
     result = run(*arguments)
     assert isinstance(result.exception, ValueError | OSError)
     assert said in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--method", "shard", "--layers", "3"), "--layers 3 is of methods that make stages"),
+        (("--method", "megatron:2x2x1", "--layers", "3"), "--layers 3 is of methods that make"),
+        (("--method", "megatron:1x1x4", "--layers", "2"), "--layers is 2, must be at least the 4"),
+        (("--method", "pipeshard", "--layers", "-3"), "--layers is -3, must be at least 1"),
+        (("--method", "pipeshard", "--mesh", "2x2"), "the method is pipeshard: say --mesh 4"),
+        (("--method", "megatron", "--mesh", "2x2"), "the method is megatron: say --mesh 4"),
+        (("--method", "shard:"), "takes no sizes, got ''"),
+        (("--method", "megatron:x"), "got 'x'"),
+        (("--method", "megatron:2x0x2"), "got '2x0x2'"),
+        (("--device", "h100-80gb", "--hosts", "3"), "leave --device, --hosts out"),
+        (("--mesh", "-2x-2"), "--mesh is '-2x-2', must be sizes of at least 1"),
+        (("--mesh", ""), "--mesh is '', must be sizes"),
+        (("--hosts", "0"), "--hosts is 0, must be at least 1"),
+        (("--sequence", "0"), "--sequence is 0, must be at least 1"),
+        (("--image", "0"), "--image is 0, must be at least 1"),
+        (("--micro-batches", "0"), "--micro-batches is 0, must be at least 1"),
+        (("--trip-count-hint", "0"), "--trip-count-hint is 0, must be at least 1"),
+        (("--cluster", "none.toml"), "there is no such file, `stablehlo-alpa calibrate -o none."),
+        (("--explain", "layer:x"), "layer:x has no number behind the colon, as layer:3 has"),
+        (("--explain", ""), "nothing is named"),
+        (("--explain", "stage:0", "--json"), "leave one out"),
+    ],
+)
+def test_options_that_say_nothing_of_a_plan_are_refused(
+    arguments: tuple[str, ...], said: str, folder: Path
+) -> None:
+    result = run("plan", "gpt-tiny", "--batch", "8", "--cluster", "cpu:1x4", *arguments)
+    assert isinstance(result.exception, ValueError | OSError)
+    assert said in str(result.exception)
+
+
+def test_layers_are_of_one_method_among_several(folder: Path) -> None:
+    compared = ("compare", "my_steps:chain", "--batch", "16", "--layers", "2", "--methods")
+    place = ("--clusters", "cpu:1x2", "--micro-batches", "2")
+    refused = run(*compared, "shard,data", *place)
+    assert "got shard, data: leave it out" in str(refused.exception)
+    rows = printed(*compared, "shard,pipeshard", *place)["rows"]
+    assert [row["fits"] for row in rows] == [True, True]
+
+
+def test_functions_are_found_in_files(tmp_path: Path) -> None:
+    steps = tmp_path / "steps"
+    steps.mkdir()
+    (steps / "sizes_of_steps.py").write_text("WIDTH = 8\n")
+    (steps / "made.py").write_text(
+        "from __future__ import annotations\n"
+        "import dataclasses, jax\n"
+        "from sizes_of_steps import WIDTH\n"
+        "@dataclasses.dataclass\n"
+        "class Size:\n"
+        "    width: int = WIDTH\n"
+        "def twice(**sizes):\n"
+        "    x = jax.ShapeDtypeStruct((sizes['batch'], Size().width), 'float32')\n"
+        "    return lambda x: 2 * x, (x,)\n"
+    )
+    place = ("--batch", "4", "--cluster", "cpu:1x2", "--quiet")
+    result = run("plan", f"{steps / 'made.py'}:twice", *place)
+    assert result.exit_code == 0, result.exception
+    assert result.stdout.startswith("plan of ")
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_rows_that_a_terminal_has_no_room_for_are_blocks(columns: int, folder: Path) -> None:
+    methods = ("data", "megatron:2x2x2")
+    place = ("--clusters", "cpu:1x4", "--batch", "128")
+    result = CliRunner().invoke(
+        cli.app,
+        ["compare", "my_steps:regression", "--methods", ",".join(methods), *place],
+        env={"COLUMNS": str(columns), "FORCE_COLOR": "1"},
+    )
+    assert result.exit_code == 0, result.exception
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout).splitlines()
+    assert max(map(len, lines)) <= columns
+    for word in (*methods, "cpu:1x4", "refused: tensor=2"):
+        assert any(word in line for line in lines), lines
+    is_row = [methods[1] in line and "cpu:1x4" in line for line in lines]
+    assert any(is_row) == (columns == 200)
+
+
+def test_what_may_not_be_written_is_said_first(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, kept = folder / "closed", folder / "kept.plan"
+    closed.mkdir()
+    kept.touch()
+
+    def access(path: Path, mode: int) -> bool:
+        """Root may write what nobody else may."""
+        return not mode & os.W_OK or Path(path).name not in ("closed", "kept.plan")
+
+    monkeypatch.setattr(os, "access", access)
+    for path in (closed / "x.plan", kept):
+        result = run("plan", "gpt-tiny", "-o", str(path))
+        assert isinstance(result.exception, ValueError)
+        assert f"--output {path}" in str(result.exception)
+
+
+def test_a_module_that_is_no_text_is_named(folder: Path) -> None:
+    (folder / "binary.mlir").write_bytes(b"\xff\xfe")
+    result = run("plan", "binary.mlir")
+    assert isinstance(result.exception, sa.TraceError)
+    assert "binary.mlir is no text" in str(result.exception)
 
 
 def ended(*arguments: str) -> subprocess.CompletedProcess[str]:

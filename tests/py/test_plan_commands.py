@@ -187,10 +187,22 @@ def test_methods_are_timed_side_by_side() -> None:
         (("explain", "one.plan", "dott_general"), "the closest are"),
         (("explain", "one.plan", "layer:0"), "not cut into layers"),
         (("explain", "two.plan", "stage:9"), "there is no stage 9"),
+        (("explain", "two.plan", "stage:-1"), "there is no stage -1, stages are 0 to"),
+        (("explain", "two.plan", "layer:"), "layer: has no number behind the colon"),
+        (("explain", "two.plan", "stage:0", "--stage", "1"), "got stage:0: leave it out"),
+        (("explain", "two.plan", ""), "nothing is named"),
+        (("explain", ".", "x"), ". is no regular file, must be that of a plan"),
         (("explain", "two.plan", "stages"), "--explain stages"),
         (("simulate", "one.plan", "--micro-batches", "2"), "nothing to order"),
         (("simulate", "two.plan", "--schedule", "fifo"), "schedule must be one of"),
         (("simulate", "two.plan", "--micro-batches", "0"), "must be at least 1"),
+        (("simulate", "two.plan", "--schedule", ""), "--schedule is empty"),
+        (("check", "one.plan", "--target", "h100", "--cache", "one.plan"), "--cache one.plan is a"),
+        (("run", "one.plan", "--seed", "-1"), "--seed is -1, must be at least 0"),
+        (("run", "one.plan", "--args", "none.npz"), "--args none.npz: there is no such file"),
+        (("run", "one.plan", "--args", "chained_steps.py"), "must be an .npz file"),
+        (("bench", "chained_steps:chain", "--layers", "2"), "--layers 2 is of methods that make"),
+        (("bench", "chained_steps:chain", "--cluster", "none.toml"), "there is no such file"),
         (("check", "one.plan", "--target", "h10"), "did you mean 'h100'"),
         (("run", "one.plan", "--steps", "0"), "--steps is 0"),
         (("run", "step.mlir"), "is a module, no plan"),
@@ -204,7 +216,30 @@ def test_bad_usage_names_what_would_do(arguments: tuple[str, ...], said: str) ->
     assert said in str(result.exception)
 
 
-@pytest.mark.parametrize("command", ["explain", "simulate", "check", "run"])
+def test_the_closest_names_are_different_ones() -> None:
+    """Stages have operators of one name."""
+    said = str(run("explain", "two.plan", "dott_general").exception)
+    assert said.startswith("no operator and no module is named 'dott_general'")
+    closest = said.rpartition("the closest are: ")[2].split(", ")
+    assert len(closest) == len(set(closest)) > 1
+
+
+def test_a_plan_that_is_priced_at_nothing_is_run_and_shown(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    free = sa.parallelize(lambda: np.ones(8, "f"), cluster="cpu:1x4").plan()
+    assert free.step_time_s == 0
+    free.save(tmp_path / "free.plan")
+    result = run("run", str(tmp_path / "free.plan"), "--steps", "1", "--virtual-devices", "4")
+    assert "step 0 s (predicted for cpu)\n" in result.stdout
+    pytest.importorskip("bokeh")
+    shown = run("view", str(tmp_path / "free.plan"))
+    assert shown.exit_code == 0, shown.exception
+    assert "Nothing takes time." in (tmp_path / "free.html").read_text()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("command", ["explain", "simulate", "check", "run", "view"])
 def test_damaged_files_are_named(command: str, tmp_path: Path) -> None:
     path = tmp_path / "torn.plan"
     path.write_bytes(Path("one.plan").read_bytes()[:-300])
