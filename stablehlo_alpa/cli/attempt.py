@@ -47,10 +47,17 @@ class Attempt:
         return isinstance(self.error, InfeasibleError)
 
 
-def usual_method(subject: Subject, options: MethodOptions) -> str:
-    """The name of the method that suits subject and cluster."""
+def method_name(subject: Subject, asked: str | None, options: MethodOptions) -> str:
+    """The name of a method: what is asked for, or by default what suits subject and cluster.
+
+    Raises:
+        UsageError: there is no such method, or it makes no stages of layers that are asked for.
+    """
     is_file = isinstance(subject, FileSubject)
-    return "shard" if is_file or options.mesh_shape else default_method(options.cluster)
+    usual = "shard" if is_file or options.mesh_shape else default_method(options.cluster)
+    name = usual if asked is None else asked
+    check_layers(options.layers, [name])
+    return name
 
 
 def check_layers(layers: int | None, names: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stablehlo_alpa.cli.attempt import method_for, usual_method
+from stablehlo_alpa.cli.attempt import method_for, method_name
 from stablehlo_alpa.cli.cluster_options import (
     BudgetOption,
     ClusterOption,
@@ -36,6 +36,6 @@ def module(
     found = find_cluster(cluster, mesh, device, hosts)
     subject = find_subject(file, Sizes())
     options = MethodOptions(found, mesh_shape(mesh, found), memory_budget)
-    method = method_for(subject, usual_method(subject, options), options)
+    method = method_for(subject, method_name(subject, None, options), options)
     plan = subject.plan(method, found)
     typer.echo(plan.module_text(stage))

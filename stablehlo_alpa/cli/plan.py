@@ -10,13 +10,7 @@ from typing import Annotated
 import typer
 
 from stablehlo_alpa import zoo
-from stablehlo_alpa.cli.attempt import (
-    attempt,
-    check_layers,
-    method_for,
-    quietly,
-    usual_method,
-)
+from stablehlo_alpa.cli.attempt import attempt, method_for, method_name, quietly
 from stablehlo_alpa.cli.cluster_options import (
     BudgetOption,
     ClusterOption,
@@ -160,9 +154,7 @@ def plan(
     subject = find_subject(model, sizes, trip_count_hint, find_store(store, no_store))
     given = MethodOptions(found, shape, memory_budget, micro_batches, schedule=schedule)
     options = method_options(subject, layers, remat, given)
-    name = usual_method(subject, options) if method is None else method
-    check_layers(layers, [name])
-    chosen = method_for(subject, name, options)
+    chosen = method_for(subject, method_name(subject, method, options), options)
     with quietly(quiet):
         made = attempt(subject, sizes, chosen, found, cluster)
     if as_json:
