@@ -86,6 +86,10 @@ private:
       forward(op);
       return success();
     }
+    if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op);
+        convolution && gatherWindows(convolution)) {
+      return success();
+    }
     for (Region &region : op->getRegions()) {
       for (Block &inner : region) {
         if (failed(exportBlock(inner))) {
@@ -101,6 +105,59 @@ private:
       }
     }
     return success();
+  }
+
+  /// A sharding that leaves dimensions whole over which a window moves.
+  static ShardingAttr withoutWindows(ShardingAttr sharding,
+                                     const TensorFactors &dims,
+                                     const ShardingRule &rule) {
+    SmallVector<int8_t> axes(sharding.getAxes());
+    for (int8_t &dim : axes) {
+      bool isWindowed =
+          dim >= 0 && llvm::any_of(dims[dim], [&](unsigned factor) {
+            return rule.factors[factor].isWindowed;
+          });
+      dim = isWindowed ? kReplicated : dim;
+    }
+    return getShardingAttr(sharding.getContext(), axes, sharding.getRank());
+  }
+
+  /// Where some axes of the mesh, and not all, split the image, XLA's
+  /// partitioners compute other numbers for some windows, and add up the
+  /// gradient of a kernel over the other axes as well (jaxlib 0.10.2). They are
+  /// given all of the image, and what comes out is split behind. False if there
+  /// is nothing to do.
+  bool gatherWindows(stablehlo::ConvolutionOp op) {
+    std::optional<ShardingRule> rule = getShardingRule(op);
+    if (!rule) {
+      return false;
+    }
+    builder.setInsertionPoint(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      ShardingAttr sharding = constrained.lookup(operand.get());
+      if (!sharding) {
+        continue;
+      }
+      ShardingAttr whole = withoutWindows(
+          sharding, rule->operands[operand.getOperandNumber()], *rule);
+      if (whole != sharding) {
+        operand.set(constrain(operand.get(), whole, op.getLoc()));
+      }
+    }
+    Value result = op.getResult();
+    ShardingAttr sharding = getSharding(result);
+    ShardingAttr whole =
+        sharding ? withoutWindows(sharding, rule->results[0], *rule) : sharding;
+    if (whole == sharding || !canConstrain(result, whole)) {
+      return false;
+    }
+    builder.setInsertionPointAfter(op);
+    for (ShardingAttr next : {whole, sharding}) {
+      Value made = constrain(result, next, op.getLoc());
+      result.replaceAllUsesExcept(made, made.getDefiningOp());
+      result = made;
+    }
+    return true;
   }
 
   /// Nothing but our own lowering knows what such padding holds.

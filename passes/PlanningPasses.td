@@ -176,6 +176,36 @@ def MergeOperators : Pass<"alpa-merge-operators", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::alpa::AlpaDialect"];
 }
 
+def PlaceSmallValues : Pass<"alpa-place-small-values", "::mlir::ModuleOp"> {
+  let summary = "Strategies of arguments and results of few elements";
+  let description = [{
+    Input: a module with roles, in which what has a few elements is the same on
+    every device. Marks the arguments and results that are named with
+    `alpa.placed` where they are so small: they have strategies, as whoever
+    calls the function asks for one. What reads such an argument reads all of
+    it, which is gathered first, by an `alpa.resolve`.
+
+    Fails on numbers that no argument or result has.
+
+    before, with `inputs=0`:
+    ```mlir
+    func.func @main(%bias: tensor<8xf32>, %x: tensor<64x8xf32>) {
+      %0 = stablehlo.broadcast_in_dim %bias ...
+    ```
+    after:
+    ```mlir
+    func.func @main(%bias: tensor<8xf32> {alpa.placed}, %x: tensor<64x8xf32>) {
+      %0 = alpa.resolve %bias {alpa.role = "replicated"} : tensor<8xf32>
+      %1 = stablehlo.broadcast_in_dim %0 ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::alpa::AlpaDialect"];
+  let options = [
+    ListOption<"inputs", "inputs", "int64_t", "numbers of arguments">,
+    ListOption<"results", "results", "int64_t", "numbers of results">,
+  ];
+}
+
 def EnumerateStrategies : Pass<"alpa-enumerate-strategies", "::mlir::ModuleOp"> {
   let summary = "Shows the strategies of every node of the graph";
   let description = [{

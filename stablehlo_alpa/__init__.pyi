@@ -38,6 +38,7 @@ from stablehlo_alpa.errors import CostError as CostError
 from stablehlo_alpa.errors import InfeasibleError as InfeasibleError
 from stablehlo_alpa.errors import MeshError as MeshError
 from stablehlo_alpa.errors import ModelError as ModelError
+from stablehlo_alpa.errors import OptionError as OptionError
 from stablehlo_alpa.errors import ShardingError as ShardingError
 from stablehlo_alpa.errors import SolverError as SolverError
 from stablehlo_alpa.errors import StablehloAlpaError as StablehloAlpaError

@@ -21,6 +21,7 @@ __all__ = [
     "InputError",
     "MeshError",
     "ModelError",
+    "OptionError",
     "ProgramError",
     "RuntimeMeshError",
     "ShardingError",
@@ -41,6 +42,10 @@ class ArgumentError(TraceError, TypeError, ValueError):
 
     ``jax.jit`` raises a `TypeError` for the first and a `ValueError` for the second.
     """
+
+
+class OptionError(StablehloAlpaError, TypeError, ValueError):
+    """An option of the wrong type or value."""
 
 
 class CompileError(StablehloAlpaError):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from stablehlo_alpa.errors import MeshError, StablehloAlpaError
+from stablehlo_alpa.errors import MeshError, OptionError, StablehloAlpaError
 
 T = TypeVar("T")
 
@@ -22,10 +22,6 @@ _LIMIT = 1 << 63
 
 # What ends a name of a mesh axis where it is one of several in the option of a pass.
 _MARKS = frozenset(" :,={}()[]'\"\\")
-
-
-class OptionError(StablehloAlpaError, TypeError, ValueError):
-    """An option of the wrong type or value."""
 
 
 def settle(

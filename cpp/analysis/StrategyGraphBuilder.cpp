@@ -127,9 +127,13 @@ void StrategyGraphBuilder::finishFunction(Operation *terminator) {
       place = graph.inputs[it->second].placement;
     } else {
       ValuePlacement made = graph.valuePlacements.lookup(value);
-      place = made.node >= 0 && !canBePartial(value)
-                  ? made
-                  : placeFreely(value, name, "output");
+      bool isWhole = isTiny(value.getType()) &&
+                     !function.getResultAttr(index, kPlacedAttrName);
+      if (made.node >= 0 && !canBePartial(value)) {
+        place = made;
+      } else if (!isWhole) {
+        place = placeFreely(value, name, "output");
+      }
     }
     if (place.node < 0) {
       requireReplicated(value, 1);

@@ -448,10 +448,7 @@ void StrategyGraphBuilder::requireReplicated(Value value, double weight) {
 ValuePlacement
 StrategyGraphBuilder::placeFreely(Value value, StringRef name, StringRef op,
                                   function_ref<bool(ShardingRowRef)> allowed) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (isTiny(value.getType())) {
-    return {};
-  }
+  auto type = cast<RankedTensorType>(value.getType());
   SmallVector<ShardingRow> rows =
       enumerateShardings(type.getShape(), meshShape);
   if (allowed && llvm::any_of(rows, allowed)) {
@@ -497,6 +494,10 @@ ValuePlacement StrategyGraphBuilder::placeIn(ArrayRef<ShardingRow> rows,
 
 ValuePlacement StrategyGraphBuilder::placeArgument(BlockArgument argument,
                                                    StringRef name) {
+  if (isTiny(argument.getType()) &&
+      !function.getArgAttr(argument.getArgNumber(), kPlacedAttrName)) {
+    return {};
+  }
   auto constraint = argument.hasOneUse()
                         ? dyn_cast<ConstrainOp>(*argument.user_begin())
                         : ConstrainOp();

@@ -253,7 +253,7 @@ bool MicroBatchChoice::hasUndividedBatch(const MicroBatchStates &states) {
   llvm::MapVector<int64_t, Arguments> groups;
   for (BlockArgument argument : function.getArguments()) {
     int64_t size = getFirstSize(argument);
-    if (size > 1 && !divides(argument) && !isState(argument.getArgNumber())) {
+    if (size > 0 && !divides(argument) && !isState(argument.getArgNumber())) {
       groups[size].insert(argument.getArgNumber());
     }
   }

@@ -5,6 +5,7 @@
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
 #include "cpp/transforms/IndependentMicroBatches.h"
+#include "cpp/transforms/JoinedRows.h"
 #include "cpp/transforms/MicroBatchChoice.h"
 #include "cpp/transforms/MicroBatchRewriting.h"
 #include "cpp/transforms/SortedParts.h"
@@ -191,20 +192,36 @@ findStates(func::FuncOp function, const MicroBatchOptions &options,
   return MicroBatchChoice(function, options).find();
 }
 
-/// That of a step in which rows are sorted within their micro-batch; null, and
-/// nothing has changed, if there are none, or it cannot be cut so.
+/// That of a step in another form; null, and nothing has changed, if it cannot
+/// be cut so.
 static FailureOr<std::unique_ptr<MicroBatchStates>>
-findSorted(func::FuncOp function, const MicroBatchOptions &options,
+findInForm(func::FuncOp function, const MicroBatchOptions &options,
+           function_ref<void(func::FuncOp, int64_t)> write,
            function_ref<LogicalResult()> goOverAgain) {
-  if (!hasSortedRows(function, options.numMicroBatches)) {
-    return std::unique_ptr<MicroBatchStates>();
-  }
   OwningOpRef<func::FuncOp> before = function.clone();
-  sortInParts(function, options.numMicroBatches);
+  write(function, options.numMicroBatches);
   auto states = findStates(function, options, goOverAgain);
   if (succeeded(states) && !*states) {
     function.getBody().takeBody(before->getBody());
     function->setAttrs(before.get()->getAttrDictionary());
+  }
+  return states;
+}
+
+/// That of a step in which rows are sorted, and batches joined, within their
+/// micro-batch; null, and nothing has changed, if there are none, or it cannot
+/// be cut so.
+static FailureOr<std::unique_ptr<MicroBatchStates>>
+findInParts(func::FuncOp function, const MicroBatchOptions &options,
+            function_ref<LogicalResult()> goOverAgain) {
+  FailureOr<std::unique_ptr<MicroBatchStates>> states =
+      std::unique_ptr<MicroBatchStates>();
+  if (hasSortedRows(function, options.numMicroBatches)) {
+    states = findInForm(function, options, sortInParts, goOverAgain);
+  }
+  if (succeeded(states) && !*states &&
+      hasJoinedRows(function, options.numMicroBatches)) {
+    states = findInForm(function, options, joinInParts, goOverAgain);
   }
   return states;
 }
@@ -237,7 +254,7 @@ LogicalResult splitMicroBatches(func::FuncOp function,
   if (options.isIndependent) {
     return joinIndependent(function, options);
   }
-  auto found = findSorted(function, options, goOverAgain);
+  auto found = findInParts(function, options, goOverAgain);
   if (succeeded(found) && !*found) {
     found = findStates(function, options, goOverAgain);
   }

@@ -57,6 +57,8 @@ inline constexpr llvm::StringLiteral kProductRingAttrName =
     AlpaDialect::ProductRingAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kExplicitPaddingAttrName =
     AlpaDialect::ExplicitPaddingAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kPlacedAttrName =
+    AlpaDialect::PlacedAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kLayerAttrName =
     AlpaDialect::LayerAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kPhaseAttrName =

@@ -47,6 +47,8 @@ def Alpa_Dialect : Dialect {
     - `alpa.layer`, `alpa.phase` on operators: the layer of the model, and when
       the operator runs: 0 forward and 1 backward, once per micro-batch, 2 and
       above when gradients are applied, in that order, once per step;
+    - `alpa.placed` on arguments and results of a function that have strategies
+      however few elements they have;
     - `alpa.batch` on arguments of which every micro-batch has its own part, and
       `alpa.input` on the others: the number of the step's input. One input can
       be both, in parts and whole;
@@ -69,6 +71,7 @@ def Alpa_Dialect : Dialect {
     "::mlir::ArrayAttr":$operands,
     "::mlir::ArrayAttr":$results,
     "::mlir::alpa::ShardingAttr":$sharding,
+    "::mlir::UnitAttr":$placed,
     "::mlir::IntegerAttr":$alias,
     "::mlir::StringAttr":$role,
     "::mlir::IntegerAttr":$follows,

@@ -331,7 +331,7 @@ LogicalResult AlpaDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (name == kShardingAttrName) {
     return verifyBoundary(op, attr, function.getArgumentTypes()[argument]);
   }
-  if (name == kOnceAttrName) {
+  if (name == kOnceAttrName || name == kPlacedAttrName) {
     return verifyKind<UnitAttr>(emit, attr, "unit");
   }
   if (name == kAliasAttrName) {
@@ -365,7 +365,7 @@ LogicalResult AlpaDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (name == kShardingAttrName) {
     return verifyBoundary(op, attr, function.getResultTypes()[result]);
   }
-  if (name == kOnceAttrName) {
+  if (name == kOnceAttrName || name == kPlacedAttrName) {
     return verifyKind<UnitAttr>(emit, attr, "unit");
   }
   if (isKindOfBoth(name) || name == kOutputAttrName) {

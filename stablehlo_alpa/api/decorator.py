@@ -20,14 +20,9 @@ from stablehlo_alpa.api.methods import Method, ShardParallel
 from stablehlo_alpa.api.parallelized import Parallelized
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.cluster import Cluster, ClusterSpec, UnlikeCluster, as_cluster
-from stablehlo_alpa.errors import MeshError, TraceError
+from stablehlo_alpa.errors import MeshError, OptionError, TraceError
 from stablehlo_alpa.frontend import BatchArguments, Function, KernelRule
-from stablehlo_alpa.option_checks import (
-    OptionError,
-    checked_instance,
-    checked_sequence,
-    restated,
-)
+from stablehlo_alpa.option_checks import checked_instance, checked_sequence, restated
 from stablehlo_alpa.store import StoreOption, as_store
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.errors import MeshError, OptionError
 from stablehlo_alpa.option_checks import (
-    OptionError,
     checked_instance,
     checked_integer,
     checked_integers,

@@ -24,7 +24,7 @@ from stablehlo_alpa.api.plan_cache import PlanCache
 from stablehlo_alpa.api.prepared import Prepared
 from stablehlo_alpa.api.settings import Settings
 from stablehlo_alpa.api.stages import Compiled, Lowered
-from stablehlo_alpa.errors import TraceError
+from stablehlo_alpa.errors import OptionError, TraceError
 from stablehlo_alpa.frontend import Function, abstract, is_planned, planned_whole
 from stablehlo_alpa.frontend.function import check_arrays
 from stablehlo_alpa.frontend.separate_calls import separate_call
@@ -37,7 +37,7 @@ from stablehlo_alpa.frontend.signature import (
     placements_of,
     split,
 )
-from stablehlo_alpa.option_checks import OptionError, checked_instance
+from stablehlo_alpa.option_checks import checked_instance
 from stablehlo_alpa.planning import Plan
 
 P = ParamSpec("P")

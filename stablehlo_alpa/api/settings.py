@@ -27,7 +27,7 @@ from stablehlo_alpa.cluster import (
     one_part,
     part_memories,
 )
-from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.errors import MeshError, OptionError
 from stablehlo_alpa.frontend import (
     BatchArguments,
     KernelRule,
@@ -36,7 +36,7 @@ from stablehlo_alpa.frontend import (
 )
 from stablehlo_alpa.inter_op import PipelineOptions, UniformStages
 from stablehlo_alpa.intra_op import SolveOptions
-from stablehlo_alpa.option_checks import OptionError, checked_number, restated, settle
+from stablehlo_alpa.option_checks import checked_number, restated, settle
 from stablehlo_alpa.planning import PlanOptions
 from stablehlo_alpa.store import OFF, Store
 

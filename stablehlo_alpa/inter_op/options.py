@@ -10,13 +10,12 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from stablehlo_alpa.cluster import Cluster, ClusterSpec, cluster_text, logical_mesh_shapes
 from stablehlo_alpa.cluster.mesh import check_sizes
-from stablehlo_alpa.errors import MeshError, StageError
+from stablehlo_alpa.errors import MeshError, OptionError, StageError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.next_cuts import ConsideredStages
 from stablehlo_alpa.inter_op.submeshes import first_devices
 from stablehlo_alpa.intra_op import CarriedStrategies, Solution, SolveOptions
 from stablehlo_alpa.option_checks import (
-    OptionError,
     checked_instance,
     checked_integer,
     checked_integers,

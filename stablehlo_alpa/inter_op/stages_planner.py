@@ -30,6 +30,7 @@ from stablehlo_alpa.planning.planner import assemble
 from stablehlo_alpa.planning.prescription import Prescription
 from stablehlo_alpa.planning.problems import Problems
 from stablehlo_alpa.planning.schedules import Schedule
+from stablehlo_alpa.planning.small_values import with_small_values
 from stablehlo_alpa.planning.stage import PlannedStage, StagePlace
 from stablehlo_alpa.units import format_bytes
 from stablehlo_alpa.view import Say
@@ -208,8 +209,10 @@ class StagesPlanner:
         name = f"{program.name} stage {number}"
         store = self.options.store
         problems = Problems()
-        found = prepare_stage(self.cut, number, name, program, self.transfers, store), problems
-        if self.mesh_options(number).prescription.confinement is None:
+        prescription = self.mesh_options(number).prescription
+        subject = prepare_stage(self.cut, number, name, program, self.transfers, store)
+        found = with_small_values(subject, prescription, store), problems
+        if prescription.confinement is None:
             self.subjects[number] = found
         return found
 

@@ -115,7 +115,7 @@ def _find(names: Sequence[str], name: str) -> int:
     if hits:
         listed = ", ".join(names[i] for i in hits[:8])
         raise ShardingError(f"name {name!r} is part of {len(hits)} operators: {listed}")
-    close = difflib.get_close_matches(name, names, n=5, cutoff=0.0)
+    close = difflib.get_close_matches(name, list(dict.fromkeys(names)), n=5, cutoff=0.0)
     raise ShardingError(f"no operator is named {name!r}, the closest are: {', '.join(close)}")
 
 

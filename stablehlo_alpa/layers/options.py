@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from stablehlo_alpa.errors import OptionError
 from stablehlo_alpa.option_checks import (
-    OptionError,
     checked_integer,
     checked_number,
     checked_pattern,

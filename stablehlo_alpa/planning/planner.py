@@ -34,6 +34,7 @@ from stablehlo_alpa.planning.problems import Problems
 from stablehlo_alpa.planning.refusals import leanest
 from stablehlo_alpa.planning.schedules import Schedule, single
 from stablehlo_alpa.planning.slow_types import slow_types
+from stablehlo_alpa.planning.small_values import with_small_values
 from stablehlo_alpa.planning.stage import (
     CostedProgram,
     PhaseProgram,
@@ -165,6 +166,7 @@ def prepared_forms(program: TracedProgram, options: PlanOptions) -> list[Prepare
 
         found = options.store.remember("merged", (program.text, imports, pipeline), made)
         subject = Subject(program.name, found["merged"], boundary, parsed)
+        subject = with_small_values(subject, options.prescription, options.store)
         return PreparedForm(subject, tuple(found["remarks"]))
 
     def add(forms: dict[str, PreparedForm], more: str) -> bool:

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import PartitionSpec
 from models import mlp
 from test_models import MATRIX, QUICK, SLOW, Run, assert_trees_close, compare
 
 import stablehlo_alpa
-from stablehlo_alpa import PipeshardParallel, ShardingError, ShardParallel
+from stablehlo_alpa import ManualSharding, PipeshardParallel, ShardingError, ShardParallel
 
 # A model of each kind with every run of the tests, all of them with `make test-matrix`.
 OFTEN = [Run("gpt", (2, 4), {"layers": 1}), Run("lstm", (2, 4))]
@@ -132,3 +133,28 @@ def test_convolutions_in_groups_of_the_batch(backend: str) -> None:
     assert "batch_group_count = 2" in step.plan(image, kernel).module_text("planned")
     found, expected = step(image, kernel), jax.jit(in_groups)(image, kernel)
     assert_trees_close(found, expected, 1e-5, "results")
+
+
+def blurred(image: Any, kernel: Any) -> Any:
+    """The gradient of a kernel by an image."""
+
+    def loss(kernel: jax.Array) -> jax.Array:
+        out = jax.lax.conv_general_dilated(
+            image, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        return jnp.mean(jnp.sin(out))
+
+    return jax.grad(loss)(kernel)
+
+
+@pytest.mark.parametrize("backend", ["shardy", "gspmd"])
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_kernels_whose_gradients_sum_over_a_split_image(axis: str, backend: str) -> None:
+    """XLA's partitioners add them up over the other axis of the mesh as well."""
+    rng = np.random.default_rng(0)
+    image, kernel = (rng.normal(size=s).astype("f") for s in ((6, 8, 8, 3), (3, 3, 3, 8)))
+    method = ManualSharding(
+        mesh_shape=(2, 4), in_specs={"image": PartitionSpec(None, axis)}, backend=backend
+    )
+    found = stablehlo_alpa.parallelize(blurred, method=method)(image, kernel)
+    assert_trees_close(found, jax.jit(blurred)(image, kernel), 1e-5, "results")

@@ -17,7 +17,8 @@ from jax.sharding import PartitionSpec as P
 pytest.importorskip("stablehlo_alpa._core")
 
 import stablehlo_alpa as sa
-from stablehlo_alpa.option_checks import OptionError, restated
+from stablehlo_alpa.errors import OptionError
+from stablehlo_alpa.option_checks import restated
 
 pytestmark = pytest.mark.whole
 

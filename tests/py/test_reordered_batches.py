@@ -86,6 +86,55 @@ def side_by_side(params: Any, x: Any, y: Any, _: Any) -> Any:
     return found_of(params, jnp.concatenate([x, x + 0.1]), jnp.concatenate([y, y]))
 
 
+def preferred(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """What was chosen and what was rejected go through the model together."""
+
+    def loss(params: Any) -> Any:
+        rewards = hidden(params, jnp.concatenate([x, y])).sum(-1)
+        return -jnp.mean(jax.nn.log_sigmoid(rewards[: len(x)] - rewards[len(x) :]))
+
+    return stablehlo_alpa.value_and_grad(loss)(params)
+
+
+def anchored(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """Triplets, of which two make a tensor of their own, by a model that scans over its layers."""
+
+    def loss(params: Any) -> Any:
+        rows = jnp.concatenate([jnp.concatenate([x, y]), x - y])
+        layers = jnp.stack([params[0], params[0] + 0.1])
+        made, kept = jax.lax.scan(lambda h, w: (jnp.tanh(h @ w), h[:, 0]), rows, layers)
+        pair, other = jnp.split(made, [2 * len(x)])
+        one, two = jnp.split(pair, 2)
+        near, far = jnp.sum((one - two) ** 2, -1), jnp.sum((one - other) ** 2, -1)
+        return jnp.mean(jax.nn.relu(near - far + 1)) + jnp.mean(made**2) + jnp.mean(kept**2)
+
+    return stablehlo_alpa.value_and_grad(loss)(params)
+
+
+def by_token(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """Rows of tokens are rows of the batch for a while."""
+
+    def loss(params: Any) -> Any:
+        tokens = jnp.stack([jnp.concatenate([x, y])] * 3, axis=1)
+        made = hidden(params, tokens.reshape(-1, x.shape[1])).reshape(*tokens.shape[:2], -1)
+        scores = jax.nn.logsumexp(made, -1).sum(1)
+        return jnp.mean(jnp.tanh(scores[: len(x)] - scores[len(x) :]) ** 2)
+
+    return stablehlo_alpa.value_and_grad(loss)(params)
+
+
+def with_places(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """Each row is told which it is: parts are no others then."""
+
+    def loss(params: Any) -> Any:
+        rows = jnp.concatenate([x, y])
+        made = hidden(params, rows + 0.01 * jnp.arange(len(rows))[:, None]).sum(-1)
+        return jnp.mean(jnp.tanh(made[: len(x)] - made[len(x) :]))
+
+    return stablehlo_alpa.value_and_grad(loss)(params)
+
+
+JOINED = [preferred, anchored, by_token]
 STEPS = [
     shuffled,
     shuffled_inside,
@@ -96,6 +145,7 @@ STEPS = [
     in_parts,
     by_turns,
     side_by_side,
+    *JOINED,
 ]
 
 
@@ -124,6 +174,25 @@ def test_every_micro_batch_computes_its_part_alone(batch: Any) -> None:
     types = [line.split(" : ")[-1] for line in products]
     assert types
     assert not any(f"tensor<{len(BATCH)}x{WIDTH}xf32>" in one for one in types)
+
+
+@pytest.mark.parametrize("step", JOINED)
+def test_what_is_joined_is_joined_in_every_micro_batch(step: Any) -> None:
+    method = ShardParallel(num_micro_batches=2)
+    plan = stablehlo_alpa.parallelize(step, method=method, devices=jax.devices()[:1]).plan(
+        PARAMS, BATCH, LABELS, KEY
+    )
+    (said,) = [one for one in plan.remarks if "cut along dimension 0" in one]
+    assert "dimension 0: x, y; " in said
+    assert not any("once more" in one or "no product" in one for one in plan.remarks)
+
+
+def test_rows_whose_place_shows_are_not_joined_in_parts() -> None:
+    args = PARAMS, BATCH, LABELS, KEY
+    parallel = stablehlo_alpa.parallelize(with_places, method=ShardParallel(num_micro_batches=2))
+    assert_same(parallel(*args), jax.jit(with_places)(*args))
+    with pytest.raises(CompileError):
+        pipeline(with_places, 2).plan(*args)
 
 
 def linear_gradients(params: Any, x: Any, y: Any, key: Any) -> Any:

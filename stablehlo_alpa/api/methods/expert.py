@@ -13,10 +13,9 @@ from stablehlo_alpa.api.methods.patterns import matching
 from stablehlo_alpa.api.methods.prescribed import Prescribed, shared_options
 from stablehlo_alpa.api.methods.program_dimensions import ProgramDimensions
 from stablehlo_alpa.compiler import DimensionUse
-from stablehlo_alpa.errors import MeshError, ShardingError
+from stablehlo_alpa.errors import MeshError, OptionError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.option_checks import (
-    OptionError,
     checked_integer,
     checked_pattern,
     checked_sequence,

@@ -19,13 +19,12 @@ from stablehlo_alpa.api.methods.method import Method
 from stablehlo_alpa.api.methods.pipeline import PipeshardParallel, checked_layers
 from stablehlo_alpa.api.methods.prescribed import Prescribed, shared_options
 from stablehlo_alpa.api.methods.program_dimensions import ProgramDimensions
-from stablehlo_alpa.errors import MeshError, ShardingError
+from stablehlo_alpa.errors import MeshError, OptionError, ShardingError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op import ScheduleName, UniformStages
 from stablehlo_alpa.inter_op.options import MOST_STAGES
 from stablehlo_alpa.layers import AutoLayers, LayerOption
 from stablehlo_alpa.option_checks import (
-    OptionError,
     checked_choice,
     checked_flag,
     checked_integer,

@@ -11,11 +11,10 @@ import numpy as np
 from alpa_runtime import RuntimeOptions
 
 from stablehlo_alpa.cluster import DeviceSpec, logical_mesh_shapes, preset_for
-from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.errors import MeshError, OptionError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.options import mesh_sizes
 from stablehlo_alpa.option_checks import (
-    OptionError,
     checked_choice,
     checked_flag,
     checked_instance,

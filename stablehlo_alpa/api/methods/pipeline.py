@@ -8,7 +8,7 @@ from typing import Any
 from alpa_runtime import RuntimeOptions
 
 from stablehlo_alpa.api.methods.method import Method
-from stablehlo_alpa.errors import MeshError
+from stablehlo_alpa.errors import MeshError, OptionError
 from stablehlo_alpa.inter_op import (
     AutoStages,
     ManualStages,
@@ -20,7 +20,6 @@ from stablehlo_alpa.inter_op import (
 from stablehlo_alpa.inter_op.options import MOST_STAGES
 from stablehlo_alpa.layers import AutoLayers, FollowModuleLayers, LayerOption, ManualLayers
 from stablehlo_alpa.option_checks import (
-    OptionError,
     checked_flag,
     checked_instance,
     checked_integer,
