@@ -30,6 +30,30 @@ public:
     op->erase();
   }
 
+  /// Each of the tensors that rows are of, joined as others are.
+  void order(OpOperand &operand, const JoinedOrder &order) {
+    builder.setInsertionPoint(operand.getOwner());
+    Value value = operand.get();
+    auto type = cast<RankedTensorType>(value.getType());
+    Location loc = value.getLoc();
+    SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
+        strides(type.getRank(), 1);
+    SmallVector<Value> parts;
+    for (int64_t size : order.sizes) {
+      limits[order.dim] = starts[order.dim] + size;
+      SmallVector<int64_t> shape(type.getShape());
+      shape[order.dim] = size;
+      Value part = stablehlo::SliceOp::create(
+          builder, loc, RankedTensorType::get(shape, type.getElementType()),
+          value, starts, limits, strides);
+      parts.push_back(split(part, order.dim));
+      starts[order.dim] += size;
+    }
+    auto joined = stablehlo::ConcatenateOp::create(
+        builder, loc, split(type, order.dim), parts, order.dim + 1);
+    operand.set(stablehlo::ReshapeOp::create(builder, loc, type, joined));
+  }
+
 private:
   /// A type with its rows as parts of as many.
   RankedTensorType split(Type whole, int64_t dim) const {
@@ -101,6 +125,9 @@ bool hasJoinedRows(func::FuncOp function, int64_t numParts) {
 void joinInParts(func::FuncOp function, int64_t numParts) {
   JoinedRows rows(function.getBody().front(), numParts);
   PartJoining joining(function.getContext(), numParts);
+  for (const auto &[operand, order] : rows.getOthers()) {
+    joining.order(*operand, order);
+  }
   for (auto [op, dim] : rows.getSteps()) {
     joining.write(op, dim);
   }

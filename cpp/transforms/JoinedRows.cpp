@@ -4,9 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/transforms/MicroBatchStates.h"
-#include "cpp/transforms/SortedRows.h"
 #include "dialects/alpa/ShardingRule.h"
-#include "dialects/stablehlo/ShardingRules/KnownValues.h"
 #include "stablehlo/dialect/ChloOps.h"
 
 namespace mlir::alpa {
@@ -29,6 +27,7 @@ bool JoinedRows::follow(Block &block) {
   assumed.clear();
   known.clear();
   steps.clear();
+  others.clear();
   if (!visit(block)) {
     return false;
   }
@@ -107,6 +106,9 @@ bool JoinedRows::visit(Operation *op) {
   });
   if (auto loop = dyn_cast<stablehlo::WhileOp>(op)) {
     return visitWhile(loop);
+  }
+  if (isa<stablehlo::CaseOp, stablehlo::IfOp>(op)) {
+    return visitBranches(op);
   }
   if (!first) {
     return true;
@@ -252,92 +254,6 @@ bool JoinedRows::visitBarrier(Operation *op) {
   return true;
 }
 
-/// Whether elements are the same along a dimension; of what a loop carries, as
-/// long as its turns leave it so.
-bool JoinedRows::isUniform(Value value, int64_t dim) {
-  value = stablehlo::getBeforeLoops(value);
-  auto argument = dyn_cast<BlockArgument>(value);
-  auto loop =
-      argument
-          ? dyn_cast<stablehlo::WhileOp>(argument.getOwner()->getParentOp())
-          : stablehlo::WhileOp();
-  if (!loop) {
-    return isUniformAlong(value, dim);
-  }
-  assumed.insert({value, dim});
-  return isUniform(loop->getOperand(argument.getArgNumber()), dim);
-}
-
-/// Whether what was taken to be the same along a dimension is handed on so, or
-/// has an order.
-bool JoinedRows::keepsAssumed(stablehlo::WhileOp op) {
-  Block &body = op.getBody().front(), &condition = op.getCond().front();
-  // To look at what is handed on may take more to be the same.
-  for (size_t before = 0; before != assumed.size();) {
-    before = assumed.size();
-    for (auto [value, dim] : llvm::to_vector(assumed)) {
-      auto argument = cast<BlockArgument>(value);
-      const JoinedOrder *order = getOrder(value);
-      bool isOfLoop =
-          argument.getOwner() == &body || argument.getOwner() == &condition;
-      if (isOfLoop && !(order && order->dim == dim) &&
-          !isUniform(body.getTerminator()->getOperand(argument.getArgNumber()),
-                     dim)) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
-/// What a loop hands on has the same order in all of its turns.
-bool JoinedRows::visitWhile(stablehlo::WhileOp op) {
-  Block &body = op.getBody().front(), &condition = op.getCond().front();
-  auto carry = [&](unsigned number, const JoinedOrder &order,
-                   Operation *origin) {
-    for (Value value :
-         {Value(body.getArgument(number)), Value(condition.getArgument(number)),
-          Value(op->getResult(number))}) {
-      set(value, order, origin);
-    }
-  };
-  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
-    if (const JoinedOrder *order = getOrder(operand)) {
-      carry(number, JoinedOrder(*order), origins.lookup(operand));
-    }
-  }
-  size_t numSteps = steps.size(), numKnown = known.size();
-  for (bool isSame = false; !isSame;) {
-    steps.resize(numSteps);
-    known.resize(numKnown);
-    if (!visit(condition) || !visit(body)) {
-      return false;
-    }
-    isSame = true;
-    for (OpOperand &returned : body.getTerminator()->getOpOperands()) {
-      unsigned number = returned.getOperandNumber();
-      const JoinedOrder *made = getOrder(returned.get());
-      const JoinedOrder *before = getOrder(body.getArgument(number));
-      if (made && before && *made == *before) {
-        classes.unionSets(origins.lookup(returned.get()),
-                          origins.lookup(body.getArgument(number)));
-      } else if (made && !before &&
-                 isUniform(op->getOperand(number), made->dim)) {
-        // Zeros that each turn adds to, or writes into.
-        carry(number, JoinedOrder(*made), origins.lookup(returned.get()));
-        isSame = false;
-      } else if (made ||
-                 (before && !isUniformAlong(returned.get(), before->dim))) {
-        return made ? exclude(returned.get())
-                    : exclude(Value(body.getArgument(number)));
-      }
-    }
-  }
-  return llvm::none_of(condition.getTerminator()->getOperands(),
-                       [&](Value value) { return getOrder(value); }) ||
-         exclude(condition.getTerminator());
-}
-
 /// Whether an operator looks at positions along a dimension of an operand.
 static bool looksUp(OpOperand &operand, int64_t dim) {
   Operation *op = operand.getOwner();
@@ -384,6 +300,72 @@ static std::optional<int64_t> findMajor(const TensorFactors &dims,
   return std::nullopt;
 }
 
+/// The loop of a rule that runs over the rows of an operator's operands.
+std::optional<JoinedRows::Loop> JoinedRows::findLoop(Operation *op,
+                                                     const ShardingRule &rule) {
+  std::optional<Loop> found;
+  for (OpOperand &operand : op->getOpOperands()) {
+    const JoinedOrder *order = getOrder(operand.get());
+    if (!order) {
+      continue;
+    }
+    const DimFactors &factors =
+        rule.operands[operand.getOperandNumber()][order->dim];
+    if (factors.empty() || looksUp(operand, order->dim)) {
+      return std::nullopt;
+    }
+    Loop own{factors.front(), {}, origins.lookup(operand.get())};
+    int64_t inner = llvm::sum_of(order->sizes) / rule.factors[own.factor].size;
+    for (int64_t size : order->sizes) {
+      if (size % inner != 0 || size / inner % numParts != 0) {
+        return std::nullopt;
+      }
+      own.sizes.push_back(size / inner);
+    }
+    if (found && (found->factor != own.factor || found->sizes != own.sizes)) {
+      return std::nullopt;
+    }
+    if (found) {
+      classes.unionSets(found->origin, own.origin);
+    }
+    found = own;
+  }
+  return found;
+}
+
+/// Rows of a dimension, of whose factors that of a loop is the slowest.
+JoinedOrder JoinedRows::getOrder(const Loop &loop, int64_t dim, int64_t size) {
+  JoinedOrder order{{}, dim};
+  int64_t inner = size / llvm::sum_of(loop.sizes);
+  for (int64_t each : loop.sizes) {
+    order.sizes.push_back(each * inner);
+  }
+  return order;
+}
+
+/// Brings the operands that a loop runs over into the order of its rows, where
+/// they have another: positions, random bits. False if they cannot be.
+bool JoinedRows::orderOperands(Operation *op, const ShardingRule &rule,
+                               const Loop &loop) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    const TensorFactors &dims = rule.operands[operand.getOperandNumber()];
+    const JoinedOrder *order = getOrder(operand.get());
+    for (auto [dim, factors] : llvm::enumerate(dims)) {
+      bool isSame = order ? order->dim == static_cast<int64_t>(dim)
+                          : isUniform(operand.get(), dim);
+      if (!llvm::is_contained(factors, loop.factor) || isSame) {
+        continue;
+      }
+      if (order || factors.front() != loop.factor || looksUp(operand, dim)) {
+        return false;
+      }
+      int64_t size = getTensor(operand.get()).getDimSize(dim);
+      others.emplace_back(&operand, getOrder(loop, dim, size));
+    }
+  }
+  return true;
+}
+
 /// By the sharding rule: rows are those of a loop whose iterations do not
 /// depend on each other, or are combined in any order.
 bool JoinedRows::visitByRule(Operation *op) {
@@ -396,78 +378,28 @@ bool JoinedRows::visitByRule(Operation *op) {
   forEachCapture(op, [&](OpOperand &capture) {
     isOther |= getOrder(capture.get()) != nullptr;
   });
-  if (!rule || isOther) {
+  std::optional<Loop> loop =
+      rule && !isOther ? findLoop(op, *rule) : std::nullopt;
+  if (!loop) {
     return false;
   }
-  std::optional<unsigned> rows;
-  SmallVector<int64_t, 2> sizes;
-  Operation *origin = nullptr;
-  for (OpOperand &operand : op->getOpOperands()) {
-    const JoinedOrder *order = getOrder(operand.get());
-    if (!order) {
-      continue;
-    }
-    const DimFactors &factors =
-        rule->operands[operand.getOperandNumber()][order->dim];
-    if (factors.empty() || looksUp(operand, order->dim)) {
-      return false;
-    }
-    unsigned factor = factors.front();
-    int64_t inner = llvm::sum_of(order->sizes) / rule->factors[factor].size;
-    SmallVector<int64_t, 2> own;
-    for (int64_t size : order->sizes) {
-      if (size % inner != 0 || size / inner % numParts != 0) {
-        return false;
-      }
-      own.push_back(size / inner);
-    }
-    if (rows && (*rows != factor || own != sizes)) {
-      return false;
-    }
-    rows = factor;
-    sizes = own;
-    Operation *joined = origins.lookup(operand.get());
-    if (origin) {
-      classes.unionSets(origin, joined);
-    }
-    origin = joined;
-  }
-  if (!rows) {
+  const Factor &factor = rule->factors[loop->factor];
+  bool isFree = factor.kind == FactorKind::Parallel ||
+                factor.kind == FactorKind::Reduction;
+  if (!isFree || factor.hasExchange() || !orderOperands(op, *rule, *loop)) {
     return false;
-  }
-  const Factor &loop = rule->factors[*rows];
-  bool isFree =
-      loop.kind == FactorKind::Parallel || loop.kind == FactorKind::Reduction;
-  if (!isFree || loop.hasExchange()) {
-    return false;
-  }
-  for (OpOperand &operand : op->getOpOperands()) {
-    for (auto [dim, factors] :
-         llvm::enumerate(rule->operands[operand.getOperandNumber()])) {
-      bool isOfRows = llvm::is_contained(factors, *rows);
-      const JoinedOrder *order = getOrder(operand.get());
-      bool isSame = order ? order->dim == static_cast<int64_t>(dim)
-                          : isUniform(operand.get(), dim);
-      if (isOfRows && !isSame) {
-        return false;
-      }
-    }
   }
   for (auto [result, dims] : llvm::zip(op->getResults(), rule->results)) {
     bool isOfRows = llvm::any_of(dims, [&](const DimFactors &factors) {
-      return llvm::is_contained(factors, *rows);
+      return llvm::is_contained(factors, loop->factor);
     });
-    std::optional<int64_t> dim = findMajor(dims, *rows);
+    std::optional<int64_t> dim = findMajor(dims, loop->factor);
     if (isOfRows && !dim) {
       return false;
     }
     if (dim) {
-      int64_t inner = getTensor(result).getDimSize(*dim) / loop.size;
-      JoinedOrder order{{}, *dim};
-      for (int64_t size : sizes) {
-        order.sizes.push_back(size * inner);
-      }
-      set(result, std::move(order), origin);
+      int64_t size = getTensor(result).getDimSize(*dim);
+      set(result, getOrder(*loop, *dim, size), loop->origin);
     }
   }
   return true;

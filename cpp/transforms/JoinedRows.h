@@ -3,6 +3,7 @@
 #ifndef CPP_TRANSFORMS_JOINEDROWS_H
 #define CPP_TRANSFORMS_JOINEDROWS_H
 
+#include "dialects/alpa/ShardingRule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "stablehlo/dialect/StablehloOps.h"
@@ -34,7 +35,20 @@ public:
 
   ArrayRef<Step> getSteps() const { return steps; }
 
+  /// Operands whose rows are to be in an order that they do not have.
+  ArrayRef<std::pair<OpOperand *, JoinedOrder>> getOthers() const {
+    return others;
+  }
+
 private:
+  /// The rows of an operator as a loop of its rule.
+  struct Loop {
+    unsigned factor;
+    /// Iterations for each of the tensors that were joined.
+    SmallVector<int64_t, 2> sizes;
+    Operation *origin;
+  };
+
   bool follow(Block &block);
   bool visit(Block &block);
   bool visit(Operation *op);
@@ -42,11 +56,15 @@ private:
   bool visitSlice(stablehlo::SliceOp op);
   bool visitPad(stablehlo::PadOp op);
   bool visitWhile(stablehlo::WhileOp op);
+  bool visitBranches(Operation *op);
   bool visitBarrier(Operation *op);
   bool visitByRule(Operation *op);
   bool keepsAssumed(stablehlo::WhileOp op);
   bool isUniform(Value value, int64_t dim);
 
+  std::optional<Loop> findLoop(Operation *op, const ShardingRule &rule);
+  bool orderOperands(Operation *op, const ShardingRule &rule, const Loop &loop);
+  static JoinedOrder getOrder(const Loop &loop, int64_t dim, int64_t size);
   const JoinedOrder *getOrder(Value value) const;
   void set(Value value, JoinedOrder order, Operation *origin);
   /// Leaves out the rows that an operator uses; false.
@@ -68,6 +86,7 @@ private:
   llvm::DenseSet<std::pair<Value, int64_t>> assumed;
   SmallVector<JoinedOrder> known;
   SmallVector<Step> steps;
+  SmallVector<std::pair<OpOperand *, JoinedOrder>> others;
 };
 
 /// Whether a step joins batches and takes them apart again, where it does not

@@ -88,16 +88,14 @@ def test_labels_tables_and_odd_batches_are_not_refused(method: Any, size: int) -
     plan = check(step, (params, x, y, table), method())
     split = parts(plan)
     assert split["x"] == (8 if size == 16 else 1)
-    assert split["y"] == split["table"] == split["params['bias']"] == 1
+    assert split["y"] == split["x"]
+    assert split["table"] == split["params['bias']"] == 1
     remarks = "\n".join(plan.remarks)
     if size == 20:
         assert (
             "x [20, 16], y [20] are whole on every device: dimension 0 of size 20 does not divide "
             "by 8; 24 would, and mesh_shape=(4, 2) splits it in 4"
         ) in remarks
-    else:
-        assert "y [16] is whole on every device: no operator that reads it" in remarks
-        assert "batch_argnums=" in remarks
     if method is sa.Zero3Parallel:
         assert split["params['up']"] == 8
         assert "params['bias'] [10], params['down'] [12, 10]" in remarks
@@ -251,8 +249,7 @@ def test_pins_of_a_user_are_kept_or_refused_with_the_mend() -> None:
     assert parts(plan("x", P(("x", "y"))))["x"] == 8
     free = PartitionSpec.UNCONSTRAINED
     assert parts(plan("x", P("x", free)))["x"] in (2, 8)
-    with pytest.raises(sa.ShardingError, match=r"y can only be replicated, .* leave it out"):
-        plan("y", P("x"))
+    assert parts(plan("y", P("x")))["y"] == 2
     with pytest.raises(sa.ShardingError, match=r"does not divide by 4, .*; pad it"):
         plan("params['bias']", P("y"))
     twice = sa.ManualSharding(in_specs={1: P("x"), "x": P("y")}, mesh_shape=(2, 4))

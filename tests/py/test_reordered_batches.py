@@ -123,18 +123,29 @@ def by_token(params: Any, x: Any, y: Any, _: Any) -> Any:
     return stablehlo_alpa.value_and_grad(loss)(params)
 
 
-def with_places(params: Any, x: Any, y: Any, _: Any) -> Any:
-    """Each row is told which it is: parts are no others then."""
+def with_places(params: Any, x: Any, y: Any, key: Any) -> Any:
+    """Each row is told which it is, and draws its own noise."""
 
     def loss(params: Any) -> Any:
         rows = jnp.concatenate([x, y])
-        made = hidden(params, rows + 0.01 * jnp.arange(len(rows))[:, None]).sum(-1)
+        noise = jax.random.normal(key, rows.shape)
+        made = hidden(params, rows + 0.01 * jnp.arange(len(rows))[:, None] + 0.1 * noise).sum(-1)
         return jnp.mean(jnp.tanh(made[: len(x)] - made[len(x) :]))
 
     return stablehlo_alpa.value_and_grad(loss)(params)
 
 
-JOINED = [preferred, anchored, by_token]
+def returned(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """What comes out shows the order of rows."""
+
+    def loss(params: Any) -> Any:
+        made = hidden(params, jnp.concatenate([x, y])).sum(-1)
+        return jnp.mean(jnp.tanh(made[: len(x)] - made[len(x) :])), made
+
+    return stablehlo_alpa.value_and_grad(loss, has_aux=True)(params)
+
+
+JOINED = [preferred, anchored, by_token, with_places]
 STEPS = [
     shuffled,
     shuffled_inside,
@@ -187,12 +198,12 @@ def test_what_is_joined_is_joined_in_every_micro_batch(step: Any) -> None:
     assert not any("once more" in one or "no product" in one for one in plan.remarks)
 
 
-def test_rows_whose_place_shows_are_not_joined_in_parts() -> None:
+def test_rows_that_are_returned_are_not_joined_in_parts() -> None:
     args = PARAMS, BATCH, LABELS, KEY
-    parallel = stablehlo_alpa.parallelize(with_places, method=ShardParallel(num_micro_batches=2))
-    assert_same(parallel(*args), jax.jit(with_places)(*args))
+    parallel = stablehlo_alpa.parallelize(returned, method=ShardParallel(num_micro_batches=2))
+    assert_same(parallel(*args), jax.jit(returned)(*args))
     with pytest.raises(CompileError):
-        pipeline(with_places, 2).plan(*args)
+        pipeline(returned, 2).plan(*args)
 
 
 def linear_gradients(params: Any, x: Any, y: Any, key: Any) -> Any:
