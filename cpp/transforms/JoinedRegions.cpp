@@ -18,12 +18,15 @@ bool JoinedRows::isUniform(Value value, int64_t dim) {
   if (!loop) {
     return isUniformAlong(value, dim);
   }
+  if (refuted.contains({value, dim})) {
+    return false;
+  }
   assumed.insert({value, dim});
   return isUniform(loop->getOperand(argument.getArgNumber()), dim);
 }
 
 /// Whether what was taken to be the same along a dimension is handed on so, or
-/// has an order.
+/// has an order; if it is not, it will not be taken for that again.
 bool JoinedRows::keepsAssumed(stablehlo::WhileOp op) {
   Block &body = op.getBody().front(), &condition = op.getCond().front();
   // To look at what is handed on may take more to be the same.
@@ -37,6 +40,7 @@ bool JoinedRows::keepsAssumed(stablehlo::WhileOp op) {
       if (isOfLoop && !(order && order->dim == dim) &&
           !isUniform(body.getTerminator()->getOperand(argument.getArgNumber()),
                      dim)) {
+        refuted.insert({value, dim});
         return false;
       }
     }
@@ -82,12 +86,15 @@ bool JoinedRows::visitWhile(stablehlo::WhileOp op) {
         // Zeros that each turn adds to, or writes into.
         carry(number, JoinedOrder(*made), origins.lookup(returned.get()));
         isSame = false;
-      } else if (made ||
-                 (before && !isUniformAlong(returned.get(), before->dim))) {
-        return made ? exclude(returned.get())
-                    : exclude(Value(body.getArgument(number)));
+      } else if (made) {
+        return exclude(returned.get());
+      } else if (before && !isUniform(returned.get(), before->dim)) {
+        return exclude(Value(body.getArgument(number)));
       }
     }
+  }
+  if (!keepsAssumed(op)) {
+    return false;
   }
   return llvm::none_of(condition.getTerminator()->getOperands(),
                        [&](Value value) { return getOrder(value); }) ||

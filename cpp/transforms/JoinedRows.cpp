@@ -76,13 +76,6 @@ bool JoinedRows::exclude(Value value) {
   return false;
 }
 
-bool JoinedRows::excludeAll() {
-  for (const auto *member : classes) {
-    excluded.insert(member->getData());
-  }
-  return false;
-}
-
 bool JoinedRows::exclude(Operation *op) {
   forEachUsedValue(op, [&](Value value) {
     if (getOrder(value)) {
@@ -100,17 +93,16 @@ bool JoinedRows::visit(Operation *op) {
   if (auto pad = dyn_cast<stablehlo::PadOp>(op); pad && visitPad(pad)) {
     return true;
   }
-  Value first;
-  forEachUsedValue(op, [&](Value value) {
-    first = first || !getOrder(value) ? first : value;
-  });
   if (auto loop = dyn_cast<stablehlo::WhileOp>(op)) {
     return visitWhile(loop);
   }
   if (isa<stablehlo::CaseOp, stablehlo::IfOp>(op)) {
     return visitBranches(op);
   }
-  if (!first) {
+  bool isOfRows = false;
+  forEachUsedValue(
+      op, [&](Value value) { isOfRows |= getOrder(value) != nullptr; });
+  if (!isOfRows) {
     return true;
   }
   if (isGradientBarrier(op)) {

@@ -70,7 +70,6 @@ private:
   /// Leaves out the rows that an operator uses; false.
   bool exclude(Operation *op);
   bool exclude(Value value);
-  bool excludeAll();
 
   int64_t numParts;
   DenseMap<Value, JoinedOrder> orders;
@@ -84,6 +83,8 @@ private:
   /// What loops carry and has been taken to be the same along a dimension, as
   /// it is in front of them.
   llvm::DenseSet<std::pair<Value, int64_t>> assumed;
+  /// And is not behind a turn.
+  llvm::DenseSet<std::pair<Value, int64_t>> refuted;
   SmallVector<JoinedOrder> known;
   SmallVector<Step> steps;
   SmallVector<std::pair<OpOperand *, JoinedOrder>> others;

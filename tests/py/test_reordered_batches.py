@@ -135,6 +135,24 @@ def with_places(params: Any, x: Any, y: Any, key: Any) -> Any:
     return stablehlo_alpa.value_and_grad(loss)(params)
 
 
+def with_growing_places(params: Any, x: Any, y: Any, _: Any) -> Any:
+    """What a loop carries is the same for all rows in front of it, and not behind."""
+
+    def loss(params: Any) -> Any:
+        rows = jnp.concatenate([x, y])
+        places = 0.1 * jnp.arange(len(rows), dtype=x.dtype)[:, None]
+
+        def turn(carry: Any, weight: Any) -> Any:
+            made, shift = carry
+            return (jnp.tanh((made + shift) @ weight), shift + places), None
+
+        layers = jnp.stack([params[0], params[0] + 0.1, params[0] - 0.1])
+        made = jax.lax.scan(turn, (rows, jnp.zeros_like(rows)), layers)[0][0].sum(-1)
+        return jnp.mean(jnp.tanh(made[: len(x)] - made[len(x) :]))
+
+    return stablehlo_alpa.value_and_grad(loss)(params)
+
+
 def returned(params: Any, x: Any, y: Any, _: Any) -> Any:
     """What comes out shows the order of rows."""
 
@@ -145,7 +163,7 @@ def returned(params: Any, x: Any, y: Any, _: Any) -> Any:
     return stablehlo_alpa.value_and_grad(loss, has_aux=True)(params)
 
 
-JOINED = [preferred, anchored, by_token, with_places]
+JOINED = [preferred, anchored, by_token, with_places, with_growing_places]
 STEPS = [
     shuffled,
     shuffled_inside,
