@@ -1,12 +1,11 @@
 //===- BatchLookups.cpp - Rows that look up in themselves -----------------===//
 
+#include "cpp/transforms/Erasure.h"
 #include "dialects/alpa/Alpa.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/IndexComponents.h"
 #include "passes/Passes.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace mlir::alpa {
 
@@ -182,23 +181,6 @@ void batch(ScatterOp scatter) {
   scatter.setIndicesAreSorted(false);
   if (lookup.isWidened) {
     widen(scatter);
-  }
-}
-
-/// Erases what nobody uses, and what only that has used.
-void eraseUnused(SmallVector<Operation *> candidates) {
-  llvm::SetVector<Operation *> left(llvm::from_range, candidates);
-  while (!left.empty()) {
-    Operation *op = left.pop_back_val();
-    if (!isOpTriviallyDead(op)) {
-      continue;
-    }
-    for (Value operand : op->getOperands()) {
-      if (Operation *maker = operand.getDefiningOp()) {
-        left.insert(maker);
-      }
-    }
-    op->erase();
   }
 }
 

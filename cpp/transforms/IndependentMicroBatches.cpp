@@ -3,6 +3,7 @@
 #include "cpp/transforms/IndependentMicroBatches.h"
 
 #include "cpp/analysis/DataFlow.h"
+#include "cpp/transforms/Erasure.h"
 #include "cpp/transforms/MicroBatchStates.h"
 #include "dialects/alpa/Alpa.h"
 #include "stablehlo/dialect/StablehloOps.h"

@@ -1,6 +1,8 @@
 //===- JoinedParts.cpp - Batches that are joined in parts -----------------===//
 
 #include "cpp/transforms/JoinedRows.h"
+
+#include "cpp/transforms/RowParts.h"
 #include "mlir/IR/Builders.h"
 
 namespace mlir::alpa {
@@ -43,9 +45,8 @@ public:
       limits[order.dim] = starts[order.dim] + size;
       SmallVector<int64_t> shape(type.getShape());
       shape[order.dim] = size;
-      Value part = stablehlo::SliceOp::create(
-          builder, loc, RankedTensorType::get(shape, type.getElementType()),
-          value, starts, limits, strides);
+      Value part = stablehlo::SliceOp::create(builder, loc, type.clone(shape),
+                                              value, starts, limits, strides);
       parts.push_back(split(part, order.dim));
       starts[order.dim] += size;
     }
@@ -55,18 +56,12 @@ public:
   }
 
 private:
-  /// A type with its rows as parts of as many.
-  RankedTensorType split(Type whole, int64_t dim) const {
-    auto type = cast<RankedTensorType>(whole);
-    SmallVector<int64_t> shape(type.getShape());
-    shape[dim] /= numParts;
-    shape.insert(shape.begin() + dim, numParts);
-    return RankedTensorType::get(shape, type.getElementType());
+  RankedTensorType split(RankedTensorType type, int64_t dim) const {
+    return splitRows(type, dim, numParts);
   }
 
   Value split(Value value, int64_t dim) {
-    return stablehlo::ReshapeOp::create(builder, value.getLoc(),
-                                        split(value.getType(), dim), value);
+    return splitRows(builder, value, dim, numParts);
   }
 
   /// What an operator says of each dimension, with one for the parts.

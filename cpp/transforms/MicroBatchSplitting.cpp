@@ -4,6 +4,7 @@
 
 #include "cpp/analysis/DataFlow.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "cpp/transforms/Erasure.h"
 #include "cpp/transforms/IndependentMicroBatches.h"
 #include "cpp/transforms/JoinedRows.h"
 #include "cpp/transforms/MicroBatchChoice.h"
@@ -165,16 +166,6 @@ void remarkOn(func::FuncOp function, int64_t numMicroBatches, bool isDivided) {
 }
 
 } // namespace
-
-void eraseUnused(Block &block) {
-  auto operations =
-      llvm::to_vector(llvm::make_pointer_range(block.without_terminator()));
-  for (Operation *op : llvm::reverse(operations)) {
-    if (op->use_empty() && isClonable(op)) {
-      op->erase();
-    }
-  }
-}
 
 /// How a step is cut, with what goes through the batch once more made a loop if
 /// it has to be; null if it cannot be.

@@ -41,10 +41,6 @@ LogicalResult splitMicroBatches(func::FuncOp function,
                                 const MicroBatchOptions &options,
                                 function_ref<LogicalResult()> goOverAgain);
 
-/// Erases what nothing uses: the value of a loss that only gradients are taken
-/// of would run once per step, on one micro-batch.
-void eraseUnused(Block &block);
-
 } // namespace mlir::alpa
 
 #endif // CPP_TRANSFORMS_MICROBATCHSPLITTING_H

@@ -3,6 +3,7 @@
 #include "cpp/transforms/ReadPlaces.h"
 
 #include "cpp/analysis/MemoryOrder.h"
+#include "cpp/transforms/SortedIndices.h"
 #include "stablehlo/dialect/StablehloOps.h"
 
 namespace mlir::alpa {
@@ -115,8 +116,7 @@ static bool areSame(const Places &read, const Places &written,
                     ArrayRef<int64_t> sliceSizes) {
   if (read.operandBatching != written.operandBatching ||
       read.indexBatching != written.indexBatching ||
-      read.vector != written.vector || !isOnePerBatch(read) ||
-      !isOnePerBatch(written) || getOrder(read) != getOrder(written)) {
+      read.vector != written.vector || getOrder(read) != getOrder(written)) {
     return false;
   }
   for (int64_t dim = 0; dim < read.operand.getRank(); ++dim) {
@@ -164,6 +164,8 @@ bool isReadWhereWritten(Value read, Value made) {
   if (auto scatter = made.getDefiningOp<stablehlo::ScatterOp>()) {
     auto gather = read.getDefiningOp<stablehlo::GatherOp>();
     return gather && gather.getOperand() == scatter.getInputs()[0] &&
+           isOnePerBatch(getPlaces(gather)) &&
+           isOnePerBatch(getPlaces(scatter)) &&
            areSame(getPlaces(gather), getPlaces(scatter),
                    gather.getSliceSizes());
   }
@@ -172,6 +174,24 @@ bool isReadWhereWritten(Value read, Value made) {
   return update && slice && slice.getOperand() == update.getOperand() &&
          slice.getType() == update.getUpdate().getType() &&
          slice.getStartIndices() == update.getStartIndices();
+}
+
+Value getReread(stablehlo::GatherOp gather) {
+  auto scatter = gather.getOperand().getDefiningOp<stablehlo::ScatterOp>();
+  if (!scatter || !isReplacing(scatter) ||
+      scatter.getUpdates()[0].getType() != gather.getType()) {
+    return nullptr;
+  }
+  Places written = getPlaces(scatter);
+  bool isOneEach = written.operandBatching.empty() &&
+                   written.indexed.size() == 1 &&
+                   written.left == written.indexed &&
+                   areDistinct(written.indices,
+                               written.operand.getDimSize(written.indexed[0]));
+  return isOneEach &&
+                 areSame(getPlaces(gather), written, gather.getSliceSizes())
+             ? scatter.getUpdates()[0]
+             : nullptr;
 }
 
 } // namespace mlir::alpa

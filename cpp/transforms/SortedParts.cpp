@@ -2,7 +2,8 @@
 
 #include "cpp/transforms/SortedParts.h"
 
-#include "cpp/transforms/MicroBatchSplitting.h"
+#include "cpp/transforms/Erasure.h"
+#include "cpp/transforms/RowParts.h"
 #include "cpp/transforms/SortedRows.h"
 #include "dialects/alpa/DataFlow.h"
 #include "mlir/IR/Builders.h"
@@ -88,10 +89,7 @@ Value PartWriting::reshape(Value value, ArrayRef<int64_t> shape) {
 
 /// Parts, and rows of each, in place of a dimension of rows.
 Value PartWriting::split(Value value, int64_t dim) {
-  SmallVector<int64_t> shape(getTensor(value).getShape());
-  shape[dim] /= numParts;
-  shape.insert(shape.begin() + dim, numParts);
-  return reshape(value, shape);
+  return splitRows(builder, value, dim, numParts);
 }
 
 Value PartWriting::join(Value value, Type type) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -43,9 +44,9 @@ def chosen_devices(devices: Any) -> tuple[jax.Device, ...]:
         )
     if not found:
         raise MeshError("devices is empty, a mesh has at least one device")
-    twice = [device for number, device in enumerate(found) if device in found[:number]]
-    if twice:
-        raise MeshError(f"devices has {twice[0]} twice, a mesh has every device once")
+    twice, times = Counter(found).most_common(1)[0]
+    if times > 1:
+        raise MeshError(f"devices has {twice} twice, a mesh has every device once")
     return found
 
 

@@ -19,6 +19,11 @@ def equations(jaxpr: Any) -> tuple[Any, ...]:
     return _found[jaxpr]
 
 
+def inner_equations(equation: Any) -> Iterator[Any]:
+    """Every equation that is inside of one."""
+    return (one for jaxpr in jaxprs_in_params(equation.params) for one in equations(jaxpr))
+
+
 def _equations(jaxpr: Any) -> Iterator[Any]:
     for equation in jaxpr.eqns:
         yield equation

@@ -23,11 +23,10 @@ from jax.extend.core import (
     Jaxpr,
     Literal,
     jaxpr_as_fun,
-    jaxprs_in_params,
 )
 
 from stablehlo_alpa.frontend.callbacks import CALLBACKS, callback_name, flat_call
-from stablehlo_alpa.frontend.inner_jaxprs import equations
+from stablehlo_alpa.frontend.inner_jaxprs import inner_equations
 from stablehlo_alpa.layers.scopes import is_differentiated
 
 
@@ -101,8 +100,9 @@ def _reported(equation: Any) -> str | None:
         return None
     if not all(isinstance(variable, DropVar) for variable in equation.outvars):
         return None
-    inner = (one for jaxpr in jaxprs_in_params(equation.params) for one in equations(jaxpr))
-    called = [one for one in (equation, *inner) if one.primitive.name in CALLBACKS]
+    called = [
+        one for one in (equation, *inner_equations(equation)) if one.primitive.name in CALLBACKS
+    ]
     return callback_name(called[0]) if called and equation.effects else None
 
 

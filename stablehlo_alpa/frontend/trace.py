@@ -24,7 +24,7 @@ from stablehlo_alpa.frontend.checks import take_checks
 from stablehlo_alpa.frontend.collection import paused_collection
 from stablehlo_alpa.frontend.function import Function
 from stablehlo_alpa.frontend.host_inputs import with_host_inputs
-from stablehlo_alpa.frontend.inner_jaxprs import equations
+from stablehlo_alpa.frontend.inner_jaxprs import equations, inner_equations
 from stablehlo_alpa.frontend.kernel_calls import Kernel, KernelExtraction
 from stablehlo_alpa.frontend.opened_primitives import check_calls, with_calls_seen
 from stablehlo_alpa.frontend.refining import refined
@@ -202,8 +202,7 @@ def _marks_inside(equation: Any) -> bool:
     """Whether gradients that are taken inside of a loss are marked as those of the step."""
     if not is_inside_loss(equation):
         return False
-    inner = (one for jaxpr in jaxprs_in_params(equation.params) for one in equations(jaxpr))
-    return is_mark(equation) or any(map(is_mark, inner))
+    return is_mark(equation) or any(map(is_mark, inner_equations(equation)))
 
 
 def _outputs(traced: jax.stages.Traced) -> tuple[TracedValue, ...]:
