@@ -28,12 +28,14 @@ static void addNodes(const StrategyGraph &graph, AlpaResult &result) {
     kernels.push_back(node.kernels);
     productRuns.push_back(node.productRuns);
     productForms.push_back(static_cast<int8_t>(node.productForm));
-    for (const ProductShape &shape : node.productShapes) {
-      productShapes.insert(productShapes.end(), shape.begin(), shape.end());
+    // What is in a loop that takes no turn does not run.
+    if (node.productRuns > 0) {
+      for (const ProductShape &shape : node.productShapes) {
+        productShapes.insert(productShapes.end(), shape.begin(), shape.end());
+      }
+      llvm::append_range(productPaddings, node.productPaddings);
+      llvm::append_range(productBytes, node.productBytes);
     }
-    llvm::append_range(productPaddings, node.productPaddings);
-    productBytes.insert(productBytes.end(), node.productBytes.begin(),
-                        node.productBytes.end());
     labels.insert(labels.end(), node.labels.begin(), node.labels.end());
     classes.insert(classes.end(), node.classes.begin(), node.classes.end());
     tensorClasses.insert(tensorClasses.end(), node.tensorClasses.begin(),

@@ -141,6 +141,25 @@ def test_a_batch_is_told_from_what_is_frozen() -> None:
     assert rest(lambda k, y: jax.vmap(jax.random.bits)(k) + y, keys, y)[0] == {"k", "y"}
 
 
+def _product_and_sum(a: Any) -> Any:
+    return a @ a, a.sum()
+
+
+def _cumulative_and_sum(a: Any) -> Any:
+    return jnp.cumsum(a, 0), a.sum()
+
+
+@pytest.mark.parametrize("fun", [_product_and_sum, _cumulative_and_sum])
+@pytest.mark.parametrize("size", [16, 24])
+def test_what_is_split_for_one_result_may_be_added_up_for_another(fun: Any, size: int) -> None:
+    a = jnp.arange(size * size, dtype=jnp.float32).reshape(size, size) / size**2
+    for method in (sa.DataParallel, sa.Zero3Parallel):
+        step = sa.parallelize(fun, method=method(mesh_shape=(8,)), batch_argnums=0)
+        assert step.plan(a).runtime.programs[0].inputs[0].spec == P("x")
+        for ours, theirs in zip(step(a), jax.jit(fun)(a), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
 def test_frozen_parameters_stay_whole_or_are_split_finely() -> None:
     teacher = {"up": jnp.ones((16, 32)), "bias": jnp.ones(32), "down": jnp.ones((32, 8))}
 

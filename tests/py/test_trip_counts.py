@@ -104,6 +104,49 @@ def test_a_hint_does_not_touch_loops_that_are_known() -> None:
     assert seconds(planned(counted(TURNS), 1000)) == seconds(planned(counted(TURNS)))
 
 
+@pytest.mark.parametrize(
+    ("kind", "start", "turns"),
+    [("uint32", 2**31 - 3, TURNS), ("uint32", 2**32 - 8, TURNS), ("uint8", 100, 100)],
+)
+def test_limits_of_unsigned_counters_are_large_numbers(kind: str, start: int, turns: int) -> None:
+    """The first bit of the limit is no sign."""
+
+    def loop(w: Any, x: Any) -> Any:
+        limits = (getattr(jnp, kind)(bound) for bound in (start, start + turns))
+        return lax.fori_loop(*limits, lambda _, y: _turn(w, x, y), x)
+
+    def known(w: Any, x: Any) -> Any:
+        return lax.fori_loop(0, turns, lambda _, y: _turn(w, x, y), x)
+
+    assert seconds(planned(loop)) == pytest.approx(seconds(planned(known)), rel=0.01)
+    random = np.random.default_rng(0)
+    w = (random.normal(size=(16, 16)) / 8).astype("f")
+    x = random.normal(size=(32, 16)).astype("f")
+    step = sa.parallelize(loop, method=sa.ShardParallel(mesh_shape=(8,)))
+    np.testing.assert_allclose(step(w, x), jax.jit(loop)(w, x), rtol=1e-5, atol=1e-5)
+
+
+def _no_turn_to_go(w: Any, x: Any) -> Any:
+    return lax.fori_loop(5, 3, lambda _, y: _turn(w, x, y), x)
+
+
+def _no_element_to_scan(w: Any, x: Any) -> Any:
+    return lax.scan(lambda y, _: (_turn(w, x, y), None), x, None, length=0)[0]
+
+
+@pytest.mark.parametrize("fun", [_no_turn_to_go, _no_element_to_scan])
+def test_products_of_loops_without_turns_cost_nothing(fun: Callable[[Any, Any], Any]) -> None:
+    random = np.random.default_rng(0)
+    w, x = random.normal(size=(16, 16)), random.normal(size=(32, 16))
+    for method in (sa.ShardParallel(mesh_shape=(8,)), sa.DataParallel()):
+        step = sa.parallelize(fun, method=method)
+        np.testing.assert_array_equal(step(w, x), jax.jit(fun)(w, x))
+    assert (
+        planned(fun).stages[0].phases[0].compute_s
+        < planned(counted(1)).stages[0].phases[0].compute_s
+    )
+
+
 def test_the_plan_says_how_often_a_loop_counts() -> None:
     said = [text for text in planned(until_close, TURNS).remarks if "trip count" in text]
     assert len(said) == 1
