@@ -3,6 +3,7 @@
 #include "cpp/analysis/Entry.h"
 #include "cpp/analysis/OperatorShardings.h"
 #include "cpp/analysis/StrategyGraph.h"
+#include "cpp/transforms/WholeRemarks.h"
 #include "passes/Passes.h"
 
 namespace mlir::alpa {
@@ -95,6 +96,9 @@ struct ChooseStrategies : impl::ChooseStrategiesBase<ChooseStrategies> {
     SmallVector<int64_t> choices(solution.begin(), solution.end());
     Chooser(*entry, *graph, choices).run();
     module->setAttr(kMeshAttrName, *meshAttr);
+    if (meshAttr->getNumDevices() > 1) {
+      remarkKeptWhole(*entry);
+    }
   }
 
   LogicalResult verifySolution(const StrategyGraph &graph) {

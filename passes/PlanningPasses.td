@@ -227,7 +227,8 @@ def ChooseStrategies : Pass<"alpa-choose-strategies", "::mlir::ModuleOp"> {
     and `alpa.strategy` on operators; where values have no operator of their
     own, their shardings: `alpa.sharding` on arguments and results of the
     function, `alpa.results` on loops and branches. Rematerialized operators
-    get theirs where they are made.
+    get theirs where they are made. A remark names what could be split and is
+    not, where that is much of what the program does.
 
     Fails if the solution does not fit the graph.
 

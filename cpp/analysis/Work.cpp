@@ -48,12 +48,6 @@ MovedBytes getBytes(Operation *op, const ShardingRule &rule,
   return bytes;
 }
 
-bool isSplit(Operation *op) {
-  auto strategy = op->getAttrOfType<StrategyAttr>(kStrategyAttrName);
-  return strategy &&
-         llvm::any_of(strategy.getAxes(), [](int entry) { return entry >= 0; });
-}
-
 /// Of products, the bytes of what is computed in their kernels.
 using EpilogueBytes = DenseMap<Operation *, double>;
 
@@ -130,6 +124,12 @@ std::vector<OperatorWork> getWork(func::FuncOp function, Backend backend) {
 }
 
 } // namespace
+
+bool isSplit(Operation *op) {
+  auto strategy = op->getAttrOfType<StrategyAttr>(kStrategyAttrName);
+  return strategy &&
+         llvm::any_of(strategy.getAxes(), [](int entry) { return entry >= 0; });
+}
 
 TotalWork getTotalWork(func::FuncOp function) {
   TotalWork total;

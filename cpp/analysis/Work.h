@@ -16,6 +16,9 @@ namespace mlir::alpa {
 /// What the type of a tensor's elements, or a type, is called: `f32`.
 std::string getElementName(Type type);
 
+/// Whether the strategy of an operator splits some loop of it.
+bool isSplit(Operation *op);
+
 /// What one operator of a program does, all its runs together.
 struct OperatorWork {
   std::string op;

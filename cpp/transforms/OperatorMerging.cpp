@@ -8,7 +8,7 @@
 #include "cpp/analysis/LoopSums.h"
 #include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/SharedReads.h"
-#include "cpp/transforms/MergingRemarks.h"
+#include "cpp/transforms/WholeRemarks.h"
 #include "cpp/transforms/Phases.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"

@@ -1,7 +1,7 @@
-//===- MergingRemarks.h - What merging tells the user -----------*- C++ -*-===//
+//===- WholeRemarks.h - What every device does by itself --------*- C++ -*-===//
 
-#ifndef CPP_TRANSFORMS_MERGINGREMARKS_H
-#define CPP_TRANSFORMS_MERGINGREMARKS_H
+#ifndef CPP_TRANSFORMS_WHOLEREMARKS_H
+#define CPP_TRANSFORMS_WHOLEREMARKS_H
 
 #include "cpp/analysis/Work.h"
 #include "dialects/alpa/Alpa.h"
@@ -21,9 +21,13 @@ void remarkUnknown(Operation *op, function_ref<TotalWork()> step);
 void remarkWhole(Operation *op, const ShardingRule &rule,
                  function_ref<TotalWork()> step);
 
+/// Names the operators of a planned function that could be split and are not,
+/// where they are much of what that does, and what they cost every device.
+void remarkKeptWhole(func::FuncOp function);
+
 /// Says where a callback runs and what that moves.
 void remarkCallback(CallbackOp callback);
 
 } // namespace mlir::alpa
 
-#endif // CPP_TRANSFORMS_MERGINGREMARKS_H
+#endif // CPP_TRANSFORMS_WHOLEREMARKS_H
