@@ -312,8 +312,8 @@ private:
   }
 
   /// Everything else runs once per step. What it uses of the micro-batches'
-  /// work, other than sums, is made again; nothing of it may be of one
-  /// micro-batch.
+  /// work, other than sums, is made again, or handed on where it may differ
+  /// from time to time; nothing of it may be of one micro-batch.
   LogicalResult markApplied() {
     DenseMap<Value, Value> again;
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -368,6 +368,10 @@ private:
     }
     if (Value made = again.lookup(value)) {
       return made;
+    }
+    // Made again, numbers that are drawn would be others.
+    if (!isClonable(maker)) {
+      return value;
     }
     // It waits for nothing of the micro-batches.
     if (isa<stablehlo::OptimizationBarrierOp>(maker)) {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -39,3 +41,45 @@ def test_every_draw_is_another() -> None:
     x = jnp.zeros((64, 64))
     found = [np.asarray(value) for value in (*step(x), *step(x))]
     assert len({value.tobytes() for value in found}) == 4
+
+
+def _two_layers(u: Any, w: Any, x: Any) -> Any:
+    return jnp.tanh(jnp.tanh(x @ w[0] + u) @ w[1] + u)
+
+
+def _two_stages() -> stablehlo_alpa.PipeshardParallel:
+    return stablehlo_alpa.PipeshardParallel(
+        num_micro_batches=1,
+        layers=stablehlo_alpa.AutoLayers(num_layers=2),
+        stages=stablehlo_alpa.UniformStages(2),
+    )
+
+
+def test_stages_and_what_is_returned_have_the_same_numbers() -> None:
+    """What layers draw is not drawn again behind the micro-batches, where it is returned."""
+
+    def infer(w: Any, x: Any) -> Any:
+        u = lax.rng_uniform(0.0, 1.0, (16,))
+        return _two_layers(u, w, x), u, 2 * u
+
+    w, x = [jnp.eye(16), jnp.eye(16)], jnp.ones((32, 16))
+    made, u, twice = stablehlo_alpa.parallelize(infer, method=_two_stages())(w, x)
+    np.testing.assert_array_equal(twice, 2 * np.asarray(u))
+    np.testing.assert_allclose(made, _two_layers(np.asarray(u), w, x), atol=1e-6)
+
+
+def test_updates_have_the_numbers_that_the_loss_had() -> None:
+    def loss(w: Any, u: Any, x: Any) -> Any:
+        return (_two_layers(u, w, x) ** 2).mean()
+
+    def train(w: Any, x: Any) -> Any:
+        u = lax.rng_uniform(0.0, 1.0, (16,))
+        value, gradients = stablehlo_alpa.value_and_grad(lambda w: loss(w, u, x))(w)
+        return [a - 0.1 * g + u for a, g in zip(w, gradients, strict=True)], value, u
+
+    w, x = [jnp.eye(16), jnp.eye(16)], jnp.ones((32, 16))
+    new, value, u = stablehlo_alpa.parallelize(train, method=_two_stages())(w, x)
+    expected, gradients = jax.value_and_grad(loss)(w, np.asarray(u), x)
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    for ours, a, g in zip(new, w, gradients, strict=True):
+        np.testing.assert_allclose(ours, a - 0.1 * g + np.asarray(u), atol=1e-5)
