@@ -45,13 +45,15 @@ def ImportConstraints : Pass<"alpa-import-constraints", "::mlir::ModuleOp"> {
 }
 
 def ImportRules : Pass<"alpa-import-rules", "::mlir::ModuleOp"> {
-  let summary = "Reads Shardy's rules of custom calls";
+  let summary = "Reads the rules that operators come with";
   let description = [{
     A `sdy.sharding_rule` on a custom call of which nothing else is known, as
     JAX and its users write it, becomes an `alpa.rule`. A factor is parallel if
     an operand and every result have it; those that Shardy reduces are sums; all
     others are replicated. Rules by which nothing could be split are left out,
-    and so are those that do not fit; a remark says why.
+    and so are those that do not fit; a remark says why. An `alpa.rule` that says
+    what its operator says itself, as `alpa-print-sharding-rules` writes it, is
+    dropped: the operator may then get another form.
 
     Fails on a rule of a kernel that is made for the sizes of the whole tensors
     (Pallas, cuDNN's attention), unless the operator itself can be split.

@@ -1,4 +1,4 @@
-//===- ImportRules.cpp - Shardy's rules of custom calls -------------------===//
+//===- ImportRules.cpp - Rules that operators come with -------------------===//
 
 #include "dialects/alpa/Alpa.h"
 #include "mlir/IR/Diagnostics.h"
@@ -64,8 +64,19 @@ void import(stablehlo::CustomCallOp call, Attribute written) {
   }
 }
 
+/// A rule that says what the operator says itself, as printed rules do, would
+/// be in the way of everything that gives the operator another form.
+void dropOwnRule(Operation *op) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  if (interface && op->hasAttrOfType<RuleAttr>(kRuleAttrName) &&
+      getShardingRule(op) == interface.getShardingRule()) {
+    op->removeAttr(kRuleAttrName);
+  }
+}
+
 struct ImportRules : impl::ImportRulesBase<ImportRules> {
   void runOnOperation() override {
+    getOperation()->walk(dropOwnRule);
     WalkResult result = getOperation()->walk([](stablehlo::CustomCallOp call) {
       if (call->hasAttr(kRuleAttrName) && namesSizes(call) &&
           !hasOwnRule(call)) {

@@ -8,8 +8,8 @@
 #include "cpp/analysis/LoopSums.h"
 #include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/SharedReads.h"
-#include "cpp/transforms/WholeRemarks.h"
 #include "cpp/transforms/Phases.h"
+#include "cpp/transforms/WholeRemarks.h"
 #include "dialects/alpa/Sharding.h"
 #include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -213,6 +213,8 @@ private:
           builder, op->getLoc(), operand.getType(), operand);
       part->setDiscardableAttrs(op->getDiscardableAttrDictionary());
       part->setAttr(kBarrierAttrName, group);
+      // It names the other values as well.
+      part->removeAttr(kRuleAttrName);
       result.replaceAllUsesWith(part->getResult(0));
       if (failed(visit(part))) {
         return failure();

@@ -36,6 +36,15 @@ def test_rules_that_are_pasted_back_give_the_same_plan(name: str) -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_rules_that_are_pasted_back_before_import_give_the_same_program(name: str) -> None:
+    traced, merged = prepare(PROGRAMS[name])
+    carried, _ = _core.run_pipeline(traced.text, WRITE)
+    assert "alpa.rule" in carried
+    pipeline = f"builtin.module(alpa-prepare-pipeline{{{traced.state_option}}})"
+    assert _core.run_pipeline(carried, pipeline)[0] == merged
+
+
 # A kernel that XLA's CPU client has: Cholesky factors of matrices, and whether there is one.
 TARGET = "lapack_spotrf_ffi"
 RULE = "b i j -> b k l, b"

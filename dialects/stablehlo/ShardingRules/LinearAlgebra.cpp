@@ -67,10 +67,10 @@ struct TriangularSolveRule : RuleModel<TriangularSolveRule, TriangularSolveOp> {
     bool isLeft = cast<TriangularSolveOp>(op).getLeftSide();
     int64_t sides = isLeft ? rank - 1 : rank - 2;
     builder.share(1, sides, 0, sides);
-    // n^2 for every right-hand side.
-    builder.getRule().flops =
-        getNumElements(op->getResult(0)) *
-        static_cast<double>(builder.getOperandSize(0, rank - 1));
+    // n^2 for every right-hand side; none of a matrix of unknown size.
+    int64_t size = builder.getOperandSize(0, rank - 1);
+    builder.getRule().flops = getNumElements(op->getResult(0)) *
+                              static_cast<double>(std::max<int64_t>(0, size));
     // What it divides by may be zero.
     if (isSummable(op->getResult(0).getType())) {
       builder.getRule().addAlgebraic(1);

@@ -17,3 +17,10 @@ func.func @triangular_solve(%a: tensor<4x3x3xf32>, %b: tensor<4x3x5xf32>) -> ten
   %0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}> : (tensor<4x3x3xf32>, tensor<4x3x5xf32>) -> tensor<4x3x5xf32>
   return %0 : tensor<4x3x5xf32>
 }
+
+// Nothing is known of a matrix of unknown size.
+func.func @dynamic_triangular_solve(%a: tensor<2x3x?xf32>, %b: tensor<2x3x3xf32>) -> tensor<2x3x3xf32> {
+  // expected-remark @below {{#alpa.rule<([], [a, b, c]) -> ([d, e, f]) {a=2:replicated, b=3:replicated, c=3:replicated, d=2:replicated, e=3:replicated, f=3:replicated}> leader}}
+  %0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}> : (tensor<2x3x?xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  return %0 : tensor<2x3x3xf32>
+}

@@ -35,3 +35,15 @@ func.func @does_not_fit(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
   %1 = stablehlo.custom_call @kernel(%0) {sdy.sharding_rule = "i j -> i j"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
   return %1 : tensor<8x4xf32>
 }
+
+// A rule that says what the operator says itself is dropped, one that says less is kept.
+// CHECK-LABEL: @own
+func.func @own(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // CHECK-NEXT: stablehlo.negate %{{.*}} : tensor<8x4xf32>
+  %0 = stablehlo.negate %a {alpa.rule = #alpa.rule<([i, j]) -> ([i, j]) {i, j} linear(0)>} : tensor<8x4xf32>
+  // CHECK-NEXT: stablehlo.negate %{{.*}} {alpa.rule
+  %1 = stablehlo.negate %0 {alpa.rule = #alpa.rule<([i, j]) -> ([i, j]) {i, j}>} : tensor<8x4xf32>
+  // CHECK-NEXT: custom_call @kernel(%{{.*}}) {alpa.rule
+  %2 = stablehlo.custom_call @kernel(%1) {alpa.rule = #alpa.rule<([i, j]) -> ([i, j]) {i, j}>} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %2 : tensor<8x4xf32>
+}

@@ -1,4 +1,5 @@
 // RUN: stablehlo-alpa-opt %s --alpa-merge-operators | FileCheck %s
+// RUN: stablehlo-alpa-opt %s --alpa-print-sharding-rules=as-attributes --alpa-merge-operators | FileCheck %s
 // RUN: stablehlo-alpa-opt %s --alpa-merge-operators --alpa-plan-pipeline="mesh=x:2 solution=1,2" --alpa-spmd-pipeline | FileCheck %s --check-prefix=LOCAL
 
 // The parts of a barrier have shardings of their own, here rows and columns; on the device they
