@@ -19,7 +19,9 @@ namespace {
 /// depends on the device that runs them.
 bool isPartitioned(Operation *op) {
   if (auto call = dyn_cast<stablehlo::CustomCallOp>(op)) {
-    return llvm::is_contained({"SPMDFullToShardShape", "SPMDShardToFullShape"},
+    return llvm::is_contained({"SPMDFullToShardShape", "SPMDShardToFullShape",
+                               "xla.sdy.GlobalToLocalShape",
+                               "xla.sdy.LocalToGlobalShape"},
                               call.getCallTargetName());
   }
   // Those of Shardy are not registered.
@@ -130,8 +132,10 @@ struct Import : impl::ImportBase<Import> {
         return WalkResult::skip();
       }
       if (isPartitioned(op)) {
-        op->emitError() << "'" << op->getName()
-                        << "' is partitioned by hand already (shard_map); it "
+        auto call = dyn_cast<stablehlo::CustomCallOp>(op);
+        op->emitError() << "'" << op->getName() << "'"
+                        << (call ? " @" + call.getCallTargetName().str() : "")
+                        << " is partitioned by hand already (shard_map); it "
                            "cannot be planned";
         return WalkResult::interrupt();
       }

@@ -16,8 +16,7 @@ namespace mlir::alpa {
 
 namespace {
 
-constexpr StringRef kConstraintOp = "sdy.sharding_constraint";
-constexpr StringRef kShardingAttr = "sdy.sharding";
+constexpr StringRef kSharding = "sharding";
 
 class Importer {
 public:
@@ -30,27 +29,40 @@ public:
   }
 
   void run() {
-    SmallVector<Operation *> constraints, named, annotated;
+    SmallVector<Operation *> constraints, barriers, groups, named, others;
     SmallVector<func::FuncOp> functions;
     module.walk([&](Operation *op) {
       if (isConstraint(op)) {
         constraints.push_back(op);
+      } else if (isBarrier(op)) {
+        barriers.push_back(op);
+      } else if (isGroup(op)) {
+        groups.push_back(op);
       } else if (isShardyMesh(op)) {
         named.push_back(op);
       } else if (auto function = dyn_cast<func::FuncOp>(op)) {
         functions.push_back(function);
-      } else if (op->hasAttr(kShardingAttr)) {
-        annotated.push_back(op);
+      } else {
+        others.push_back(op);
       }
     });
     llvm::for_each(constraints, [&](Operation *op) { import(op); });
+    llvm::for_each(barriers, handOn);
     llvm::for_each(functions, [&](auto function) { importBoundary(function); });
     // What propagation has found: no wish of the author's.
-    for (Operation *op : annotated) {
-      op->removeAttr(kShardingAttr);
-      ignore(op->getLoc(), std::nullopt);
+    for (Operation *op : others) {
+      if (takeShardyAttribute(op, kSharding)) {
+        ignore(op->getLoc(), std::nullopt);
+      }
     }
     llvm::for_each(named, [](Operation *op) { op->erase(); });
+    takeShardyAttribute(module, "meshes");
+    dropGroups(groups);
+    remarkIgnored();
+  }
+
+private:
+  void remarkIgnored() {
     if (numIgnored > 0) {
       emitRemark(*firstIgnored)
           << numIgnored << " sharding constraint"
@@ -62,18 +74,52 @@ public:
     }
   }
 
-private:
   /// Text may say anything: the operation has to be one that can be taken out.
+  static bool canGo(Operation *op) {
+    return op->getNumOperands() == 1 && op->getNumRegions() == 0 &&
+           op->getNumSuccessors() == 0 && op->getParentOfType<func::FuncOp>() &&
+           op != &op->getBlock()->back();
+  }
+
+  static bool handsOn(Operation *op) {
+    return canGo(op) && op->getNumResults() == 1 &&
+           op->getOperand(0).getType() == op->getResult(0).getType();
+  }
+
   static bool isConstraint(Operation *op) {
-    if (op->getNumOperands() != 1 || op->getNumResults() != 1 ||
-        op->getNumRegions() != 0 || op->getNumSuccessors() != 0 ||
-        op->getOperand(0).getType() != op->getResult(0).getType() ||
-        !op->getParentOfType<func::FuncOp>() || op == &op->getBlock()->back()) {
-      return false;
-    }
     auto call = dyn_cast<stablehlo::CustomCallOp>(op);
-    return op->getName().getStringRef() == kConstraintOp ||
-           (call && call.getCallTargetName() == "Sharding");
+    return handsOn(op) &&
+           (isOfShardy(op, "sharding_constraint", "FuncResultSharding") ||
+            (call && call.getCallTargetName() == "Sharding"));
+  }
+
+  /// Past which shardings are not propagated; a plan propagates none.
+  static bool isBarrier(Operation *op) {
+    return handsOn(op) &&
+           isOfShardy(op, "propagation_barrier", "PropagationBarrier");
+  }
+
+  /// Says that its operand is to be split as others are.
+  static bool isGroup(Operation *op) {
+    return canGo(op) && op->getNumResults() == 0 &&
+           isOfShardy(op, "sharding_group", "ShardingGroup");
+  }
+
+  static void handOn(Operation *op) {
+    if (op->getOperand(0).getDefiningOp() != op) {
+      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+      op->erase();
+    }
+  }
+
+  static void dropGroups(ArrayRef<Operation *> groups) {
+    // One of a single value asks for nothing.
+    if (groups.size() > 1) {
+      emitRemark(groups.front()->getLoc())
+          << "sharding groups of " << groups.size()
+          << " values are ignored: each is split as the plan finds best";
+    }
+    llvm::for_each(groups, [](Operation *op) { op->erase(); });
   }
 
   void import(Operation *op) {
@@ -83,7 +129,10 @@ private:
       return;
     }
     builder.setInsertionPoint(op);
-    Attribute sharding = getShardyAttribute(op, "sharding");
+    Attribute sharding = getShardyAttribute(op, kSharding);
+    if (!sharding) {
+      sharding = takeShardyAttribute(op, kSharding);
+    }
     op->getResult(0).replaceAllUsesWith(
         constrain(value, sharding, op->getLoc()));
     op->erase();
@@ -91,13 +140,14 @@ private:
 
   /// Shardings of arguments and results are constraints of the values there.
   void importBoundary(func::FuncOp function) {
-    auto name = builder.getStringAttr(kShardingAttr);
     for (BlockArgument argument : function.getArguments()) {
-      Attribute sharding = function.getArgAttr(argument.getArgNumber(), name);
-      function.removeArgAttr(argument.getArgNumber(), name);
+      unsigned index = argument.getArgNumber();
+      NamedAttrList attributes(function.getArgAttrDict(index));
+      Attribute sharding = takeShardyAttribute(attributes, kSharding);
       if (!sharding) {
         continue;
       }
+      function.setArgAttrs(index, attributes);
       builder.setInsertionPointToStart(argument.getOwner());
       Value kept = constrain(argument, sharding, argument.getLoc());
       if (kept != argument) {
@@ -105,11 +155,13 @@ private:
       }
     }
     for (unsigned index = 0; index < function.getNumResults(); ++index) {
-      Attribute sharding = function.getResultAttr(index, name);
-      function.removeResultAttr(index, name);
+      NamedAttrList attributes(function.getResultAttrDict(index));
+      Attribute sharding = takeShardyAttribute(attributes, kSharding);
       if (!sharding) {
         continue;
       }
+      function.setResultAttrs(index,
+                              attributes.getDictionary(function.getContext()));
       for (auto exit : function.getOps<func::ReturnOp>()) {
         builder.setInsertionPoint(exit);
         Value kept = constrain(exit.getOperand(index), sharding, exit.getLoc());
@@ -125,6 +177,7 @@ private:
   Value constrain(Value value, Attribute attribute, Location loc) {
     std::string text = getShardyText(attribute);
     StringRef rest = text;
+    rest.consume_front("#sdy.sharding_per_value<[");
     std::optional<ShardySharding> sharding = readShardySharding(rest);
     auto type = dyn_cast<RankedTensorType>(value.getType());
     auto axes = sharding ? meshes.get(sharding->mesh) : std::nullopt;

@@ -24,7 +24,11 @@ def ImportConstraints : Pass<"alpa-import-constraints", "::mlir::ModuleOp"> {
     (`sdy.sharding`). Of another mesh, or in a notation without names or with
     parts of axes, it is left out, and so is what a propagation has written on
     operators; a remark says how many are, but for those on a mesh without axes,
-    which JAX itself puts behind PRNG keys. The meshes go. Before the inliner,
+    which JAX itself puts behind PRNG keys. What only a propagation asks goes:
+    barriers, and, with a remark, groups of values that are to be split alike
+    (`sdy.sharding_group`). The meshes go. All of that is read as well in the
+    form in which XLA stores modules: strings in `mhlo.frontend_attributes`,
+    and calls of `@xla.sdy.FuncResultSharding` and the like. Before the inliner,
     for which these operations are unknown.
 
     before, with `axes=data`:

@@ -13,8 +13,6 @@ namespace mlir::alpa {
 
 namespace {
 
-constexpr StringRef kShardyRule = "sdy.sharding_rule";
-
 /// Whether the call's configuration holds sizes of the whole tensors: kernels
 /// of Pallas are compiled for them, with their grid, fusions have computations
 /// of them, and cuDNN's attention reads them. A rule of the operator's own
@@ -87,11 +85,10 @@ struct ImportRules : impl::ImportRulesBase<ImportRules> {
                             "is split, or call it in jax.shard_map";
         return WalkResult::interrupt();
       }
-      Attribute written = call->getDiscardableAttr(kShardyRule);
+      Attribute written = takeShardyAttribute(call, "sharding_rule");
       if (!written) {
         return WalkResult::advance();
       }
-      call->removeDiscardableAttr(kShardyRule);
       std::optional<ShardingRule> known = getShardingRule(call);
       bool isKnown = known && !known->isReplicated();
       if (!isKnown && !call.getHasSideEffect()) {

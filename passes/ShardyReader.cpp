@@ -3,6 +3,7 @@
 #include "passes/ShardyReader.h"
 
 #include "mlir/IR/SymbolTable.h"
+#include "stablehlo/dialect/StablehloOps.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace mlir::alpa {
@@ -16,13 +17,57 @@ Attribute getShardyAttribute(Operation *op, StringRef name) {
   return properties ? properties.get(name) : Attribute();
 }
 
+/// Where XLA keeps what it has no attributes for.
+static constexpr StringRef kStored = "mhlo.frontend_attributes";
+
+Attribute takeShardyAttribute(NamedAttrList &attributes, StringRef name) {
+  if (Attribute own = attributes.erase(("sdy." + name).str())) {
+    return own;
+  }
+  auto all = dyn_cast_or_null<DictionaryAttr>(attributes.get(kStored));
+  NamedAttrList stored(all);
+  Attribute found = stored.erase(("xla.sdy." + name).str());
+  if (found && stored.empty()) {
+    attributes.erase(kStored);
+  } else if (found) {
+    attributes.set(kStored, stored.getDictionary(found.getContext()));
+  }
+  return found;
+}
+
+Attribute takeShardyAttribute(Operation *op, StringRef name) {
+  NamedAttrList attributes(op->getDiscardableAttrDictionary());
+  Attribute found = takeShardyAttribute(attributes, name);
+  if (found) {
+    op->setDiscardableAttrs(attributes.getDictionary(op->getContext()));
+  }
+  return found;
+}
+
+/// A string within a string has its quotes behind backslashes.
+static std::string getStoredText(StringAttr stored) {
+  std::string text;
+  llvm::copy_if(stored.getValue(), std::back_inserter(text),
+                [](char c) { return c != '\\'; });
+  return text;
+}
+
 std::string getShardyText(Attribute attribute) {
+  if (auto stored = dyn_cast_or_null<StringAttr>(attribute)) {
+    return getStoredText(stored);
+  }
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (attribute) {
     attribute.print(stream);
   }
   return text;
+}
+
+bool isOfShardy(Operation *op, StringRef name, StringRef target) {
+  auto call = dyn_cast<stablehlo::CustomCallOp>(op);
+  return call ? call.getCallTargetName() == ("xla.sdy." + target).str()
+              : op->getName().getStringRef() == ("sdy." + name).str();
 }
 
 bool isShardyMesh(Operation *op) {
@@ -256,6 +301,20 @@ ShardyMeshes::ShardyMeshes(ModuleOp module) {
     if (name) {
       texts["@" + name.str()] = getShardyText(getShardyAttribute(&op, "mesh"));
     }
+  }
+  NamedAttrList attributes(module->getDiscardableAttrDictionary());
+  readStored(getShardyText(takeShardyAttribute(attributes, "meshes")));
+}
+
+/// `{mesh = #sdy.mesh<["x"=2]>, other = #sdy.mesh<["y"=4]>}`
+void ShardyMeshes::readStored(StringRef text) {
+  text.consume_front("{");
+  while (text.contains('>')) {
+    auto [mesh, rest] = text.split('>');
+    auto [name, value] = mesh.split(" = ");
+    texts["@" + name.str()] = value.str() + ">";
+    text = rest;
+    text.consume_front(", ");
   }
 }
 

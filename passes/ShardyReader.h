@@ -19,8 +19,21 @@ namespace mlir::alpa {
 /// operations keep what stands in `<{...}>` apart.
 Attribute getShardyAttribute(Operation *op, StringRef name);
 
-/// An attribute as it is printed; empty for none.
+/// Takes an attribute of Shardy's out of a dictionary: it is called `sdy.` and
+/// the name, or `xla.sdy.` and the name among `mhlo.frontend_attributes`, as a
+/// string. So XLA writes it in modules that are stored.
+Attribute takeShardyAttribute(NamedAttrList &attributes, StringRef name);
+
+/// Likewise of an operation.
+Attribute takeShardyAttribute(Operation *op, StringRef name);
+
+/// An attribute as it is printed, or the text that a string stores; empty for
+/// none.
 std::string getShardyText(Attribute attribute);
+
+/// True for an operation of Shardy's, `sdy.` and the name, and for the call
+/// `xla.sdy.` and `target` that XLA writes for it.
+bool isOfShardy(Operation *op, StringRef name, StringRef target);
 
 /// True for `sdy.mesh`.
 bool isShardyMesh(Operation *op);
@@ -53,7 +66,8 @@ std::optional<ShardySharding> readShardySharding(StringRef &text);
 /// reduced, and otherwise replicated. None for what is no such rule.
 std::optional<ShardingRule> readShardyRule(StringRef text);
 
-/// The meshes that a module names, and those that stand in shardings in full.
+/// The meshes that a module names, as operations or as XLA stores them, and
+/// those that stand in shardings in full.
 class ShardyMeshes {
 public:
   explicit ShardyMeshes(ModuleOp module);
@@ -64,6 +78,8 @@ public:
   get(StringRef mesh) const;
 
 private:
+  void readStored(StringRef text);
+
   std::map<std::string, std::string> texts;
 };
 

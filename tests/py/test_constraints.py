@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jax._src.internal_test_util.export_back_compat_test_data import annotate_data_placement
+from jax.experimental.shard_alike import shard_alike
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import stablehlo_alpa
+from stablehlo_alpa import _core
 
 AXES = ("data", "model")
 NAMED = stablehlo_alpa.ManualSharding(in_specs={}, mesh_shape=(2, 4), names=AXES)
@@ -191,3 +194,25 @@ def test_what_jax_itself_adds_is_not_remarked(mesh: Mesh) -> None:
     asked = stablehlo_alpa.parallelize(asking).plan(key, x).remarks
     (remark,) = [remark for remark in asked if "constraint" in remark]
     assert "1 sharding constraint is ignored" in remark
+
+
+def test_values_that_are_to_be_split_alike_stay_split() -> None:
+    def alike(x: jax.Array, y: jax.Array) -> jax.Array:
+        return jnp.tanh(shard_alike(x, y)[0])
+
+    method = stablehlo_alpa.DataParallel(mesh_shape=(8,))
+    step = stablehlo_alpa.parallelize(alike, method=method, batch_argnums=(0, 1))
+    x = batch(16, 32)
+    assert_equal(step(x, x), jnp.tanh(x))
+    assert "tensor<2x32xf32>" in step.plan(x, x).module_text("local")
+    (remark,) = step.plan(x, x).remarks
+    assert "sharding groups of 2 values are ignored" in remark
+
+
+def test_a_module_that_jax_has_stored_keeps_them() -> None:
+    # Two arguments and a result on a mesh with the axis `a`.
+    text = annotate_data_placement.data_2025_04_07_cuda["shardy"]["mlir_module_text"]
+    assert "xla.sdy.FuncResultSharding" in text
+    merged, _ = _core.run_pipeline(text, "builtin.module(alpa-prepare-pipeline{axes=a})")
+    assert merged.count("alpa.constrain") == 3
+    assert "xla.sdy" not in merged

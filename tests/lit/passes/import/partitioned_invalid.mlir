@@ -74,3 +74,29 @@ func.func @manual(%x: tensor<8xf32>) -> tensor<8xf32> {
   }
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+func.func @stored(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{'stablehlo.custom_call' @xla.sdy.GlobalToLocalShape is partitioned by hand already (shard_map); it cannot be planned}}
+  %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {has_side_effect = true, mhlo.frontend_attributes = {xla.sdy.in_shardings = "#sdy.sharding_per_value<[<@mesh, [{\22x\22}]>]>", xla.sdy.manual_axes = "#sdy<manual_axes{\22x\22}>"}} : (tensor<8xf32>) -> tensor<4xf32>
+  %1 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%0) {has_side_effect = true} : (tensor<4xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+// Of parts that are made of nothing.
+func.func @stored_results(%x: tensor<4xf32>) -> tensor<8xf32> {
+  // expected-error @below {{'stablehlo.custom_call' @xla.sdy.LocalToGlobalShape is partitioned by hand already (shard_map); it cannot be planned}}
+  %0 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%x) {has_side_effect = true} : (tensor<4xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @as_gspmd(%x: tensor<8xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'stablehlo.custom_call' @SPMDFullToShardShape is partitioned by hand already (shard_map); it cannot be planned}}
+  %0 = stablehlo.custom_call @SPMDFullToShardShape(%x) : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -47,3 +47,11 @@ func.func @own(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
   %2 = stablehlo.custom_call @kernel(%1) {alpa.rule = #alpa.rule<([i, j]) -> ([i, j]) {i, j}>} : (tensor<8x4xf32>) -> tensor<8x4xf32>
   return %2 : tensor<8x4xf32>
 }
+
+// As XLA stores it.
+// CHECK-LABEL: @stored
+func.func @stored(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // CHECK-NEXT: custom_call @kernel(%{{.*}}) {alpa.rule = #alpa.rule<([a, b]) -> ([a, b]) {a=8, b=4}>} :
+  %0 = stablehlo.custom_call @kernel(%a) {mhlo.frontend_attributes = {xla.sdy.sharding_rule = "#sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=4}>"}} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
