@@ -211,7 +211,8 @@ def test_values_that_are_to_be_split_alike_stay_split() -> None:
 
 def test_a_module_that_jax_has_stored_keeps_them() -> None:
     # Two arguments and a result on a mesh with the axis `a`.
-    text = annotate_data_placement.data_2025_04_07_cuda["shardy"]["mlir_module_text"]
+    stored: Any = annotate_data_placement.data_2025_04_07_cuda["shardy"]
+    text = stored["mlir_module_text"]
     assert "xla.sdy.FuncResultSharding" in text
     merged, _ = _core.run_pipeline(text, "builtin.module(alpa-prepare-pipeline{axes=a})")
     assert merged.count("alpa.constrain") == 3
