@@ -84,16 +84,19 @@ struct ConstantRule : RuleModel<ConstantRule, ConstantOp> {
   OperatorRole getOperatorRole(Operation *) const {
     return OperatorRole::Rematerialized;
   }
+
+  /// A quantized constant holds its elements as they are stored.
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          LocalContext &context) const {
     DenseElementsAttr splat = getSplat(op);
-    Type type = context.getResultTypes().front();
-    if (!splat || splat.getType() == type) {
+    auto type = cast<ShapedType>(context.getResultTypes().front());
+    if (!splat || splat.getType().getShape() == type.getShape()) {
       return alpa::cloneLocal(op, context);
     }
+    ShapedType stored = splat.getType().clone(type.getShape());
     return SmallVector<Value>{
         ConstantOp::create(context.getBuilder(), op->getLoc(), type,
-                           splat.resizeSplat(cast<ShapedType>(type)))
+                           splat.resizeSplat(stored))
             .getResult()};
   }
 
