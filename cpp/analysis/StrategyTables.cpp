@@ -5,6 +5,7 @@
 #include "cpp/analysis/OperatorRoles.h"
 #include "cpp/analysis/StrategyGraphBuilder.h"
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/Elements.h"
 #include "dialects/alpa/Sharding.h"
 #include <cstring>
 
@@ -449,8 +450,12 @@ ValuePlacement
 StrategyGraphBuilder::placeFreely(Value value, StringRef name, StringRef op,
                                   function_ref<bool(ShardingRowRef)> allowed) {
   auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<ShardingRow> rows =
-      enumerateShardings(type.getShape(), meshShape);
+  SmallVector<ShardingRow> rows;
+  if (hasSplittableElements(type)) {
+    rows = enumerateShardings(type.getShape(), meshShape);
+  } else {
+    rows.emplace_back(numAxes, kReplicated);
+  }
   if (allowed && llvm::any_of(rows, allowed)) {
     llvm::erase_if(rows, [&](ShardingRowRef row) { return !allowed(row); });
   }

@@ -113,6 +113,15 @@ static LogicalResult verifyPlace(Emit emit, NamedAttribute attr, bool isRight,
 // Attributes of operators
 //===----------------------------------------------------------------------===//
 
+/// Whether a carried rule may say more than the operator's own, which splits
+/// nothing: the operator is opaque to us. Others are whole because of what they
+/// are, as a scatter of quantized elements is: a block of theirs is not made by
+/// the operator as it stands.
+static bool canSplitMore(Operation *op, const ShardingRule &own) {
+  return own.isReplicated() &&
+         op->getName().getStringRef() == "stablehlo.custom_call";
+}
+
 /// A rule fits its operator; where the operator knows its loops, it restricts
 /// what that allows.
 static LogicalResult verifyRule(Operation *op, NamedAttribute attr) {
@@ -135,7 +144,8 @@ static LogicalResult verifyRule(Operation *op, NamedAttribute attr) {
     return success();
   }
   ShardingRule own = interface.getShardingRule();
-  if (!own.isReplicated() && !rule.isRestrictionOf(own)) {
+  bool splitsNothing = rule.isReplicated() && rule.linearOperands.empty();
+  if (!splitsNothing && !canSplitMore(op, own) && !rule.isRestrictionOf(own)) {
     return op->emitOpError()
            << "'" << kRuleAttrName
            << "' allows what the operator's own rule does not: it may only "

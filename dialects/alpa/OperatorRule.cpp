@@ -1,11 +1,12 @@
 //===- OperatorRule.cpp - The rule that an operator has -------------------===//
 //
 // An operator may carry a rule. It stands for its own, of which it then is a
-// restriction, unless the operator knows nothing of its loops.
+// restriction, unless the operator is a call of which nothing is known.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/alpa/Alpa.h"
+#include "dialects/alpa/Elements.h"
 #include "dialects/alpa/Sharding.h"
 #include "dialects/alpa/ShardingRule.h"
 
@@ -18,7 +19,12 @@ std::optional<ShardingRule> getShardingRule(Operation *op) {
     return rule.resolveSizes(op) ? rule : ShardingRule::replicated(op);
   }
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  return interface ? std::optional(interface.getShardingRule()) : std::nullopt;
+  if (!interface) {
+    return std::nullopt;
+  }
+  ShardingRule own = interface.getShardingRule();
+  return findSplitElements(own, op).empty() ? own
+                                            : ShardingRule::replicated(op);
 }
 
 bool hasShardingRule(Operation *op) {

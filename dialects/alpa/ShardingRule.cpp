@@ -2,6 +2,7 @@
 
 #include "dialects/alpa/ShardingRule.h"
 
+#include "dialects/alpa/Elements.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -329,6 +330,9 @@ LogicalResult ShardingRule::verify(Operation *op) const {
       failed(verifyTensors(op, op->getResultTypes(), results, factors,
                            "result"))) {
     return failure();
+  }
+  if (std::string split = findSplitElements(*this, op); !split.empty()) {
+    return op->emitOpError() << "sharding rule splits " << split;
   }
   bool hasSum = !linearOperands.empty() ||
                 llvm::any_of(factors, [](const Factor &factor) {

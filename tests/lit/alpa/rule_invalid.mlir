@@ -139,3 +139,40 @@ func.func @algebraic_only(%a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<8xf32>
 
 // expected-error @below {{sharding rule factor a is reduced, and a result has it}}
 "test.op"() {rule = #alpa.rule<([a]) -> ([a]) {a=4:windowed_sum}>} : () -> ()
+
+// -----
+
+// An operator that splits nothing because of what it is cannot be made to.
+func.func @whole(%t: tensor<8x!quant.uniform<i8:f32, 0.5>>, %i: tensor<4x1xi32>, %u: tensor<4x!quant.uniform<i8:f32, 0.5>>) -> tensor<8x!quant.uniform<i8:f32, 0.5>> {
+  // expected-error @below {{'alpa.rule' allows what the operator's own rule does not: it may only replicate factors and leave out linear operands of #alpa.rule<([a], [b, c], [d]) -> ([e]) {a=8:replicated}}
+  %0 = "stablehlo.scatter"(%t, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<!quant.uniform<i8:f32, 0.5>>, %b: tensor<!quant.uniform<i8:f32, 0.5>>):
+    stablehlo.return %b : tensor<!quant.uniform<i8:f32, 0.5>>
+  }) {alpa.rule = #alpa.rule<([a], [b, 1], [b]) -> ([a]) {b=replicated}>} : (tensor<8x!quant.uniform<i8:f32, 0.5>>, tensor<4x1xi32>, tensor<4x!quant.uniform<i8:f32, 0.5>>) -> tensor<8x!quant.uniform<i8:f32, 0.5>>
+  return %0 : tensor<8x!quant.uniform<i8:f32, 0.5>>
+}
+
+// -----
+
+// A linear operand is more than nothing as well.
+func.func @whole_linear(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>) {
+  // expected-error @below {{'alpa.rule' allows what the operator's own rule does not}}
+  %0, %1 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY {alpa.rule = #alpa.rule<([a]) -> ([a], [b]) {a=replicated, b=replicated} linear(0)>} : (tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>)
+  return %0, %1 : tensor<2xui64>, tensor<8xui32>
+}
+
+// -----
+
+func.func @index(%a: tensor<8x4xindex>) -> tensor<8x4xindex> {
+  // expected-error @below {{sharding rule splits operand 0, whose elements 'index' devices cannot exchange}}
+  %0 = "other.op"(%a) {alpa.rule = #alpa.rule<([a, b]) -> ([a, b]) {b=replicated}>} : (tensor<8x4xindex>) -> tensor<8x4xindex>
+  return %0 : tensor<8x4xindex>
+}
+
+// -----
+
+func.func @scales_per_axis(%a: tensor<2x4xi8>) -> tensor<2x4x!quant.uniform<i8:f32:0, {0.5, 0.25}>> {
+  // expected-error @below {{sharding rule splits result 0, whose elements '!quant.uniform<i8:f32:0, {5.000000e-01,2.500000e-01}>' devices cannot exchange}}
+  %0 = stablehlo.custom_call @scale(%a) {alpa.rule = #alpa.rule<([a, b]) -> ([a, b]) {a=replicated, b}>} : (tensor<2x4xi8>) -> tensor<2x4x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
+  return %0 : tensor<2x4x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
+}
