@@ -6,6 +6,27 @@
 
 namespace mlir::alpa {
 
+/// What a function returns is what it says. `func.return` sees to that itself;
+/// terminators of other dialects do not.
+static LogicalResult verifyReturned(func::FuncOp entry) {
+  Operation *exit = entry.getBody().front().getTerminator();
+  if (exit->getNumOperands() != entry.getNumResults()) {
+    return exit->emitOpError()
+           << "returns " << exit->getNumOperands() << " values from @"
+           << entry.getSymName() << ", which has " << entry.getNumResults()
+           << " results";
+  }
+  for (auto [index, type, result] :
+       llvm::enumerate(exit->getOperandTypes(), entry.getResultTypes())) {
+    if (type != result) {
+      return exit->emitOpError()
+             << "returns " << type << " from @" << entry.getSymName()
+             << ", whose result " << index << " is " << result;
+    }
+  }
+  return success();
+}
+
 FailureOr<func::FuncOp> getEntryFunction(ModuleOp module) {
   SmallVector<func::FuncOp> candidates;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -33,6 +54,9 @@ FailureOr<func::FuncOp> getEntryFunction(ModuleOp module) {
   }
   if (!entry.getBody().hasOneBlock()) {
     return entry.emitOpError() << "must have one block to be planned";
+  }
+  if (failed(verifyReturned(entry))) {
+    return failure();
   }
   return entry;
 }
