@@ -298,6 +298,25 @@ private:
     SmallVector<Type> types = llvm::map_to_vector(
         op->getResults(), [&](Value result) { return getLocal(result); });
     Operation *local = op.cloneWithTypes(builder, getLocalOperands(op), types);
+    if (failed(lowerBlocks(op, local))) {
+      return failure();
+    }
+    if (needsNumber(local)) {
+      local = handNumber(cast<DataFlowOpInterface>(local));
+    }
+    if (!local) {
+      return op.emitOpError()
+             << "'" << getReadableName(op)
+             << "' cannot be handed the number of the micro-batch, by which "
+                "its region takes a part of what is whole: use "
+                "num_micro_batches=1, or a scan that is not associative";
+    }
+    mapping.map(op->getResults(),
+                local->getResults().take_front(op->getNumResults()));
+    return success();
+  }
+
+  LogicalResult lowerBlocks(Operation *op, Operation *local) {
     OpBuilder::InsertionGuard guard(builder);
     for (auto [from, to] : llvm::zip(op->getRegions(), local->getRegions())) {
       for (Block &block : from) {
@@ -310,8 +329,39 @@ private:
         }
       }
     }
-    mapping.map(op->getResults(), local->getResults());
     return success();
+  }
+
+  /// Whether regions that see nothing around them ask for the micro-batch.
+  bool needsNumber(Operation *local) {
+    return isTime && local->hasTrait<OpTrait::IsIsolatedFromAbove>() &&
+           llvm::any_of(number.getUsers(), [&](Operation *user) {
+             return local->isProperAncestor(user);
+           });
+  }
+
+  /// before: scan(%x) { (%a): slice of %a at %number }
+  /// after:  scan(%x, %number) { (%a, %n): slice of %a at %n, which is returned
+  /// }
+  ///
+  /// Null if the operator has no edge for it.
+  Operation *handNumber(DataFlowOpInterface local) {
+    Operation *handed = local.addDataFlowEdge(builder, number);
+    if (!handed) {
+      return nullptr;
+    }
+    DataFlowEdge edge =
+        cast<DataFlowOpInterface>(handed).getDataFlowEdges().back();
+    for (Value target : edge.targets) {
+      if (!isa<BlockArgument>(target)) {
+        continue;
+      }
+      number.replaceUsesWithIf(target, [&](OpOperand &use) {
+        return target.getParentRegion()->isAncestor(
+            use.getOwner()->getParentRegion());
+      });
+    }
+    return handed;
   }
 
   /// The body as it is: it is a program of one device already.

@@ -60,8 +60,24 @@ struct ScanDataFlow : alpa::DataFlowOpInterface::FallbackModel<ScanDataFlow> {
     return alpa::cloneWithEmptyRegions(op, builder, operands, resultTypes);
   }
 
-  Operation *addDataFlowEdge(Operation *, OpBuilder &, Value) const {
-    return nullptr;
+  /// One carry more. Where slices may be combined in any order there is none
+  /// that only hands something on.
+  Operation *addDataFlowEdge(Operation *op, OpBuilder &builder,
+                             Value initial) const {
+    auto anyOrder = op->getAttrOfType<BoolAttr>("is_associative");
+    if (anyOrder && anyOrder.getValue()) {
+      return nullptr;
+    }
+    Type type = initial.getType();
+    Operation *exit = getReturn(op);
+    exit->insertOperands(exit->getNumOperands(),
+                         op->getRegion(0).addArgument(type, op->getLoc()));
+    SmallVector<Value> operands(op->getOperands());
+    operands.push_back(initial);
+    Operation *made = alpa::replaceWithMoreResults(op, builder, operands, type);
+    addCarry(made, "operandSegmentSizes");
+    addCarry(made, "resultSegmentSizes");
+    return made;
   }
 
 private:
@@ -73,6 +89,12 @@ private:
   }
   static unsigned getNumOutputs(Operation *op) {
     return op->getAttrOfType<DenseI32ArrayAttr>("resultSegmentSizes")[0];
+  }
+  static void addCarry(Operation *op, StringRef segments) {
+    SmallVector<int32_t> sizes(
+        op->getAttrOfType<DenseI32ArrayAttr>(segments).asArrayRef());
+    ++sizes[1];
+    op->setAttr(segments, DenseI32ArrayAttr::get(op->getContext(), sizes));
   }
   static Operation *getReturn(Operation *op) {
     return op->getRegion(0).front().getTerminator();
