@@ -92,16 +92,20 @@ void addLinearOperands(Operation *op, ShardingRule &rule) {
       .Default([](Operation *) {});
 }
 
+ShardingRule getPointwiseRule(Operation *op) {
+  // The builder knows the instances that cannot be split.
+  RuleBuilder probe(op);
+  if (!probe.isUsable()) {
+    return ShardingRule::replicated(op);
+  }
+  ShardingRule rule = ShardingRule::pointwise(op);
+  addLinearOperands(op, rule);
+  return rule;
+}
+
 template <typename Op> struct PointwiseRule : RuleModel<PointwiseRule<Op>, Op> {
   ShardingRule getShardingRule(Operation *op) const {
-    // The builder knows the instances that cannot be split.
-    RuleBuilder probe(op);
-    if (!probe.isUsable()) {
-      return ShardingRule::replicated(op);
-    }
-    ShardingRule rule = ShardingRule::pointwise(op);
-    addLinearOperands(op, rule);
-    return rule;
+    return getPointwiseRule(op);
   }
   OperatorRole getOperatorRole(Operation *) const {
     return OperatorRole::Follower;
@@ -149,12 +153,24 @@ struct OptimizationBarrierRule
 
 /// The upper half of a product. XLA has no form of it inside of a `shard_map`
 /// (it ends at `mhlo.unknown`), which is how what each device runs is run.
-struct MulhiRule : RuleModel<MulhiRule, chlo::MulhiOp> {
+///
+/// By name and not by class: not every upstream's CHLO has it. Such a model has
+/// no defaults.
+struct MulhiRule : alpa::ShardingRuleOpInterface::FallbackModel<MulhiRule> {
   ShardingRule getShardingRule(Operation *op) const {
-    return PointwiseRule<chlo::MulhiOp>().getShardingRule(op);
+    return getPointwiseRule(op);
   }
   OperatorRole getOperatorRole(Operation *) const {
     return OperatorRole::Follower;
+  }
+  bool isDeviceDependent(Operation *) const { return false; }
+  SmallVector<alpa::Exchange> getExchanges(Operation *, const ShardingRule &,
+                                           unsigned, ArrayRef<int64_t>) const {
+    return {};
+  }
+  alpa::InnerWork getInnerWork(Operation *, const ShardingRule &,
+                               ArrayRef<int64_t>) const {
+    return {};
   }
 
   /// before: y = mulhi(a, b)
@@ -253,5 +269,7 @@ void stablehlo::attachChloElementwiseRules(MLIRContext &context) {
                   chlo::IsPosInfOp, chlo::LgammaOp, chlo::NextAfterOp,
                   chlo::PolygammaOp, chlo::SinhOp, chlo::SquareOp, chlo::TanOp,
                   chlo::ZetaOp>(context);
-  chlo::MulhiOp::attachInterface<MulhiRule>(context);
+  if (auto mulhi = RegisteredOperationName::lookup("chlo.mulhi", &context)) {
+    mulhi->attachInterface<MulhiRule>();
+  }
 }
