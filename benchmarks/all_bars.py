@@ -17,7 +17,15 @@ from pathlib import Path
 from report import Row, markdown
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("communication", "planning", "replicated", "overhead", "resharding", "backends")
+SCRIPTS = (
+    "communication",
+    "planning",
+    "solver",
+    "replicated",
+    "overhead",
+    "resharding",
+    "backends",
+)
 
 
 def machine() -> str:
