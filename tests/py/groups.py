@@ -43,6 +43,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
         *("tpu_kernels", "tpu_memory", "gpu_memory"),
         *("stage_seconds", "trip_counts", "profiled_stages", "devices_at_hand", "unlike_clusters"),
+        *("scanned_costs",),
     ),
     "modules: rules, reshards, border to jax": (
         *(

@@ -1,5 +1,6 @@
 """What is gathered is kept where there is room, and gathered again where there is none."""
 
+import dataclasses
 from functools import partial
 
 import jax
@@ -11,9 +12,13 @@ from models import gpt
 import stablehlo_alpa as sa
 from stablehlo_alpa.cluster import ClusterSpec
 from stablehlo_alpa.compiler import Module, enumerate_strategies
+from stablehlo_alpa.cost import CollectiveKind, collective_seconds, price
+from stablehlo_alpa.intra_op import solve
 from stablehlo_alpa.planning.stage import SlotKind
 
 WIDTH, BATCH = 256, 65536
+_FOUR = ClusterSpec.preset("dgx-a100:1").part(1, 4)
+_MESH = _FOUR.logical_mesh((4,))
 
 
 def cast_step(params, batch):
@@ -70,13 +75,51 @@ def test_what_is_gathered_for_several_readers_is_counted_until_the_last():
     """The sum that they share has no phase of its own; it is gathered once, where it is made."""
     module = Module(_SEVERAL_READERS, "step")
     module.run("alpa-merge-operators")
-    mesh = ClusterSpec.preset("dgx-a100:1").part(1, 4).logical_mesh((4,))
-    graph = enumerate_strategies(module, mesh, "step")
+    graph = enumerate_strategies(module, _MESH, "step")
     (shared,) = (i for i, op in enumerate(graph.node_op) if op == "alpa.resolve")
     (copy,) = np.flatnonzero(graph.copy_target == shared)
     (value,) = np.flatnonzero(graph.value_node == graph.copy_source[copy])
     assert graph.copy_start[copy] == graph.value_start[value] + 1
     assert graph.copy_end[copy] == graph.value_end[value] > graph.copy_start[copy] + 1
+
+
+def _products(count):
+    """So many products of one value and a weight each."""
+    numbers = range(count)
+    weights = "".join(f", %w{i}: tensor<512x4096xf32>" for i in numbers)
+    lines = "".join(
+        f"  %{i} = stablehlo.dot_general %x, %w{i}, contracting_dims = [1] x [0]"
+        ": (tensor<4096x512xf32>, tensor<512x4096xf32>) -> tensor<4096x4096xf32>\n"
+        for i in numbers
+    )
+    types = ", ".join(["tensor<4096x4096xf32>"] * count)
+    results = ", ".join(f"%{i}" for i in numbers)
+    head = f"func.func @main(%x: tensor<4096x512xf32>{weights}) -> ({types})"
+    return f"{head} {{\n{lines}  return {results} : {types}\n}}"
+
+
+def _resharding_s(count):
+    """Least seconds of resharding where rows of the value lie on devices, columns of the rest."""
+    module = Module(_products(count), "step")
+    module.run("alpa-merge-operators")
+    graph = enumerate_strategies(module, _MESH, "step")
+    allowed = graph.allowed.copy()
+    ends = [*zip(graph.input_node, graph.input_specs, strict=True)]
+    ends += zip(graph.output_node, graph.output_specs, strict=True)
+    for node, specs in ends:
+        is_value = node == graph.input_node[0]
+        rows = slice(graph.node_offset[node], graph.node_offset[node + 1])
+        allowed[rows] = np.asarray(specs)[:, 0] == (0 if is_value else 1)
+    priced = price(dataclasses.replace(graph, allowed=allowed), _MESH, _FOUR.device)
+    return priced.split(solve(priced).choice)[2]
+
+
+def test_what_three_products_read_is_gathered_and_charged_once():
+    """Query, key and value of an attention."""
+    alone = _resharding_s(1)
+    kind, size = CollectiveKind.ALL_GATHER, 4096 * 512 * 4
+    assert alone == pytest.approx(collective_seconds(kind, 1, size, _MESH, _FOUR.device)[0])
+    assert _resharding_s(3) == pytest.approx(alone)
 
 
 def _step(case, budget=None):
