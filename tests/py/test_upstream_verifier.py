@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ from often import seldom
 from test_roundtrip import printed, reparsed, through
 
 from stablehlo_alpa import _core
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+from check_upstream_plans import REFUSAL, Outcome, check, prepared
 
 PROGRAMS = (Path(__file__).parent / "operators.mlir").read_text().split("// -----")
 
@@ -104,3 +109,33 @@ def test_changes_are_judged_as_by_jaxlib(program: str) -> None:
 @pytest.mark.parametrize("count", [40, seldom(100)])
 def test_many_changes_are_judged_as_by_jaxlib(program: str, count: int) -> None:
     assert_changes_are_judged_alike(program, seed=2, count=count)
+
+
+def outcomes(line: str) -> list[Outcome]:
+    """What `make check-upstream` says of a program of one line, on quantized elements."""
+    kind = "tensor<8x4x!quant.uniform<i8:f32, 0.5>>"
+    text = prepared(f"func.func @f(%x: {kind}) -> {kind} {{ {line}\n return %0 : {kind} }}")
+    assert text is not None
+    return [outcome for outcome, _ in check(text.replace("KIND", kind), seed=0)]
+
+
+def test_quantized_programs_of_upstream_are_planned() -> None:
+    assert outcomes("%0 = stablehlo.add %x, %x : KIND") == [Outcome.LOWERED]
+    gathered = (
+        '%0 = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, '
+        "replica_groups = dense<[[0]]> : tensor<1x1xi64>} : (KIND) -> KIND"
+    )
+    assert outcomes(gathered) == [Outcome.NOT_PLANNED]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_refusal"),
+    [
+        ("'stablehlo.custom_call' @call is partitioned by hand already", True),
+        ("argument 0 has the dynamic type 'tensor<?xf32>'", True),
+        ("'stablehlo.optimization_barrier' op sharding rule names 2 operands", False),
+        ("symbol declaration cannot have public visibility", False),
+    ],
+)
+def test_refusals_are_told_from_what_verifiers_say(said: str, is_refusal: bool) -> None:
+    assert bool(REFUSAL.match(f"module:2:10: {said}")) == is_refusal
