@@ -112,8 +112,8 @@ struct ShardingRule {
 
   /// Those of `linearOperands`, by number, that hold for real numbers only. In
   /// floating point the shares of a sum may be larger than the sum, or zero
-  /// where it is not: a product of them may overflow or be 0 * inf, and a
-  /// narrower type rounds what should have cancelled. Shares of devices do not
+  /// where it is not: a product of them may overflow or be 0 * inf, and a type of
+  /// fewer digits rounds what should have cancelled. Shares of devices do not
   /// go through such a set; shares of micro-batches do, as adding up gradients
   /// asks for.
   SmallVector<unsigned, 1> algebraicSets;

@@ -20,6 +20,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("pipeline", "pipeline_matrix", "forward_pipelines", "stage_methods"),
         *(
             "micro_batches",
+            "narrow_ranges",
             "several_gradients",
             "sorted_rows",
             "differentiated",

@@ -36,14 +36,28 @@ void addSet(ShardingRule &rule, unsigned operand, bool isExact) {
   }
 }
 
+/// Whether a floating-point type holds numbers as large as another one, complex
+/// or not: bf16 does where f32 is the other one, f16 does not.
+bool keepsRange(Type from, Type to) {
+  auto getType = [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    auto complex = dyn_cast<ComplexType>(element);
+    return dyn_cast<FloatType>(complex ? complex.getElementType() : element);
+  };
+  FloatType source = getType(from), target = getType(to);
+  return source && target &&
+         llvm::APFloat::semanticsMaxExponent(target.getFloatSemantics()) >=
+             llvm::APFloat::semanticsMaxExponent(source.getFloatSemantics());
+}
+
 /// Between integers that are not equal neither the shares of a sum nor the sum
-/// are kept.
+/// are kept. Fewer digits round each share, as adding up gradients in their
+/// type does; a smaller range makes shares infinite that cancel.
 void addConversion(ConvertOp convert, ShardingRule &rule) {
   Type from = convert.getOperand().getType(), to = convert.getType();
   if (keepsShares(from, to)) {
     rule.addLinear(0);
-  } else if (!isInteger(convert.getOperand()) &&
-             !isInteger(convert.getResult()) && isSummable(from)) {
+  } else if (isSummable(from) && keepsRange(from, to)) {
     rule.addAlgebraic(0);
   }
 }
