@@ -432,7 +432,9 @@ Value CollectiveEmitter::emitRotation(Value local, ArrayRef<unsigned> axes,
 Value CollectiveEmitter::emitPermutation(Value local, ArrayRef<int64_t> targets,
                                          ArrayRef<unsigned> axes,
                                          Location loc) {
-  auto getTarget = [&](int64_t index) { return targets[index]; };
+  auto getTarget = [&](int64_t index) {
+    return targets[index] < 0 ? std::nullopt : std::optional(targets[index]);
+  };
   return emitPermute(local, axes, getTarget, loc);
 }
 

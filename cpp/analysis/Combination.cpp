@@ -65,23 +65,37 @@ static double getGroupSize(uint32_t axes, ArrayRef<int64_t> meshShape) {
   return size;
 }
 
-/// The axes along which devices differ that have blocks so far apart.
-static uint32_t getShiftedAxes(uint32_t axes, int64_t distance,
-                               ArrayRef<int64_t> meshShape) {
-  auto numBlocks = static_cast<int64_t>(getGroupSize(axes, meshShape));
-  uint32_t shifted = 0;
-  for (int64_t block = 0; block + std::abs(distance) < numBlocks; ++block) {
-    int64_t from = block, to = block + std::abs(distance);
-    for (size_t axis = meshShape.size(); axis-- > 0;) {
-      if (axes >> axis & 1) {
-        shifted |= uint32_t(from % meshShape[axis] != to % meshShape[axis])
+/// The axes along which devices differ that have the one block and the other.
+static uint32_t getDifferingAxes(uint32_t axes, int64_t from, int64_t to,
+                                 ArrayRef<int64_t> meshShape) {
+  uint32_t differing = 0;
+  for (size_t axis = meshShape.size(); axis-- > 0;) {
+    if (axes >> axis & 1) {
+      differing |= uint32_t(from % meshShape[axis] != to % meshShape[axis])
                    << axis;
-        from /= meshShape[axis];
-        to /= meshShape[axis];
-      }
+      from /= meshShape[axis];
+      to /= meshShape[axis];
     }
   }
-  return shifted;
+  return differing;
+}
+
+/// The axes along which something is sent from block to block.
+static uint32_t getRoutedAxes(uint32_t axes, const Exchange &exchange,
+                              ArrayRef<int64_t> meshShape) {
+  uint32_t routed = 0;
+  for (auto [from, to] : exchange.routes) {
+    routed |= getDifferingAxes(axes, from, to, meshShape);
+  }
+  if (!exchange.distance) {
+    return routed;
+  }
+  auto numBlocks = static_cast<int64_t>(getGroupSize(axes, meshShape));
+  int64_t distance = std::abs(*exchange.distance);
+  for (int64_t block = 0; block + distance < numBlocks; ++block) {
+    routed |= getDifferingAxes(axes, block, block + distance, meshShape);
+  }
+  return routed;
 }
 
 /// What local forms send along ordered and windowed factors.
@@ -107,11 +121,10 @@ static void addExchangedVolumes(Operation *op, const ShardingRule &rule,
       if (exchange.isDealt) {
         volumes.push_back(
             {CollectiveKind::AllToAll, axes[index], exchange.bytes});
-      } else if (exchange.distance) {
-        volumes.push_back(
-            {CollectiveKind::CollectivePermute,
-             getShiftedAxes(axes[index], *exchange.distance, meshShape),
-             exchange.bytes});
+      } else if (exchange.distance || !exchange.routes.empty()) {
+        volumes.push_back({CollectiveKind::CollectivePermute,
+                           getRoutedAxes(axes[index], exchange, meshShape),
+                           exchange.bytes});
       } else {
         gathered += exchange.bytes * static_cast<double>(shards[index]);
       }

@@ -310,8 +310,10 @@ bool canPadOperator(Operation *op, const LongerLoops &loops) {
     return false;
   }
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<BroadcastInDimOp, ReshapeOp, TransposeOp, DotGeneralOp,
-            ConcatenateOp, ReverseOp, GatherOp>([](auto) { return true; })
+      .Case<BroadcastInDimOp, ReshapeOp, TransposeOp, DotGeneralOp, GatherOp>(
+          [](auto) { return true; })
+      // What is behind the last element would come to lie elsewhere.
+      .Case<ConcatenateOp, ReverseOp>([&](auto) { return !isWindowed(loops); })
       .Case<SortOp>([&](auto) { return !isOrdered(loops); })
       .Case<PadOp, SliceOp, DynamicSliceOp>(
           [&](auto) { return hasDimsOf(loops, loops.rule.results[0]); })

@@ -357,7 +357,7 @@ Value StackParts::makePart(OpResult result, const StackCut &cut,
     factor = findLoop(*rule, rule->results[result.getResultNumber()], cut.dim);
   }
   if (!factor || rule->factors[*factor].kind != FactorKind::Parallel ||
-      !canCut(maker, *rule, *factor)) {
+      rule->factors[*factor].hasExchange() || !canCut(maker, *rule, *factor)) {
     return slice(result, cut, part);
   }
   LongerLoops loops = getLoops(*rule, *factor, cut.sizes[part]);

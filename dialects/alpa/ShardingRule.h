@@ -112,10 +112,10 @@ struct ShardingRule {
 
   /// Those of `linearOperands`, by number, that hold for real numbers only. In
   /// floating point the shares of a sum may be larger than the sum, or zero
-  /// where it is not: a product of them may overflow or be 0 * inf, and a type of
-  /// fewer digits rounds what should have cancelled. Shares of devices do not
-  /// go through such a set; shares of micro-batches do, as adding up gradients
-  /// asks for.
+  /// where it is not: a product of them may overflow or be 0 * inf, and a type
+  /// of fewer digits rounds what should have cancelled. Shares of devices do
+  /// not go through such a set; shares of micro-batches do, as adding up
+  /// gradients asks for.
   SmallVector<unsigned, 1> algebraicSets;
 
   /// Adds a set of linear operands that holds in floating point.
@@ -227,7 +227,7 @@ public:
   /// before the first.
   virtual Value emitRotation(Value local, ArrayRef<unsigned> axes) = 0;
   /// What the device has whose linear index along `axes` has that of this one
-  /// as its target.
+  /// as its target; zeros where there is none. A negative target is none.
   virtual Value emitPermutation(Value local, ArrayRef<int64_t> targets,
                                 ArrayRef<unsigned> axes) = 0;
   /// What all devices along `axes` have for this one, in their order: of a
@@ -271,6 +271,10 @@ public:
     return collectives.emitOffset(getAxes(factor), getLocalSize(factor),
                                   elementType);
   }
+  /// Number of the block that this device has, a `tensor<elementType>`.
+  Value getBlock(unsigned factor, Type elementType) {
+    return collectives.emitOffset(getAxes(factor), 1, elementType);
+  }
   /// What the devices with the blocks of a split factor have, in the order of
   /// the blocks and side by side along `dim`. `getExchanges` of the operator
   /// tells of each.
@@ -290,8 +294,9 @@ public:
     return collectives.emitRotation(local, getAxes(factor));
   }
   /// Every device sends what it has to that with the block that stands in the
-  /// place of its own in `targets`, a permutation. `getExchanges` of the
-  /// operator tells of each.
+  /// place of its own in `targets`, all different, or to none where a negative
+  /// number stands there; those that hear of none have zeros. `getExchanges` of
+  /// the operator tells of each.
   Value permute(Value local, ArrayRef<int64_t> targets, unsigned factor) {
     return collectives.emitPermutation(local, targets, getAxes(factor));
   }
@@ -322,6 +327,8 @@ struct Exchange {
   std::optional<int64_t> distance = std::nullopt;
   /// Whether each block gets a part of its own: an all-to-all.
   bool isDealt = false;
+  /// From and to which block it goes, where that is not as far for all.
+  SmallVector<std::pair<int64_t, int64_t>, 0> routes = {};
 };
 
 /// Per result an all-gather of what a device has of one iteration of a factor,

@@ -11,7 +11,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("methods", "megatron", "expert_parallel", "manual_sharding", "drawn", "export"),
         *("partition", "partition_models", "fidelity_model", "donation", "small_values"),
         *("gathered_values", "padded_sizes", "cut_dimensions", "whole_operators"),
-        *("ordered", "windows", "random_operators", "split_slices"),
+        *("ordered", "windows", "random_operators", "split_slices", "moved_blocks"),
         *("matrix_kernels", "partitioned_kernels", "kernel_places"),
         *("ragged_products", "ragged_exchanges", "negative_padding"),
         *("product_rings", "attention", "attention_methods", "compiler_options"),

@@ -112,8 +112,8 @@ def test_limits_of_unsigned_counters_are_large_numbers(kind: str, start: int, tu
     """The first bit of the limit is no sign."""
 
     def loop(w: Any, x: Any) -> Any:
-        limits = (getattr(jnp, kind)(bound) for bound in (start, start + turns))
-        return lax.fori_loop(*limits, lambda _, y: _turn(w, x, y), x)
+        first, limit = getattr(jnp, kind)(start), getattr(jnp, kind)(start + turns)
+        return lax.fori_loop(first, limit, lambda _, y: _turn(w, x, y), x)
 
     def known(w: Any, x: Any) -> Any:
         return lax.fori_loop(0, turns, lambda _, y: _turn(w, x, y), x)

@@ -1,9 +1,10 @@
 //===- DataMovement.cpp - Rules of shape changing operators ---------------===//
 //
-// broadcast_in_dim, reshape, transpose, reverse, concatenate and pad.
+// broadcast_in_dim, reshape, transpose and pad.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/stablehlo/ShardingRules/BlockMoves.h"
 #include "dialects/stablehlo/ShardingRules/BlockWindows.h"
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/Halo.h"
@@ -148,55 +149,6 @@ struct TransposeRule : RuleModel<TransposeRule, TransposeOp> {
   }
 };
 
-struct ReverseRule : RuleModel<ReverseRule, ReverseOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    RuleBuilder builder(op);
-    ArrayRef<int64_t> reversed = cast<ReverseOp>(op).getDimensions();
-    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
-      if (!llvm::is_contained(reversed, dim)) {
-        builder.share(0, dim, 0, dim);
-      }
-    }
-    addLinear(builder, op, {0});
-    return builder.finish();
-  }
-  OperatorRole getOperatorRole(Operation *op) const {
-    return getRoleOf(getShardingRule(op));
-  }
-};
-
-struct ConcatenateRule : RuleModel<ConcatenateRule, ConcatenateOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    RuleBuilder builder(op);
-    int64_t joined = cast<ConcatenateOp>(op).getDimension();
-    for (int64_t dim = 0; dim < builder.getResultRank(0); ++dim) {
-      if (dim == joined) {
-        continue;
-      }
-      DimFactors factors = builder.addParallel(builder.getResultSize(0, dim));
-      builder.appendResult(0, dim, factors);
-      for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-        builder.appendOperand(i, dim, factors);
-      }
-    }
-    SmallVector<unsigned, 2> all, nonZero;
-    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-      all.push_back(i);
-      if (!isKnownZero(op->getOperand(i))) {
-        nonZero.push_back(i);
-      }
-    }
-    addLinear(builder, op, all);
-    if (!nonZero.empty() && nonZero.size() < all.size()) {
-      addLinear(builder, op, nonZero);
-    }
-    return builder.finish();
-  }
-  OperatorRole getOperatorRole(Operation *op) const {
-    return getRoleOf(getShardingRule(op));
-  }
-};
-
 /// Whether padding is given of a dimension.
 bool saysPadding(PadOp pad, int64_t dim) {
   return dim <
@@ -250,6 +202,24 @@ std::optional<Window> getMovedWindow(PadOp pad, int64_t dim) {
   return Window{size, /*numTaps=*/1, size, /*stride=*/1, low};
 }
 
+/// How elements of a dimension come to lie in another block where devices send
+/// them there.
+std::optional<MovedDim> getMoved(PadOp pad, int64_t dim) {
+  if (!saysPadding(pad, dim) || pad.getInteriorPadding()[dim] != 0 ||
+      getMovedWindow(pad, dim)) {
+    return std::nullopt;
+  }
+  int64_t low = pad.getEdgePaddingLow()[dim];
+  int64_t from =
+      cast<RankedTensorType>(pad.getOperand().getType()).getDimSize(dim);
+  int64_t to = cast<RankedTensorType>(pad.getType()).getDimSize(dim);
+  MovedRun run = {std::max<int64_t>(0, -low), std::max<int64_t>(0, low), 0};
+  run.size = std::min(from - run.source, to - run.target);
+  bool isMoved = from != to && run.size > 0 && canMoveBlocks(from, to) &&
+                 std::gcd(from, to) > 1;
+  return isMoved ? std::optional(MovedDim{dim, from, to, run}) : std::nullopt;
+}
+
 struct PadRule : RuleModel<PadRule, PadOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto pad = cast<PadOp>(op);
@@ -270,6 +240,8 @@ struct PadRule : RuleModel<PadRule, PadOp> {
         WindowFactors factors = addWindow(builder, *window, /*isSum=*/false);
         builder.appendOperand(0, dim, factors.input);
         builder.appendResult(0, dim, factors.outputs);
+      } else if (builder.isUsable() && getMoved(pad, dim)) {
+        addMovedBlocks(builder, {0}, dim);
       } else if (builder.isUsable() && putsFewAmongMany(pad, dim)) {
         builder.appendResult(
             0, dim, builder.addParallel(builder.getResultSize(0, dim)));
@@ -287,7 +259,8 @@ struct PadRule : RuleModel<PadRule, PadOp> {
     ShardingRule rule = getShardingRule(op);
     // No sharding of the operand says how the many are split.
     for (int64_t dim = 0; dim < pad.getType().getRank(); ++dim) {
-      if (!rule.results[0][dim].empty() && putsFewAmongMany(pad, dim)) {
+      if (!rule.results[0][dim].empty() && putsFewAmongMany(pad, dim) &&
+          !getMoved(pad, dim)) {
         return OperatorRole::Leader;
       }
     }
@@ -297,11 +270,22 @@ struct PadRule : RuleModel<PadRule, PadOp> {
   SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
                                      unsigned factor,
                                      ArrayRef<int64_t> factorShards) const {
-    SmallVector<SplitDim> dims =
-        getSplitDims(cast<PadOp>(op), rule,
-                     [&](unsigned each) { return factorShards[each]; });
+    auto getShards = [&](unsigned each) { return factorShards[each]; };
+    auto pad = cast<PadOp>(op);
+    double bytes = getBlockBytes(op->getOperand(0).getType(), rule.operands[0],
+                                 factorShards);
+    for (const auto &[moved, own] : getMovedDims(pad, rule, getShards)) {
+      auto sourceSize = static_cast<double>(moved.sourceSize);
+      auto numBlocks = static_cast<double>(factorShards[own]);
+      if (own == factor) {
+        return getMoveExchanges(moved, factorShards[own],
+                                bytes * numBlocks / sourceSize);
+      }
+      bytes *= static_cast<double>(moved.targetSize) / sourceSize;
+    }
     return getHaloExchanges(rule, 0, op->getOperand(0).getType(),
-                            getInputs(dims), factor, factorShards);
+                            getInputs(getSplitDims(pad, rule, getShards)),
+                            factor, factorShards);
   }
 
   /// before: y = pad(x) low = [1], high = [-1]
@@ -309,12 +293,14 @@ struct PadRule : RuleModel<PadRule, PadOp> {
   ///         low = [0], high = [-1]
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          LocalContext &context) const {
-    SmallVector<SplitDim> dims =
-        getSplitDims(cast<PadOp>(op), context.getRule(), [&](unsigned factor) {
-          return context.getNumShards(factor);
-        });
-    Value input = fetchHalo(context, context.getOperands()[0], getInputs(dims),
-                            context.getOperands()[1], op->getLoc());
+    auto pad = cast<PadOp>(op);
+    const ShardingRule &rule = context.getRule();
+    auto getShards = [&](unsigned each) { return context.getNumShards(each); };
+    SmallVector<SplitDim> dims = getSplitDims(pad, rule, getShards);
+    SmallVector<SplitMove> moves = getMovedDims(pad, rule, getShards);
+    Value input = move(context.getOperands()[0], moves, context, op->getLoc());
+    input = fetchHalo(context, input, getInputs(dims), context.getOperands()[1],
+                      op->getLoc());
     SmallVector<Value> results = alpa::cloneLocal(op, context);
     auto local = cast<PadOp>(results.front().getDefiningOp());
     local.getOperandMutable().assign(input);
@@ -324,24 +310,60 @@ struct PadRule : RuleModel<PadRule, PadOp> {
       std::tie(low[dim.number], high[dim.number]) =
           dim.window.getLocalPadding(context.getNumShards(dim.input.factor));
     }
+    for (const auto &[moved, factor] : moves) {
+      low[moved.dim] = high[moved.dim] = 0;
+    }
     SmallVector<std::pair<int64_t, unsigned>> windowed;
-    for (auto [index, factors] :
-         llvm::enumerate(context.getRule().results[0])) {
+    for (auto [index, factors] : llvm::enumerate(rule.results[0])) {
       auto dim = static_cast<int64_t>(index);
-      if (!factors.empty() && putsFewAmongMany(cast<PadOp>(op), dim) &&
-          context.getNumShards(factors.front()) > 1) {
+      if (!factors.empty() && !rule.factors[factors.front()].isWindowed &&
+          putsFewAmongMany(pad, dim) && getShards(factors.front()) > 1) {
         windowed.emplace_back(dim, factors.front());
         low[dim] = high[dim] = 0;
       }
     }
     local.setEdgePaddingLow(low);
     local.setEdgePaddingHigh(high);
-    return windowed.empty()
-               ? results
-               : writeBlocks(cast<PadOp>(op), local, windowed, context);
+    return windowed.empty() ? results
+                            : writeBlocks(pad, local, windowed, context);
   }
 
 private:
+  /// A dimension whose elements are sent to other blocks, and its factor.
+  using SplitMove = std::pair<MovedDim, unsigned>;
+
+  static SmallVector<SplitMove>
+  getMovedDims(PadOp pad, const ShardingRule &rule,
+               function_ref<int64_t(unsigned)> getShards) {
+    SmallVector<SplitMove> found;
+    for (auto [dim, factors] : llvm::enumerate(rule.results[0])) {
+      if (factors.empty() || getShards(factors.front()) == 1) {
+        continue;
+      }
+      if (std::optional<MovedDim> moved =
+              getMoved(pad, static_cast<int64_t>(dim))) {
+        found.emplace_back(*moved, factors.front());
+      }
+    }
+    return found;
+  }
+
+  /// before: y = pad(x) low = [0], high = [8], x of 8 rows
+  /// after:  devices send each other what they have of x, over the padding
+  static Value move(Value value, ArrayRef<SplitMove> moves,
+                    LocalContext &context, Location loc) {
+    LocalEmitter emit(context, loc);
+    for (const auto &[moved, factor] : moves) {
+      auto type = cast<RankedTensorType>(value.getType());
+      SmallVector<int64_t> shape(type.getShape());
+      shape[moved.dim] = moved.targetSize / context.getNumShards(factor);
+      Value padding =
+          emit.broadcast(context.getOperands()[1], type.clone(shape), -1);
+      value = moveBlocks(context, value, padding, moved, factor, loc);
+    }
+    return value;
+  }
+
   /// before: y = pad(x) low = [2], high = [5], x of one row
   /// after:  s = clamp(2 - first row, 0, rows - 1)
   ///         b = broadcast(padding value)
@@ -397,7 +419,5 @@ void stablehlo::attachDataMovementRules(MLIRContext &context) {
   BroadcastInDimOp::attachInterface<BroadcastInDimRule>(context);
   ReshapeOp::attachInterface<ReshapeRule>(context);
   TransposeOp::attachInterface<TransposeRule>(context);
-  ReverseOp::attachInterface<ReverseRule>(context);
-  ConcatenateOp::attachInterface<ConcatenateRule>(context);
   PadOp::attachInterface<PadRule>(context);
 }

@@ -18,6 +18,7 @@ void attachAttentionRules(MLIRContext &context);
 void attachElementwiseRules(MLIRContext &context);
 void attachChloElementwiseRules(MLIRContext &context);
 void attachDataMovementRules(MLIRContext &context);
+void attachRearrangementRules(MLIRContext &context);
 void attachSliceRules(MLIRContext &context);
 void attachContractionRules(MLIRContext &context);
 void attachConvolutionRules(MLIRContext &context);

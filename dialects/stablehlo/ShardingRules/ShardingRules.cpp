@@ -14,6 +14,7 @@ void stablehlo::registerShardingRules(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, StablehloDialect *) {
     attachElementwiseRules(*context);
     attachDataMovementRules(*context);
+    attachRearrangementRules(*context);
     attachSliceRules(*context);
     attachContractionRules(*context);
     attachConvolutionRules(*context);

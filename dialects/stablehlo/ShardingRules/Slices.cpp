@@ -1,12 +1,15 @@
 //===- Slices.cpp - Rules of slices and updates of slices -----------------===//
 //
 // Dimensions that are taken whole are parallel, and so are the groups of one of
-// which the same element of each is taken. A small part of a dimension is a sum
-// in which every device contributes what it has of it; devices write what they
-// have of an update. All other dimensions are replicated.
+// which the same element of each is taken. Of a part of a dimension that can be
+// split as often, devices send each other what comes to lie in other blocks
+// (see BlockMoves.h). A small part of a dimension is a sum in which every
+// device contributes what it has of it; devices write what they have of an
+// update. All other dimensions are replicated.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/stablehlo/ShardingRules/BlockMoves.h"
 #include "dialects/stablehlo/ShardingRules/BlockWindows.h"
 #include "dialects/stablehlo/ShardingRules/Families.h"
 #include "dialects/stablehlo/ShardingRules/LocalEmitter.h"
@@ -18,6 +21,7 @@
 using namespace mlir;
 using namespace mlir::stablehlo;
 using alpa::DimFactors;
+using alpa::Exchange;
 using alpa::FactorKind;
 using alpa::LocalContext;
 using alpa::OperatorRole;
@@ -144,6 +148,9 @@ struct SliceRule : RuleModel<SliceRule, SliceOp> {
         builder.appendResult(0, dim, groups);
         builder.appendOperand(0, dim,
                               builder.addReplicated(slice.getStrides()[dim]));
+      } else if (slice.getStrides()[dim] == 1 &&
+                 addMovedBlocks(builder, {0}, dim)) {
+        continue;
       } else if (isSmallPart(op, dim) && (slice.getStrides()[dim] == 1 ||
                                           builder.getResultSize(0, dim) == 1)) {
         builder.appendOperand(0, dim,
@@ -162,23 +169,104 @@ struct SliceRule : RuleModel<SliceRule, SliceOp> {
   FailureOr<SmallVector<Value>> localize(Operation *op,
                                          LocalContext &context) const {
     SmallVector<Value> results = alpa::cloneLocal(op, context);
+    auto global = cast<SliceOp>(op);
     auto slice = cast<SliceOp>(results.front().getDefiningOp());
+    Value operand = context.getOperands().front();
     SmallVector<int64_t> limits =
-        getLocalSizes(cast<SliceOp>(op).getLimitIndices(), op->getOperand(0),
-                      context.getOperands().front());
+        getLocalSizes(global.getLimitIndices(), op->getOperand(0), operand);
     for (auto [dim, limit] : llvm::enumerate(limits)) {
-      if (takesOneOfEach(cast<SliceOp>(op), dim)) {
-        limit = getShape(context.getOperands().front())[dim];
+      if (takesOneOfEach(global, dim)) {
+        limit = getShape(operand)[dim];
       }
     }
     slice.setLimitIndices(limits);
     const ShardingRule &rule = context.getRule();
+    SmallVector<SplitMove> moved = getMoved(global, rule, [&](unsigned each) {
+      return context.getNumShards(each);
+    });
+    if (!moved.empty()) {
+      return SmallVector<Value>{move(slice, moved, context)};
+    }
     SmallVector<std::pair<int64_t, unsigned>> windowed =
         getWindowed(rule.operands[0], rule.results[0], context);
     return windowed.empty() ? results : sliceBlocks(slice, windowed, context);
   }
 
+  SmallVector<Exchange> getExchanges(Operation *op, const ShardingRule &rule,
+                                     unsigned factor,
+                                     ArrayRef<int64_t> factorShards) const {
+    // Other dimensions are sliced before, but those that are sent later.
+    double bytes = getBlockBytes(op->getResult(0).getType(), rule.results[0],
+                                 factorShards);
+    SmallVector<SplitMove> moves =
+        getMoved(cast<SliceOp>(op), rule,
+                 [&](unsigned each) { return factorShards[each]; });
+    SmallVector<Exchange> exchanges;
+    for (const auto &[dim, own] : llvm::reverse(moves)) {
+      double numRows = static_cast<double>(dim.targetSize) /
+                       static_cast<double>(factorShards[own]);
+      if (own == factor) {
+        exchanges = getMoveExchanges(dim, factorShards[own], bytes / numRows);
+      }
+      bytes *= static_cast<double>(dim.sourceSize) /
+               static_cast<double>(dim.targetSize);
+    }
+    return exchanges;
+  }
+
 private:
+  /// A dimension whose elements are sent to other blocks, and its factor.
+  using SplitMove = std::pair<MovedDim, unsigned>;
+
+  static SmallVector<SplitMove>
+  getMoved(SliceOp slice, const ShardingRule &rule,
+           function_ref<int64_t(unsigned)> getShards) {
+    SmallVector<SplitMove> found;
+    for (auto [index, factors] : llvm::enumerate(rule.results[0])) {
+      auto dim = static_cast<int64_t>(index);
+      if (factors.empty() || !rule.factors[factors.front()].isWindowed ||
+          getShards(factors.front()) == 1) {
+        continue;
+      }
+      int64_t size = getShape(slice.getResult())[dim];
+      found.push_back({{dim,
+                        getShape(slice.getOperand()) [dim],
+                        size,
+                        { slice.getStartIndices()[dim], 0, size }},
+                       factors.front()});
+    }
+    return found;
+  }
+
+  /// before: y = slice(x) [4:8]
+  /// after:  the other dimensions of x are sliced, and devices send each other
+  ///         what they have of this one
+  static Value move(SliceOp slice, ArrayRef<SplitMove> moved,
+                    LocalContext &context) {
+    OpBuilder::InsertionGuard guard(context.getBuilder());
+    context.getBuilder().setInsertionPointAfter(slice);
+    LocalEmitter emit(context, slice.getLoc());
+    auto local = cast<RankedTensorType>(slice.getType());
+    SmallVector<int64_t> firsts(slice.getStartIndices()),
+        limits(slice.getLimitIndices()), shape(local.getShape());
+    for (const auto &[dim, factor] : moved) {
+      firsts[dim.dim] = 0;
+      limits[dim.dim] = shape[dim.dim] = getShape(slice.getOperand())[dim.dim];
+    }
+    Value value =
+        SliceOp::create(context.getBuilder(), slice.getLoc(),
+                        local.clone(shape), slice.getOperand(), firsts, limits,
+                        SmallVector<int64_t>(slice.getStrides()))
+            .getResult();
+    for (const auto &[dim, factor] : moved) {
+      shape[dim.dim] = local.getDimSize(dim.dim);
+      value = moveBlocks(context, value, emit.splat(local.clone(shape), 0), dim,
+                         factor, slice.getLoc());
+    }
+    slice->erase();
+    return value;
+  }
+
   /// before: y = slice(x) [2:3]
   /// after:  s = clamp(2 - first row, 0, rows - 1)
   ///         y = select(s + first row == 2, dynamic_slice(block) s, 0)

@@ -31,13 +31,13 @@ func.func @transpose(%a: tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
 }
 
 func.func @reverse(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, c]) {a=2, b=3:replicated, c=3:replicated} linear(0)> leader}}
+  // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, b]) {a=2, b=3:windowed} linear(0)> leader}}
   %0 = stablehlo.reverse %a, dims = [1] : tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
 }
 
 func.func @slice(%a: tensor<4x8xf32>) -> tensor<4x4xf32> {
-  // expected-remark @below {{#alpa.rule<([a, b]) -> ([a, c]) {a=4, b=8:replicated, c=4:replicated} linear(0)> leader}}
+  // expected-remark @below {{#alpa.rule<([a, (b c)]) -> ([a, b]) {a=4, b=4:windowed, c=2:replicated} linear(0)> leader}}
   %0 = stablehlo.slice %a [0:4, 2:6] : (tensor<4x8xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
@@ -75,7 +75,7 @@ func.func @one_in_each(%a: tensor<2x4xf32>, %zero: tensor<f32>) -> tensor<4x12xf
 }
 
 func.func @few_among_many(%a: tensor<3x4xf32>, %zero: tensor<f32>) -> tensor<8x8xf32> {
-  // expected-remark @below {{#alpa.rule<([b, c], []) -> ([a, d]) {a=8, b=3:replicated, c=4:replicated, d=8:replicated} linear(0, 1)> leader}}
+  // expected-remark @below {{#alpa.rule<([d, b], []) -> ([a, (b c)]) {a=8, b=4:windowed, c=2:replicated, d=3:replicated} linear(0, 1)> leader}}
   %0 = stablehlo.pad %a, %zero, low = [2, 4], high = [3, 0], interior = [0, 0] : (tensor<3x4xf32>, tensor<f32>) -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
