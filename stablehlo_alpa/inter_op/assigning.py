@@ -128,8 +128,8 @@ def search(
         if not options.is_trial:
             # Where bounds said it all, the step as one stage says what it lacks.
             pricing.price(0, layered.num_layers - 1, bounds.leanest(), 1)
-        short = lacking(pricing.refusals)
-        reason = f"; the stage that lacks least: {min(short, key=lack)}" if short else ""
+        least = min(lacking(pricing.refusals), key=lack, default=None)
+        reason = f"; the stage that lacks least: {least}" if least else ""
         is_proved = all(error.is_proved for error in pricing.refusals)
         fits = "fits" if is_proved else "was found in time that fits"
         raise InfeasibleError(
@@ -137,7 +137,7 @@ def search(
             f"{cluster.num_devices} devices with {count} micro-batches"
             f"{_idle_parts(bounds, cluster)}{reason}; {ADVICE}",
             budget_bytes=None if is_proved else options.solve.memory_budget,
-        )
+        ) from least
     return _assignment(found, pricing)
 
 
@@ -201,6 +201,7 @@ def _assignment(found: FoundStages, pricing: StagePricing) -> StageAssignment:
         tuple(one.mesh_shape for one in submeshes),
         tuple(range(len(submeshes))),
         tuple(solutions),
+        found.received_s,
         found.bracket,
         found.considered,
         parts_of([one.part for one in submeshes]),

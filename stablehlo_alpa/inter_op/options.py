@@ -331,6 +331,8 @@ class StageAssignment:
         mesh_shapes: per stage its logical mesh; None where it is still to be chosen.
         meshes: per stage the number of its submesh.
         solutions: per stage its strategies, where a search has found them.
+        received_s: in which each stage receives its input, per micro-batch, where a search has
+            found them.
         bracket: what a search for stages proved.
         considered: what a search for stages has chosen from.
         parts: per stage the part of an unlike cluster that its submesh is of; empty for the first.
@@ -341,6 +343,7 @@ class StageAssignment:
     mesh_shapes: tuple[tuple[int, ...] | None, ...]
     meshes: tuple[int, ...]
     solutions: tuple[Solution, ...] = ()
+    received_s: tuple[float, ...] = ()
     bracket: Bracket | None = None
     considered: ConsideredStages | None = None
     parts: tuple[int, ...] = ()

@@ -101,12 +101,14 @@ class FoundStages:
     Attributes:
         stages: in order; the key of each is its `Submesh`.
         in_flight: of each the micro-batches whose activations it keeps.
+        received_s: in which each receives its input, per micro-batch.
         bracket: its latency, and what was proved.
         considered: what it was chosen from.
     """
 
     stages: tuple[StageChoice, ...]
     in_flight: tuple[int, ...]
+    received_s: tuple[float, ...]
     bracket: Bracket
     considered: ConsideredStages
 
@@ -214,7 +216,8 @@ class PipelineSearch:
                         self._count,
                         self._keeps_all,
                     )
-                    return FoundStages(best.stages, in_flight, bracket, considered)
+                    received_s = tuple(self._known.received_by(best.stages))
+                    return FoundStages(best.stages, in_flight, received_s, bracket, considered)
             elif is_over:
                 _log.warning("%d stages are solved, the search ends", len(self._known.solved))
                 return None

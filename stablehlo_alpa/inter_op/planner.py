@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from alpa_runtime import check
 
-from stablehlo_alpa.errors import InfeasibleError, MeshError
+from stablehlo_alpa.errors import InfeasibleError, MeshError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram, paused_collection
 from stablehlo_alpa.inter_op.assigning import ADVICE, WHY_UNCUT, assign
 from stablehlo_alpa.inter_op.forms import marked
@@ -24,6 +24,7 @@ from stablehlo_alpa.planning.mesh_search import Candidate
 from stablehlo_alpa.planning.ordering import make_schedule
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.planner import over_budget
+from stablehlo_alpa.planning.refusals import leanest
 from stablehlo_alpa.planning.schedules import Schedule, ScheduleName
 from stablehlo_alpa.planning.stage import PlannedStage
 from stablehlo_alpa.view import Say
@@ -117,6 +118,49 @@ def _plan_fitting(
 
 
 def _plan_stage(planners: Sequence[StagesPlanner], say: Say) -> Plan:
+    """The plan of a step that is one stage.
+
+    Where a search for stages has found it, and its programs do not fit the memory, what does may be
+    on another mesh.
+
+    Args:
+        planners: of each form.
+        say: is told what is being done.
+
+    Raises:
+        InfeasibleError, SlowerError: see `plan_pipeline`.
+    """
+    found, plan, refused = planners[0].assignment, None, []
+    try:
+        plan = _fastest_stage(planners, say)
+    except InfeasibleError as error:
+        refused.append(error)
+    if plan is not None and (not found.solutions or plan.stages[0].solution is found.solutions[0]):
+        return plan
+    if not found.solutions:
+        raise refused[0]
+    most_s = planners[0].options.most_s
+    if plan is not None:
+        most_s = min(most_s, plan.stages[0].solution.objective_s)
+    try:
+        return _fastest_stage([_opened(one, most_s) for one in planners], say)
+    except SlowerError:
+        if plan is None:
+            raise
+    except InfeasibleError as error:
+        refused.append(error)
+    if plan is None:
+        raise leanest(refused)
+    return plan
+
+
+def _opened(planner: StagesPlanner, most_s: float) -> StagesPlanner:
+    """The same for strategies on any mesh that undercut so many seconds of a step."""
+    assignment = replace(planner.assignment, mesh_shapes=(None,), solutions=())
+    return replace(planner, assignment=assignment, options=replace(planner.options, most_s=most_s))
+
+
+def _fastest_stage(planners: Sequence[StagesPlanner], say: Say) -> Plan:
     """The fastest of the forms of a step that is one stage.
 
     Args:

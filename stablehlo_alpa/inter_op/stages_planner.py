@@ -13,6 +13,7 @@ from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.assigning import ADVICE, stage_options
 from stablehlo_alpa.inter_op.emit import emit
 from stablehlo_alpa.inter_op.options import PipelineOptions, StageAssignment, tried_shapes
+from stablehlo_alpa.inter_op.planned_stages import latency_of
 from stablehlo_alpa.inter_op.slicing import CutStages
 from stablehlo_alpa.inter_op.solver_caches import SolverCaches
 from stablehlo_alpa.inter_op.stage_subjects import known_transfers, prepare_stage
@@ -21,7 +22,7 @@ from stablehlo_alpa.inter_op.threads import in_threads
 from stablehlo_alpa.inter_op.weight_gradients import most_waiting, waiting_bytes
 from stablehlo_alpa.intra_op import SolveOptions
 from stablehlo_alpa.planning.boundary import Companions
-from stablehlo_alpa.planning.bracket import of_stages
+from stablehlo_alpa.planning.bracket import Bracket, of_stages
 from stablehlo_alpa.planning.fitting import begun
 from stablehlo_alpa.planning.lowering import NEAR, InsideBytes, lower_stage
 from stablehlo_alpa.planning.mesh_search import Candidate, PlanOptions, Subject, find_candidate
@@ -161,13 +162,20 @@ class StagesPlanner:
         interface = StepInterface.of(program)
         runtime, costs = emit(stages, schedule, interface, self.inside_bytes)
         plan = assemble(program, cluster, stages, schedule, runtime, costs, self.remarks)
+        return replace(plan, bracket=self._bracket(stages), considered=self.assignment.considered)
+
+    def _bracket(self, stages: Sequence[PlannedStage]) -> Bracket | None:
+        """What is proved of planned stages; None where nothing is."""
         found = self.assignment
-        bracket = found.bracket
-        if bracket is None and not (schedule.is_asynchronous or self.options.known):
-            chosen = [self.candidates[number] for number in range(found.num_stages)]
-            latency_s = [one.solution.objective_s for one in chosen]
-            bracket = of_stages(latency_s, [one.least_s for one in chosen])
-        return replace(plan, bracket=bracket, considered=found.considered)
+        if found.bracket is not None:
+            # Those that are planned again, with less memory, take longer than those found.
+            if [id(one.solution) for one in stages] == list(map(id, found.solutions)):
+                return found.bracket
+            return found.bracket.of(latency_of(stages, found.received_s, self.options))
+        if self.schedule.is_asynchronous or self.options.known:
+            return None
+        own = [self.candidates[number] for number in range(found.num_stages)]
+        return of_stages([one.solution.objective_s for one in own], [one.least_s for one in own])
 
     def _part_of_memory(self, number: int) -> float | None:
         """Bytes per device for one of several stages of a mesh; None where there is no such limit.

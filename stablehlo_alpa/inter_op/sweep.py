@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import bisect
+import functools
 import logging
 import math
 from collections import Counter
@@ -13,6 +13,7 @@ import numpy as np
 
 from stablehlo_alpa.errors import CompileError, InfeasibleError, SlowerError
 from stablehlo_alpa.frontend import TracedProgram
+from stablehlo_alpa.inter_op.count_search import Outcome, climb
 from stablehlo_alpa.inter_op.forecast import Forecast, likely_counts
 from stablehlo_alpa.inter_op.forms import last_forms, layered_forms
 from stablehlo_alpa.inter_op.options import (
@@ -34,7 +35,7 @@ from stablehlo_alpa.planning.ordering import ScheduleKind
 from stablehlo_alpa.planning.own_schedule import OwnSchedule
 from stablehlo_alpa.planning.plan import Plan
 from stablehlo_alpa.planning.plan_report import Alternative
-from stablehlo_alpa.planning.refusals import leanest
+from stablehlo_alpa.planning.refusals import lack, lacking, leanest
 from stablehlo_alpa.planning.schedules import ScheduleName
 from stablehlo_alpa.units import micro_batches
 from stablehlo_alpa.view import Say
@@ -47,6 +48,9 @@ _CHUNKS = 2
 _PATIENCE = 2
 # A plan that takes more than this part of the memory may have been cut as it is for its sake.
 _FULL = 0.5
+# Steps whose modules have no more lines: a candidate of one with 200 takes a fifth of a second of an
+# idle processor, of one with 2500, a GPT of one layer, half a second (measured; heuristic).
+_FEW_LINES = 1000
 # A number of micro-batches that gains less than this part of a step is not searched to the end: a
 # search for stages ends with as much.
 _WORTH = SearchLimits().gap
@@ -114,23 +118,36 @@ def _least_latency(made: list[_Attempts]) -> float:
 
 
 def _last_resort(made: list[_Attempts]) -> Plan:
-    """What the last that was tried is where no pains are spared.
+    """What lacks least of all that was tried, or was tried last, where no pains are spared.
 
     Raises:
         InfeasibleError: it does not fit; with what it lacks.
     """
-    last = [one for one in made if one.refused is not None][-1]
-    assert last.refused is not None
-    options, refusal = last.refused
-    if options.is_trial:
-        try:
-            return last.fastest_form(replace(options, is_trial=False), last.say)
-        except InfeasibleError as error:
-            refusal = error
+    last = [one for one in made if one.refused][-1]
+    known = [(one, *refusal) for one in made for refusal in one.refused]
+    hopeful = min(known, key=lambda refusal: _lack(refusal[2]))
+    looked_at = [(last, *last.refused[-1])]
+    looked_at += [hopeful] if hopeful[2] is not last.refused[-1][1] else []
+    refusals = []
+    for attempts, options, refusal in looked_at:
+        if options.is_trial:
+            try:
+                options = replace(options, is_trial=False)
+                return attempts.fastest_form(options, attempts.say)
+            except InfeasibleError as error:
+                refusal = error
+        refusals.append(refusal)
+    refusal = min(refusals, key=_lack)
     if last.uncut is None:
         raise refusal
     count, why = last.uncut
     raise refusal.reworded(f"{refusal}; {micro_batches(count)} were not possible: {why}")
+
+
+def _lack(refusal: InfeasibleError) -> float:
+    """Bytes per device that what was refused lacks, or its stage that lacks least; +inf unknown."""
+    known = [one for one in (refusal, refusal.__cause__) if isinstance(one, InfeasibleError)]
+    return min(map(lack, lacking(known)), default=math.inf)
 
 
 def _fastest(made: list[_Attempts]) -> Plan | None:
@@ -140,7 +157,10 @@ def _fastest(made: list[_Attempts]) -> Plan | None:
     if not found:
         return None
     best = min(found, key=lambda plan: plan.step_time_s)
-    return replace(best, tried=tried if len(tried) > 1 else ())
+    bracket, bounds = best.bracket, [bound_s for one in made for bound_s in one.bounds]
+    if bracket is not None:
+        bracket = replace(bracket, bound_s=min([bracket.bound_s, *bounds]))
+    return replace(best, bracket=bracket, tried=tried if len(tried) > 1 else ())
 
 
 @dataclass
@@ -155,7 +175,8 @@ class _Attempts:
         latency_s: the least that a search for stages has found, by its own measure.
         best: the fastest; None as long as nothing fits.
         tried: all, in order.
-        refused: what did not fit last, and why.
+        bounds: seconds of a step that others are proved to take at least, by the search's measure.
+        refused: what did not fit, and why.
         uncut: a number of micro-batches into which the step cannot be cut, and why.
         forecast: says how long it goes on.
     """
@@ -167,7 +188,8 @@ class _Attempts:
     latency_s: float = math.inf
     best: Plan | None = None
     tried: list[Alternative] = field(default_factory=list)
-    refused: tuple[PipelineOptions, InfeasibleError] | None = None
+    bounds: list[float] = field(default_factory=list)
+    refused: list[tuple[PipelineOptions, InfeasibleError]] = field(default_factory=list)
     uncut: tuple[int, CompileError] | None = None
     forecast: Forecast = field(default_factory=Forecast)
     _is_trial: bool = False
@@ -206,10 +228,14 @@ class _Attempts:
         self._is_trial = len(counts) > 1
         if options.cluster.num_hosts > 1 and isinstance(options.stages, AutoStages):
             usual = options.cluster.num_devices
-            self.climb(options, counts, before.runtime.num_micro_batches if before else usual)
+            start = before.runtime.num_micro_batches if before else usual
+            attempt = functools.partial(self._try_count, options)
+            climb(counts, start, attempt, tries_all=_is_small(program))
         else:
             self.try_counts(options, counts)
         if not self.tried:
+            if self.uncut is not None:
+                raise self.uncut[1]
             raise ValueError(
                 f"no power of two divides the batch and suits the {schedule} schedule: pass "
                 "num_micro_batches"
@@ -253,28 +279,30 @@ class _Attempts:
         self.forecast.again = 0.5 * (number + likely) if number and is_tight else 0.0
         self.forecast.most = most + 2 * (number + most if number else 0)
 
-    def attempt(self, one: PipelineOptions) -> bool | None:
-        """Makes a plan; says whether it is the fastest, None where it does not fit."""
+    def attempt(self, one: PipelineOptions) -> Outcome:
+        """Makes a plan, and says what came of it."""
         with self.forecast.candidate():
             return self._attempt(one)
 
-    def _attempt(self, one: PipelineOptions) -> bool | None:
+    def _attempt(self, one: PipelineOptions) -> Outcome:
         which = f"{self.program.name}: {micro_batches(one.num_micro_batches)}, {one.schedule}"
         alternative = self._alternative(one)
-        most_s = (1 - _WORTH) * self.latency_s
+        most_s = self.latency_s * (1 if _is_small(self.program) else 1 - _WORTH)
         one = replace(one, most_s=most_s, is_trial=self._is_trial)
         try:
             planned = self._plan(one, lambda what: self.say(f"{which}: {what}{self.forecast}"))
         except InfeasibleError as error:
             self.tried.append(alternative)
-            self.refused = one, error
+            self.refused.append((one, error))
             if not isinstance(one.stages, AutoStages):
                 self.learn(one.num_micro_batches, error)
-            return None
+            return Outcome.REFUSED
         except SlowerError as error:
             _log.info("%s: %s", which, error)
             self.tried.append(replace(alternative, least_s=error.least_s))
-            return False
+            # What another schedule is refused for is no bound by the search's measure.
+            self.bounds += [error.least_s] if math.isinf(one.most_step_s) else []
+            return Outcome.CLOSE if error.least_s < self.latency_s else Outcome.SLOWER
         self.forecast.fits()
         is_given = not isinstance(one.stages, AutoStages)
         cut = Cut.of(planned.stages, one.num_chunks, is_given=is_given)
@@ -283,10 +311,11 @@ class _Attempts:
         if self.profiler is None:
             # What was measured may be fast where a bound of prices says that it is slow.
             self.latency_s = min(self.latency_s, _latency(planned))
+        self.bounds += [planned.bracket.bound_s] if planned.bracket is not None else []
         is_best = self.best is None or planned.step_time_s < self.best.step_time_s
         if is_best:
             self.best = planned
-        return is_best
+        return Outcome.BEST if is_best else Outcome.SLOWER
 
     def _alternative(self, one: PipelineOptions) -> Alternative:
         """What is tried, as long as it has no plan."""
@@ -393,52 +422,24 @@ class _Attempts:
                 self.tried.append(self._alternative(one))
                 continue
             try:
-                is_best = self.attempt(one)
+                outcome = self.attempt(one)
             except CompileError as error:
                 # What cannot be cut into so many cannot be cut into twice as many.
                 self.uncut = count, error
-                if self.best is None and self.refused is None:
+                if self.best is None and not self.refused:
                     raise
                 break
-            if is_best is not None:
-                slower = 0 if is_best else slower + 1
+            if outcome is not Outcome.REFUSED:
+                slower = 0 if outcome is Outcome.BEST else slower + 1
 
-    def climb(self, options: PipelineOptions, counts: list[int], start: int) -> None:
-        """Tries numbers of micro-batches from one on, up and down as long as they are better.
-
-        On several hosts a search takes long, and seconds over numbers of micro-batches have one
-        valley: fewer leave devices idle in the bubble, more starve them. This is a heuristic.
-
-        Args:
-            options: everything else.
-            counts: numbers that there are, ascending.
-            start: the first is the largest that is not more.
-        """
-        middle = max(0, bisect.bisect_right(counts, start) - 1)
-        for number, count in enumerate(counts[middle:], middle):
-            # Up to the first that is slower, and down: one more of each is likely.
-            most = len(counts) - 1 - (number - middle)
-            self.expect(min(2, most), most, options)
-            try:
-                is_best = self.attempt(replace(options, num_micro_batches=count))
-            except CompileError as error:
-                self.uncut = count, error
-                break
-            if is_best is False:
-                break
-        is_more = self.best is not None and self.best.runtime.num_micro_batches > counts[middle]
-        # More of them take less memory: where none fits, fewer do not.
-        if is_more or (self.tried and self.best is None):
-            return
-        for number, count in reversed(list(enumerate(counts[:middle]))):
-            self.expect(min(1, number), number, options)
-            try:
-                if not self.attempt(replace(options, num_micro_batches=count)):
-                    break
-            except CompileError as error:
-                self.uncut = count, error
-        if self.uncut is not None and not self.tried:
-            raise self.uncut[1]
+    def _try_count(self, options: PipelineOptions, count: int, likely: float, most: int) -> Outcome:
+        """Tries a number of micro-batches, which so many are likely to follow, and may."""
+        self.expect(likely, most, options)
+        try:
+            return self.attempt(replace(options, num_micro_batches=count))
+        except CompileError as error:
+            self.uncut = count, error
+            return Outcome.UNCUT
 
 
 def _together(
@@ -448,6 +449,11 @@ def _together(
     if _num_stages(options.stages) == 1:
         return [forms] if forms else []
     return [(form,) for form in forms]
+
+
+def _is_small(program: TracedProgram) -> bool:
+    """Whether a candidate takes so little that none is left out but by what is proved of it."""
+    return program.text.count("\n") <= _FEW_LINES
 
 
 def _latency(plan: Plan) -> float:

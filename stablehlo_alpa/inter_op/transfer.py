@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from stablehlo_alpa.compiler import enumerate_strategies
-from stablehlo_alpa.cost import PricedGraph, price, price_once
+from stablehlo_alpa.cost import PricedGraph, price
 from stablehlo_alpa.errors import InfeasibleError, MeshError, TraceError
 from stablehlo_alpa.frontend import TracedProgram
 from stablehlo_alpa.inter_op.assigning import assign, stage_search
@@ -20,11 +20,10 @@ from stablehlo_alpa.inter_op.options import (
     tried_shapes,
 )
 from stablehlo_alpa.inter_op.pipeline_search import SearchLimits
+from stablehlo_alpa.inter_op.planned_stages import choices_of
 from stablehlo_alpa.inter_op.planner import plan_pipeline
 from stablehlo_alpa.inter_op.slicing import LayeredStep
-from stablehlo_alpa.inter_op.stage_choices import StageChoice
 from stablehlo_alpa.inter_op.stage_search import latency
-from stablehlo_alpa.inter_op.submeshes import Submesh
 from stablehlo_alpa.intra_op import (
     CarriedStrategies,
     SolverCache,
@@ -177,25 +176,8 @@ def _proved(
             bounds[number] = min(bounds[number], other_s)
     times = [one / count for one in bounds]
     bound_s = sum(times) + (count - 1) * max(times)
-    latency_s = latency(list(_choices(plan, options)), count)
+    latency_s = latency(choices_of(plan.stages, options), count)
     return plan, Bracket(latency_s, min(bound_s, latency_s))
-
-
-def _choices(plan: Plan, options: PipelineOptions) -> Iterator[StageChoice]:
-    """The stages of a plan as the search for stages knows them."""
-    count = options.num_micro_batches
-    keeps_all = options.schedule == ScheduleName.GPIPE
-    for number, stage in enumerate(plan.stages):
-        where = Submesh(*stage.submesh, stage.mesh.shape, stage.place.part)
-        yield StageChoice(
-            stage.layers[0],
-            stage.layers[-1],
-            where.num_devices,
-            stage.solution.objective_s / count,
-            count if keeps_all else min(len(plan.stages) - number, count),
-            where,
-            sum(price_once(stage.priced, count).split(stage.solution.choice)) / count,
-        )
 
 
 def _among_cuts(
@@ -210,7 +192,7 @@ def _among_cuts(
     if len(plan.runtime.meshes) < len(plan.stages):
         return None
     bounds = [bound_s / count for bound_s in bounds_s]
-    pipeline = list(zip(_choices(plan, options), bounds, strict=True))
+    pipeline = list(zip(choices_of(plan.stages, options), bounds, strict=True))
     _, _, stages = stage_search(layered, options, _log.debug)
     limits = SearchLimits(goal, _MAX_SOLVED, _PATIENCE_S)
     return stages.bracket(pipeline, limits)

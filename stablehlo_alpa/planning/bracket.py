@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -18,15 +18,21 @@ class Bracket:
     are waited for in both, also where `Overlap.products` has them done beside products.
 
     Attributes:
-        latency_s: of the pipeline found. Seconds of a step.
-        bound_s: no partition into stages, with the same layers, number of micro-batches and
-            schedule, takes less; where stages were given, no strategies of theirs.
+        latency_s: of the plan. Seconds of a step.
+        bound_s: no partition into stages takes less, with the same layers and schedule; where
+            stages were given, no strategies of theirs. Where several numbers of micro-batches and
+            recomputations were tried, it holds for all that were, those left out that were refused
+            for their memory.
         num_solved: stages that were solved exactly.
     """
 
     latency_s: float
     bound_s: float
     num_solved: int = 0
+
+    def of(self, latency_s: float) -> Bracket:
+        """The same of another plan of the same step, which takes so long."""
+        return replace(self, latency_s=latency_s, bound_s=min(self.bound_s, latency_s))
 
     @property
     def gap(self) -> float:

@@ -9,8 +9,8 @@ class SearchInterrupted(KeyboardInterrupt):
     """The search for a plan was interrupted, as by Ctrl-C, when it had found one.
 
     Attributes:
-        plan: the fastest so far. What it has in ``bracket`` bounds pipelines with its number of
-            micro-batches, schedule and recomputation; others were not all looked at.
+        plan: the fastest so far. What it has in ``bracket`` bounds pipelines with the numbers of
+            micro-batches and recomputations tried until then; others were not looked at.
     """
 
     def __init__(self, plan: Plan) -> None:

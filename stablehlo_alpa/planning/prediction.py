@@ -55,12 +55,19 @@ class Predicted:
 
     @property
     def bound_s(self) -> float | None:
-        """Seconds per step that no other plan is below; see `bracket`, None without one."""
+        """Seconds per step that no plan is below of what was tried; None without `bracket`.
+
+        That is every cut and every strategy under the numbers of micro-batches and recomputations
+        in ``tried``, and under the first schedule; see `Bracket`.
+        """
         return None if self.bracket is None else self.bracket.bound_s
 
     @property
     def gap(self) -> float | None:
-        """How far the best can be below what was found, as a part of it; None without `bracket`."""
+        """How far the best of all that can be below what was found, as a part of that.
+
+        None without `bracket`. By the search's own measure: simulated seconds differ from it.
+        """
         return None if self.bracket is None else self.bracket.gap
 
     @property

@@ -38,7 +38,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("exact", "exact_models", "ilp", "stage_search", "stage_bounds", "least_memory", "rising"),
         *("known_plans", "memory", "loop_sums", "explained_stages", "baselines"),
         *("schedule_trials", "unlike_search", "forecast", "counted_work", "mesh_search"),
-        *("fitting", "transfer_waits"),
+        *("fitting", "transfer_waits", "exhaustive_search"),
     ),
     "prices, clusters, compilers as witness": (
         *("cost", "calibration", "clusters", "work", "witness", "hlo", "platforms", "zoo"),
