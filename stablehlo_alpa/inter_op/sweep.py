@@ -48,8 +48,8 @@ _CHUNKS = 2
 _PATIENCE = 2
 # A plan that takes more than this part of the memory may have been cut as it is for its sake.
 _FULL = 0.5
-# Steps whose modules have no more lines: a candidate of one with 200 takes a fifth of a second of an
-# idle processor, of one with 2500, a GPT of one layer, half a second (measured; heuristic).
+# Steps whose modules have no more lines: a candidate of one with 200 takes a fifth of a second of
+# processor time, of one with 2500, a GPT of one layer, half a second (measured; heuristic).
 _FEW_LINES = 1000
 # A number of micro-batches that gains less than this part of a step is not searched to the end: a
 # search for stages ends with as much.
