@@ -75,9 +75,8 @@ Value moveBlocks(alpa::LocalContext &context, Value block, Value result,
 
 /// What `moveBlocks` sends of a dimension in so many blocks, of rows of so many
 /// bytes.
-SmallVector<alpa::Exchange> getMoveExchanges(const MovedDim &moved,
-                                             int64_t numBlocks,
-                                             double rowBytes);
+SmallVector<alpa::Exchange>
+getMoveExchanges(const MovedDim &moved, int64_t numBlocks, double rowBytes);
 
 } // namespace mlir::stablehlo
 

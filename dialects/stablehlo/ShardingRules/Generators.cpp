@@ -94,10 +94,10 @@ struct ConstantRule : RuleModel<ConstantRule, ConstantOp> {
       return alpa::cloneLocal(op, context);
     }
     ShapedType stored = splat.getType().clone(type.getShape());
-    return SmallVector<Value>{
-        ConstantOp::create(context.getBuilder(), op->getLoc(), type,
-                           splat.resizeSplat(stored))
-            .getResult()};
+    return SmallVector<Value>{ConstantOp::create(context.getBuilder(),
+                                                 op->getLoc(), type,
+                                                 splat.resizeSplat(stored))
+                                  .getResult()};
   }
 
 private:
