@@ -97,23 +97,23 @@ def test_pairs_of_experts_and_plain_layers() -> None:
     assert "state.params['params']['Dense_2']['kernel']" not in chain
 
 
-def fused_attention(by_heads: bool = False) -> tuple[Any, Any]:
+def fused_attention(by_heads: bool = False, parts: int = 3) -> tuple[Any, Any]:
     """A step of one layer whose queries, keys and values come from one matrix; its arguments.
 
-    Thirds are cut out of it, or out of what each head has of it.
+    The first three of so many parts are cut out of it, or out of what each head has of it.
 
     The vocabulary has as many rows as there are features, which must not be taken for each other.
     """
     rng = np.random.default_rng(0)
-    shapes = {"table": (32, 32), "c_attn": (32, 96), "c_proj": (32, 32)}
+    shapes = {"table": (32, 32), "c_attn": (32, 32 * parts), "c_proj": (32, 32)}
     params = {name: rng.normal(size=shape).astype("f") / 4 for name, shape in shapes.items()}
     params |= {"up": rng.normal(size=(32, 64)).astype("f") / 4}
     params |= {"down": rng.normal(size=(64, 32)).astype("f") / 4}
 
     def loss(params: Any, tokens: Any) -> Any:
         x = params["table"][tokens]
-        parts = jnp.split(x @ params["c_attn"], 3, -1)
-        query, key, value = (part.reshape(*tokens.shape, 4, 8) for part in parts)
+        cut = jnp.split(x @ params["c_attn"], parts, -1)
+        query, key, value = (part.reshape(*tokens.shape, 4, 8) for part in cut[:3])
         if by_heads:
             heads = (x @ params["c_attn"]).reshape(*tokens.shape, 4, 24)
             query, key, value = jnp.split(heads, 3, -1)
@@ -132,8 +132,22 @@ def fused_attention(by_heads: bool = False) -> tuple[Any, Any]:
 
 
 @pytest.mark.slow
-def test_a_fused_projection_is_left_whole_or_split_by_patterns() -> None:
+def test_thirds_of_a_fused_projection_are_sent_to_where_the_heads_are() -> None:
     step, args = fused_attention()
+    plan = check(step, args, sa.MegatronParallel(tensor=4))
+    found = specs(plan)
+    assert found["params['c_attn']"] == COLUMN
+    assert found["params['c_proj']"] == ROW
+    assert not any("in no column-row pair" in one for one in plan.remarks)
+    sent = {one.kind: one.bytes for one in plan.communication() if one.axes == ("tensor",)}
+    # Blocks go from device to device, and no activations are gathered.
+    assert 0 < sent["collective_permute"] < sent["all_reduce"]
+    assert sent["all_gather"] <= 4 * 32 * 32
+
+
+@pytest.mark.slow
+def test_a_fused_projection_of_many_parts_is_left_whole_or_split_by_patterns() -> None:
+    step, args = fused_attention(parts=6)
     plan = check(step, args, sa.MegatronParallel(tensor=4))
     found = specs(plan)
     assert found["params['up']"] == COLUMN
