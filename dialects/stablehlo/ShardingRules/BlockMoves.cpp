@@ -15,6 +15,7 @@ using alpa::Exchange;
 using alpa::FactorKind;
 using alpa::LocalContext;
 using alpa::ReductionKind;
+using alpa::ShardingRule;
 
 /// How many times as large as the other one of two dimensions may be.
 static constexpr int64_t kMostParts = 4;
@@ -95,6 +96,27 @@ bool stablehlo::addMovedBlocks(RuleBuilder &builder,
   return true;
 }
 
+bool stablehlo::isExchanged(const ShardingRule &rule, const DimFactors &dim,
+                            function_ref<int64_t(unsigned)> getShards) {
+  return !dim.empty() && rule.factors[dim.front()].isWindowed &&
+         getShards(dim.front()) > 1;
+}
+
+SmallVector<SplitMove> stablehlo::findSplitMoves(
+    const ShardingRule &rule, function_ref<int64_t(unsigned)> getShards,
+    function_ref<std::optional<MovedDim>(int64_t)> getMoved) {
+  SmallVector<SplitMove> found;
+  for (auto [index, factors] : llvm::enumerate(rule.results[0])) {
+    if (!isExchanged(rule, factors, getShards)) {
+      continue;
+    }
+    if (auto moved = getMoved(static_cast<int64_t>(index))) {
+      found.push_back({*moved, factors.front()});
+    }
+  }
+  return found;
+}
+
 //===----------------------------------------------------------------------===//
 // Exchange
 //===----------------------------------------------------------------------===//
@@ -152,7 +174,7 @@ private:
       int64_t start = starts.front() - targetRows;
       return emit.slice(rows, dim, start, start + targetRows);
     }
-    Value placed = slice(pad(rows), starts, targetRows);
+    Value placed = slice(emit.pad(rows, dim, targetRows), starts, targetRows);
     auto positions = RankedTensorType::get(targetRows, getIndexType(numRows));
     Value iota =
         IotaOp::create(context.getBuilder(), loc, positions, 0).getResult();
@@ -181,13 +203,8 @@ private:
     if (llvm::all_equal(numbers)) {
       return emit.splat(scalar, numbers.front());
     }
-    Value block = context.getBlock(factor, element);
-    Value own =
-        DynamicSliceOp::create(context.getBuilder(), loc,
-                               RankedTensorType::get({1}, element),
-                               emit.vector(numbers, element), ValueRange(block),
-                               context.getBuilder().getDenseI64ArrayAttr({1}))
-            .getResult();
+    Value own = emit.dynamicSlice(emit.vector(numbers, element),
+                                  context.getBlock(factor, element), {1});
     return emit.reshape(own, {});
   }
 
@@ -203,23 +220,7 @@ private:
     own[dim] = getOwn(starts, index);
     SmallVector<int64_t> shape(type.getShape());
     shape[dim] = rows;
-    return DynamicSliceOp::create(
-               context.getBuilder(), loc, type.clone(shape), value, own,
-               context.getBuilder().getDenseI64ArrayAttr(shape))
-        .getResult();
-  }
-
-  /// As many rows as the result has in front and behind.
-  Value pad(Value rows) {
-    RankedTensorType type = getTensorType(rows);
-    SmallVector<int64_t> shape(type.getShape()), edges(type.getRank(), 0),
-        none(type.getRank(), 0);
-    shape[dim] += 2 * targetRows;
-    edges[dim] = targetRows;
-    return PadOp::create(context.getBuilder(), loc, type.clone(shape), rows,
-                         emit.splat(type.clone(ArrayRef<int64_t>()), 0), edges,
-                         edges, none)
-        .getResult();
+    return emit.dynamicSlice(value, own, shape);
   }
 
   LocalContext &context;

@@ -69,6 +69,24 @@ bool canMoveBlocks(int64_t sourceSize, int64_t targetSize);
 bool addMovedBlocks(RuleBuilder &builder, ArrayRef<unsigned> operands,
                     int64_t dim);
 
+/// Whether a dimension, by its factors, is split and devices exchange what they
+/// have along it.
+bool isExchanged(const alpa::ShardingRule &rule, const alpa::DimFactors &dim,
+                 function_ref<int64_t(unsigned)> getShards);
+
+/// A dimension of which devices send each other elements, and its factor.
+struct SplitMove {
+  MovedDim dim;
+  unsigned factor;
+};
+
+/// Those of an operator of one operand. `getMoved` says of a dimension that is
+/// exchanged what comes to lie elsewhere, or that nothing does.
+SmallVector<SplitMove>
+findSplitMoves(const alpa::ShardingRule &rule,
+               function_ref<int64_t(unsigned)> getShards,
+               function_ref<std::optional<MovedDim>(int64_t)> getMoved);
+
 /// Writes what comes of a block of an operand over a block of a result.
 Value moveBlocks(alpa::LocalContext &context, Value block, Value result,
                  const MovedDim &moved, unsigned factor, Location loc);

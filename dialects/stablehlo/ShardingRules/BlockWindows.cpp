@@ -39,7 +39,7 @@ Value BlockWindowEmitter::slice(Value block, ArrayRef<Value> starts,
   for (const BlockWindow &window : windows) {
     windowSizes[window.dim] = window.size;
   }
-  Value result = dynamicSlice(block, getStarts(starts), windowSizes);
+  Value result = emit.dynamicSlice(block, getStarts(starts), windowSizes);
   RankedTensorType type = getTensorType(result);
   result = emit.select(mask(type), result, emit.neutral(type));
   for (const BlockWindow &window : windows) {
@@ -65,14 +65,14 @@ Value BlockWindowEmitter::update(Value block, Value update,
     }
     SmallVector<int64_t> sizes(getTensorType(update).getShape());
     sizes[window.dim] = window.size;
-    Value padded = pad(update, window.dim, window.size);
-    update = dynamicSlice(
+    Value padded = emit.pad(update, window.dim, window.size);
+    update = emit.dynamicSlice(
         padded, at(getTensorType(padded), window.dim, getPaddedPlace(window)),
         sizes);
   }
   SmallVector<Value> inBlock = getStarts(starts);
   RankedTensorType type = getTensorType(update);
-  Value old = dynamicSlice(block, inBlock, type.getShape());
+  Value old = emit.dynamicSlice(block, inBlock, type.getShape());
   return dynamicUpdate(block, emit.select(mask(type), update, old), inBlock);
 }
 
@@ -84,31 +84,10 @@ SmallVector<Value> BlockWindowEmitter::getStarts(ArrayRef<Value> starts) {
   return result;
 }
 
-Value BlockWindowEmitter::dynamicSlice(Value value, ArrayRef<Value> starts,
-                                       ArrayRef<int64_t> sizes) {
-  OpBuilder &builder = context.getBuilder();
-  return DynamicSliceOp::create(builder, loc, getTensorType(value).clone(sizes),
-                                value, starts,
-                                builder.getDenseI64ArrayAttr(sizes))
-      .getResult();
-}
-
 Value BlockWindowEmitter::dynamicUpdate(Value value, Value update,
                                         ArrayRef<Value> starts) {
   return DynamicUpdateSliceOp::create(context.getBuilder(), loc,
                                       value.getType(), value, update, starts)
-      .getResult();
-}
-
-Value BlockWindowEmitter::pad(Value value, int64_t dim, int64_t rows) {
-  RankedTensorType type = getTensorType(value);
-  SmallVector<int64_t> shape(type.getShape()), edges(type.getRank(), 0),
-      none(type.getRank(), 0);
-  shape[dim] += 2 * rows;
-  edges[dim] = rows;
-  return PadOp::create(context.getBuilder(), loc, type.clone(shape), value,
-                       emit.splat(type.clone(ArrayRef<int64_t>()), 0), edges,
-                       edges, none)
       .getResult();
 }
 

@@ -40,11 +40,7 @@ public:
 
 private:
   SmallVector<Value> getStarts(ArrayRef<Value> starts);
-  Value dynamicSlice(Value value, ArrayRef<Value> starts,
-                     ArrayRef<int64_t> sizes);
   Value dynamicUpdate(Value value, Value update, ArrayRef<Value> starts);
-  /// Zeros in front and behind.
-  Value pad(Value value, int64_t dim, int64_t rows);
   /// Scalars, one of which is not zero.
   SmallVector<Value> at(RankedTensorType type, int64_t dim, Value start);
   /// 0 .. taken + size, where something of the window lies in the slice.

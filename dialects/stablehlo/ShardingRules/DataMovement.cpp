@@ -329,23 +329,11 @@ struct PadRule : RuleModel<PadRule, PadOp> {
   }
 
 private:
-  /// A dimension whose elements are sent to other blocks, and its factor.
-  using SplitMove = std::pair<MovedDim, unsigned>;
-
   static SmallVector<SplitMove>
   getMovedDims(PadOp pad, const ShardingRule &rule,
                function_ref<int64_t(unsigned)> getShards) {
-    SmallVector<SplitMove> found;
-    for (auto [dim, factors] : llvm::enumerate(rule.results[0])) {
-      if (factors.empty() || getShards(factors.front()) == 1) {
-        continue;
-      }
-      if (std::optional<MovedDim> moved =
-              getMoved(pad, static_cast<int64_t>(dim))) {
-        found.emplace_back(*moved, factors.front());
-      }
-    }
-    return found;
+    return findSplitMoves(rule, getShards,
+                          [&](int64_t dim) { return getMoved(pad, dim); });
   }
 
   /// before: y = pad(x) low = [0], high = [8], x of 8 rows

@@ -99,6 +99,26 @@ Value LocalEmitter::slice(Value value, int64_t dim, int64_t start,
       .getResult();
 }
 
+Value LocalEmitter::dynamicSlice(Value value, ValueRange starts,
+                                 ArrayRef<int64_t> sizes) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return DynamicSliceOp::create(builder, loc, type.clone(sizes), value, starts,
+                                builder.getDenseI64ArrayAttr(sizes))
+      .getResult();
+}
+
+Value LocalEmitter::pad(Value value, int64_t dim, int64_t rows) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape()), edges(type.getRank(), 0),
+      none(type.getRank(), 0);
+  shape[dim] += 2 * rows;
+  edges[dim] = rows;
+  return PadOp::create(builder, loc, type.clone(shape), value,
+                       splat(type.clone(ArrayRef<int64_t>()), 0), edges, edges,
+                       none)
+      .getResult();
+}
+
 Value LocalEmitter::compare(Value lhs, Value rhs, ComparisonDirection direction,
                             ComparisonType type) {
   auto operand = cast<RankedTensorType>(lhs.getType());

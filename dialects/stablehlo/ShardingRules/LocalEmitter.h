@@ -27,6 +27,10 @@ public:
   Value convert(Value value, Type elementType);
   Value reshape(Value value, ArrayRef<int64_t> shape);
   Value slice(Value value, int64_t dim, int64_t start, int64_t limit);
+  /// `starts` are scalars of one integer type, one per dimension.
+  Value dynamicSlice(Value value, ValueRange starts, ArrayRef<int64_t> sizes);
+  /// So many rows of zeros in front and behind.
+  Value pad(Value value, int64_t dim, int64_t rows);
   Value compare(Value lhs, Value rhs, ComparisonDirection direction,
                 ComparisonType type = ComparisonType::SIGNED);
   Value select(Value mask, Value onTrue, Value onFalse);

@@ -23,13 +23,6 @@ using alpa::ShardingRule;
 
 namespace {
 
-/// Whether a factor is split and devices exchange what they have along it.
-bool isExchanged(const ShardingRule &rule, const DimFactors &factors,
-                 function_ref<int64_t(unsigned)> getShards) {
-  return !factors.empty() && rule.factors[factors.front()].isWindowed &&
-         getShards(factors.front()) > 1;
-}
-
 /// What is turned round in a block goes to the block as far from the end as
 /// this one is from the front.
 struct ReverseRule : RuleModel<ReverseRule, ReverseOp> {

@@ -215,27 +215,14 @@ struct SliceRule : RuleModel<SliceRule, SliceOp> {
   }
 
 private:
-  /// A dimension whose elements are sent to other blocks, and its factor.
-  using SplitMove = std::pair<MovedDim, unsigned>;
-
   static SmallVector<SplitMove>
   getMoved(SliceOp slice, const ShardingRule &rule,
            function_ref<int64_t(unsigned)> getShards) {
-    SmallVector<SplitMove> found;
-    for (auto [index, factors] : llvm::enumerate(rule.results[0])) {
-      auto dim = static_cast<int64_t>(index);
-      if (factors.empty() || !rule.factors[factors.front()].isWindowed ||
-          getShards(factors.front()) == 1) {
-        continue;
-      }
+    return findSplitMoves(rule, getShards, [&](int64_t dim) {
       int64_t size = getShape(slice.getResult())[dim];
-      found.push_back({{dim,
-                        getShape(slice.getOperand()) [dim],
-                        size,
-                        { slice.getStartIndices()[dim], 0, size }},
-                       factors.front()});
-    }
-    return found;
+      MovedRun run = {slice.getStartIndices()[dim], 0, size};
+      return MovedDim{dim, getShape(slice.getOperand())[dim], size, run};
+    });
   }
 
   /// before: y = slice(x) [4:8]
