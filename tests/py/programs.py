@@ -44,14 +44,22 @@ def definite(*shape: int) -> Any:
 PROGRAMS: dict[str, Program] = {}
 
 
-def program(*args: Any, tolerance: float = 2e-5) -> Callable[[Callable[..., Any]], Any]:
-    """Registers a function under its name."""
+def registering(
+    programs: dict[str, Program], tolerance: float
+) -> Callable[..., Callable[[Callable[..., Any]], Any]]:
+    """A decorator that takes arguments of a function and keeps it with them under its name."""
 
-    def register(fun: Callable[..., Any]) -> Callable[..., Any]:
-        PROGRAMS[fun.__name__] = Program(fun, args, tolerance)
-        return fun
+    def program(*args: Any, tolerance: float = tolerance) -> Callable[[Callable[..., Any]], Any]:
+        def register(fun: Callable[..., Any]) -> Callable[..., Any]:
+            programs[fun.__name__] = Program(fun, args, tolerance)
+            return fun
 
-    return register
+        return register
+
+    return program
+
+
+program = registering(PROGRAMS, 2e-5)
 
 
 # Elementwise -------------------------------------------------------------------------------------

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import test_random_plans
 from jax import lax
 from jax.sharding import PartitionSpec as P
-from programs import Program, real, whole
-from test_split_slices import sent_bytes, with_gradients
+from programs import Program, real, registering, whole
+from test_split_slices import MESHES, check, sent_bytes, with_gradients
 
 import stablehlo_alpa as sa
 from stablehlo_alpa.compiler.measures import Traffic
 
-MESHES = {**test_random_plans.MESHES, "3": (("x", 3),)}
 PROGRAMS: dict[str, Program] = {}
-
-
-def program(*args: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Registers a function under its name."""
-
-    def register(fun: Callable[..., Any]) -> Callable[..., Any]:
-        PROGRAMS[fun.__name__] = Program(fun, args, 1e-4)
-        return fun
-
-    return register
+program = registering(PROGRAMS, 1e-4)
 
 
 @program(real(24, 48))
@@ -110,26 +98,19 @@ def gated_layers(x: Any, up: Any, down: Any) -> Any:
     return with_gradients(layers, x, up, down)
 
 
-def check(name: str, mesh: str, seeds: range) -> None:
-    """Random plans of a program equal plain ``jax.jit``."""
-    program = PROGRAMS[name]
-    prepared = test_random_plans.prepare(program)
-    test_random_plans.check_plans(program, *prepared, MESHES[mesh], seeds, name, has_dead_ends=True)
-
-
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_random_plans_equal_jit(name: str, mesh: str) -> None:
     # In the form for CPU on every other mesh, in that for TPU on those between.
     number = list(PROGRAMS).index(name) + list(MESHES).index(mesh)
-    check(name, mesh, range(number, number + 1))
+    check(PROGRAMS[name], name, mesh, range(number, number + 1))
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_many_random_plans_equal_jit(name: str, mesh: str) -> None:
-    check(name, mesh, range(10, 40))
+    check(PROGRAMS[name], name, mesh, range(10, 40))
 
 
 # What is kept of 64 rows of 512 columns that are split, and what all of it would be.

@@ -12,7 +12,7 @@ import pytest
 import test_random_plans
 from jax import lax
 from jax.sharding import PartitionSpec as P
-from programs import Program, real, whole
+from programs import Program, real, registering, whole
 
 import stablehlo_alpa
 from stablehlo_alpa import ManualSharding
@@ -20,16 +20,7 @@ from stablehlo_alpa.compiler.measures import Traffic
 
 MESHES = {**test_random_plans.MESHES, "3": (("x", 3),)}
 PROGRAMS: dict[str, Program] = {}
-
-
-def program(*args: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Registers a function under its name."""
-
-    def register(fun: Callable[..., Any]) -> Callable[..., Any]:
-        PROGRAMS[fun.__name__] = Program(fun, args, 1e-4)
-        return fun
-
-    return register
+program = registering(PROGRAMS, 1e-4)
 
 
 def with_gradients(fun: Callable[..., Any], *args: Any) -> Any:
@@ -107,9 +98,8 @@ def steps_of_a_cache(cache: Any, tokens: Any) -> Any:
     return lax.scan(step, (cache, jnp.int32(5)), tokens)
 
 
-def check(name: str, mesh: str, seeds: range) -> None:
+def check(program: Program, name: str, mesh: str, seeds: range) -> None:
     """Random plans of a program equal plain ``jax.jit``."""
-    program = PROGRAMS[name]
     prepared = test_random_plans.prepare(program)
     test_random_plans.check_plans(program, *prepared, MESHES[mesh], seeds, name, has_dead_ends=True)
 
@@ -119,14 +109,14 @@ def check(name: str, mesh: str, seeds: range) -> None:
 def test_random_plans_equal_jit(name: str, mesh: str) -> None:
     # In the form for CPU on every other mesh, in that for TPU on those between.
     number = list(PROGRAMS).index(name) + list(MESHES).index(mesh)
-    check(name, mesh, range(number, number + 1))
+    check(PROGRAMS[name], name, mesh, range(number, number + 1))
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_many_random_plans_equal_jit(name: str, mesh: str) -> None:
-    check(name, mesh, range(10, 40))
+    check(PROGRAMS[name], name, mesh, range(10, 40))
 
 
 def sent_bytes(
